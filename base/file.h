@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace abl {
+
+/// The whole file. Throws: Error naming the file and the reason.
+std::string read_file(const std::filesystem::path& file);
+
+/// Replaces `file` as a whole: written beside it, synced, renamed. After a crash there is the old text or the new one.
+/// Throws: Error (kResourceExhausted when the disk is full); the old file is then untouched.
+void write_file_atomically(const std::filesystem::path& file, std::string_view text);
+
+/// The folder in which the running program lies; sibling programs are found there.
+std::filesystem::path program_folder();
+
+/// `$ABLATE_HOME`, otherwise `${XDG_STATE_HOME:-~/.local/state}/ablate`. Not created.
+std::filesystem::path home_folder();
+
+}  // namespace abl

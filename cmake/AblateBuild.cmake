@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# How everything is compiled: language, folders, and the faster tools where the machine has them.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+include(GNUInstallDirs)
+set(ABLATE_LIBRARY_DIR "${CMAKE_INSTALL_LIBDIR}/ablate")  # LibTorch's libraries, beside ours
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${ABLATE_LIBRARY_DIR}")
+find_package(Threads REQUIRED)
+
+find_program(ABLATE_CCACHE ccache)
+if(ABLATE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # pch_defines and time_macros are what ccache needs to cache files that use a precompiled header
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} "${ABLATE_CCACHE}")
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+endif()
+find_program(ABLATE_MOLD mold)
+if(ABLATE_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_link_options(-fuse-ld=mold)
+endif()
+if(ABLATE_SANITIZE)
+  add_compile_options(-fsanitize=${ABLATE_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${ABLATE_SANITIZE})
+endif()
+
+add_library(abl_warnings INTERFACE)
+add_library(abl::warnings ALIAS abl_warnings)
+target_compile_options(abl_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow=local -Wnon-virtual-dtor
+                                              -Woverloaded-virtual -Wno-missing-field-initializers)

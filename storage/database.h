@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace abl::storage {
+
+/// A prepared statement, bound by name and reset by the call that reads it. Move-only.
+class Statement {
+ public:
+  Statement(sqlite3* db, std::string_view sql);
+  ~Statement();
+  Statement(Statement&& other) noexcept;
+  Statement& operator=(Statement&&) = delete;
+
+  Statement& bind(const char* name, std::int64_t value);
+  Statement& bind(const char* name, int value) { return bind(name, std::int64_t{value}); }
+  Statement& bind(const char* name, std::uint32_t value) { return bind(name, std::int64_t{value}); }
+  Statement& bind(const char* name, double value);  ///< NaN is stored as NULL by SQLite: see metric_store.h
+  Statement& bind(const char* name, std::string_view value);
+  Statement& bind(const char* name, const char* value) { return bind(name, std::string_view{value}); }
+  Statement& bind(const char* name, Time value);
+  Statement& bind_blob(const char* name, std::string_view value);
+  Statement& bind_null(const char* name);
+  template <class T>
+  Statement& bind(const char* name, const std::optional<T>& value) {
+    return value ? bind(name, *value) : bind_null(name);
+  }
+
+  /// Runs a statement that returns nothing, and resets it.
+  void run();
+  /// The next row, if any; the statement resets itself after the last. A reader that stops early calls `reset`.
+  bool step();
+  void reset();
+
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  std::string text(int column) const;  ///< also for blobs
+  bool is_null(int column) const;
+  Time time(int column) const;
+  std::optional<std::int64_t> optional_integer(int column) const;
+
+ private:
+  int index(const char* name) const;
+  sqlite3* db_;
+  sqlite3_stmt* statement_;
+};
+
+/// A connection to a results file: WAL, synchronous=FULL, foreign keys, a busy timeout. Thread: one at a time.
+class Database {
+ public:
+  enum class Mode {
+    kWrite,     ///< creates the file where it is absent and brings the schema up to date (copying the file first)
+    kReadOnly,  ///< never writes; refuses a file whose schema is not this program's
+  };
+  /// Throws: Error naming the file: not a results file, written by a newer version, not readable, disk full.
+  Database(const std::filesystem::path& file, Mode mode);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  /// A statement kept for the life of the connection, ready to bind. `sql` must have static storage.
+  Statement& prepared(const char* sql);
+  void execute(const std::string& sql);
+  std::int64_t last_insert_id() const;
+  int changes() const;
+  /// Changes when another connection has committed (PRAGMA data_version).
+  std::int64_t data_version();
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  std::filesystem::path file_;
+  sqlite3* db_ = nullptr;
+  std::map<const char*, std::unique_ptr<Statement>> statements_;
+};
+
+/// Rolls back unless committed. kImmediate takes the write lock at once; kSavepoint nests in a running transaction.
+class Transaction {
+ public:
+  enum Kind { kImmediate, kRead, kSavepoint };
+  Transaction(Database& db, Kind kind);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Database& db_;
+  Kind kind_;
+  bool open_ = true;
+};
+
+}  // namespace abl::storage

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/types.h"
+
+namespace abl::storage {
+
+/// Metric points, their running summaries, and logs. A value that is not finite is stored as NULL with its kind beside it.
+/// Thread: the connection's.
+class MetricStore {
+ public:
+  explicit MetricStore(Database& db) : db_{db} {}
+
+  /// Accepts batch `seq` of a run: true when it is the next one, false when it is stored already (a repetition after a break).
+  /// Throws: Error{kFailedPrecondition} when a batch before it is missing.
+  bool accept(RunId run, std::uint64_t seq);
+
+  /// Appends points and brings the summaries (count, min, max, mean, last, best and its step) and the run's step and rate up to date.
+  /// A point (run, metric, step) that is there already is kept as it is.
+  void append(RunId run, const std::vector<Series>& series);
+  void append_log(RunId run, std::string_view text);
+
+  std::vector<MetricSummary> summaries(RunId run) const;
+  /// By ascending step. `max_points` > 0 thins each series, keeping the first, the last and the extremes of each stretch.
+  std::vector<Series> series(RunId run, const std::vector<std::string>& names, std::uint32_t max_points) const;
+  /// Log bytes from `offset`, at most `limit`.
+  std::string log(RunId run, std::uint64_t offset, std::size_t limit) const;
+  std::string log_tail(RunId run, int lines) const;
+
+ private:
+  Database& db_;
+};
+
+/// Up for accuracies, rates and unknown names; down for losses, errors and times: what `best` means.
+bool higher_is_better(std::string_view metric);
+
+}  // namespace abl::storage

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/types.h"
+
+namespace abl::storage {
+
+/// The queue, leases and runs. Thread: the connection's.
+class TrialStore {
+ public:
+  explicit TrialStore(Database& db) : db_{db} {}
+
+  TrialRecord get(TrialId trial) const;
+  /// Queued trials that some active (not paused) sweep claims and whose back-off is over, in the order in which they are to run:
+  /// priority (highest claim) first, then the first seed of every row of the oldest sweep, then the next seed; at most `limit`.
+  std::vector<TrialRecord> queued(Time now, int limit) const;
+  /// Every queued trial id with `not_before` and whether all its claims are paused: for reasons and timers.
+  struct Waiting {
+    TrialId trial = 0;
+    Time not_before{};
+    bool paused = false;
+    int gpus = 0;
+    std::string data;
+    bool command = false;
+  };
+  std::vector<Waiting> waiting() const;
+  /// Why a queued trial waits, kept until the next call.
+  void set_waiting(TrialId trial, const std::string& reason);
+
+  /// Leases a queued trial to `worker` until `expires` as a new run; nothing when it is no longer queued.
+  std::optional<Lease> lease(TrialId trial, const std::string& worker, const std::string& host, Time now, Time expires);
+  /// Extends the lease of a leased or running run. False: the run is not under way (any more): it is fenced.
+  bool renew(RunId run, Time expires);
+  /// Extends every lease there is: after a restart workers get the time to come back.
+  void renew_all(Time expires);
+  /// Leases that ran out by `now`.
+  std::vector<RunId> expired(Time now) const;
+
+  /// A run is under way exactly when it is leased or running, and the newest of its trial.
+  bool under_way(RunId run) const;
+  std::vector<RunId> under_way_on(const std::string& worker) const;
+
+  struct Started {
+    std::uint32_t total_steps = 0;
+    std::string data_fingerprint, directory, environment_json;
+    std::optional<std::uint32_t> resumed_from_step;
+    RunId resumed_from_run = 0;
+    bool bit_exact = true;
+  };
+  /// leased -> running. Pins the data fingerprint of the trial's data on the first report; copies the metric points of the run it
+  /// resumed from up to that step, so that every run holds its whole history.
+  /// Throws: Error{kFailedPrecondition} when the fingerprint is not the pinned one.
+  void start(RunId run, const Started& started, Time now);
+
+  struct Ended {
+    RunState state = RunState::kCompleted;  ///< completed | failed | stopped | lost
+    std::string reason;
+    std::optional<int> exit_code, signal;
+    bool retryable = true;
+  };
+  /// Ends a run. completed -> the trial is completed; stopped, lost -> queued again (cancelled when nobody claims it); failed -> queued
+  /// again after a back-off while retries are left and `retryable`, otherwise failed with the reason. Returns the trial's new state.
+  TrialState end(RunId run, const Ended& ended, Time now);
+
+  RunRecord run(RunId run) const;  ///< Throws: Error{kNotFound}
+  std::vector<RunRecord> runs_of(TrialId trial) const;  ///< by attempt
+  std::vector<RunRecord> list_runs(std::optional<SweepId> sweep, std::optional<TrialId> trial, int limit) const;  ///< newest first
+
+  void add_checkpoint(const CheckpointRecord& checkpoint);
+  std::vector<CheckpointRecord> checkpoints_of(TrialId trial) const;  ///< newest attempt first, then highest step
+
+  /// The pinned fingerprint of a data name, or nothing.
+  std::optional<std::string> fingerprint(const std::string& data) const;
+
+ private:
+  Database& db_;
+};
+
+}  // namespace abl::storage

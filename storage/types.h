@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace abl::storage {
+
+using SweepId = std::uint32_t;
+using TrialId = std::uint32_t;
+using RunId = std::uint32_t;
+
+/// Stored as these words.
+enum class TrialState { kQueued, kLeased, kRunning, kCompleted, kFailed, kCancelled };
+enum class RunState { kLeased, kRunning, kCompleted, kFailed, kStopped, kLost };
+enum class SweepState { kActive, kPaused, kCancelled };  ///< what people set; completed and failed follow from the trials
+std::string_view to_text(TrialState state);
+std::string_view to_text(RunState state);
+std::string_view to_text(SweepState state);
+TrialState trial_state(std::string_view text);
+RunState run_state(std::string_view text);
+SweepState sweep_state(std::string_view text);
+
+struct TrialCounts {
+  std::uint32_t queued = 0, leased = 0, running = 0, completed = 0, failed = 0, cancelled = 0;
+  std::uint32_t total() const { return queued + leased + running + completed + failed + cancelled; }
+  std::uint32_t open() const { return queued + leased + running; }
+};
+
+/// What makes two trials the same: three columns.
+struct TrialIdentity {
+  std::string config_hash;
+  int result_version = 0;
+  std::string data_fingerprint;  ///< empty until a worker has reported it
+};
+
+struct NewRow {
+  std::string id, label, set_json, config_hash, model;  ///< `model`: canonical model document for counting, or empty
+  std::map<std::string, std::string> paper;             ///< column name -> as printed
+};
+struct NewColumn {
+  std::string name, heading, kind, source, take, unit, better;  ///< kind: metric | count | setting
+  int digits = 2;
+};
+struct NewSweep {
+  std::string name, file, text, canonical, canonical_hash, baseline, paper_heading;
+  std::vector<NewRow> rows;
+  std::vector<NewColumn> columns;
+  std::vector<std::int64_t> seeds;
+  int priority = 0;
+};
+/// A row with a seed, as submitted.
+struct NewTrial {
+  int row = 0, seed_index = 0;
+  std::int64_t seed = 0;
+  std::string config, config_hash;  ///< canonical document with the seed
+  std::string data;                 ///< logical data name, or empty
+  std::string command_json;         ///< argv of a command trial, as a JSON list; empty for the trainer
+  bool reusable = true;             ///< false: never the same as another (a command without `reuse`)
+  int gpus = 0, max_retries = 0;
+};
+
+struct SweepRecord {
+  SweepId id = 0;
+  std::string name, file, text, canonical, canonical_hash, baseline, paper_heading;
+  SweepState state = SweepState::kActive;
+  int priority = 0;
+  std::uint32_t rows = 0, seeds = 0;
+  TrialCounts trials;  ///< of its claims that were not withdrawn
+  Time created{};
+  std::optional<Time> finished;
+};
+
+/// A queued, leased or finished trial.
+struct TrialRecord {
+  TrialId id = 0;
+  TrialIdentity identity;
+  std::string config, data, command_json;
+  int gpus = 0, max_retries = 0, failures = 0;
+  TrialState state = TrialState::kQueued;
+  std::string reason;       ///< why it failed; why it waits is the scheduler's to say (`TrialStore::set_waiting`)
+  std::int64_t seed = 0;
+  int attempt = 0;          ///< of its newest run, 0 before the first
+  std::optional<RunId> run; ///< its newest run
+  Time not_before{};        ///< back-off after a failure
+};
+
+/// A trial as one sweep sees it.
+struct ClaimRecord {
+  TrialRecord trial;
+  int row = 0, seed_index = 0;
+  std::string row_id, label;
+  std::int64_t seed = 0;
+  bool shared = false;  ///< another sweep claims it too
+  std::string worker;
+  std::uint32_t step = 0, total_steps = 0;
+  double steps_per_second = 0;
+  std::map<std::string, double> last;  ///< last value of each metric of the newest run
+};
+
+struct Lease {
+  RunId run = 0;
+  TrialId trial = 0;
+  int attempt = 0;
+  Time expires{};
+};
+
+struct CheckpointRecord {
+  RunId run = 0;
+  std::uint32_t step = 0;
+  std::string host, path, sha256;
+};
+
+struct MetricSummary {
+  std::string name;
+  std::uint32_t count = 0;
+  double min = 0, max = 0, mean = 0, last = 0, best = 0;
+  std::uint32_t last_step = 0, best_step = 0;
+};
+
+struct RunRecord {
+  RunId id = 0;
+  TrialId trial = 0;
+  int attempt = 0;
+  RunState state = RunState::kLeased;
+  std::string worker, host, directory, reason, environment_json;
+  Time leased{};
+  std::optional<Time> started, ended;
+  Time lease_expires{};
+  std::uint32_t step = 0, total_steps = 0;
+  double steps_per_second = 0;
+  std::optional<std::uint32_t> resumed_from_step;
+  bool bit_exact = true;
+  std::optional<int> exit_code, signal;
+  std::uint64_t last_seq = 0;   ///< newest batch stored
+  std::uint64_t log_bytes = 0;
+};
+
+struct Series {
+  std::string name;
+  std::vector<std::uint32_t> steps;  ///< ascending
+  std::vector<double> values;        ///< NaN and infinities are kept
+  std::vector<std::int64_t> times_ms;
+};
+
+}  // namespace abl::storage

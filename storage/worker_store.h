@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/types.h"
+
+namespace abl::storage {
+
+struct WorkerRecord {
+  std::string name, host, instance, version, slots_json, data_json;
+  int result_version = 0;
+  bool allows_commands = false;
+  bool connected = false;
+  Time last_heartbeat{};
+};
+
+/// Workers that have said hello. Thread: the connection's.
+class WorkerStore {
+ public:
+  explicit WorkerStore(Database& db) : db_{db} {}
+  void upsert(const WorkerRecord& worker);
+  void heartbeat(const std::string& name, Time now);
+  void set_connected(const std::string& name, bool connected);
+  void disconnect_all();  ///< at the scheduler's start
+  std::vector<WorkerRecord> list() const;
+
+ private:
+  Database& db_;
+};
+
+}  // namespace abl::storage

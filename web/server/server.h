@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace abl::web {
+
+struct ServerOptions {
+  std::filesystem::path store;
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;  ///< 0: any free one
+  bool watch_store = false;  ///< true: nobody publishes, look at PRAGMA data_version instead (read-only use beside a scheduler)
+};
+
+/// What the scheduler lets a browser do; null = read-only. Empty until tokens exist: off the Unix socket HTTP only reads.
+class Actions {
+ public:
+  virtual ~Actions() = default;
+};
+
+/// The dashboard: JSON under /api/v1, Server-Sent Events under /api/v1/events, the app at /. Runs on threads of its own with
+/// read-only connections; it can never fail a writer.
+///   GET /api/v1/sweeps                         ListSweepsResponse
+///   GET /api/v1/sweeps/NAME                    SweepDetail
+///   GET /api/v1/sweeps/NAME/table              Table
+///   GET /api/v1/runs?sweep=&trial=&limit=      ListRunsResponse
+///   GET /api/v1/runs/ID                        RunDetail
+///   GET /api/v1/metrics?run=1&run=2&name=&max_points=   GetMetricsResponse
+///   GET /api/v1/runs/ID/log?offset=            text, with X-Log-Bytes
+///   GET /api/v1/workers                        ListWorkersResponse
+///   GET /api/v1/events                         event: change, data: {"sweep": NAME, "run": ID}; an empty comment every 15 s
+/// Errors are {"code": "NOT_FOUND", "message": …} with a fitting status. Host must be a loopback name and Origin, where sent, ours.
+class Server {
+ public:
+  /// Binds and starts. Throws: Error{kUnavailable} "port 8080 on 127.0.0.1 is in use: choose another with …".
+  Server(const ServerOptions& options, std::shared_ptr<Actions> actions = nullptr);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  std::uint16_t port() const;
+  std::string url() const;  ///< "http://127.0.0.1:8080/"
+
+  /// Tells browsers that a sweep (and a run of it, if not 0) changed. Thread: any.
+  void publish(const std::string& sweep, std::uint32_t run);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace abl::web
