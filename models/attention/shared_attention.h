@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+
+#include "models/attention/kernel.h"
+#include "models/layers.h"
+#include "models/projection/grouped_linear.h"
+
+namespace abl::models {
+
+/// Where the PROBE acts.
+enum class Probe {
+  kNone,
+  kInside,   ///< subtracted before WEIGHT (MSF eq. 12)
+  kOutside,  ///< one dense dim × dim matrix on the normalised tokens, subtracted after WEIGHT (MSF eq. 14)
+};
+
+/// The ablated choices of one layer's attention. The papers' points: original = dot + none, MSF = gaussian +
+/// inside, residual = gaussian + outside, Gauss-Orig = gaussian + none.
+struct AttentionChoice {
+  Kernel kernel = Kernel::kDot;
+  Probe probe = Probe::kNone;
+  /// The matrix of QUERY, KEY, VALUE, PROBE and WEIGHT, in this order; equal letters share it; '-' = no
+  /// PROBE.
+  std::string share = "QKV-W";
+  std::int64_t groups = 1;               ///< of QUERY, KEY, VALUE and an inside PROBE; WEIGHT stays full
+  Layout layout = Layout::kInterleaved;  ///< without effect when groups = 1
+  double tied_weight_scale = 1.0;        ///< before a WEIGHT that is tied to another role (MSF eq. 9 and 11)
+};
+
+struct AttentionOptions {
+  std::int64_t dim = 0;
+  std::int64_t heads = 0;
+  std::int64_t dim_head = 64;
+  AttentionChoice choice;
+};
+
+/// Refuses what has no meaning. Throws: c10::ValueError naming the option, its value and what was expected.
+void check(const AttentionOptions& options);
+
+/// Attention between tokens, without the residual: the original transformer's, mean shift's and all that lies
+/// between.
+///   Σ_h W_h [V_hᵀ X softmax(kernel) - P_hᵀ x],  X and x layer-normalised
+/// A matrix is stored once under its letter in `mat`, and a projection that several roles share is computed
+/// once. QUERY, KEY, VALUE, PROBE are stored [heads·dim_head, dim/groups], a WEIGHT of its own [dim,
+/// heads·dim_head]; a WEIGHT tied to another role is that role's matrix of ℝ^{dim × heads·dim_head}: the
+/// stored tensor, not transposed. Shape:  x [B, N, dim] -> [B, N, dim]. Source: MSF eq. 1, 12 and 14,
+/// section 2.3; sharing: Tables 1 and 2.
+class SharedAttentionImpl : public torch::nn::Module {
+ public:
+  explicit SharedAttentionImpl(AttentionOptions options, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x);
+
+  const AttentionOptions& options() const { return options_; }
+  LayerNorm norm{nullptr};
+  torch::nn::ParameterDict mat{nullptr};
+
+ private:
+  const torch::Tensor& matrix(char letter) const;
+
+  const AttentionOptions options_;
+  bool weight_is_tied_ = false;
+};
+TORCH_MODULE(SharedAttention);
+
+}  // namespace abl::models

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+namespace abl::models {
+
+/// Cuts images into square patches, row by row; within a patch the order is row, column, channel.
+/// Shape: [B, C, H, W] -> [B, H/p · W/p, p·p·C].
+torch::Tensor patchify(const torch::Tensor& images, std::int64_t patch);
+
+}  // namespace abl::models

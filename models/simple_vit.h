@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "models/attention/shared_attention.h"
+#include "models/classifier.h"
+#include "models/feed_forward.h"
+#include "models/layers.h"
+
+namespace abl::models {
+
+struct SimpleVitOptions {
+  std::int64_t image_size = 0;  ///< square, pixels; a multiple of `patch`
+  std::int64_t patch = 16;
+  std::int64_t classes = 0;
+  std::int64_t dim = 0;
+  std::int64_t depth = 0;
+  std::int64_t heads = 0;
+  std::int64_t dim_head = 64;
+  std::int64_t mlp_dim = 0;
+  std::vector<AttentionChoice> attention;  ///< one for each layer, `depth` of them
+
+  std::int64_t tokens() const { return (image_size / patch) * (image_size / patch); }
+};
+
+/// The simple ViT of the MSF paper: no class token, fixed sine and cosine positions, mean over the tokens,
+/// one linear head. The attention is chosen layer by layer; a layer with `Kernel::kNone` has no attention
+/// branch and no parameters of one. Shape:  images [B, 3, S, S] -> [B, classes]. Source: MSF section 3, Table
+/// 5; placement by layer: supplement Table C.
+class SimpleVitImpl : public Classifier {
+ public:
+  /// Throws: c10::ValueError when the options do not fit together.
+  explicit SimpleVitImpl(SimpleVitOptions options, torch::Device device = torch::kCPU);
+
+  torch::Tensor forward(const torch::Tensor& images) override;
+  /// The tokens that enter the first layer. Shape: [B, 3, S, S] -> [B, N, dim].
+  torch::Tensor embed_images(const torch::Tensor& images);
+  /// One layer with its residuals. Shape: x [B, N, dim] -> [B, N, dim].
+  torch::Tensor layer(std::int64_t index, const torch::Tensor& x);
+
+  const SimpleVitOptions& options() const { return options_; }
+  /// The attention of a layer; a null holder where the layer has none.
+  SharedAttention attention(std::int64_t index) const { return attention_.at(index); }
+  FeedForward feed_forward(std::int64_t index) const { return feed_forward_.at(index); }
+
+ private:
+  const SimpleVitOptions options_;
+  LayerNorm embed_norm1_{nullptr}, embed_norm2_{nullptr}, head_norm_{nullptr};
+  Linear embed_{nullptr}, head_{nullptr};
+  torch::Tensor positions_;
+  std::vector<SharedAttention> attention_;
+  std::vector<FeedForward> feed_forward_;
+};
+TORCH_MODULE(SimpleVit);
+
+}  // namespace abl::models
