@@ -46,7 +46,7 @@ target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE "${LibTorch_ROOT_
                            "${LibTorch_ROOT_DIR}/include/torch/csrc/api/include")
 target_link_directories(LibTorch::LibTorch INTERFACE "${_lib}")
 target_link_libraries(LibTorch::LibTorch INTERFACE torch torch_cpu c10)
-target_link_options(LibTorch::LibTorch INTERFACE "-Wl,-rpath,${_lib}")
+list(APPEND CMAKE_BUILD_RPATH "${_lib}")  # an installed program finds its own copy instead
 
 if(EXISTS "${_lib}/libtorch_cuda.so")
   # The runtime, its headers and NCCL's come from further wheels (nvidia/cu13, nvidia/nccl) or from a toolkit.
@@ -61,7 +61,7 @@ if(LibTorch_CUDA_INCLUDE AND LibTorch_CUDART)
   target_link_libraries(LibTorch::LibTorch INTERFACE -Wl,--no-as-needed torch_cuda c10_cuda -Wl,--as-needed "${LibTorch_CUDART}")
   target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE "${LibTorch_CUDA_INCLUDE}")
   get_filename_component(_cudart_dir "${LibTorch_CUDART}" DIRECTORY)
-  target_link_options(LibTorch::LibTorch INTERFACE "-Wl,-rpath,${_cudart_dir}")
+  list(APPEND CMAKE_BUILD_RPATH "${_cudart_dir}")
   target_compile_definitions(LibTorch::LibTorch INTERFACE ABLATE_CUDA)
   if(LibTorch_NCCL_INCLUDE)
     target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE "${LibTorch_NCCL_INCLUDE}")

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# The two commands: `make demo` and `make test`. Everything else is CMake: see CMakePresets.json and `make help`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PRESET ?= release
+BUILD  := build
+JOBS   ?= $(shell nproc)
+
+.PHONY: help setup setup-tests build demo test sanitize parity bench trainer-bundle install format check clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+setup:  ## what a fresh Debian 12 needs to build: packages, PyTorch, Node
+	@deploy/setup.sh
+
+setup-tests:
+	@deploy/setup.sh --tests
+
+build: setup  ## the programs, in build/bin
+	@deploy/build.sh $(PRESET) $(JOBS)
+
+demo: build  ## train a projection-sharing table on the embedded images (DATA=folder: on a JPEG folder tree)
+	@deploy/demo.sh $(if $(DATA),--data "$(DATA)")
+
+test: setup-tests  ## build and run every test
+	@deploy/build.sh $(PRESET) $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+sanitize: setup-tests  ## tests under the address, undefined-behaviour and thread sanitizers
+	@deploy/build.sh asan $(JOBS)
+	@ctest --preset asan
+	@deploy/build.sh tsan $(JOBS)
+	@ctest --preset tsan
+
+trainer-bundle: setup  ## one tarball from which the trainer builds on a machine with PyTorch, a compiler and CMake alone
+	@deploy/trainer-bundle.sh
+
+install: build  ## into PREFIX (default: out/ablate), relocatable
+	@cmake --install $(BUILD) --prefix $(or $(PREFIX),out/ablate)
+
+format:  ## clang-format over the sources
+	@git ls-files '*.cc' '*.h' | xargs clang-format-16 -i
+
+check:  ## formatting and the direction of includes, as CI checks them
+	@.ci/check
+
+clean:  ## remove what was built (not what was set up)
+	@rm -rf build build-*/

