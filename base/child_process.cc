@@ -110,7 +110,9 @@ ChildProcess::~ChildProcess() {
 std::optional<ChildExit> ChildProcess::poll() {
   if (exit_) return exit_;
   siginfo_t ended{};
-  if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != pid_) return std::nullopt;
+  if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      ended.si_pid != pid_)
+    return std::nullopt;
   ::kill(-pid_, SIGKILL);  // what it left behind in its group, before its id can be used again
   int status = 0;
   waitpid(pid_, &status, 0);
@@ -139,9 +141,11 @@ void ChildProcess::signal_group(int signal) {
 void ChildProcess::terminate() { signal_group(SIGTERM); }
 void ChildProcess::kill() { signal_group(SIGKILL); }
 
-std::string run_program(const std::vector<std::string>& argv, const std::string& input, std::chrono::milliseconds timeout) {
+std::string run_program(const std::vector<std::string>& argv, const std::string& input,
+                        std::chrono::milliseconds timeout) {
   std::array<int, 2> in{}, out{}, err{};
-  if (pipe2(in.data(), O_CLOEXEC) != 0 || pipe2(out.data(), O_CLOEXEC) != 0 || pipe2(err.data(), O_CLOEXEC) != 0)
+  if (pipe2(in.data(), O_CLOEXEC) != 0 || pipe2(out.data(), O_CLOEXEC) != 0 ||
+      pipe2(err.data(), O_CLOEXEC) != 0)
     throw system_error("cannot start " + argv.at(0), errno);
   const auto close_all = [&] {
     for (const int fd : {in[0], in[1], out[0], out[1], err[0], err[1]})
@@ -166,14 +170,17 @@ std::string run_program(const std::vector<std::string>& argv, const std::string&
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::array<char, 65536> buffer;
   while (out[0] >= 0 || err[0] >= 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
       child->kill();
       close_all();
-      throw Error{Code::kDeadlineExceeded, argv.at(0) + " gave no answer within " + std::to_string(timeout.count()) + " ms"};
+      throw Error{Code::kDeadlineExceeded,
+                  argv.at(0) + " gave no answer within " + std::to_string(timeout.count()) + " ms"};
     }
     if (in[1] >= 0 && sent == input.size()) close(in[1]), in[1] = -1;
-    std::array<pollfd, 3> watched{pollfd{in[1], POLLOUT, 0}, pollfd{out[0], POLLIN, 0}, pollfd{err[0], POLLIN, 0}};
+    std::array<pollfd, 3> watched{pollfd{in[1], POLLOUT, 0}, pollfd{out[0], POLLIN, 0},
+                                  pollfd{err[0], POLLIN, 0}};
     ::poll(watched.data(), watched.size(), static_cast<int>(std::min<long long>(left.count(), 1000)));
     if (watched[0].revents != 0) {
       const ssize_t wrote = write(in[1], input.data() + sent, input.size() - sent);
@@ -194,7 +201,8 @@ std::string run_program(const std::vector<std::string>& argv, const std::string&
   if (!ended.ok()) {
     while (!errors.empty() && errors.back() == '\n') errors.pop_back();
     if (errors.size() > 2000) errors = "…" + errors.substr(errors.size() - 2000);
-    throw Error{Code::kInternal, argv.at(0) + " ended with " + ended.describe() + (errors.empty() ? "" : ": " + errors)};
+    throw Error{Code::kInternal,
+                argv.at(0) + " ended with " + ended.describe() + (errors.empty() ? "" : ": " + errors)};
   }
   return output;
 }

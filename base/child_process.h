@@ -15,12 +15,13 @@
 namespace abl {
 
 struct ChildOptions {
-  std::vector<std::string> argv;                    ///< argv[0] is looked up on the PATH; no shell is involved
-  std::map<std::string, std::string> environment;   ///< added to, or replacing, the parent's
-  std::filesystem::path working_directory;          ///< empty: the parent's
+  std::vector<std::string> argv;                   ///< argv[0] is looked up on the PATH; no shell is involved
+  std::map<std::string, std::string> environment;  ///< added to, or replacing, the parent's
+  std::filesystem::path working_directory;         ///< empty: the parent's
   int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;  ///< -1: /dev/null for stdin, inherited for the others
-  bool die_with_parent = true;  ///< SIGKILL when the *thread* that started it ends (PDEATHSIG): start from a lasting thread
-  std::chrono::milliseconds grace{5000};            ///< between SIGTERM and SIGKILL in the destructor
+  bool die_with_parent =
+      true;  ///< SIGKILL when the *thread* that started it ends (PDEATHSIG): start from a lasting thread
+  std::chrono::milliseconds grace{5000};  ///< between SIGTERM and SIGKILL in the destructor
 };
 
 /// How a child ended.
@@ -31,8 +32,9 @@ struct ChildExit {
   std::string describe() const;  ///< "exit code 3", "killed by SIGKILL (9)"
 };
 
-/// A program in a process group of its own. The destructor asks (SIGTERM), waits the grace period, insists (SIGKILL) and
-/// reaps: no orphan, no zombie. Thread: one owner; `terminate` and `kill` may be called from any thread.
+/// A program in a process group of its own. The destructor asks (SIGTERM), waits the grace period, insists
+/// (SIGKILL) and reaps: no orphan, no zombie. Thread: one owner; `terminate` and `kill` may be called from
+/// any thread.
 class ChildProcess {
  public:
   /// Throws: Error when the program cannot be started (not found, not executable, no memory).
@@ -57,9 +59,10 @@ class ChildProcess {
   std::optional<ChildExit> exit_;
 };
 
-/// Runs a program to its end with `input` on its stdin. Throws: Error when it cannot be started, outlives `timeout`
-/// (it is then killed) or ends otherwise than with exit code 0; the message carries the end of its stderr.
-/// Returns: what it wrote to stdout.
-std::string run_program(const std::vector<std::string>& argv, const std::string& input, std::chrono::milliseconds timeout);
+/// Runs a program to its end with `input` on its stdin. Throws: Error when it cannot be started, outlives
+/// `timeout` (it is then killed) or ends otherwise than with exit code 0; the message carries the end of its
+/// stderr. Returns: what it wrote to stdout.
+std::string run_program(const std::vector<std::string>& argv, const std::string& input,
+                        std::chrono::milliseconds timeout);
 
 }  // namespace abl

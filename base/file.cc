@@ -16,7 +16,8 @@ namespace abl {
 namespace fs = std::filesystem;
 
 std::string read_file(const fs::path& file) {
-  if (fs::is_directory(file)) throw Error{Code::kInvalidArgument, file.string() + " is a folder, a file was expected"};
+  if (fs::is_directory(file))
+    throw Error{Code::kInvalidArgument, file.string() + " is a folder, a file was expected"};
   std::ifstream in{file, std::ios::binary};
   if (!in) throw system_error("cannot read " + file.string(), errno);
   std::string text{std::istreambuf_iterator<char>{in}, {}};
@@ -59,7 +60,8 @@ fs::path home_folder() {
   if (const auto state = variable("XDG_STATE_HOME"); !state.empty()) return fs::path{state} / "ablate";
   const auto home = variable("HOME");
   if (home.empty())
-    throw Error{Code::kFailedPrecondition, "neither ABLATE_HOME nor HOME is set: no folder for the results; set ABLATE_HOME"};
+    throw Error{Code::kFailedPrecondition,
+                "neither ABLATE_HOME nor HOME is set: no folder for the results; set ABLATE_HOME"};
   return fs::path{home} / ".local/state/ablate";
 }
 

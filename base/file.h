@@ -10,8 +10,8 @@ namespace abl {
 /// The whole file. Throws: Error naming the file and the reason.
 std::string read_file(const std::filesystem::path& file);
 
-/// Replaces `file` as a whole: written beside it, synced, renamed. After a crash there is the old text or the new one.
-/// Throws: Error (kResourceExhausted when the disk is full); the old file is then untouched.
+/// Replaces `file` as a whole: written beside it, synced, renamed. After a crash there is the old text or the
+/// new one. Throws: Error (kResourceExhausted when the disk is full); the old file is then untouched.
 void write_file_atomically(const std::filesystem::path& file, std::string_view text);
 
 /// The folder in which the running program lies; sibling programs are found there.

@@ -24,9 +24,9 @@ void log_line(LogLevel level, std::string_view message) {
   if (level < lowest) return;
   const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const auto since_second = now - std::chrono::floor<std::chrono::seconds>(now);
-  std::string line = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}",
-                                 fmt::gmtime(std::chrono::system_clock::to_time_t(now)), since_second.count(),
-                                 kNames[static_cast<std::size_t>(level)], message);
+  std::string line =
+      fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
+                  since_second.count(), kNames[static_cast<std::size_t>(level)], message);
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());

@@ -9,8 +9,8 @@
 
 namespace abl {
 
-/// SHA-256 (FIPS 180-4) of what was given to `update`. No packaged library without further dependencies has it,
-/// and the trainer must build on a machine that has only a compiler and PyTorch.
+/// SHA-256 (FIPS 180-4) of what was given to `update`. No packaged library without further dependencies has
+/// it, and the trainer must build on a machine that has only a compiler and PyTorch.
 class Sha256 {
  public:
   Sha256& update(std::string_view bytes);
