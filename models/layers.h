@@ -21,7 +21,8 @@ class LinearImpl : public torch::nn::Module {
 TORCH_MODULE(Linear);
 
 /// Normalisation over the last dimension with ε = 1e-5. As `torch::nn::LayerNorm`, which cannot be made on
-/// the meta device. Shape: x [..., dim] -> [..., dim].
+/// the meta device.
+/// Shape: x [..., dim] -> [..., dim].
 class LayerNormImpl : public torch::nn::Module {
  public:
   explicit LayerNormImpl(std::int64_t dim, torch::Device device = torch::kCPU);

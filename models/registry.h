@@ -9,7 +9,8 @@
 namespace abl::models {
 
 /// Builds a model of the family whose options are given: the one place that lists all families, one overload
-/// each. On the meta device it costs no memory and no random numbers: that is how models are counted. Throws:
+/// each. On the meta device it costs no memory and no random numbers: that is how models are counted.
+/// Throws:
 /// c10::ValueError when the options do not fit together.
 std::shared_ptr<Classifier> build(const SimpleVitOptions& options, torch::Device device = torch::kCPU);
 

@@ -28,17 +28,20 @@ struct SimpleVitOptions {
 
 /// The simple ViT of the MSF paper: no class token, fixed sine and cosine positions, mean over the tokens,
 /// one linear head. The attention is chosen layer by layer; a layer with `Kernel::kNone` has no attention
-/// branch and no parameters of one. Shape:  images [B, 3, S, S] -> [B, classes]. Source: MSF section 3, Table
-/// 5; placement by layer: supplement Table C.
+/// branch and no parameters of one.
+/// Shape: images [B, 3, S, S] -> [B, classes].
+/// Source: MSF section 3, Table 5; placement by layer: supplement Table C.
 class SimpleVitImpl : public Classifier {
  public:
   /// Throws: c10::ValueError when the options do not fit together.
   explicit SimpleVitImpl(SimpleVitOptions options, torch::Device device = torch::kCPU);
 
   torch::Tensor forward(const torch::Tensor& images) override;
-  /// The tokens that enter the first layer. Shape: [B, 3, S, S] -> [B, N, dim].
+  /// The tokens that enter the first layer.
+  /// Shape: [B, 3, S, S] -> [B, N, dim].
   torch::Tensor embed_images(const torch::Tensor& images);
-  /// One layer with its residuals. Shape: x [B, N, dim] -> [B, N, dim].
+  /// One layer with its residuals.
+  /// Shape: x [B, N, dim] -> [B, N, dim].
   torch::Tensor layer(std::int64_t index, const torch::Tensor& x);
 
   const SimpleVitOptions& options() const { return options_; }

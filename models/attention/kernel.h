@@ -21,12 +21,15 @@ struct FusedOperands {
 /// The Gaussian softmax as a dot product: -½‖k-q‖² = q·k - ½‖k‖² up to a constant for each query, so
 /// q' = [q, 1, 1, 0…], k' = [k, hi, lo, 0…], v' = [v, 0…], filled up to a multiple of 8.
 /// hi is -½‖k‖² (of float sums) rounded to the operands' type and lo is the rest: in bfloat16 hi alone would
-/// be wrong by up to 2⁻⁹ of the norm, more than all other errors together. Shape:  q, k, v [B, H, N, d] ->
-/// [B, H, N, w], w = d + 2 rounded up to a multiple of 8. Source: MSF supplement, (iii) to (v).
+/// be wrong by up to 2⁻⁹ of the norm, more than all other errors together.
+/// Shape: q, k, v [B, H, N, d] ->
+/// [B, H, N, w], w = d + 2 rounded up to a multiple of 8.
+/// Source: MSF supplement, (iii) to (v).
 FusedOperands gaussian_operands(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
 
 /// softmax(kernel(q, k) / √d) v through `scaled_dot_product_attention`, which takes its fused path for both
-/// kernels. Shape: q, k, v [B, H, N, d] -> [B, H, N, d].
+/// kernels.
+/// Shape: q, k, v [B, H, N, d] -> [B, H, N, d].
 torch::Tensor attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v);
 
 }  // namespace abl::models

@@ -38,7 +38,8 @@ struct AttentionOptions {
   AttentionChoice choice;
 };
 
-/// Refuses what has no meaning. Throws: c10::ValueError naming the option, its value and what was expected.
+/// Refuses what has no meaning.
+/// Throws: c10::ValueError naming the option, its value and what was expected.
 void check(const AttentionOptions& options);
 
 /// Attention between tokens, without the residual: the original transformer's, mean shift's and all that lies
@@ -47,7 +48,8 @@ void check(const AttentionOptions& options);
 /// A matrix is stored once under its letter in `mat`, and a projection that several roles share is computed
 /// once. QUERY, KEY, VALUE, PROBE are stored [heads·dim_head, dim/groups], a WEIGHT of its own [dim,
 /// heads·dim_head]; a WEIGHT tied to another role is that role's matrix of ℝ^{dim × heads·dim_head}: the
-/// stored tensor, not transposed. Shape:  x [B, N, dim] -> [B, N, dim]. Source: MSF eq. 1, 12 and 14,
+/// stored tensor, not transposed. Shape: x [B, N, dim] -> [B, N, dim].
+/// Source: MSF eq. 1, 12 and 14,
 /// section 2.3; sharing: Tables 1 and 2.
 class SharedAttentionImpl : public torch::nn::Module {
  public:

@@ -5,7 +5,8 @@
 
 namespace abl::models {
 
-/// Which outputs a group feeds. Source: MSF section 2.3, Figure 2.
+/// Which outputs a group feeds.
+/// Source: MSF section 2.3, Figure 2.
 enum class Layout {
   kInterleaved,  ///< output j belongs to group j mod G: every head is filled from all groups
   kBlock,        ///< output j belongs to group j div (out/G): a head is filled from one group
@@ -13,7 +14,7 @@ enum class Layout {
 
 /// A projection without bias whose inputs are cut into G contiguous groups; it keeps 1/G of the weights.
 /// Rows of `weight` are stored group after group.
-/// Shape:  x [..., in], weight [out, in/G] -> [..., out]. G divides `in` and `out`.
+/// Shape: x [..., in], weight [out, in/G] -> [..., out]. G divides `in` and `out`.
 /// Source: MSF section 2.3.
 torch::Tensor grouped_linear(const torch::Tensor& x, const torch::Tensor& weight, std::int64_t groups,
                              Layout layout);

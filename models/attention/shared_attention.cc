@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/attention/shared_attention.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace abl::models {
+namespace {
+
+enum Role { kQuery, kKey, kValue, kProbe, kWeight };
+
+/// The letters of the matrices that act as grouped projections: QUERY, KEY, VALUE and an inside PROBE.
+std::set<char> projections_of(const AttentionChoice& choice) {
+  std::set<char> letters{choice.share[kQuery], choice.share[kKey], choice.share[kValue]};
+  if (choice.probe == Probe::kInside) letters.insert(choice.share[kProbe]);
+  return letters;
+}
+
+bool weight_is_tied(const AttentionChoice& choice) {
+  return projections_of(choice).contains(choice.share[kWeight]);
+}
+
+/// Letters for four matrices and a PROBE where there is one, WEIGHT on its own unless tied.
+void check_share(const AttentionChoice& choice) {
+  const std::string_view share = choice.share;
+  const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto is_probe_or_letter = [&](char c) { return is_letter(c) || c == '-'; };
+  TORCH_CHECK_VALUE(
+      share.size() == 5 && is_letter(share[kQuery]) && is_letter(share[kKey]) && is_letter(share[kValue]) &&
+          is_probe_or_letter(share[kProbe]) && is_letter(share[kWeight]),
+      "share is '", share,
+      "'; it names the matrices of QUERY, KEY, VALUE, PROBE and WEIGHT by one capital letter each, "
+      "with '-' for no PROBE: QKV-W");
+  const bool has_probe = share[kProbe] != '-';
+  TORCH_CHECK_VALUE(
+      has_probe || choice.probe == Probe::kNone, "share is '", share,
+      "' and has no PROBE, but a probe is asked for; name its matrix in the fourth place: QKVPW");
+  TORCH_CHECK_VALUE(!has_probe || choice.probe != Probe::kNone, "share is '", share,
+                    "' and names a matrix for PROBE, but probe is none; put '-' in the fourth place");
+  TORCH_CHECK_VALUE(choice.probe != Probe::kOutside || std::ranges::count(share, share[kProbe]) == 1,
+                    "share is '", share,
+                    "': a PROBE outside WEIGHT is a matrix of its own and cannot be shared");
+}
+
+}  // namespace
+
+void check(const AttentionOptions& options) {
+  const auto& choice = options.choice;
+  const auto inner = options.heads * options.dim_head;
+  TORCH_CHECK_VALUE(options.dim > 0 && options.heads > 0 && options.dim_head > 0, "attention of width ",
+                    options.dim, " with ", options.heads, " heads of width ", options.dim_head,
+                    "; all three must be positive");
+  TORCH_CHECK_VALUE(choice.kernel != Kernel::kNone, "kernel is none: leave the attention out of the layer");
+  check_share(choice);
+  TORCH_CHECK_VALUE(choice.groups >= 1 && options.dim % choice.groups == 0 && inner % choice.groups == 0,
+                    choice.groups, " groups do not divide the width ", options.dim, " and the ", inner,
+                    " outputs of a projection");
+  TORCH_CHECK_VALUE(choice.groups == 1 || !weight_is_tied(choice), "share is '", choice.share, "' with ",
+                    choice.groups,
+                    " groups: a WEIGHT shared with a projection cannot be grouped; use 1 group");
+}
+
+SharedAttentionImpl::SharedAttentionImpl(AttentionOptions options, torch::Device device)
+    : options_{std::move(options)} {
+  check(options_);
+  const auto& choice = options_.choice;
+  const auto dim = options_.dim, inner = options_.heads * options_.dim_head;
+  weight_is_tied_ = weight_is_tied(choice);
+  norm = register_module("norm", LayerNorm{dim, device});
+  mat = register_module("mat", torch::nn::ParameterDict{});
+  const auto add = [&](char letter, torch::IntArrayRef shape) {
+    mat->insert(std::string{letter}, new_weight(shape, device));
+  };
+  for (const char letter : projections_of(choice)) add(letter, {inner, dim / choice.groups});
+  if (choice.probe == Probe::kOutside) add(choice.share[kProbe], {dim, dim});
+  if (!weight_is_tied_) add(choice.share[kWeight], {dim, inner});
+}
+
+torch::Tensor SharedAttentionImpl::forward(const torch::Tensor& x) {
+  const auto& choice = options_.choice;
+  const auto B = x.size(0), N = x.size(1), H = options_.heads, d = options_.dim_head;
+  const auto normalised = norm(x);
+
+  std::map<char, torch::Tensor> projected;  // once for each matrix, however many roles share it
+  for (const char letter : projections_of(choice))
+    projected[letter] =
+        grouped_linear(normalised, matrix(letter), choice.groups, choice.layout);  // [B, N, H·d]
+  const auto heads_of = [&](Role role) {
+    return projected.at(choice.share[role]).view({B, N, H, d}).transpose(1, 2);  // [B, H, N, d]
+  };
+
+  auto y = attend(choice.kernel, heads_of(kQuery), heads_of(kKey), heads_of(kValue))
+               .transpose(1, 2)
+               .reshape({B, N, H * d});
+  if (choice.probe == Probe::kInside) y = y - projected.at(choice.share[kProbe]);
+  if (weight_is_tied_) {
+    y = y.matmul(matrix(choice.share[kWeight]));
+    if (choice.tied_weight_scale != 1.0) y = y * choice.tied_weight_scale;
+  } else {
+    y = torch::linear(y, matrix(choice.share[kWeight]));
+  }
+  if (choice.probe == Probe::kOutside) y = y - torch::linear(normalised, matrix(choice.share[kProbe]));
+  return y;
+}
+
+const torch::Tensor& SharedAttentionImpl::matrix(char letter) const { return mat->get(std::string{letter}); }
+
+}  // namespace abl::models

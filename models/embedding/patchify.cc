@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/embedding/patchify.h"
+
+namespace abl::models {
+
+torch::Tensor patchify(const torch::Tensor& images, std::int64_t patch) {
+  const auto B = images.size(0), C = images.size(1), p = patch;
+  const auto rows = images.size(2) / p, columns = images.size(3) / p;
+  TORCH_CHECK_VALUE(rows * p == images.size(2) && columns * p == images.size(3), "images of ", images.size(2),
+                    " x ", images.size(3), " pixels cannot be cut into patches of ", p, " x ", p);
+  return images.reshape({B, C, rows, p, columns, p})
+      .permute({0, 2, 4, 3, 5, 1})  // [B, rows, columns, p, p, C]
+      .reshape({B, rows * columns, p * p * C});
+}
+
+}  // namespace abl::models

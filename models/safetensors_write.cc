@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "models/safetensors.h"
+#include "models/safetensors_format.h"
+
+namespace abl::models {
+namespace {
+
+using Json = nlohmann::json;
+using namespace safetensors;
+
+/// A file written beside `target` that takes its place when all is on the disk, and vanishes when that fails.
+class Replacement {
+ public:
+  explicit Replacement(const std::filesystem::path& target)
+      : target_{target}, path_{fmt::format("{}.{}.tmp", target.string(), ::getpid())} {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) throw failure();
+  }
+  ~Replacement() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    if (!in_place_) ::unlink(path_.c_str());
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  void write(const void* bytes, std::size_t size) {
+    for (const char* next = static_cast<const char*>(bytes); size > 0;) {
+      const auto written = ::write(descriptor_, next, size);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) throw failure();
+      next += written;
+      size -= static_cast<std::size_t>(written);
+    }
+  }
+
+  void take_place() {
+    if (::fsync(descriptor_) != 0 || ::rename(path_.c_str(), target_.c_str()) != 0) throw failure();
+    in_place_ = true;
+    const auto folder = target_.has_parent_path() ? target_.parent_path() : std::filesystem::path{"."};
+    const int parent = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0) throw failure();
+    const bool synced = ::fsync(parent) == 0;  // the rename itself
+    const int why = errno;
+    ::close(parent);
+    if (!synced) throw system_error("cannot write " + target_.string(), why);
+  }
+
+ private:
+  Error failure() const { return system_error("cannot write " + target_.string(), errno); }
+
+  const std::filesystem::path target_, path_;
+  int descriptor_ = -1;
+  bool in_place_ = false;
+};
+
+std::string_view dtype_name(const std::string& tensor, torch::ScalarType type) {
+  const auto known = std::ranges::find(kDtypes, type, &Dtype::type);
+  if (known == kDtypes.end())
+    throw Error{Code::kInvalidArgument,
+                fmt::format("'{}' has the type {}, which a safetensors file cannot hold", tensor,
+                            torch::toString(type))};
+  return known->name;
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& file, const TensorFile& content) {
+  // wide types first, as other writers do: every tensor then lies aligned
+  std::vector<std::pair<std::string, torch::Tensor>> ordered{content.tensors.begin(), content.tensors.end()};
+  std::ranges::stable_sort(ordered, std::greater{},
+                           [](const auto& named) { return named.second.element_size(); });
+
+  Json header = Json::object();
+  if (!content.metadata.empty()) header[std::string{kMetadata}] = content.metadata;
+  std::uint64_t end = 0;
+  for (const auto& [name, tensor] : ordered) {
+    if (name == kMetadata)
+      throw Error{Code::kInvalidArgument, fmt::format("a tensor cannot be named {}", kMetadata)};
+    const auto begin = end;
+    end += tensor.nbytes();
+    header[name] = {{"dtype", dtype_name(name, tensor.scalar_type())},
+                    {"shape", tensor.sizes().vec()},
+                    {"data_offsets", {begin, end}}};
+  }
+  auto text = header.dump();
+  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  const std::uint64_t length = text.size();
+
+  Replacement out{file};
+  out.write(&length, kLengthBytes);
+  out.write(text.data(), text.size());
+  for (const auto& [name, tensor] : ordered) {
+    const auto values = tensor.detach().to(torch::kCPU).contiguous();
+    out.write(values.const_data_ptr(), values.nbytes());
+  }
+  out.take_place();
+}
+
+}  // namespace abl::models

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/attention/kernel.h"
+
+#include <ATen/SDPBackend.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace abl::models {
+namespace {
+
+struct Heads {
+  torch::Tensor q, k, v;  // [B, H, N, d]
+};
+
+/// Tokens as they come out of a projection of normalised features: unit variance, or `spread` times that.
+Heads draw(std::int64_t d, torch::ScalarType type, double spread = 1.0) {
+  torch::manual_seed(7);
+  const auto one = [&](double scale) {
+    return (torch::randn({2, 3, 50, d}, torch::kDouble) * scale).to(type);
+  };
+  return {one(spread), one(spread), one(1.0)};
+}
+
+torch::Tensor average(const torch::Tensor& scores, const torch::Tensor& v) {
+  return (scores / std::sqrt(static_cast<double>(v.size(-1)))).softmax(-1).matmul(v);
+}
+
+torch::Tensor explicit_dot(const Heads& x) { return average(x.q.matmul(x.k.mT()), x.v); }
+
+/// Left side of (iii) in the supplement: distances, squared and summed one by one.
+torch::Tensor explicit_gaussian(const Heads& x) {
+  return average((x.q.unsqueeze(-2) - x.k.unsqueeze(-3)).square().sum(-1) * -0.5, x.v);
+}
+
+Heads in_double(const Heads& x) {
+  return {x.q.to(torch::kDouble), x.k.to(torch::kDouble), x.v.to(torch::kDouble)};
+}
+
+double distance(const torch::Tensor& a, const torch::Tensor& b) {
+  return (a.to(torch::kDouble) - b.to(torch::kDouble)).abs().max().item<double>();
+}
+
+at::SDPBackend path_of(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, double scale) {
+  return static_cast<at::SDPBackend>(at::_fused_sdp_choice(q, k, v, {}, 0.0, false, scale));
+}
+
+TEST(Kernel, DotIsTheSoftmaxOfEquation1) {
+  for (const std::int64_t d : {16, 32, 64}) {
+    const auto x = draw(d, torch::kFloat);
+    EXPECT_LT(distance(attend(Kernel::kDot, x.q, x.k, x.v), explicit_dot(in_double(x))), 2e-6) << d;
+  }
+}
+
+TEST(Kernel, GaussianIsTheSoftmaxOfDistances) {
+  for (const std::int64_t d : {6, 16, 30, 32, 64}) {
+    const auto x = draw(d, torch::kFloat);
+    EXPECT_LT(distance(attend(Kernel::kGaussian, x.q, x.k, x.v), explicit_gaussian(in_double(x))), 5e-6) << d;
+  }
+}
+
+TEST(Kernel, GaussianIsExactInDouble) {
+  const auto x = draw(32, torch::kDouble, 2.0);
+  EXPECT_LT(distance(attend(Kernel::kGaussian, x.q, x.k, x.v), explicit_gaussian(x)), 1e-12);
+}
+
+TEST(Kernel, GaussianAndDotDiffer) {
+  const auto x = draw(32, torch::kFloat);
+  EXPECT_GT(distance(attend(Kernel::kGaussian, x.q, x.k, x.v), attend(Kernel::kDot, x.q, x.k, x.v)), 0.05);
+}
+
+TEST(Kernel, RowsOfTheAttentionSumToOne) {
+  const auto x = draw(32, torch::kFloat, 3.0);
+  for (const auto kernel : {Kernel::kDot, Kernel::kGaussian})
+    EXPECT_LT(distance(attend(kernel, x.q, x.k, torch::ones_like(x.v)), torch::ones_like(x.v)), 1e-5);
+}
+
+TEST(Kernel, OperandsHaveOneWidthThatIsAMultipleOfEight) {
+  for (const auto& [d, width] : {std::pair{64, 72}, {32, 40}, {30, 32}, {6, 8}}) {
+    const auto x = draw(d, torch::kFloat);
+    const auto fused = gaussian_operands(x.q, x.k, x.v);
+    for (const auto& operand : {fused.q, fused.k, fused.v}) EXPECT_EQ(operand.size(-1), width);
+    EXPECT_DOUBLE_EQ(fused.scale, 1.0 / std::sqrt(static_cast<double>(d)));
+  }
+}
+
+TEST(Kernel, GaussianTakesTheFusedPathWhenItIsTrained) {
+  for (const auto type : {torch::kFloat, torch::kBFloat16}) {
+    auto x = draw(64, type);
+    for (auto* operand : {&x.q, &x.k, &x.v}) operand->requires_grad_(true);
+    const auto fused = gaussian_operands(x.q, x.k, x.v);
+    ASSERT_TRUE(fused.q.requires_grad() && fused.k.requires_grad() && fused.v.requires_grad());
+    EXPECT_NE(path_of(fused.q, fused.k, fused.v, fused.scale), at::SDPBackend::math) << torch::toString(type);
+    EXPECT_EQ(path_of(fused.q, fused.k, x.v, fused.scale), at::SDPBackend::math)
+        << "unequal widths are fused now: VALUE need not be filled up any more";
+  }
+}
+
+TEST(Kernel, GradientsOfTheGaussianAreThoseOfTheExplicitDistances) {
+  const auto gradients = [](auto&& function) {
+    auto x = draw(16, torch::kDouble);
+    for (auto* operand : {&x.q, &x.k, &x.v}) operand->requires_grad_(true);
+    const auto y = function(x);
+    const auto along = torch::linspace(-1, 1, y.numel(), torch::kDouble).view(y.sizes()).cos();
+    return torch::autograd::grad({y}, {x.q, x.k, x.v}, {along});
+  };
+  const auto fused = gradients([](const Heads& x) { return attend(Kernel::kGaussian, x.q, x.k, x.v); });
+  const auto expected = gradients(explicit_gaussian);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_GT(expected[i].abs().max().item<double>(), 1e-3);
+    EXPECT_LT(distance(fused[i], expected[i]), 1e-10 * (1 + expected[i].abs().max().item<double>()))
+        << "operand " << i;
+  }
+}
+
+TEST(Kernel, GradientReachesKeysThatAreAlsoQueriesAndValues) {
+  auto shared = draw(16, torch::kDouble).k.requires_grad_(true);
+  const auto grad = [&](const torch::Tensor& y) {
+    return torch::autograd::grad({y.square().sum()}, {shared})[0];
+  };
+  EXPECT_LT(distance(grad(attend(Kernel::kGaussian, shared, shared, shared)),
+                     grad(explicit_gaussian({shared, shared, shared}))),
+            1e-10);
+}
+
+/// Largest error against double precision on the same bfloat16 operands.
+TEST(Kernel, GaussianInBfloat16IsAsAccurateAsTheDotProduct) {
+  for (const double spread : {1.0, 1.5}) {
+    const auto x = draw(64, torch::kBFloat16, spread);
+    const auto dot = distance(attend(Kernel::kDot, x.q, x.k, x.v), explicit_dot(in_double(x)));
+    const auto exact = explicit_gaussian(in_double(x));
+    const auto gaussian = distance(attend(Kernel::kGaussian, x.q, x.k, x.v), exact);
+    EXPECT_LT(gaussian, 2.0 * dot) << "spread " << spread;
+
+    auto one_channel = gaussian_operands(x.q, x.k, x.v);
+    one_channel.k.select(-1, x.k.size(-1) + 1).zero_();
+    const auto without_rest = at::scaled_dot_product_attention(one_channel.q, one_channel.k, one_channel.v,
+                                                               {}, 0.0, false, one_channel.scale)
+                                  .narrow(-1, 0, x.v.size(-1));
+    EXPECT_GT(distance(without_rest, exact), 4.0 * gaussian)
+        << "spread " << spread << ": the second channel is idle";
+  }
+}
+
+TEST(Kernel, GradientsOfTheGaussianInBfloat16AreAsAccurateAsThoseOfTheDotProduct) {
+  const auto worst = [](auto&& function, auto&& reference) {
+    auto x = draw(64, torch::kBFloat16);
+    auto wide = in_double(x);
+    const auto along = torch::linspace(-1, 1, x.v.numel()).view(x.v.sizes()).cos();
+    const auto gradients = [&](Heads& operands, auto&& f) {
+      for (auto* operand : {&operands.q, &operands.k, &operands.v}) operand->requires_grad_(true);
+      const auto y = f(operands);
+      return torch::autograd::grad({y}, {operands.q, operands.k, operands.v}, {along.to(y.scalar_type())});
+    };
+    const auto got = gradients(x, function), expected = gradients(wide, reference);
+    double error = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      error = std::max(error, distance(got[i], expected[i]) / expected[i].abs().max().item<double>());
+    return error;
+  };
+  const auto gaussian =
+      worst([](const Heads& x) { return attend(Kernel::kGaussian, x.q, x.k, x.v); }, explicit_gaussian);
+  const auto dot = worst([](const Heads& x) { return attend(Kernel::kDot, x.q, x.k, x.v); }, explicit_dot);
+  EXPECT_LT(gaussian, 2.0 * dot);
+}
+
+TEST(Kernel, NoneIsRefused) {
+  const auto x = draw(8, torch::kFloat);
+  EXPECT_THROW(attend(Kernel::kNone, x.q, x.k, x.v), c10::ValueError);
+}
+
+}  // namespace
+}  // namespace abl::models
