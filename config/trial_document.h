@@ -11,26 +11,41 @@ namespace abl::config {
 
 using Json = nlohmann::json;
 
-/// One thing wrong with a document. `path` is dotted ("model.attention.groups"); the reader of the file adds line and column.
+/// One thing wrong with a document. `path` is dotted ("model.attention.groups"); the reader of the file adds
+/// line and column.
 struct Problem {
   std::string path;
-  std::string message;  ///< what is wrong and what was expected: "5 groups do not divide the embedding dimension 384"
+  std::string
+      message;  ///< what is wrong, what was expected: "5 groups do not divide the embedding dimension 384"
   std::string nearest;  ///< nearest valid spelling, or empty
 };
 
-/// Reads {"model": …, "data": …, "recipe": …, "seed": n}, fills in presets, recipes and defaults and checks shapes and ranges.
-/// All problems are appended to `problems`; the result is usable only when there are none. Canonical text is accepted too.
+/// Reads {"model": …, "data": …, "recipe": …, "seed": n}, fills in presets, recipes and defaults and checks
+/// shapes and ranges. All problems are appended to `problems`; the result is usable only when there are none.
+/// Canonical text is accepted too.
 TrialConfig read_trial(const Json& document, std::vector<Problem>& problems);
 
-/// As above for one document that must be right. Throws: Error{kInvalidArgument} listing every problem, a line each.
+/// As above for one document that must be right. Throws: Error{kInvalidArgument} listing every problem, a
+/// line each.
 TrialConfig read_trial_or_throw(const Json& document);
 
-/// The canonical document: RFC 8785 (sorted keys, shortest numbers), typed by the field tables; keys equal to their default
-/// or without effect are left out; presets and recipes are expanded; sharing letters in order of first use; per-layer
-/// attention only where layers differ. Equal models, data, recipes and seeds give equal text.
+/// Reads what `canonical_model_text` wrote (or a whole trial): the model, and image size and classes of the
+/// data. Throws: Error{kInvalidArgument} listing every problem, a line each.
+TrialConfig read_model_or_throw(const Json& document);
+
+/// The canonical document: RFC 8785 (sorted keys, shortest numbers), typed by the field tables; keys equal to
+/// their default or without effect are left out; presets and recipes are expanded; sharing letters in order
+/// of first use; per-layer attention only where layers differ. Equal models, data, recipes and seeds give
+/// equal text.
 std::string canonical_text(const TrialConfig& trial);
 /// The same for the model alone with image size and classes: what counts (params, FLOPs) depend on.
 std::string canonical_model_text(const TrialConfig& trial);
+
+/// The canonical document before it becomes text.
+Json canonical_document(const TrialConfig& trial);
+/// The document with every key and its value, defaults, preset and recipe names included: for people and for
+/// settings as table columns.
+Json full_document(const TrialConfig& trial);
 
 /// SHA-256 of the canonical text, in hexadecimal: the first of a trial's three identity columns.
 std::string config_hash(const std::string& canonical);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace abl::config {
+
+/// What is known of a data set by its logical name. Others are allowed; they state their classes and image
+/// size.
+struct DataSet {
+  std::string_view name;
+  int classes, image_size;
+  bool embedded;                 ///< drawn by the trainer: no folder, no damaged files
+  int train_images, val_images;  ///< 0: as many as the folder has
+  std::string_view sentence;
+};
+
+std::span<const DataSet> data_sets();
+/// Null when there is none of that name.
+const DataSet* find_data_set(std::string_view name);
+
+}  // namespace abl::config

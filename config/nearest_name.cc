@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/nearest_name.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace abl::config {
+namespace {
+
+constexpr std::size_t kLongestName =
+    64;  // longer ones are no misspelt names, and the table of edits is quadratic
+
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+std::size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> edits(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        edits[i][j] = i + j;
+        continue;
+      }
+      const std::size_t replaced = edits[i - 1][j - 1] + (same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
+      edits[i][j] = std::min({edits[i - 1][j] + 1, edits[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1])) {
+        edits[i][j] = std::min(edits[i][j], edits[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return edits[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view written, const std::vector<std::string>& names) {
+  std::string nearest;
+  std::size_t fewest = kLongestName;
+  if (written.size() > kLongestName) return nearest;
+  for (const std::string& name : names) {
+    if (name.size() > kLongestName) continue;
+    const std::size_t edits = edits_between(written, name);
+    if (edits < fewest && 2 * edits <= std::max(written.size(), name.size())) {
+      nearest = name;
+      fewest = edits;
+    }
+  }
+  return nearest;
+}
+
+std::string any_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+}  // namespace abl::config

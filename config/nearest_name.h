@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace abl::config {
+
+/// The name of `names` that was probably meant by `written`: fewest edits (insert, delete, replace, swap of
+/// neighbours), letter case ignored. Empty when more than half of the letters would have to change.
+std::string nearest_name(std::string_view written, const std::vector<std::string>& names);
+
+/// "a, b or c": how a message lists what it expects.
+std::string any_of(const std::vector<std::string>& names);
+
+}  // namespace abl::config
