@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/clock.h"
@@ -43,9 +44,15 @@ class Statement {
 
   /// Runs a statement that returns nothing, and resets it.
   void run();
-  /// The next row, if any; the statement resets itself after the last. A reader that stops early calls `reset`.
+  /// The next row, if any; the statement resets itself after the last. A reader that stops early calls
+  /// `reset`.
   bool step();
   void reset();
+  /// The first row as `read` makes it, if there is one, or every row; both leave the statement reset.
+  template <class F>
+  auto one(F read) -> std::optional<std::invoke_result_t<F, const Statement&>>;
+  template <class F>
+  auto all(F read) -> std::vector<std::invoke_result_t<F, const Statement&>>;
 
   std::int64_t integer(int column) const;
   double real(int column) const;
@@ -60,11 +67,13 @@ class Statement {
   sqlite3_stmt* statement_;
 };
 
-/// A connection to a results file: WAL, synchronous=FULL, foreign keys, a busy timeout. Thread: one at a time.
+/// A connection to a results file: WAL, synchronous=FULL, foreign keys, a busy timeout. Thread: one at a
+/// time.
 class Database {
  public:
   enum class Mode {
-    kWrite,     ///< creates the file where it is absent and brings the schema up to date (copying the file first)
+    kWrite,     ///< creates the file where it is absent and brings the schema up to date (copying the file
+                ///< first)
     kReadOnly,  ///< never writes; refuses a file whose schema is not this program's
   };
   /// Throws: Error naming the file: not a results file, written by a newer version, not readable, disk full.
@@ -80,15 +89,24 @@ class Database {
   int changes() const;
   /// Changes when another connection has committed (PRAGMA data_version).
   std::int64_t data_version();
+  /// False too when SQLite itself has rolled back, as it may on a full disk.
+  bool in_transaction() const;
   const std::filesystem::path& file() const { return file_; }
 
  private:
+  struct Close {
+    void operator()(sqlite3* db) const;
+  };
+  void open_to_write();
+  void open_to_read();
+
   std::filesystem::path file_;
-  sqlite3* db_ = nullptr;
-  std::map<const char*, std::unique_ptr<Statement>> statements_;
+  std::unique_ptr<sqlite3, Close> db_;
+  std::map<const char*, Statement> statements_;  // after db_: finalized before it closes
 };
 
-/// Rolls back unless committed. kImmediate takes the write lock at once; kSavepoint nests in a running transaction.
+/// Rolls back unless committed. kImmediate takes the write lock at once; kSavepoint nests in a running
+/// transaction; kRead gives several queries one snapshot, nests too, and needs no commit.
 class Transaction {
  public:
   enum Kind { kImmediate, kRead, kSavepoint };
@@ -103,5 +121,20 @@ class Transaction {
   Kind kind_;
   bool open_ = true;
 };
+
+template <class F>
+auto Statement::one(F read) -> std::optional<std::invoke_result_t<F, const Statement&>> {
+  if (!step()) return std::nullopt;
+  std::optional row{read(*this)};
+  reset();
+  return row;
+}
+
+template <class F>
+auto Statement::all(F read) -> std::vector<std::invoke_result_t<F, const Statement&>> {
+  std::vector<std::invoke_result_t<F, const Statement&>> rows;
+  while (step()) rows.push_back(read(*this));
+  return rows;
+}
 
 }  // namespace abl::storage

@@ -10,29 +10,34 @@
 
 namespace abl::storage {
 
-/// Metric points, their running summaries, and logs. A value that is not finite is stored as NULL with its kind beside it.
-/// Thread: the connection's.
+/// Metric points, their running summaries, and logs. A value that is not finite is stored as NULL with its
+/// kind beside it. Thread: the connection's.
 class MetricStore {
  public:
   explicit MetricStore(Database& db) : db_{db} {}
 
-  /// Accepts batch `seq` of a run: true when it is the next one, false when it is stored already (a repetition after a break).
-  /// Throws: Error{kFailedPrecondition} when a batch before it is missing.
+  /// Accepts batch `seq` of a run: true when it is the next one, false when it is stored already (a
+  /// repetition after a break). Throws: Error{kFailedPrecondition} when a batch before it is missing.
   bool accept(RunId run, std::uint64_t seq);
 
-  /// Appends points and brings the summaries (count, min, max, mean, last, best and its step) and the run's step and rate up to date.
-  /// A point (run, metric, step) that is there already is kept as it is.
+  /// Appends points and brings the summaries (count, min, max, mean, last, best and its step) and the run's
+  /// step and rate up to date. A point (run, metric, step) that is there already is kept as it is.
   void append(RunId run, const std::vector<Series>& series);
   void append_log(RunId run, std::string_view text);
+  /// Gives `to` the points of `from` up to a step, so that a resumed run holds its whole history.
+  void copy(RunId from, RunId to, std::uint32_t up_to_step);
 
   std::vector<MetricSummary> summaries(RunId run) const;
-  /// By ascending step. `max_points` > 0 thins each series, keeping the first, the last and the extremes of each stretch.
-  std::vector<Series> series(RunId run, const std::vector<std::string>& names, std::uint32_t max_points) const;
+  /// By ascending step. `max_points` > 0 thins each series, keeping the first, the last and the extremes of
+  /// each stretch.
+  std::vector<Series> series(RunId run, const std::vector<std::string>& names,
+                             std::uint32_t max_points) const;
   /// Log bytes from `offset`, at most `limit`.
   std::string log(RunId run, std::uint64_t offset, std::size_t limit) const;
   std::string log_tail(RunId run, int lines) const;
 
  private:
+  std::int64_t metric_id(const std::string& name);
   Database& db_;
 };
 

@@ -21,9 +21,9 @@ class SweepStore {
  public:
   explicit SweepStore(Database& db) : db_{db} {}
 
-  /// Stores a sweep with its rows, columns and claims. A trial that is there already (same identity, `result_version`, the pinned
-  /// fingerprint of its data or none yet) is claimed, not queued again; a cancelled or failed one goes back to the queue.
-  /// Throws: Error{kAlreadyExists} when the name is taken.
+  /// Stores a sweep with its rows, columns and claims. A trial that is there already (same identity,
+  /// `result_version`, the pinned fingerprint of its data or none yet) is claimed, not queued again; a
+  /// cancelled or failed one goes back to the queue. Throws: Error{kAlreadyExists} when the name is taken.
   Submitted insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, int result_version, Time now);
 
   std::optional<SweepRecord> find(const std::string& name) const;
@@ -43,10 +43,12 @@ class SweepStore {
   };
   std::vector<Position> positions(TrialId trial) const;
 
-  /// Withdraws every claim of a sweep; queued trials without a claim are cancelled at once.
+  /// Cancels a sweep: withdraws all its claims; queued trials without a claim are cancelled at once.
   /// Returns: the runs of leased and running trials that nobody claims any more: the caller stops them.
   std::vector<RunId> withdraw(SweepId sweep, Time now);
-  /// Failed and cancelled trials of a sweep (of one row when given) go back to the queue. Returns how many.
+  /// Failed and cancelled trials of a sweep (of one row when given) go back to the queue, with all their
+  /// retries; a cancelled sweep claims its trials again and is active. Returns how many were queued. Throws:
+  /// Error{kNotFound} for a row that is not there.
   std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now);
 
  private:

@@ -35,11 +35,12 @@ struct Table {
   std::vector<TableRow> rows;
 };
 
-/// The table of a sweep: metrics from the completed run of each trial, counts from the cache, settings from the rows.
-/// Throws: Error{kNotFound}.
+/// The table of a sweep: metrics from the completed run of each trial, counts from the cache, settings from
+/// the rows. Throws: Error{kNotFound}.
 Table read_table(Database& db, const std::string& sweep);
 
-/// Mean and sample standard deviation by the two-pass rule, in the order given: the same inputs give the same bits.
+/// Mean and sample standard deviation by the two-pass rule, in the order given: the same inputs give the same
+/// bits.
 struct MeanSd {
   double mean = 0;
   std::optional<double> sd;
@@ -47,6 +48,7 @@ struct MeanSd {
 MeanSd mean_sd(const std::vector<double>& values);
 
 /// "79.79 ± 0.12" with `digits` after the point and `unit` applied ("M": /10^6, "G": /10^9, "%": as it is).
-std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd, int digits, const std::string& unit);
+std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd, int digits,
+                        const std::string& unit);
 
 }  // namespace abl::storage

@@ -15,9 +15,14 @@ class TrialStore {
  public:
   explicit TrialStore(Database& db) : db_{db} {}
 
-  TrialRecord get(TrialId trial) const;
-  /// Queued trials that some active (not paused) sweep claims and whose back-off is over, in the order in which they are to run:
-  /// priority (highest claim) first, then the first seed of every row of the oldest sweep, then the next seed; at most `limit`.
+  TrialRecord get(TrialId trial) const;  ///< Throws: Error{kNotFound}
+  /// The trial with this identity that may be shared: its fingerprint is the pinned one of its data, or not
+  /// known yet.
+  std::optional<TrialRecord> find_same(const std::string& config_hash, int result_version,
+                                       const std::string& data) const;
+  /// Queued trials that some active (not paused) sweep claims and whose back-off is over, in the order in
+  /// which they are to run: priority (highest claim) first, then the first seed of every row of the oldest
+  /// sweep, then the next seed; at most `limit`.
   std::vector<TrialRecord> queued(Time now, int limit) const;
   /// Every queued trial id with `not_before` and whether all its claims are paused: for reasons and timers.
   struct Waiting {
@@ -33,7 +38,8 @@ class TrialStore {
   void set_waiting(TrialId trial, const std::string& reason);
 
   /// Leases a queued trial to `worker` until `expires` as a new run; nothing when it is no longer queued.
-  std::optional<Lease> lease(TrialId trial, const std::string& worker, const std::string& host, Time now, Time expires);
+  std::optional<Lease> lease(TrialId trial, const std::string& worker, const std::string& host, Time now,
+                             Time expires);
   /// Extends the lease of a leased or running run. False: the run is not under way (any more): it is fenced.
   bool renew(RunId run, Time expires);
   /// Extends every lease there is: after a restart workers get the time to come back.
@@ -52,9 +58,10 @@ class TrialStore {
     RunId resumed_from_run = 0;
     bool bit_exact = true;
   };
-  /// leased -> running. Pins the data fingerprint of the trial's data on the first report; copies the metric points of the run it
-  /// resumed from up to that step, so that every run holds its whole history.
-  /// Throws: Error{kFailedPrecondition} when the fingerprint is not the pinned one.
+  /// leased -> running. A stale run is refused (kFailedPrecondition). Pins the data fingerprint of the
+  /// trial's data on the first report; copies the metric points of the run it resumed from up to that step,
+  /// so that every run holds its whole history. Throws: Error{kFailedPrecondition} when the fingerprint is
+  /// not the pinned one.
   void start(RunId run, const Started& started, Time now);
 
   struct Ended {
@@ -63,21 +70,27 @@ class TrialStore {
     std::optional<int> exit_code, signal;
     bool retryable = true;
   };
-  /// Ends a run. completed -> the trial is completed; stopped, lost -> queued again (cancelled when nobody claims it); failed -> queued
-  /// again after a back-off while retries are left and `retryable`, otherwise failed with the reason. Returns the trial's new state.
+  /// Ends a run. completed -> the trial is completed; stopped, lost -> queued again (cancelled when nobody
+  /// claims it); failed -> queued again after a back-off (1 s, 2 s, 4 s … at most 60 s) while retries are
+  /// left and `retryable`, otherwise failed with the reason. Returns the trial's new state. Throws:
+  /// Error{kFailedPrecondition} for a run that is not under way.
   TrialState end(RunId run, const Ended& ended, Time now);
 
-  RunRecord run(RunId run) const;  ///< Throws: Error{kNotFound}
+  RunRecord run(RunId run) const;                       ///< Throws: Error{kNotFound}
   std::vector<RunRecord> runs_of(TrialId trial) const;  ///< by attempt
-  std::vector<RunRecord> list_runs(std::optional<SweepId> sweep, std::optional<TrialId> trial, int limit) const;  ///< newest first
+  std::vector<RunRecord> list_runs(std::optional<SweepId> sweep, std::optional<TrialId> trial,
+                                   int limit) const;  ///< newest first
 
   void add_checkpoint(const CheckpointRecord& checkpoint);
-  std::vector<CheckpointRecord> checkpoints_of(TrialId trial) const;  ///< newest attempt first, then highest step
+  std::vector<CheckpointRecord> checkpoints_of(
+      TrialId trial) const;  ///< newest attempt first, then highest step
 
   /// The pinned fingerprint of a data name, or nothing.
   std::optional<std::string> fingerprint(const std::string& data) const;
 
  private:
+  void pin(const RunRecord& run, const std::string& reported);
+  bool claimed(TrialId trial) const;
   Database& db_;
 };
 

@@ -19,7 +19,11 @@ using RunId = std::uint32_t;
 /// Stored as these words.
 enum class TrialState { kQueued, kLeased, kRunning, kCompleted, kFailed, kCancelled };
 enum class RunState { kLeased, kRunning, kCompleted, kFailed, kStopped, kLost };
-enum class SweepState { kActive, kPaused, kCancelled };  ///< what people set; completed and failed follow from the trials
+enum class SweepState {
+  kActive,
+  kPaused,
+  kCancelled
+};  ///< what people set; completed and failed follow from the trials
 std::string_view to_text(TrialState state);
 std::string_view to_text(RunState state);
 std::string_view to_text(SweepState state);
@@ -41,8 +45,9 @@ struct TrialIdentity {
 };
 
 struct NewRow {
-  std::string id, label, set_json, config_hash, model;  ///< `model`: canonical model document for counting, or empty
-  std::map<std::string, std::string> paper;             ///< column name -> as printed
+  std::string id, label, set_json, config_hash,
+      model;                                 ///< `model`: canonical model document for counting, or empty
+  std::map<std::string, std::string> paper;  ///< column name -> as printed
 };
 struct NewColumn {
   std::string name, heading, kind, source, take, unit, better;  ///< kind: metric | count | setting
@@ -84,11 +89,11 @@ struct TrialRecord {
   std::string config, data, command_json;
   int gpus = 0, max_retries = 0, failures = 0;
   TrialState state = TrialState::kQueued;
-  std::string reason;       ///< why it failed; why it waits is the scheduler's to say (`TrialStore::set_waiting`)
+  std::string reason;  ///< why it failed; why it waits is the scheduler's to say (`TrialStore::set_waiting`)
   std::int64_t seed = 0;
-  int attempt = 0;          ///< of its newest run, 0 before the first
-  std::optional<RunId> run; ///< its newest run
-  Time not_before{};        ///< back-off after a failure
+  int attempt = 0;           ///< of its newest run, 0 before the first
+  std::optional<RunId> run;  ///< its newest run
+  Time not_before{};         ///< back-off after a failure
 };
 
 /// A trial as one sweep sees it.
@@ -138,7 +143,7 @@ struct RunRecord {
   std::optional<std::uint32_t> resumed_from_step;
   bool bit_exact = true;
   std::optional<int> exit_code, signal;
-  std::uint64_t last_seq = 0;   ///< newest batch stored
+  std::uint64_t last_seq = 0;  ///< newest batch stored
   std::uint64_t log_bytes = 0;
 };
 

@@ -11,7 +11,9 @@
 namespace abl::storage {
 
 struct WorkerRecord {
-  std::string name, host, instance, version, slots_json, data_json;
+  std::string name, host, instance, version;
+  std::string slots_json;  ///< list of ablate.v1.Slot in Protobuf's JSON form
+  std::string data_json;   ///< list of logical data names
   int result_version = 0;
   bool allows_commands = false;
   bool connected = false;

@@ -16,10 +16,11 @@
 
 namespace abl::storage {
 
-/// The one thread that writes. What was posted while a commit was under way becomes one transaction (group commit); every job has a
-/// savepoint of its own, so a job that throws undoes only itself. `done` callbacks run on the writer thread after the commit, in order:
-/// with nullptr when the job is on disk, with the job's exception, or with the commit's (disk full) for every job of the group.
-/// Thread: all methods, from any thread; jobs and callbacks run on the writer's.
+/// The one thread that writes. What was posted while a commit was under way becomes one transaction (group
+/// commit); every job has a savepoint of its own, so a job that throws undoes only itself. `done` callbacks
+/// run on the writer thread after the commit, in order: with nullptr when the job is on disk, with the job's
+/// exception, or with the commit's (disk full) for every job of the group. Thread: all methods, from any
+/// thread; jobs and callbacks run on the writer's.
 class Writer {
  public:
   using Job = std::function<void(Database&)>;
@@ -31,7 +32,8 @@ class Writer {
 
   void post(Job job, Done done = {});
 
-  /// Runs `job` and waits for the commit. Throws what the job or the commit throws. Not from the writer thread.
+  /// Runs `job` and waits for the commit. Throws what the job or the commit throws. Not from the writer
+  /// thread.
   template <class F>
   auto call(F job) -> std::invoke_result_t<F, Database&> {
     using Result = std::invoke_result_t<F, Database&>;
@@ -41,7 +43,8 @@ class Writer {
       committed.get_future().get();
     } else {
       std::optional<Result> result;
-      post([&](Database& db) { result.emplace(job(db)); }, [&](std::exception_ptr error) { settle(committed, error); });
+      post([&](Database& db) { result.emplace(job(db)); },
+           [&](std::exception_ptr error) { settle(committed, error); });
       committed.get_future().get();
       return std::move(*result);
     }
@@ -53,8 +56,10 @@ class Writer {
     Done done;
   };
   static void settle(std::promise<void>& promise, std::exception_ptr error) {
-    if (error) promise.set_exception(error);
-    else promise.set_value();
+    if (error)
+      promise.set_exception(error);
+    else
+      promise.set_value();
   }
   void run();
   void commit_group(std::deque<Entry> group);

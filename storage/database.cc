@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/database.h"
+
+#include <sqlite3.h>
+
+#include "storage/schema.h"
+#include "storage/sqlite_error.h"
+
+namespace abl::storage {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kBusyMs = 10'000;
+
+int open_file(sqlite3** db, const std::string& name, int flags) {
+  return sqlite3_open_v2(name.c_str(), db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+}
+
+/// "file:" URI of a path, with what means something in a URI escaped.
+std::string uri(const fs::path& file) {
+  std::string result = "file:";
+  for (const char c : fs::absolute(file).string()) {
+    if (c == '?')
+      result += "%3f";
+    else if (c == '#')
+      result += "%23";
+    else if (c == '%')
+      result += "%25";
+    else
+      result += c;
+  }
+  return result;
+}
+
+std::string pragma(sqlite3* db, const char* sql) {
+  return Statement{db, sql}.one([](const Statement& row) { return row.text(0); }).value_or("");
+}
+
+}  // namespace
+
+void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+
+Database::Database(const fs::path& file, Mode mode) : file_{file} {
+  if (fs::is_directory(file))
+    throw Error{
+        Code::kInvalidArgument,
+        file.string() + ": a folder, a results file was expected; name a file in it, e.g. results.db"};
+  if (mode == Mode::kWrite)
+    open_to_write();
+  else
+    open_to_read();
+}
+Database::~Database() = default;
+
+void Database::open_to_write() {
+  if (const auto folder = fs::absolute(file_).parent_path(); !fs::is_directory(folder))
+    throw Error{Code::kNotFound,
+                file_.string() + ": its folder does not exist; create " + folder.string() + " first"};
+  sqlite3* raw = nullptr;
+  const int result = open_file(&raw, file_.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  db_.reset(raw);
+  if (result != SQLITE_OK) throw sqlite_error(raw, result);
+  if (sqlite3_db_readonly(raw, "main") == 1)
+    throw Error{Code::kPermissionDenied,
+                file_.string() + ": not writable; change its permissions, or give another path"};
+  sqlite3_busy_timeout(raw, kBusyMs);
+  if (const FileKind kind = file_kind(raw);
+      kind.empty || kind.application_id == kApplicationId) {  // else `migrate` refuses it
+    if (const auto journal = pragma(raw, "PRAGMA journal_mode = WAL"); journal != "wal")
+      throw Error{Code::kFailedPrecondition,
+                  file_.string() + ": its file system cannot share a write-ahead log (journal mode '" +
+                      journal + "'); keep the results file on a local disk"};
+  }
+  execute("PRAGMA synchronous = FULL");
+  migrate(raw, file_, migrations());
+  execute("PRAGMA foreign_keys = ON");
+}
+
+void Database::open_to_read() {
+  std::error_code none;
+  if (!fs::exists(file_, none))
+    throw Error{Code::kNotFound,
+                file_.string() + ": no such file; a scheduler creates it, or give another path"};
+  const auto open_and_look = [&](const std::string& name, int flags) {
+    sqlite3* raw = nullptr;
+    const int result = open_file(&raw, name, SQLITE_OPEN_READONLY | flags);
+    db_.reset(raw);
+    if (result != SQLITE_OK) throw sqlite_error(raw, result);
+    sqlite3_busy_timeout(raw, kBusyMs);
+    return file_kind(raw);
+  };
+  FileKind kind;
+  try {
+    kind = open_and_look(file_.string(), 0);
+  } catch (const Error& error) {
+    // In a folder that we may not write, a log cannot be shared; where there is none, nobody writes and the
+    // file stands still.
+    if (error.code() != Code::kPermissionDenied || fs::exists(file_.string() + "-wal", none)) throw;
+    kind = open_and_look(uri(file_) + "?immutable=1", SQLITE_OPEN_URI);
+  }
+  const int version = migrations().back().to;
+  if (kind.application_id != kApplicationId)
+    throw Error{Code::kInvalidArgument,
+                file_.string() + (kind.empty ? ": empty, no results are in it yet"
+                                             : ": an SQLite file of another program, not a results file")};
+  if (kind.version < version)
+    throw Error{Code::kFailedPrecondition, file_.string() + ": written by an older version (schema " +
+                                               std::to_string(kind.version) + ", this is " +
+                                               std::to_string(version) +
+                                               "); start a scheduler on it once, which updates it"};
+  if (kind.version > version)
+    throw Error{Code::kFailedPrecondition, file_.string() + ": written by a newer version (schema " +
+                                               std::to_string(kind.version) + ", this is " +
+                                               std::to_string(version) + "); use that version of ablate"};
+}
+
+Statement& Database::prepared(const char* sql) {
+  auto found = statements_.find(sql);
+  if (found == statements_.end()) found = statements_.emplace(sql, Statement{db_.get(), sql}).first;
+  found->second.reset();
+  return found->second;
+}
+void Database::execute(const std::string& sql) {
+  const int result = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) throw sqlite_error(db_.get(), result);
+}
+std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(db_.get()); }
+int Database::changes() const { return sqlite3_changes(db_.get()); }
+std::int64_t Database::data_version() {
+  return prepared("PRAGMA data_version").one([](const Statement& row) { return row.integer(0); }).value_or(0);
+}
+bool Database::in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
+
+Transaction::Transaction(Database& db, Kind kind) : db_{db}, kind_{kind} {
+  db_.execute(kind_ == kImmediate ? "BEGIN IMMEDIATE" : "SAVEPOINT nested");
+}
+Transaction::~Transaction() {
+  if (!open_ || !db_.in_transaction()) return;
+  try {
+    db_.execute(kind_ == kImmediate ? "ROLLBACK" : "ROLLBACK TO nested; RELEASE nested");
+  } catch (const Error&) {
+    // SQLite fails a rollback only when it has already undone the transaction by itself
+  }
+}
+void Transaction::commit() {
+  db_.execute(kind_ == kImmediate ? "COMMIT" : "RELEASE nested");
+  open_ = false;
+}
+
+}  // namespace abl::storage

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/metric_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "storage/thinning.h"
+
+namespace abl::storage {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// What the `kind` column says of a value: nothing of a finite one.
+std::optional<std::string_view> kind_of(double value) {
+  if (std::isfinite(value)) return std::nullopt;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+std::optional<double> finite(double value) {
+  return std::isfinite(value) ? std::optional{value} : std::nullopt;
+}
+
+/// A value from its two columns.
+double number(const Statement& row, int value, int kind) {
+  if (!row.is_null(value)) return row.real(value);
+  const std::string text = kind >= 0 ? row.text(kind) : "";
+  const double infinity = std::numeric_limits<double>::infinity();
+  return text == "Infinity" ? infinity : text == "-Infinity" ? -infinity : kNaN;
+}
+
+/// The running summary of one metric of one run. Points may come in any order; the last is the one of the
+/// highest step, the best the earliest of equals.
+struct Running {
+  std::int64_t count = 0, finite_count = 0, last_step = 0, best_step = 0;
+  double sum = 0, min = kNaN, max = kNaN, last = kNaN, best = kNaN;
+
+  void add(std::int64_t step, double value, bool higher_is_better) {
+    if (count++ == 0 || step >= last_step) last = value, last_step = step;
+    if (!std::isfinite(value)) return;
+    const bool first = finite_count++ == 0;
+    sum += value;
+    min = first ? value : std::min(min, value);
+    max = first ? value : std::max(max, value);
+    const bool better = higher_is_better ? value > best : value < best;
+    if (first || better || (value == best && step < best_step)) best = value, best_step = step;
+  }
+};
+
+Running load(Database& db, RunId run, std::int64_t metric) {
+  return db
+      .prepared(R"sql(SELECT count, finite, sum, min, max, last, last_kind, last_step, best, best_step
+                      FROM metric_summary WHERE run_id = :run AND metric_id = :metric)sql")
+      .bind(":run", run)
+      .bind(":metric", metric)
+      .one([](const Statement& row) {
+        return Running{.count = row.integer(0),
+                       .finite_count = row.integer(1),
+                       .last_step = row.integer(7),
+                       .best_step = row.integer(9),
+                       .sum = row.real(2),
+                       .min = number(row, 3, -1),
+                       .max = number(row, 4, -1),
+                       .last = number(row, 5, 6),
+                       .best = number(row, 8, -1)};
+      })
+      .value_or(Running{});
+}
+
+void store(Database& db, RunId run, std::int64_t metric, const Running& summary) {
+  db.prepared(R"sql(INSERT OR REPLACE INTO metric_summary
+                    (run_id, metric_id, count, finite, sum, min, max, last, last_kind, last_step, best, best_step)
+                    VALUES (:run, :metric, :count, :finite, :sum, :min, :max, :last, :last_kind, :last_step, :best, :best_step))sql")
+      .bind(":run", run)
+      .bind(":metric", metric)
+      .bind(":count", summary.count)
+      .bind(":finite", summary.finite_count)
+      .bind(":sum", summary.sum)
+      .bind(":min", finite(summary.min))
+      .bind(":max", finite(summary.max))
+      .bind(":last", finite(summary.last))
+      .bind(":last_kind", kind_of(summary.last))
+      .bind(":last_step", summary.last_step)
+      .bind(":best", finite(summary.best))
+      .bind(":best_step", summary.best_step)
+      .run();
+}
+
+}  // namespace
+
+bool higher_is_better(std::string_view metric) {
+  // "val/loss", "error", "step_time", "seconds" are wanted small; what is counted "per" something is a rate
+  static constexpr std::string_view kLower[] = {"loss", "error", "err", "time", "seconds",   "ms",
+                                                "nll",  "mae",   "mse", "rmse", "perplexity"};
+  std::string word;
+  for (std::size_t i = 0; i <= metric.size(); ++i) {
+    const char c = i < metric.size() ? metric[i] : '/';
+    if (c != '/' && c != '_' && c != '-' && c != '.' && c != ' ') {
+      word += c;
+      continue;
+    }
+    if (word == "per") return true;
+    if (std::ranges::find(kLower, word) != std::end(kLower)) return false;
+    word.clear();
+  }
+  return true;
+}
+
+bool MetricStore::accept(RunId run, std::uint64_t seq) {
+  const auto last = db_.prepared("SELECT last_seq FROM run WHERE id = :run")
+                        .bind(":run", run)
+                        .one([](const Statement& row) { return static_cast<std::uint64_t>(row.integer(0)); });
+  if (!last) throw Error{Code::kNotFound, "run " + std::to_string(run) + " is not in the store"};
+  if (seq <= *last) return false;
+  if (seq != *last + 1)
+    throw Error{Code::kFailedPrecondition, "batch " + std::to_string(seq) + " of run " + std::to_string(run) +
+                                               " came before batch " + std::to_string(*last + 1) +
+                                               "; send the missing ones first"};
+  db_.prepared("UPDATE run SET last_seq = :seq WHERE id = :run")
+      .bind(":seq", static_cast<std::int64_t>(seq))
+      .bind(":run", run)
+      .run();
+  return true;
+}
+
+std::int64_t MetricStore::metric_id(const std::string& name) {
+  db_.prepared("INSERT INTO metric (name) VALUES (:name) ON CONFLICT (name) DO NOTHING")
+      .bind(":name", name)
+      .run();
+  return db_.prepared("SELECT id FROM metric WHERE name = :name")
+      .bind(":name", name)
+      .one([](const Statement& row) { return row.integer(0); })
+      .value();
+}
+
+void MetricStore::append(RunId run, const std::vector<Series>& series) {
+  Transaction transaction{db_, Transaction::kSavepoint};
+  std::int64_t first_step = -1, first_ms = 0, step = -1, step_ms = 0;
+  for (const Series& metric : series) {
+    const std::int64_t id = metric_id(metric.name);
+    const bool up = higher_is_better(metric.name);
+    Running summary = load(db_, run, id);
+    for (std::size_t i = 0; i < metric.steps.size(); ++i) {
+      const double value = metric.values.at(i);
+      db_.prepared(R"sql(INSERT INTO point (run_id, metric_id, step, value, kind, time_ms)
+                         VALUES (:run, :metric, :step, :value, :kind, :time)
+                         ON CONFLICT (run_id, metric_id, step) DO NOTHING)sql")
+          .bind(":run", run)
+          .bind(":metric", id)
+          .bind(":step", metric.steps[i])
+          .bind(":value", finite(value))
+          .bind(":kind", kind_of(value))
+          .bind(":time", metric.times_ms.at(i))
+          .run();
+      if (db_.changes() == 0) continue;  // there already: counted already
+      summary.add(metric.steps[i], value, up);
+      if (first_step < 0 || metric.steps[i] < first_step)
+        first_step = metric.steps[i], first_ms = metric.times_ms[i];
+      if (metric.steps[i] > step) step = metric.steps[i], step_ms = metric.times_ms[i];
+    }
+    if (summary.count > 0) store(db_, run, id, summary);
+  }
+  if (step >= 0)
+    db_.prepared(R"sql(
+        UPDATE run SET step = MAX(step, :step), rate_step = COALESCE(rate_step, :first_step), rate_ms = COALESCE(rate_ms, :first_ms),
+               steps_per_second = CASE WHEN :step > COALESCE(rate_step, :first_step) AND :ms > COALESCE(rate_ms, :first_ms)
+                   THEN (:step - COALESCE(rate_step, :first_step)) * 1000.0 / (:ms - COALESCE(rate_ms, :first_ms))
+                   ELSE steps_per_second END
+        WHERE id = :run)sql")
+        .bind(":step", step)
+        .bind(":ms", step_ms)
+        .bind(":first_step", first_step)
+        .bind(":first_ms", first_ms)
+        .bind(":run", run)
+        .run();
+  transaction.commit();
+}
+
+void MetricStore::copy(RunId from, RunId to, std::uint32_t up_to_step) {
+  Transaction transaction{db_, Transaction::kSavepoint};
+  db_.prepared(R"sql(INSERT INTO point (run_id, metric_id, step, value, kind, time_ms)
+                     SELECT :to, metric_id, step, value, kind, time_ms FROM point WHERE run_id = :from AND step <= :step
+                     ON CONFLICT (run_id, metric_id, step) DO NOTHING)sql")
+      .bind(":to", to)
+      .bind(":from", from)
+      .bind(":step", up_to_step)
+      .run();
+  struct Metric {
+    std::int64_t id;
+    bool up;
+  };
+  const auto metrics =
+      db_.prepared(
+             "SELECT id, name FROM metric WHERE id IN (SELECT metric_id FROM point WHERE run_id = :run)")
+          .bind(":run", to)
+          .all([](const Statement& row) {
+            return Metric{row.integer(0), higher_is_better(row.text(1))};
+          });
+  for (const auto& metric : metrics) {
+    Running summary;
+    auto& points = db_.prepared(
+        "SELECT step, value, kind FROM point WHERE run_id = :run AND metric_id = :metric ORDER BY step");
+    points.bind(":run", to).bind(":metric", metric.id);
+    while (points.step()) summary.add(points.integer(0), number(points, 1, 2), metric.up);
+    store(db_, to, metric.id, summary);
+  }
+  transaction.commit();
+}
+
+void MetricStore::append_log(RunId run, std::string_view text) {
+  if (text.empty()) return;
+  Transaction transaction{db_, Transaction::kSavepoint};
+  db_.prepared(
+         "INSERT INTO log_chunk (run_id, offset, bytes) SELECT id, log_bytes, :bytes FROM run WHERE id = "
+         ":run")
+      .bind_blob(":bytes", text)
+      .bind(":run", run)
+      .run();
+  db_.prepared("UPDATE run SET log_bytes = log_bytes + :size WHERE id = :run")
+      .bind(":size", static_cast<std::int64_t>(text.size()))
+      .bind(":run", run)
+      .run();
+  transaction.commit();
+}
+
+std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
+  return db_
+      .prepared(
+          R"sql(SELECT m.name, count, min, max, sum / finite, last, last_kind, last_step, best, best_step
+                      FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql")
+      .bind(":run", run)
+      .all([](const Statement& row) {
+        return MetricSummary{.name = row.text(0),
+                             .count = static_cast<std::uint32_t>(row.integer(1)),
+                             .min = number(row, 2, -1),
+                             .max = number(row, 3, -1),
+                             .mean = number(row, 4, -1),
+                             .last = number(row, 5, 6),
+                             .best = number(row, 8, -1),
+                             .last_step = static_cast<std::uint32_t>(row.integer(7)),
+                             .best_step = static_cast<std::uint32_t>(row.integer(9))};
+      });
+}
+
+std::vector<Series> MetricStore::series(RunId run, const std::vector<std::string>& names,
+                                        std::uint32_t max_points) const {
+  std::vector<Series> result;
+  for (const MetricSummary& summary : summaries(run)) {
+    if (!names.empty() && std::ranges::find(names, summary.name) == names.end()) continue;
+    Series series{.name = summary.name};
+    auto& points = db_.prepared(R"sql(SELECT step, value, kind, time_ms FROM point
+                                      WHERE run_id = :run AND metric_id = (SELECT id FROM metric WHERE name = :name) ORDER BY step)sql");
+    points.bind(":run", run).bind(":name", summary.name);
+    while (points.step()) {
+      series.steps.push_back(static_cast<std::uint32_t>(points.integer(0)));
+      series.values.push_back(number(points, 1, 2));
+      series.times_ms.push_back(points.integer(3));
+    }
+    result.push_back(max_points == 0 ? std::move(series) : thinned(series, max_points));
+  }
+  return result;
+}
+
+std::string MetricStore::log(RunId run, std::uint64_t offset, std::size_t limit) const {
+  std::string text;
+  auto& chunks = db_.prepared(R"sql(
+      SELECT offset, bytes FROM log_chunk
+      WHERE run_id = :run AND offset >= COALESCE((SELECT MAX(offset) FROM log_chunk WHERE run_id = :run AND offset <= :offset), 0)
+      ORDER BY offset)sql");
+  chunks.bind(":run", run).bind(":offset", static_cast<std::int64_t>(offset));
+  while (text.size() < limit && chunks.step()) {
+    const std::string bytes = chunks.text(1);
+    const auto start = static_cast<std::uint64_t>(chunks.integer(0));
+    const std::size_t skip = offset > start ? std::min<std::uint64_t>(offset - start, bytes.size()) : 0;
+    text.append(bytes, skip, limit - text.size());
+  }
+  chunks.reset();
+  return text;
+}
+
+std::string MetricStore::log_tail(RunId run, int lines) const {
+  std::string text;
+  auto& chunks = db_.prepared("SELECT bytes FROM log_chunk WHERE run_id = :run ORDER BY offset DESC");
+  chunks.bind(":run", run);
+  std::size_t start = 0;
+  for (bool enough = false; !enough && chunks.step();) {
+    text.insert(0, chunks.text(0));
+    int seen = 0;
+    start = text.size();
+    if (start > 0 && text[start - 1] == '\n') --start;  // the newline that ends the last line opens none
+    while (start > 0 && !(text[start - 1] == '\n' && ++seen == lines)) --start;
+    enough = start > 0;
+  }
+  chunks.reset();
+  return text.substr(start);
+}
+
+}  // namespace abl::storage

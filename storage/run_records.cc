@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reading half of TrialStore: runs and their checkpoints.
+#include "storage/trial_store.h"
+
+namespace abl::storage {
+namespace {
+
+template <class T>
+std::optional<T> optional(const Statement& row, int column) {
+  return row.is_null(column) ? std::nullopt : std::optional{static_cast<T>(row.integer(column))};
+}
+
+RunRecord read_run(const Statement& row) {
+  return RunRecord{.id = static_cast<RunId>(row.integer(0)),
+                   .trial = static_cast<TrialId>(row.integer(1)),
+                   .attempt = static_cast<int>(row.integer(2)),
+                   .state = run_state(row.text(3)),
+                   .worker = row.text(4),
+                   .host = row.text(5),
+                   .directory = row.text(6),
+                   .reason = row.text(7),
+                   .environment_json = row.text(8),
+                   .leased = row.time(9),
+                   .started = row.is_null(10) ? std::nullopt : std::optional{row.time(10)},
+                   .ended = row.is_null(11) ? std::nullopt : std::optional{row.time(11)},
+                   .lease_expires = row.time(12),
+                   .step = static_cast<std::uint32_t>(row.integer(13)),
+                   .total_steps = static_cast<std::uint32_t>(row.integer(14)),
+                   .steps_per_second = row.real(15),
+                   .resumed_from_step = optional<std::uint32_t>(row, 16),
+                   .bit_exact = row.integer(17) != 0,
+                   .exit_code = optional<int>(row, 18),
+                   .signal = optional<int>(row, 19),
+                   .last_seq = static_cast<std::uint64_t>(row.integer(20)),
+                   .log_bytes = static_cast<std::uint64_t>(row.integer(21))};
+}
+
+}  // namespace
+
+RunRecord TrialStore::run(RunId run) const {
+  auto found = db_.prepared(R"sql(
+      SELECT id, trial_id, attempt, state, worker, host, directory, reason, environment_json, leased_ms, started_ms, ended_ms,
+             lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes
+      FROM run WHERE id = :run)sql")
+                   .bind(":run", run)
+                   .one(read_run);
+  if (found) return *found;
+  const auto newest = db_.prepared("SELECT MAX(id) FROM run")
+                          .one([](const Statement& row) { return row.integer(0); })
+                          .value_or(0);
+  throw Error{Code::kNotFound,
+              "no run has the id " + std::to_string(run) +
+                  (newest == 0 ? "; nothing has run yet" : "; the newest is " + std::to_string(newest))};
+}
+
+std::vector<RunRecord> TrialStore::runs_of(TrialId trial) const {
+  const Transaction snapshot{db_, Transaction::kRead};
+  const auto ids = db_.prepared("SELECT id FROM run WHERE trial_id = :trial ORDER BY attempt")
+                       .bind(":trial", trial)
+                       .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+  std::vector<RunRecord> runs;
+  for (const RunId id : ids) runs.push_back(run(id));
+  return runs;
+}
+
+std::vector<RunRecord> TrialStore::list_runs(std::optional<SweepId> sweep, std::optional<TrialId> trial,
+                                             int limit) const {
+  const Transaction snapshot{db_, Transaction::kRead};
+  const auto ids = db_.prepared(R"sql(
+      SELECT id FROM run
+      WHERE (:trial IS NULL OR trial_id = :trial)
+        AND (:sweep IS NULL OR trial_id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep))
+      ORDER BY id DESC LIMIT :limit)sql")
+                       .bind(":trial", trial)
+                       .bind(":sweep", sweep)
+                       .bind(":limit", limit)
+                       .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+  std::vector<RunRecord> runs;
+  for (const RunId id : ids) runs.push_back(run(id));
+  return runs;
+}
+
+void TrialStore::add_checkpoint(const CheckpointRecord& checkpoint) {
+  db_.prepared(
+         "INSERT OR REPLACE INTO checkpoint (run_id, step, host, path, sha256) VALUES (:run, :step, :host, "
+         ":path, :sha256)")
+      .bind(":run", checkpoint.run)
+      .bind(":step", checkpoint.step)
+      .bind(":host", checkpoint.host)
+      .bind(":path", checkpoint.path)
+      .bind(":sha256", checkpoint.sha256)
+      .run();
+}
+
+std::vector<CheckpointRecord> TrialStore::checkpoints_of(TrialId trial) const {
+  return db_
+      .prepared(
+          R"sql(SELECT c.run_id, c.step, c.host, c.path, c.sha256 FROM checkpoint c JOIN run ON run.id = c.run_id
+                      WHERE run.trial_id = :trial ORDER BY run.attempt DESC, c.step DESC)sql")
+      .bind(":trial", trial)
+      .all([](const Statement& row) {
+        return CheckpointRecord{.run = static_cast<RunId>(row.integer(0)),
+                                .step = static_cast<std::uint32_t>(row.integer(1)),
+                                .host = row.text(2),
+                                .path = row.text(3),
+                                .sha256 = row.text(4)};
+      });
+}
+
+}  // namespace abl::storage

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/schema.h"
+
+#include <sqlite3.h>
+
+#include <array>
+#include <string>
+
+#include "storage/database.h"
+#include "storage/schema_v1.h"
+#include "storage/sqlite_error.h"
+
+namespace abl::storage {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::array kMigrations{Migration{1, kSchemaV1}};
+
+void execute(sqlite3* db, const std::string& sql) {
+  if (const int result = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr); result != SQLITE_OK)
+    throw sqlite_error(db, result);
+}
+
+int integer(sqlite3* db, const char* sql) {
+  return static_cast<int>(
+      Statement{db, sql}.one([](const Statement& row) { return row.integer(0); }).value_or(0));
+}
+
+/// Copies the file through a connection of its own, which reads while the caller holds the write lock. The
+/// name appears when the copy is whole.
+void back_up(const fs::path& file, const fs::path& to) {
+  const fs::path partial = to.string() + ".partial";
+  fs::remove(partial);
+  sqlite3 *from = nullptr, *into = nullptr;
+  const int opened = sqlite3_open_v2(file.c_str(), &from, SQLITE_OPEN_READONLY, nullptr);
+  int result = sqlite3_open_v2(partial.c_str(), &into, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  if (opened == SQLITE_OK && result == SQLITE_OK) {
+    sqlite3_backup* backup = sqlite3_backup_init(into, "main", from, "main");
+    result = backup ? sqlite3_backup_step(backup, -1) : sqlite3_errcode(into);
+    if (const int finished = sqlite3_backup_finish(backup); finished != SQLITE_OK) result = finished;
+    if (result == SQLITE_DONE) result = SQLITE_OK;
+  }
+  const Error error = opened != SQLITE_OK ? sqlite_error(from, opened) : sqlite_error(into, result);
+  sqlite3_close_v2(from);
+  sqlite3_close_v2(into);
+  if (opened == SQLITE_OK && result == SQLITE_OK) return fs::rename(partial, to);
+  std::error_code ignored;
+  fs::remove(partial, ignored);
+  throw Error{error.code(), "cannot copy " + file.string() + " before its schema changes: " + error.what()};
+}
+
+void apply(sqlite3* db, const fs::path& file, std::span<const Migration> steps, int from) {
+  for (const Migration& step : steps) {
+    if (step.to <= from) continue;
+    try {
+      execute(db, step.sql);
+    } catch (const Error& error) {
+      throw Error{error.code(), file.string() + ": cannot be brought to schema " + std::to_string(step.to) +
+                                    ", it stays as it was: " + error.what()};
+    }
+  }
+  if (integer(db, "SELECT COUNT(*) FROM pragma_foreign_key_check") != 0)
+    throw Error{Code::kDataLoss,
+                file.string() + ": rows without the rows they refer to; the schema stays as it was"};
+  execute(db, "PRAGMA application_id = " + std::to_string(kApplicationId));
+  execute(db, "PRAGMA user_version = " + std::to_string(steps.back().to));
+}
+
+}  // namespace
+
+std::span<const Migration> migrations() { return kMigrations; }
+
+FileKind file_kind(sqlite3* db) {
+  return FileKind{.application_id = integer(db, "PRAGMA application_id"),
+                  .version = integer(db, "PRAGMA user_version"),
+                  .empty = integer(db, "SELECT COUNT(*) FROM sqlite_schema") == 0};
+}
+
+void migrate(sqlite3* db, const fs::path& file, std::span<const Migration> steps) {
+  const int last = steps.back().to;
+  if (const FileKind kind = file_kind(db); kind.application_id == kApplicationId && kind.version == last)
+    return;
+  execute(db, "BEGIN EXCLUSIVE");
+  try {
+    const FileKind kind = file_kind(db);  // again: another process may have been quicker
+    if (!kind.empty && kind.application_id != kApplicationId)
+      throw Error{Code::kInvalidArgument,
+                  file.string() + ": an SQLite file of another program (application id " +
+                      std::to_string(kind.application_id) + "), not a results file; give another path"};
+    if (kind.version > last)
+      throw Error{Code::kFailedPrecondition,
+                  file.string() + ": written by a newer version of ablate (schema " +
+                      std::to_string(kind.version) + ", this one knows up to " + std::to_string(last) +
+                      "); use that version, or another file"};
+    if (!kind.empty && kind.version < last)
+      back_up(file, file.string() + ".v" + std::to_string(kind.version) + ".bak");
+    if (kind.version < last) apply(db, file, steps, kind.version);
+    execute(db, "COMMIT");
+  } catch (...) {
+    if (sqlite3_get_autocommit(db) == 0) sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+}  // namespace abl::storage

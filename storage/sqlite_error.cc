@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/sqlite_error.h"
+
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace abl::storage {
+namespace {
+
+std::string system_text(int error_number) {
+  return error_number == 0 ? "" : " (" + std::generic_category().message(error_number) + ")";
+}
+
+}  // namespace
+
+Error sqlite_error(sqlite3* db, int result) {
+  const char* name = sqlite3_db_filename(db, "main");
+  const std::string file = name && *name ? name : "results file";
+  const int why = sqlite3_system_errno(db);
+  const std::string detail = sqlite3_errmsg(db);
+  switch (result & 0xff) {  // the extended codes carry the primary one in the low byte
+    case SQLITE_FULL:
+      return Error{Code::kResourceExhausted,
+                   file + ": the disk is full; free some space: what was acknowledged is stored"};
+    case SQLITE_IOERR:
+      return Error{Code::kResourceExhausted,
+                   file + ": " + detail + system_text(why) +
+                       "; check the disk and its free space: what was acknowledged is stored"};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Error{Code::kUnavailable, file + ": in use by another program; end it, or try again later"};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+      return Error{
+          why == ENOSPC ? Code::kResourceExhausted : Code::kPermissionDenied,
+          file + ": cannot be opened or written" + system_text(why) + "; check the path and its permissions"};
+    case SQLITE_NOTADB:
+      return Error{Code::kInvalidArgument,
+                   file + ": not a results file (no SQLite database); give another path"};
+    case SQLITE_CORRUPT:
+      return Error{Code::kDataLoss, file + ": damaged (" + detail +
+                                        "); restore a copy, or salvage it with `sqlite3 FILE .recover`"};
+    case SQLITE_NOMEM:
+      return Error{Code::kResourceExhausted, file + ": out of memory"};
+    default:
+      return Error{Code::kInternal, file + ": " + detail};
+  }
+}
+
+}  // namespace abl::storage

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.h"
+
+struct sqlite3;
+
+namespace abl::storage {
+
+/// The failure `result` of a call on `db` as an Error: one line that names the file, the reason and what to
+/// do. A full disk is kResourceExhausted, a lock that lasts kUnavailable, a damaged file kDataLoss.
+Error sqlite_error(sqlite3* db, int result);
+
+}  // namespace abl::storage

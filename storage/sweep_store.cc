@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/sweep_store.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/sha256.h"
+#include "storage/metric_store.h"
+#include "storage/nearest.h"
+#include "storage/trial_store.h"
+
+namespace abl::storage {
+namespace {
+
+void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
+  db.prepared(R"sql(INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash)
+                    VALUES (:sweep, :position, :id, :label, :set, :config_hash, :model_hash))sql")
+      .bind(":sweep", sweep)
+      .bind(":position", position)
+      .bind(":id", row.id)
+      .bind(":label", row.label)
+      .bind(":set", row.set_json.empty() ? "{}" : std::string_view{row.set_json})
+      .bind(":config_hash", row.config_hash)
+      .bind(":model_hash", row.model.empty() ? "" : sha256_hex(row.model))
+      .run();
+  for (const auto& [name, printed] : row.paper)
+    db.prepared(
+          "INSERT INTO sweep_paper (sweep_id, row, name, printed) VALUES (:sweep, :row, :name, :printed)")
+        .bind(":sweep", sweep)
+        .bind(":row", position)
+        .bind(":name", name)
+        .bind(":printed", printed)
+        .run();
+}
+
+void insert_column(Database& db, SweepId sweep, int position, const NewColumn& column) {
+  db.prepared(
+        R"sql(INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, better, digits)
+                    VALUES (:sweep, :position, :name, :heading, :kind, :source, :take, :unit, :better, :digits))sql")
+      .bind(":sweep", sweep)
+      .bind(":position", position)
+      .bind(":name", column.name)
+      .bind(":heading", column.heading)
+      .bind(":kind", column.kind)
+      .bind(":source", column.source)
+      .bind(":take", column.take)
+      .bind(":unit", column.unit)
+      .bind(":better", column.better)
+      .bind(":digits", column.digits)
+      .run();
+}
+
+TrialId insert_trial(Database& db, const NewTrial& trial, int result_version,
+                     const std::string& fingerprint) {
+  db.prepared(
+        R"sql(INSERT INTO trial (config_hash, result_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
+                                       max_retries, state)
+                    VALUES (:config_hash, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
+                            :max_retries, 'queued'))sql")
+      .bind(":config_hash", trial.config_hash)
+      .bind(":result_version", result_version)
+      .bind(":fingerprint", fingerprint)
+      .bind(":reusable", trial.reusable)
+      .bind(":config", trial.config)
+      .bind(":seed", trial.seed)
+      .bind(":data", trial.data)
+      .bind(":command", trial.command_json)
+      .bind(":gpus", trial.gpus)
+      .bind(":max_retries", trial.max_retries)
+      .run();
+  return static_cast<TrialId>(db.last_insert_id());
+}
+
+/// A failed or cancelled trial back to the queue, with all its retries.
+bool queue_again(Database& db, TrialId trial) {
+  db.prepared(
+        R"sql(UPDATE trial SET state = 'queued', failures = 0, reason = '', waiting = '', not_before_ms = 0, finished_ms = NULL
+                    WHERE id = :trial AND state IN ('failed', 'cancelled'))sql")
+      .bind(":trial", trial)
+      .run();
+  return db.changes() > 0;
+}
+
+/// Every sweep, or the one called :name, newest first.
+constexpr const char* kSelectSweeps = R"sql(
+      SELECT s.id, s.name, s.file, s.text, s.canonical, s.canonical_hash, s.baseline, s.paper_heading, s.state, s.priority,
+             (SELECT COUNT(*) FROM sweep_row WHERE sweep_id = s.id), (SELECT COUNT(*) FROM sweep_seed WHERE sweep_id = s.id),
+             COUNT(*) FILTER (WHERE t.state = 'queued'), COUNT(*) FILTER (WHERE t.state = 'leased'),
+             COUNT(*) FILTER (WHERE t.state = 'running'), COUNT(*) FILTER (WHERE t.state = 'completed'),
+             COUNT(*) FILTER (WHERE t.state = 'failed'), COUNT(*) FILTER (WHERE t.state = 'cancelled'), s.created_ms,
+             MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END, COALESCE(MAX(t.finished_ms), 0))
+      FROM sweep s
+      LEFT JOIN sweep_trial st ON st.sweep_id = s.id AND st.withdrawn = 0
+      LEFT JOIN trial t ON t.id = st.trial_id
+      WHERE :name IS NULL OR s.name = :name
+      GROUP BY s.id ORDER BY s.id DESC)sql";
+
+SweepRecord read_sweep(const Statement& row) {
+  const auto count = [&](int column) { return static_cast<std::uint32_t>(row.integer(column)); };
+  SweepRecord sweep{.id = count(0),
+                    .name = row.text(1),
+                    .file = row.text(2),
+                    .text = row.text(3),
+                    .canonical = row.text(4),
+                    .canonical_hash = row.text(5),
+                    .baseline = row.text(6),
+                    .paper_heading = row.text(7),
+                    .state = sweep_state(row.text(8)),
+                    .priority = static_cast<int>(row.integer(9)),
+                    .rows = count(10),
+                    .seeds = count(11),
+                    .trials = {.queued = count(12),
+                               .leased = count(13),
+                               .running = count(14),
+                               .completed = count(15),
+                               .failed = count(16),
+                               .cancelled = count(17)},
+                    .created = row.time(18)};
+  if (sweep.trials.open() == 0) sweep.finished = row.time(19);
+  return sweep;
+}
+
+}  // namespace
+
+Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, int result_version,
+                             Time now) {
+  if (find(sweep.name))
+    throw Error{Code::kAlreadyExists,
+                "a sweep named '" + sweep.name + "' is in the store already; give this one another name"};
+  Transaction transaction{db_, Transaction::kSavepoint};
+  db_.prepared(
+         R"sql(INSERT INTO sweep (name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority,
+                                        created_ms)
+                     VALUES (:name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority,
+                             :now))sql")
+      .bind(":name", sweep.name)
+      .bind(":file", sweep.file)
+      .bind(":text", sweep.text)
+      .bind(":canonical", sweep.canonical)
+      .bind(":canonical_hash", sweep.canonical_hash)
+      .bind(":baseline", sweep.baseline)
+      .bind(":paper_heading", sweep.paper_heading)
+      .bind(":priority", sweep.priority)
+      .bind(":now", now)
+      .run();
+  Submitted result{.sweep = static_cast<SweepId>(db_.last_insert_id())};
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i)
+    insert_row(db_, result.sweep, static_cast<int>(i), sweep.rows[i]);
+  for (std::size_t i = 0; i < sweep.columns.size(); ++i)
+    insert_column(db_, result.sweep, static_cast<int>(i), sweep.columns[i]);
+  for (std::size_t i = 0; i < sweep.seeds.size(); ++i)
+    db_.prepared("INSERT INTO sweep_seed (sweep_id, position, seed) VALUES (:sweep, :position, :seed)")
+        .bind(":sweep", result.sweep)
+        .bind(":position", static_cast<int>(i))
+        .bind(":seed", sweep.seeds[i])
+        .run();
+
+  const TrialStore store{db_};
+  std::set<TrialId> mine, shared;  // two rows of one sweep may share a trial too
+  for (const NewTrial& trial : trials) {
+    const auto same =
+        trial.reusable ? store.find_same(trial.config_hash, result_version, trial.data) : std::nullopt;
+    TrialId id = same ? same->id : 0;
+    if (!same) {
+      id = insert_trial(db_, trial, result_version,
+                        trial.data.empty() ? "" : store.fingerprint(trial.data).value_or(""));
+      mine.insert(id);
+    } else if (!mine.contains(id)) {
+      shared.insert(id);
+      queue_again(db_, id);
+    }
+    db_.prepared(
+           "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
+           ":seed_index, :seed, :trial)")
+        .bind(":sweep", result.sweep)
+        .bind(":row", trial.row)
+        .bind(":seed_index", trial.seed_index)
+        .bind(":seed", trial.seed)
+        .bind(":trial", id)
+        .run();
+  }
+  transaction.commit();
+  result.new_trials = static_cast<std::uint32_t>(mine.size());
+  result.shared_trials = static_cast<std::uint32_t>(shared.size());
+  return result;
+}
+
+std::vector<SweepRecord> SweepStore::list() const { return db_.prepared(kSelectSweeps).all(read_sweep); }
+
+std::optional<SweepRecord> SweepStore::find(const std::string& name) const {
+  return db_.prepared(kSelectSweeps).bind(":name", name).one(read_sweep);
+}
+
+SweepRecord SweepStore::get(const std::string& name) const {
+  if (auto sweep = find(name)) return *sweep;
+  const auto names = db_.prepared("SELECT name FROM sweep ORDER BY id DESC").all([](const Statement& row) {
+    return row.text(0);
+  });
+  const std::string near = nearest(name, names);
+  throw Error{Code::kNotFound, "no sweep is called '" + name + "'" +
+                                   (!near.empty()   ? "; did you mean '" + near + "'?"
+                                    : names.empty() ? "; none was submitted yet"
+                                                    : "; the newest is '" + names.front() + "'")};
+}
+
+void SweepStore::set_state(SweepId sweep, SweepState state, Time now) {
+  db_.prepared("UPDATE sweep SET state = :state, state_ms = :now WHERE id = :sweep")
+      .bind(":state", to_text(state))
+      .bind(":now", now)
+      .bind(":sweep", sweep)
+      .run();
+}
+
+std::vector<ClaimRecord> SweepStore::claims(SweepId sweep) const {
+  const Transaction snapshot{db_, Transaction::kRead};
+  auto claims = db_.prepared(R"sql(
+      SELECT st.trial_id, st.row, st.seed_index, r.id, r.label, st.seed, run.worker, run.step, run.total_steps, run.steps_per_second,
+             EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0)
+      FROM sweep_trial st
+      JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
+      JOIN trial t ON t.id = st.trial_id
+      LEFT JOIN run ON run.id = t.run_id
+      WHERE st.sweep_id = :sweep AND st.withdrawn = 0 ORDER BY st.row, st.seed_index)sql")
+                    .bind(":sweep", sweep)
+                    .all([](const Statement& row) {
+                      ClaimRecord claim{.row = static_cast<int>(row.integer(1)),
+                                        .seed_index = static_cast<int>(row.integer(2)),
+                                        .row_id = row.text(3),
+                                        .label = row.text(4),
+                                        .seed = row.integer(5),
+                                        .shared = row.integer(10) != 0,
+                                        .worker = row.text(6),
+                                        .step = static_cast<std::uint32_t>(row.integer(7)),
+                                        .total_steps = static_cast<std::uint32_t>(row.integer(8)),
+                                        .steps_per_second = row.real(9)};
+                      claim.trial.id = static_cast<TrialId>(row.integer(0));
+                      return claim;
+                    });
+  const TrialStore trials{db_};
+  const MetricStore metrics{db_};
+  for (auto& claim : claims) {
+    claim.trial = trials.get(claim.trial.id);
+    if (!claim.trial.run) continue;
+    for (const auto& summary : metrics.summaries(*claim.trial.run)) claim.last[summary.name] = summary.last;
+  }
+  return claims;
+}
+
+std::vector<SweepId> SweepStore::claimants(TrialId trial) const {
+  return db_
+      .prepared(
+          "SELECT DISTINCT sweep_id FROM sweep_trial WHERE trial_id = :trial AND withdrawn = 0 ORDER BY "
+          "sweep_id")
+      .bind(":trial", trial)
+      .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
+}
+
+std::vector<SweepStore::Position> SweepStore::positions(TrialId trial) const {
+  return db_
+      .prepared(R"sql(SELECT s.name, r.id, r.label, st.seed FROM sweep_trial st
+                      JOIN sweep s ON s.id = st.sweep_id
+                      JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
+                      WHERE st.trial_id = :trial AND st.withdrawn = 0 ORDER BY s.id, st.row, st.seed_index)sql")
+      .bind(":trial", trial)
+      .all([](const Statement& row) {
+        return Position{
+            .sweep = row.text(0), .row = row.text(1), .label = row.text(2), .seed = row.integer(3)};
+      });
+}
+
+std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
+  Transaction transaction{db_, Transaction::kSavepoint};
+  set_state(sweep, SweepState::kCancelled, now);
+  db_.prepared("UPDATE sweep_trial SET withdrawn = 1 WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
+  db_.prepared(R"sql(UPDATE trial SET state = 'cancelled', finished_ms = :now
+                     WHERE state = 'queued' AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
+                       AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
+      .bind(":sweep", sweep)
+      .bind(":now", now)
+      .run();
+  auto runs = db_.prepared(R"sql(SELECT run_id FROM trial
+                                 WHERE state IN ('leased', 'running') AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
+                                   AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
+                  .bind(":sweep", sweep)
+                  .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+  transaction.commit();
+  return runs;
+}
+
+std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time now) {
+  Transaction transaction{db_, Transaction::kSavepoint};
+  const auto rows = db_.prepared("SELECT id FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
+                        .bind(":sweep", sweep)
+                        .all([](const Statement& row) { return row.text(0); });
+  if (!row_id.empty() && std::ranges::find(rows, row_id) == rows.end()) {
+    const std::string near = nearest(row_id, rows);
+    throw Error{Code::kNotFound, "the sweep has no row '" + row_id + "'" +
+                                     (near.empty() ? "" : "; did you mean '" + near + "'?")};
+  }
+  // a cancelled sweep claims its trials again; the others have nothing withdrawn
+  db_.prepared(R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep
+                     AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
+      .bind(":sweep", sweep)
+      .bind(":row", row_id)
+      .run();
+  db_.prepared("UPDATE sweep SET state = 'active', state_ms = :now WHERE id = :sweep AND state = 'cancelled'")
+      .bind(":now", now)
+      .bind(":sweep", sweep)
+      .run();
+  const auto trials = db_.prepared(R"sql(
+      SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = :sweep AND withdrawn = 0
+      AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
+                          .bind(":sweep", sweep)
+                          .bind(":row", row_id)
+                          .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  std::uint32_t queued = 0;
+  for (const TrialId trial : trials) queued += queue_again(db_, trial);
+  transaction.commit();
+  return queued;
+}
+
+}  // namespace abl::storage

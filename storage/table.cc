@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "storage/nearest.h"
+#include "storage/sweep_store.h"
+
+namespace abl::storage {
+namespace {
+
+/// Everything that a row's cells need to know of the row.
+struct Row {
+  int position = 0;
+  std::string id, label, set_json, model_hash;
+};
+
+std::vector<NewColumn> read_columns(Database& db, SweepId sweep) {
+  return db
+      .prepared(R"sql(SELECT name, heading, kind, source, take, unit, better, digits FROM sweep_column
+                           WHERE sweep_id = :sweep ORDER BY position)sql")
+      .bind(":sweep", sweep)
+      .all([](const Statement& row) {
+        return NewColumn{.name = row.text(0),
+                         .heading = row.text(1),
+                         .kind = row.text(2),
+                         .source = row.text(3),
+                         .take = row.text(4),
+                         .unit = row.text(5),
+                         .better = row.text(6),
+                         .digits = static_cast<int>(row.integer(7))};
+      });
+}
+
+TrialCounts count_trials(Database& db, SweepId sweep, int row) {
+  return db
+      .prepared(R"sql(
+      SELECT COUNT(*) FILTER (WHERE t.state = 'queued'), COUNT(*) FILTER (WHERE t.state = 'leased'),
+             COUNT(*) FILTER (WHERE t.state = 'running'), COUNT(*) FILTER (WHERE t.state = 'completed'),
+             COUNT(*) FILTER (WHERE t.state = 'failed'), COUNT(*) FILTER (WHERE t.state = 'cancelled')
+      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep AND st.row = :row AND st.withdrawn = 0)sql")
+      .bind(":sweep", sweep)
+      .bind(":row", row)
+      .one([](const Statement& s) {
+        const auto n = [&](int column) { return static_cast<std::uint32_t>(s.integer(column)); };
+        return TrialCounts{.queued = n(0),
+                           .leased = n(1),
+                           .running = n(2),
+                           .completed = n(3),
+                           .failed = n(4),
+                           .cancelled = n(5)};
+      })
+      .value();
+}
+
+/// Why a metric has no value: what its trials do, or that none reports it.
+std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const NewColumn& column,
+                          const TrialCounts& trials) {
+  if (trials.completed > 0) {
+    const auto names = db.prepared(R"sql(
+        SELECT DISTINCT m.name FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
+        JOIN metric_summary ms ON ms.run_id = t.run_id JOIN metric m ON m.id = ms.metric_id
+        WHERE st.sweep_id = :sweep AND st.row = :row ORDER BY m.name)sql")
+                           .bind(":sweep", sweep)
+                           .bind(":row", row.position)
+                           .all([](const Statement& s) { return s.text(0); });
+    const std::string near = nearest(column.source, names);
+    return "the trials report no metric '" + column.source + "'" +
+           (near.empty() ? "" : "; the nearest is '" + near + "'");
+  }
+  if (trials.total() == 0) return "cancelled";
+  if (trials.open() == 0) {
+    const auto reason =
+        db.prepared(R"sql(SELECT t.reason FROM sweep_trial st JOIN trial t ON t.id = st.trial_id
+                                          WHERE st.sweep_id = :sweep AND st.row = :row AND t.state = 'failed' LIMIT 1)sql")
+            .bind(":sweep", sweep)
+            .bind(":row", row.position)
+            .one([](const Statement& s) { return s.text(0); });
+    return reason ? "failed: " + *reason : "cancelled";
+  }
+  return fmt::format("no trial completed yet: {} running, {} waiting", trials.leased + trials.running,
+                     trials.queued);
+}
+
+Cell metric_cell(Database& db, SweepId sweep, const Row& row, const NewColumn& column,
+                 const TrialCounts& trials) {
+  Cell cell;
+  cell.values = db.prepared(R"sql(
+      SELECT t.run_id, t.id, st.seed,
+             CASE :take WHEN 'best' THEN ms.best WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
+                        WHEN 'mean' THEN ms.sum / ms.finite ELSE COALESCE(ms.last, ms.last_kind) END
+      FROM sweep_trial st
+      JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
+      JOIN metric_summary ms ON ms.run_id = t.run_id
+      JOIN metric m ON m.id = ms.metric_id AND m.name = :name
+      WHERE st.sweep_id = :sweep AND st.row = :row ORDER BY st.seed_index)sql")
+                    .bind(":take", column.take)
+                    .bind(":name", column.source)
+                    .bind(":sweep", sweep)
+                    .bind(":row", row.position)
+                    .all([](const Statement& s) {
+                      const std::string kind = s.text(3);
+                      const double infinity = std::numeric_limits<double>::infinity();
+                      const double value = kind == "Infinity"              ? infinity
+                                           : kind == "-Infinity"           ? -infinity
+                                           : s.is_null(3) || kind == "NaN" ? std::nan("")
+                                                                           : s.real(3);
+                      return CellValue{static_cast<RunId>(s.integer(0)), static_cast<TrialId>(s.integer(1)),
+                                       s.integer(2), value};
+                    });
+  cell.n = static_cast<std::uint32_t>(cell.values.size());
+  if (cell.values.empty()) {
+    cell.missing = why_no_metric(db, sweep, row, column, trials);
+    return cell;
+  }
+  std::vector<double> values;
+  for (const auto& value : cell.values) values.push_back(value.value);
+  const MeanSd statistics = mean_sd(values);
+  cell.mean = statistics.mean, cell.sd = statistics.sd;
+  return cell;
+}
+
+Cell count_cell(Database& db, const Row& row, const NewColumn& column) {
+  Cell cell{.of = 1};
+  if (row.model_hash.empty()) {
+    cell.missing = "the parameters of a command are not counted";
+    return cell;
+  }
+  cell.mean = db.prepared(
+                    "SELECT value FROM model_count WHERE model_hash = :hash AND mode = :mode ORDER BY "
+                    "version DESC LIMIT 1")
+                  .bind(":hash", row.model_hash)
+                  .bind(":mode", column.source)
+                  .one([](const Statement& s) { return s.real(0); });
+  cell.n = cell.mean ? 1 : 0;
+  if (!cell.mean) cell.missing = "not counted: that needs an ablate-trainer beside the scheduler";
+  return cell;
+}
+
+Cell setting_cell(Database& db, const Row& row, const NewColumn& column) {
+  Cell cell;
+  cell.text = db.prepared("SELECT :set ->> ('$.\"' || :key || '\"')")
+                  .bind(":set", row.set_json)
+                  .bind(":key", column.source)
+                  .one([](const Statement& s) { return s.text(0); })
+                  .value();
+  if (cell.text.empty()) cell.missing = "the row does not set " + column.source;
+  return cell;
+}
+
+std::string paper_value(Database& db, SweepId sweep, const Row& row, const NewColumn& column) {
+  return db
+      .prepared("SELECT printed FROM sweep_paper WHERE sweep_id = :sweep AND row = :row AND name = :name")
+      .bind(":sweep", sweep)
+      .bind(":row", row.position)
+      .bind(":name", column.name)
+      .one([](const Statement& s) { return s.text(0); })
+      .value_or("");
+}
+
+}  // namespace
+
+Table read_table(Database& db, const std::string& name) {
+  const Transaction snapshot{db, Transaction::kRead};
+  const SweepRecord sweep = SweepStore{db}.get(name);
+  Table table{.sweep = name,
+              .baseline = sweep.baseline,
+              .paper_heading = sweep.paper_heading,
+              .columns = read_columns(db, sweep.id)};
+  const auto rows =
+      db.prepared(
+            "SELECT position, id, label, set_json, model_hash FROM sweep_row WHERE sweep_id = :sweep ORDER "
+            "BY position")
+          .bind(":sweep", sweep.id)
+          .all([](const Statement& s) {
+            return Row{static_cast<int>(s.integer(0)), s.text(1), s.text(2), s.text(3), s.text(4)};
+          });
+  for (const Row& row : rows) {
+    TableRow line{.id = row.id, .label = row.label, .trials = count_trials(db, sweep.id, row.position)};
+    for (const NewColumn& column : table.columns) {
+      Cell cell = column.kind == "metric"  ? metric_cell(db, sweep.id, row, column, line.trials)
+                  : column.kind == "count" ? count_cell(db, row, column)
+                                           : setting_cell(db, row, column);
+      if (column.kind == "metric") cell.of = sweep.seeds;
+      if (cell.text.empty()) cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit);
+      cell.paper = paper_value(db, sweep.id, row, column);
+      line.cells.push_back(std::move(cell));
+    }
+    table.rows.push_back(std::move(line));
+  }
+  return table;
+}
+
+MeanSd mean_sd(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  double sum = 0;
+  for (const double value : values) sum += value;
+  MeanSd result{.mean = sum / n};
+  if (values.size() < 2) return result;
+  double squares = 0;
+  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
+  result.sd = std::sqrt(squares / (n - 1));
+  return result;
+}
+
+}  // namespace abl::storage

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/worker_store.h"
+
+namespace abl::storage {
+
+void WorkerStore::upsert(const WorkerRecord& worker) {
+  db_.prepared(R"sql(
+      INSERT OR REPLACE INTO worker (name, host, instance, version, slots_json, data_json, result_version, allows_commands,
+                                     connected, last_heartbeat_ms)
+      VALUES (:name, :host, :instance, :version, :slots, :data, :result_version, :allows_commands, :connected, :heartbeat))sql")
+      .bind(":name", worker.name)
+      .bind(":host", worker.host)
+      .bind(":instance", worker.instance)
+      .bind(":version", worker.version)
+      .bind(":slots", worker.slots_json)
+      .bind(":data", worker.data_json)
+      .bind(":result_version", worker.result_version)
+      .bind(":allows_commands", worker.allows_commands)
+      .bind(":connected", worker.connected)
+      .bind(":heartbeat", worker.last_heartbeat)
+      .run();
+}
+
+void WorkerStore::heartbeat(const std::string& name, Time now) {
+  db_.prepared("UPDATE worker SET last_heartbeat_ms = :now WHERE name = :name")
+      .bind(":now", now)
+      .bind(":name", name)
+      .run();
+}
+
+void WorkerStore::set_connected(const std::string& name, bool connected) {
+  db_.prepared("UPDATE worker SET connected = :connected WHERE name = :name")
+      .bind(":connected", connected)
+      .bind(":name", name)
+      .run();
+}
+
+void WorkerStore::disconnect_all() { db_.prepared("UPDATE worker SET connected = 0").run(); }
+
+std::vector<WorkerRecord> WorkerStore::list() const {
+  return db_
+      .prepared(
+          R"sql(SELECT name, host, instance, version, slots_json, data_json, result_version, allows_commands, connected,
+                             last_heartbeat_ms FROM worker ORDER BY name)sql")
+      .all([](const Statement& row) {
+        return WorkerRecord{.name = row.text(0),
+                            .host = row.text(1),
+                            .instance = row.text(2),
+                            .version = row.text(3),
+                            .slots_json = row.text(4),
+                            .data_json = row.text(5),
+                            .result_version = static_cast<int>(row.integer(6)),
+                            .allows_commands = row.integer(7) != 0,
+                            .connected = row.integer(8) != 0,
+                            .last_heartbeat = row.time(9)};
+      });
+}
+
+}  // namespace abl::storage

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/writer.h"
+
+#include <utility>
+#include <vector>
+
+namespace abl::storage {
+
+Writer::Writer(const std::filesystem::path& file)
+    : db_{file, Database::Mode::kWrite}, thread_{[this] { run(); }} {}
+
+Writer::~Writer() {
+  {
+    const std::lock_guard lock{mutex_};
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Writer::post(Job job, Done done) {
+  {
+    const std::lock_guard lock{mutex_};
+    queue_.push_back({std::move(job), std::move(done)});
+  }
+  wake_.notify_one();
+}
+
+void Writer::run() {
+  std::unique_lock lock{mutex_};
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    auto group = std::exchange(queue_, {});
+    lock.unlock();
+    commit_group(std::move(group));
+    lock.lock();
+  }
+}
+
+void Writer::commit_group(std::deque<Entry> group) {
+  std::vector<std::exception_ptr> errors(group.size());
+  try {
+    Transaction transaction{db_, Transaction::kImmediate};
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      try {
+        Transaction job{db_, Transaction::kSavepoint};
+        group[i].job(db_);
+        job.commit();
+      } catch (...) {
+        errors[i] = std::current_exception();
+        if (!db_.in_transaction()) throw;  // a full disk has undone the whole group
+      }
+    }
+    transaction.commit();
+  } catch (...) {
+    errors.assign(group.size(), std::current_exception());
+  }
+  for (std::size_t i = 0; i < group.size(); ++i)
+    if (group[i].done) group[i].done(errors[i]);
+}
+
+}  // namespace abl::storage

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "storage/database.h"
+#include "storage/metric_store.h"
+#include "storage/sweep_store.h"
+#include "storage/trial_store.h"
+
+namespace abl::storage {
+
+/// A folder that goes with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "ablate-test-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// `code` of the Error that `action` throws, and its message; kOk and "" when it throws none.
+template <class F>
+std::pair<Code, std::string> error_of(F action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {Code::kOk, ""};
+}
+
+/// A sweep with `rows` rows named a, b, c … whose trials have the hashes "<prefix>-<row>-<seed>".
+struct SweepText {
+  NewSweep sweep;
+  std::vector<NewTrial> trials;
+};
+inline SweepText sweep_of(const std::string& name, int rows, int seeds, const std::string& prefix = "h") {
+  SweepText result;
+  result.sweep = {.name = name,
+                  .file = name + ".yaml",
+                  .text = "name: " + name,
+                  .canonical = "{}",
+                  .canonical_hash = "c-" + name};
+  result.sweep.baseline = "a";
+  result.sweep.paper_heading = "paper: ImageNet, 100 epochs";
+  for (int row = 0; row < rows; ++row) {
+    const std::string id(1, static_cast<char>('a' + row));
+    result.sweep.rows.push_back({.id = id,
+                                 .label = "row " + id,
+                                 .set_json = R"({"model.attention.share":"QKV)" + id + R"("})",
+                                 .config_hash = prefix + "-" + id,
+                                 .model = "{\"model\":\"" + id + "\"}",
+                                 .paper = {{"acc", "79.7" + std::to_string(row)}}});
+  }
+  result.sweep.columns = {{.name = "acc",
+                           .heading = "top-1",
+                           .kind = "metric",
+                           .source = "val/top1",
+                           .take = "last",
+                           .unit = "%",
+                           .better = "higher",
+                           .digits = 2},
+                          {.name = "params",
+                           .heading = "params",
+                           .kind = "count",
+                           .source = "params.weights",
+                           .take = "last",
+                           .unit = "M",
+                           .better = "lower",
+                           .digits = 2},
+                          {.name = "share",
+                           .heading = "sharing",
+                           .kind = "setting",
+                           .source = "model.attention.share",
+                           .take = "last",
+                           .better = "none",
+                           .digits = 0}};
+  for (int seed = 0; seed < seeds; ++seed) {
+    result.sweep.seeds.push_back(seed);
+    for (int row = 0; row < rows; ++row) {
+      const std::string hash =
+          prefix + "-" + std::string(1, static_cast<char>('a' + row)) + "-" + std::to_string(seed);
+      result.trials.push_back({.row = row,
+                               .seed_index = seed,
+                               .seed = seed,
+                               .config = "{\"seed\":" + std::to_string(seed) + "}",
+                               .config_hash = hash,
+                               .data = "cifar10",
+                               .max_retries = 1});
+    }
+  }
+  return result;
+}
+
+/// A store in a folder of its own, with a clock that moves when told to.
+class StoreTest : public testing::Test {
+ protected:
+  TemporaryFolder folder;
+  Database db{folder / "results.db", Database::Mode::kWrite};
+  SweepStore sweeps{db};
+  TrialStore trials{db};
+  MetricStore metrics{db};
+  Time now{std::chrono::hours{480'000}};
+
+  Submitted submit(const SweepText& text) { return sweeps.insert(text.sweep, text.trials, 1, now); }
+  Lease lease(TrialId trial, const std::string& worker = "alice") {
+    return trials.lease(trial, worker, worker + "-host", now, now + std::chrono::seconds{30}).value();
+  }
+  /// Leases and starts; nothing resumed.
+  RunId run(TrialId trial, const std::string& fingerprint = "f1") {
+    const RunId id = lease(trial).run;
+    trials.start(id, {.total_steps = 100, .data_fingerprint = fingerprint}, now);
+    return id;
+  }
+  TrialState end(RunId id, RunState state, const std::string& reason = "") {
+    return trials.end(id, {.state = state, .reason = reason}, now);
+  }
+  /// Runs a trial to its end with one value of a metric.
+  RunId complete(TrialId trial, double value, const std::string& metric = "val/top1") {
+    const RunId id = run(trial);
+    metrics.append(
+        id,
+        {{.name = metric, .steps = {100}, .values = {value}, .times_ms = {now.time_since_epoch().count()}}});
+    end(id, RunState::kCompleted);
+    return id;
+  }
+  std::vector<TrialId> queue() {
+    std::vector<TrialId> ids;
+    for (const auto& trial : trials.queued(now, 100)) ids.push_back(trial.id);
+    return ids;
+  }
+};
+
+}  // namespace abl::storage

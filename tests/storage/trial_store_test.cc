@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/trial_store.h"
+
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class TrialStoreTest : public StoreTest {};
+
+TEST_F(TrialStoreTest, FirstSeedOfEveryRowRunsBeforeTheSecondAndOlderSweepsBeforeYounger) {
+  submit(sweep_of("old", 2, 2));             // trials 1 2 (seed 0), 3 4 (seed 1)
+  submit(sweep_of("young", 1, 2, "other"));  // trials 5 (seed 0), 6 (seed 1)
+  EXPECT_THAT(queue(), ElementsAre(1, 2, 5, 3, 4, 6));
+}
+
+TEST_F(TrialStoreTest, HigherPriorityRunsFirstAndATrialHasTheHighestOfItsClaims) {
+  submit(sweep_of("patient", 3, 1));
+  auto urgent = sweep_of("urgent", 2, 1);
+  urgent.sweep.rows[0].id = "x";
+  urgent.trials[0].config_hash = "new";  // row 0 is new, row 1 is trial 2 of the patient sweep
+  urgent.sweep.priority = 5;
+  EXPECT_EQ(submit(urgent).shared_trials, 1u);
+  EXPECT_THAT(queue(), ElementsAre(2, 4, 1, 3));  // trial 2 stands at its oldest claim
+}
+
+TEST_F(TrialStoreTest, PausedSweepQueuesNothingUnlessAnotherClaimsTheTrial) {
+  submit(sweep_of("paused", 2, 1));
+  sweeps.set_state(1, SweepState::kPaused, now);
+  EXPECT_THAT(queue(), IsEmpty());
+  ASSERT_EQ(trials.waiting().size(), 2u);
+  EXPECT_TRUE(trials.waiting()[0].paused);
+  submit(sweep_of("active", 1, 1));
+  EXPECT_THAT(queue(), ElementsAre(1));
+  EXPECT_FALSE(trials.waiting()[0].paused);
+  EXPECT_TRUE(trials.waiting()[1].paused);
+}
+
+TEST_F(TrialStoreTest, LeasedTrialIsNotHandedOutTwice) {
+  submit(sweep_of("s", 1, 1));
+  const Lease first = lease(1);
+  EXPECT_EQ(first.attempt, 1);
+  EXPECT_FALSE(trials.lease(1, "bob", "host", now, now + 30s));
+  EXPECT_EQ(trials.get(1).state, TrialState::kLeased);
+  EXPECT_THAT(trials.under_way_on("alice"), ElementsAre(first.run));
+  EXPECT_THAT(trials.under_way_on("bob"), IsEmpty());
+}
+
+TEST_F(TrialStoreTest, LostLeaseReturnsToTheQueueAndTheStaleRunIsRefused) {
+  submit(sweep_of("s", 1, 1));
+  const Lease first = lease(1);
+  EXPECT_THAT(trials.expired(now + 29s), IsEmpty());
+  EXPECT_TRUE(trials.renew(first.run, now + 60s));
+  EXPECT_THAT(trials.expired(now + 59s), IsEmpty());
+  EXPECT_THAT(trials.expired(now + 60s), ElementsAre(first.run));
+  now += 60s;
+  EXPECT_EQ(end(first.run, RunState::kLost, "no heartbeat"), TrialState::kQueued);
+  EXPECT_THAT(queue(), ElementsAre(1)) << "a lost worker is not the trial's failure: no back-off";
+
+  const Lease second = lease(1, "bob");
+  EXPECT_EQ(second.attempt, 2);
+  EXPECT_FALSE(trials.under_way(first.run));
+  EXPECT_TRUE(trials.under_way(second.run));
+  EXPECT_FALSE(trials.renew(first.run, now + 60s));
+  EXPECT_EQ(error_of([&] { trials.start(first.run, {}, now); }).first, Code::kFailedPrecondition);
+  EXPECT_EQ(error_of([&] { end(first.run, RunState::kCompleted); }).first, Code::kFailedPrecondition);
+  EXPECT_EQ(trials.get(1).state, TrialState::kLeased) << "what a stale attempt says changes nothing";
+}
+
+TEST_F(TrialStoreTest, RestartGivesEveryLeaseTheTimeToComeBack) {
+  submit(sweep_of("s", 2, 1));
+  lease(1);
+  lease(2);
+  trials.renew_all(now + 90s);
+  EXPECT_THAT(trials.expired(now + 89s), IsEmpty());
+  EXPECT_EQ(trials.expired(now + 90s).size(), 2u);
+}
+
+TEST_F(TrialStoreTest, CompletedRunCompletesItsTrial) {
+  submit(sweep_of("s", 1, 1));
+  const RunId id = run(1);
+  EXPECT_EQ(trials.get(1).state, TrialState::kRunning);
+  EXPECT_EQ(trials.run(id).state, RunState::kRunning);
+  EXPECT_EQ(trials.run(id).total_steps, 100u);
+  EXPECT_EQ(end(id, RunState::kCompleted), TrialState::kCompleted);
+  EXPECT_EQ(trials.run(id).ended, now);
+  EXPECT_THAT(queue(), IsEmpty());
+  EXPECT_EQ(error_of([&] { end(id, RunState::kCompleted); }).first, Code::kFailedPrecondition)
+      << "an end is told once";
+}
+
+TEST_F(TrialStoreTest, FailureIsRetriedAfterABackOffThatDoublesUntilNoRetryIsLeft) {
+  auto text = sweep_of("s", 1, 1);
+  text.trials[0].max_retries = 9;
+  submit(text);
+  Milliseconds expected = 1s;
+  for (int failure = 1; failure <= 9; ++failure) {
+    EXPECT_EQ(end(run(1), RunState::kFailed, "out of memory"), TrialState::kQueued);
+    EXPECT_THAT(queue(), IsEmpty());
+    EXPECT_EQ(trials.get(1).not_before - now, expected);
+    now = trials.get(1).not_before;
+    EXPECT_THAT(queue(), ElementsAre(1));
+    expected = std::min<Milliseconds>(2 * expected, 60s);
+  }
+  EXPECT_EQ(end(run(1), RunState::kFailed, "out of memory"), TrialState::kFailed);
+  EXPECT_EQ(trials.get(1).reason, "out of memory");
+  EXPECT_EQ(trials.get(1).failures, 10);
+}
+
+TEST_F(TrialStoreTest, FailureThatWouldHappenAgainIsNotRetried) {
+  submit(sweep_of("s", 1, 1));
+  const RunId id = run(1);
+  EXPECT_EQ(
+      trials.end(id,
+                 {.state = RunState::kFailed, .reason = "no such folder", .exit_code = 3, .retryable = false},
+                 now),
+      TrialState::kFailed);
+  EXPECT_EQ(trials.run(id).exit_code, 3);
+  EXPECT_FALSE(trials.run(id).signal);
+}
+
+TEST_F(TrialStoreTest, StoppedRunGoesBackToTheQueueButIsCancelledWhenNobodyClaimsIt) {
+  submit(sweep_of("s", 2, 1));
+  const RunId first = run(1), second = run(2);
+  EXPECT_EQ(end(first, RunState::kStopped, "paused"), TrialState::kQueued);
+  EXPECT_THAT(sweeps.withdraw(1, now), ElementsAre(second));
+  EXPECT_EQ(trials.get(1).state, TrialState::kCancelled) << "queued and unclaimed: cancelled at once";
+  EXPECT_EQ(end(second, RunState::kStopped, "cancelled"), TrialState::kCancelled);
+}
+
+TEST_F(TrialStoreTest, UnclaimedRunThatCompletesAllTheSameIsKept) {
+  submit(sweep_of("s", 1, 1));
+  const RunId id = run(1);
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(end(id, RunState::kCompleted), TrialState::kCompleted);
+}
+
+TEST_F(TrialStoreTest, UnclaimedRunThatFailsIsNotRetried) {
+  submit(sweep_of("s", 1, 1));
+  const RunId id = run(1);
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(end(id, RunState::kFailed), TrialState::kCancelled);
+}
+
+TEST_F(TrialStoreTest, FirstFingerprintIsPinnedAndAnotherIsRefused) {
+  submit(sweep_of("s", 3, 1));
+  run(1, "f1");
+  EXPECT_EQ(trials.fingerprint("cifar10"), "f1");
+  EXPECT_EQ(trials.get(1).identity.data_fingerprint, "f1");
+  EXPECT_EQ(trials.get(2).identity.data_fingerprint, "f1") << "it will run on that data or not at all";
+  const Lease other = lease(2, "bob");
+  const auto [code, message] = error_of([&] { trials.start(other.run, {.data_fingerprint = "f2"}, now); });
+  EXPECT_EQ(code, Code::kFailedPrecondition);
+  EXPECT_THAT(message,
+              testing::AllOf(HasSubstr("cifar10"), HasSubstr("bob"), HasSubstr("f1"), HasSubstr("f2")));
+  EXPECT_EQ(trials.get(2).state, TrialState::kLeased) << "a refused start leaves nothing behind";
+  run(3, "f1");
+}
+
+TEST_F(TrialStoreTest, ResumedRunHoldsTheWholeHistoryUpToItsCheckpoint) {
+  submit(sweep_of("s", 1, 1));
+  const RunId first = run(1);
+  metrics.append(
+      first,
+      {{.name = "train/loss", .steps = {10, 20, 30}, .values = {3.0, 2.0, 9.0}, .times_ms = {1, 2, 3}}});
+  trials.add_checkpoint({.run = first, .step = 10, .host = "alice-host", .path = "/a/10", .sha256 = "aa"});
+  trials.add_checkpoint({.run = first, .step = 20, .host = "alice-host", .path = "/a/20", .sha256 = "bb"});
+  end(first, RunState::kLost);
+
+  const Lease second = lease(1, "bob");
+  ASSERT_EQ(trials.checkpoints_of(1).size(), 2u);
+  EXPECT_EQ(trials.checkpoints_of(1)[0].step, 20u) << "the newest is what to resume from";
+  trials.start(
+      second.run,
+      {.total_steps = 100, .data_fingerprint = "f1", .resumed_from_step = 20, .resumed_from_run = first},
+      now);
+  metrics.append(second.run, {{.name = "train/loss", .steps = {30}, .values = {1.5}, .times_ms = {5}}});
+
+  const auto series = metrics.series(second.run, {}, 0);
+  ASSERT_EQ(series.size(), 1u);
+  EXPECT_THAT(series[0].steps, ElementsAre(10, 20, 30));
+  EXPECT_THAT(series[0].values, ElementsAre(3.0, 2.0, 1.5))
+      << "what the lost run did after its checkpoint is not history";
+  const auto summary = metrics.summaries(second.run)[0];
+  EXPECT_EQ(summary.count, 3u);
+  EXPECT_EQ(summary.max, 3.0);
+  EXPECT_EQ(summary.best, 1.5);
+  EXPECT_EQ(trials.run(second.run).resumed_from_step, 20u);
+  EXPECT_EQ(trials.run(second.run).step, 30u);
+  EXPECT_EQ(trials.checkpoints_of(1).size(), 2u);
+}
+
+TEST_F(TrialStoreTest, ResumingFromAnotherTrialsRunIsRefused) {
+  submit(sweep_of("s", 2, 1));
+  const RunId stranger = run(1);
+  const Lease mine = lease(2);
+  EXPECT_EQ(error_of([&] {
+              trials.start(mine.run, {.resumed_from_step = 5, .resumed_from_run = stranger}, now);
+            }).first,
+            Code::kFailedPrecondition);
+}
+
+TEST_F(TrialStoreTest, WaitingReasonIsToldUntilTheTrialIsLeased) {
+  submit(sweep_of("s", 1, 1));
+  trials.set_waiting(1, "all 2 slots are busy");
+  EXPECT_EQ(trials.get(1).reason, "all 2 slots are busy");
+  lease(1);
+  EXPECT_EQ(trials.get(1).reason, "");
+}
+
+TEST_F(TrialStoreTest, RunsAreListedByAttemptOrNewestFirst) {
+  submit(sweep_of("s", 2, 1));
+  const RunId a1 = run(1);
+  end(a1, RunState::kLost);
+  const RunId b1 = run(2), a2 = run(1);
+  const auto ids = [](const std::vector<RunRecord>& runs) {
+    std::vector<RunId> result;
+    for (const auto& record : runs) result.push_back(record.id);
+    return result;
+  };
+  EXPECT_THAT(ids(trials.runs_of(1)), ElementsAre(a1, a2));
+  EXPECT_THAT(ids(trials.list_runs({}, {}, 10)), ElementsAre(a2, b1, a1));
+  EXPECT_THAT(ids(trials.list_runs(1, 2, 10)), ElementsAre(b1));
+  EXPECT_THAT(ids(trials.list_runs({}, {}, 1)), ElementsAre(a2));
+  const auto [code, message] = error_of([&] { trials.run(17); });
+  EXPECT_EQ(code, Code::kNotFound);
+  EXPECT_THAT(message, testing::AllOf(HasSubstr("17"), HasSubstr("newest is 3")));
+}
+
+}  // namespace
+}  // namespace abl::storage
