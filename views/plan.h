@@ -19,10 +19,12 @@ class ModelCounter {
   explicit ModelCounter(std::filesystem::path trainer = {});
 
   struct Result {
-    std::map<std::string, std::map<std::string, double>> counts;  ///< canonical model document -> mode -> count
+    std::map<std::string, std::map<std::string, double>>
+        counts;           ///< canonical model document -> mode -> count
     std::string missing;  ///< why some are absent, or empty
   };
-  /// `models`: canonical model documents. Known ones come from `cache` (may be null); new ones are in `fresh` for the caller to store.
+  /// `models`: canonical model documents. Known ones come from `cache` (may be null); new ones are in `fresh`
+  /// for the caller to store.
   Result count(const std::vector<std::string>& models, storage::Database* cache,
                std::map<std::string, std::map<std::string, double>>* fresh = nullptr) const;
 
@@ -31,7 +33,7 @@ class ModelCounter {
 };
 
 /// What a sweep would run. `db` may be null: nothing is stored yet then.
-ablate::v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts,
-                           int result_version);
+ablate::v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db,
+                           const ModelCounter::Result& counts, int result_version);
 
 }  // namespace abl::views

@@ -10,8 +10,9 @@
 #include "storage/database.h"
 #include "storage/types.h"
 
-/// How stored sweeps, tables and runs look to the outside: `storage` records -> `ablate.v1` messages, by the same functions for the
-/// scheduler's services, the dashboard, and `ablate … --store FILE`. Read-only connections suffice. Thread: the connection's.
+/// How stored sweeps, tables and runs look to the outside: `storage` records -> `ablate.v1` messages, by the
+/// same functions for the scheduler's services, the dashboard, and `ablate … --store FILE`. Read-only
+/// connections suffice. Thread: the connection's.
 namespace abl::views {
 
 ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/convert.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+
+#include "views/eta.h"
+
+namespace abl::views {
+namespace v1 = ablate::v1;
+
+google::protobuf::Timestamp to_proto(Time time) {
+  return google::protobuf::util::TimeUtil::MillisecondsToTimestamp(time.time_since_epoch().count());
+}
+
+v1::TrialState to_proto(storage::TrialState state) {
+  switch (state) {
+    case storage::TrialState::kQueued:
+      return v1::TRIAL_STATE_QUEUED;
+    case storage::TrialState::kLeased:
+      return v1::TRIAL_STATE_LEASED;
+    case storage::TrialState::kRunning:
+      return v1::TRIAL_STATE_RUNNING;
+    case storage::TrialState::kCompleted:
+      return v1::TRIAL_STATE_COMPLETED;
+    case storage::TrialState::kFailed:
+      return v1::TRIAL_STATE_FAILED;
+    case storage::TrialState::kCancelled:
+      return v1::TRIAL_STATE_CANCELLED;
+  }
+  return v1::TRIAL_STATE_UNSPECIFIED;
+}
+
+v1::RunState to_proto(storage::RunState state) {
+  switch (state) {
+    case storage::RunState::kLeased:
+      return v1::RUN_STATE_LEASED;
+    case storage::RunState::kRunning:
+      return v1::RUN_STATE_RUNNING;
+    case storage::RunState::kCompleted:
+      return v1::RUN_STATE_COMPLETED;
+    case storage::RunState::kFailed:
+      return v1::RUN_STATE_FAILED;
+    case storage::RunState::kStopped:
+      return v1::RUN_STATE_STOPPED;
+    case storage::RunState::kLost:
+      return v1::RUN_STATE_LOST;
+  }
+  return v1::RUN_STATE_UNSPECIFIED;
+}
+
+v1::SweepState state_of(const storage::SweepRecord& sweep) {
+  if (sweep.state == storage::SweepState::kCancelled) return v1::SWEEP_STATE_CANCELLED;
+  if (sweep.trials.open() > 0)
+    return sweep.state == storage::SweepState::kPaused ? v1::SWEEP_STATE_PAUSED : v1::SWEEP_STATE_ACTIVE;
+  return sweep.trials.completed == sweep.trials.total() ? v1::SWEEP_STATE_COMPLETED : v1::SWEEP_STATE_FAILED;
+}
+
+v1::TrialCounts to_proto(const storage::TrialCounts& counts) {
+  v1::TrialCounts message;
+  message.set_total(counts.total());
+  message.set_queued(counts.queued);
+  message.set_leased(counts.leased);
+  message.set_running(counts.running);
+  message.set_completed(counts.completed);
+  message.set_failed(counts.failed);
+  message.set_cancelled(counts.cancelled);
+  return message;
+}
+
+v1::TrialSummary to_proto(const storage::ClaimRecord& claim) {
+  v1::TrialSummary message;
+  message.set_id(claim.trial.id);
+  message.set_row(claim.row_id);
+  message.set_label(claim.label);
+  message.set_seed(claim.seed);
+  message.set_state(to_proto(claim.trial.state));
+  message.set_reason(claim.trial.reason);
+  message.set_attempt(static_cast<std::uint32_t>(claim.trial.attempt));
+  message.set_run(claim.trial.run.value_or(0));
+  message.set_worker(claim.worker);
+  message.set_step(claim.step);
+  message.set_total_steps(claim.total_steps);
+  message.set_steps_per_second(claim.steps_per_second);
+  if (const auto eta = trial_eta(claim)) message.set_eta_seconds(*eta);
+  message.mutable_last()->insert(claim.last.begin(), claim.last.end());
+  message.set_shared(claim.shared);
+  message.set_config_hash(claim.trial.identity.config_hash);
+  return message;
+}
+
+v1::RunSummary to_proto(const storage::RunRecord& run) {
+  v1::RunSummary message;
+  message.set_id(run.id);
+  message.set_trial(run.trial);
+  message.set_attempt(static_cast<std::uint32_t>(run.attempt));
+  message.set_state(to_proto(run.state));
+  message.set_worker(run.worker);
+  message.set_host(run.host);
+  *message.mutable_leased() = to_proto(run.leased);
+  if (run.started) *message.mutable_started() = to_proto(*run.started);
+  if (run.ended) *message.mutable_ended() = to_proto(*run.ended);
+  message.set_reason(run.reason);
+  message.set_step(run.step);
+  message.set_total_steps(run.total_steps);
+  message.set_steps_per_second(run.steps_per_second);
+  if (run.resumed_from_step) message.set_resumed_from_step(*run.resumed_from_step);
+  message.set_bit_exact(run.bit_exact);
+  return message;
+}
+
+v1::MetricSummary to_proto(const storage::MetricSummary& summary) {
+  v1::MetricSummary message;
+  message.set_name(summary.name);
+  message.set_count(summary.count);
+  message.set_min(summary.min);
+  message.set_max(summary.max);
+  message.set_mean(summary.mean);
+  message.set_last(summary.last);
+  message.set_last_step(summary.last_step);
+  message.set_best(summary.best);
+  message.set_best_step(summary.best_step);
+  return message;
+}
+
+v1::Series to_proto(const storage::Series& series) {
+  v1::Series message;
+  message.set_name(series.name);
+  message.mutable_steps()->Add(series.steps.begin(), series.steps.end());
+  message.mutable_values()->Add(series.values.begin(), series.values.end());
+  message.mutable_times_ms()->Add(series.times_ms.begin(), series.times_ms.end());
+  return message;
+}
+
+v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint) {
+  v1::Checkpoint message;
+  message.set_step(checkpoint.step);
+  message.set_host(checkpoint.host);
+  message.set_path(checkpoint.path);
+  message.set_sha256(checkpoint.sha256);
+  message.set_run(checkpoint.run);
+  return message;
+}
+
+namespace {
+
+v1::Column column_message(const storage::NewColumn& column) {
+  v1::Column message;
+  message.set_name(column.name);
+  message.set_heading(column.heading);
+  message.set_kind(column.kind == "metric"  ? v1::Column::KIND_METRIC
+                   : column.kind == "count" ? v1::Column::KIND_COUNT
+                                            : v1::Column::KIND_SETTING);
+  message.set_source(column.source);
+  message.set_take(column.take);
+  message.set_unit(column.unit);
+  message.set_better(column.better);
+  message.set_digits(static_cast<std::uint32_t>(column.digits));
+  return message;
+}
+
+v1::Cell cell_message(const storage::Cell& cell) {
+  v1::Cell message;
+  if (cell.mean) message.set_mean(*cell.mean);
+  if (cell.sd) message.set_sd(*cell.sd);
+  message.set_n(cell.n);
+  message.set_of(cell.of);
+  message.set_text(cell.text);
+  message.set_paper(cell.paper);
+  message.set_missing(cell.missing);
+  for (const auto& value : cell.values) {
+    auto* run = message.add_runs();
+    run->set_run(value.run);
+    run->set_trial(value.trial);
+    run->set_seed(value.seed);
+    run->set_value(value.value);
+  }
+  return message;
+}
+
+}  // namespace
+
+v1::Table to_proto(const storage::Table& table) {
+  v1::Table message;
+  message.set_sweep(table.sweep);
+  message.set_baseline(table.baseline);
+  message.set_paper_heading(table.paper_heading);
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    auto* column = message.add_columns();
+    *column = column_message(table.columns[i]);
+    column->set_has_paper(
+        std::ranges::any_of(table.rows, [i](const auto& row) { return !row.cells[i].paper.empty(); }));
+  }
+  for (const auto& row : table.rows) {
+    auto* line = message.add_rows();
+    line->set_id(row.id);
+    line->set_label(row.label);
+    *line->mutable_trials() = to_proto(row.trials);
+    for (const auto& cell : row.cells) *line->add_cells() = cell_message(cell);
+  }
+  return message;
+}
+
+}  // namespace abl::views

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ablate/v1/runs.pb.h"
+#include "ablate/v1/sweeps.pb.h"
+#include "storage/table.h"
+#include "storage/types.h"
+
+/// One record, one message.
+namespace abl::views {
+
+ablate::v1::TrialState to_proto(storage::TrialState state);
+ablate::v1::RunState to_proto(storage::RunState state);
+/// What people see: what was set, or what follows from the trials once nothing is open.
+ablate::v1::SweepState state_of(const storage::SweepRecord& sweep);
+
+ablate::v1::TrialCounts to_proto(const storage::TrialCounts& counts);
+ablate::v1::TrialSummary to_proto(const storage::ClaimRecord& claim);
+ablate::v1::RunSummary to_proto(const storage::RunRecord& run);
+ablate::v1::MetricSummary to_proto(const storage::MetricSummary& summary);
+ablate::v1::Series to_proto(const storage::Series& series);
+ablate::v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint);
+ablate::v1::Table to_proto(const storage::Table& table);
+google::protobuf::Timestamp to_proto(Time time);
+
+}  // namespace abl::views

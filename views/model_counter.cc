@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/child_process.h"
+#include "base/file.h"
+#include "storage/count_store.h"
+#include "views/plan.h"
+
+namespace abl::views {
+namespace fs = std::filesystem;
+namespace {
+
+using Counts = std::map<std::string, double>;
+
+constexpr auto kPatience = std::chrono::minutes{5};
+
+fs::path find_trainer() {
+  if (const fs::path beside = program_folder() / "ablate-trainer"; fs::exists(beside)) return beside;
+  const char* named = std::getenv("ABLATE_TRAINER");
+  return named ? named : "";
+}
+
+/// One answer of `describe`: counts, or why there are none.
+std::optional<Counts> read_counts(const std::string& line, std::string& missing) {
+  const auto answer = nlohmann::json::parse(line, nullptr, false);
+  if (answer.is_object() && answer.contains("counts")) return answer.at("counts").get<Counts>();
+  missing = answer.is_object() ? answer.value("error", "ablate-trainer gave no counts")
+                               : "ablate-trainer said no JSON: " + line;
+  return std::nullopt;
+}
+
+}  // namespace
+
+ModelCounter::ModelCounter(fs::path trainer)
+    : trainer_{trainer.empty() ? find_trainer() : std::move(trainer)} {}
+
+ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models, storage::Database* cache,
+                                         std::map<std::string, Counts>* fresh) const {
+  Result result;
+  std::set<std::string> unknown;
+  for (const auto& model : models) {
+    if (model.empty()) continue;  // a command's
+    const auto known = cache ? storage::CountStore{*cache}.find(model) : std::nullopt;
+    if (known)
+      result.counts[model] = *known;
+    else
+      unknown.insert(model);
+  }
+  if (unknown.empty()) return result;
+  if (trainer_.empty()) {
+    result.missing =
+        "no ablate-trainer beside this program (built with ABLATE_TORCH=OFF?): set ABLATE_TRAINER";
+    return result;
+  }
+  std::string input;
+  for (const auto& model : unknown) input += model + "\n";
+  try {
+    std::istringstream answers{
+        run_program({trainer_.string(), "describe", "--stdin", "--json"}, input, kPatience)};
+    for (const auto& model : unknown) {
+      std::string line;
+      if (!std::getline(answers, line)) {
+        result.missing = "ablate-trainer answered for " + std::to_string(result.counts.size()) +
+                         " models of " + std::to_string(models.size());
+        break;
+      }
+      const auto counts = read_counts(line, result.missing);
+      if (!counts) continue;
+      result.counts[model] = *counts;
+      if (fresh) (*fresh)[model] = *counts;
+    }
+  } catch (const std::exception& error) {  // a plan without counts is still a plan
+    result.missing = error.what();
+  }
+  return result;
+}
+
+}  // namespace abl::views

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/plan.h"
+
+#include "storage/trial_store.h"
+
+namespace abl::views {
+namespace v1 = ablate::v1;
+namespace {
+
+/// Where a trial of the plan stands in the store.
+enum class Found { kNo, kStored, kUnderWay };
+
+Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps::TrialSpec& trial,
+              int result_version) {
+  if (!db || (spec.command && !spec.command->reuse)) return Found::kNo;
+  const auto same = storage::TrialStore{*db}.find_same(trial.config_hash, result_version, spec.data);
+  if (!same) return Found::kNo;
+  switch (same->state) {
+    case storage::TrialState::kCompleted:
+      return Found::kStored;
+    case storage::TrialState::kQueued:
+    case storage::TrialState::kLeased:
+    case storage::TrialState::kRunning:
+      return Found::kUnderWay;
+    default:
+      return Found::kNo;  // failed and cancelled ones run again
+  }
+}
+
+}  // namespace
+
+v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts,
+                   int result_version) {
+  std::optional<storage::Transaction> snapshot;
+  if (db) snapshot.emplace(*db, storage::Transaction::kRead);
+  v1::SweepPlan message;
+  message.set_sweep(spec.name);
+  message.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
+  message.set_counts_missing(counts.missing);
+  std::map<std::string, std::string> first_row;  // config hash -> id
+  for (const auto& row : spec.rows) {
+    auto* line = message.add_rows();
+    line->set_id(row.id);
+    line->set_label(row.label);
+    line->mutable_set()->insert(row.set.begin(), row.set.end());
+    if (const auto found = counts.counts.find(row.model); found != counts.counts.end())
+      line->mutable_counts()->insert(found->second.begin(), found->second.end());
+    line->set_config_hash(row.config_hash);
+    const auto [first, is_first] = first_row.emplace(row.config_hash, row.id);
+    if (!is_first) line->set_same_as(first->second);
+  }
+  std::map<std::string, Found> distinct;  // by identity
+  for (const auto& trial : sweeps::expand(spec)) {
+    const Found found = look_up(db, spec, trial, result_version);
+    auto* line = message.mutable_rows(trial.row);
+    line->set_trials(line->trials() + 1);
+    if (found == Found::kStored) line->set_stored(line->stored() + 1);
+    if (found == Found::kUnderWay) line->set_under_way(line->under_way() + 1);
+    distinct.emplace(trial.config_hash, found);
+  }
+  message.set_trials(static_cast<std::uint32_t>(distinct.size()));
+  for (const auto& [hash, found] : distinct) {
+    if (found == Found::kStored) message.set_stored(message.stored() + 1);
+    if (found == Found::kUnderWay) message.set_under_way(message.under_way() + 1);
+  }
+  return message;
+}
+
+}  // namespace abl::views

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/views.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include "storage/metric_store.h"
+#include "storage/sweep_store.h"
+#include "storage/table.h"
+#include "storage/trial_store.h"
+#include "storage/worker_store.h"
+#include "views/convert.h"
+#include "views/eta.h"
+
+namespace abl::views {
+namespace {
+
+namespace v1 = ablate::v1;
+using storage::Transaction;
+
+constexpr int kLogTailLines = 100;
+constexpr int kRunsListed = 1000;
+
+v1::SweepSummary summary_of(const storage::SweepRecord& sweep, std::optional<double> eta) {
+  v1::SweepSummary message;
+  message.set_name(sweep.name);
+  message.set_state(state_of(sweep));
+  *message.mutable_trials() = to_proto(sweep.trials);
+  message.set_rows(sweep.rows);
+  message.set_seeds(sweep.seeds);
+  message.set_priority(sweep.priority);
+  *message.mutable_created() = to_proto(sweep.created);
+  if (sweep.finished) *message.mutable_finished() = to_proto(*sweep.finished);
+  if (eta && sweep.state == storage::SweepState::kActive) message.set_eta_seconds(*eta);
+  return message;
+}
+
+/// A run with its place in the sweeps that claim its trial, and its metrics.
+v1::RunSummary full_summary(storage::Database& db, const storage::RunRecord& run) {
+  v1::RunSummary message = to_proto(run);
+  for (const auto& position : storage::SweepStore{db}.positions(run.trial)) {
+    auto* row = message.add_rows();
+    row->set_sweep(position.sweep);
+    row->set_row(position.row);
+    row->set_label(position.label);
+    row->set_seed(position.seed);
+  }
+  for (const auto& metric : storage::MetricStore{db}.summaries(run.id))
+    *message.add_metrics() = to_proto(metric);
+  return message;
+}
+
+}  // namespace
+
+v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep) {
+  const bool may_have_eta =
+      sweep.trials.leased + sweep.trials.running > 0;  // the others need no look at their trials
+  return summary_of(sweep, may_have_eta ? sweep_eta(storage::SweepStore{db}.claims(sweep.id)) : std::nullopt);
+}
+
+v1::ListSweepsResponse list_sweeps(storage::Database& db) {
+  const Transaction snapshot{db, Transaction::kRead};
+  v1::ListSweepsResponse message;
+  for (const auto& sweep : storage::SweepStore{db}.list()) *message.add_sweeps() = sweep_summary(db, sweep);
+  return message;
+}
+
+v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name) {
+  const Transaction snapshot{db, Transaction::kRead};
+  const storage::SweepStore store{db};
+  const auto sweep = store.get(name);
+  const auto claims = store.claims(sweep.id);
+  v1::SweepDetail message;
+  *message.mutable_summary() = summary_of(sweep, sweep_eta(claims));
+  for (const auto& claim : claims) *message.add_trials() = to_proto(claim);
+  message.set_text(sweep.text);
+  message.set_file(sweep.file);
+  return message;
+}
+
+v1::Table table(storage::Database& db, const std::string& sweep) {
+  return to_proto(storage::read_table(db, sweep));
+}
+
+v1::SweepProgress progress(storage::Database& db, const std::string& name) {
+  const Transaction snapshot{db, Transaction::kRead};
+  v1::SweepDetail detail = sweep_detail(db, name);
+  v1::SweepProgress message;
+  message.mutable_summary()->Swap(detail.mutable_summary());
+  message.mutable_trials()->Swap(detail.mutable_trials());
+  *message.mutable_table() = table(db, name);
+  return message;
+}
+
+v1::ListRunsResponse list_runs(storage::Database& db, const v1::ListRunsRequest& request) {
+  const Transaction snapshot{db, Transaction::kRead};
+  const storage::TrialStore store{db};
+  std::optional<storage::SweepId> sweep;
+  if (!request.sweep().empty()) sweep = storage::SweepStore{db}.get(request.sweep()).id;
+  std::optional<storage::TrialId> trial;
+  if (request.trial() != 0) trial = store.get(request.trial()).id;
+  v1::ListRunsResponse message;
+  for (const auto& run :
+       store.list_runs(sweep, trial, request.limit() == 0 ? kRunsListed : static_cast<int>(request.limit())))
+    *message.add_runs() = full_summary(db, run);
+  return message;
+}
+
+v1::RunDetail run_detail(storage::Database& db, storage::RunId id) {
+  const Transaction snapshot{db, Transaction::kRead};
+  const storage::TrialStore store{db};
+  const auto run = store.run(id);
+  const auto trial = store.get(run.trial);
+  v1::RunDetail message;
+  *message.mutable_summary() = full_summary(db, run);
+  message.set_config_json(trial.config);
+  message.set_config_hash(trial.identity.config_hash);
+  message.set_result_version(static_cast<std::uint32_t>(trial.identity.result_version));
+  message.set_data_fingerprint(trial.identity.data_fingerprint);
+  message.set_directory(run.directory);
+  if (run.exit_code) message.set_exit_code(*run.exit_code);
+  if (run.signal) message.set_signal(*run.signal);
+  message.set_log_bytes(run.log_bytes);
+  message.set_log_tail(storage::MetricStore{db}.log_tail(id, kLogTailLines));
+  for (const auto& checkpoint : store.checkpoints_of(run.trial))
+    if (checkpoint.run == id) *message.add_checkpoints() = to_proto(checkpoint);
+  for (const auto& attempt : store.runs_of(run.trial)) *message.add_attempts() = to_proto(attempt);
+  message.set_environment_json(run.environment_json);
+  return message;
+}
+
+v1::GetMetricsResponse metrics(storage::Database& db, const v1::GetMetricsRequest& request) {
+  const Transaction snapshot{db, Transaction::kRead};
+  const storage::TrialStore runs{db};
+  const storage::MetricStore store{db};
+  const std::vector<std::string> names{request.names().begin(), request.names().end()};
+  v1::GetMetricsResponse message;
+  for (const auto id : request.runs()) {
+    (void)runs.run(id);  // an unknown run is an error, not an empty answer
+    for (const auto& series : store.series(id, names, request.max_points())) {
+      auto* entry = message.add_series();
+      entry->set_run(id);
+      *entry->mutable_series() = to_proto(series);
+    }
+  }
+  return message;
+}
+
+v1::ListWorkersResponse list_workers(storage::Database& db) {
+  const Transaction snapshot{db, Transaction::kRead};
+  v1::ListWorkersResponse message;
+  for (const auto& worker : storage::WorkerStore{db}.list()) {
+    auto* summary = message.add_workers();
+    google::protobuf::util::JsonParseOptions options;
+    options.ignore_unknown_fields = true;
+    const std::string lists = "{\"slots\":" + (worker.slots_json.empty() ? "[]" : worker.slots_json) +
+                              ",\"data\":" + (worker.data_json.empty() ? "[]" : worker.data_json) + "}";
+    if (const auto status = google::protobuf::util::JsonStringToMessage(lists, summary, options);
+        !status.ok())
+      throw Error{Code::kDataLoss,
+                  "worker '" + worker.name + "': its slots are not readable: " + status.ToString()};
+    summary->set_name(worker.name);
+    summary->set_host(worker.host);
+    summary->set_connected(worker.connected);
+    *summary->mutable_last_heartbeat() = to_proto(worker.last_heartbeat);
+    for (const auto run : storage::TrialStore{db}.under_way_on(worker.name)) summary->add_runs(run);
+    summary->set_version(worker.version);
+    summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
+    summary->set_allows_commands(worker.allows_commands);
+    if (!worker.connected) summary->set_note("not connected");
+  }
+  return message;
+}
+
+void export_points(storage::Database& db, const std::string& name,
+                   const std::function<void(const v1::ExportBlock&)>& sink) {
+  const Transaction snapshot{db, Transaction::kRead};
+  const storage::SweepStore sweeps{db};
+  const storage::MetricStore store{db};
+  for (const auto& claim : sweeps.claims(sweeps.get(name).id)) {
+    if (!claim.trial.run) continue;
+    for (const auto& series : store.series(*claim.trial.run, {}, 0)) {
+      v1::ExportBlock block;
+      block.set_row(claim.row_id);
+      block.set_seed(claim.seed);
+      block.set_trial(claim.trial.id);
+      block.set_run(*claim.trial.run);
+      *block.mutable_series() = to_proto(series);
+      sink(block);
+    }
+  }
+}
+
+}  // namespace abl::views
