@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/workers.pb.h"
+#include "base/clock.h"
+#include "worker/agent/slots.h"
+
+namespace abl::agent {
+
+/// What all runs of a worker have in common.
+struct RunSettings {
+  std::filesystem::path runs_root;  ///< artefacts lie in <root>/<trial>/<attempt>/
+  std::filesystem::path trainer;    ///< empty: there is none
+  std::map<std::string, std::filesystem::path>
+      data;  ///< logical name -> folder; empty for data that the trainer draws itself
+  std::string host;
+  Milliseconds grace{5000};  ///< where the assignment says nothing
+};
+
+/// Where an attempt goes on, and what the run's log says about it.
+struct Resume {
+  std::optional<ablate::v1::Checkpoint> checkpoint;
+  std::vector<std::string> notes;
+};
+
+/// The newest checkpoint that is whole and lies under `runs_root`: written on this host, or on a root shared
+/// with it.
+Resume choose_checkpoint(const ablate::v1::Assign& assign, const RunSettings& settings);
+
+/// Creates <root>/<trial>/<attempt>, or <attempt>.2 and so on where an older store has left one: no run
+/// writes into another's folder. Throws: Error naming the folder.
+std::filesystem::path create_run_directory(const std::filesystem::path& root,
+                                           const ablate::v1::Assign& assign);
+
+/// How the program of a run is started: docs/trainer-protocol.md.
+struct Launch {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;
+};
+Launch plan_launch(const ablate::v1::Assign& assign, const std::vector<Slot>& slots,
+                   const RunSettings& settings, const std::filesystem::path& directory, const Resume& resume);
+
+}  // namespace abl::agent

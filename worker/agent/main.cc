@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/child_process.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "worker/agent/agent.h"
+#include "worker/agent/instance_lock.h"
+
+namespace {
+
+using namespace abl;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr const char* kFooter =
+    "Example:\n"
+    "  ablate-worker --scheduler gpu-head:7071 --data cifar10=/data/cifar10\n\n"
+    "Exit codes: 0 stopped by SIGTERM; 1 internal error; 2 bad input; 3 a file could not be had, or another "
+    "worker uses the home\n";
+constexpr auto kTick = 100ms;
+constexpr auto kLastWords = 5s;  // for the scheduler to acknowledge what is left
+
+struct Flags {
+  std::string scheduler, name, trainer;
+  fs::path home, runs_root;
+  int slots = 0, threads = 0, grace_ms = 5000;
+  std::vector<std::string> data;
+  bool allow_commands = false, verbose = false;
+};
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0)
+    throw system_error("cannot read the host's name", errno);
+  return name.data();
+}
+
+std::string default_scheduler() {
+  const char* address = std::getenv("ABLATE_SCHEDULER");
+  return address && *address ? address : "unix:" + (home_folder() / "run" / "scheduler.sock").string();
+}
+
+/// "name=FOLDER", the folder there.
+std::map<std::string, fs::path> data_folders(const std::vector<std::string>& flags) {
+  std::map<std::string, fs::path> folders;
+  for (const auto& flag : flags) {
+    const auto equals = flag.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == flag.size())
+      throw Error{Code::kInvalidArgument, fmt::format("--data {}: expected NAME=FOLDER", flag)};
+    const std::string name = flag.substr(0, equals);
+    const fs::path folder = fs::absolute(flag.substr(equals + 1));
+    if (!fs::is_directory(folder))
+      throw Error{Code::kNotFound, fmt::format("--data {}: there is no folder {}", name, folder.string())};
+    if (!folders.emplace(name, folder).second)
+      throw Error{Code::kInvalidArgument, fmt::format("--data {}: given twice", name)};
+  }
+  return folders;
+}
+
+/// 0 where there is no trainer, or one that does not start.
+std::uint32_t trainer_result_version(const fs::path& trainer) {
+  if (trainer.empty()) return 0;
+  try {
+    const auto answer = nlohmann::json::parse(run_program({trainer, "--version", "--json"}, "", 60s));
+    return answer.at("result_version").get<std::uint32_t>();
+  } catch (const std::exception& error) {
+    log_warning("{} cannot be used: {}", trainer.string(), error.what());
+    return 0;
+  }
+}
+
+agent::AgentOptions options_from(const Flags& flags) {
+  agent::AgentOptions options;
+  options.scheduler = flags.scheduler;
+  options.spool = flags.home / "spool";
+  options.name = flags.name;
+  options.version = ABLATE_VERSION;
+  options.allow_commands = flags.allow_commands;
+  options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
+  options.runs.runs_root = flags.runs_root;
+  options.runs.data = data_folders(flags.data);
+  options.runs.host = host_name();
+  options.runs.grace = Milliseconds{flags.grace_ms};
+  const fs::path sibling = program_folder() / "ablate-trainer";
+  if (!flags.trainer.empty() && !fs::exists(flags.trainer))
+    throw Error{Code::kNotFound, fmt::format("--trainer {}: there is no such file", flags.trainer)};
+  if (!flags.trainer.empty() || fs::exists(sibling))
+    options.runs.trainer = flags.trainer.empty() ? sibling : fs::absolute(flags.trainer);
+  options.result_version = trainer_result_version(options.runs.trainer);
+  if (options.result_version == 0)
+    options.runs.trainer.clear();
+  else
+    options.runs.data.emplace("shapes", fs::path{});  // the trainer draws it itself
+  return options;
+}
+
+int work(Flags flags) {
+  const fs::path home = fs::absolute(flags.home);
+  flags.home = home;
+  flags.runs_root = flags.runs_root.empty() ? home / "runs" : fs::absolute(flags.runs_root);
+  for (const fs::path& folder : {flags.home, flags.runs_root}) {
+    std::error_code failed;
+    fs::create_directories(folder, failed);
+    if (failed) throw system_error("cannot create " + folder.string(), failed.value());
+  }
+  const agent::InstanceLock lock{flags.home / "lock"};
+
+  // blocked before any thread starts, so that every thread inherits it; waited for below
+  sigset_t goodbye;
+  sigemptyset(&goodbye);
+  for (const int number : {SIGTERM, SIGINT}) sigaddset(&goodbye, number);
+  pthread_sigmask(SIG_BLOCK, &goodbye, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  const SystemClock clock;
+  agent::AgentOptions options = options_from(flags);
+  log_info("worker {} with {} slots ({}, {}){}", options.name, options.slots.size(),
+           options.slots.front().device, options.slots.front().name,
+           options.runs.trainer.empty() ? ", without a trainer" : "");
+  agent::Agent agent{std::move(options), clock};
+  const timespec tick{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds{kTick}.count()};
+  while (sigtimedwait(&goodbye, nullptr, &tick) < 0) agent.tick();
+
+  log_info("stopping: runs write a checkpoint; a second signal ends at once");
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &goodbye, nullptr);
+  agent.stop("worker is stopping");
+  const auto pause = [&] {
+    agent.tick();
+    std::this_thread::sleep_for(20ms);
+  };
+  while (agent.busy()) pause();
+  const auto deadline = std::chrono::steady_clock::now() + kLastWords;
+  while (!agent.settled() && std::chrono::steady_clock::now() < deadline) pause();
+  if (!agent.settled())
+    log_warning("the scheduler has not acknowledged everything: the next start sends the rest");
+  return kExitOk;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Runs trials on this machine for a scheduler: one slot for each GPU, or shares of the processor cores.",
+      "ablate-worker"};
+  Flags flags;
+  app.footer(kFooter);
+  app.set_version_flag("--version", ABLATE_VERSION);
+  app.add_option("--scheduler", flags.scheduler,
+                 "unix:/… or host:port [$ABLATE_SCHEDULER, or the socket in $ABLATE_HOME/run]");
+  app.add_option("--home", flags.home, "The worker's own folder: lock and spool [$ABLATE_HOME/worker]");
+  app.add_option("--runs-root", flags.runs_root, "Artefacts go to <root>/<trial>/<attempt>/ [<home>/runs]");
+  app.add_option("--name", flags.name, "Unique among the scheduler's workers [the host's name]");
+  app.add_option("--slots", flags.slots, "Runs at once [one for each GPU, or one for every two cores]")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--threads", flags.threads, "Threads of each slot [cores / slots]")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--data", flags.data, "NAME=FOLDER: where a data set lies (repeatable)")
+      ->allow_extra_args(false);
+  app.add_flag("--allow-commands", flags.allow_commands,
+               "Run the programs that sweep files name under command:");
+  app.add_option("--trainer", flags.trainer, "The trainer's program [ablate-trainer beside this one]");
+  app.add_option("--grace-ms", flags.grace_ms, "Between SIGTERM and SIGKILL where the scheduler does not say")
+      ->check(CLI::Range(0, 3600000))
+      ->capture_default_str();
+  app.add_flag("--verbose", flags.verbose, "Log more");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (flags.verbose) set_log_level(LogLevel::kDebug);
+  if (flags.scheduler.empty()) flags.scheduler = default_scheduler();
+  if (flags.home.empty()) flags.home = home_folder() / "worker";
+  if (flags.name.empty()) flags.name = host_name();
+  return work(std::move(flags));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const Error& error) {
+    std::cerr << "ablate-worker: " << error.what() << '\n';
+    return exit_code(error.code());
+  } catch (const std::exception& error) {
+    std::cerr << "ablate-worker: " << error.what() << '\n';
+    return kExitFailed;
+  }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace abl::agent {
+using ablate::v1::RunEnded;
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+constexpr auto kLook = 50ms;  // between two looks at the clock and at the child
+
+/// The same machine would meet these again; anything else may pass.
+bool retryable(Code code) {
+  return code != Code::kNotFound && code != Code::kPermissionDenied && code != Code::kInvalidArgument;
+}
+
+RunEnded failure(const std::string& reason, bool retryable) {
+  RunEnded ended;
+  ended.set_status(RunEnded::STATUS_FAILED);
+  ended.set_reason(reason);
+  ended.set_retryable(retryable);
+  return ended;
+}
+
+}  // namespace
+
+/// The reading ends of the program's stdout and stderr, and the writing ends until it is started.
+class Run::Pipes {
+ public:
+  Pipes() {
+    for (const auto& [read_end, write_end] : {std::pair{&out_, &child_out_}, std::pair{&err_, &child_err_}}) {
+      std::array<int, 2> ends{};
+      if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        const int why = errno;
+        close_all();
+        throw system_error("cannot make a pipe", why);
+      }
+      *read_end = ends[0], *write_end = ends[1];
+      ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    }
+  }
+  ~Pipes() { close_all(); }
+  Pipes(const Pipes&) = delete;
+  Pipes& operator=(const Pipes&) = delete;
+
+  int child_out() const { return child_out_; }
+  int child_err() const { return child_err_; }
+  void child_has_started() { close_end(child_out_), close_end(child_err_); }
+
+  /// Waits until something comes, or `wake` is raised, or it is time for a look; reads at most one buffer of
+  /// each pipe.
+  void read(TrainerOutput& output, int wake) {
+    std::array<pollfd, 3> watched{pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}, pollfd{wake, POLLIN, 0}};
+    ::poll(watched.data(), watched.size(), static_cast<int>(kLook.count()));
+    eventfd_t ignored = 0;
+    if (watched[2].revents != 0) ::eventfd_read(wake, &ignored);
+    read_some(output);
+  }
+  /// Returns: whether anything came.
+  bool read_some(TrainerOutput& output) {
+    const std::string_view out = read_end(out_);
+    output.read_stdout(out);
+    const bool any = !out.empty();
+    const std::string_view err = read_end(err_);
+    output.read_stderr(err);
+    return any || !err.empty();
+  }
+
+ private:
+  static void close_end(int& end) {
+    if (end >= 0) ::close(std::exchange(end, -1));
+  }
+  void close_all() {
+    for (int* end : {&out_, &err_, &child_out_, &child_err_}) close_end(*end);
+  }
+  std::string_view read_end(int& end) {
+    if (end < 0) return {};
+    const ssize_t got = ::read(end, buffer_.data(), buffer_.size());
+    if (got > 0) return {buffer_.data(), static_cast<std::size_t>(got)};
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) close_end(end);
+    return {};
+  }
+
+  int out_ = -1, err_ = -1, child_out_ = -1, child_err_ = -1;
+  std::array<char, 65536> buffer_;
+};
+
+Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& settings, RunOwner& owner,
+         const Clock& clock)
+    : assign_{std::move(assign)},
+      slots_{std::move(slots)},
+      settings_{settings},
+      owner_{owner},
+      clock_{clock},
+      grace_{assign_.grace_ms() > 0 ? Milliseconds{assign_.grace_ms()} : settings.grace},
+      wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+  if (wake_ < 0) throw system_error(fmt::format("cannot start run {}", assign_.run()), errno);
+  thread_ = std::jthread{[this] { execute(); }};
+}
+
+Run::~Run() {
+  kill();
+  thread_.join();
+  ::close(wake_);
+}
+
+void Run::stop(const std::string& reason) {
+  {
+    auto orders = orders_.lock();
+    if (orders->stop) return;
+    orders->stop = true;
+    orders->stop_reason = reason;
+  }
+  wake();
+}
+
+void Run::kill() {
+  orders_.lock()->kill = true;
+  wake();
+}
+
+void Run::wake() { ::eventfd_write(wake_, 1); }
+
+void Run::execute() {
+  RunEnded how;
+  const Resume resume = choose_checkpoint(assign_, settings_);
+  std::optional<TrainerOutput> output;
+  try {
+    directory_ = create_run_directory(settings_.runs_root, assign_);
+    const std::uint32_t resume_run = resume.checkpoint ? resume.checkpoint->run() : 0;
+    output.emplace(RunFacts{.directory = directory_, .host = settings_.host, .resume_run = resume_run},
+                   clock_);
+    how = run_program(*output, resume);
+  } catch (const Error& error) {
+    how = failure(error.what(), retryable(error.code()));
+  } catch (const std::exception& error) {
+    how = failure(error.what(), true);
+  }
+  if (!output) output.emplace(RunFacts{}, clock_);
+  if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
+  owner_.finished(assign_.run(), output->take_last(std::move(how)));
+}
+
+RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
+  for (const auto& text : resume.notes) output.note(text);
+  if (const Orders now = orders(); now.stop) {
+    RunEnded ended;
+    ended.set_status(RunEnded::STATUS_STOPPED);
+    ended.set_reason(now.stop_reason);
+    ended.set_retryable(true);
+    return ended;
+  }
+  write_file_atomically(directory_ / "config.json", assign_.config_json());
+  Launch launch = plan_launch(assign_, slots_, settings_, directory_, resume);
+  Pipes pipes;
+  ChildOptions options;
+  options.argv = std::move(launch.argv);
+  options.environment = std::move(launch.environment);
+  options.working_directory = directory_;
+  options.stdout_fd = pipes.child_out();
+  options.stderr_fd = pipes.child_err();
+  options.grace = 0ms;  // whoever leaves here early has no time to ask
+  ChildProcess child{options};
+  pipes.child_has_started();
+  const ChildExit exit = supervise(child, pipes, output);
+  while (pipes.read_some(output)) {  // what is still in the pipes; nobody is left to write more
+  }
+  output.close();
+  return ended(exit, output);
+}
+
+ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output) {
+  std::optional<SteadyTime> deadline;
+  bool asked = false;
+  for (;;) {
+    pipes.read(output, wake_);
+    if (output.due()) {
+      owner_.append(assign_.run(), output.batch());
+      output.clear();
+    }
+    const Orders now = orders();
+    if (now.kill) child.kill();
+    if (now.stop && !asked) {
+      child.terminate();
+      asked = true;
+      deadline = std::chrono::steady_clock::now() + grace_;
+    }
+    // a program that has said its end and stays is not waited for longer than one that was asked to go
+    if (output.said_end() && !deadline) deadline = std::chrono::steady_clock::now() + grace_;
+    if (deadline && !overstayed_ && std::chrono::steady_clock::now() >= *deadline) {
+      child.kill();
+      overstayed_ = true;
+    }
+    if (const auto exit = child.poll()) return *exit;
+  }
+}
+
+RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
+  const Orders now = orders();
+  const auto& said = output.said_end();
+  RunEnded ended;
+  if (exit.signal != 0)
+    ended.set_signal(exit.signal);
+  else
+    ended.set_exit_code(exit.code);
+  ended.set_retryable(true);
+  const std::string how =
+      overstayed_ ? fmt::format("killed {} ms after it was to end", grace_.count()) : exit.describe();
+
+  const bool our_signal = overstayed_ || (now.stop && exit.signal == SIGTERM);
+  if (said && (exit.signal == 0 || our_signal)) {
+    ended.set_status(said->status);
+    ended.set_reason(said->reason);
+    if (said->status == RunEnded::STATUS_STOPPED && now.stop) ended.set_reason(now.stop_reason);
+    ended.set_retryable(said->retryable);
+  } else if (now.stop) {
+    ended.set_status(RunEnded::STATUS_STOPPED);
+    ended.set_reason(fmt::format("{} ({} without an end event)", now.stop_reason, how));
+  } else {
+    std::string reason = exit.ok() ? "ended with exit code 0 but without an end event" : how;
+    if (exit.signal == SIGKILL) reason += "; perhaps out of memory";
+    if (const std::string last = output.last_lines(); !last.empty()) reason += "; last output: " + last;
+    ended.set_status(RunEnded::STATUS_FAILED);
+    ended.set_reason(reason);
+  }
+  if (ended.status() == RunEnded::STATUS_FAILED && ended.reason().empty()) ended.set_reason(how);
+  return ended;
+}
+
+}  // namespace abl::agent

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/session.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "base/log.h"
+
+namespace abl::agent {
+using ablate::v1::SchedulerMessage;
+using ablate::v1::WorkerLink;
+using ablate::v1::WorkerMessage;
+namespace {
+
+constexpr std::uint32_t kProtocol = 1;
+
+/// A channel for one attempt: gRPC's own waiting between attempts would come on top of ours.
+std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // turns on TCP_USER_TIMEOUT: a heartbeat that stays unconfirmed for 20 s breaks the connection; servers
+  // tolerate pings this rare
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 310'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+/// One attempt. Lives on the stack of `converse`, which leaves only after OnDone. Its fields are guarded by
+/// the session's mutex.
+class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMessage> {
+ public:
+  Stream(Session& session, WorkerLink::Stub& stub) : session_{session} {
+    stub.async()->Session(&context_, this);
+    AddHold();  // writes start outside of reactions; given back when nothing more can be read
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  /// With the session's mutex held, and only while `writable`.
+  void write(WorkerMessage message) {
+    writing_ = true;
+    outgoing_ = std::move(message);
+    StartWrite(&outgoing_);
+  }
+  bool writable() const { return !writing_ && !over_; }
+  void cancel() { context_.TryCancel(); }
+  bool done() const { return done_; }
+  const grpc::Status& status() const { return status_; }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      {
+        const std::scoped_lock lock{session_.mutex_};
+        over_ = true;
+      }
+      RemoveHold();
+      return;
+    }
+    if (incoming_.has_welcome()) welcome();
+    try {
+      session_.peer_.receive(incoming_);
+    } catch (const std::exception& error) {
+      log_error("message from the scheduler dropped: {}", error.what());
+    }
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::scoped_lock lock{session_.mutex_};
+    writing_ = false;
+    if (!ok) over_ = true;
+    session_.changed_.notify_all();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    const std::scoped_lock lock{session_.mutex_};
+    status_ = status;
+    done_ = true;
+    session_.changed_.notify_all();
+  }
+
+ private:
+  void welcome() {
+    if (incoming_.welcome().protocol() != kProtocol) {
+      log_error("the scheduler speaks protocol {}, this worker {}: use programs of one version",
+                incoming_.welcome().protocol(), kProtocol);
+      return cancel();
+    }
+    log_info("connected to the scheduler at {}", session_.address_);
+    const std::scoped_lock lock{session_.mutex_};
+    session_.connected_ = session_.pending_ = true;
+    session_.changed_.notify_all();
+  }
+
+  Session& session_;
+  grpc::ClientContext context_;
+  WorkerMessage outgoing_;
+  SchedulerMessage incoming_;
+  bool writing_ = false, over_ = false, done_ = false;
+  grpc::Status status_;
+};
+
+Session::Session(std::string address, Peer& peer, Backoff backoff)
+    : address_{std::move(address)}, peer_{peer}, backoff_{backoff} {}
+
+void Session::start() {
+  thread_ = std::jthread{[this](std::stop_token stop) { talk(std::move(stop)); }};
+}
+
+void Session::close() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Session::wake() {
+  const std::scoped_lock lock{mutex_};
+  pending_ = true;
+  changed_.notify_all();
+}
+
+bool Session::connected() const {
+  const std::scoped_lock lock{mutex_};
+  return connected_;
+}
+
+void Session::talk(std::stop_token stop) {
+  std::minstd_rand random{std::random_device{}()};
+  Milliseconds wait = backoff_.first;
+  while (!stop.stop_requested()) {
+    wait = converse(stop) ? backoff_.first : std::min(wait * 2, backoff_.longest);
+    const Milliseconds shortened{std::uniform_int_distribution{wait.count() / 2, wait.count()}(random)};
+    std::unique_lock lock{mutex_};
+    changed_.wait_for(lock, stop, shortened, [] { return false; });
+  }
+}
+
+/// One session from hello to its end. Returns: whether the scheduler welcomed it.
+bool Session::converse(std::stop_token stop) {
+  const auto stub = WorkerLink::NewStub(open_channel(address_));
+  Stream stream{*this, *stub};
+  WorkerMessage first;
+  *first.mutable_hello() = peer_.hello();
+  first.mutable_hello()->set_lowest_protocol(kProtocol);
+  first.mutable_hello()->set_highest_protocol(kProtocol);
+
+  std::unique_lock lock{mutex_};
+  connected_ = pending_ = false;
+  stream.write(std::move(first));
+  while (!stream.done()) {
+    if (stop.stop_requested()) {
+      stream.cancel();
+      changed_.wait(lock, [&] { return stream.done(); });
+      break;
+    }
+    changed_.wait(lock, stop, [&] { return stream.done() || (connected_ && pending_ && stream.writable()); });
+    if (stream.done() || stop.stop_requested()) continue;
+    pending_ = false;
+    lock.unlock();
+    auto message = peer_.next();
+    lock.lock();
+    if (!message) continue;
+    pending_ = true;  // there may be more
+    if (stream.writable()) stream.write(std::move(*message));
+  }
+  const bool welcomed = std::exchange(connected_, false);
+  const std::string trouble =
+      stream.status().ok() ? "it closed the session" : stream.status().error_message();
+  if (!stop.stop_requested() && (welcomed || trouble != last_trouble_))
+    log_warning("no connection to the scheduler at {}: {}; trying again", address_, trouble);
+  last_trouble_ = trouble;
+  return welcomed;
+}
+
+}  // namespace abl::agent

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "ablate/v1/workers.grpc.pb.h"
+#include "base/clock.h"
+
+namespace abl::agent {
+
+/// What a session carries. Called on the session's threads; must not wait for long.
+class Peer {
+ public:
+  virtual ~Peer() = default;
+  /// A session begins: what is unacknowledged is to be sent again.
+  virtual ablate::v1::Hello hello() = 0;
+  /// The next message to be sent, or nothing until `Session::wake`.
+  virtual std::optional<ablate::v1::WorkerMessage> next() = 0;
+  virtual void receive(const ablate::v1::SchedulerMessage& message) = 0;
+};
+
+/// Waiting between attempts: doubled after each failure, from `first` to `longest`, and shortened by chance
+/// by up to a half, so that the workers of a restarted scheduler do not come all at once.
+struct Backoff {
+  Milliseconds first{100}, longest{5000};
+};
+
+/// The worker's bidirectional stream, opened again whenever it breaks. A thread of its own connects, says
+/// hello, waits for the welcome and sends what `Peer::next` gives, one message at a time.
+class Session {
+ public:
+  Session(std::string address, Peer& peer, Backoff backoff = {});
+  ~Session() { close(); }
+
+  void start();
+  /// Ends the stream; the peer is not called any more.
+  void close();
+  /// There may be something to send. Thread: any.
+  void wake();
+  bool connected() const;
+
+ private:
+  class Stream;
+  void talk(std::stop_token stop);
+  bool converse(std::stop_token stop);
+
+  const std::string address_;
+  Peer& peer_;
+  const Backoff backoff_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool pending_ = false;    ///< `next` may have something
+  bool connected_ = false;  ///< welcomed
+  std::string last_trouble_;
+  std::jthread thread_;
+};
+
+}  // namespace abl::agent

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ablate/v1/workers.pb.h"
+#include "base/clock.h"
+
+namespace abl::agent {
+
+/// What the batches of a run say beside the trainer's own words.
+struct RunFacts {
+  std::filesystem::path directory;  ///< the run's own folder
+  std::string host;
+  std::uint32_t resume_run = 0;  ///< the run whose checkpoint the trainer was given; 0: none
+};
+
+/// What the trainer's `end` event said.
+struct TrainerEnd {
+  ablate::v1::RunEnded::Status status = ablate::v1::RunEnded::STATUS_UNSPECIFIED;
+  std::string reason;
+  bool retryable = true;
+};
+
+/// Turns what a trainer prints (docs/trainer-protocol.md) into batches: events by their meaning, everything
+/// else as log. A line that looks like an event and cannot be understood is kept as log, followed by the
+/// reason. Thread: one.
+class TrainerOutput {
+ public:
+  TrainerOutput(RunFacts facts, const Clock& clock);
+
+  void read_stdout(std::string_view bytes);
+  void read_stderr(std::string_view bytes);
+  void note(std::string_view text);  ///< a line of the worker's own in the run's log
+  void close();                      ///< the pipes are at their end: what they left of a line counts as one
+
+  /// Content has waited for 250 ms, or is larger than 64 KiB.
+  bool due() const;
+  bool empty() const { return bytes_ == 0; }
+  /// What came since the last `clear`, by ascending step for each metric.
+  const ablate::v1::RunBatch& batch() const { return batch_; }
+  void clear();
+  /// The run's last batch: what is left, and how it ended.
+  ablate::v1::RunBatch take_last(ablate::v1::RunEnded ended);
+
+  const std::optional<TrainerEnd>& said_end() const { return end_; }
+  /// The end of the log for a reason: its last three lines that are not empty, "first | second | third", as
+  /// valid UTF-8.
+  std::string last_lines() const;
+
+ private:
+  void line(std::string_view text);
+  bool event(const nlohmann::json& json);
+  void start(const nlohmann::json& json);
+  void metric(const nlohmann::json& json);
+  void checkpoint(const nlohmann::json& json);
+  void log(const nlohmann::json& json);
+  void end(const nlohmann::json& json);
+  void begin();
+  void append_log(std::string_view bytes);
+  void add_point(const std::string& name, std::uint32_t step, double value);
+  void grow(std::size_t bytes);
+
+  RunFacts facts_;
+  const Clock& clock_;
+  std::string stdout_rest_, stderr_rest_;  ///< the beginning of a line
+  bool line_too_long_ = false;             ///< the stdout line is being passed on as log, in pieces
+  ablate::v1::RunBatch batch_;
+  std::size_t bytes_ = 0;  ///< about the size of `batch_`
+  Time since_{};           ///< when its first content came
+  bool has_started_ = false;
+  std::string tail_;
+  std::optional<TrainerEnd> end_;
+};
+
+}  // namespace abl::agent
