@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/database.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/file.h"
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Mode = Database::Mode;
+
+class DatabaseTest : public testing::Test {
+ protected:
+  TemporaryFolder folder;
+  const std::filesystem::path file = folder / "results.db";
+
+  static std::string ask(Database& db, const char* sql) {
+    return db.prepared(sql).one([](const Statement& row) { return row.text(0); }).value_or("nothing");
+  }
+  /// Runs SQL on the file as another program would.
+  void alter(const std::string& sql) const {
+    sqlite3* raw = nullptr;
+    ASSERT_EQ(sqlite3_open(file.c_str(), &raw), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(raw, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
+    sqlite3_close(raw);
+  }
+  void expect_refusal(Mode mode, Code code, const std::string& words) const {
+    const auto [found, message] = error_of([&] { Database{file, mode}; });
+    EXPECT_EQ(found, code) << message;
+    EXPECT_THAT(message, AllOf(HasSubstr(file.string()), HasSubstr(words)));
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+};
+
+TEST_F(DatabaseTest, NewFileIsMarkedAsOursAndWrittenSafely) {
+  Database db{file, Mode::kWrite};
+  EXPECT_EQ(ask(db, "PRAGMA journal_mode"), "wal");
+  EXPECT_EQ(ask(db, "PRAGMA synchronous"), "2") << "FULL: a commit is on disk when it returns";
+  EXPECT_EQ(ask(db, "PRAGMA foreign_keys"), "1");
+  EXPECT_EQ(ask(db, "PRAGMA busy_timeout"), "10000");
+  EXPECT_EQ(ask(db, "PRAGMA application_id"), std::to_string(0x61626c31));
+  EXPECT_EQ(ask(db, "PRAGMA user_version"), "1");
+}
+
+TEST_F(DatabaseTest, EveryTableIsStrict) {
+  Database db{file, Mode::kWrite};
+  EXPECT_EQ(ask(db,
+                "SELECT group_concat(name) FROM pragma_table_list WHERE type = 'table' AND schema = 'main' "
+                "AND strict = 0 AND "
+                "name NOT LIKE 'sqlite_%'"),
+            "");
+  EXPECT_THROW(db.execute("INSERT INTO metric (id, name) VALUES ('not a number', 'x')"), Error);
+}
+
+TEST_F(DatabaseTest, ForeignKeysAreEnforced) {
+  Database db{file, Mode::kWrite};
+  EXPECT_THROW(db.execute("INSERT INTO sweep_seed (sweep_id, position, seed) VALUES (7, 0, 0)"), Error);
+}
+
+TEST_F(DatabaseTest, ReadOnlyConnectionReadsAndRefusesToWrite) {
+  Database writer{file, Mode::kWrite};
+  Database reader{file, Mode::kReadOnly};
+  const auto before = reader.data_version();
+  writer.execute("INSERT INTO metric (name) VALUES ('val/top1')");
+  EXPECT_EQ(ask(reader, "SELECT name FROM metric"), "val/top1");
+  EXPECT_NE(reader.data_version(), before) << "another connection has committed";
+  EXPECT_EQ(error_of([&] { reader.execute("DELETE FROM metric"); }).first, Code::kPermissionDenied);
+}
+
+TEST_F(DatabaseTest, FileInAFolderThatMayNotBeWrittenCanStillBeRead) {
+  { Database{file, Mode::kWrite}.execute("INSERT INTO metric (name) VALUES ('lr')"); }
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  std::filesystem::permissions(folder.path(),
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  {
+    Database reader{file, Mode::kReadOnly};
+    EXPECT_EQ(ask(reader, "SELECT name FROM metric"), "lr");
+  }
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+}
+
+TEST_F(DatabaseTest, MissingFileIsCreatedByAWriterAndRefusedToAReader) {
+  expect_refusal(Mode::kReadOnly, Code::kNotFound, "no such file");
+  EXPECT_FALSE(std::filesystem::exists(file));
+  Database{file, Mode::kWrite};
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST_F(DatabaseTest, FolderIsRefused) {
+  std::filesystem::create_directory(file);
+  expect_refusal(Mode::kWrite, Code::kInvalidArgument, "a folder");
+  expect_refusal(Mode::kReadOnly, Code::kInvalidArgument, "a folder");
+}
+
+TEST_F(DatabaseTest, MissingFolderIsNamed) {
+  const auto [code, message] = error_of([&] { Database{folder / "no/results.db", Mode::kWrite}; });
+  EXPECT_EQ(code, Code::kNotFound);
+  EXPECT_THAT(message, HasSubstr("create " + (folder / "no").string()));
+}
+
+TEST_F(DatabaseTest, FileThatIsNoDatabaseIsRefusedAndLeftAlone) {
+  const std::string text(5000, 'x');
+  std::ofstream{file} << text;
+  expect_refusal(Mode::kWrite, Code::kInvalidArgument, "not a results file");
+  expect_refusal(Mode::kReadOnly, Code::kInvalidArgument, "not a results file");
+  EXPECT_EQ(read_file(file), text);
+}
+
+TEST_F(DatabaseTest, DatabaseOfAnotherProgramIsRefusedAndLeftAlone) {
+  alter("CREATE TABLE theirs (a)");
+  const std::string before = read_file(file);
+  expect_refusal(Mode::kWrite, Code::kInvalidArgument, "another program");
+  expect_refusal(Mode::kReadOnly, Code::kInvalidArgument, "another program");
+  EXPECT_EQ(read_file(file), before);
+}
+
+TEST_F(DatabaseTest, StoreOfANewerVersionIsRefusedWithBothVersions) {
+  Database{file, Mode::kWrite};
+  alter("PRAGMA user_version = 7");
+  for (const Mode mode : {Mode::kWrite, Mode::kReadOnly}) {
+    expect_refusal(mode, Code::kFailedPrecondition, "newer version");
+    expect_refusal(mode, Code::kFailedPrecondition, "schema 7");
+  }
+}
+
+TEST_F(DatabaseTest, StoreOfAnOlderVersionIsRefusedToAReaderWhoMayNotUpdateIt) {
+  Database{file, Mode::kWrite};
+  alter("PRAGMA user_version = 0");
+  expect_refusal(Mode::kReadOnly, Code::kFailedPrecondition, "older version");
+}
+
+TEST_F(DatabaseTest, EmptyFileBecomesAStoreButHoldsNothingToRead) {
+  std::ofstream{file};
+  expect_refusal(Mode::kReadOnly, Code::kInvalidArgument, "empty");
+  Database db{file, Mode::kWrite};
+  EXPECT_EQ(ask(db, "PRAGMA user_version"), "1");
+}
+
+TEST_F(DatabaseTest, PlaceThatCannotBeWrittenIsRefused) {
+  const auto [code, message] = error_of([] { Database{"/proc/results.db", Mode::kWrite}; });
+  EXPECT_EQ(code, Code::kPermissionDenied);
+  EXPECT_THAT(message, AllOf(HasSubstr("/proc/results.db"), HasSubstr("permissions")));
+}
+
+TEST_F(DatabaseTest, TransactionRollsBackUnlessCommittedAndSavepointsNest) {
+  Database db{file, Mode::kWrite};
+  {
+    Transaction outer{db, Transaction::kImmediate};
+    db.execute("INSERT INTO metric (name) VALUES ('kept')");
+    {
+      Transaction inner{db, Transaction::kSavepoint};
+      db.execute("INSERT INTO metric (name) VALUES ('dropped')");
+    }
+    {
+      const Transaction snapshot{db, Transaction::kRead};
+      EXPECT_EQ(ask(db, "SELECT group_concat(name) FROM metric"), "kept");
+    }
+    outer.commit();
+  }
+  {
+    Transaction left{db, Transaction::kImmediate};
+    db.execute("INSERT INTO metric (name) VALUES ('forgotten')");
+  }
+  EXPECT_EQ(ask(db, "SELECT group_concat(name) FROM metric"), "kept");
+}
+
+TEST_F(DatabaseTest, StatementIsPreparedOnceAndComesBackClean) {
+  Database db{file, Mode::kWrite};
+  constexpr const char* kSql = "SELECT :a IS NULL";
+  Statement& first = db.prepared(kSql);
+  first.bind(":a", 1);
+  ASSERT_TRUE(first.step());
+  EXPECT_EQ(first.integer(0), 0);
+  Statement& again = db.prepared(kSql);  // mid-way: reset and unbound
+  EXPECT_EQ(&first, &again);
+  EXPECT_EQ(again.one([](const Statement& row) { return row.integer(0); }), 1);
+}
+
+TEST_F(DatabaseTest, ValuesComeBackAsTheyWereBound) {
+  Database db{file, Mode::kWrite};
+  const std::string bytes{"a\0b", 3};
+  auto& row = db.prepared("SELECT :integer, :real, :text, :blob, :null, :empty");
+  row.bind(":integer", std::int64_t{1} << 60)
+      .bind(":real", 0.1)
+      .bind(":text", bytes)
+      .bind_blob(":blob", bytes)
+      .bind_null(":null");
+  row.bind(":empty", std::string_view{});
+  ASSERT_TRUE(row.step());
+  EXPECT_EQ(row.integer(0), std::int64_t{1} << 60);
+  EXPECT_EQ(row.real(1), 0.1);
+  EXPECT_EQ(row.text(2), bytes);
+  EXPECT_EQ(row.text(3), bytes);
+  EXPECT_TRUE(row.is_null(4));
+  EXPECT_FALSE(row.is_null(5)) << "an empty text is not NULL";
+  EXPECT_EQ(row.optional_integer(4), std::nullopt);
+}
+
+}  // namespace
+}  // namespace abl::storage

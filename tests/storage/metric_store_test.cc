@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/metric_store.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class MetricStoreTest : public StoreTest {
+ protected:
+  MetricStoreTest() {
+    submit(sweep_of("s", 1, 1));
+    id = run(1);
+  }
+  RunId id = 0;
+  void append(const std::string& name, std::vector<std::uint32_t> steps, std::vector<double> values) {
+    std::vector<std::int64_t> times;
+    for (const auto step : steps) times.push_back(1000 + 500 * std::int64_t{step});
+    metrics.append(id, {{.name = name,
+                         .steps = std::move(steps),
+                         .values = std::move(values),
+                         .times_ms = std::move(times)}});
+  }
+};
+
+TEST_F(MetricStoreTest, BatchIsAcceptedOnceAndInOrder) {
+  EXPECT_TRUE(metrics.accept(id, 1));
+  EXPECT_FALSE(metrics.accept(id, 1)) << "a repetition after a break";
+  EXPECT_TRUE(metrics.accept(id, 2));
+  EXPECT_FALSE(metrics.accept(id, 1));
+  const auto [code, message] = error_of([&] { metrics.accept(id, 5); });
+  EXPECT_EQ(code, Code::kFailedPrecondition);
+  EXPECT_THAT(message, HasSubstr("batch 3"));
+  EXPECT_EQ(trials.run(id).last_seq, 2u);
+  EXPECT_EQ(error_of([&] { metrics.accept(99, 1); }).first, Code::kNotFound);
+}
+
+TEST_F(MetricStoreTest, PointThatIsThereIsKeptAndCountedOnce) {
+  append("train/loss", {1, 2}, {3.0, 2.0});
+  append("train/loss", {2, 3}, {9.0, 1.0});
+  const auto series = metrics.series(id, {}, 0)[0];
+  EXPECT_THAT(series.steps, ElementsAre(1, 2, 3));
+  EXPECT_THAT(series.values, ElementsAre(3.0, 2.0, 1.0));
+  EXPECT_THAT(series.times_ms, ElementsAre(1500, 2000, 2500));
+  EXPECT_EQ(metrics.summaries(id)[0].count, 3u);
+  EXPECT_EQ(metrics.summaries(id)[0].mean, 2.0);
+}
+
+TEST_F(MetricStoreTest, RunningSummaryEqualsOneOverAllPoints) {
+  std::mt19937 random{7};
+  std::vector<double> all;
+  std::uint32_t step = 0;
+  for (int batch = 0; batch < 20; ++batch) {
+    std::vector<std::uint32_t> steps;
+    std::vector<double> values;
+    for (int i = 0; i < 1 + batch % 5; ++i) {
+      steps.push_back(step += 1 + random() % 3);
+      values.push_back(static_cast<double>(random() % 40) / 8);
+      all.push_back(values.back());
+    }
+    append("val/loss", steps, values);
+    append("val/top1", steps, values);
+  }
+  const auto summaries = metrics.summaries(id);
+  ASSERT_EQ(summaries.size(), 2u);
+  const auto [low, high] = std::ranges::minmax_element(all);
+  double sum = 0;
+  for (const double value : all) sum += value;
+  for (const auto& summary : summaries) {
+    EXPECT_EQ(summary.count, all.size());
+    EXPECT_EQ(summary.min, *low);
+    EXPECT_EQ(summary.max, *high);
+    EXPECT_DOUBLE_EQ(summary.mean, sum / static_cast<double>(all.size()));
+    EXPECT_EQ(summary.last, all.back());
+    EXPECT_EQ(summary.last_step, step);
+  }
+  const auto series = metrics.series(id, {"val/top1"}, 0)[0];
+  const auto step_of = [&](double value) {
+    return series.steps[static_cast<std::size_t>(std::ranges::find(all, value) - all.begin())];
+  };
+  EXPECT_EQ(summaries[0].best, *low) << "a loss is better when lower";
+  EXPECT_EQ(summaries[0].best_step, step_of(*low)) << "the earliest of equals";
+  EXPECT_EQ(summaries[1].best, *high);
+  EXPECT_EQ(summaries[1].best_step, step_of(*high));
+}
+
+TEST_F(MetricStoreTest, LastIsTheValueOfTheHighestStepWhateverCameLast) {
+  append("lr", {10, 5}, {0.1, 0.2});
+  append("lr", {7}, {0.3});
+  EXPECT_EQ(metrics.summaries(id)[0].last, 0.1);
+  EXPECT_EQ(metrics.summaries(id)[0].last_step, 10u);
+}
+
+TEST_F(MetricStoreTest, ValuesThatAreNotFiniteAreKept) {
+  append("train/loss", {1, 2, 3, 4}, {2.0, kInfinity, -kInfinity, kNaN});
+  const auto values = metrics.series(id, {}, 0)[0].values;
+  EXPECT_EQ(values[1], kInfinity);
+  EXPECT_EQ(values[2], -kInfinity);
+  EXPECT_TRUE(std::isnan(values[3]));
+  const auto summary = metrics.summaries(id)[0];
+  EXPECT_EQ(summary.count, 4u);
+  EXPECT_TRUE(std::isnan(summary.last));
+  EXPECT_EQ(summary.min, 2.0);
+  EXPECT_EQ(summary.max, 2.0) << "of the finite ones";
+  EXPECT_EQ(summary.mean, 2.0);
+  EXPECT_EQ(summary.best, 2.0);
+  append("only/nan", {1}, {kNaN});
+  EXPECT_TRUE(std::isnan(metrics.summaries(id)[0].best));
+  EXPECT_TRUE(std::isnan(metrics.summaries(id)[0].mean));
+}
+
+TEST_F(MetricStoreTest, RateIsMeasuredFromTheRunsOwnPoints) {
+  append("train/loss", {10}, {3});
+  EXPECT_EQ(trials.run(id).step, 10u);
+  EXPECT_EQ(trials.run(id).steps_per_second, 0) << "one point has no rate";
+  append("train/loss", {20, 30}, {2, 1});
+  EXPECT_EQ(trials.run(id).step, 30u);
+  EXPECT_DOUBLE_EQ(trials.run(id).steps_per_second, 2) << "500 ms a step";
+}
+
+TEST_F(MetricStoreTest, OnlyTheNamedMetricsAreRead) {
+  append("a", {1}, {1});
+  append("b", {1}, {1});
+  EXPECT_EQ(metrics.series(id, {}, 0).size(), 2u);
+  ASSERT_EQ(metrics.series(id, {"b", "none"}, 0).size(), 1u);
+  EXPECT_EQ(metrics.series(id, {"b"}, 0)[0].name, "b");
+}
+
+TEST_F(MetricStoreTest, ThinningKeepsTheEndsAndEveryPeak) {
+  std::vector<std::uint32_t> steps;
+  std::vector<double> values;
+  for (std::uint32_t step = 0; step < 1000; ++step) {
+    steps.push_back(step);
+    values.push_back(step == 333 ? 50 : step == 777 ? -50 : step == 500 ? kNaN : std::sin(step * 0.05));
+  }
+  append("train/loss", steps, values);
+  for (const std::uint32_t budget : {1u, 2u, 3u, 4u, 5u, 20u, 101u, 1000u, 5000u}) {
+    const auto thin = metrics.series(id, {}, budget)[0];
+    EXPECT_LE(thin.steps.size(), budget);
+    EXPECT_EQ(thin.steps.back(), 999u);
+    EXPECT_TRUE(std::ranges::is_sorted(thin.steps));
+    EXPECT_EQ(std::ranges::adjacent_find(thin.steps), thin.steps.end())
+        << "no point twice, budget " << budget;
+    EXPECT_EQ(thin.values.size(), thin.steps.size());
+    EXPECT_EQ(thin.times_ms.size(), thin.steps.size());
+    if (budget >= 2) {
+      EXPECT_EQ(thin.steps.front(), 0u);
+    }
+    if (budget < 20) continue;
+    for (const std::uint32_t peak : {333u, 777u, 500u})
+      EXPECT_THAT(thin.steps, testing::Contains(peak)) << "budget " << budget;
+  }
+}
+
+TEST_F(MetricStoreTest, LogIsReadByByteOffsetAcrossChunks) {
+  metrics.append_log(id, "hello ");
+  metrics.append_log(id, "");
+  metrics.append_log(id, "wide world\n");
+  metrics.append_log(id, std::string_view{"\0\xff!", 3});
+  EXPECT_EQ(trials.run(id).log_bytes, 20u);
+  EXPECT_EQ(metrics.log(id, 0, 100), std::string("hello wide world\n\0\xff!", 20));
+  EXPECT_EQ(metrics.log(id, 3, 8), "lo wide ");
+  EXPECT_EQ(metrics.log(id, 6, 4), "wide");
+  EXPECT_EQ(metrics.log(id, 20, 100), "");
+  EXPECT_EQ(metrics.log(id, 99, 100), "");
+}
+
+TEST_F(MetricStoreTest, LogTailIsTheLastLines) {
+  EXPECT_EQ(metrics.log_tail(id, 3), "");
+  metrics.append_log(id, "one\ntwo\nth");
+  metrics.append_log(id, "ree\nfour\n");
+  EXPECT_EQ(metrics.log_tail(id, 2), "three\nfour\n");
+  EXPECT_EQ(metrics.log_tail(id, 3), "two\nthree\nfour\n");
+  EXPECT_EQ(metrics.log_tail(id, 99), "one\ntwo\nthree\nfour\n");
+  metrics.append_log(id, "unfinished");
+  EXPECT_EQ(metrics.log_tail(id, 1), "unfinished");
+  EXPECT_EQ(metrics.log_tail(id, 2), "four\nunfinished");
+}
+
+TEST(HigherIsBetterTest, LossesErrorsAndTimesAreWantedSmall) {
+  for (const char* name :
+       {"train/loss", "val/loss", "test_error", "err", "epoch_time", "seconds", "step_ms", "val/nll"})
+    EXPECT_FALSE(higher_is_better(name)) << name;
+  for (const char* name : {"val/top1", "val/top5", "images_per_s", "steps_per_ms", "lr", "score", "glossary"})
+    EXPECT_TRUE(higher_is_better(name)) << name;
+}
+
+}  // namespace
+}  // namespace abl::storage

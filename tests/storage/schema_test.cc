@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/schema.h"
+
+#include <sqlite3.h>
+
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// A store of version 1 with something in it, to be brought to a version that does not exist yet.
+class SchemaTest : public testing::Test {
+ protected:
+  TemporaryFolder folder;
+  const std::filesystem::path file = folder / "results.db";
+  const std::filesystem::path copy = folder / "results.db.v1.bak";
+  sqlite3* db = nullptr;
+
+  SchemaTest() {
+    Database{file, Database::Mode::kWrite}.execute("INSERT INTO metric (name) VALUES ('val/top1')");
+    sqlite3_open(file.c_str(), &db);
+    sqlite3_busy_timeout(db, 50);
+  }
+  ~SchemaTest() override { sqlite3_close(db); }
+
+  static std::vector<Migration> with(const char* second) { return {migrations()[0], Migration{2, second}}; }
+  static std::string names(const std::filesystem::path& of) {
+    sqlite3* raw = nullptr;
+    sqlite3_open(of.c_str(), &raw);
+    std::string text = Statement{raw, "SELECT group_concat(name) FROM metric"}
+                           .one([](const Statement& row) { return row.text(0); })
+                           .value();
+    sqlite3_close(raw);
+    return text;
+  }
+};
+
+TEST_F(SchemaTest, StepsAreNumberedWithoutGaps) {
+  int expected = 1;
+  for (const Migration& step : migrations()) EXPECT_EQ(step.to, expected++);
+}
+
+TEST_F(SchemaTest, OlderFileIsCopiedAndThenBroughtUpToDate) {
+  migrate(db, file,
+          with("ALTER TABLE metric ADD COLUMN help TEXT; INSERT INTO metric (name) VALUES ('new')"));
+  EXPECT_EQ(file_kind(db).version, 2);
+  EXPECT_EQ(file_kind(db).application_id, kApplicationId);
+  EXPECT_EQ(names(file), "new,val/top1");
+  EXPECT_EQ(names(copy), "val/top1") << "the copy is the file as it was";
+  Database{copy, Database::Mode::kReadOnly};
+}
+
+TEST_F(SchemaTest, StepThatFailsLeavesTheFileAsItWas) {
+  const auto [code, message] = error_of([&] {
+    migrate(db, file, with("INSERT INTO metric (name) VALUES ('half'); CREATE TABLE metric (nonsense)"));
+  });
+  EXPECT_NE(code, Code::kOk);
+  EXPECT_THAT(message, AllOf(HasSubstr(file.string()), HasSubstr("schema 2"), HasSubstr("stays as it was")));
+  EXPECT_EQ(file_kind(db).version, 1);
+  EXPECT_EQ(names(file), "val/top1");
+  Database{file, Database::Mode::kWrite};  // still a store
+}
+
+TEST_F(SchemaTest, StepThatLeavesDanglingRowsIsUndone) {
+  const auto [code, message] = error_of(
+      [&] { migrate(db, file, with("INSERT INTO sweep_seed (sweep_id, position, seed) VALUES (9, 0, 0)")); });
+  EXPECT_EQ(code, Code::kDataLoss) << message;
+  EXPECT_EQ(file_kind(db).version, 1);
+}
+
+TEST_F(SchemaTest, FileThatCannotBeCopiedIsNotChanged) {
+  std::filesystem::create_directories(folder / "results.db.v1.bak" / "in the way");
+  EXPECT_ANY_THROW(migrate(db, file, with("INSERT INTO metric (name) VALUES ('new')")));
+  EXPECT_EQ(file_kind(db).version, 1);
+  EXPECT_EQ(names(file), "val/top1");
+}
+
+TEST_F(SchemaTest, FileInUseByAWriterIsNotMigratedUnderIt) {
+  Database other{file, Database::Mode::kWrite};
+  const Transaction busy{other, Transaction::kImmediate};
+  EXPECT_EQ(error_of([&] { migrate(db, file, with("SELECT 1")); }).first, Code::kUnavailable);
+}
+
+TEST_F(SchemaTest, NewFileIsMadeByEveryStepWithoutACopy) {
+  sqlite3* fresh = nullptr;
+  sqlite3_open((folder / "new.db").c_str(), &fresh);
+  migrate(fresh, folder / "new.db", with("CREATE TABLE second (id INTEGER PRIMARY KEY) STRICT"));
+  EXPECT_EQ(file_kind(fresh).version, 2);
+  sqlite3_close(fresh);
+  EXPECT_FALSE(std::filesystem::exists(folder / "new.db.v0.bak"));
+}
+
+}  // namespace
+}  // namespace abl::storage

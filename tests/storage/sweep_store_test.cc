@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/sweep_store.h"
+
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class SweepStoreTest : public StoreTest {
+ protected:
+  TrialCounts counts(const std::string& name) { return sweeps.get(name).trials; }
+};
+
+TEST_F(SweepStoreTest, SubmittedSweepIsThereAsItWasGiven) {
+  const auto text = sweep_of("msf", 2, 3);
+  const Submitted submitted = submit(text);
+  EXPECT_EQ(submitted.new_trials, 6u);
+  EXPECT_EQ(submitted.shared_trials, 0u);
+  const SweepRecord sweep = sweeps.get("msf");
+  EXPECT_EQ(sweep.id, submitted.sweep);
+  EXPECT_EQ(sweep.text, text.sweep.text);
+  EXPECT_EQ(sweep.canonical_hash, "c-msf");
+  EXPECT_EQ(sweep.rows, 2u);
+  EXPECT_EQ(sweep.seeds, 3u);
+  EXPECT_EQ(sweep.trials.queued, 6u);
+  EXPECT_EQ(sweep.created, now);
+  EXPECT_FALSE(sweep.finished);
+}
+
+TEST_F(SweepStoreTest, NameThatIsTakenIsRefusedAndNothingIsStored) {
+  submit(sweep_of("msf", 1, 1));
+  const auto [code, message] = error_of([&] { submit(sweep_of("msf", 2, 2)); });
+  EXPECT_EQ(code, Code::kAlreadyExists);
+  EXPECT_THAT(message, HasSubstr("'msf'"));
+  EXPECT_EQ(counts("msf").total(), 1u);
+}
+
+TEST_F(SweepStoreTest, UnknownSweepIsNotFoundWithTheNearestName) {
+  EXPECT_THAT(error_of([&] { sweeps.get("x"); }).second, HasSubstr("none was submitted"));
+  submit(sweep_of("msf-sharing", 1, 1));
+  EXPECT_EQ(sweeps.find("msf-shering"), std::nullopt);
+  const auto [code, message] = error_of([&] { sweeps.get("msf-shering"); });
+  EXPECT_EQ(code, Code::kNotFound);
+  EXPECT_THAT(message, HasSubstr("did you mean 'msf-sharing'?"));
+  EXPECT_THAT(error_of([&] { sweeps.get("zzz"); }).second, HasSubstr("newest is 'msf-sharing'"));
+}
+
+TEST_F(SweepStoreTest, TrialThatIsThereIsClaimedNotQueuedAgain) {
+  submit(sweep_of("first", 2, 1));
+  complete(1, 80);
+  const Submitted second = submit(sweep_of("second", 3, 1));  // rows a, b are the first sweep's, c is new
+  EXPECT_EQ(second.shared_trials, 2u);
+  EXPECT_EQ(second.new_trials, 1u);
+  EXPECT_EQ(counts("second").completed, 1u);
+  EXPECT_THAT(queue(), ElementsAre(2, 3));
+  EXPECT_THAT(sweeps.claimants(1), ElementsAre(1, 2));
+  ASSERT_EQ(sweeps.positions(1).size(), 2u);
+  EXPECT_EQ(sweeps.positions(1)[1].sweep, "second");
+  EXPECT_TRUE(sweeps.claims(2)[0].shared);
+  EXPECT_FALSE(sweeps.claims(2)[2].shared);
+  EXPECT_EQ(sweeps.claims(2)[0].last.at("val/top1"), 80);
+}
+
+TEST_F(SweepStoreTest, AnotherResultVersionIsAnotherTrial) {
+  submit(sweep_of("v1", 1, 1));
+  const auto text = sweep_of("v2", 1, 1);
+  EXPECT_EQ(sweeps.insert(text.sweep, text.trials, 2, now).new_trials, 1u);
+}
+
+TEST_F(SweepStoreTest, CommandThatMayNotBeReusedIsNeverShared) {
+  auto first = sweep_of("first", 1, 1), second = sweep_of("second", 1, 1);
+  first.trials[0].reusable = second.trials[0].reusable = false;
+  submit(first);
+  EXPECT_EQ(submit(second).new_trials, 1u);
+}
+
+TEST_F(SweepStoreTest, RowsOfOneSweepThatAreTheSameShareTheirTrial) {
+  auto text = sweep_of("s", 2, 1);
+  text.trials[1].config_hash = text.trials[0].config_hash;
+  const Submitted submitted = submit(text);
+  EXPECT_EQ(submitted.new_trials, 1u);
+  EXPECT_EQ(submitted.shared_trials, 0u);
+  EXPECT_EQ(counts("s").total(), 2u) << "two claims";
+  EXPECT_FALSE(sweeps.claims(1)[0].shared) << "no other sweep claims it";
+  EXPECT_THAT(queue(), ElementsAre(1));
+}
+
+TEST_F(SweepStoreTest, TrialQueuedAfterThePinIsSharedWithThoseBefore) {
+  submit(sweep_of("first", 2, 1));
+  run(1, "f1");
+  EXPECT_EQ(submit(sweep_of("second", 2, 1)).shared_trials, 2u);
+  EXPECT_EQ(submit(sweep_of("third", 1, 1, "new")).new_trials, 1u);
+  EXPECT_EQ(trials.get(3).identity.data_fingerprint, "f1");
+}
+
+TEST_F(SweepStoreTest, FailedOrCancelledTrialGoesBackToTheQueueWhenClaimedAgain) {
+  auto text = sweep_of("first", 2, 1);
+  for (auto& trial : text.trials) trial.max_retries = 0;
+  submit(text);
+  end(run(1), RunState::kFailed, "diverged");
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(trials.get(2).state, TrialState::kCancelled);
+  submit(sweep_of("second", 2, 1));
+  EXPECT_THAT(queue(), ElementsAre(1, 2));
+  EXPECT_EQ(trials.get(1).failures, 0);
+}
+
+TEST_F(SweepStoreTest, CancelStopsWhatNobodyElseClaims) {
+  submit(sweep_of("first", 4, 1));
+  submit(sweep_of("second", 1, 1));  // claims trial 1 too
+  const RunId shared = run(1), mine = run(2);
+  complete(3, 80);
+  EXPECT_THAT(sweeps.withdraw(1, now), ElementsAre(mine));
+  EXPECT_TRUE(trials.under_way(shared));
+  EXPECT_EQ(trials.get(4).state, TrialState::kCancelled);
+  EXPECT_EQ(trials.get(3).state, TrialState::kCompleted) << "results stay";
+  EXPECT_EQ(sweeps.get("first").state, SweepState::kCancelled);
+  EXPECT_EQ(sweeps.get("first").finished, now);
+  EXPECT_THAT(sweeps.claims(1), IsEmpty());
+  EXPECT_THAT(sweeps.claimants(1), ElementsAre(2));
+}
+
+TEST_F(SweepStoreTest, RetryQueuesFailedAndCancelledTrialsOfARowOrOfAll) {
+  auto text = sweep_of("s", 3, 1);
+  for (auto& trial : text.trials) trial.max_retries = 0;
+  submit(text);
+  end(run(1), RunState::kFailed, "diverged");
+  end(run(2), RunState::kFailed, "diverged");
+  complete(3, 80);
+  EXPECT_EQ(counts("s").failed, 2u);
+  EXPECT_EQ(sweeps.get("s").finished, now);
+  EXPECT_EQ(sweeps.retry(1, "b", now), 1u);
+  EXPECT_THAT(queue(), ElementsAre(2));
+  EXPECT_FALSE(sweeps.get("s").finished);
+  EXPECT_EQ(sweeps.retry(1, "", now), 1u);
+  EXPECT_THAT(queue(), ElementsAre(1, 2));
+  EXPECT_EQ(sweeps.retry(1, "", now), 0u);
+  EXPECT_THAT(error_of([&] { sweeps.retry(1, "d", now); }).second, HasSubstr("no row 'd'"));
+}
+
+TEST_F(SweepStoreTest, RetryOfACancelledSweepClaimsItsTrialsAgain) {
+  submit(sweep_of("s", 2, 1));
+  complete(1, 80);
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(sweeps.retry(1, "", now), 1u);
+  EXPECT_EQ(sweeps.get("s").state, SweepState::kActive);
+  EXPECT_EQ(counts("s").completed, 1u);
+  EXPECT_THAT(queue(), ElementsAre(2));
+}
+
+TEST_F(SweepStoreTest, SweepIsFinishedWhenItsLastTrialIs) {
+  submit(sweep_of("s", 2, 1));
+  now += 10s;
+  complete(1, 80);
+  EXPECT_FALSE(sweeps.get("s").finished);
+  now += 10s;
+  complete(2, 81);
+  EXPECT_EQ(sweeps.get("s").finished, now);
+}
+
+TEST_F(SweepStoreTest, SweepsAreListedNewestFirst) {
+  submit(sweep_of("one", 1, 1));
+  submit(sweep_of("two", 1, 1));
+  const auto list = sweeps.list();
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].name, "two");
+  sweeps.set_state(1, SweepState::kPaused, now);
+  EXPECT_EQ(sweeps.get("one").state, SweepState::kPaused);
+}
+
+TEST_F(SweepStoreTest, ListsReadSummariesAndNeverThePoints) {
+  submit(sweep_of("s", 1, 1));
+  complete(1, 80);
+  db.execute("DELETE FROM point");
+  EXPECT_EQ(sweeps.claims(1)[0].last.at("val/top1"), 80);
+}
+
+}  // namespace
+}  // namespace abl::storage

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/table.h"
+
+#include <cmath>
+#include <limits>
+
+#include "storage/count_store.h"
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using testing::HasSubstr;
+
+class TableTest : public StoreTest {};
+
+TEST_F(TableTest, CellsAreMeanAndDeviationOverTheSeedsThatAreThere) {
+  submit(sweep_of("s", 2, 3));  // trials 1 2 (seed 0), 3 4 (seed 1), 5 6 (seed 2)
+  const RunId first = complete(1, 79.0);
+  complete(3, 80.0);
+  complete(5, 82.5);
+  complete(2, 61.125);
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.baseline, "a");
+  EXPECT_EQ(table.paper_heading, "paper: ImageNet, 100 epochs");
+  ASSERT_EQ(table.columns.size(), 3u);
+  ASSERT_EQ(table.rows.size(), 2u);
+  const Cell& all = table.rows[0].cells[0];
+  EXPECT_DOUBLE_EQ(*all.mean, 80.5);
+  EXPECT_DOUBLE_EQ(*all.sd, std::sqrt((2.25 + 0.25 + 4.0) / 2));  // 1.802776
+  EXPECT_EQ(all.text, "80.50 ± 1.80");
+  EXPECT_EQ(all.n, 3u);
+  EXPECT_EQ(all.of, 3u);
+  EXPECT_EQ(all.paper, "79.70");
+  EXPECT_EQ(all.values[0].run, first);
+  EXPECT_EQ(all.values[2].seed, 2);
+  EXPECT_EQ(table.rows[0].trials.completed, 3u);
+  const Cell& one = table.rows[1].cells[0];
+  EXPECT_EQ(one.text, "61.13") << "half up";
+  EXPECT_FALSE(one.sd) << "one value has no deviation";
+  EXPECT_EQ(one.n, 1u);
+}
+
+TEST_F(TableTest, TakeChoosesWhatOfARunCounts) {
+  auto text = sweep_of("s", 1, 1);
+  text.sweep.columns.clear();
+  for (const char* take : {"last", "best", "min", "max", "mean"})
+    text.sweep.columns.push_back({.name = take,
+                                  .heading = take,
+                                  .kind = "metric",
+                                  .source = "val/loss",
+                                  .take = take,
+                                  .better = "lower",
+                                  .digits = 1});
+  submit(text);
+  const RunId id = run(1);
+  metrics.append(
+      id, {{.name = "val/loss", .steps = {1, 2, 3}, .values = {4.0, 1.0, 2.5}, .times_ms = {1, 2, 3}}});
+  end(id, RunState::kCompleted);
+  std::vector<std::string> texts;
+  for (const Cell& cell : read_table(db, "s").rows[0].cells) texts.push_back(cell.text);
+  EXPECT_THAT(texts, testing::ElementsAre("2.5", "1.0", "1.0", "4.0", "2.5"));
+}
+
+TEST_F(TableTest, CountsComeFromTheCacheAndSettingsFromTheRow) {
+  submit(sweep_of("s", 2, 1));
+  CountStore{db}.insert("{\"model\":\"a\"}", {{"params.weights", 23'685'000}, {"params.all", 1}});
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[1].text, "23.69");
+  EXPECT_EQ(table.rows[0].cells[1].mean, 23'685'000);
+  EXPECT_EQ(table.rows[0].cells[2].text, "QKVa");
+  EXPECT_EQ(table.rows[1].cells[1].text, "–");
+  EXPECT_THAT(table.rows[1].cells[1].missing, HasSubstr("ablate-trainer"));
+}
+
+TEST_F(TableTest, CellWithoutAValueSaysWhy) {
+  auto text = sweep_of("s", 5, 1);
+  for (auto& trial : text.trials) trial.max_retries = 0;
+  text.sweep.columns[2].source = "model.depth";
+  submit(text);
+  run(1);
+  complete(2, 3, "val/top2");
+  end(run(3), RunState::kFailed, "loss is not a number");
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[0].text, "–");
+  EXPECT_EQ(table.rows[0].cells[0].missing, "no trial completed yet: 1 running, 0 waiting");
+  EXPECT_EQ(table.rows[1].cells[0].missing,
+            "the trials report no metric 'val/top1'; the nearest is 'val/top2'");
+  EXPECT_EQ(table.rows[2].cells[0].missing, "failed: loss is not a number");
+  EXPECT_EQ(table.rows[3].cells[0].missing, "no trial completed yet: 0 running, 1 waiting");
+  EXPECT_EQ(table.rows[0].cells[2].missing, "the row does not set model.depth");
+}
+
+TEST_F(TableTest, ResultsOfACancelledSweepStayInItsTable) {
+  submit(sweep_of("s", 2, 1));
+  complete(1, 80);
+  sweeps.withdraw(1, now);
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[0].text, "80.00");
+  EXPECT_EQ(table.rows[1].cells[0].missing, "cancelled");
+}
+
+TEST_F(TableTest, ValueThatIsNotFiniteIsShownNotHidden) {
+  submit(sweep_of("s", 1, 2));
+  complete(1, std::numeric_limits<double>::quiet_NaN());
+  complete(2, 80);
+  const Cell cell = read_table(db, "s").rows[0].cells[0];
+  EXPECT_EQ(cell.text, "NaN");
+  EXPECT_EQ(cell.n, 2u);
+}
+
+TEST_F(TableTest, UnknownSweepIsNotFound) {
+  EXPECT_EQ(error_of([&] { read_table(db, "s"); }).first, Code::kNotFound);
+}
+
+TEST(MeanSdTest, SameValuesInTheSameOrderGiveTheSameBits) {
+  const std::vector<double> values{0.1, 0.2, 0.3};
+  EXPECT_EQ(mean_sd(values).mean, (0.1 + 0.2 + 0.3) / 3);
+  EXPECT_EQ(mean_sd(values).sd, mean_sd(values).sd);
+  EXPECT_EQ(mean_sd({5.0, 5.0}).sd, 0.0);
+  EXPECT_NEAR(*mean_sd({1e9 + 1, 1e9 + 2, 1e9 + 3}).sd, 1.0, 1e-12) << "two passes: no cancellation";
+}
+
+TEST(FormatCellTest, RoundsHalfUpInUnits) {
+  const auto text = [](double mean, int digits, const std::string& unit = "") {
+    return format_cell(mean, {}, digits, unit);
+  };
+  EXPECT_EQ(text(61.125, 2), "61.13");
+  EXPECT_EQ(text(2.675, 2), "2.68") << "as people read it, not as its bits are";
+  EXPECT_EQ(text(-2.675, 2), "-2.68");
+  EXPECT_EQ(text(0.005, 2), "0.01");
+  EXPECT_EQ(text(0.0049, 2), "0.00");
+  EXPECT_EQ(text(-0.001, 2), "0.00") << "no minus zero";
+  EXPECT_EQ(text(99.995, 2), "100.00");
+  EXPECT_EQ(text(0.5, 0), "1");
+  EXPECT_EQ(text(0.4, 0), "0");
+  EXPECT_EQ(text(0, 3), "0.000");
+  EXPECT_EQ(text(1234567, 0), "1234567");
+  EXPECT_EQ(text(1e20, 1), "100000000000000000000.0");
+  EXPECT_EQ(text(1e-20, 2), "0.00");
+  EXPECT_EQ(text(21'910'464, 2, "M"), "21.91");
+  EXPECT_EQ(text(4'600'000'000, 1, "G"), "4.6");
+  EXPECT_EQ(text(79.79, 2, "%"), "79.79");
+  EXPECT_EQ(format_cell(79.791, 0.1234, 2, "%"), "79.79 ± 0.12");
+  EXPECT_EQ(format_cell({}, {}, 2, "%"), "–");
+  EXPECT_EQ(text(std::nan(""), 2), "NaN");
+  EXPECT_EQ(text(std::numeric_limits<double>::infinity(), 2), "∞");
+}
+
+}  // namespace
+}  // namespace abl::storage

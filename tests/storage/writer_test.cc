@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/writer.h"
+
+#include <atomic>
+#include <latch>
+#include <stdexcept>
+
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::int64_t count(Database& db) {
+  return db.prepared("SELECT COUNT(*) FROM metric")
+      .one([](const Statement& row) { return row.integer(0); })
+      .value();
+}
+Writer::Job insert(const std::string& name) {
+  return [name](Database& db) {
+    db.prepared("INSERT INTO metric (name) VALUES (:name)").bind(":name", name).run();
+  };
+}
+
+class WriterTest : public testing::Test {
+ protected:
+  TemporaryFolder folder;
+  const std::filesystem::path file = folder / "results.db";
+};
+
+/// Holds the writer in a job, so that what is posted meanwhile becomes one group.
+class Gate {
+ public:
+  explicit Gate(Writer& writer) {
+    writer.post([this](Database&) {
+      entered_.count_down();
+      open_.wait();
+    });
+    entered_.wait();
+  }
+  void open() { open_.count_down(); }
+
+ private:
+  std::latch entered_{1}, open_{1};
+};
+
+TEST_F(WriterTest, CallReturnsWhatTheJobReturnsOnceItIsOnDisk) {
+  Writer writer{file};
+  Database reader{file, Database::Mode::kReadOnly};
+  writer.call(insert("a"));
+  EXPECT_EQ(count(reader), 1) << "visible to others when call returns";
+  EXPECT_EQ(writer.call([](Database& db) { return count(db); }), 1);
+}
+
+TEST_F(WriterTest, CallThrowsWhatTheJobThrows) {
+  Writer writer{file};
+  EXPECT_THROW(writer.call([](Database&) { throw std::out_of_range{"no"}; }), std::out_of_range);
+  EXPECT_EQ(error_of([&] {
+              writer.call([](Database&) -> int { throw Error{Code::kNotFound, "gone"}; });
+            }).first,
+            Code::kNotFound);
+}
+
+TEST_F(WriterTest, WhatIsPostedDuringACommitBecomesOneTransactionAndIsToldAfterIt) {
+  Writer writer{file};
+  Database reader{file, Database::Mode::kReadOnly};
+  std::vector<std::int64_t> seen;  // by a reader, when each job is told to be done
+  std::latch done{3};
+  Gate gate{writer};
+  for (const char* name : {"a", "b", "c"})
+    writer.post(insert(name), [&](std::exception_ptr error) {
+      EXPECT_FALSE(error);
+      seen.push_back(count(reader));
+      done.count_down();
+    });
+  gate.open();
+  done.wait();
+  EXPECT_THAT(seen, ElementsAre(3, 3, 3)) << "all three were on disk before the first was told";
+}
+
+TEST_F(WriterTest, JobThatThrowsUndoesOnlyItself) {
+  Writer writer{file};
+  std::vector<bool> failed;
+  std::latch done{3};
+  const auto note = [&](std::exception_ptr error) {
+    failed.push_back(error != nullptr);
+    done.count_down();
+  };
+  Gate gate{writer};
+  writer.post(insert("before"), note);
+  writer.post(
+      [](Database& db) {
+        insert("half")(db);
+        throw std::runtime_error{"changed its mind"};
+      },
+      note);
+  writer.post(insert("after"), note);
+  gate.open();
+  done.wait();
+  EXPECT_THAT(failed, ElementsAre(false, true, false));
+  const auto names = writer.call([](Database& db) {
+    return db.prepared("SELECT name FROM metric ORDER BY id").all([](const Statement& row) {
+      return row.text(0);
+    });
+  });
+  EXPECT_THAT(names, ElementsAre("before", "after"));
+}
+
+TEST_F(WriterTest, CommitThatFailsIsToldToEveryJobOfTheGroup) {
+  Writer writer{file};
+  std::vector<std::string> told;
+  std::latch done{2};
+  const auto note = [&](std::exception_ptr error) {
+    told.push_back(error_of([&] { std::rethrow_exception(error); }).second);
+    done.count_down();
+  };
+  Gate gate{writer};
+  writer.post(insert("fine by itself"), note);
+  writer.post(  // a violation that COMMIT alone finds
+      [](Database& db) {
+        db.execute(
+            "PRAGMA defer_foreign_keys = ON; INSERT INTO sweep_seed (sweep_id, position, seed) VALUES (9, 0, "
+            "0)");
+      },
+      note);
+  gate.open();
+  done.wait();
+  EXPECT_THAT(told, ElementsAre(HasSubstr("FOREIGN KEY"), HasSubstr("FOREIGN KEY")));
+  EXPECT_EQ(writer.call([](Database& db) { return count(db); }), 0);
+  writer.call(insert("afterwards"));
+  EXPECT_EQ(writer.call([](Database& db) { return count(db); }), 1) << "the writer goes on";
+}
+
+TEST_F(WriterTest, DestructorFinishesWhatWasPosted) {
+  {
+    Writer writer{file};
+    for (int i = 0; i < 100; ++i) writer.post(insert("m" + std::to_string(i)));
+  }
+  Database reader{file, Database::Mode::kReadOnly};
+  EXPECT_EQ(count(reader), 100);
+}
+
+TEST_F(WriterTest, FileThatCannotBeOpenedIsRefusedAtOnce) {
+  EXPECT_EQ(error_of([&] { Writer{folder / "no/results.db"}; }).first, Code::kNotFound);
+}
+
+TEST_F(WriterTest, ReadersNeitherBlockNorFailTheWriterAndSeeWholeGroups) {
+  constexpr int kJobs = 400, kReaders = 4;
+  Writer writer{file};
+  std::atomic<bool> stop = false;
+  std::atomic<int> reads = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < kReaders; ++i)
+    readers.emplace_back([&] {
+      Database db{file, Database::Mode::kReadOnly};
+      std::int64_t last = 0;
+      while (!stop) {
+        const Transaction snapshot{db, Transaction::kRead};
+        const auto n = count(db);
+        EXPECT_EQ(n % 2, 0) << "half a job was seen";
+        EXPECT_GE(n, last);
+        EXPECT_EQ(count(db), n) << "a snapshot stands still";
+        last = n;
+        ++reads;
+      }
+    });
+  std::vector<std::thread> posters;
+  for (int poster = 0; poster < 2; ++poster)
+    posters.emplace_back([&, poster] {
+      for (int i = 0; i < kJobs / 2; ++i) {
+        const std::string name = std::to_string(poster) + "-" + std::to_string(i);
+        writer.call([&](Database& db) {
+          insert(name + "a")(db);
+          insert(name + "b")(db);
+        });
+      }
+    });
+  for (auto& thread : posters) thread.join();
+  stop = true;
+  for (auto& thread : readers) thread.join();
+  EXPECT_EQ(writer.call([](Database& db) { return count(db); }), 2 * kJobs);
+  EXPECT_GT(reads, 0);
+}
+
+}  // namespace
+}  // namespace abl::storage
