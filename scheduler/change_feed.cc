@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/change_feed.h"
+
+#include <vector>
+
+namespace abl::scheduler {
+
+ChangeFeed::ChangeFeed(Milliseconds interval) : interval_{interval}, thread_{[this] { run(); }} {}
+
+ChangeFeed::~ChangeFeed() {
+  {
+    const std::lock_guard lock{mutex_};
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void ChangeFeed::publish(Change change) {
+  {
+    const std::lock_guard lock{mutex_};
+    pending_.insert(std::move(change));
+  }
+  wake_.notify_all();
+}
+
+ChangeFeed::Subscription ChangeFeed::subscribe(Subscriber subscriber) {
+  const std::lock_guard lock{subscribers_mutex_};
+  subscribers_.emplace(next_id_, std::make_shared<Subscriber>(std::move(subscriber)));
+  return {this, next_id_++};
+}
+
+void ChangeFeed::unsubscribe(std::uint64_t id) {
+  const std::lock_guard lock{subscribers_mutex_};
+  subscribers_.erase(id);
+}
+
+ChangeFeed::Subscription::~Subscription() {
+  if (feed_) feed_->unsubscribe(id_);
+}
+
+void ChangeFeed::run() {
+  std::unique_lock lock{mutex_};
+  while (true) {
+    wake_.wait(lock, [this] { return stopping_ || !pending_.empty(); });
+    if (stopping_) return;
+    const std::set<Change> changes = std::exchange(pending_, {});
+    lock.unlock();
+    {
+      const std::lock_guard subscribers{subscribers_mutex_};
+      std::vector<std::shared_ptr<Subscriber>> called;  // a copy: calls may end subscriptions
+      for (const auto& [id, subscriber] : subscribers_) called.push_back(subscriber);
+      for (const auto& subscriber : called) (*subscriber)(changes);
+    }
+    lock.lock();
+    wake_.wait_for(lock, interval_, [this] { return stopping_; });
+  }
+}
+
+}  // namespace abl::scheduler

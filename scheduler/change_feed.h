@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace abl::scheduler {
+
+/// A sweep, and the run of it that changed (0: the sweep as such). An empty sweep: the list of workers changed.
+struct Change {
+  std::string sweep;
+  std::uint32_t run = 0;
+  auto operator<=>(const Change&) const = default;
+};
+
+/// Tells watchers what changed, after the commit. Changes are collected, so that a watcher hears of each at once after a quiet time and
+/// otherwise once in an interval. Thread: all methods, from any; subscribers are called on the feed's thread.
+class ChangeFeed {
+ public:
+  using Subscriber = std::function<void(const std::set<Change>&)>;
+
+  explicit ChangeFeed(Milliseconds interval = Milliseconds{250});
+  ~ChangeFeed();
+
+  void publish(Change change);
+
+  /// Ends the subscription when it goes; a call under way is waited for, unless it is the call itself that ends it.
+  class Subscription {
+   public:
+    Subscription() = default;
+    Subscription(ChangeFeed* feed, std::uint64_t id) : feed_{feed}, id_{id} {}
+    Subscription(Subscription&& other) noexcept { *this = std::move(other); }
+    Subscription& operator=(Subscription&& other) noexcept {
+      std::swap(feed_, other.feed_);
+      std::swap(id_, other.id_);
+      return *this;
+    }
+    ~Subscription();
+
+   private:
+    ChangeFeed* feed_ = nullptr;
+    std::uint64_t id_ = 0;
+  };
+  [[nodiscard]] Subscription subscribe(Subscriber subscriber);
+
+ private:
+  void run();
+  void unsubscribe(std::uint64_t id);
+
+  const Milliseconds interval_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::set<Change> pending_;
+  bool stopping_ = false;
+  std::recursive_mutex subscribers_mutex_;  // held during calls: a subscriber may unsubscribe itself
+  std::map<std::uint64_t, std::shared_ptr<Subscriber>> subscribers_;
+  std::uint64_t next_id_ = 1;
+  std::thread thread_;
+};
+
+}  // namespace abl::scheduler

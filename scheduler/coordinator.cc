@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/coordinator.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+#include "scheduler/status.h"
+#include "scheduler/sweep_control.h"
+#include "scheduler/worker_record.h"
+#include "storage/count_store.h"
+#include "storage/trial_store.h"
+#include "storage/worker_store.h"
+
+namespace abl::scheduler {
+namespace {
+
+using ablate::v1::SchedulerMessage;
+using storage::Database;
+using storage::RunId;
+
+bool store_is_full(std::exception_ptr error) {
+  return error && to_status(error).error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+}
+
+SchedulerMessage stop_message(RunId run, const std::string& reason) {
+  SchedulerMessage message;
+  message.mutable_stop()->set_run(run);
+  message.mutable_stop()->set_reason(reason);
+  return message;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(storage::Writer& writer, const Clock& clock, const LeasePolicy& policy, ChangeFeed& feed)
+    : writer_{writer}, clock_{clock}, policy_{policy}, feed_{feed}, last_tick_{clock.now()} {
+  policy_.check();
+}
+
+/// Runs `work` as one job of the writer, and `then(error, result)` after its commit.
+template <class Work, class Then>
+void Coordinator::commit(Work work, Then then) {
+  using Result = std::invoke_result_t<Work, Database&>;
+  const auto result = std::make_shared<Result>();
+  writer_.post([work = std::move(work), result](Database& db) { *result = work(db); },
+               [this, result, then = std::move(then)](std::exception_ptr error) {
+                 if (store_is_full(error) && !std::exchange(store_failed_, true))
+                   log_error("nothing can be stored: {}", message_of(error));
+                 if (!error && std::exchange(store_failed_, false)) log_info("the store can be written again");
+                 then(error, *result);
+               });
+}
+
+void Coordinator::recover() {
+  writer_.call([this](Database& db) {
+    storage::TrialStore{db}.renew_all(policy_.expires_after_restart(clock_.now()));
+    storage::WorkerStore{db}.disconnect_all();
+  });
+}
+
+// --- sweeps ---
+
+void Coordinator::submit(sweeps::SweepSpec spec, int priority, Answer<Submission> answer) {
+  const std::string name = spec.name;
+  commit([this, spec = std::move(spec), priority](Database& db) { return store_sweep(db, spec, priority, clock_.now()); },
+         [this, name, answer = std::move(answer)](std::exception_ptr error, const Submission& submission) {
+           answer(error, submission);
+           if (error || !submission.created) return;
+           log_info("sweep {}: {} trials queued, {} shared", name, submission.new_trials, submission.shared_trials);
+           publish({name});
+           dispatch_queue();
+         });
+}
+
+void Coordinator::cancel(const std::string& sweep, Answer<> answer) {
+  commit([this, sweep](Database& db) { return cancel_sweep(db, sweep, clock_.now()); },
+         [this, sweep, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& unwanted) {
+           answer(error);
+           if (error) return;
+           log_info("sweep {} is cancelled; {} runs are stopped", sweep, unwanted.size());
+           stop_runs(unwanted, "cancelled");
+           publish({sweep});
+           dispatch_queue();
+         });
+}
+
+void Coordinator::pause(const std::string& sweep, bool stop_running, Answer<> answer) {
+  commit([this, sweep, stop_running](Database& db) { return pause_sweep(db, sweep, stop_running, clock_.now()); },
+         [this, sweep, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& stopped) {
+           answer(error);
+           if (error) return;
+           log_info("sweep {} is paused; {} runs are stopped", sweep, stopped.size());
+           stop_runs(stopped, "paused");
+           publish({sweep});
+           dispatch_queue();
+         });
+}
+
+void Coordinator::resume(const std::string& sweep, Answer<> answer) {
+  commit([this, sweep](Database& db) { return resume_sweep(db, sweep, clock_.now()), true; },
+         [this, sweep, answer = std::move(answer)](std::exception_ptr error, bool) {
+           answer(error);
+           if (error) return;
+           log_info("sweep {} is resumed", sweep);
+           publish({sweep});
+           dispatch_queue();
+         });
+}
+
+void Coordinator::retry(const std::string& sweep, const std::string& row, Answer<std::uint32_t> answer) {
+  commit([this, sweep, row](Database& db) { return retry_sweep(db, sweep, row, clock_.now()); },
+         [this, sweep, answer = std::move(answer)](std::exception_ptr error, std::uint32_t retried) {
+           answer(error, retried);
+           if (error) return;
+           log_info("sweep {}: {} trials are queued again", sweep, retried);
+           publish({sweep});
+           dispatch_queue();
+         });
+}
+
+void Coordinator::store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer) {
+  commit(
+      [counts = std::move(counts)](Database& db) {
+        storage::CountStore store{db};
+        for (const auto& [model, values] : counts) store.insert(model, values);
+        return true;
+      },
+      [answer = std::move(answer)](std::exception_ptr error, bool) { answer(error); });
+}
+
+// --- workers ---
+
+std::shared_ptr<const Session> Coordinator::open_session(ablate::v1::Hello hello_message, std::shared_ptr<WorkerChannel> channel) {
+  check_hello(hello_message, kLowestProtocol, kHighestProtocol);
+  auto session = std::make_shared<const Session>(Session{next_session_++, std::move(hello_message), std::move(channel)});
+  hello(session);
+  return session;
+}
+
+void Coordinator::hello(const std::shared_ptr<const Session>& session) {
+  const std::string& name = session->hello.name();
+  commit(
+      [this, session, name](Database& db) {
+        newest_session_[name] = session->id;
+        const Time now = clock_.now();
+        storage::WorkerStore{db}.upsert(worker_record(session->hello, now));
+        return settle(db, name, {session->hello.runs().begin(), session->hello.runs().end()}, now, policy_.expires(now));
+      },
+      [this, session, name](std::exception_ptr error, const std::vector<Reported>& reports) {
+        if (error) return session->channel->close({Code::kUnavailable, message_of(error)});
+        std::vector<RunId> runs;
+        for (const Reported& report : reports)
+          if (!report.ended && report.fenced.empty()) runs.push_back(report.run);
+        if (const auto replaced = fleet_.add(session, runs, clock_.now()))
+          replaced->channel->close({Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
+        log_info("worker {} on {} is connected: {} slots, {} runs go on", name, session->hello.host(), session->hello.slots_size(),
+                 runs.size());
+        SchedulerMessage welcome;
+        welcome.mutable_welcome()->set_protocol(kHighestProtocol);
+        welcome.mutable_welcome()->set_heartbeat_ms(static_cast<std::uint32_t>(policy_.heartbeat.count()));
+        welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
+        session->channel->send(std::move(welcome));
+        for (const Reported& report : reports) apply(session.get(), report);
+        for (const RunId run : runs)  // it may not have heard that it is to stop
+          if (const auto stopping = stopping_.find(run); stopping != stopping_.end())
+            session->channel->send(stop_message(run, stopping->second));
+        feed_.publish({});
+        dispatch_queue();
+      });
+}
+
+void Coordinator::receive(const std::shared_ptr<const Session>& session, const ablate::v1::WorkerMessage& message) {
+  switch (message.body_case()) {
+    case ablate::v1::WorkerMessage::kHeartbeat: return heartbeat(session, message.heartbeat());
+    case ablate::v1::WorkerMessage::kBatch: return batch(session, message.batch());
+    case ablate::v1::WorkerMessage::kRefused: return refusal(session, message.refused());
+    case ablate::v1::WorkerMessage::kHello:
+      return session->channel->close({Code::kInvalidArgument, "a second Hello in one session"});
+    case ablate::v1::WorkerMessage::BODY_NOT_SET: return;  // a newer worker's message: it has no meaning here
+  }
+}
+
+/// False for what arrives from a session that another has replaced.
+bool Coordinator::current(const Session& session) const {
+  const auto newest = newest_session_.find(session.hello.name());
+  return newest != newest_session_.end() && newest->second == session.id;
+}
+
+void Coordinator::heartbeat(const std::shared_ptr<const Session>& session, const ablate::v1::Heartbeat& heartbeat) {
+  commit(
+      [this, session, runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
+        if (!current(*session)) return std::vector<Reported>{};
+        const Time now = clock_.now();
+        storage::WorkerStore{db}.heartbeat(session->hello.name(), now);
+        return renew(db, session->hello.name(), runs, policy_.expires(now));
+      },
+      [this, session](std::exception_ptr error, const std::vector<Reported>& reports) {
+        fleet_.heard(session->id, clock_.now());  // also when the store is full: the worker lives
+        if (error) return;
+        for (const Reported& report : reports) apply(session.get(), report);
+      });
+}
+
+void Coordinator::batch(const std::shared_ptr<const Session>& session, const ablate::v1::RunBatch& batch) {
+  commit(
+      [this, session, batch](Database& db) {
+        return current(*session) ? store_batch(db, session->hello.name(), batch, clock_.now()) : Reported{};
+      },
+      [this, session, run = batch.run()](std::exception_ptr error, const Reported& report) {
+        if (error)  // not acknowledged: the worker keeps it and sends it again in its next session
+          return session->channel->close({static_cast<Code>(to_status(error).error_code()),
+                                          fmt::format("run {}: {}", run, message_of(error))});
+        apply(session.get(), report);
+        if (report.ended) dispatch_queue();
+      });
+}
+
+void Coordinator::refusal(const std::shared_ptr<const Session>& session, const ablate::v1::Refused& refused) {
+  struct Result {
+    Reported report;
+    storage::TrialId trial = 0;
+  };
+  commit(
+      [this, session, refused](Database& db) {
+        if (!current(*session)) return Result{};
+        Result result{.report = store_refusal(db, session->hello.name(), refused, clock_.now())};
+        if (!result.report.sweeps.empty()) result.trial = storage::TrialStore{db}.run(refused.run()).trial;
+        return result;
+      },
+      [this, session, reason = refused.reason()](std::exception_ptr error, const Result& result) {
+        if (error) return;  // its lease runs out instead
+        if (result.trial != 0) fleet_.refused(session->id, result.trial, reason, clock_.now() + policy_.refusal);
+        apply(session.get(), result.report);
+        dispatch_queue();
+      });
+}
+
+void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
+  commit(
+      [this, session](Database& db) {
+        if (current(*session)) storage::WorkerStore{db}.set_connected(session->hello.name(), false);
+        return true;
+      },
+      [this, session](std::exception_ptr, bool) {
+        if (!fleet_.remove(session->id)) return;
+        log_info("worker {} is disconnected; its leases decide over its runs", session->hello.name());
+        feed_.publish({});
+        dispatch_queue();
+      });
+}
+
+void Coordinator::close_sessions() {
+  commit([](Database&) { return true; },
+         [this](std::exception_ptr, bool) {
+           for (const auto& session : fleet_.all()) session->channel->close({Code::kUnavailable, "the scheduler stops"});
+         });
+}
+
+// --- time and the queue ---
+
+void Coordinator::tick() {
+  struct Result {
+    std::vector<Reported> expired;
+    bool was_away = false;
+  };
+  commit(
+      [this](Database& db) {
+        const Time now = clock_.now();
+        // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody is to blame.
+        const bool was_away = store_failed_ || now - last_tick_ > policy_.ttl / 2;
+        if (!was_away) return Result{expire(db, now), false};
+        storage::TrialStore{db}.renew_all(policy_.expires_after_restart(now));
+        return Result{{}, true};
+      },
+      [this](std::exception_ptr error, const Result& result) {
+        const Time now = last_tick_ = clock_.now();
+        if (error) return;
+        if (result.was_away)
+          for (const auto& session : fleet_.all()) fleet_.heard(session->id, now);
+        for (const auto& session : fleet_.silent(policy_, now)) {
+          log_warning("worker {} has been silent for {} ms: its session is closed", session->hello.name(), policy_.ttl.count());
+          session->channel->close({Code::kUnavailable, "no heartbeat within the time of a lease"});
+          disconnected(session);
+        }
+        for (const Reported& report : result.expired) apply(fleet_.session_with(report.run).get(), report);
+        dispatch_queue();
+      });
+}
+
+void Coordinator::dispatch_queue() {
+  if (dispatching_) {
+    dispatch_again_ = true;
+    return;
+  }
+  dispatching_ = true;
+  commit(
+      [this](Database& db) { return dispatch(db, fleet_.views(clock_.now()), waiting_reasons_, policy_, clock_.now()); },
+      [this](std::exception_ptr error, const Dispatch& result) {
+        dispatching_ = false;
+        if (error) return;  // the next tick tries again
+        waiting_reasons_ = result.reasons;
+        for (const Dispatched& dispatched : result.assignments) {
+          const auto session = fleet_.session(dispatched.session);
+          if (!session) {
+            give_back(dispatched.assign.run());
+            continue;
+          }
+          fleet_.occupy(session->id, dispatched.assign.run(), {dispatched.assign.slots().begin(), dispatched.assign.slots().end()});
+          log_info("run {} (trial {}, attempt {}) goes to {}", dispatched.assign.run(), dispatched.assign.trial(),
+                   dispatched.assign.attempt(), session->hello.name());
+          SchedulerMessage message;
+          *message.mutable_assign() = dispatched.assign;
+          session->channel->send(std::move(message));
+        }
+        publish(result.sweeps);
+        if (std::exchange(dispatch_again_, false)) dispatch_queue();
+      });
+}
+
+/// A run whose worker left before it could be told of it: nobody executes it, so its lease need not run out.
+void Coordinator::give_back(RunId run) {
+  commit(
+      [this, run](Database& db) {
+        storage::TrialStore trials{db};
+        if (trials.under_way(run))
+          trials.end(run, {.state = storage::RunState::kLost, .reason = "its worker left before it was assigned"}, clock_.now());
+        return true;
+      },
+      [this](std::exception_ptr error, bool) {
+        if (!error) dispatch_queue();
+      });
+}
+
+// --- after the commit ---
+
+/// What a stored report means for the worker (nullptr: not connected), its slots and the watchers.
+void Coordinator::apply(const Session* session, const Reported& report) {
+  if (!report.note.empty()) log_info("{}", report.note);
+  SchedulerMessage message;
+  if (session && report.stored > 0) {
+    message.mutable_ack()->set_run(report.run);
+    message.mutable_ack()->set_seq(report.stored);
+    session->channel->send(message);
+  }
+  if (session && !report.stop.empty()) session->channel->send(stop_message(report.run, report.stop));
+  if (session && !report.fenced.empty()) {
+    log_warning("run {} on {} is fenced: {}", report.run, session->hello.name(), report.fenced);
+    message.mutable_fenced()->set_run(report.run);
+    message.mutable_fenced()->set_reason(report.fenced);
+    session->channel->send(message);
+  }
+  if (report.ended || !report.fenced.empty()) {
+    fleet_.release(report.run);
+    stopping_.erase(report.run);
+  }
+  publish(report.sweeps, report.run);
+}
+
+void Coordinator::stop_runs(const std::vector<RunId>& runs, const std::string& reason) {
+  for (const RunId run : runs) {
+    stopping_[run] = reason;
+    if (const auto session = fleet_.session_with(run)) session->channel->send(stop_message(run, reason));
+  }
+}
+
+void Coordinator::publish(const std::vector<std::string>& sweeps, RunId run) {
+  for (const std::string& sweep : sweeps) feed_.publish({sweep, run});
+  if (sweeps.empty() && run != 0) feed_.publish({{}, run});  // its sweep is cancelled, its log may be followed
+}
+
+}  // namespace abl::scheduler

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/workers.pb.h"
+#include "base/clock.h"
+#include "scheduler/change_feed.h"
+#include "scheduler/dispatch.h"
+#include "scheduler/fleet.h"
+#include "scheduler/lease_policy.h"
+#include "scheduler/run_reports.h"
+#include "scheduler/submission.h"
+#include "storage/writer.h"
+#include "sweeps/sweep_spec.h"
+
+namespace abl::scheduler {
+
+/// The protocol versions of the worker stream that this scheduler speaks.
+inline constexpr std::uint32_t kLowestProtocol = 1, kHighestProtocol = 1;
+
+/// Decides what happens: takes sweeps in, leases trials to workers, stores what runs say.
+///
+/// Its thread is the writer's. Every change is a job of the writer, and everything that leaves the process (an RPC's answer, an
+/// acknowledgement, an assignment) leaves in the callback after the commit, as does every effect on the state in memory. So one thread
+/// owns the state, what was said is on disk, and when a commit fails (disk full) nothing was said and nothing has changed.
+/// Thread: all methods, from any; callbacks run on the coordinator's.
+class Coordinator {
+ public:
+  /// Called once, after the commit, with nullptr, or with what went wrong.
+  template <class... Result>
+  using Answer = std::function<void(std::exception_ptr, const Result&...)>;
+
+  Coordinator(storage::Writer& writer, const Clock& clock, const LeasePolicy& policy, ChangeFeed& feed);
+
+  /// Once, before anything else: nobody is connected, and live trainers get the time to come back. Throws: as Writer::call.
+  void recover();
+
+  void submit(sweeps::SweepSpec spec, int priority, Answer<Submission> answer);
+  void cancel(const std::string& sweep, Answer<> answer);
+  void pause(const std::string& sweep, bool stop_running, Answer<> answer);
+  void resume(const std::string& sweep, Answer<> answer);
+  void retry(const std::string& sweep, const std::string& row, Answer<std::uint32_t> answer);
+  void store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer);
+
+  /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in which they came.
+  /// Throws: Error{kFailedPrecondition} when no protocol version is common, Error{kInvalidArgument} for a Hello that makes no sense.
+  std::shared_ptr<const Session> open_session(ablate::v1::Hello hello, std::shared_ptr<WorkerChannel> channel);
+  void receive(const std::shared_ptr<const Session>& session, const ablate::v1::WorkerMessage& message);
+  void disconnected(const std::shared_ptr<const Session>& session);
+  /// Closes every session: the scheduler stops. Leases stay.
+  void close_sessions();
+
+  /// Looks at the clock: ends leases that ran out and sessions that fell silent, and at the queue. To be called every second or so.
+  void tick();
+
+ private:
+  template <class Work, class Then>
+  void commit(Work work, Then then);
+  void dispatch_queue();  // like all below, on the coordinator's thread only
+  void hello(const std::shared_ptr<const Session>& session);
+  void heartbeat(const std::shared_ptr<const Session>& session, const ablate::v1::Heartbeat& heartbeat);
+  void batch(const std::shared_ptr<const Session>& session, const ablate::v1::RunBatch& batch);
+  void refusal(const std::shared_ptr<const Session>& session, const ablate::v1::Refused& refused);
+  bool current(const Session& session) const;
+  void apply(const Session* session, const Reported& report);
+  void stop_runs(const std::vector<storage::RunId>& runs, const std::string& reason);
+  void publish(const std::vector<std::string>& sweeps, storage::RunId run = 0);
+  void give_back(storage::RunId run);
+
+  storage::Writer& writer_;
+  const Clock& clock_;
+  const LeasePolicy policy_;
+  ChangeFeed& feed_;
+  std::atomic<std::uint64_t> next_session_{1};
+
+  // The state: of the coordinator's thread alone.
+  Fleet fleet_;
+  std::map<std::string, std::uint64_t> newest_session_;    // by worker name, from the moment its Hello is handled
+  std::map<storage::RunId, std::string> stopping_;         // asked to stop, not ended yet: asked again when its worker comes back
+  std::map<storage::TrialId, std::string> waiting_reasons_;  // as stored
+  bool dispatching_ = false, dispatch_again_ = false;      // one look at the queue at a time: the next must know the slots taken
+  bool store_failed_ = false;                              // since the last successful commit
+  Time last_tick_{};
+};
+
+}  // namespace abl::scheduler

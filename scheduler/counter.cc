@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/counter.h"
+
+#include <set>
+
+#include "base/log.h"
+#include "scheduler/status.h"
+
+namespace abl::scheduler {
+
+Counter::Counter(const std::filesystem::path& store, std::filesystem::path trainer, Coordinator& coordinator)
+    : counter_{std::move(trainer)}, coordinator_{coordinator}, pool_{store, 1} {}
+
+void Counter::count(std::vector<std::string> models, Job job) {
+  pool_.post([this, models = std::move(models), job = std::move(job)](storage::Database& db) {
+    views::ModelCounter::Result result;
+    std::map<std::string, std::map<std::string, double>> fresh;
+    try {
+      if (!models.empty()) result = counter_.count(models, &db, &fresh);
+    } catch (const std::exception& error) {
+      result.missing = error.what();
+    }
+    if (!fresh.empty())
+      coordinator_.store_counts(std::move(fresh), [](std::exception_ptr error) {
+        if (error) log_warning("counts are not kept: {}", message_of(error));
+      });
+    job(db, result);
+  });
+}
+
+void Counter::fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed) {
+  count(std::move(models), [sweep, &feed](storage::Database&, const views::ModelCounter::Result& result) {
+    if (!result.missing.empty()) log_warning("sweep {}: counts are missing: {}", sweep, result.missing);
+    feed.publish({sweep});
+  });
+}
+
+std::vector<std::string> models_of(const sweeps::SweepSpec& spec) {
+  std::set<std::string> models;
+  for (const sweeps::Row& row : spec.rows)
+    if (!row.model.empty()) models.insert(row.model);
+  return {models.begin(), models.end()};
+}
+
+}  // namespace abl::scheduler

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "scheduler/change_feed.h"
+#include "scheduler/read_pool.h"
+#include "scheduler/server_stream.h"
+#include "scheduler/status.h"
+
+namespace abl::scheduler {
+
+/// A stream that shows something stored, now and again after each change, until it is over. One look at a time: changes during a look,
+/// or while the peer has not taken the last answer, lead to one more look afterwards.
+template <class Response>
+class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Response> {
+ public:
+  FeedStream(ReadPool& pool, ChangeFeed& feed) : pool_{pool}, feed_{feed} {}
+
+  grpc::ServerWriteReactor<Response>* start() {
+    auto* reactor = this->keep();
+    // a weak hold: the subscription must not keep alive the stream that it belongs to
+    subscription_ = feed_.subscribe([weak = std::weak_ptr{self()}](const std::set<Change>& changes) {
+      if (const auto stream = weak.lock(); stream && stream->concerns(changes)) stream->wake();
+    });
+    wake();
+    return reactor;
+  }
+
+ protected:
+  virtual bool concerns(const std::set<Change>& changes) const = 0;
+  /// Sends what there is to say. Returns: true when nothing can follow. Thread: the pool's, one call at a time.
+  virtual bool look(storage::Database& db) = 0;
+  /// Asks for one more look.
+  void wake() {
+    {
+      const std::lock_guard lock{mutex_};
+      pending_ = true;
+    }
+    look_if_due();
+  }
+
+ private:
+  std::shared_ptr<FeedStream> self() { return std::static_pointer_cast<FeedStream>(this->shared_from_this()); }
+
+  void look_if_due() {
+    {
+      const std::lock_guard lock{mutex_};
+      if (!pending_ || looking_ || this->unsent() > 0 || this->ended()) return;
+      pending_ = false;
+      looking_ = true;
+    }
+    pool_.post([stream = self()](storage::Database& db) {
+      bool over = false;
+      const grpc::Status status = status_of([&] { over = stream->look(db); });
+      if (over || !status.ok()) stream->finish(status);
+      {
+        const std::lock_guard lock{stream->mutex_};
+        stream->looking_ = false;
+      }
+      stream->look_if_due();
+    });
+  }
+
+  void on_sent() final { look_if_due(); }
+  void OnCancel() final { this->finish(grpc::Status::CANCELLED); }
+  void on_closed() final { subscription_ = {}; }
+
+  ReadPool& pool_;
+  ChangeFeed& feed_;
+  ChangeFeed::Subscription subscription_;
+  std::mutex mutex_;
+  bool looking_ = false, pending_ = false;
+};
+
+}  // namespace abl::scheduler

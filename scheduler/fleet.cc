@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/fleet.h"
+
+#include <utility>
+
+namespace abl::scheduler {
+
+std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session, const std::vector<storage::RunId>& runs, Time now) {
+  std::shared_ptr<const Session> replaced = session_of(session->hello.name());
+  if (replaced) entries_.erase(replaced->id);
+  Entry entry{.session = session, .last_heard = now, .runs = {runs.begin(), runs.end()}};
+  for (const ablate::v1::Slot& slot : session->hello.slots())
+    if (entry.runs.contains(slot.run())) entry.busy.emplace(slot.index(), slot.run());
+  entries_.emplace(session->id, std::move(entry));
+  return replaced;
+}
+
+bool Fleet::remove(std::uint64_t session) { return entries_.erase(session) > 0; }
+
+void Fleet::heard(std::uint64_t session, Time now) {
+  if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.last_heard = now;
+}
+
+void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots) {
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) return;
+  entry->second.runs.insert(run);
+  for (const std::uint32_t slot : slots) entry->second.busy[slot] = run;
+}
+
+void Fleet::release(storage::RunId run) {
+  for (auto& [id, entry] : entries_) {
+    entry.runs.erase(run);
+    std::erase_if(entry.busy, [run](const auto& slot) { return slot.second == run; });
+  }
+}
+
+void Fleet::refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until) {
+  if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.refusals[trial] = {reason, until};
+}
+
+std::shared_ptr<const Session> Fleet::session_of(const std::string& worker) const {
+  for (const auto& [id, entry] : entries_)
+    if (entry.session->hello.name() == worker) return entry.session;
+  return nullptr;
+}
+
+std::shared_ptr<const Session> Fleet::session(std::uint64_t id) const {
+  const auto entry = entries_.find(id);
+  return entry == entries_.end() ? nullptr : entry->second.session;
+}
+
+std::shared_ptr<const Session> Fleet::session_with(storage::RunId run) const {
+  for (const auto& [id, entry] : entries_)
+    if (entry.runs.contains(run)) return entry.session;
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<const Session>> Fleet::all() const {
+  std::vector<std::shared_ptr<const Session>> sessions;
+  for (const auto& [id, entry] : entries_) sessions.push_back(entry.session);
+  return sessions;
+}
+
+std::vector<std::shared_ptr<const Session>> Fleet::silent(const LeasePolicy& policy, Time now) const {
+  std::vector<std::shared_ptr<const Session>> sessions;
+  for (const auto& [id, entry] : entries_)
+    if (policy.silent(entry.last_heard, now)) sessions.push_back(entry.session);
+  return sessions;
+}
+
+std::vector<WorkerView> Fleet::views(Time now) {
+  std::vector<WorkerView> views;
+  for (auto& [id, entry] : entries_) {
+    const ablate::v1::Hello& hello = entry.session->hello;
+    WorkerView view{.name = hello.name(),
+                    .host = hello.host(),
+                    .session = id,
+                    .result_version = static_cast<int>(hello.result_version()),
+                    .allows_commands = hello.allows_commands(),
+                    .data = {hello.data().begin(), hello.data().end()}};
+    for (const ablate::v1::Slot& slot : hello.slots())
+      view.slots.push_back({.index = slot.index(), .cuda = slot.device().starts_with("cuda"), .busy = entry.busy.contains(slot.index())});
+    std::erase_if(entry.refusals, [now](const auto& refusal) { return refusal.second.until <= now; });
+    for (const auto& [trial, refusal] : entry.refusals) view.refused.emplace(trial, refusal.reason);
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+}  // namespace abl::scheduler

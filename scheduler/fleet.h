@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/workers.pb.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "scheduler/lease_policy.h"
+#include "scheduler/placement.h"
+
+namespace abl::scheduler {
+
+/// The way to one worker. Thread: all methods, from any.
+class WorkerChannel {
+ public:
+  virtual ~WorkerChannel() = default;
+  /// Sends after what was sent before; nothing happens when the session is over.
+  virtual void send(ablate::v1::SchedulerMessage message) = 0;
+  virtual void close(const Error& reason) = 0;
+};
+
+/// One worker's session: who it is, as it said in its Hello. Constant while it lasts.
+struct Session {
+  std::uint64_t id = 0;
+  ablate::v1::Hello hello;
+  std::shared_ptr<WorkerChannel> channel;
+};
+
+/// The connected workers and what their slots are busy with. Thread: the coordinator's.
+class Fleet {
+ public:
+  /// Takes a session up that goes on with `runs`; its Hello says in which slots they are.
+  /// Returns: the session that it replaces (same worker name), or nullptr.
+  std::shared_ptr<const Session> add(std::shared_ptr<const Session> session, const std::vector<storage::RunId>& runs, Time now);
+  /// True when the session was there.
+  bool remove(std::uint64_t session);
+
+  void heard(std::uint64_t session, Time now);
+  void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots);
+  void release(storage::RunId run);
+  void refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until);
+
+  /// A session by its id, by its worker's name, or by a run that it executes; nullptr when there is none.
+  std::shared_ptr<const Session> session(std::uint64_t id) const;
+  std::shared_ptr<const Session> session_of(const std::string& worker) const;
+  std::shared_ptr<const Session> session_with(storage::RunId run) const;
+  std::vector<std::shared_ptr<const Session>> all() const;
+  std::vector<std::shared_ptr<const Session>> silent(const LeasePolicy& policy, Time now) const;
+
+  /// For placement; refusals that are over by `now` are forgotten.
+  std::vector<WorkerView> views(Time now);
+
+ private:
+  struct Refusal {
+    std::string reason;
+    Time until{};
+  };
+  struct Entry {
+    std::shared_ptr<const Session> session;
+    Time last_heard{};
+    std::set<storage::RunId> runs;
+    std::map<std::uint32_t, storage::RunId> busy;  // slot -> run; a run that has only batches left to send has none
+    std::map<storage::TrialId, Refusal> refusals;
+  };
+  std::map<std::uint64_t, Entry> entries_;
+};
+
+}  // namespace abl::scheduler

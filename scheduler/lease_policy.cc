@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/lease_policy.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace abl::scheduler {
+
+void LeasePolicy::check() const {
+  if (heartbeat <= Milliseconds{0} || 2 * heartbeat > ttl)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("heartbeat of {} ms with leases of {} ms: the heartbeat must be above 0 and at most half a lease",
+                            heartbeat.count(), ttl.count())};
+}
+
+std::string retry_reason(Milliseconds left) {
+  const auto seconds = (left.count() + 999) / 1000;
+  return fmt::format("retry in {} s", seconds < 10 ? seconds : (seconds + 9) / 10 * 10);
+}
+
+}  // namespace abl::scheduler

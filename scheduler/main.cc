@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// ablate-scheduler: queue, leases, results file and dashboard of one fleet.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "scheduler/server.h"
+
+namespace {
+
+constexpr auto kFooter = R"(Example:
+  ablate-scheduler --store results.db --listen unix:$HOME/.local/state/ablate/scheduler.sock --http-port 8080
+
+SIGTERM and Ctrl-C stop it; trainers go on, and a scheduler that is started again on the same store takes them over.
+
+Exit codes: 0 stopped on request, 1 internal error, 2 bad flag or store, 3 a port, a socket or the store is in use or cannot be reached)";
+
+struct Flags {
+  std::string store, log_level = "info", trainer;
+  std::vector<std::string> listen;
+  std::optional<std::uint16_t> http_port;
+  long heartbeat_ms = 2000, lease_ms = 15000;
+};
+
+void add_flags(CLI::App& app, Flags& flags) {
+  const auto home = abl::home_folder();
+  flags.store = (home / "results.db").string();
+  flags.listen = {"unix:" + (home / "scheduler.sock").string()};
+  app.add_option("--store", flags.store, "Results file; created where absent")->capture_default_str();
+  app.add_option("--listen", flags.listen, "Where the CLI and workers reach it: unix:/path or 127.0.0.1:port; may be repeated")
+      ->capture_default_str();
+  app.add_option("--http-port", flags.http_port, "Dashboard on 127.0.0.1 at this port; 0: any free one; absent: no dashboard");
+  app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Workers say that they live at least this often")->capture_default_str();
+  app.add_option("--lease-ms", flags.lease_ms, "A run of a worker silent for so long goes back to the queue")->capture_default_str();
+  app.add_option("--trainer", flags.trainer, "ablate-trainer for parameter counts; absent: the one beside this program");
+  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+}
+
+abl::LogLevel log_level(const std::string& name) {
+  if (name == "debug") return abl::LogLevel::kDebug;
+  if (name == "warning") return abl::LogLevel::kWarning;
+  return name == "error" ? abl::LogLevel::kError : abl::LogLevel::kInfo;
+}
+
+int serve(const Flags& flags) {
+  // Blocked before any thread starts, so that every thread inherits it and only the wait below takes them.
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  sigaddset(&stop, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+
+  abl::set_log_level(log_level(flags.log_level));
+  abl::scheduler::ServerOptions options;
+  options.scheduler.store = flags.store;
+  options.scheduler.trainer = flags.trainer;
+  options.scheduler.policy.heartbeat = abl::Milliseconds{flags.heartbeat_ms};
+  options.scheduler.policy.ttl = abl::Milliseconds{flags.lease_ms};
+  options.listen = flags.listen;
+  options.http_port = flags.http_port;
+  const abl::scheduler::SchedulerServer server{options};
+
+  fmt::print("ablate-scheduler {} is ready: store {}, listens on {}{}\n", ABLATE_VERSION, flags.store,
+             fmt::join(server.addresses(), ", "), server.dashboard().empty() ? "" : ", dashboard at " + server.dashboard());
+  std::fflush(stdout);
+  int signal = 0;
+  sigwait(&stop, &signal);
+  abl::log_info("{}: the scheduler stops", signal == SIGINT ? "SIGINT" : "SIGTERM");
+  return abl::kExitOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Takes sweeps in, leases their trials to workers and stores what they measure."};
+  app.footer(kFooter);
+  app.set_version_flag("--version", ABLATE_VERSION);
+  try {
+    Flags flags;
+    add_flags(app, flags);
+    app.parse(argc, argv);
+    return serve(flags);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? abl::kExitOk : abl::kExitUsage;
+  } catch (const abl::Error& error) {
+    fmt::print(stderr, "ablate-scheduler: {}\n", error.what());
+    return abl::exit_code(error.code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ablate-scheduler: {}\n", error.what());
+    return abl::kExitFailed;
+  }
+}

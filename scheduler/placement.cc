@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace abl::scheduler {
+namespace {
+
+bool right_trainer(const Demand& demand, const WorkerView& worker) {
+  return demand.command || (worker.result_version != 0 &&
+                            (!demand.result_version || worker.result_version == *demand.result_version));
+}
+
+bool has_data(const Demand& demand, const WorkerView& worker) {
+  return demand.data.empty() || worker.data.contains(demand.data);
+}
+
+bool usable(const Demand& demand, const SlotView& slot) { return demand.gpus == 0 || slot.cuda; }
+
+std::size_t slots_needed(const Demand& demand) { return demand.gpus == 0 ? 1 : static_cast<std::size_t>(demand.gpus); }
+
+std::size_t slots_there(const Demand& demand, const WorkerView& worker) {
+  return std::count_if(worker.slots.begin(), worker.slots.end(), [&](const SlotView& slot) { return usable(demand, slot); });
+}
+
+std::size_t slots_free(const Demand& demand, const WorkerView& worker) {
+  return std::count_if(worker.slots.begin(), worker.slots.end(),
+                       [&](const SlotView& slot) { return usable(demand, slot) && !slot.busy; });
+}
+
+/// The workers for which a requirement holds.
+template <class Requirement>
+std::vector<const WorkerView*> those(const std::vector<const WorkerView*>& workers, Requirement requirement) {
+  std::vector<const WorkerView*> result;
+  std::copy_if(workers.begin(), workers.end(), std::back_inserter(result),
+               [&](const WorkerView* worker) { return requirement(*worker); });
+  return result;
+}
+
+std::string gpus(std::size_t count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
+
+}  // namespace
+
+std::optional<Placement> place(const Demand& demand, std::vector<WorkerView>& workers) {
+  WorkerView* best = nullptr;
+  std::tuple<bool, std::int64_t> best_score;
+  for (WorkerView& worker : workers) {
+    if (demand.command && !worker.allows_commands) continue;
+    if (!right_trainer(demand, worker) || !has_data(demand, worker)) continue;
+    if (worker.refused.contains(demand.trial)) continue;
+    const auto free = static_cast<std::int64_t>(slots_free(demand, worker));
+    if (slots_free(demand, worker) < slots_needed(demand)) continue;
+    const bool home = !demand.home.empty() && worker.host == demand.home;
+    const std::tuple score{home, demand.gpus == 0 ? free : -free};
+    if (!best || score > best_score) std::tie(best, best_score) = std::tuple{&worker, score};
+  }
+  if (!best) return std::nullopt;
+  Placement placement{.trial = demand.trial, .session = best->session};
+  for (SlotView& slot : best->slots) {
+    if (placement.slots.size() == slots_needed(demand)) break;
+    if (slot.busy || !usable(demand, slot)) continue;
+    slot.busy = true;
+    placement.slots.push_back(slot.index);
+  }
+  return placement;
+}
+
+std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& workers) {
+  std::vector<const WorkerView*> left;
+  for (const WorkerView& worker : workers) left.push_back(&worker);
+  if (left.empty()) return "no worker is connected";
+
+  if (demand.command) {
+    left = those(left, [](const WorkerView& worker) { return worker.allows_commands; });
+    if (left.empty()) return "no worker allows commands (start one with --allow-commands)";
+  } else {
+    const auto able = those(left, [&](const WorkerView& worker) { return right_trainer(demand, worker); });
+    if (able.empty()) {
+      const auto trainers = those(left, [](const WorkerView& worker) { return worker.result_version != 0; });
+      if (trainers.empty()) return fmt::format("worker {} has no trainer", left.front()->name);
+      return fmt::format("worker {} has trainer result version {}, this needs {}", trainers.front()->name,
+                         trainers.front()->result_version, demand.result_version.value_or(0));
+    }
+    left = able;
+  }
+
+  left = those(left, [&](const WorkerView& worker) { return has_data(demand, worker); });
+  if (left.empty())
+    return fmt::format("no worker maps the data set {0} (ablate-worker --data {0}=FOLDER)", demand.data);
+
+  std::size_t largest = 0;
+  for (const WorkerView* worker : left) largest = std::max(largest, slots_there(demand, *worker));
+  if (demand.gpus > 0 && largest == 0) return fmt::format("needs {}; no connected worker has one", gpus(slots_needed(demand)));
+  if (demand.gpus > 0 && largest < slots_needed(demand))
+    return fmt::format("needs {} of one worker; the largest has {}", gpus(slots_needed(demand)), largest);
+  if (largest == 0) return fmt::format("worker {} has no slot", left.front()->name);
+  left = those(left, [&](const WorkerView& worker) { return slots_there(demand, worker) >= slots_needed(demand); });
+
+  const auto refusing = those(left, [&](const WorkerView& worker) { return worker.refused.contains(demand.trial); });
+  if (refusing.size() == left.size())
+    return fmt::format("worker {} refused it: {}", refusing.front()->name, refusing.front()->refused.at(demand.trial));
+
+  std::size_t slots = 0, most_free = 0;
+  for (const WorkerView* worker : left) {
+    slots += slots_there(demand, *worker);
+    most_free = std::max(most_free, slots_free(demand, *worker));
+  }
+  if (most_free > 0 && most_free < slots_needed(demand))
+    return fmt::format("needs {} of one worker; {} free now", gpus(slots_needed(demand)), most_free);
+  const char* what = demand.gpus > 0 ? "GPU" : "slot";
+  return slots == 1 ? fmt::format("the only {} is busy", what) : fmt::format("all {} {}s are busy", slots, what);
+}
+
+}  // namespace abl::scheduler

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "storage/types.h"
+
+namespace abl::scheduler {
+
+/// What a queued trial needs of a worker.
+struct Demand {
+  storage::TrialId trial = 0;
+  int gpus = 0;      ///< CUDA slots of one worker; 0: any one slot
+  std::string data;  ///< logical data name, or empty
+  bool command = false;
+  std::optional<int> result_version;  ///< of the trainer; nothing: any (a command, or not looked at)
+  std::string home;  ///< host with its newest checkpoint: preferred, since there it can be resumed
+};
+
+/// One slot of a connected worker.
+struct SlotView {
+  std::uint32_t index = 0;
+  bool cuda = false;
+  bool busy = false;
+};
+
+/// A connected worker, as placement sees it.
+struct WorkerView {
+  std::string name, host;
+  std::uint64_t session = 0;
+  int result_version = 0;  ///< 0: it has no trainer
+  bool allows_commands = false;
+  std::set<std::string> data;
+  std::vector<SlotView> slots;
+  std::map<storage::TrialId, std::string> refused;  ///< trials that it refused lately, with its reasons
+};
+
+/// A trial and the slots that it gets.
+struct Placement {
+  storage::TrialId trial = 0;
+  std::uint64_t session = 0;
+  std::vector<std::uint32_t> slots;
+};
+
+/// Places a trial, if any worker can take it now, and marks its slots busy. Among several workers the trial's home goes first, then,
+/// for one slot, the worker with most free slots (even load); for GPUs, the one with fewest that suffice (large gaps stay).
+std::optional<Placement> place(const Demand& demand, std::vector<WorkerView>& workers);
+
+/// Why nobody can take a trial now, for people: the first requirement that no connected worker meets.
+std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& workers);
+
+}  // namespace abl::scheduler

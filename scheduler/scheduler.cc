@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/scheduler.h"
+
+namespace abl::scheduler {
+namespace {
+
+constexpr int kReadThreads = 3;
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
+    : feed_{options.watch_interval},
+      writer_{std::make_unique<storage::Writer>(options.store)},
+      coordinator_{*writer_, clock, options.policy, feed_},
+      counter_{std::make_unique<Counter>(options.store, options.trainer, coordinator_)},
+      reads_{options.store, kReadThreads},
+      exports_{options.store, 1},
+      sweeps_{coordinator_, reads_, *counter_, feed_},
+      runs_{reads_, exports_, feed_},
+      workers_{reads_},
+      worker_link_{coordinator_} {
+  coordinator_.recover();
+}
+
+Scheduler::~Scheduler() {
+  counter_.reset();  // stores what it has counted
+  writer_.reset();   // finishes what was posted, with callbacks into the coordinator
+}
+
+void Scheduler::register_services(grpc::ServerBuilder& builder) {
+  for (grpc::Service* service : std::initializer_list<grpc::Service*>{&sweeps_, &runs_, &workers_, &worker_link_})
+    builder.RegisterService(service);
+}
+
+}  // namespace abl::scheduler

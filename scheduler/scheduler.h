@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/clock.h"
+#include "scheduler/change_feed.h"
+#include "scheduler/coordinator.h"
+#include "scheduler/counter.h"
+#include "scheduler/read_pool.h"
+#include "scheduler/runs_service.h"
+#include "scheduler/sweeps_service.h"
+#include "scheduler/worker_link.h"
+#include "scheduler/workers_service.h"
+#include "storage/writer.h"
+
+namespace abl::scheduler {
+
+struct SchedulerOptions {
+  std::filesystem::path store;
+  LeasePolicy policy;
+  Milliseconds watch_interval{250};  ///< watchers hear of changes at most this often
+  std::filesystem::path trainer;     ///< for counting; empty: looked for beside the program
+};
+
+/// A scheduler without ports and without a timer: the store, the coordinator and the services, which whoever owns it serves and
+/// whose time it lets pass with `coordinator().tick()`.
+class Scheduler {
+ public:
+  /// Opens the store and recovers what was under way. Throws: Error as storage::Database.
+  Scheduler(const SchedulerOptions& options, const Clock& clock);
+  ~Scheduler();  ///< whoever serves it has stopped serving: no call is under way
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  void register_services(grpc::ServerBuilder& builder);
+  Coordinator& coordinator() { return coordinator_; }
+  ChangeFeed& feed() { return feed_; }
+
+ private:
+  ChangeFeed feed_;
+  std::unique_ptr<storage::Writer> writer_;
+  Coordinator coordinator_;
+  std::unique_ptr<Counter> counter_;
+  ReadPool reads_, exports_;
+  SweepsService sweeps_;
+  RunsService runs_;
+  WorkersService workers_;
+  WorkerLinkService worker_link_;
+};
+
+}  // namespace abl::scheduler

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/server.h"
+
+#include <fmt/format.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "scheduler/endpoint.h"
+#include "scheduler/store_lock.h"
+#include "web/server/server.h"
+
+namespace abl::scheduler {
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds{500};
+constexpr auto kGoodbye = std::chrono::seconds{2};
+
+std::filesystem::path with_folder(const std::filesystem::path& store) {
+  if (store.empty()) throw Error{Code::kInvalidArgument, "no results file: name one with --store"};
+  if (const auto folder = store.parent_path(); !folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) throw system_error(fmt::format("cannot create {}", folder.string()), error.value());
+  }
+  return store;
+}
+
+}  // namespace
+
+class SchedulerServer::Impl {
+ public:
+  explicit Impl(const ServerOptions& options)
+      : endpoints_{endpoints(options.listen)}, lock_{with_folder(options.scheduler.store)}, scheduler_{options.scheduler, clock_} {
+    if (options.http_port) {
+      web_ = std::make_unique<web::Server>(web::ServerOptions{.store = options.scheduler.store, .port = *options.http_port});
+      web_subscription_ = scheduler_.feed().subscribe([this](const std::set<Change>& changes) {
+        for (const Change& change : changes) web_->publish(change.sweep, change.run);
+      });
+    }
+    serve();
+    ticker_ = std::jthread{[this](std::stop_token stop) { tick_until(std::move(stop)); }};
+  }
+
+  ~Impl() {
+    ticker_.request_stop();
+    ticker_.join();
+    scheduler_.coordinator().close_sessions();
+    server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
+    server_->Wait();
+  }
+
+  std::vector<std::string> addresses() const {
+    std::vector<std::string> texts;
+    for (const Endpoint& endpoint : endpoints_) texts.push_back(endpoint.text());
+    return texts;
+  }
+  std::string dashboard() const { return web_ ? web_->url() : std::string{}; }
+
+ private:
+  static std::vector<Endpoint> endpoints(const std::vector<std::string>& listen) {
+    if (listen.empty()) throw Error{Code::kInvalidArgument, "no address to listen on: name one with --listen"};
+    std::vector<Endpoint> parsed;
+    for (const std::string& text : listen) parsed.push_back(parse_endpoint(text));
+    return parsed;
+  }
+
+  void serve() {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two servers on one port would share its calls silently
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);  // a machine that vanished is noticed
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+    builder.SetMaxReceiveMessageSize(64 << 20);
+    std::vector<int> ports(endpoints_.size(), 0);
+    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+      prepare(endpoints_[i]);
+      builder.AddListeningPort(endpoints_[i].text(), grpc::InsecureServerCredentials(), &ports[i]);
+    }
+    scheduler_.register_services(builder);
+    server_ = builder.BuildAndStart();
+    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+      if (!server_ || ports[i] == 0)
+        throw Error{Code::kUnavailable, fmt::format("cannot listen on {}: in use or not permitted", endpoints_[i].text())};
+      if (endpoints_[i].socket.empty()) endpoints_[i].port = static_cast<std::uint16_t>(ports[i]);
+    }
+  }
+
+  void tick_until(std::stop_token stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock{mutex};
+    while (!stop.stop_requested()) {
+      scheduler_.coordinator().tick();
+      wake.wait_for(lock, stop, kTick, [] { return false; });
+    }
+  }
+
+  SystemClock clock_;
+  std::vector<Endpoint> endpoints_;
+  StoreLock lock_;
+  Scheduler scheduler_;
+  std::unique_ptr<web::Server> web_;
+  ChangeFeed::Subscription web_subscription_;
+  std::unique_ptr<grpc::Server> server_;
+  std::jthread ticker_;
+};
+
+SchedulerServer::SchedulerServer(const ServerOptions& options) : impl_{std::make_unique<Impl>(options)} {}
+SchedulerServer::~SchedulerServer() = default;
+std::vector<std::string> SchedulerServer::addresses() const { return impl_->addresses(); }
+std::string SchedulerServer::dashboard() const { return impl_->dashboard(); }
+
+}  // namespace abl::scheduler

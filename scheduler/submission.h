@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "storage/database.h"
+#include "sweeps/sweep_spec.h"
+
+namespace abl::scheduler {
+
+/// What a submission did.
+struct Submission {
+  bool created = false;  ///< false: the sweep was there already, with the same content
+  std::uint32_t new_trials = 0, shared_trials = 0;
+};
+
+/// Which trainer version a sweep's results depend on: 0 for a command, whose own version is part of its document.
+int result_version(const sweeps::SweepSpec& spec);
+
+/// Stores a checked sweep with its trials. The same content under the same name changes nothing.
+/// Throws: Error{kAlreadyExists} with the difference, a line each, when the name has another content.
+Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, int priority, Time now);
+
+}  // namespace abl::scheduler

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/sweep_control.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "storage/sweep_store.h"
+#include "storage/trial_store.h"
+
+namespace abl::scheduler {
+namespace {
+
+using storage::SweepState;
+
+storage::SweepRecord get_not_cancelled(storage::Database& db, const std::string& name, const char* wish) {
+  const storage::SweepRecord sweep = storage::SweepStore{db}.get(name);
+  if (sweep.state == SweepState::kCancelled)
+    throw Error{Code::kFailedPrecondition, fmt::format("sweep {0} is cancelled and cannot be {1}: `ablate retry {0}` queues its trials again",
+                                                       name, wish)};
+  return sweep;
+}
+
+/// True when an active sweep other than `sweep` claims the trial.
+bool wanted_elsewhere(storage::Database& db, storage::TrialId trial, storage::SweepId sweep) {
+  const storage::SweepStore store{db};
+  const std::vector<storage::SweepId> claimants = store.claimants(trial);
+  const std::vector<storage::SweepRecord> sweeps = claimants.size() > 1 ? store.list() : std::vector<storage::SweepRecord>{};
+  return std::any_of(sweeps.begin(), sweeps.end(), [&](const storage::SweepRecord& other) {
+    return other.id != sweep && other.state == SweepState::kActive &&
+           std::find(claimants.begin(), claimants.end(), other.id) != claimants.end();
+  });
+}
+
+}  // namespace
+
+std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::string& name, Time now) {
+  storage::SweepStore store{db};
+  const storage::SweepRecord sweep = store.get(name);
+  if (sweep.state == SweepState::kCancelled || sweep.trials.open() == 0) return {};
+  std::vector<storage::RunId> unwanted = store.withdraw(sweep.id, now);
+  store.set_state(sweep.id, SweepState::kCancelled, now);
+  return unwanted;
+}
+
+std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running, Time now) {
+  storage::SweepStore store{db};
+  const storage::SweepRecord sweep = get_not_cancelled(db, name, "paused");
+  store.set_state(sweep.id, SweepState::kPaused, now);
+  std::vector<storage::RunId> stopped;
+  if (!stop_running) return stopped;
+  for (const storage::ClaimRecord& claim : store.claims(sweep.id)) {
+    const auto run = claim.trial.run;
+    if (run && storage::TrialStore{db}.under_way(*run) && !wanted_elsewhere(db, claim.trial.id, sweep.id))
+      stopped.push_back(*run);
+  }
+  std::sort(stopped.begin(), stopped.end());  // two rows may share a trial
+  stopped.erase(std::unique(stopped.begin(), stopped.end()), stopped.end());
+  return stopped;
+}
+
+void resume_sweep(storage::Database& db, const std::string& name, Time now) {
+  const storage::SweepRecord sweep = get_not_cancelled(db, name, "resumed");
+  storage::SweepStore{db}.set_state(sweep.id, SweepState::kActive, now);
+}
+
+std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row, Time now) {
+  storage::SweepStore store{db};
+  const storage::SweepRecord sweep = store.get(name);
+  const std::uint32_t retried = store.retry(sweep.id, row, now);
+  if (sweep.state == SweepState::kCancelled && retried > 0) store.set_state(sweep.id, SweepState::kActive, now);
+  return retried;
+}
+
+std::vector<std::string> sweeps_of(storage::Database& db, storage::TrialId trial) {
+  std::set<std::string> names;
+  for (const auto& position : storage::SweepStore{db}.positions(trial)) names.insert(position.sweep);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace abl::scheduler

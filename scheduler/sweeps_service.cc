@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/sweeps_service.h"
+
+#include <set>
+
+#include "scheduler/answer.h"
+#include "scheduler/watch_stream.h"
+#include "storage/sweep_store.h"
+#include "views/views.h"
+
+namespace abl::scheduler {
+namespace {
+
+using ablate::v1::SweepSummary;
+
+ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
+  ablate::v1::ValidateResponse response;
+  try {
+    const sweeps::SweepSpec spec = sweeps::parse_sweep(file.text(), file.path());
+    std::set<std::string> distinct;
+    for (const sweeps::TrialSpec& trial : sweeps::expand(spec)) distinct.insert(trial.config_hash);
+    response.set_sweep(spec.name);
+    response.set_rows(static_cast<std::uint32_t>(spec.rows.size()));
+    response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
+    response.set_trials(static_cast<std::uint32_t>(distinct.size()));
+  } catch (const sweeps::SweepFileError& error) {
+    for (const sweeps::Problem& found : error.problems()) {
+      ablate::v1::Problem& problem = *response.add_problems();
+      problem.set_file(found.file);
+      problem.set_line(static_cast<std::uint32_t>(found.place.line));
+      problem.set_column(static_cast<std::uint32_t>(found.place.column));
+      problem.set_field(found.field);
+      problem.set_message(found.message);
+      problem.set_nearest(found.nearest);
+    }
+  }
+  return response;
+}
+
+SweepSummary read_summary(storage::Database& db, const std::string& sweep) {
+  return views::sweep_summary(db, storage::SweepStore{db}.get(sweep));
+}
+
+}  // namespace
+
+void SweepsService::finish_with_summary(Unary* reactor, std::exception_ptr error, const std::string& sweep, SweepSummary* summary) {
+  if (error) return reactor->Finish(to_status(error));
+  pool_.post([=](storage::Database& db) { reactor->Finish(status_of([&] { *summary = read_summary(db, sweep); })); });
+}
+
+grpc::ServerUnaryReactor* SweepsService::Validate(Context* context, const ablate::v1::ValidateRequest* request,
+                                                  ablate::v1::ValidateResponse* response) {
+  return answer(context, response, pool_, [request](storage::Database&) { return validate(request->file()); });
+}
+
+grpc::ServerUnaryReactor* SweepsService::Plan(Context* context, const ablate::v1::PlanRequest* request,
+                                              ablate::v1::SweepPlan* response) {
+  Unary* reactor = context->DefaultReactor();
+  pool_.post([=, this](storage::Database&) {
+    const grpc::Status status = status_of([&] {
+      const sweeps::SweepSpec spec = sweeps::parse_sweep(request->file().text(), request->file().path());
+      counter_.count(models_of(spec), [=](storage::Database& db, const views::ModelCounter::Result& counts) {
+        reactor->Finish(status_of([&] { *response = views::plan(spec, &db, counts, result_version(spec)); }));
+      });
+    });
+    if (!status.ok()) reactor->Finish(status);
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::v1::SubmitRequest* request,
+                                                ablate::v1::SubmitResponse* response) {
+  Unary* reactor = context->DefaultReactor();
+  pool_.post([=, this](storage::Database&) {
+    const grpc::Status status = status_of([&] {
+      sweeps::SweepSpec spec = sweeps::parse_sweep(request->file().text(), request->file().path());
+      auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error, const Submission& submission) {
+        response->set_created(submission.created);
+        response->set_new_trials(submission.new_trials);
+        response->set_shared_trials(submission.shared_trials);
+        if (!error && submission.created) counter_.fill(name, models, feed_);  // after the answer there may be no scheduler
+        finish_with_summary(reactor, error, name, response->mutable_sweep());
+      };
+      coordinator_.submit(std::move(spec), request->priority(), std::move(answered));
+    });
+    if (!status.ok()) reactor->Finish(status);
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::ListSweeps(Context* context, const ablate::v1::ListSweepsRequest*,
+                                                    ablate::v1::ListSweepsResponse* response) {
+  return answer(context, response, pool_, [](storage::Database& db) { return views::list_sweeps(db); });
+}
+
+grpc::ServerUnaryReactor* SweepsService::GetSweep(Context* context, const ablate::v1::SweepRequest* request,
+                                                  ablate::v1::SweepDetail* response) {
+  return answer(context, response, pool_, [request](storage::Database& db) { return views::sweep_detail(db, request->sweep()); });
+}
+
+grpc::ServerUnaryReactor* SweepsService::GetTable(Context* context, const ablate::v1::SweepRequest* request,
+                                                  ablate::v1::Table* response) {
+  return answer(context, response, pool_, [request](storage::Database& db) { return views::table(db, request->sweep()); });
+}
+
+grpc::ServerWriteReactor<ablate::v1::SweepProgress>* SweepsService::WatchSweep(Context*, const ablate::v1::SweepRequest* request) {
+  return std::make_shared<WatchStream>(pool_, feed_, request->sweep())->start();
+}
+
+grpc::ServerUnaryReactor* SweepsService::CancelSweep(Context* context, const ablate::v1::SweepRequest* request, SweepSummary* response) {
+  Unary* reactor = context->DefaultReactor();
+  coordinator_.cancel(request->sweep(),
+                      [=, this](std::exception_ptr error) { finish_with_summary(reactor, error, request->sweep(), response); });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::PauseSweep(Context* context, const ablate::v1::PauseSweepRequest* request,
+                                                    SweepSummary* response) {
+  Unary* reactor = context->DefaultReactor();
+  coordinator_.pause(request->sweep(), request->stop_running(),
+                     [=, this](std::exception_ptr error) { finish_with_summary(reactor, error, request->sweep(), response); });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::ResumeSweep(Context* context, const ablate::v1::SweepRequest* request, SweepSummary* response) {
+  Unary* reactor = context->DefaultReactor();
+  coordinator_.resume(request->sweep(),
+                      [=, this](std::exception_ptr error) { finish_with_summary(reactor, error, request->sweep(), response); });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context, const ablate::v1::RetrySweepRequest* request,
+                                                    ablate::v1::RetrySweepResponse* response) {
+  Unary* reactor = context->DefaultReactor();
+  coordinator_.retry(request->sweep(), request->row(), [=, this](std::exception_ptr error, std::uint32_t retried) {
+    response->set_retried(retried);
+    finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());
+  });
+  return reactor;
+}
+
+}  // namespace abl::scheduler

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/workers_service.h"
+
+#include "scheduler/answer.h"
+#include "views/views.h"
+
+namespace abl::scheduler {
+
+grpc::ServerUnaryReactor* WorkersService::ListWorkers(grpc::CallbackServerContext* context, const ablate::v1::ListWorkersRequest*,
+                                                      ablate::v1::ListWorkersResponse* response) {
+  return answer(context, response, pool_, [](storage::Database& db) { return views::list_workers(db); });
+}
+
+}  // namespace abl::scheduler
