@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# out/ablate-trainer.tar.gz: the sources of the trainer with the headers and the static libjpeg-turbo that they need. On a machine
+# that has only CMake, a compiler and PyTorch >= 2.11:
+#   tar xf ablate-trainer.tar.gz && cmake -S ablate-trainer -B build && cmake --build build -j
+# (set ABLATE_PYTHON where PyTorch belongs to another python than `python3`)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+readonly LIMIT_MIB=20
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/ablate-trainer
+mkdir -p "$root/third_party/include" "$root/third_party/lib" out
+
+git ls-files -z CMakeLists.txt LICENSE NOTICE cmake base config models worker/trainer | xargs -0 cp --parents -t "$root"
+sed -i 's/^option(ABLATE_ONLY_TRAINER \(.*\) OFF)$/option(ABLATE_ONLY_TRAINER \1 ON)/' "$root/CMakeLists.txt"
+for folder in nlohmann fmt CLI; do cp -r "/usr/include/$folder" "$root/third_party/include/"; done
+cp /usr/include/turbojpeg.h "$root/third_party/include/"
+library=$(find /usr/lib -name libturbojpeg.a | head -n 1)
+[ -n "$library" ] || { echo "trainer-bundle: no libturbojpeg.a: install libturbojpeg0-dev (deploy/setup.sh does)" >&2; exit 1; }
+strip --strip-debug -o "$root/third_party/lib/libturbojpeg.a" "$library"
+mkdir -p "$root/third_party/licenses"
+for package in nlohmann-json3-dev libfmt-dev libcli11-dev libturbojpeg0-dev; do
+  cp "/usr/share/doc/$package/copyright" "$root/third_party/licenses/$package"
+done
+
+tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -czf out/ablate-trainer.tar.gz ablate-trainer
+bytes=$(stat -c %s out/ablate-trainer.tar.gz)
+[ "$bytes" -le $((LIMIT_MIB << 20)) ] || { echo "trainer-bundle: $bytes bytes, at most $LIMIT_MIB MiB were allowed" >&2; exit 1; }
+printf 'out/ablate-trainer.tar.gz  %s KiB\n' $((bytes >> 10))

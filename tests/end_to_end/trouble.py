@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong on real machines: one clear message each, and nothing is lost."""
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import tarfile
+
+from fleet import BIN, Fleet, expect, say, test_data
+
+SWEEP = """
+ablate: 1
+name: {name}
+base:
+  model:  {{family: simple-vit, dim: 16, depth: 1, heads: 2, dim_head: 8, patch: 8}}
+  data:   {{name: photos, classes: 2, image_size: 32, damaged: {damaged}}}
+  recipe: {{use: cifar-lite, epochs: 2, batch: 4, eval_every: 1}}
+rows: [{{id: orig, label: "Orig.", set: {{}}}}]
+seeds: [0]
+"""
+
+
+def photos(folder, count):
+    """Two classes of real photographs."""
+    with tarfile.open(test_data() / "imagenet-sample.tar.gz") as tar:
+        found = [m for m in tar if m.isfile()][: 2 * count]
+        for number, member in enumerate(found):
+            target = folder / f"class-{number % 2}" / f"{number:03}.jpg"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(tar.extractfile(member).read())
+    return sorted((folder / "class-0").iterdir())[0]
+
+
+def submit(fleet, name, damaged="fail"):
+    (fleet.home / f"{name}.yaml").write_text(SWEEP.format(name=name, damaged=damaged))
+    fleet.ablate("submit", fleet.home / f"{name}.yaml")
+    fleet.wait_for(name, 120)
+    return fleet.trials(name)[0]
+
+
+def data_folders():
+    with Fleet("data") as fleet:
+        folder = fleet.home / "photos"
+        damaged = photos(folder, 12)
+        damaged.write_bytes(damaged.read_bytes()[:2000])
+        fleet.start_scheduler()
+        fleet.start_worker("w", "--slots", 1, "--data", f"photos={fleet.home}/nowhere")
+        trial = submit(fleet, "missing-folder")
+        expect(trial["state"] == "TRIAL_STATE_FAILED" and "nowhere" in trial["reason"] and "is not there" in trial["reason"],
+               f"a missing data folder is named: {trial['reason']}")
+        fleet.stop("w")
+        fleet.start_worker("w", "--slots", 1, "--data", f"photos={folder}")
+        trial = submit(fleet, "damaged-fatal")
+        expect(trial["state"] == "TRIAL_STATE_FAILED" and damaged.name in trial["reason"], f"a damaged image is fatal and named: {trial['reason']}")
+        trial = submit(fleet, "damaged-skipped", "skip")
+        expect(trial["state"] == "TRIAL_STATE_COMPLETED", "with damaged: skip the trial completes")
+        log = fleet.ablate("logs", trial["run"]).stdout
+        expect(damaged.name in log, "and the log names the image that was skipped")
+
+
+def taken_port():
+    with Fleet("port") as fleet, socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = subprocess.run([str(BIN / "ablate-scheduler"), "--store", str(fleet.store), "--listen", fleet.address, "--http-port", str(port)],
+                              env=fleet.environment, capture_output=True, text=True, timeout=60)
+        message = [line for line in done.stderr.splitlines() if str(port) in line]
+        expect(done.returncode == 3 and len(message) == 1 and "in use" in message[0], f"a port in use: {message}")
+
+
+def newer_store():
+    with Fleet("newer") as fleet:
+        fleet.start_scheduler()
+        fleet.stop("scheduler")
+        with sqlite3.connect(fleet.store) as db:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            db.execute(f"PRAGMA user_version = {version + 1}")
+        before = fleet.store.read_bytes()
+        for program in (["ablate-scheduler", "--store", fleet.store, "--listen", fleet.address], ["ablate", "ls", "--store", fleet.store]):
+            done = subprocess.run([str(BIN / program[0]), *map(str, program[1:])], env=fleet.environment, capture_output=True, text=True, timeout=60)
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            expect(done.returncode == 2 and len(lines) == 1 and "newer" in lines[0], f"{program[0]} refuses a newer store: {lines}")
+        expect(fleet.store.read_bytes() == before, "and leaves it as it is")
+
+
+def full_disk():
+    if os.geteuid() != 0:
+        say("not root: the full disk is left out, it needs a tmpfs")
+        return
+    with Fleet("disk") as fleet:
+        disk = fleet.home / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True).returncode != 0:
+            say("no tmpfs may be mounted here: the full disk is left out")
+            return
+        try:
+            fleet.store = disk / "results.db"
+            fleet.start_scheduler()
+            fleet.start_worker("w", "--slots", 1)
+            (fleet.home / "first.yaml").write_text(SWEEP.format(name="first", damaged="fail"))
+            fleet.ablate("submit", fleet.home / "first.yaml")
+            filler = disk / "filler"
+            with open(filler, "wb") as file:
+                try:
+                    while True:
+                        file.write(b"\0" * 4096)
+                        file.flush()
+                except OSError:
+                    pass
+            refused = None
+            for number in range(200):  # the journal has some room of its own
+                (fleet.home / "more.yaml").write_text(SWEEP.format(name=f"more-{number}", damaged="fail"))
+                done = fleet.ablate("submit", fleet.home / "more.yaml", check=False)
+                if done.returncode != 0:
+                    refused = (number, done)
+                    break
+            expect(refused is not None, "a submission is refused when the disk is full")
+            number, done = refused
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            expect(done.returncode == 3 and len(lines) == 1 and "full" in lines[0], f"with one clear line: {lines}")
+            filler.unlink()
+            names = {s["name"] for s in fleet.json("ls")["sweeps"]}
+            expect(names == {"first", *(f"more-{n}" for n in range(number))}, "what was acknowledged is there, what was refused is not")
+            fleet.ablate("submit", fleet.home / "more.yaml")
+            expect(True, "with room again the same submission is accepted")
+        finally:
+            fleet.stop("w")
+            fleet.stop("scheduler")
+            subprocess.run(["umount", str(disk)], check=True)
+            shutil.rmtree(disk, ignore_errors=True)
+
+
+newer_store()
+taken_port()
+full_disk()
+data_folders()
