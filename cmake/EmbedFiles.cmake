@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DFOLDER=dist -DOUTPUT=embedded_app.cc -P EmbedFiles.cmake: a C++ file that holds every file of FOLDER as
 # abl::web::EmbeddedFile. The assembler reads the bytes (.incbin), so that large files cost no compile time.
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE _files LIST_DIRECTORIES FALSE RELATIVE "${FOLDER}" "${FOLDER}/*")
 list(SORT _files)
 if(NOT "index.html" IN_LIST _files)

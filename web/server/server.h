@@ -11,18 +11,20 @@ namespace abl::web {
 struct ServerOptions {
   std::filesystem::path store;
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;  ///< 0: any free one
-  bool watch_store = false;  ///< true: nobody publishes, look at PRAGMA data_version instead (read-only use beside a scheduler)
+  std::uint16_t port = 0;    ///< 0: any free one
+  bool watch_store = false;  ///< true: nobody publishes, look at PRAGMA data_version instead (read-only use
+                             ///< beside a scheduler)
 };
 
-/// What the scheduler lets a browser do; null = read-only. Empty until tokens exist: off the Unix socket HTTP only reads.
+/// What the scheduler lets a browser do; null = read-only. Empty until tokens exist: off the Unix socket HTTP
+/// only reads.
 class Actions {
  public:
   virtual ~Actions() = default;
 };
 
-/// The dashboard: JSON under /api/v1, Server-Sent Events under /api/v1/events, the app at /. Runs on threads of its own with
-/// read-only connections; it can never fail a writer.
+/// The dashboard: JSON under /api/v1, Server-Sent Events under /api/v1/events, the app at /. Runs on threads
+/// of its own with read-only connections; it can never fail a writer.
 ///   GET /api/v1/sweeps                         ListSweepsResponse
 ///   GET /api/v1/sweeps/NAME                    SweepDetail
 ///   GET /api/v1/sweeps/NAME/table              Table
@@ -31,8 +33,10 @@ class Actions {
 ///   GET /api/v1/metrics?run=1&run=2&name=&max_points=   GetMetricsResponse
 ///   GET /api/v1/runs/ID/log?offset=            text, with X-Log-Bytes
 ///   GET /api/v1/workers                        ListWorkersResponse
-///   GET /api/v1/events                         event: change, data: {"sweep": NAME, "run": ID}; an empty comment every 15 s
-/// Errors are {"code": "NOT_FOUND", "message": …} with a fitting status. Host must be a loopback name and Origin, where sent, ours.
+///   GET /api/v1/events                         event: change, data: {"sweep": NAME, "run": ID}; an empty
+///   comment every 15 s
+/// Errors are {"code": "NOT_FOUND", "message": …} with a fitting status. Host must be a loopback name and
+/// Origin, where sent, ours.
 class Server {
  public:
   /// Binds and starts. Throws: Error{kUnavailable} "port 8080 on 127.0.0.1 is in use: choose another with …".

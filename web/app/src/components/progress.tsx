@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+import { plural } from "../format";
+import type { TrialCounts } from "../pages/sweeps/data";
+
+/** Trials by state as one bar; the numbers stand in its label and, where shown, beside it. */
+export function TrialsBar({ counts }: { counts: TrialCounts }) {
+  const parts = [
+    ["completed", counts.completed],
+    ["running", counts.running + counts.leased],
+    ["failed", counts.failed],
+    ["cancelled", counts.cancelled],
+  ] as const;
+  return (
+    <span class="trials-bar" role="img" aria-label={countsText(counts)}>
+      {parts.map(
+        ([name, count]) =>
+          count > 0 && (
+            <span key={name} class={`part-${name}`} style={{ width: `${(100 * count) / counts.total}%` }} />
+          ),
+      )}
+    </span>
+  );
+}
+
+export function countsText(counts: TrialCounts): string {
+  const parts = [
+    `${counts.completed} of ${plural(counts.total, "trial")} completed`,
+    counts.running + counts.leased > 0 ? `${counts.running + counts.leased} running` : "",
+    counts.queued > 0 ? `${counts.queued} queued` : "",
+    counts.failed > 0 ? `${counts.failed} failed` : "",
+    counts.cancelled > 0 ? `${counts.cancelled} cancelled` : "",
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** Steps done of steps to do. */
+export function StepsBar({ step, total }: { step: number; total: number }) {
+  if (total === 0) return <span class="muted">–</span>;
+  const percent = Math.min(100, (100 * step) / total);
+  return (
+    <span class="steps">
+      <span class="steps-bar" aria-hidden="true">
+        <span style={{ width: `${percent}%` }} />
+      </span>
+      <span class="num">{Math.floor(percent)} %</span>
+    </span>
+  );
+}

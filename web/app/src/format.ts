@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/** JSON of Protobuf writes NaN and the infinities as strings. */
+export type Real = number | "NaN" | "Infinity" | "-Infinity";
+
+const kMinus = "\u2212";
+
+export function plain(value: Real | undefined): string {
+  if (value === undefined) return "–";
+  const number = Number(value);
+  if (!Number.isFinite(number)) return Number.isNaN(number) ? "NaN" : number > 0 ? "∞" : `${kMinus}∞`;
+  const size = Math.abs(number);
+  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return number.toExponential(2).replace("-", kMinus);
+  const digits = Number.isInteger(number) ? 0 : size >= 1000 ? 1 : size >= 10 ? 2 : 4;
+  return grouped(number.toFixed(digits));
+}
+
+/** With a sign, for differences. */
+export function signed(value: number, digits: number): string {
+  const text = Math.abs(value).toFixed(digits);
+  if (Number(text) === 0) return `±${text}`;
+  return (value > 0 ? "+" : kMinus) + text;
+}
+
+export function whole(value: number): string {
+  return grouped(String(Math.round(value)));
+}
+
+function grouped(text: string): string {
+  const [integer = "", fraction] = text.replace("-", kMinus).split(".");
+  const spaced = integer.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return fraction === undefined ? spaced : `${spaced}.${fraction}`;
+}
+
+export function duration(seconds: number | undefined): string {
+  if (seconds === undefined || !Number.isFinite(seconds)) return "–";
+  const s = Math.max(0, Math.round(seconds));
+  const two = (n: number): string => String(n).padStart(2, "0");
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${two(s % 60)} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+export function moment(text: string): string {
+  const time = new Date(text);
+  const sameDay = time.toDateString() === new Date().toDateString();
+  return time.toLocaleString(
+    undefined,
+    sameDay
+      ? { hour: "2-digit", minute: "2-digit", second: "2-digit" }
+      : { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
+  );
+}
+
+export function between(from: string | undefined, to: string | undefined): string {
+  if (!from) return "–";
+  return duration(((to ? Date.parse(to) : Date.now()) - Date.parse(from)) / 1000);
+}
+
+export function bytes(count: number): string {
+  if (count < 1024) return `${count} B`;
+  if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`;
+  return `${(count / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${whole(count)} ${count === 1 ? one : many}`;
+}

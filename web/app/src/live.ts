@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useEffect, useState } from "preact/hooks";
+
+/** An empty sweep: anything may have changed. Run 0: something of the sweep. */
+export interface Change {
+  sweep: string;
+  run: number;
+}
+
+export interface LiveState {
+  kind: "connecting" | "live" | "lost" | "paused";
+  /** When the server was last heard, for the banner. */
+  since: Date;
+}
+
+const kAnything: Change = { sweep: "", run: 0 };
+const kRetryMs = 2000;
+
+/** The tab's one event stream: open while the tab is visible, opened again when it breaks. */
+class Live {
+  state: LiveState = { kind: "connecting", since: new Date() };
+  private source: EventSource | undefined;
+  private retry: number | undefined;
+  private readonly listeners = new Set<(change: Change) => void>();
+  private readonly watchers = new Set<(state: LiveState) => void>();
+
+  start(): void {
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.pause() : this.open()));
+    if (!document.hidden) this.open();
+  }
+  onChange(listener: (change: Change) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+  onState(watcher: (state: LiveState) => void): () => void {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  }
+
+  private open(): void {
+    this.close();
+    const source = new EventSource("/api/v1/events");
+    this.source = source;
+    source.onopen = () => {
+      // what happened while nobody listened is not told again
+      if (this.state.kind !== "connecting") this.tell(kAnything);
+      this.set("live");
+    };
+    source.addEventListener("change", (event) => this.tell(JSON.parse(event.data) as Change));
+    source.onerror = () => {
+      this.set("lost");
+      this.close();
+      this.retry = window.setTimeout(() => this.open(), kRetryMs);
+    };
+  }
+  private pause(): void {
+    this.close();
+    this.set("paused");
+  }
+  private close(): void {
+    window.clearTimeout(this.retry);
+    this.source?.close();
+    this.source = undefined;
+  }
+  private tell(change: Change): void {
+    for (const listener of [...this.listeners]) listener(change);
+  }
+  private set(kind: LiveState["kind"]): void {
+    if (kind === this.state.kind) return;
+    this.state = { kind, since: new Date() };
+    for (const watcher of [...this.watchers]) watcher(this.state);
+  }
+}
+
+export const live = new Live();
+
+export function useLiveState(): LiveState {
+  const [state, setState] = useState(live.state);
+  useEffect(() => live.onState(setState), []);
+  return state;
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+import { render } from "preact";
+import { App } from "./app";
+import { live } from "./live";
+import "./styles/base.css";
+import "./styles/components.css";
+import "./styles/pages.css";
+
+live.start();
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ComponentChildren } from "preact";
+import { StepsBar } from "../../components/progress";
+import { State, stateWord } from "../../components/state";
+import { between, duration, moment, plain, whole } from "../../format";
+import type { RunDetail } from "./data";
+
+/** What became of the run, in a few facts. */
+export function Summary({ detail }: { detail: RunDetail }) {
+  const { summary } = detail;
+  const under = ["leased", "running"].includes(stateWord(summary.state));
+  const left =
+    under && summary.steps_per_second > 0
+      ? (summary.total_steps - summary.step) / summary.steps_per_second
+      : undefined;
+  return (
+    <>
+      {summary.reason && <p class="reason">{summary.reason}</p>}
+      <dl class="facts panel">
+        <Fact name="State">
+          <State state={summary.state} />
+        </Fact>
+        <Fact name="Progress">
+          <StepsBar step={summary.step} total={summary.total_steps} />
+          <span class="muted num">
+            {whole(summary.step)} of {summary.total_steps ? whole(summary.total_steps) : "?"} steps
+          </span>
+        </Fact>
+        <Fact name="Rate">
+          {summary.steps_per_second > 0
+            ? `${plain(Number(summary.steps_per_second.toFixed(2)))} steps/s`
+            : "–"}
+        </Fact>
+        <Fact name={under ? "Time left" : "Took"}>
+          {under ? duration(left) : between(summary.started ?? summary.leased, summary.ended)}
+        </Fact>
+        <Fact name="Started">
+          {summary.started ? <time dateTime={summary.started}>{moment(summary.started)}</time> : "–"}
+        </Fact>
+        <Fact name="Worker">
+          {summary.worker}
+          {summary.host && summary.host !== summary.worker && <span class="muted">on {summary.host}</span>}
+        </Fact>
+        <Fact name="Attempt">
+          {summary.attempt}
+          {summary.resumed_from_step !== undefined && (
+            <span class="muted">resumed from step {whole(summary.resumed_from_step)}</span>
+          )}
+          {!summary.bit_exact && (
+            <span class="tag" title="Resumed on another build, device, instruction set or thread count">
+              not bit-exact
+            </span>
+          )}
+        </Fact>
+        {detail.exit_code !== undefined && <Fact name="Exit code">{detail.exit_code}</Fact>}
+        {detail.signal !== undefined && <Fact name="Signal">{detail.signal}</Fact>}
+        <Fact name="Trial">
+          {summary.trial}
+          <code title={detail.config_hash}>{detail.config_hash.slice(0, 12)}</code>
+        </Fact>
+        {detail.data_fingerprint && (
+          <Fact name="Data">
+            <code title={detail.data_fingerprint}>{detail.data_fingerprint.slice(0, 12)}</code>
+          </Fact>
+        )}
+        {detail.directory && (
+          <Fact name="Folder">
+            <code class="path">{detail.directory}</code>
+          </Fact>
+        )}
+      </dl>
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

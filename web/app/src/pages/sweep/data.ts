@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What GET /sweeps/NAME and /sweeps/NAME/table answer: ablate.v1.SweepDetail and ablate.v1.Table.
+import type { Real } from "../../format";
+import type { SweepSummary, TrialCounts } from "../sweeps/data";
+
+export interface TrialSummary {
+  id: number;
+  row: string;
+  label: string;
+  seed: string;
+  state: string;
+  reason: string;
+  attempt: number;
+  /** Newest run; 0 before the first. */
+  run: number;
+  worker: string;
+  step: number;
+  total_steps: number;
+  steps_per_second: number;
+  eta_seconds?: number;
+  last: Record<string, Real>;
+  shared: boolean;
+  config_hash: string;
+}
+
+export interface SweepDetail {
+  summary: SweepSummary;
+  /** By row, then seed. */
+  trials: TrialSummary[];
+  text: string;
+  file: string;
+}
+
+export interface Column {
+  name: string;
+  heading: string;
+  kind: "KIND_UNSPECIFIED" | "KIND_METRIC" | "KIND_COUNT" | "KIND_SETTING";
+  source: string;
+  take: string;
+  unit: string;
+  better: string;
+  digits: number;
+  has_paper: boolean;
+}
+
+export interface Cell {
+  mean?: Real;
+  sd?: Real;
+  n: number;
+  of: number;
+  text: string;
+  paper: string;
+  missing: string;
+  runs: { run: number; trial: number; seed: string; value: Real }[];
+}
+
+export interface TableRow {
+  id: string;
+  label: string;
+  cells: Cell[];
+  trials: TrialCounts;
+}
+
+export interface Table {
+  sweep: string;
+  columns: Column[];
+  rows: TableRow[];
+  baseline: string;
+  paper_heading: string;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useMemo } from "preact/hooks";
+import { Loaded } from "../../components/notice";
+import { countsText, TrialsBar } from "../../components/progress";
+import { State } from "../../components/state";
+import { between, duration, moment, plural } from "../../format";
+import { kBaselineLook, lookOf, type Look } from "../../palette";
+import { useResource } from "../../resource";
+import { Link, useAddress, withQuery } from "../../router";
+import { useTitle } from "../../title";
+import { AblationTable } from "./ablation_table";
+import { Curves } from "./curves";
+import type { SweepDetail, Table } from "./data";
+import { Trials } from "./trials";
+
+export function SweepPage({ name }: { name: string }) {
+  useTitle(name);
+  const path = `/sweeps/${encodeURIComponent(name)}`;
+  const mine = (change: { sweep: string }): boolean => change.sweep === name;
+  const detail = useResource<SweepDetail>(path, mine);
+  const table = useResource<Table>(`${path}/table`, mine);
+  const row = useAddress().searchParams.get("row");
+  const looks = useMemo(() => looksOf(table.data), [table.data]);
+  return (
+    <>
+      <nav class="crumbs" aria-label="Breadcrumb">
+        <Link href="/">Sweeps</Link>
+      </nav>
+      <h1 tabIndex={-1}>{name}</h1>
+      <Loaded of={detail} what="The sweep" lines={2}>
+        {(data) => <Summary sweep={data} />}
+      </Loaded>
+
+      <section aria-labelledby="table-heading">
+        <h2 id="table-heading">Ablation table</h2>
+        <Loaded of={table} what="The table" lines={7}>
+          {(data) => (
+            <AblationTable table={data} trials={detail.data?.trials ?? []} looks={looks} selected={row} />
+          )}
+        </Loaded>
+      </section>
+
+      {table.data && detail.data && (
+        <>
+          <section aria-labelledby="curves">
+            <h2 id="curves">
+              Curves
+              {row !== null && <RowChip row={row} />}
+            </h2>
+            <Curves sweep={name} table={table.data} trials={detail.data.trials} looks={looks} row={row} />
+          </section>
+          <section aria-labelledby="trials">
+            <h2 id="trials">
+              Trials
+              {row !== null && <RowChip row={row} />}
+            </h2>
+            <Trials trials={detail.data.trials} table={table.data} row={row} />
+          </section>
+          <details class="source">
+            <summary>Sweep file{detail.data.file && <code>{detail.data.file}</code>}</summary>
+            <pre tabIndex={0}>{detail.data.text}</pre>
+          </details>
+        </>
+      )}
+    </>
+  );
+}
+
+function looksOf(table: Table | undefined): Map<string, Look> {
+  const looks = new Map<string, Look>();
+  let others = 0;
+  for (const row of table?.rows ?? [])
+    looks.set(row.id, row.id === table?.baseline ? kBaselineLook : lookOf(others++));
+  return looks;
+}
+
+function Summary({ sweep: { summary } }: { sweep: SweepDetail }) {
+  return (
+    <div class="summary">
+      <State state={summary.state} />
+      <TrialsBar counts={summary.trials} />
+      <span>{countsText(summary.trials)}</span>
+      <span class="muted">
+        {plural(summary.rows, "row")} × {plural(summary.seeds, "seed")}
+      </span>
+      {summary.eta_seconds !== undefined && <span>about {duration(summary.eta_seconds)} left</span>}
+      {summary.created && (
+        <span class="muted">
+          submitted <time dateTime={summary.created}>{moment(summary.created)}</time>
+        </span>
+      )}
+      {summary.finished && <span class="muted">took {between(summary.created, summary.finished)}</span>}
+    </div>
+  );
+}
+
+/** Which row the page is narrowed to, and the way back. */
+function RowChip({ row }: { row: string }) {
+  return (
+    <span class="chip">
+      row {row}
+      <Link href={withQuery({ row: null })} aria-label={`Show every row again, not only ${row}`}>
+        ×
+      </Link>
+    </span>
+  );
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Notice } from "../../components/notice";
+import { StepsBar } from "../../components/progress";
+import { sorted, SortHead, useOrder } from "../../components/sort";
+import { State, stateWord } from "../../components/state";
+import { duration, plain } from "../../format";
+import { Link, navigate, runPath, useAddress, withQuery } from "../../router";
+import type { Table, TrialSummary } from "./data";
+
+const kStates = ["running", "leased", "queued", "completed", "failed", "cancelled"];
+
+/** The units of work behind the table: where each stands, how fast it goes, and why it waits or failed. */
+export function Trials({ trials, table, row }: { trials: TrialSummary[]; table: Table; row: string | null }) {
+  const order = useOrder("trials");
+  const wanted = useAddress().searchParams.get("state");
+  const metric = table.columns.find((column) => column.kind === "KIND_METRIC")?.source;
+  const ofRow = trials.filter((trial) => row === null || trial.row === row);
+  const shown = ofRow.filter((trial) => wanted === null || stateWord(trial.state) === wanted);
+  const place = new Map(table.rows.map((r, i) => [r.id, i]));
+  const keys = {
+    row: (t: TrialSummary) => place.get(t.row),
+    seed: (t: TrialSummary) => Number(t.seed),
+    state: (t: TrialSummary) => kStates.indexOf(stateWord(t.state)),
+    progress: (t: TrialSummary) => (t.total_steps ? t.step / t.total_steps : undefined),
+    rate: (t: TrialSummary) => t.steps_per_second || undefined,
+    eta: (t: TrialSummary) => t.eta_seconds,
+    last: (t: TrialSummary) => (metric && t.last[metric] !== undefined ? Number(t.last[metric]) : undefined),
+    worker: (t: TrialSummary) => t.worker,
+    attempt: (t: TrialSummary) => t.attempt,
+  };
+  return (
+    <>
+      <div class="controls">
+        <label>
+          State
+          <select
+            value={wanted ?? ""}
+            onChange={(event) => navigate(withQuery({ state: event.currentTarget.value || null }))}
+          >
+            <option value="">any ({ofRow.length})</option>
+            {kStates.map((state) => (
+              <option key={state} value={state}>
+                {state} ({ofRow.filter((trial) => stateWord(trial.state) === state).length})
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {shown.length === 0 ? (
+        <Notice kind="empty" title="No trial is in this state." />
+      ) : (
+        <div class="panel scroll">
+          <table class="wide trials">
+            <caption class="sr-only">Trials</caption>
+            <thead>
+              <tr>
+                <SortHead order={order} column="row">
+                  Row
+                </SortHead>
+                <SortHead order={order} column="seed" numeric>
+                  Seed
+                </SortHead>
+                <SortHead order={order} column="state">
+                  State
+                </SortHead>
+                <SortHead order={order} column="progress" highFirst>
+                  Progress
+                </SortHead>
+                <SortHead order={order} column="rate" numeric highFirst>
+                  Steps/s
+                </SortHead>
+                <SortHead order={order} column="eta" numeric>
+                  Time left
+                </SortHead>
+                {metric && (
+                  <SortHead order={order} column="last" numeric highFirst>
+                    {metric}
+                  </SortHead>
+                )}
+                <SortHead order={order} column="worker">
+                  Worker
+                </SortHead>
+                <SortHead order={order} column="attempt" numeric highFirst>
+                  Run
+                </SortHead>
+              </tr>
+            </thead>
+            <tbody>
+              {sorted(shown, order, keys).map((trial) => (
+                <TrialRow key={trial.id + trial.row} trial={trial} metric={metric} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | undefined }) {
+  const running = stateWord(trial.state) === "running";
+  return (
+    <tr>
+      <th scope="row">
+        <span class="row-id">{trial.row}</span> {trial.label}
+      </th>
+      <td class="num">{trial.seed}</td>
+      <td class="trial-state">
+        <State state={trial.state} />
+        {trial.shared && (
+          <span class="tag" title="Another sweep claims this trial too: it is trained once">
+            shared
+          </span>
+        )}
+        {trial.reason && <div class="why">{trial.reason}</div>}
+      </td>
+      <td>
+        <StepsBar step={trial.step} total={trial.total_steps} />
+      </td>
+      <td class="num">
+        {running && trial.steps_per_second ? plain(Number(trial.steps_per_second.toFixed(2))) : "–"}
+      </td>
+      <td class="num">{running ? duration(trial.eta_seconds) : "–"}</td>
+      {metric && <td class="num">{plain(trial.last[metric])}</td>}
+      <td>{trial.worker || "–"}</td>
+      <td class="num">
+        {trial.run ? (
+          <Link href={runPath(trial.run)}>
+            run {trial.run}
+            {trial.attempt > 1 && <span class="muted"> (attempt {trial.attempt})</span>}
+          </Link>
+        ) : (
+          "–"
+        )}
+      </td>
+    </tr>
+  );
+}

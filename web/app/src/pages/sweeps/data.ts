@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What GET /sweeps answers: ablate.v1.ListSweepsResponse.
+
+export interface TrialCounts {
+  total: number;
+  queued: number;
+  leased: number;
+  running: number;
+  completed: number;
+  failed: number;
+  cancelled: number;
+}
+
+export interface SweepSummary {
+  name: string;
+  state: string;
+  trials: TrialCounts;
+  rows: number;
+  seeds: number;
+  priority: number;
+  created?: string;
+  finished?: string;
+  eta_seconds?: number;
+}
+
+export interface Sweeps {
+  sweeps: SweepSummary[];
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Loaded, Notice } from "../../components/notice";
+import { sorted, SortHead, useOrder } from "../../components/sort";
+import { moment, plural } from "../../format";
+import { useResource } from "../../resource";
+import { Link, runPath } from "../../router";
+import { useTitle } from "../../title";
+import type { Slot, Worker, Workers } from "./data";
+
+const busy = (worker: Worker): number => worker.slots.filter((slot) => slot.run !== 0).length;
+const kKeys = {
+  name: (w: Worker) => w.name,
+  state: (w: Worker) => (w.connected ? 0 : 1),
+  host: (w: Worker) => w.host,
+  slots: busy,
+  heartbeat: (w: Worker) => w.last_heartbeat,
+};
+
+export function WorkersPage() {
+  useTitle("Workers");
+  const workers = useResource<Workers>("/workers", () => true);
+  return (
+    <>
+      <h1 tabIndex={-1}>Workers</h1>
+      <Loaded of={workers} what="Workers">
+        {({ workers: list }) =>
+          list.length === 0 ? (
+            <Notice kind="empty" title="No worker has connected yet.">
+              <p>
+                <code>ablate up</code> starts one on this machine; <code>ablate-worker</code> is one for
+                another.
+              </p>
+            </Notice>
+          ) : (
+            <>
+              <p class="lead">{summary(list)}</p>
+              <WorkerTable workers={list} />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function summary(workers: Worker[]): string {
+  const connected = workers.filter((w) => w.connected);
+  const slots = connected.flatMap((w) => w.slots);
+  const taken = slots.filter((s) => s.run !== 0).length;
+  return `${connected.length} of ${plural(workers.length, "worker")} connected, ${taken} of ${plural(slots.length, "slot")} busy`;
+}
+
+function WorkerTable({ workers }: { workers: Worker[] }) {
+  const order = useOrder("sort");
+  return (
+    <div class="panel scroll">
+      <table class="wide">
+        <caption class="sr-only">Workers, their slots and what runs there</caption>
+        <thead>
+          <tr>
+            <SortHead order={order} column="name">
+              Worker
+            </SortHead>
+            <SortHead order={order} column="state">
+              Connection
+            </SortHead>
+            <SortHead order={order} column="host">
+              Host
+            </SortHead>
+            <SortHead order={order} column="slots" highFirst>
+              Slots
+            </SortHead>
+            <th scope="col">Data</th>
+            <th scope="col">Version</th>
+            <SortHead order={order} column="heartbeat" numeric highFirst>
+              Last heard
+            </SortHead>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted(workers, order, kKeys).map((worker) => (
+            <tr key={worker.name}>
+              <th scope="row">
+                <span class="strong">{worker.name}</span>
+                {worker.note && <div class="why">{worker.note}</div>}
+              </th>
+              <td>
+                <span class={`state state-${worker.connected ? "completed" : "lost"}`}>
+                  <span class="dot" aria-hidden="true" />
+                  {worker.connected ? "connected" : "gone"}
+                </span>
+              </td>
+              <td>{worker.host}</td>
+              <td>
+                <ul class="slots">
+                  {worker.slots.map((slot) => (
+                    <SlotItem key={slot.index} slot={slot} />
+                  ))}
+                </ul>
+              </td>
+              <td class="muted">{worker.data.join(", ") || "–"}</td>
+              <td class="muted">
+                {worker.version || "–"}
+                {worker.allows_commands && <div>runs commands</div>}
+              </td>
+              <td class="num">
+                {worker.last_heartbeat ? (
+                  <time dateTime={worker.last_heartbeat}>{moment(worker.last_heartbeat)}</time>
+                ) : (
+                  "–"
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function SlotItem({ slot }: { slot: Slot }) {
+  return (
+    <li class={slot.run ? "slot slot-busy" : "slot"}>
+      <span class="slot-device">{slot.device}</span>
+      <span class="muted">{slot.name}</span>
+      {slot.run ? <Link href={runPath(slot.run)}>run {slot.run}</Link> : <span class="muted">free</span>}
+    </li>
+  );
+}

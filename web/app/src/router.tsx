@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+const kMoved = "ablate:moved";
+
+/** The address is the state: every page reads what it shows from here. */
+export function useAddress(): URL {
+  const [address, setAddress] = useState(() => new URL(location.href));
+  useEffect(() => {
+    const update = (): void => setAddress(new URL(location.href));
+    window.addEventListener("popstate", update);
+    window.addEventListener(kMoved, update);
+    return () => {
+      window.removeEventListener("popstate", update);
+      window.removeEventListener(kMoved, update);
+    };
+  }, []);
+  return address;
+}
+
+export function navigate(href: string): void {
+  const before = location.pathname;
+  history.pushState(null, "", href);
+  window.dispatchEvent(new Event(kMoved));
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  else if (location.pathname !== before) window.scrollTo(0, 0);
+}
+
+/** The present address with some query parameters set, or removed where the value is null. */
+export function withQuery(changes: Record<string, string | null>, hash = ""): string {
+  const address = new URL(location.href);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) address.searchParams.delete(name);
+    else address.searchParams.set(name, value);
+  }
+  return `${address.pathname}${address.search}${hash}`;
+}
+
+interface LinkProps {
+  href: string;
+  class?: string;
+  title?: string;
+  role?: "button";
+  "aria-label"?: string;
+  "aria-current"?: "page" | "true";
+  "aria-pressed"?: boolean;
+  children?: ComponentChildren;
+}
+
+/** A real link; a plain click on it stays in the page. */
+export function Link({ children, ...props }: LinkProps) {
+  const onClick = (event: MouseEvent): void => {
+    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    navigate(props.href);
+  };
+  return (
+    <a {...props} onClick={onClick}>
+      {children}
+    </a>
+  );
+}
+
+export const sweepPath = (name: string): string => `/sweeps/${encodeURIComponent(name)}`;
+export const runPath = (run: number): string => `/runs/${run}`;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/guard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+#include <boost/beast/core/string.hpp>
+
+namespace abl::web {
+namespace {
+
+/// "[::1]:8080" -> "::1"; nothing when it is not a host with an optional port.
+std::optional<std::string> host_name(std::string_view host) {
+  const bool bracketed = host.starts_with('[');
+  const std::size_t end = bracketed ? host.find(']') : std::min(host.find(':'), host.size());
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view port = host.substr(bracketed ? end + 1 : end);
+  const bool port_is_fine =
+      port.empty() || (port.size() > 1 && port.front() == ':' &&
+                       port.find_first_not_of("0123456789", 1) == std::string_view::npos);
+  if (!port_is_fine) return std::nullopt;
+  return std::string{bracketed ? host.substr(1, end - 1) : host.substr(0, end)};
+}
+
+bool is_loopback(const std::string& name) {
+  if (boost::beast::iequals(name, "localhost")) return true;
+  boost::system::error_code ec;
+  const auto address = boost::asio::ip::make_address(name, ec);
+  return !ec && address.is_loopback();
+}
+
+}  // namespace
+
+std::optional<std::string> refusal(std::string_view host, std::optional<std::string_view> origin) {
+  const auto name = host_name(host);
+  if (!name || !is_loopback(*name))
+    return fmt::format("Host '{}' is refused: the dashboard answers to localhost, 127.0.0.1 and [::1] alone",
+                       host);
+  if (origin && !boost::beast::iequals(*origin, fmt::format("http://{}", host)) &&
+      !boost::beast::iequals(*origin, fmt::format("https://{}", host)))
+    return fmt::format("Origin '{}' is refused: only the dashboard's own pages may ask", *origin);
+  return std::nullopt;
+}
+
+}  // namespace abl::web

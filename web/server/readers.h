@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/thread_pool.hpp>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/guarded.h"
+#include "storage/database.h"
+#include "web/server/answer.h"
+#include "web/server/net.h"
+#include "web/server/target.h"
+
+namespace abl::web {
+
+/// A few threads that answer API requests, each with a read-only connection, so that a slow query holds up
+/// neither the network thread nor a writer.
+class Readers {
+ public:
+  /// Opens the first connection. Throws: as storage::Database.
+  Readers(std::filesystem::path store, int threads);
+  ~Readers() { stop(); }
+
+  /// Runs the query on a thread of the pool and comes back on the caller's.
+  net::awaitable<Answer> answer(Target target);
+  /// PRAGMA data_version, always of the same connection. Thread: one caller at a time.
+  net::awaitable<std::int64_t> data_version();
+  /// Waits for the queries that are under way.
+  void stop();
+
+ private:
+  template <class T>
+  net::awaitable<T> on_pool(std::function<T()> work);
+  Answer query(const Target& target);
+  std::unique_ptr<storage::Database> take();
+
+  std::filesystem::path store_;
+  Guarded<std::vector<std::unique_ptr<storage::Database>>> idle_;
+  storage::Database watched_;
+  net::thread_pool pool_;
+};
+
+}  // namespace abl::web

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "storage/database.h"
+#include "web/server/answer.h"
+#include "web/server/target.h"
+
+namespace abl::web {
+
+/// One request of the API (see server.h for the list): URL -> read model -> JSON. Whatever is thrown on the
+/// way becomes an error answer here and only here. Thread: the connection's.
+Answer api_answer(const Target& target, storage::Database& db);
+
+}  // namespace abl::web

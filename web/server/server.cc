@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/server.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <list>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "web/server/session.h"
+
+namespace abl::web {
+namespace {
+
+using namespace std::chrono_literals;
+using net::ip::tcp;
+
+constexpr int kReaderThreads = 2;
+constexpr std::size_t kMostConnections = 512;
+constexpr auto kLookEvery = 500ms;    // PRAGMA data_version, when nobody publishes
+constexpr auto kGoodbye = 2s;         // for what is being answered when the server stops
+constexpr auto kAcceptRetry = 200ms;  // after a failed accept, e.g. no file descriptor left
+
+tcp::acceptor listen_on(net::io_context& network, const std::string& address, std::uint16_t port) {
+  beast::error_code ec;
+  const auto ip = net::ip::make_address(address == "localhost" ? "127.0.0.1" : address, ec);
+  if (ec)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("address '{}' is not an IP address, expected 127.0.0.1", address)};
+  const tcp::endpoint endpoint{ip, port};
+  tcp::acceptor acceptor{network};
+  acceptor.open(endpoint.protocol(), ec);
+  if (!ec) acceptor.set_option(net::socket_base::reuse_address{true}, ec);
+  if (!ec) acceptor.bind(endpoint, ec);
+  if (!ec) acceptor.listen(net::socket_base::max_listen_connections, ec);
+  if (ec == net::error::address_in_use)
+    throw Error{Code::kUnavailable,
+                fmt::format("port {} on {} is in use: choose another, or 0 for any free one", port, address)};
+  if (ec)
+    throw Error{Code::kUnavailable,
+                fmt::format("cannot listen on {} port {}: {}", address, port, ec.message())};
+  return acceptor;
+}
+
+}  // namespace
+
+/// The network thread with everything that runs on it. Every coroutine is a child with a signal of its own:
+/// to stop is to cancel them all, wait a moment, and insist.
+class Server::Impl {
+ public:
+  explicit Impl(const ServerOptions& options)
+      : options_{options},
+        site_{new Site{.readers = {options.store, kReaderThreads}, .hub = Hub{network_.get_executor()}}},
+        acceptor_{listen_on(network_, options.address, options.port)},
+        endpoint_{acceptor_.local_endpoint()} {
+    spawn(accept());
+    if (options.watch_store) spawn(watch());
+    thread_ = std::thread{[this] { network_.run(); }};
+  }
+
+  ~Impl() {
+    net::post(network_, [this] {
+      stopping_ = true;
+      beast::error_code ignored;
+      acceptor_.close(ignored);
+      for (auto& child : children_) child.emit(net::cancellation_type::all);
+      force_.expires_after(kGoodbye);
+      force_.async_wait([this](beast::error_code ec) {
+        if (!ec) network_.stop();
+      });
+      if (children_.empty()) force_.cancel();
+    });
+    thread_.join();
+    site_->readers.stop();  // its last answers go to a network that is stopped: nothing runs any more
+  }
+
+  std::uint16_t port() const { return endpoint_.port(); }
+  std::string url() const {
+    const auto ip = endpoint_.address();
+    const std::string host = ip.is_v6() ? "[::1]" : ip.is_unspecified() ? "127.0.0.1" : ip.to_string();
+    return fmt::format("http://{}:{}/", host, port());
+  }
+  void publish(Change change) { site_->hub.publish(std::move(change)); }
+
+ private:
+  void spawn(net::awaitable<void> work) {
+    const auto signal = children_.emplace(children_.end());
+    net::co_spawn(network_, std::move(work),
+                  net::bind_cancellation_slot(signal->slot(), [this, signal](std::exception_ptr error) {
+                    children_.erase(signal);
+                    if (stopping_ && children_.empty()) force_.cancel();
+                    report(error);
+                  }));
+  }
+
+  /// A peer that went away, or did not keep its deadline, is no news.
+  void report(const std::exception_ptr& error) const {
+    if (!error || stopping_) return;
+    try {
+      std::rethrow_exception(error);
+    } catch (const boost::system::system_error&) {
+    } catch (const std::exception& e) {
+      log_warning("dashboard: a connection was given up: {}", e.what());
+    }
+  }
+
+  net::awaitable<void> accept() {
+    for (;;) {
+      beast::error_code ec;
+      tcp::socket socket = co_await acceptor_.async_accept(net::redirect_error(net::use_awaitable, ec));
+      if (stopping_) co_return;
+      if (ec) {
+        log_warning("dashboard: cannot accept a connection: {}", ec.message());
+        net::steady_timer retry{network_, kAcceptRetry};
+        co_await retry.async_wait(net::use_awaitable);
+      } else if (children_.size() < kMostConnections) {
+        spawn(serve(Stream{std::move(socket)}, site_));
+      }
+    }
+  }
+
+  /// Stands in for `publish` where another process writes the store.
+  net::awaitable<void> watch() {
+    net::steady_timer timer{network_};
+    std::int64_t seen = co_await site_->readers.data_version();
+    for (bool failing = false;;) {
+      timer.expires_after(kLookEvery);
+      co_await timer.async_wait(net::use_awaitable);
+      try {
+        const std::int64_t now = co_await site_->readers.data_version();
+        if (now != seen) site_->hub.publish(Change{});
+        seen = now;
+        failing = false;
+      } catch (const Error& error) {
+        if (!failing) log_warning("dashboard: {}", error.what());
+        failing = true;  // said once; the next look may find it well again
+      }
+    }
+  }
+
+  const ServerOptions options_;
+  std::list<net::cancellation_signal> children_;  // outlives the network, whose frames refer to it
+  net::io_context network_{1};
+  std::shared_ptr<Site> site_;
+  tcp::acceptor acceptor_;
+  const tcp::endpoint endpoint_;
+  net::steady_timer force_{network_};
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+Server::Server(const ServerOptions& options, std::shared_ptr<Actions>)
+    : impl_{std::make_unique<Impl>(options)} {}
+Server::~Server() = default;
+std::uint16_t Server::port() const { return impl_->port(); }
+std::string Server::url() const { return impl_->url(); }
+void Server::publish(const std::string& sweep, std::uint32_t run) { impl_->publish(Change{sweep, run}); }
+
+}  // namespace abl::web

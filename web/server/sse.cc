@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/sse.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <nlohmann/json.hpp>
+
+namespace abl::web {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kHeartbeat = 15s;
+constexpr auto kWriteDeadline = 30s;
+/// At most ten messages a second to a tab: what comes in between goes out together.
+constexpr auto kPause = 100ms;
+constexpr std::size_t kMostPending = 256;
+
+std::string event(const Change& change) {
+  const nlohmann::ordered_json data{{"sweep", change.sweep}, {"run", change.run}};
+  return fmt::format("event: change\ndata: {}\n\n",
+                     data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+net::awaitable<void> write(Stream& stream, const std::string& text) {
+  stream.expires_after(kWriteDeadline);
+  co_await net::async_write(stream, net::buffer(text), net::use_awaitable);
+}
+
+}  // namespace
+
+void Hub::publish(Change change) {
+  net::post(network_, [this, change = std::move(change)] { deliver(change); });
+}
+
+void Hub::deliver(const Change& change) {
+  for (Subscriber& subscriber : subscribers_) {
+    subscriber.pending.insert(change);
+    if (subscriber.pending.size() > kMostPending) subscriber.pending = {Change{}};
+    subscriber.wake.cancel();
+  }
+}
+
+net::awaitable<void> Hub::stream_to(Stream& stream, std::string head) {
+  const auto self = subscribers_.emplace(subscribers_.end(), network_);
+  const std::shared_ptr<void> unsubscribe{nullptr, [this, self](void*) { subscribers_.erase(self); }};
+  // `retry` is how long a browser waits before it connects again
+  co_await write(stream, head + "retry: 2000\n\n");
+  for (;;) {
+    if (self->pending.empty()) {
+      boost::system::error_code ec;
+      self->wake.expires_after(kHeartbeat);
+      co_await self->wake.async_wait(net::redirect_error(net::use_awaitable, ec));
+    }
+    std::string text;
+    for (const Change& change : std::exchange(self->pending, {})) text += event(change);
+    const bool quiet = text.empty();
+    co_await write(stream, quiet ? ":\n\n" : text);
+    if (quiet) continue;
+    net::steady_timer pause{network_, kPause};
+    co_await pause.async_wait(net::use_awaitable);
+  }
+}
+
+}  // namespace abl::web

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <set>
+#include <string>
+
+#include "web/server/net.h"
+
+namespace abl::web {
+
+/// What changed. Without a sweep: anything may have; without a run: something of the sweep.
+struct Change {
+  std::string sweep;
+  std::uint32_t run = 0;
+  auto operator<=>(const Change&) const = default;
+};
+
+/// Tells every open stream what changed. A slow reader costs nothing: changes that it has not been sent yet
+/// are a set, and beyond a bound they become one "anything". Thread: the network thread, but for `publish`.
+class Hub {
+ public:
+  explicit Hub(net::any_io_executor network) : network_{std::move(network)} {}
+
+  /// Thread: any.
+  void publish(Change change);
+
+  /// Answers with `head`, then events, and a comment every 15 s where there are none. Ends by an exception:
+  /// the peer is gone.
+  net::awaitable<void> stream_to(Stream& stream, std::string head);
+
+ private:
+  struct Subscriber {
+    explicit Subscriber(const net::any_io_executor& network) : wake{network} {}
+    std::set<Change> pending;
+    net::steady_timer wake;  ///< cancelled when something is pending
+  };
+  void deliver(const Change& change);
+
+  net::any_io_executor network_;
+  std::list<Subscriber> subscribers_;
+};
+
+}  // namespace abl::web

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/static_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace abl::web {
+namespace {
+
+constexpr std::string_view kHtml = "text/html; charset=utf-8";
+
+constexpr std::string_view kLeftOut = R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>ablate</title></head>
+<body><h1>ablate</h1>
+<p>The dashboard's pages were left out of this build (ABLATE_WEB=OFF). Build with -DABLATE_WEB=ON to have them;
+<code>ablate watch</code> and <code>ablate table</code> show the same in a terminal.</p>
+<p>The API is here: <a href="/api/v1/sweeps">/api/v1/sweeps</a>, <a href="/api/v1/workers">/api/v1/workers</a>.</p>
+</body></html>
+)";
+
+std::string_view type_of(std::string_view path) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kTypes{{
+      {".html", kHtml},
+      {".js", "text/javascript; charset=utf-8"},
+      {".css", "text/css; charset=utf-8"},
+      {".svg", "image/svg+xml"},
+      {".png", "image/png"},
+      {".ico", "image/x-icon"},
+      {".json", "application/json"},
+      {".webmanifest", "application/manifest+json"},
+      {".woff2", "font/woff2"},
+  }};
+  const auto* type =
+      std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& t) { return path.ends_with(t.first); });
+  return type == kTypes.end() ? "application/octet-stream" : type->second;
+}
+
+bool is_app_address(const Target& target) {
+  if (target.path.empty()) return true;
+  const std::string& page = target.path.front();
+  if (target.path.size() == 1) return page == "workers" || page == "sweeps" || page == "index.html";
+  return target.path.size() == 2 && (page == "sweeps" || page == "runs");
+}
+
+}  // namespace
+
+Answer static_answer(std::span<const EmbeddedFile> files, const Target& target,
+                     std::string_view if_none_match) {
+  const std::string wanted =
+      is_app_address(target) ? "index.html" : fmt::format("{}", fmt::join(target.path, "/"));
+  if (files.empty() && wanted == "index.html")
+    return Answer{.type = std::string{kHtml}, .body = std::string{kLeftOut}};
+  const auto file =
+      std::find_if(files.begin(), files.end(), [&](const EmbeddedFile& f) { return f.path == wanted; });
+  if (file == files.end())
+    return error_answer(Code::kNotFound, fmt::format("there is no page '/{}' here", wanted));
+
+  // what is under assets/ has its content's hash in its name: it never changes
+  Answer answer{
+      .type = std::string{type_of(file->path)},
+      .cache = file->path.starts_with("assets/") ? "public, max-age=31536000, immutable" : "no-cache",
+      .headers = {{"ETag", std::string{file->etag}}}};
+  if (if_none_match == "*" || if_none_match.find(file->etag) != std::string_view::npos)
+    answer.status = 304;
+  else
+    answer.body = std::string{file->data};
+  return answer;
+}
+
+}  // namespace abl::web

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/target.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+
+namespace abl::web {
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string decode(std::string_view text, bool plus_is_space) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '%') {
+      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+      if (high < 0 || low < 0)
+        throw Error{Code::kInvalidArgument,
+                    fmt::format("'{}' in the address: % wants two hexadecimal digits", text)};
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    } else if (c == '+' && plus_is_space) {
+      c = ' ';
+    }
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      throw Error{Code::kInvalidArgument, "the address has a control character in it"};
+    decoded += c;
+  }
+  return decoded;
+}
+
+template <class F>
+void split(std::string_view text, char separator, F part) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) part(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+void Target::allow_only(std::initializer_list<std::string_view> names) const {
+  for (const auto& [name, value] : query)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw Error{Code::kInvalidArgument,
+                  names.size() == 0
+                      ? fmt::format("unknown parameter '{}': this address takes none", name)
+                      : fmt::format("unknown parameter '{}': expected {}", name, fmt::join(names, ", "))};
+}
+
+std::optional<std::string> Target::value(std::string_view name) const {
+  std::vector<std::string> all = values(name);
+  if (all.size() > 1)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("parameter '{}' is given {} times, expected once", name, all.size())};
+  return all.empty() ? std::nullopt : std::optional{std::move(all.front())};
+}
+
+std::vector<std::string> Target::values(std::string_view name) const {
+  std::vector<std::string> found;
+  for (const auto& [key, value] : query)
+    if (key == name) found.push_back(value);
+  return found;
+}
+
+Target parse_target(std::string_view target) {
+  if (target.empty() || target.front() != '/')
+    throw Error{Code::kInvalidArgument,
+                fmt::format("'{}' is not a path: expected one that starts with /", target)};
+  const std::size_t question = std::min(target.find('?'), target.size());
+  Target parsed;
+  split(target.substr(0, question), '/',
+        [&](std::string_view part) { parsed.path.push_back(decode(part, false)); });
+  split(target.substr(question), '&', [&](std::string_view part) {
+    if (part.front() == '?') part.remove_prefix(1);
+    const std::size_t equals = std::min(part.find('='), part.size());
+    if (part.empty()) return;
+    parsed.query.emplace_back(decode(part.substr(0, equals), true),
+                              decode(part.substr(std::min(equals + 1, part.size())), true));
+  });
+  return parsed;
+}
+
+std::uint64_t parse_number(std::string_view what, std::string_view text, std::uint64_t lowest,
+                           std::uint64_t highest) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number < lowest || number > highest)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}: '{}' is not a whole number from {} to {}", what, text, lowest, highest)};
+  return number;
+}
+
+}  // namespace abl::web
