@@ -15,8 +15,8 @@ constexpr std::int64_t kVersion = 1;  // the number in kEmbeddedFingerprint
 constexpr int kTile = 8, kTilesInRow = kEmbeddedSize / kTile, kTiles = kTilesInRow * kTilesInRow;
 constexpr int kGlyph = 6, kMargin = (kTile - kGlyph) / 2;
 constexpr int kFewestFilled = 3, kMostFilled = kTiles - kEmbeddedClasses;
-constexpr int kNoise = 32;                            // added to each byte: -kNoise … kNoise
-constexpr int kDarkest = 180, kFullBrightness = 256;  // of a tile
+constexpr int kNoise = 12;                            // added to each byte: -kNoise … kNoise
+constexpr int kDarkest = 220, kFullBrightness = 256;  // of a tile
 
 using Colour = std::array<std::uint8_t, 3>;
 constexpr Colour kBoard{40, 40, 40};
