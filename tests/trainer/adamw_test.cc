@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/adamw.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "base/error.h"
+
+namespace abl::trainer {
+namespace {
+
+struct Small : torch::nn::Module {
+  Small() {
+    matrix = register_parameter("matrix", torch::tensor({{1.0f, -2.0f}, {0.5f, 3.0f}}));
+    bias = register_parameter("bias", torch::tensor({0.1f, -0.2f}));
+    idle = register_parameter("idle", torch::tensor({7.0f}));
+  }
+  torch::Tensor matrix, bias, idle;
+};
+
+config::RecipeConfig recipe() {
+  config::RecipeConfig recipe;
+  recipe.weight_decay = 0.05;
+  return recipe;
+}
+
+/// The update as Loshchilov and Hutter state it, step t, for one number.
+double expected(double parameter, double gradient, double& first, double& second, int t, double lr,
+                double decay) {
+  first = 0.9 * first + 0.1 * gradient;
+  second = 0.999 * second + 0.001 * gradient * gradient;
+  const double m = first / (1 - std::pow(0.9, t)), v = second / (1 - std::pow(0.999, t));
+  return parameter - lr * decay * parameter - lr * m / (std::sqrt(v) + 1e-8);
+}
+
+TEST(AdamWTest, DecaysMatricesAndNothingElse) {
+  Small model;
+  AdamW optimiser{model, recipe()};
+  double matrix = 1.0, bias = 0.1, m1 = 0, m2 = 0, b1 = 0, b2 = 0;
+  for (int t = 1; t <= 3; ++t) {
+    (model.matrix.sum() * 2 + model.bias.sum() * 3).backward();
+    optimiser.step(0.01);
+    matrix = expected(matrix, 2, m1, m2, t, 0.01, 0.05);
+    bias = expected(bias, 3, b1, b2, t, 0.01, 0.0);
+    EXPECT_NEAR(model.matrix[0][0].item<double>(), matrix, 1e-6) << "step " << t;
+    EXPECT_NEAR(model.bias[0].item<double>(), bias, 1e-6) << "step " << t;
+  }
+  EXPECT_EQ(model.idle.item<float>(), 7.0f) << "a parameter without a gradient stays";
+  EXPECT_FALSE(model.matrix.grad().defined()) << "a step clears the gradients";
+}
+
+TEST(AdamWTest, GoesOnFromItsStateToTheBit) {
+  Small model, other;
+  AdamW optimiser{model, recipe()}, resumed{other, recipe()};
+  const auto step = [](Small& m, AdamW& o) {
+    (m.matrix * m.matrix).sum().backward();
+    o.step(0.01);
+  };
+  step(model, optimiser);
+  {
+    const torch::NoGradGuard no_grad;
+    other.matrix.copy_(model.matrix);
+  }
+  resumed.load(optimiser.state());
+  step(model, optimiser);
+  step(other, resumed);
+  EXPECT_TRUE(torch::equal(model.matrix, other.matrix));
+}
+
+TEST(AdamWTest, RefusesAStateThatLacksSomething) {
+  Small model;
+  AdamW optimiser{model, recipe()};
+  auto state = optimiser.state();
+  state.erase("adamw.second.bias");
+  EXPECT_THROW(optimiser.load(state), Error);
+}
+
+TEST(ClipGradientsTest, BoundsTheJointNorm) {
+  Small model;
+  (model.matrix.sum() * 3 + model.bias.sum() * 4).backward();
+  clip_gradients(model, 1.0);
+  double squares = 0;
+  for (const auto& gradient : {model.matrix.grad(), model.bias.grad()})
+    squares += gradient.square().sum().item<double>();
+  EXPECT_NEAR(std::sqrt(squares), 1.0, 1e-5);
+  EXPECT_NEAR(model.bias.grad()[0].item<double>() / model.matrix.grad()[0][0].item<double>(), 4.0 / 3, 1e-5)
+      << "the direction stays";
+}
+
+}  // namespace
+}  // namespace abl::trainer

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/training.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <vector>
+
+#include "base/error.h"
+#include "config/trial_document.h"
+#include "models/safetensors.h"
+#include "tests/trainer/picture_files.h"
+
+namespace abl::trainer {
+namespace {
+
+/// Keeps what was said; raises a stop when a step is reached.
+class Recorder final : public Events {
+ public:
+  void start(const Start& start) override { started = start; }
+  void metric(std::int64_t step, const std::map<std::string, double>& values) override {
+    for (const auto& [name, value] : values)
+      if (name.starts_with("train/") || name.starts_with("val/") || name == "lr") points[name][step] = value;
+    if (step >= stop_at) stop = true;
+  }
+  void log(const std::string&, const std::string& text) override { logs.push_back(text); }
+  void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override {
+    newest = path, newest_step = step, newest_sha256 = sha256;
+  }
+  void end(const std::string&, const std::string&, bool) override {}
+
+  Start started;
+  std::map<std::string, std::map<std::int64_t, double>> points;
+  std::vector<std::string> logs;
+  std::filesystem::path newest;
+  std::int64_t newest_step = 0, stop_at = 1'000'000;
+  std::string newest_sha256;
+  std::atomic<bool> stop = false;
+};
+
+class TrainingTest : public testing::Test {
+ protected:
+  TrainingOptions options(std::int64_t seed = 0) {
+    TrainingOptions options;
+    options.trial = config::read_trial_or_throw(config::Json::parse(R"({
+      "model": {"family": "simple-vit", "dim": 16, "depth": 1, "heads": 2, "dim_head": 8, "patch": 8,
+                "attention": {"kernel": "gaussian", "probe": "inside"}},
+      "data": {"name": "shapes", "train_images": 200, "val_images": 50},
+      "recipe": {"use": "demo", "epochs": 3, "batch": 20, "eval_every": 1, "crop": "pad", "flip": 0.5}, "seed": 0})"));
+    options.trial.seed = seed;
+    options.config_hash = config::config_hash(config::canonical_text(options.trial));
+    options.run_dir = folder_.path() / std::to_string(runs_++);
+    std::filesystem::create_directories(options.run_dir);
+    return options;
+  }
+  static std::map<std::string, torch::Tensor> weights(const Recorder& run) {
+    return models::read_safetensors(run.newest).tensors;
+  }
+  static void expect_same_weights(const Recorder& one, const Recorder& other) {
+    const auto a = weights(one), b = weights(other);
+    ASSERT_EQ(a.size(), b.size());
+    for (const auto& [name, tensor] : a) EXPECT_TRUE(torch::equal(tensor, b.at(name))) << name;
+  }
+
+  TemporaryFolder folder_;
+  int runs_ = 0;
+};
+
+TEST_F(TrainingTest, ReportsEveryEpochAndTheEnd) {
+  Recorder said;
+  EXPECT_TRUE(Training(options(), said).run(said.stop));
+  EXPECT_EQ(said.started.total_steps, 30);
+  EXPECT_FALSE(said.started.resumed_step);
+  EXPECT_FALSE(said.started.data_fingerprint.empty());
+  ASSERT_EQ(said.points["val/top1"].size(), 3u);
+  EXPECT_TRUE(said.points["val/top1"].contains(30));
+  EXPECT_EQ(said.points["train/loss"].size(), 30u);
+  EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]) << "three epochs teach it something";
+  EXPECT_EQ(said.newest_step, 30);
+}
+
+TEST_F(TrainingTest, TheSameSeedGivesTheSameBitsAndAnotherSeedDoesNot) {
+  Recorder one, again, other;
+  Training(options(1), one).run(one.stop);
+  Training(options(1), again).run(again.stop);
+  Training(options(2), other).run(other.stop);
+  EXPECT_EQ(one.points, again.points);
+  expect_same_weights(one, again);
+  EXPECT_NE(one.points, other.points);
+}
+
+TEST_F(TrainingTest, AStoppedRunGoesOnAsIfItHadNeverStopped) {
+  Recorder whole;
+  Training(options(), whole).run(whole.stop);
+  for (const std::int64_t stop_at : {1, 9, 10, 17, 29}) {
+    Recorder first, second;
+    first.stop_at = stop_at;
+    EXPECT_FALSE(Training(options(), first).run(first.stop));
+    EXPECT_EQ(first.newest_step, stop_at);
+    auto resumed = options();
+    resumed.resume = first.newest, resumed.resume_sha256 = first.newest_sha256;
+    EXPECT_TRUE(Training(resumed, second).run(second.stop));
+    ASSERT_TRUE(second.started.resumed_step.has_value());
+    EXPECT_EQ(*second.started.resumed_step, stop_at);
+    EXPECT_TRUE(second.started.bit_exact);
+    expect_same_weights(whole, second);
+    auto points = first.points;
+    for (auto& [name, steps] : second.points) points[name].insert(steps.begin(), steps.end());
+    EXPECT_EQ(points, whole.points) << "stopped at " << stop_at;
+  }
+}
+
+TEST_F(TrainingTest, ADamagedCheckpointCostsTheWorkAndNotTheTrial) {
+  Recorder first, second;
+  first.stop_at = 5;
+  Training(options(), first).run(first.stop);
+  { std::ofstream{first.newest, std::ios::app} << "x"; }
+  auto resumed = options();
+  resumed.resume = first.newest, resumed.resume_sha256 = first.newest_sha256;
+  EXPECT_TRUE(Training(resumed, second).run(second.stop));
+  EXPECT_FALSE(second.started.resumed_step);
+  ASSERT_EQ(second.logs.size(), 1u);
+  EXPECT_NE(second.logs[0].find("starting again from step 0"), std::string::npos) << second.logs[0];
+}
+
+TEST_F(TrainingTest, ACheckpointOfAnotherTrialIsNotContinued) {
+  Recorder first, second;
+  first.stop_at = 5;
+  Training(options(1), first).run(first.stop);
+  auto resumed = options(2);
+  resumed.resume = first.newest;
+  Training training{resumed, second};
+  EXPECT_FALSE(second.started.resumed_step);
+  ASSERT_FALSE(second.logs.empty());
+  EXPECT_NE(second.logs[0].find("belongs to another trial"), std::string::npos) << second.logs[0];
+}
+
+TEST_F(TrainingTest, LoweredPrecisionTrainsToo) {
+  Recorder said;
+  auto lowered = options();
+  lowered.trial.recipe.precision = "bf16";
+  EXPECT_TRUE(Training(lowered, said).run(said.stop));
+  EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
+}
+
+TEST_F(TrainingTest, KeepsTheTwoNewestCheckpointsAlone) {
+  Recorder said;
+  auto often = options();
+  often.checkpoint_every = std::chrono::duration<double>{0};
+  Training(often, said).run(said.stop);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{often.run_dir})
+    files += entry.path().extension() == ".safetensors";
+  EXPECT_EQ(files, 2);
+}
+
+}  // namespace
+}  // namespace abl::trainer

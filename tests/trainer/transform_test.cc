@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/data/transform.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+
+namespace abl::trainer {
+namespace {
+
+/// Every pixel different: red counts columns, green rows.
+Image ramp(int width, int height) {
+  Image image{width, height, {}};
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      image.pixels.insert(image.pixels.end(),
+                          {static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y), 9});
+  return image;
+}
+std::uint8_t red(const Image& image, int x, int y) {
+  return image.pixels[3 * (static_cast<std::size_t>(y) * image.width + x)];
+}
+std::uint8_t green(const Image& image, int x, int y) {
+  return image.pixels[3 * (static_cast<std::size_t>(y) * image.width + x) + 1];
+}
+
+RandomStream stream(std::uint64_t index) { return {1, Purpose::kAugmentation, {0, index}}; }
+
+TEST(TransformTest, LeavesAnImageOfTheRightSizeAlone) {
+  auto random = stream(0);
+  EXPECT_EQ(augment(ramp(8, 8), {}, 8, random).pixels, ramp(8, 8).pixels);
+  EXPECT_EQ(centre(ramp(8, 8), 8, 8).pixels, ramp(8, 8).pixels);
+}
+
+TEST(TransformTest, TakesTheCentreOfAWideImage) {
+  const Image image = centre(ramp(12, 8), 8, 8);
+  EXPECT_EQ(red(image, 0, 0), 2);
+  EXPECT_EQ(green(image, 0, 7), 7);
+}
+
+TEST(TransformTest, PaddedCropsShiftByAtMostThePaddingAndFillWithBlack) {
+  config::RecipeConfig recipe;
+  recipe.crop = "pad", recipe.crop_padding = 2;
+  std::set<std::pair<int, int>> shifts;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    auto random = stream(i);
+    const Image image = augment(ramp(8, 8), recipe, 8, random);
+    const int dx = red(image, 4, 4) - 4, dy = green(image, 4, 4) - 4;
+    EXPECT_LE(std::abs(dx), 2);
+    EXPECT_LE(std::abs(dy), 2);
+    if (dx < 0) EXPECT_EQ(image.pixels[3 * (4 * 8) + 2], 0) << "what lies outside is black";
+    shifts.insert({dx, dy});
+  }
+  EXPECT_EQ(shifts.size(), 25u) << "every shift occurs";
+}
+
+TEST(TransformTest, FlipsWithItsProbability) {
+  config::RecipeConfig recipe;
+  recipe.flip = 0.5;
+  int flipped = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    auto random = stream(i);
+    const Image image = augment(ramp(8, 8), recipe, 8, random);
+    EXPECT_TRUE(red(image, 0, 3) == 0 || red(image, 0, 3) == 7);
+    flipped += red(image, 0, 3) == 7;
+  }
+  EXPECT_NEAR(flipped, 500, 65) << "four standard deviations of a fair coin";
+}
+
+TEST(TransformTest, AViewDependsOnItsStreamAlone) {
+  config::RecipeConfig recipe;
+  recipe.crop = "resized", recipe.flip = 0.5;
+  auto one = stream(5), again = stream(5), other = stream(6);
+  const auto view = augment(ramp(40, 30), recipe, 16, one);
+  EXPECT_EQ(view.width, 16);
+  EXPECT_EQ(view.height, 16);
+  EXPECT_EQ(view.pixels, augment(ramp(40, 30), recipe, 16, again).pixels);
+  EXPECT_NE(view.pixels, augment(ramp(40, 30), recipe, 16, other).pixels);
+}
+
+TEST(TransformTest, ResizingKeepsAConstantAndAveragesDetailAway) {
+  Image stripes{64, 64, std::vector<std::uint8_t>(64 * 64 * 3)};
+  for (std::size_t i = 0; i < stripes.pixels.size(); ++i) stripes.pixels[i] = (i / 3) % 2 == 0 ? 0 : 200;
+  const Image small = resize(stripes, 8, 8);
+  for (const auto value : small.pixels) EXPECT_NEAR(value, 100, 8) << "antialiased: neither stripe alone";
+}
+
+TEST(TransformTest, NamesEachPartOfARecipeThatItDoesNotDo) {
+  config::RecipeConfig recipe;
+  EXPECT_NO_THROW(check_supported(recipe));
+  recipe.mixing = "mixup-or-cutmix", recipe.color_jitter = 0.3;
+  try {
+    check_supported(recipe);
+    FAIL() << "an unsupported recipe was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnimplemented);
+    EXPECT_NE(std::string{error.what()}.find("recipe.color_jitter, recipe.mixing"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(RandomStreamTest, IsUniformAndDiffersByPurpose) {
+  RandomStream stream{3, Purpose::kOrder};
+  std::vector<int> counts(10);
+  for (int i = 0; i < 100'000; ++i) ++counts[stream.below(10)];
+  for (const int count : counts) EXPECT_NEAR(count, 10'000, 400);
+  EXPECT_NE(RandomStream(3, Purpose::kOrder).next(), RandomStream(3, Purpose::kAugmentation).next());
+  EXPECT_NE(RandomStream(3, Purpose::kOrder).next(), RandomStream(4, Purpose::kOrder).next());
+}
+
+}  // namespace
+}  // namespace abl::trainer

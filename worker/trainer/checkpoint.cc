@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "models/safetensors.h"
+
+namespace abl::trainer {
+namespace {
+
+constexpr const char* kKey = "ablate";  // of the metadata entry that holds everything but the tensors
+constexpr int kFormat = 1;
+
+}  // namespace
+
+Machine this_machine(const torch::Device& device) {
+  return {.torch = TORCH_VERSION,
+          .device = device.is_cuda() ? "cuda" : "cpu",
+          .instructions = at::get_cpu_capability(),
+          .threads = at::get_num_threads()};
+}
+
+std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
+  const auto& machine = checkpoint.machine;
+  const nlohmann::json facts{{"format", kFormat},
+                             {"config_hash", checkpoint.config_hash},
+                             {"step", checkpoint.step},
+                             {"evaluated", checkpoint.evaluated},
+                             {"loss_sum", checkpoint.loss_sum},
+                             {"correct", checkpoint.correct},
+                             {"seen", checkpoint.seen},
+                             {"machine",
+                              {{"torch", machine.torch},
+                               {"device", machine.device},
+                               {"instructions", machine.instructions},
+                               {"threads", machine.threads}}}};
+  models::write_safetensors(file, {.tensors = checkpoint.tensors, .metadata = {{kKey, facts.dump()}}});
+  return sha256_file(file);
+}
+
+Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
+                           const std::string& config_hash) {
+  if (!sha256.empty() && std::filesystem::exists(file))
+    if (const auto found = sha256_file(file); found != sha256)
+      throw Error{Code::kDataLoss,
+                  fmt::format("checkpoint {}: its SHA-256 is {}, {} was reported when it was written",
+                              file.string(), found, sha256)};
+  auto content = models::read_safetensors(file);
+  Checkpoint checkpoint;
+  try {
+    const auto facts = nlohmann::json::parse(content.metadata.at(kKey));
+    if (facts.at("format") != kFormat)
+      throw Error{Code::kFailedPrecondition, fmt::format("checkpoint {} has format {}, this trainer reads {}",
+                                                         file.string(), facts.at("format").dump(), kFormat)};
+    checkpoint.config_hash = facts.at("config_hash");
+    checkpoint.step = facts.at("step"), checkpoint.evaluated = facts.at("evaluated");
+    checkpoint.loss_sum = facts.at("loss_sum"), checkpoint.correct = facts.at("correct"),
+    checkpoint.seen = facts.at("seen");
+    const auto& machine = facts.at("machine");
+    checkpoint.machine = {.torch = machine.at("torch"),
+                          .device = machine.at("device"),
+                          .instructions = machine.at("instructions"),
+                          .threads = machine.at("threads")};
+  } catch (const nlohmann::json::exception& error) {
+    throw Error{Code::kDataLoss,
+                fmt::format("{} is not a checkpoint of this trainer: {}", file.string(), error.what())};
+  } catch (const std::out_of_range&) {
+    throw Error{
+        Code::kDataLoss,
+        fmt::format("{} is not a checkpoint of this trainer: it has no '{}' metadata", file.string(), kKey)};
+  }
+  if (checkpoint.config_hash != config_hash)
+    throw Error{Code::kFailedPrecondition,
+                fmt::format("checkpoint {} belongs to another trial ({:.12} instead of {:.12})",
+                            file.string(), checkpoint.config_hash, config_hash)};
+  checkpoint.tensors = std::move(content.tensors);
+  return checkpoint;
+}
+
+}  // namespace abl::trainer

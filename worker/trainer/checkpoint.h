@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace abl::trainer {
+
+/// What numbers depend on beside the trial: a resumed run is bit-exact only where all of it is the same.
+struct Machine {
+  std::string torch, device, instructions;  ///< "2.13.0", "cpu" | "cuda", "AVX512"
+  int threads = 0;
+  bool operator==(const Machine&) const = default;
+};
+Machine this_machine(const torch::Device& device);
+
+/// Everything a training needs to go on as if it had never stopped.
+struct Checkpoint {
+  std::string config_hash;
+  std::int64_t step = 0;             ///< optimiser steps done
+  std::int64_t evaluated = 0;        ///< newest step whose evaluation was reported
+  double loss_sum = 0, correct = 0;  ///< of the steps since the newest point of train/loss
+  std::int64_t seen = 0;             ///< images of these steps
+  Machine machine;
+  std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu
+};
+
+/// Writes the file as a whole, synced. Returns: its SHA-256. Throws: Error{kResourceExhausted} when the disk
+/// is full.
+std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
+
+/// Reads and verifies. `sha256` empty: not compared.
+/// Throws: Error{kNotFound, kDataLoss} for a missing or damaged file, Error{kFailedPrecondition} for another
+/// trial's.
+Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
+                           const std::string& config_hash);
+
+}  // namespace abl::trainer

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "worker/trainer/data/image_source.h"
+
+namespace abl::trainer {
+
+/// JPEG files, a folder for each class:
+///   ROOT/train/CLASS/*.jpg with ROOT/val (or ROOT/test)/CLASS/*.jpg, or
+///   ROOT/CLASS/*.jpg, of which every fifth file of a class is kept for validation.
+/// Labels follow the sorted class names. Images that are small enough stay decoded in memory.
+/// Throws: Error{kNotFound} for a folder that is not there, Error{kInvalidArgument} for a wrong number of
+/// classes or an empty one.
+DataSet open_image_folder(const config::DataConfig& config, const std::filesystem::path& root);
+
+}  // namespace abl::trainer

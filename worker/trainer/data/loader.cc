@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/data/loader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace abl::trainer {
+
+Loader::Loader(std::int64_t first, std::int64_t count, int threads, int ahead, MakeBatch make)
+    : end_{first + count},
+      ahead_{std::max(1, ahead)},
+      make_{std::move(make)},
+      to_make_{first},
+      to_give_{first} {
+  for (int i = 0; i < std::max(1, threads); ++i) threads_.emplace_back([this] { work(); });
+}
+
+Loader::~Loader() {
+  {
+    const std::scoped_lock lock{mutex_};
+    stopping_ = true;
+  }
+  room_.notify_all();
+  for (auto& thread : threads_) thread.join();
+}
+
+void Loader::work() {
+  std::unique_lock lock{mutex_};
+  for (;;) {
+    room_.wait(lock, [&] { return stopping_ || to_make_ >= end_ || to_make_ < to_give_ + ahead_; });
+    if (stopping_ || to_make_ >= end_) return;
+    const std::int64_t number = to_make_++;
+    lock.unlock();
+    Outcome outcome;
+    try {
+      outcome.batch = make_(number);
+    } catch (...) {
+      outcome.error = std::current_exception();
+    }
+    lock.lock();
+    done_.emplace(number, std::move(outcome));
+    ready_.notify_all();
+  }
+}
+
+std::optional<Batch> Loader::next() {
+  std::unique_lock lock{mutex_};
+  if (to_give_ >= end_) return std::nullopt;
+  ready_.wait(lock, [&] { return done_.contains(to_give_); });
+  Outcome outcome = std::move(done_.extract(to_give_++).mapped());
+  lock.unlock();
+  room_.notify_all();
+  if (outcome.error) std::rethrow_exception(outcome.error);
+  return std::move(outcome.batch);
+}
+
+Batch collate(const std::vector<std::uint32_t>& indices, std::uint32_t size, int image_size,
+              const Prepare& prepare) {
+  const auto bytes = std::size_t{3} * image_size * image_size;
+  auto images =
+      torch::empty({static_cast<std::int64_t>(indices.size()), image_size, image_size, 3}, torch::kUInt8);
+  std::vector<std::int64_t> labels;
+  for (const auto index : indices) {
+    auto sample = prepare(index);
+    for (std::uint32_t step = 1; !sample && step < size; ++step) sample = prepare((index + step) % size);
+    if (!sample && size > 0) throw Error{Code::kDataLoss, "data: none of the images can be read"};
+    if (!sample) continue;
+    std::memcpy(images.data_ptr<std::uint8_t>() + labels.size() * bytes, sample->image.pixels.data(), bytes);
+    labels.push_back(sample->label);
+  }
+  const auto count = static_cast<std::int64_t>(labels.size());
+  return {.images = images.narrow(0, 0, count), .labels = torch::tensor(labels, torch::kInt64)};
+}
+
+}  // namespace abl::trainer

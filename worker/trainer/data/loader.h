@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "worker/trainer/data/image_source.h"
+
+namespace abl::trainer {
+
+/// What a step or an evaluation gets.
+struct Batch {
+  torch::Tensor images;  ///< [B, S, S, 3], bytes
+  torch::Tensor labels;  ///< [B], int64
+};
+
+/// Makes batches 0 … count-1 in the background, at most `ahead` of them before they are asked for, and hands
+/// them out in order. What a batch holds depends on its number alone, not on the number of threads. Thread:
+/// one consumer.
+class Loader {
+ public:
+  using MakeBatch = std::function<Batch(std::int64_t number)>;
+  Loader(std::int64_t first, std::int64_t count, int threads, int ahead, MakeBatch make);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// The next batch; nothing after the last. Throws what making it threw.
+  std::optional<Batch> next();
+
+ private:
+  struct Outcome {
+    Batch batch;
+    std::exception_ptr error;
+  };
+  void work();
+
+  const std::int64_t end_;
+  const int ahead_;
+  const MakeBatch make_;
+  std::mutex mutex_;
+  std::condition_variable ready_, room_;
+  std::map<std::int64_t, Outcome> done_;
+  std::int64_t to_make_, to_give_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// One image as the model will see it, or nothing when it is skipped.
+using Prepare = std::function<std::optional<Sample>(std::uint32_t index)>;
+
+/// A batch of the images that `indices` name. A skipped image is replaced by the next readable one when
+/// `size` > 0 (training wants full batches), otherwise it is left out.
+Batch collate(const std::vector<std::uint32_t>& indices, std::uint32_t size, int image_size,
+              const Prepare& prepare);
+
+}  // namespace abl::trainer

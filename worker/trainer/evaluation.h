@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <atomic>
+#include <optional>
+
+#include "config/trial_config.h"
+#include "models/classifier.h"
+#include "worker/trainer/data/image_source.h"
+
+namespace abl::trainer {
+
+struct Evaluation {
+  double loss = 0;            ///< mean cross entropy, without label smoothing
+  double top1 = 0, top5 = 0;  ///< percent
+  std::int64_t images = 0;
+};
+
+/// Bytes of images -> what the model takes: [B, S, S, 3] bytes on any device -> [B, 3, S, S] floats on
+/// `device`, normalised with ImageNet's mean and standard deviation.
+torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device);
+
+/// Runs the model over a split; nothing when `stop` was raised on the way.
+std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource& images,
+                                   const config::TrialConfig& trial, torch::Device device, int loader_threads,
+                                   const std::atomic<bool>& stop);
+
+/// Lower precision for the products of a scope, as the recipe says.
+class Precision {
+ public:
+  Precision(const config::RecipeConfig& recipe, torch::Device device);
+  ~Precision();
+  Precision(const Precision&) = delete;
+  Precision& operator=(const Precision&) = delete;
+
+ private:
+  const bool lowered_;
+  const torch::DeviceType device_;
+};
+
+}  // namespace abl::trainer

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "config/trial_config.h"
+#include "models/simple_vit.h"
+
+namespace abl::trainer {
+
+/// The options of the model that a trial describes: the one place where configuration becomes a model.
+/// Throws: Error{kUnimplemented} for a family that is not built here.
+models::SimpleVitOptions model_options(const config::ModelConfig& model, const config::DataConfig& data);
+
+}  // namespace abl::trainer

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "config/trial_config.h"
+#include "models/classifier.h"
+#include "worker/trainer/adamw.h"
+#include "worker/trainer/checkpoint.h"
+#include "worker/trainer/data/epoch_order.h"
+#include "worker/trainer/data/image_source.h"
+#include "worker/trainer/data/loader.h"
+#include "worker/trainer/events.h"
+#include "worker/trainer/schedule.h"
+
+namespace abl::trainer {
+
+struct TrainingOptions {
+  config::TrialConfig trial;
+  std::string config_hash;
+  std::filesystem::path run_dir;
+  std::string data_root;         ///< empty: embedded data
+  std::filesystem::path resume;  ///< empty: from the start
+  std::string resume_sha256;
+  std::string device = "cpu";
+  int threads = 1;  ///< of the products; images are prepared by further ones
+  std::chrono::duration<double> checkpoint_every{20};
+};
+
+/// One training from its configuration to its last evaluation. What it computes depends on the trial, the
+/// machine (see Machine) and nothing else: not on timing, checkpoints, stops or the number of loader threads.
+/// Thread: one.
+class Training {
+ public:
+  /// Opens the data and builds the model; says `start`. Throws: Error, before anything is written.
+  Training(TrainingOptions options, Events& events);
+
+  /// Runs to the end, or until `stop` is raised: then it writes a checkpoint and returns false.
+  bool run(const std::atomic<bool>& stop);
+
+ private:
+  void resume(Events::Start& start);
+  Batch make_batch(std::int64_t step);
+  void step(const Batch& batch);
+  void report();
+  bool evaluate_if_due(const std::atomic<bool>& stop);
+  void save();
+
+  const TrainingOptions options_;
+  Events& events_;
+  const torch::Device device_;
+  DataSet data_;
+  Length length_;
+  std::unique_ptr<EpochOrder> order_;
+  std::shared_ptr<models::Classifier> model_;
+  std::unique_ptr<AdamW> optimiser_;
+  std::int64_t done_ = 0, evaluated_ = 0;
+  torch::Tensor loss_sum_,
+      correct_;  ///< of the steps since the newest report, on the device: reading them would wait for it
+  std::int64_t seen_ = 0;
+  std::int64_t timed_images_ = 0;
+  std::chrono::steady_clock::time_point timed_since_, saved_at_;
+  std::filesystem::path newest_, older_;  ///< checkpoints that are kept
+};
+
+}  // namespace abl::trainer
