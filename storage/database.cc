@@ -41,7 +41,8 @@ std::string pragma(sqlite3* db, const char* sql) {
 void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 Database::Database(const fs::path& file, Mode mode) : file_{file} {
-  if (fs::is_directory(file))
+  std::error_code unknown;  // what we may not look at, opening tells
+  if (fs::is_directory(file, unknown))
     throw Error{
         Code::kInvalidArgument,
         file.string() + ": a folder, a results file was expected; name a file in it, e.g. results.db"};
@@ -53,13 +54,14 @@ Database::Database(const fs::path& file, Mode mode) : file_{file} {
 Database::~Database() = default;
 
 void Database::open_to_write() {
-  if (const auto folder = fs::absolute(file_).parent_path(); !fs::is_directory(folder))
+  std::error_code unknown;
+  if (const auto folder = fs::absolute(file_).parent_path(); !fs::is_directory(folder, unknown))
     throw Error{Code::kNotFound,
                 file_.string() + ": its folder does not exist; create " + folder.string() + " first"};
   sqlite3* raw = nullptr;
   const int result = open_file(&raw, file_.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   db_.reset(raw);
-  if (result != SQLITE_OK) throw sqlite_error(raw, result);
+  if (result != SQLITE_OK) throw sqlite_error(raw, result, file_.string());
   if (sqlite3_db_readonly(raw, "main") == 1)
     throw Error{Code::kPermissionDenied,
                 file_.string() + ": not writable; change its permissions, or give another path"};
@@ -78,14 +80,14 @@ void Database::open_to_write() {
 
 void Database::open_to_read() {
   std::error_code none;
-  if (!fs::exists(file_, none))
+  if (fs::status(file_, none).type() == fs::file_type::not_found)
     throw Error{Code::kNotFound,
                 file_.string() + ": no such file; a scheduler creates it, or give another path"};
   const auto open_and_look = [&](const std::string& name, int flags) {
     sqlite3* raw = nullptr;
     const int result = open_file(&raw, name, SQLITE_OPEN_READONLY | flags);
     db_.reset(raw);
-    if (result != SQLITE_OK) throw sqlite_error(raw, result);
+    if (result != SQLITE_OK) throw sqlite_error(raw, result, file_.string());
     sqlite3_busy_timeout(raw, kBusyMs);
     return file_kind(raw);
   };

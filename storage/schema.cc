@@ -40,7 +40,8 @@ void back_up(const fs::path& file, const fs::path& to) {
     if (const int finished = sqlite3_backup_finish(backup); finished != SQLITE_OK) result = finished;
     if (result == SQLITE_DONE) result = SQLITE_OK;
   }
-  const Error error = opened != SQLITE_OK ? sqlite_error(from, opened) : sqlite_error(into, result);
+  const Error error = opened != SQLITE_OK ? sqlite_error(from, opened, file.string())
+                                          : sqlite_error(into, result, partial.string());
   sqlite3_close_v2(from);
   sqlite3_close_v2(into);
   if (opened == SQLITE_OK && result == SQLITE_OK) return fs::rename(partial, to);

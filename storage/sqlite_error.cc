@@ -16,9 +16,9 @@ std::string system_text(int error_number) {
 
 }  // namespace
 
-Error sqlite_error(sqlite3* db, int result) {
+Error sqlite_error(sqlite3* db, int result, const std::string& given) {
   const char* name = sqlite3_db_filename(db, "main");
-  const std::string file = name && *name ? name : "results file";
+  const std::string file = !given.empty() ? given : name && *name ? name : "results file";
   const int why = sqlite3_system_errno(db);
   const std::string detail = sqlite3_errmsg(db);
   switch (result & 0xff) {  // the extended codes carry the primary one in the low byte

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "base/error.h"
 
 struct sqlite3;
@@ -9,6 +11,7 @@ namespace abl::storage {
 
 /// The failure `result` of a call on `db` as an Error: one line that names the file, the reason and what to
 /// do. A full disk is kResourceExhausted, a lock that lasts kUnavailable, a damaged file kDataLoss.
-Error sqlite_error(sqlite3* db, int result);
+/// `file` is for a connection that did not come about: it does not know its file's name.
+Error sqlite_error(sqlite3* db, int result, const std::string& file = {});
 
 }  // namespace abl::storage

@@ -147,7 +147,7 @@ TEST_F(WriterTest, FileThatCannotBeOpenedIsRefusedAtOnce) {
 }
 
 TEST_F(WriterTest, ReadersNeitherBlockNorFailTheWriterAndSeeWholeGroups) {
-  constexpr int kJobs = 400, kReaders = 4;
+  constexpr int kJobs = 100, kReaders = 4;
   Writer writer{file};
   std::atomic<bool> stop = false;
   std::atomic<int> reads = 0;
