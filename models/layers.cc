@@ -11,7 +11,7 @@ torch::Tensor new_uniform(torch::IntArrayRef shape, std::int64_t fan_in, torch::
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
   auto values = torch::empty(shape, torch::device(device));
   if (!device.is_meta()) values.uniform_(-bound, bound);
-  return values;
+  return values.requires_grad_();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,6 +27,7 @@ using namespace safetensors;
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::uint64_t kMaxDimensions = 64;
+constexpr std::uint64_t kMaxTensorBytes = std::numeric_limits<std::int64_t>::max();
 
 /// A whole file in memory, copied page by page when written to.
 class Mapping {
@@ -105,11 +107,16 @@ Entry read_entry(const std::string& name, const Json& value, std::uint64_t data_
   entry.type = known->type;
 
   std::uint64_t bytes = torch::elementSize(entry.type);
+  bool empty = false;
   for (const auto& size : value["shape"]) {
-    entry.shape.push_back(size.get<std::int64_t>());
-    if (__builtin_mul_overflow(bytes, size.get<std::uint64_t>(), &bytes))
+    const auto elements = size.get<std::uint64_t>();
+    entry.shape.push_back(static_cast<std::int64_t>(elements));
+    empty = empty || elements == 0;  // the other dimensions must still be countable: tensors have strides
+    if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(elements, 1), &bytes) ||
+        bytes > kMaxTensorBytes)
       throw fail("has a shape too large to count");
   }
+  if (empty) bytes = 0;
   entry.begin = value["data_offsets"][0].get<std::uint64_t>();
   entry.end = value["data_offsets"][1].get<std::uint64_t>();
   if (entry.begin > entry.end || entry.end > data_size)
