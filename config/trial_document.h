@@ -11,12 +11,11 @@ namespace abl::config {
 
 using Json = nlohmann::json;
 
-/// One thing wrong with a document. `path` is dotted ("model.attention.groups"); the reader of the file adds
-/// line and column.
+/// One thing wrong with a document; the reader of the file adds line and column.
+///   {"model.attention.groups", "5 groups do not divide the embedding dimension 384"}
 struct Problem {
-  std::string path;
-  std::string
-      message;  ///< what is wrong, what was expected: "5 groups do not divide the embedding dimension 384"
+  std::string path;     ///< dotted; the entries of a list count from 1
+  std::string message;  ///< what is wrong, and what was expected
   std::string nearest;  ///< nearest valid spelling, or empty
 };
 

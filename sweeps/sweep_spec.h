@@ -16,7 +16,8 @@ struct Place {
   int line = 0, column = 0;
 };
 
-/// One thing wrong with a sweep file. `text()` is "file:line:column: field: message; did you mean 'nearest'?".
+/// One thing wrong with a sweep file.
+///   text(): "file:line:column: field: message; did you mean 'nearest'?"
 struct Problem {
   std::string file;
   Place place;
@@ -42,20 +43,20 @@ struct Column {
   std::string name;     ///< "acc"; the key of the papers' values
   std::string heading;  ///< as printed; the name where nothing is said
   Kind kind = Kind::kMetric;
-  std::string source;         ///< metric name, count mode ("params.weights") or dotted setting
-  std::string take = "last";  ///< last | best | min | max | mean
-  std::string unit;           ///< "%" for accuracies, "M" for params, "G" for flops, otherwise empty
+  std::string source;           ///< metric name, count mode ("params.weights") or dotted setting
+  std::string take = "last";    ///< last | best | min | max | mean
+  std::string unit;             ///< "%" for accuracies, "M" for params, "G" for flops, otherwise empty
   std::string better = "none";  ///< higher | lower | none
   int digits = 2;
 };
 
 /// One line of the table: one setting of the factors.
 struct Row {
-  std::string id;     ///< unique in the sweep
+  std::string id;  ///< unique in the sweep
   std::string label;
   std::map<std::string, std::string> set;    ///< dotted key -> value as text, for people
   std::map<std::string, std::string> paper;  ///< column name -> value as printed
-  std::string config;       ///< canonical document without the seed (JSON); of a command trial: argv, params, version
+  std::string config;       ///< canonical JSON without the seed; of a command: argv, params, version
   std::string config_hash;  ///< its SHA-256
   std::string model;        ///< canonical model document for counting; empty for a command trial
   Place place;
@@ -71,20 +72,21 @@ struct TableSpec {
 struct Command {
   std::vector<std::string> argv;
   std::string version;  ///< part of the identity
-  bool reuse = false;   ///< true: a completed trial with the same argv, params, version and seed is not run again
+  bool reuse = false;   ///< true: a completed trial of equal argv, params, version and seed is not run again
 };
 
 struct SweepSpec {
   std::string name;
   std::string file, text;  ///< as read
-  std::vector<Row> rows;   ///< in the order of the table: as written, or the product of the factors, the first varying slowest
+  std::vector<Row> rows;   ///< as written, or the product of the factors, the first varying slowest
   std::vector<std::int64_t> seeds;
   TableSpec table;
   int gpus = 0;         ///< of one worker that a trial needs; 0: any one slot
   int max_retries = 0;  ///< further attempts after a failure
   std::optional<Command> command;
-  std::string data;     ///< logical data name that its trials need; empty for a command without data
-  /// Everything above but `file` and `text`, as canonical JSON: equal specs have equal text. Its SHA-256 identifies the sweep.
+  std::string data;  ///< logical data name that its trials need; empty for a command without data
+  /// Everything above but `file` and `text`, as canonical JSON: equal specs have equal text. Its SHA-256
+  /// identifies the sweep.
   std::string canonical;
 };
 
@@ -103,7 +105,8 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file);
 /// Every row with every seed, seeds varying slowest: first the first seed of every row.
 std::vector<TrialSpec> expand(const SweepSpec& spec);
 
-/// How two specs under one name differ, a line each, for people: "rows.h.model.attention.share: QKKKW here, QKVPW in the store".
+/// How two specs under one name differ, a line each, for people: "rows.h.model.attention.share: QKKKW here,
+/// QKVPW in the store".
 std::vector<std::string> difference(const std::string& canonical_here, const std::string& canonical_stored);
 
 }  // namespace abl::sweeps

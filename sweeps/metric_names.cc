@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sweeps/metric_names.h"
+
+#include <algorithm>
+#include <array>
+
+namespace abl::sweeps {
+namespace {
+
+constexpr std::array kTrainerMetrics{
+    Quantity{"train/loss", "", "lower"},    Quantity{"train/top1", "%", "higher"},
+    Quantity{"val/loss", "", "lower"},      Quantity{"val/top1", "%", "higher"},
+    Quantity{"val/top5", "%", "higher"},    Quantity{"lr", "", "none"},
+    Quantity{"images_per_s", "", "higher"}, Quantity{"memory_bytes", "G", "lower"},
+};
+constexpr std::array kCountModes{
+    Quantity{"params.all", "M", "lower"},
+    Quantity{"params.weights", "M", "lower"},
+    Quantity{"flops.macs", "G", "lower"},
+    Quantity{"flops.msf", "G", "lower"},
+};
+
+}  // namespace
+
+std::span<const Quantity> trainer_metrics() { return kTrainerMetrics; }
+std::span<const Quantity> count_modes() { return kCountModes; }
+
+std::vector<std::string> names(std::span<const Quantity> quantities) {
+  std::vector<std::string> all;
+  for (const Quantity& quantity : quantities) all.emplace_back(quantity.name);
+  return all;
+}
+
+const Quantity* find(std::span<const Quantity> quantities, std::string_view name) {
+  const auto found = std::ranges::find(quantities, name, &Quantity::name);
+  return found == quantities.end() ? nullptr : &*found;
+}
+
+}  // namespace abl::sweeps

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sweeps/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "config/canonical_json.h"
+#include "config/nearest_name.h"
+#include "config/trial_document.h"
+#include "sweeps/command.h"
+
+namespace abl::sweeps {
+namespace {
+
+using nlohmann::json;
+
+std::vector<Assignment> read_set(YamlReader& reader, const Node& set, const std::string& field) {
+  std::vector<Assignment> assignments;
+  if (!reader.is_mapping(set, field)) return assignments;
+  for (const Node::Entry& entry : set.entries) {
+    const std::string path = dotted(field, entry.key);
+    if (entry.key == "seed") {
+      reader.problems().add(entry.place, path, "the seeds of all rows stand under seeds");
+    } else {
+      assignments.push_back({entry.key, &entry.value, entry.place, path});
+    }
+  }
+  return assignments;
+}
+
+std::map<std::string, std::string> read_paper(YamlReader& reader, const Node& paper, const std::string& field,
+                                              const std::vector<Column>& columns) {
+  std::map<std::string, std::string> values;
+  if (!reader.is_mapping(paper, field)) return values;
+  std::vector<std::string> names;
+  for (const Column& column : columns) names.push_back(column.name);
+  for (const Node::Entry& entry : paper.entries) {
+    const std::string path = dotted(field, entry.key);
+    if (std::ranges::find(names, entry.key) == names.end()) {
+      reader.problems().add(entry.place, path,
+                            "the table has no such column; expected " + config::any_of(names),
+                            config::nearest_name(entry.key, names));
+    } else if (const auto value = reader.text(entry.value, path)) {
+      values[entry.key] = *value;
+    }
+  }
+  return values;
+}
+
+/// Problems of resolved documents. One whose cause stands in the base is told once when every row has it;
+/// otherwise it names its rows.
+class RowProblems {
+ public:
+  void add(const Origin& origin, const std::string& message, const std::string& nearest,
+           const std::string& row) {
+    const auto [found, is_new] =
+        index_.try_emplace(fmt::format("{}\n{}", origin.field, message), found_.size());
+    if (is_new) found_.push_back({origin, message, nearest, {}});
+    found_[found->second].rows.push_back(row);
+  }
+
+  void report(std::size_t row_count, Problems& problems) const {
+    for (const auto& [origin, message, nearest, rows] : found_) {
+      std::string where;
+      if (origin.in_base && rows.size() < row_count) {
+        where = fmt::format(" (in row {}{})", rows.front(),
+                            rows.size() > 1 ? fmt::format(" and {} more", rows.size() - 1) : "");
+      }
+      problems.add(origin.place, origin.field, message + where, nearest);
+    }
+  }
+
+ private:
+  struct Found {
+    Origin origin;
+    std::string message, nearest;
+    std::vector<std::string> rows;
+  };
+  std::vector<Found> found_;
+  std::map<std::string, std::size_t> index_;
+};
+
+/// The text of a dotted key in a document with every key.
+std::optional<std::string> text_in(const json& document, std::string key) {
+  std::ranges::replace(key, '.', '/');
+  const json::json_pointer pointer{"/" + key};
+  if (!document.contains(pointer)) return {};
+  return config::plain_text(document[pointer]);
+}
+
+void resolve_trial(const Settings& settings, const std::vector<std::string>& columns, Row& row,
+                   RowProblems& found) {
+  std::vector<config::Problem> problems;
+  const config::TrialConfig trial = config::read_trial(settings.document(), problems);
+  for (const config::Problem& problem : problems)
+    found.add(settings.origin(problem.path), problem.message, problem.nearest, row.id);
+  if (!problems.empty()) return;
+  json document = config::canonical_document(trial);
+  document.erase("seed");
+  row.config = config::canonical_json(document);
+  row.config_hash = config::config_hash(row.config);
+  row.model = config::canonical_model_text(trial);
+  if (columns.empty()) return;
+  const json full = config::full_document(trial);
+  for (const std::string& key : columns) {
+    auto text = settings.text_at(key);  // as written: layers, preset
+    if (!text) text = text_in(full, key);
+    if (text) row.set.try_emplace(key, *text);
+  }
+}
+
+void resolve_command(const Settings& settings, const Command& command,
+                     const std::vector<std::string>& columns, Row& row) {
+  row.config =
+      config::canonical_json(command_document(command, settings.document().value("params", json::object())));
+  row.config_hash = config::config_hash(row.config);
+  for (const std::string& key : columns) {
+    if (const auto text = settings.text_at(key)) row.set.try_emplace(key, *text);
+  }
+}
+
+}  // namespace
+
+std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std::vector<Column>& columns) {
+  std::vector<DraftRow> drafts;
+  if (!reader.is_sequence(rows, "rows")) return drafts;
+  if (rows.items.empty()) reader.problems().add(rows.place, "rows", "no rows; expected at least one");
+  for (std::size_t i = 0; i < rows.items.size(); ++i) {
+    const Node& item = rows.items[i];
+    std::string field = fmt::format("rows.{}", i + 1);
+    if (!reader.is_mapping(item, field)) continue;
+    DraftRow draft{.place = item.place};
+    if (const Node* id = item.find("id")) {
+      if (const auto text = reader.name(*id, field + ".id")) {
+        draft.id = *text;
+        draft.place = id->place;
+        field = dotted("rows", draft.id);
+      }
+    } else {
+      reader.problems().add(item.place, field + ".id",
+                            "missing; expected a short name that no other row has");
+    }
+    reader.allow_only(item, field, {"id", "label", "set", "paper"});
+    draft.label = draft.id;
+    if (const Node* label = item.find("label"))
+      draft.label = reader.text(*label, field + ".label").value_or(draft.id);
+    if (const Node* set = item.find("set")) draft.set = read_set(reader, *set, field + ".set");
+    if (const Node* paper = item.find("paper"))
+      draft.paper = read_paper(reader, *paper, field + ".paper", columns);
+    drafts.push_back(std::move(draft));
+  }
+  return drafts;
+}
+
+void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& field, Problems& problems) {
+  std::map<std::string, Place> first;
+  for (const DraftRow& row : rows) {
+    if (row.id.empty()) continue;
+    const auto [found, is_new] = first.try_emplace(row.id, row.place);
+    if (is_new) continue;
+    problems.add(row.place, field,
+                 fmt::format("duplicate row id '{}'; line {} has it already", row.id, found->second.line));
+  }
+}
+
+std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Settings& base,
+                              const std::optional<Command>& command, const std::vector<std::string>& settings,
+                              Problems& problems) {
+  std::vector<Row> rows;
+  RowProblems found;
+  for (const DraftRow& draft : drafts) {
+    Row row{.id = draft.id,
+            .label = draft.label,
+            .set = leaves(draft.set),
+            .paper = draft.paper,
+            .place = draft.place};
+    Settings own = base;
+    for (const Assignment& assignment : draft.set) {
+      if (!command || expect_param(base, assignment, problems)) own.assign(assignment, problems);
+    }
+    if (command) {
+      resolve_command(own, *command, settings, row);
+    } else {
+      resolve_trial(own, settings, row, found);
+    }
+    rows.push_back(std::move(row));
+  }
+  found.report(drafts.size(), problems);
+  return rows;
+}
+
+void check_base(const Settings& base, Problems& problems) {
+  std::vector<config::Problem> found;
+  config::read_trial(base.document(), found);
+  for (const config::Problem& problem : found) {
+    if (!base.text_at(problem.path)) continue;  // what is missing may come from the rows
+    const Origin origin = base.origin(problem.path);
+    problems.add(origin.place, origin.field, problem.message, problem.nearest);
+  }
+}
+
+}  // namespace abl::sweeps

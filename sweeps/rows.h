@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sweeps/settings.h"
+#include "sweeps/sweep_spec.h"
+#include "sweeps/yaml_reader.h"
+
+namespace abl::sweeps {
+
+/// A row as it is written, before its settings are resolved.
+struct DraftRow {
+  std::string id, label;
+  std::vector<Assignment> set;
+  std::map<std::string, std::string> paper;
+  Place place;
+};
+
+/// Reads `rows:`. Paper values must name one of `columns`.
+std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std::vector<Column>& columns);
+
+/// Finds two rows of one id; ids made of levels can meet too.
+void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& field, Problems& problems);
+
+/// Resolves every row against the base: canonical documents, hashes, and `set` with the values of `settings`
+/// (the setting columns) filled in where the row leaves them to the base. A problem in the base that all rows
+/// have is told once. `command`: the rows set params of this command; otherwise they are trials of the
+/// trainer.
+std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Settings& base,
+                              const std::optional<Command>& command, const std::vector<std::string>& settings,
+                              Problems& problems);
+
+/// What is wrong with the keys that the base has, for a file whose rows are too wrong to be resolved.
+void check_base(const Settings& base, Problems& problems);
+
+}  // namespace abl::sweeps

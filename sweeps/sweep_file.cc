@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "config/field_table.h"
+#include "config/fields.h"
+#include "sweeps/canonical.h"
+#include "sweeps/command.h"
+#include "sweeps/factors.h"
+#include "sweeps/rows.h"
+#include "sweeps/sweep_spec.h"
+#include "sweeps/table_spec.h"
+#include "sweeps/yaml_reader.h"
+
+namespace abl::sweeps {
+namespace {
+
+constexpr std::int64_t kMostTrials = 100'000;
+constexpr int kFormatVersion = 1;
+
+std::vector<std::int64_t> read_seeds(YamlReader& reader, const Node& node) {
+  std::vector<std::int64_t> seeds;
+  if (node.kind != Node::Kind::kSequence) {
+    const std::int64_t count = reader.whole_number(node, "seeds", 1, kMostTrials).value_or(0);
+    for (std::int64_t seed = 0; seed < count; ++seed) seeds.push_back(seed);
+    return seeds;
+  }
+  if (node.items.empty())
+    reader.problems().add(node.place, "seeds", "no seeds; expected a list of them, or how many");
+  std::set<std::int64_t> seen;
+  for (const Node& item : node.items) {
+    const auto seed =
+        reader.whole_number(item, "seeds", 0, static_cast<std::int64_t>(config::kSeedRange.high));
+    if (!seed) continue;
+    if (!seen.insert(*seed).second)
+      reader.problems().add(item.place, "seeds", fmt::format("seed {} is listed twice", *seed));
+    seeds.push_back(*seed);
+  }
+  return seeds;
+}
+
+/// `section: {key: n}`, as resources and retry are.
+int read_one_number(YamlReader& reader, const Node& root, const char* section, const char* key,
+                    std::int64_t high) {
+  const Node* node = root.find(section);
+  if (!node || !reader.is_mapping(*node, section)) return 0;
+  reader.allow_only(*node, section, {key});
+  const Node* number = node->find(key);
+  return number ? static_cast<int>(reader.whole_number(*number, dotted(section, key), 0, high).value_or(0))
+                : 0;
+}
+
+void check_header(YamlReader& reader, const Node& root, SweepSpec& spec) {
+  reader.allow_only(root, "",
+                    {"ablate", "name", "base", "command", "rows", "factors", "zip", "only_if", "exclude",
+                     "seeds", "table", "resources", "retry"});
+  Problems& problems = reader.problems();
+  if (const Node* version = root.find("ablate"); !version) {
+    problems.add(root.place, "ablate",
+                 fmt::format("missing; expected {}, the version of the file format", kFormatVersion));
+  } else if (version->json() != kFormatVersion) {
+    problems.add(version->place, "ablate",
+                 fmt::format("version '{}' of the file format is not known; expected {}", version->text,
+                             kFormatVersion));
+  }
+  if (const Node* name = root.find("name")) {
+    spec.name = reader.name(*name, "name").value_or("");
+  } else {
+    problems.add(root.place, "name", "missing; expected a name for the sweep");
+  }
+}
+
+/// What all rows share, from `base` or `command`.
+Settings read_shared(YamlReader& reader, const Node& root, SweepSpec& spec) {
+  const Node* base = root.find("base");
+  const Node* command = root.find("command");
+  if (base && command) {
+    reader.problems().add(root.entry("command")->place, "command",
+                          "base is given too; expected one of base and command");
+  }
+  if (command) {
+    CommandSection section = read_command(reader, *command);
+    spec.command = std::move(section.command);
+    spec.data = std::move(section.data);
+    return std::move(section.base);
+  }
+  if (!base) {
+    reader.problems().add(root.place, "base",
+                          "missing; expected base with model, data and recipe, or command");
+    return {};
+  }
+  if (!reader.is_mapping(*base, "base")) return {};
+  if (const Node::Entry* seed = base->entry("seed")) {
+    reader.problems().add(seed->place, "base.seed", "the seeds stand under seeds, beside base");
+  }
+  return Settings{*base, "base"};
+}
+
+std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const SweepSpec& spec) {
+  const Node* rows = root.find("rows");
+  const Node* factors = root.find("factors");
+  if (rows && factors) {
+    reader.problems().add(root.entry("factors")->place, "factors",
+                          "rows are given too; expected one of rows and factors");
+  }
+  if (!rows && !factors) {
+    reader.problems().add(root.place, "rows", "missing; expected rows, or factors");
+    return {};
+  }
+  for (const char* key : {"zip", "only_if", "exclude"}) {
+    if (!factors && root.find(key))
+      reader.problems().add(root.entry(key)->place, key, "has no meaning without factors");
+  }
+  std::vector<DraftRow> drafts;
+  if (rows) {
+    drafts = read_rows(reader, *rows, spec.table.columns);
+  } else {
+    const std::size_t before = reader.problems().size();
+    const FactorPlan plan = read_factors(reader, root);
+    // combinations of wrong factors would say the same once more
+    if (reader.problems().size() == before) drafts = combine(plan, reader.problems());
+  }
+  expect_unique_ids(drafts, rows ? "rows" : "factors", reader.problems());
+  const Place place = root.entry(rows ? "rows" : "factors")->place;
+  const auto trials = static_cast<std::int64_t>(drafts.size() * spec.seeds.size());
+  if (trials > kMostTrials) {
+    reader.problems().add(place, rows ? "rows" : "factors",
+                          fmt::format("{} rows with {} seeds are {} trials; a sweep has at most {}",
+                                      drafts.size(), spec.seeds.size(), trials, kMostTrials));
+    drafts.clear();
+  }
+  return drafts;
+}
+
+/// The one data set of all rows.
+std::string data_of(const std::vector<Row>& rows, Problems& problems) {
+  std::string data;
+  for (const Row& row : rows) {
+    if (row.config.empty()) continue;
+    const std::string name = nlohmann::json::parse(row.config)["data"]["name"];
+    if (data.empty()) data = name;
+    if (name != data) {
+      problems.add(row.place, dotted("rows", row.id),
+                   fmt::format("trains on {}, the rows before on {}; a table has one data set", name, data));
+      break;
+    }
+  }
+  return data;
+}
+
+}  // namespace
+
+SweepSpec parse_sweep(const std::string& text, const std::string& file) {
+  Problems problems{file};
+  const Node root = load_yaml(text, file, problems);
+  YamlReader reader{problems};
+  if (root.kind == Node::Kind::kNull) {
+    problems.add(root.place, "", "the file is empty; expected a sweep: ablate, name, base, rows or factors");
+    problems.throw_if_any();
+  }
+  SweepSpec spec{.file = file, .text = text};
+  if (!reader.is_mapping(root, "")) problems.throw_if_any();
+
+  check_header(reader, root, spec);
+  const Settings shared = read_shared(reader, root, spec);
+  const Node* table = root.find("table");
+  spec.table = read_table(reader, table, root.place, spec.command.has_value());
+  const Node* seeds = root.find("seeds");
+  spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
+  spec.gpus = read_one_number(reader, root, "resources", "gpus", 1024);
+  spec.max_retries = read_one_number(reader, root, "retry", "max", 1000);
+  const std::vector<DraftRow> drafts = read_drafts(reader, root, spec);
+  if (root.find("base") || root.find("command")) {
+    spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table), problems);
+    if (!spec.command) spec.data = data_of(spec.rows, problems);
+    if (!spec.command && drafts.empty()) check_base(shared, problems);
+  }
+  if (table) check_table(spec.table, spec.rows, *table, problems);
+  problems.throw_if_any();
+  spec.canonical = canonical_spec(spec);
+  return spec;
+}
+
+}  // namespace abl::sweeps

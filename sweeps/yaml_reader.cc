@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sweeps/yaml_reader.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "config/canonical_json.h"
+#include "config/field_table.h"
+#include "config/nearest_name.h"
+
+namespace abl::sweeps {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kDeepest = 100;
+constexpr int kMostNodes = 1'000'000;  // aliases can make a short file very long
+
+Place place_of(const YAML::Mark& mark) {
+  return mark.is_null() ? Place{} : Place{mark.line + 1, mark.column + 1};
+}
+
+/// Copies yaml-cpp's nodes, which hold duplicate keys and cycles, into plain ones.
+class Converter {
+ public:
+  explicit Converter(Problems& problems) : problems_{problems} {}
+
+  Node convert(const YAML::Node& from, Place around, const std::string& field, int depth = 0) {
+    Node node;
+    node.place = place_of(from.Mark());
+    if (node.place.line == 0) node.place = around;
+    if (depth > kDeepest || ++count_ > kMostNodes) {
+      if (!too_large_)
+        problems_.add(node.place, field, "nested too deeply, or too large once aliases are followed");
+      too_large_ = true;
+      return node;
+    }
+    if (from.IsScalar()) {
+      node.kind = Node::Kind::kScalar;
+      node.text = from.Scalar();
+      node.quoted = from.Tag() == "!";
+    } else if (from.IsSequence()) {
+      node.kind = Node::Kind::kSequence;
+      for (const YAML::Node& item : from) {
+        if (too_large_) break;
+        node.items.push_back(convert(item, node.place, field, depth + 1));
+      }
+    } else if (from.IsMap()) {
+      node.kind = Node::Kind::kMapping;
+      for (const auto& pair : from) {
+        if (too_large_) break;
+        add_entry(node, pair.first, pair.second, field, depth);
+      }
+    }
+    return node;
+  }
+
+ private:
+  void add_entry(Node& node, const YAML::Node& key, const YAML::Node& value, const std::string& field,
+                 int depth) {
+    const Place place = place_of(key.Mark());
+    if (!key.IsScalar()) {
+      problems_.add(place, field, "a key must be a text");
+      return;
+    }
+    const std::string path = dotted(field, key.Scalar());
+    if (const Node::Entry* first = node.entry(key.Scalar())) {
+      problems_.add(place, path,
+                    fmt::format("duplicate key; it is given in line {} already", first->place.line));
+      return;
+    }
+    node.entries.push_back({key.Scalar(), place, convert(value, place, path, depth + 1)});
+  }
+
+  Problems& problems_;
+  int count_ = 0;
+  bool too_large_ = false;
+};
+
+std::string shown(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::kNull:
+      return "nothing";
+    case Node::Kind::kSequence:
+      return "a list";
+    case Node::Kind::kMapping:
+      return "a mapping";
+    default:
+      return fmt::format("'{}'", node.text);
+  }
+}
+
+json plain_scalar(const std::string& text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  if (text == "null" || text == "~" || text.empty()) return nullptr;
+  const std::size_t sign = text[0] == '+' || text[0] == '-' ? 1 : 0;
+  if (text.find_first_not_of("0123456789.eE+-") != std::string::npos ||
+      text.find_first_of("0123456789") == std::string::npos) {
+    return text;
+  }
+  const char* begin = text.data() + (text[0] == '+' ? 1 : 0);
+  const char* end = text.data() + text.size();
+  if (text.find_first_not_of("0123456789", sign) == std::string::npos) {
+    std::int64_t whole = 0;
+    const auto [stop, error] = std::from_chars(begin, end, whole);
+    if (error == std::errc{} && stop == end && std::abs(whole) < (std::int64_t{1} << 53)) return whole;
+  }
+  double number = 0;
+  const auto [stop, error] = std::from_chars(begin, end, number);
+  return error == std::errc{} && stop == end ? json(number) : json(text);
+}
+
+}  // namespace
+
+const Node::Entry* Node::entry(std::string_view key) const {
+  for (const Entry& entry : entries) {
+    if (entry.key == key) return &entry;
+  }
+  return nullptr;
+}
+
+const Node* Node::find(std::string_view key) const {
+  const Entry* found = entry(key);
+  return found ? &found->value : nullptr;
+}
+
+json Node::json() const {
+  switch (kind) {
+    case Kind::kScalar:
+      return quoted ? nlohmann::json(text) : plain_scalar(text);
+    case Kind::kSequence: {
+      auto list = nlohmann::json::array();
+      for (const Node& item : items) list.push_back(item.json());
+      return list;
+    }
+    case Kind::kMapping: {
+      auto object = nlohmann::json::object();
+      for (const Entry& entry : entries) object[entry.key] = entry.value.json();
+      return object;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+Node load_yaml(const std::string& text, const std::string& file, Problems& problems) {
+  try {
+    config::canonical_json(text);
+  } catch (const Error&) {
+    throw SweepFileError{{{file, {1, 1}, "", "the file is not UTF-8 text", ""}}};
+  }
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.empty()) return Node{.place = {1, 1}};
+    if (documents.size() > 1) {
+      problems.add(place_of(documents[1].Mark()), "", "a second YAML document; expected one sweep in a file");
+    }
+    return Converter{problems}.convert(documents[0], {1, 1}, "");
+  } catch (const YAML::Exception& error) {
+    throw SweepFileError{{{file, place_of(error.mark), "", "not YAML: " + error.msg, ""}}};
+  }
+}
+
+bool YamlReader::is_mapping(const Node& node, const std::string& field) {
+  if (node.kind == Node::Kind::kMapping) return true;
+  problems_.add(node.place, field, "expected a mapping; got " + shown(node));
+  return false;
+}
+
+bool YamlReader::is_sequence(const Node& node, const std::string& field) {
+  if (node.kind == Node::Kind::kSequence) return true;
+  problems_.add(node.place, field, "expected a list; got " + shown(node));
+  return false;
+}
+
+void YamlReader::allow_only(const Node& mapping, const std::string& field,
+                            std::initializer_list<std::string_view> keys) {
+  const std::vector<std::string> known{keys.begin(), keys.end()};
+  for (const Node::Entry& entry : mapping.entries) {
+    if (std::ranges::find(known, entry.key) != known.end()) continue;
+    problems_.add(entry.place, dotted(field, entry.key), "unknown key; expected " + config::any_of(known),
+                  config::nearest_name(entry.key, known));
+  }
+}
+
+std::optional<std::string> YamlReader::text(const Node& node, const std::string& field) {
+  if (node.kind == Node::Kind::kScalar && !node.text.empty()) return node.text;
+  problems_.add(node.place, field,
+                "expected a text; got " + (node.kind == Node::Kind::kScalar ? "nothing" : shown(node)));
+  return {};
+}
+
+std::optional<std::string> YamlReader::name(const Node& node, const std::string& field) {
+  const auto name = text(node, field);
+  if (!name || (name->size() <= 100 && name->find_first_not_of(config::kNameLetters) == std::string::npos))
+    return name;
+  problems_.add(
+      node.place, field,
+      fmt::format("'{}' is no name; expected at most 100 letters, digits, '.', '_' and '-'", *name));
+  return {};
+}
+
+std::optional<std::int64_t> YamlReader::whole_number(const Node& node, const std::string& field,
+                                                     std::int64_t low, std::int64_t high) {
+  const nlohmann::json value = node.json();
+  if (value.is_number()) {
+    const double number = value.get<double>();
+    if (number == std::floor(number) && number >= static_cast<double>(low) &&
+        number <= static_cast<double>(high)) {
+      return static_cast<std::int64_t>(number);
+    }
+  }
+  problems_.add(node.place, field,
+                fmt::format("expected a whole number, {} to {}; got {}", low, high, shown(node)));
+  return {};
+}
+
+std::optional<bool> YamlReader::boolean(const Node& node, const std::string& field) {
+  const nlohmann::json value = node.json();
+  if (value.is_boolean()) return value.get<bool>();
+  problems_.add(node.place, field, "expected true or false; got " + shown(node));
+  return {};
+}
+
+std::optional<std::string> YamlReader::choice(const Node& node, const std::string& field,
+                                              const std::vector<std::string>& choices) {
+  const auto chosen = text(node, field);
+  if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return chosen;
+  problems_.add(node.place, field,
+                fmt::format("'{}' is not known; expected {}", *chosen, config::any_of(choices)),
+                config::nearest_name(*chosen, choices));
+  return {};
+}
+
+}  // namespace abl::sweeps

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sweeps/problems.h"
+
+namespace abl::sweeps {
+
+/// A part of a YAML file with its place.
+struct Node {
+  enum class Kind { kNull, kScalar, kSequence, kMapping };
+  struct Entry;
+
+  Kind kind = Kind::kNull;
+  Place place;
+  std::string text;     ///< of a scalar, as written
+  bool quoted = false;  ///< a quoted scalar is a text, whatever it looks like
+  std::vector<Node> items;
+  std::vector<Entry> entries;  ///< in the order of the file; each key once
+
+  /// The value under `key`, or null.
+  const Node* find(std::string_view key) const;
+  /// The entry of `key`, or null.
+  const Entry* entry(std::string_view key) const;
+  /// Scalars typed as YAML 1.2's core schema does: 1, 0.5, true, null; everything else is a text.
+  nlohmann::json json() const;
+};
+struct Node::Entry {
+  std::string key;
+  Place place;
+  Node value;
+};
+
+/// Parses YAML into nodes. Duplicate keys and keys that are no texts become problems.
+/// Throws: SweepFileError at text that is no YAML.
+Node load_yaml(const std::string& text, const std::string& file, Problems& problems);
+
+/// Typed reading of nodes; what does not fit becomes a problem at the node's place, and the answer is empty.
+class YamlReader {
+ public:
+  explicit YamlReader(Problems& problems) : problems_{problems} {}
+
+  bool is_mapping(const Node& node, const std::string& field);
+  bool is_sequence(const Node& node, const std::string& field);
+  void allow_only(const Node& mapping, const std::string& field,
+                  std::initializer_list<std::string_view> keys);
+  /// A scalar as it is written.
+  std::optional<std::string> text(const Node& node, const std::string& field);
+  /// A text that can be part of paths, URLs and shell words.
+  std::optional<std::string> name(const Node& node, const std::string& field);
+  std::optional<std::int64_t> whole_number(const Node& node, const std::string& field, std::int64_t low,
+                                           std::int64_t high);
+  std::optional<bool> boolean(const Node& node, const std::string& field);
+  std::optional<std::string> choice(const Node& node, const std::string& field,
+                                    const std::vector<std::string>& choices);
+
+  Problems& problems() { return problems_; }
+
+ private:
+  Problems& problems_;
+};
+
+}  // namespace abl::sweeps
