@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -60,13 +62,15 @@ ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models,
   try {
     std::istringstream answers{
         run_program({trainer_.string(), "describe", "--stdin", "--json"}, input, kPatience)};
+    std::size_t answers_read = 0;
     for (const auto& model : unknown) {
       std::string line;
       if (!std::getline(answers, line)) {
-        result.missing = "ablate-trainer answered for " + std::to_string(result.counts.size()) +
-                         " models of " + std::to_string(models.size());
+        result.missing =
+            fmt::format("ablate-trainer answered for {} of {} models", answers_read, unknown.size());
         break;
       }
+      ++answers_read;
       const auto counts = read_counts(line, result.missing);
       if (!counts) continue;
       result.counts[model] = *counts;

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/child_process.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "base/error.h"
+
+namespace abl {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+/// A pipe whose write end a child gets; `line` waits for what it says, `rest` for its end and that of all who
+/// hold the pipe.
+class Ear {
+ public:
+  Ear() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) ADD_FAILURE() << "no pipe";
+  }
+  ~Ear() {
+    stop_writing();
+    ::close(ends_[0]);
+  }
+  int mouth() const { return ends_[1]; }
+  void stop_writing() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+  std::string line() {
+    std::string text;
+    for (char c; ::read(ends_[0], &c, 1) == 1 && c != '\n';) text += c;
+    return text;
+  }
+  std::string rest() {
+    stop_writing();
+    std::string text;
+    for (char c; ::read(ends_[0], &c, 1) == 1;) text += c;
+    return text;
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+ChildOptions shell(const std::string& script, const Ear& ear) {
+  ChildOptions options;
+  options.argv = {"sh", "-c", script};
+  options.stdout_fd = ear.mouth();
+  options.grace = 200ms;
+  return options;
+}
+bool exists(pid_t pid) { return ::kill(pid, 0) == 0; }
+
+TEST(ChildProcessTest, ExitCodeAndSignalAreTold) {
+  Ear ear;
+  ChildProcess code{shell("exit 3", ear)};
+  EXPECT_EQ(code.wait().describe(), "exit code 3");
+  EXPECT_FALSE(code.wait().ok()) << "an end can be asked for again";
+  ChildProcess killed{shell("kill -9 $$", ear)};
+  EXPECT_EQ(killed.wait().describe(), "killed by SIGKILL (9)");
+  ChildProcess fine{shell("exit 0", ear)};
+  EXPECT_TRUE(fine.wait().ok());
+}
+
+TEST(ChildProcessTest, PollNeverWaits) {
+  Ear ear;
+  ChildProcess child{shell("sleep 1000", ear)};
+  EXPECT_FALSE(child.poll());
+  EXPECT_FALSE(child.wait(1ms));
+  child.kill();
+  EXPECT_EQ(child.wait().signal, SIGKILL);
+}
+
+TEST(ChildProcessTest, EnvironmentFolderAndInputAreAsGiven) {
+  Ear ear;
+  auto options = shell("echo $GIVEN; pwd; cat; echo end", ear);
+  options.environment = {{"GIVEN", "value with spaces"}};
+  options.working_directory = "/";
+  ChildProcess child{options};
+  EXPECT_EQ(ear.line(), "value with spaces");
+  EXPECT_EQ(ear.line(), "/");
+  EXPECT_EQ(ear.line(), "end") << "stdin is empty";
+}
+
+TEST(ChildProcessTest, ProgramThatCannotBeStartedIsNamed) {
+  ChildOptions options;
+  options.argv = {"no-such-program-anywhere"};
+  try {
+    ChildProcess child{options};
+    FAIL() << "it started";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kNotFound);
+    EXPECT_THAT(error.what(), HasSubstr("no-such-program-anywhere: No such file"));
+  }
+  options.argv = {"/etc/passwd"};
+  EXPECT_THROW(ChildProcess{options}, Error);
+}
+
+TEST(ChildProcessTest, DestructorAsksFirstSoThatAProgramCanTidyUp) {
+  Ear ear;
+  {
+    auto options = shell("trap 'echo tidied; exit 0' TERM; echo ready; while :; do sleep 0.01; done", ear);
+    options.grace = 60s;
+    ChildProcess child{options};
+    EXPECT_EQ(ear.line(), "ready");
+  }
+  EXPECT_EQ(ear.rest(), "tidied\n");
+}
+
+TEST(ChildProcessTest, DestructorInsistsAndLeavesNoZombie) {
+  Ear ear;
+  pid_t pid = 0;
+  {
+    ChildProcess child{shell("trap '' TERM; echo ready; while :; do sleep 0.01; done", ear)};
+    EXPECT_EQ(ear.line(), "ready");
+    pid = child.pid();
+    EXPECT_TRUE(exists(pid));
+  }
+  EXPECT_FALSE(exists(pid)) << "killed and reaped";
+}
+
+TEST(ChildProcessTest, GrandchildrenAreKilledWithTheirParent) {
+  Ear ear;
+  {
+    ChildProcess child{shell("sh -c 'trap \"\" TERM; echo ready; while :; do sleep 0.01; done' & wait", ear)};
+    EXPECT_EQ(ear.line(), "ready");
+  }
+  EXPECT_EQ(ear.rest(), "") << "the pipe closes only when the grandchild is gone too";
+}
+
+TEST(ChildProcessTest, GrandchildrenLeftBehindByAProgramThatEndedAreKilled) {
+  Ear ear;
+  ChildProcess child{shell("sleep 1000 & echo started; exit 0", ear)};
+  EXPECT_EQ(ear.line(), "started");
+  EXPECT_TRUE(child.wait().ok());
+  EXPECT_EQ(ear.rest(), "");
+}
+
+TEST(ChildProcessTest, ChildDiesWithTheThreadThatStartedIt) {
+  Ear ear;
+  std::optional<ChildProcess> child;
+  std::thread{[&] { child.emplace(shell("echo ready; exec sleep 1000", ear)); }}.join();
+  EXPECT_EQ(child->wait().signal, SIGKILL);
+}
+
+TEST(RunProgramTest, LargeInputAndOutputPassThrough) {
+  const std::string text(3'000'000, 'x');
+  EXPECT_EQ(run_program({"cat"}, text, 60s), text);
+}
+
+TEST(RunProgramTest, ProgramThatDoesNotReadItsInputIsNoTrouble) {
+  EXPECT_EQ(run_program({"echo", "done"}, std::string(3'000'000, 'x'), 60s), "done\n");
+}
+
+TEST(RunProgramTest, FailureCarriesTheEndOfItsStderr) {
+  try {
+    run_program({"sh", "-c", "echo out; echo 'the reason' >&2; exit 4"}, "", 60s);
+    FAIL() << "it did not throw";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "sh ended with exit code 4: the reason");
+  }
+}
+
+TEST(RunProgramTest, ProgramThatGivesNoAnswerIsKilled) {
+  try {
+    run_program({"sleep", "1000"}, "", 50ms);
+    FAIL() << "it did not throw";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kDeadlineExceeded);
+    EXPECT_THAT(error.what(), HasSubstr("sleep gave no answer within 50 ms"));
+  }
+}
+
+}  // namespace
+}  // namespace abl

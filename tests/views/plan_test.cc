@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/plan.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/file.h"
+#include "storage/count_store.h"
+#include "tests/storage/fixtures.h"
+
+namespace abl::views {
+namespace {
+
+using storage::StoreTest;
+using testing::HasSubstr;
+
+/// Answers for each line with its length as the count, and for "bad" with an error; notes each time it is
+/// started.
+class ModelCounterTest : public StoreTest {
+ protected:
+  ModelCounterTest() {
+    std::ofstream script{trainer};
+    script
+        << "#!/bin/sh\n"
+           "echo \"$@\" >> "
+        << calls.string()
+        << "\n"
+           "while read -r line; do\n"
+           "  if [ \"$line\" = bad ]; then echo '{\"error\": \"5 groups do not divide 384\"}'\n"
+           "  else echo \"{\\\"counts\\\": {\\\"params.weights\\\": ${#line}, \\\"flops.macs\\\": 2}}\"; fi\n"
+           "done\n";
+    script.close();
+    std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  }
+  const std::filesystem::path trainer = folder / "trainer", calls = folder / "calls";
+};
+
+TEST_F(ModelCounterTest, OneProcessCountsAllModelsThatAreNotCached) {
+  storage::CountStore{db}.insert("known", {{"params.weights", 7}});
+  std::map<std::string, std::map<std::string, double>> fresh;
+  const auto result = ModelCounter{trainer}.count({"known", "longer", "", "long", "longer"}, &db, &fresh);
+  EXPECT_EQ(result.missing, "");
+  EXPECT_EQ(result.counts.size(), 3u) << "a command has no model";
+  EXPECT_EQ(result.counts.at("known").at("params.weights"), 7);
+  EXPECT_EQ(result.counts.at("longer").at("params.weights"), 6);
+  EXPECT_EQ(result.counts.at("long").at("flops.macs"), 2);
+  EXPECT_EQ(fresh.size(), 2u);
+  EXPECT_EQ(read_file(calls), "describe --stdin --json\n");
+}
+
+TEST_F(ModelCounterTest, NothingIsStartedWhenAllIsKnown) {
+  storage::CountStore{db}.insert("known", {{"params.weights", 7}});
+  ModelCounter{trainer}.count({"known"}, &db);
+  EXPECT_FALSE(std::filesystem::exists(calls));
+}
+
+TEST_F(ModelCounterTest, ModelThatCannotBeCountedSaysWhyAndTheOthersAreCounted) {
+  const auto result = ModelCounter{trainer}.count({"bad", "good"}, nullptr);
+  EXPECT_EQ(result.missing, "5 groups do not divide 384");
+  EXPECT_EQ(result.counts.size(), 1u);
+}
+
+TEST_F(ModelCounterTest, WithoutATrainerThePlanSaysWhatToDo) {
+  ::unsetenv("ABLATE_TRAINER");
+  const auto result = ModelCounter{}.count({"model"}, &db);
+  EXPECT_TRUE(result.counts.empty());
+  EXPECT_THAT(result.missing, testing::AllOf(HasSubstr("no ablate-trainer"), HasSubstr("ABLATE_TRAINER")));
+}
+
+TEST_F(ModelCounterTest, TrainerIsFoundByTheEnvironment) {
+  ::setenv("ABLATE_TRAINER", trainer.c_str(), 1);
+  EXPECT_EQ(ModelCounter{}.count({"model"}, &db).counts.size(), 1u);
+  ::unsetenv("ABLATE_TRAINER");
+}
+
+TEST_F(ModelCounterTest, TrainerThatFailsIsToldNotThrown) {
+  std::ofstream{trainer} << "#!/bin/sh\necho 'no libtorch' >&2\nexit 127\n";
+  EXPECT_THAT(ModelCounter{trainer}.count({"model"}, &db).missing, HasSubstr("no libtorch"));
+  std::ofstream{trainer} << "#!/bin/sh\ncat > /dev/null\necho nonsense\n";
+  EXPECT_THAT(ModelCounter{trainer}.count({"model"}, &db).missing, HasSubstr("nonsense"));
+  std::ofstream{trainer} << "#!/bin/sh\ncat > /dev/null\n";
+  EXPECT_THAT(ModelCounter{trainer}.count({"model"}, &db).missing, HasSubstr("0 of 1 models"));
+}
+
+class PlanTest : public StoreTest {
+ protected:
+  PlanTest() {
+    spec.name = "s";
+    spec.seeds = {0, 1};
+    spec.data = "cifar10";
+    for (const std::string id : {"a", "b", "twin"}) {
+      sweeps::Row row{.id = id, .label = "row " + id, .set = {{"model.depth", "2"}}};
+      row.config = id == "b" ? R"({"model":{"depth":2}})" : R"({"model":{"depth":1}})";
+      row.config_hash = sha256_hex(row.config);
+      row.model = "model " + row.config;
+      spec.rows.push_back(row);
+    }
+  }
+  /// Puts the trials of some rows of the spec into the store, as another sweep's.
+  void store(const std::vector<int>& rows) {
+    auto text = storage::sweep_of("other", 3, 2);
+    text.trials.clear();
+    for (const auto& trial : sweeps::expand(spec))
+      if (std::ranges::find(rows, trial.row) != rows.end())
+        text.trials.push_back({.row = trial.row,
+                               .seed_index = trial.seed_index,
+                               .seed = trial.seed,
+                               .config = trial.config,
+                               .config_hash = trial.config_hash,
+                               .data = spec.data});
+    submit(text);
+  }
+  sweeps::SweepSpec spec;
+};
+
+TEST_F(PlanTest, EveryRowIsShownWithItsCountsAndTwinsAreNamed) {
+  ModelCounter::Result counts{.counts = {{spec.rows[1].model, {{"params.weights", 5e6}}}},
+                              .missing = "because"};
+  const auto plan = views::plan(spec, nullptr, counts, 1);
+  ASSERT_EQ(plan.rows_size(), 3);
+  EXPECT_EQ(plan.sweep(), "s");
+  EXPECT_EQ(plan.seeds(), 2u);
+  EXPECT_EQ(plan.trials(), 4u) << "the twin's are those of row a";
+  EXPECT_EQ(plan.counts_missing(), "because");
+  EXPECT_EQ(plan.rows(0).trials(), 2u);
+  EXPECT_EQ(plan.rows(0).same_as(), "");
+  EXPECT_EQ(plan.rows(2).same_as(), "a");
+  EXPECT_EQ(plan.rows(1).counts().at("params.weights"), 5e6);
+  EXPECT_TRUE(plan.rows(0).counts().empty());
+  EXPECT_EQ(plan.rows(1).set().at("model.depth"), "2");
+  EXPECT_EQ(plan.rows(1).config_hash(), spec.rows[1].config_hash);
+}
+
+TEST_F(PlanTest, TrialsOfTheStoreAreCountedByWhatTheyDo) {
+  store({0, 1});  // trials 1 2 (seed 0), 3 4 (seed 1)
+  complete(1, 80);
+  trials.end(lease(2).run, {.state = storage::RunState::kFailed, .retryable = false}, now);
+  const auto plan = views::plan(spec, &db, {}, 1);
+  EXPECT_EQ(plan.stored(), 1u);
+  EXPECT_EQ(plan.under_way(), 2u) << "a failed one will run again";
+  EXPECT_EQ(plan.rows(0).stored(), 1u);
+  EXPECT_EQ(plan.rows(0).under_way(), 1u);
+  EXPECT_EQ(plan.rows(1).under_way(), 1u);
+  EXPECT_EQ(plan.rows(2).stored(), 1u) << "each row counts its own";
+}
+
+TEST_F(PlanTest, ResultsOfAnotherTrainerVersionAreNotTheSame) {
+  store({0});
+  complete(1, 80);
+  EXPECT_EQ(views::plan(spec, &db, {}, 2).stored(), 0u);
+}
+
+TEST_F(PlanTest, CommandIsTakenFromTheStoreOnlyWhenItMayBeReused) {
+  store({0});
+  complete(1, 80);
+  spec.command = sweeps::Command{.argv = {"true"}, .version = "1"};
+  EXPECT_EQ(views::plan(spec, &db, {}, 1).stored(), 0u);
+  spec.command->reuse = true;
+  EXPECT_EQ(views::plan(spec, &db, {}, 1).stored(), 1u);
+}
+
+}  // namespace
+}  // namespace abl::views

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/views.h"
+
+#include <limits>
+
+#include "storage/table.h"
+#include "storage/worker_store.h"
+#include "tests/storage/fixtures.h"
+
+namespace abl::views {
+namespace {
+
+using namespace std::chrono_literals;
+namespace v1 = ablate::v1;
+using storage::RunState;
+using storage::StoreTest;
+using storage::sweep_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ViewsTest : public StoreTest {
+ protected:
+  /// Points a second apart, ten steps each.
+  void report(storage::RunId run, int points) {
+    storage::Series series{.name = "train/loss"};
+    for (int i = 1; i <= points; ++i) {
+      series.steps.push_back(static_cast<std::uint32_t>(10 * i));
+      series.values.push_back(1.0 / i);
+      series.times_ms.push_back((now + i * 1s).time_since_epoch().count());
+    }
+    metrics.append(run, {series});
+  }
+};
+
+TEST_F(ViewsTest, SweepStateFollowsFromItsTrials) {
+  auto text = sweep_of("s", 2, 1);
+  for (auto& trial : text.trials) trial.max_retries = 0;
+  submit(text);
+  const auto state = [&] { return sweep_summary(db, sweeps.get("s")).state(); };
+  EXPECT_EQ(state(), v1::SWEEP_STATE_ACTIVE);
+  sweeps.set_state(1, storage::SweepState::kPaused, now);
+  EXPECT_EQ(state(), v1::SWEEP_STATE_PAUSED);
+  sweeps.set_state(1, storage::SweepState::kActive, now);
+  complete(1, 80);
+  EXPECT_EQ(state(), v1::SWEEP_STATE_ACTIVE);
+  end(run(2), RunState::kFailed);
+  EXPECT_EQ(state(), v1::SWEEP_STATE_FAILED);
+  sweeps.retry(1, "", now);
+  complete(2, 80);
+  EXPECT_EQ(state(), v1::SWEEP_STATE_COMPLETED);
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(state(), v1::SWEEP_STATE_CANCELLED);
+}
+
+TEST_F(ViewsTest, DetailShowsEveryTrialAndTheTimeLeft) {
+  submit(sweep_of("s", 2, 1));
+  report(run(1), 5);  // 10 steps a second, 50 of 100 done
+  trials.set_waiting(2, "all 1 slots are busy");
+  const auto detail = sweep_detail(db, "s");
+  ASSERT_EQ(detail.trials_size(), 2);
+  EXPECT_EQ(detail.text(), "name: s");
+  EXPECT_EQ(detail.trials(0).state(), v1::TRIAL_STATE_RUNNING);
+  EXPECT_EQ(detail.trials(0).step(), 50u);
+  EXPECT_DOUBLE_EQ(detail.trials(0).eta_seconds(), 5);
+  EXPECT_DOUBLE_EQ(detail.trials(0).last().at("train/loss"), 0.2);
+  EXPECT_EQ(detail.trials(0).worker(), "alice");
+  EXPECT_EQ(detail.trials(1).reason(), "all 1 slots are busy");
+  EXPECT_FALSE(detail.trials(1).has_eta_seconds());
+  EXPECT_DOUBLE_EQ(detail.summary().eta_seconds(), 15) << "5 s of this one, 10 s of the next";
+  EXPECT_DOUBLE_EQ(list_sweeps(db).sweeps(0).eta_seconds(), 15);
+  sweeps.set_state(1, storage::SweepState::kPaused, now);
+  EXPECT_FALSE(sweep_detail(db, "s").summary().has_eta_seconds());
+}
+
+TEST_F(ViewsTest, ProgressHoldsTheTableToo) {
+  submit(sweep_of("s", 2, 1));
+  complete(1, 80);
+  const auto all = progress(db, "s");
+  EXPECT_EQ(all.trials_size(), 2);
+  EXPECT_EQ(all.table().rows(0).cells(0).text(), "80.00");
+  EXPECT_EQ(all.summary().trials().completed(), 1u);
+}
+
+TEST_F(ViewsTest, TableMessageIsTheStoredTable) {
+  submit(sweep_of("s", 1, 2));
+  const auto run = complete(1, 79);
+  complete(2, 80);
+  const auto message = table(db, "s");
+  EXPECT_EQ(message.paper_heading(), "paper: ImageNet, 100 epochs");
+  EXPECT_EQ(message.columns(0).kind(), v1::Column::KIND_METRIC);
+  EXPECT_TRUE(message.columns(0).has_paper());
+  EXPECT_EQ(message.columns(1).kind(), v1::Column::KIND_COUNT);
+  EXPECT_FALSE(message.columns(1).has_paper());
+  EXPECT_EQ(message.columns(2).kind(), v1::Column::KIND_SETTING);
+  const auto& cell = message.rows(0).cells(0);
+  EXPECT_EQ(cell.text(), "79.50 ± 0.71");
+  EXPECT_EQ(cell.paper(), "79.70");
+  EXPECT_EQ(cell.n(), 2u);
+  EXPECT_EQ(cell.runs(0).run(), run);
+  EXPECT_FALSE(message.rows(0).cells(1).has_mean());
+}
+
+TEST_F(ViewsTest, RunIsShownWithItsPlaceMetricsAttemptsAndLog) {
+  submit(sweep_of("s", 1, 1));
+  submit(sweep_of("t", 1, 1));
+  const auto first = run(1);
+  trials.add_checkpoint({.run = first, .step = 10, .host = "h", .path = "/p", .sha256 = "aa"});
+  end(first, RunState::kLost, "no heartbeat");
+  const auto second = run(1);
+  report(second, 3);
+  metrics.append_log(second, "hello\n");
+  const auto detail = run_detail(db, second);
+  EXPECT_EQ(detail.summary().attempt(), 2u);
+  EXPECT_EQ(detail.summary().state(), v1::RUN_STATE_RUNNING);
+  ASSERT_EQ(detail.summary().rows_size(), 2);
+  EXPECT_EQ(detail.summary().rows(1).sweep(), "t");
+  EXPECT_EQ(detail.summary().metrics(0).count(), 3u);
+  EXPECT_EQ(detail.log_tail(), "hello\n");
+  EXPECT_EQ(detail.log_bytes(), 6u);
+  EXPECT_EQ(detail.config_json(), "{\"seed\":0}");
+  EXPECT_EQ(detail.data_fingerprint(), "f1");
+  EXPECT_EQ(detail.attempts_size(), 2);
+  EXPECT_EQ(detail.checkpoints_size(), 0) << "the first attempt wrote it";
+  EXPECT_EQ(run_detail(db, first).checkpoints(0).run(), first);
+  EXPECT_EQ(run_detail(db, first).summary().reason(), "no heartbeat");
+}
+
+TEST_F(ViewsTest, RunsAreListedBySweepAndTrial) {
+  submit(sweep_of("s", 2, 1));
+  submit(sweep_of("t", 1, 1, "other"));
+  complete(1, 80);
+  complete(3, 80);
+  v1::ListRunsRequest request;
+  EXPECT_EQ(list_runs(db, request).runs_size(), 2);
+  request.set_sweep("s");
+  EXPECT_EQ(list_runs(db, request).runs_size(), 1);
+  request.set_trial(3);
+  EXPECT_EQ(list_runs(db, request).runs_size(), 0);
+  request.set_limit(1);
+  request.clear_sweep();
+  request.clear_trial();
+  EXPECT_EQ(list_runs(db, request).runs(0).trial(), 3u) << "newest first";
+}
+
+TEST_F(ViewsTest, MetricsComeByRunAndName) {
+  submit(sweep_of("s", 2, 1));
+  report(run(1), 50);
+  v1::GetMetricsRequest request;
+  request.add_runs(1);
+  EXPECT_EQ(metrics.series(1, {}, 0).size(), 1u);
+  EXPECT_EQ(views::metrics(db, request).series(0).series().steps_size(), 50);
+  request.set_max_points(10);
+  EXPECT_EQ(views::metrics(db, request).series(0).series().values_size(), 10);
+  request.add_names("none");
+  EXPECT_EQ(views::metrics(db, request).series_size(), 0);
+}
+
+TEST_F(ViewsTest, ExportHoldsEveryPointInTableOrder) {
+  submit(sweep_of("s", 2, 2));
+  for (const storage::TrialId trial : {4u, 3u, 2u, 1u}) complete(trial, trial);
+  std::vector<double> values;
+  std::vector<std::string> rows;
+  export_points(db, "s", [&](const v1::ExportBlock& block) {
+    rows.push_back(block.row() + std::to_string(block.seed()));
+    values.push_back(block.series().values(0));
+  });
+  EXPECT_THAT(rows, ElementsAre("a0", "a1", "b0", "b1"));
+  EXPECT_THAT(values, ElementsAre(1, 3, 2, 4));
+}
+
+TEST_F(ViewsTest, WorkersAreListedWithSlotsAndRuns) {
+  storage::WorkerStore workers{db};
+  workers.upsert({.name = "alice",
+                  .host = "h",
+                  .version = "0.1",
+                  .slots_json = R"([{"index":0,"device":"cuda:0","name":"GPU","threads":4}])",
+                  .data_json = R"(["shapes","cifar10"])",
+                  .result_version = 1,
+                  .connected = true,
+                  .last_heartbeat = now});
+  workers.upsert({.name = "bob"});
+  submit(sweep_of("s", 1, 1));
+  const auto run_id = run(1);
+  const auto list = list_workers(db);
+  ASSERT_EQ(list.workers_size(), 2);
+  EXPECT_EQ(list.workers(0).slots(0).device(), "cuda:0");
+  EXPECT_THAT(list.workers(0).data(), ElementsAre("shapes", "cifar10"));
+  EXPECT_THAT(list.workers(0).runs(), ElementsAre(run_id));
+  EXPECT_EQ(list.workers(1).note(), "not connected");
+}
+
+TEST_F(ViewsTest, WhatIsNotThereIsNamedWithTheNearestName) {
+  submit(sweep_of("msf-sharing", 1, 1));
+  const auto expect = [](const std::pair<Code, std::string>& error, const std::string& words) {
+    EXPECT_EQ(error.first, Code::kNotFound);
+    EXPECT_THAT(error.second, HasSubstr(words));
+  };
+  expect(storage::error_of([&] { sweep_detail(db, "msf-sharin"); }), "did you mean 'msf-sharing'?");
+  expect(storage::error_of([&] { table(db, "msf-sharin"); }), "did you mean 'msf-sharing'?");
+  expect(storage::error_of([&] { run_detail(db, 5); }), "nothing has run yet");
+  run(1);
+  expect(storage::error_of([&] { run_detail(db, 5); }), "the newest is 1");
+  v1::GetMetricsRequest request;
+  request.add_runs(9);
+  expect(storage::error_of([&] { views::metrics(db, request); }), "id 9");
+}
+
+TEST(JsonTest, NamesAreThoseOfTheProtoAndZerosArePresent) {
+  v1::MetricSummary message;
+  message.set_name("val/top1");
+  message.set_last_step(7);
+  message.set_last(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(
+      to_json(message),
+      R"({"name":"val/top1","count":0,"min":0,"max":0,"mean":0,"last":"NaN","last_step":7,"best":0,"best_step":0})");
+  EXPECT_EQ(to_json(v1::ListRunsResponse{}), R"({"runs":[]})");
+  EXPECT_THAT(to_json(message, true), HasSubstr("\n"));
+}
+
+}  // namespace
+}  // namespace abl::views
