@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "models/state.h"
 
 namespace abl::models {
 namespace {
@@ -94,8 +98,7 @@ TEST(SharedAttention, ScalesATiedWeightAndNoOther) {
     SharedAttention plain{options_of(choice)};
     choice.tied_weight_scale = 0.25;
     SharedAttention scaled{options_of(choice)};
-    const torch::NoGradGuard no_grad;
-    for (auto& item : plain->mat->items()) scaled->mat->get(item.first).copy_(item.second);
+    load_state(*scaled, state_of(*plain));
     EXPECT_TRUE(torch::allclose(scaled(x), plain(x) * (has_free_weight(share) ? 1.0 : 0.25), 1e-5, 1e-6))
         << share;
   }

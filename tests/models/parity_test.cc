@@ -2,6 +2,7 @@
 // Our models against the reference in Python (tests/parity), whose results lie in ABLATE_PARITY_DIR.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -125,14 +126,24 @@ TEST_P(Parity, LogitsAndLossAreThoseOfTheReference) {
       1e-5);
 }
 
+/// Some gradients are zero but for rounding: with one matrix in QUERY, KEY, VALUE and PROBE a shift of all
+/// tokens has no effect. Below a thousandth of the model's largest gradient a tensor is therefore compared
+/// absolutely.
 TEST_P(Parity, EveryGradientIsThatOfTheReference) {
   torch::cross_entropy_loss(model_(case_.at("input")), case_.at("target")).backward();
   const auto expected = case_.all("grad.");
   const auto parameters = model_->named_parameters();
   ASSERT_EQ(expected.size(), parameters.size());
-  for (const auto& parameter : parameters)
-    EXPECT_LT(relative_error(parameter.value().grad(), expected.at(parameter.key())), 1e-4)
+  double largest = 0;
+  for (const auto& [name, gradient] : expected)
+    largest = std::max(largest, gradient.abs().max().item<double>());
+  for (const auto& parameter : parameters) {
+    const auto& reference = expected.at(parameter.key());
+    ASSERT_EQ(parameter.value().grad().sizes(), reference.sizes());
+    const double scale = std::max(reference.abs().max().item<double>(), 1e-3 * largest);
+    EXPECT_LT((parameter.value().grad() - reference).abs().max().item<double>(), 1e-4 * scale)
         << parameter.key();
+  }
 }
 
 TEST_P(Parity, EveryBranchGivesWhatTheReferenceGives) {
@@ -157,11 +168,14 @@ TEST_P(Parity, EveryBranchGivesWhatTheReferenceGives) {
   EXPECT_EQ(compared, expected.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Msf, Parity, ::testing::ValuesIn(kCases), [](const auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', 'x');  // a test's name may not hold a dash
+/// A test's name may not hold a dash.
+std::string name_of(const ::testing::TestParamInfo<std::string>& parameter) {
+  std::string name = parameter.param;
+  std::ranges::replace(name, '-', 'x');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Msf, Parity, ::testing::ValuesIn(kCases), name_of);
 
 TEST(ParityFiles, AreAllCompared) {
   std::size_t files = 0;

@@ -16,6 +16,7 @@ Weights, norms and inputs are random and depend only on the case's name, the ten
 again at any time. Needs torch, numpy and safetensors.
 """
 import argparse
+import glob
 import json
 import math
 import os
@@ -119,6 +120,8 @@ def main():
     from safetensors.torch import save_file
     torch.set_num_threads(1)  # the last bits depend on it
     os.makedirs(arguments.out, exist_ok=True)
+    for old in glob.glob(os.path.join(arguments.out, "ref_msf_*.safetensors")):  # a case may be gone since
+        os.remove(old)
     for name, layers in chosen.items():
         config = dict(DIMENSIONS, depth=len(layers), attention=layers)
         meta = dict(case=name, config=config, seed=SEED, torch=torch.__version__)
