@@ -10,7 +10,8 @@ namespace abl::scheduler {
 
 /// Answers a unary call from the store: `*response = read(db)` on the pool; an exception becomes the status.
 template <class Response, class Read>
-grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Response* response, ReadPool& pool, Read read) {
+grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Response* response, ReadPool& pool,
+                                 Read read) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   pool.post([=](storage::Database& db) { reactor->Finish(status_of([&] { *response = read(db); })); });
   return reactor;

@@ -15,15 +15,17 @@
 
 namespace abl::scheduler {
 
-/// A sweep, and the run of it that changed (0: the sweep as such). An empty sweep: the list of workers changed.
+/// A sweep, and the run of it that changed (0: the sweep as such). An empty sweep: the list of workers
+/// changed.
 struct Change {
   std::string sweep;
   std::uint32_t run = 0;
   auto operator<=>(const Change&) const = default;
 };
 
-/// Tells watchers what changed, after the commit. Changes are collected, so that a watcher hears of each at once after a quiet time and
-/// otherwise once in an interval. Thread: all methods, from any; subscribers are called on the feed's thread.
+/// Tells watchers what changed, after the commit. Changes are collected, so that a watcher hears of each at
+/// once after a quiet time and otherwise once in an interval. Thread: all methods, from any; subscribers are
+/// called on the feed's thread.
 class ChangeFeed {
  public:
   using Subscriber = std::function<void(const std::set<Change>&)>;
@@ -33,7 +35,8 @@ class ChangeFeed {
 
   void publish(Change change);
 
-  /// Ends the subscription when it goes; a call under way is waited for, unless it is the call itself that ends it.
+  /// Ends the subscription when it goes; a call under way is waited for, unless it is the call itself that
+  /// ends it.
   class Subscription {
    public:
     Subscription() = default;

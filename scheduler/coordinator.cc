@@ -34,7 +34,8 @@ SchedulerMessage stop_message(RunId run, const std::string& reason) {
 
 }  // namespace
 
-Coordinator::Coordinator(storage::Writer& writer, const Clock& clock, const LeasePolicy& policy, ChangeFeed& feed)
+Coordinator::Coordinator(storage::Writer& writer, const Clock& clock, const LeasePolicy& policy,
+                         ChangeFeed& feed)
     : writer_{writer}, clock_{clock}, policy_{policy}, feed_{feed}, last_tick_{clock.now()} {
   policy_.check();
 }
@@ -48,7 +49,9 @@ void Coordinator::commit(Work work, Then then) {
                [this, result, then = std::move(then)](std::exception_ptr error) {
                  if (store_is_full(error) && !std::exchange(store_failed_, true))
                    log_error("nothing can be stored: {}", message_of(error));
-                 if (!error && std::exchange(store_failed_, false)) log_info("the store can be written again");
+                 if (!error && std::exchange(store_failed_, false))
+                   log_info("the store can be written again");
+                 if (error) *result = Result{};  // the job may have had one, which is undone
                  then(error, *result);
                });
 }
@@ -62,62 +65,61 @@ void Coordinator::recover() {
 
 // --- sweeps ---
 
-void Coordinator::submit(sweeps::SweepSpec spec, int priority, Answer<Submission> answer) {
-  const std::string name = spec.name;
-  commit([this, spec = std::move(spec), priority](Database& db) { return store_sweep(db, spec, priority, clock_.now()); },
-         [this, name, answer = std::move(answer)](std::exception_ptr error, const Submission& submission) {
-           answer(error, submission);
-           if (error || !submission.created) return;
-           log_info("sweep {}: {} trials queued, {} shared", name, submission.new_trials, submission.shared_trials);
-           publish({name});
+/// One change to a sweep; after the commit its watchers hear of it, and the queue is looked at.
+template <class Work, class Then>
+void Coordinator::change(const std::string& sweep, const char* what, Work work, Then then) {
+  commit(std::move(work),
+         [this, sweep, what, then = std::move(then)](std::exception_ptr error, const auto& result) {
+           then(error, result);
+           if (error) return;
+           log_info("sweep {}: {}", sweep, what);
+           publish({sweep});
            dispatch_queue();
          });
+}
+
+void Coordinator::submit(sweeps::SweepSpec spec, int priority, Answer<Submission> answer) {
+  const std::string name = spec.name;
+  change(
+      name, "submitted",
+      [this, spec = std::move(spec), priority](Database& db) {
+        return store_sweep(db, spec, priority, clock_.now());
+      },
+      std::move(answer));
 }
 
 void Coordinator::cancel(const std::string& sweep, Answer<> answer) {
-  commit([this, sweep](Database& db) { return cancel_sweep(db, sweep, clock_.now()); },
-         [this, sweep, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& unwanted) {
-           answer(error);
-           if (error) return;
-           log_info("sweep {} is cancelled; {} runs are stopped", sweep, unwanted.size());
-           stop_runs(unwanted, "cancelled");
-           publish({sweep});
-           dispatch_queue();
-         });
+  change(
+      sweep, "cancelled", [this, sweep](Database& db) { return cancel_sweep(db, sweep, clock_.now()); },
+      [this, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& unwanted) {
+        answer(error);
+        stop_runs(unwanted, "cancelled");
+      });
 }
 
 void Coordinator::pause(const std::string& sweep, bool stop_running, Answer<> answer) {
-  commit([this, sweep, stop_running](Database& db) { return pause_sweep(db, sweep, stop_running, clock_.now()); },
-         [this, sweep, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& stopped) {
-           answer(error);
-           if (error) return;
-           log_info("sweep {} is paused; {} runs are stopped", sweep, stopped.size());
-           stop_runs(stopped, "paused");
-           publish({sweep});
-           dispatch_queue();
-         });
+  change(
+      sweep, "paused",
+      [this, sweep, stop_running](Database& db) {
+        return pause_sweep(db, sweep, stop_running, clock_.now());
+      },
+      [this, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& stopped) {
+        answer(error);
+        stop_runs(stopped, "paused");
+      });
 }
 
 void Coordinator::resume(const std::string& sweep, Answer<> answer) {
-  commit([this, sweep](Database& db) { return resume_sweep(db, sweep, clock_.now()), true; },
-         [this, sweep, answer = std::move(answer)](std::exception_ptr error, bool) {
-           answer(error);
-           if (error) return;
-           log_info("sweep {} is resumed", sweep);
-           publish({sweep});
-           dispatch_queue();
-         });
+  change(
+      sweep, "resumed", [this, sweep](Database& db) { return resume_sweep(db, sweep, clock_.now()), true; },
+      [answer = std::move(answer)](std::exception_ptr error, bool) { answer(error); });
 }
 
 void Coordinator::retry(const std::string& sweep, const std::string& row, Answer<std::uint32_t> answer) {
-  commit([this, sweep, row](Database& db) { return retry_sweep(db, sweep, row, clock_.now()); },
-         [this, sweep, answer = std::move(answer)](std::exception_ptr error, std::uint32_t retried) {
-           answer(error, retried);
-           if (error) return;
-           log_info("sweep {}: {} trials are queued again", sweep, retried);
-           publish({sweep});
-           dispatch_queue();
-         });
+  change(
+      sweep, "failed and cancelled trials are queued again",
+      [this, sweep, row](Database& db) { return retry_sweep(db, sweep, row, clock_.now()); },
+      std::move(answer));
 }
 
 void Coordinator::store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer) {
@@ -132,9 +134,11 @@ void Coordinator::store_counts(std::map<std::string, std::map<std::string, doubl
 
 // --- workers ---
 
-std::shared_ptr<const Session> Coordinator::open_session(ablate::v1::Hello hello_message, std::shared_ptr<WorkerChannel> channel) {
+std::shared_ptr<const Session> Coordinator::open_session(ablate::v1::Hello hello_message,
+                                                         std::shared_ptr<WorkerChannel> channel) {
   check_hello(hello_message, kLowestProtocol, kHighestProtocol);
-  auto session = std::make_shared<const Session>(Session{next_session_++, std::move(hello_message), std::move(channel)});
+  auto session =
+      std::make_shared<const Session>(Session{next_session_++, std::move(hello_message), std::move(channel)});
   hello(session);
   return session;
 }
@@ -146,7 +150,8 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         newest_session_[name] = session->id;
         const Time now = clock_.now();
         storage::WorkerStore{db}.upsert(worker_record(session->hello, now));
-        return settle(db, name, {session->hello.runs().begin(), session->hello.runs().end()}, now, policy_.expires(now));
+        return settle(db, name, {session->hello.runs().begin(), session->hello.runs().end()}, now,
+                      policy_.expires(now));
       },
       [this, session, name](std::exception_ptr error, const std::vector<Reported>& reports) {
         if (error) return session->channel->close({Code::kUnavailable, message_of(error)});
@@ -154,9 +159,10 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         for (const Reported& report : reports)
           if (!report.ended && report.fenced.empty()) runs.push_back(report.run);
         if (const auto replaced = fleet_.add(session, runs, clock_.now()))
-          replaced->channel->close({Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
-        log_info("worker {} on {} is connected: {} slots, {} runs go on", name, session->hello.host(), session->hello.slots_size(),
-                 runs.size());
+          replaced->channel->close(
+              {Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
+        log_info("worker {} on {} is connected: {} slots, {} runs go on", name, session->hello.host(),
+                 session->hello.slots_size(), runs.size());
         SchedulerMessage welcome;
         welcome.mutable_welcome()->set_protocol(kHighestProtocol);
         welcome.mutable_welcome()->set_heartbeat_ms(static_cast<std::uint32_t>(policy_.heartbeat.count()));
@@ -171,14 +177,19 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
       });
 }
 
-void Coordinator::receive(const std::shared_ptr<const Session>& session, const ablate::v1::WorkerMessage& message) {
+void Coordinator::receive(const std::shared_ptr<const Session>& session,
+                          const ablate::v1::WorkerMessage& message) {
   switch (message.body_case()) {
-    case ablate::v1::WorkerMessage::kHeartbeat: return heartbeat(session, message.heartbeat());
-    case ablate::v1::WorkerMessage::kBatch: return batch(session, message.batch());
-    case ablate::v1::WorkerMessage::kRefused: return refusal(session, message.refused());
+    case ablate::v1::WorkerMessage::kHeartbeat:
+      return heartbeat(session, message.heartbeat());
+    case ablate::v1::WorkerMessage::kBatch:
+      return batch(session, message.batch());
+    case ablate::v1::WorkerMessage::kRefused:
+      return refusal(session, message.refused());
     case ablate::v1::WorkerMessage::kHello:
       return session->channel->close({Code::kInvalidArgument, "a second Hello in one session"});
-    case ablate::v1::WorkerMessage::BODY_NOT_SET: return;  // a newer worker's message: it has no meaning here
+    case ablate::v1::WorkerMessage::BODY_NOT_SET:
+      return;  // a newer worker's message: it has no meaning here
   }
 }
 
@@ -188,9 +199,11 @@ bool Coordinator::current(const Session& session) const {
   return newest != newest_session_.end() && newest->second == session.id;
 }
 
-void Coordinator::heartbeat(const std::shared_ptr<const Session>& session, const ablate::v1::Heartbeat& heartbeat) {
+void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
+                            const ablate::v1::Heartbeat& heartbeat) {
   commit(
-      [this, session, runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
+      [this, session,
+       runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
         if (!current(*session)) return std::vector<Reported>{};
         const Time now = clock_.now();
         storage::WorkerStore{db}.heartbeat(session->hello.name(), now);
@@ -231,7 +244,8 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
       },
       [this, session, reason = refused.reason()](std::exception_ptr error, const Result& result) {
         if (error) return;  // its lease runs out instead
-        if (result.trial != 0) fleet_.refused(session->id, result.trial, reason, clock_.now() + policy_.refusal);
+        if (result.trial != 0)
+          fleet_.refused(session->id, result.trial, reason, clock_.now() + policy_.refusal);
         apply(session.get(), result.report);
         dispatch_queue();
       });
@@ -254,7 +268,8 @@ void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
 void Coordinator::close_sessions() {
   commit([](Database&) { return true; },
          [this](std::exception_ptr, bool) {
-           for (const auto& session : fleet_.all()) session->channel->close({Code::kUnavailable, "the scheduler stops"});
+           for (const auto& session : fleet_.all())
+             session->channel->close({Code::kUnavailable, "the scheduler stops"});
          });
 }
 
@@ -268,8 +283,9 @@ void Coordinator::tick() {
   commit(
       [this](Database& db) {
         const Time now = clock_.now();
-        // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody is to blame.
-        const bool was_away = store_failed_ || now - last_tick_ > policy_.ttl / 2;
+        // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody
+        // is to blame.
+        const bool was_away = store_failed_ || policy_.was_away(last_tick_, now);
         if (!was_away) return Result{expire(db, now), false};
         storage::TrialStore{db}.renew_all(policy_.expires_after_restart(now));
         return Result{{}, true};
@@ -279,12 +295,14 @@ void Coordinator::tick() {
         if (error) return;
         if (result.was_away)
           for (const auto& session : fleet_.all()) fleet_.heard(session->id, now);
+        for (const Reported& report : result.expired) apply(fleet_.session_with(report.run).get(), report);
         for (const auto& session : fleet_.silent(policy_, now)) {
-          log_warning("worker {} has been silent for {} ms: its session is closed", session->hello.name(), policy_.ttl.count());
+          log_warning("worker {} has been silent for {} ms: its session is closed", session->hello.name(),
+                      policy_.ttl.count());
           session->channel->close({Code::kUnavailable, "no heartbeat within the time of a lease"});
+          fleet_.remove(session->id);  // now: the look at the queue below must not count on it
           disconnected(session);
         }
-        for (const Reported& report : result.expired) apply(fleet_.session_with(report.run).get(), report);
         dispatch_queue();
       });
 }
@@ -296,7 +314,9 @@ void Coordinator::dispatch_queue() {
   }
   dispatching_ = true;
   commit(
-      [this](Database& db) { return dispatch(db, fleet_.views(clock_.now()), waiting_reasons_, policy_, clock_.now()); },
+      [this](Database& db) {
+        return dispatch(db, fleet_.views(clock_.now()), waiting_reasons_, policy_, clock_.now());
+      },
       [this](std::exception_ptr error, const Dispatch& result) {
         dispatching_ = false;
         if (error) return;  // the next tick tries again
@@ -307,9 +327,10 @@ void Coordinator::dispatch_queue() {
             give_back(dispatched.assign.run());
             continue;
           }
-          fleet_.occupy(session->id, dispatched.assign.run(), {dispatched.assign.slots().begin(), dispatched.assign.slots().end()});
-          log_info("run {} (trial {}, attempt {}) goes to {}", dispatched.assign.run(), dispatched.assign.trial(),
-                   dispatched.assign.attempt(), session->hello.name());
+          fleet_.occupy(session->id, dispatched.assign.run(),
+                        {dispatched.assign.slots().begin(), dispatched.assign.slots().end()});
+          log_info("run {} (trial {}, attempt {}) goes to {}", dispatched.assign.run(),
+                   dispatched.assign.trial(), dispatched.assign.attempt(), session->hello.name());
           SchedulerMessage message;
           *message.mutable_assign() = dispatched.assign;
           session->channel->send(std::move(message));
@@ -325,7 +346,9 @@ void Coordinator::give_back(RunId run) {
       [this, run](Database& db) {
         storage::TrialStore trials{db};
         if (trials.under_way(run))
-          trials.end(run, {.state = storage::RunState::kLost, .reason = "its worker left before it was assigned"}, clock_.now());
+          trials.end(run,
+                     {.state = storage::RunState::kLost, .reason = "its worker left before it was assigned"},
+                     clock_.now());
         return true;
       },
       [this](std::exception_ptr error, bool) {
@@ -367,7 +390,8 @@ void Coordinator::stop_runs(const std::vector<RunId>& runs, const std::string& r
 
 void Coordinator::publish(const std::vector<std::string>& sweeps, RunId run) {
   for (const std::string& sweep : sweeps) feed_.publish({sweep, run});
-  if (sweeps.empty() && run != 0) feed_.publish({{}, run});  // its sweep is cancelled, its log may be followed
+  if (sweeps.empty() && run != 0)
+    feed_.publish({{}, run});  // its sweep is cancelled, its log may be followed
 }
 
 }  // namespace abl::scheduler

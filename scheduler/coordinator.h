@@ -27,10 +27,11 @@ inline constexpr std::uint32_t kLowestProtocol = 1, kHighestProtocol = 1;
 
 /// Decides what happens: takes sweeps in, leases trials to workers, stores what runs say.
 ///
-/// Its thread is the writer's. Every change is a job of the writer, and everything that leaves the process (an RPC's answer, an
-/// acknowledgement, an assignment) leaves in the callback after the commit, as does every effect on the state in memory. So one thread
-/// owns the state, what was said is on disk, and when a commit fails (disk full) nothing was said and nothing has changed.
-/// Thread: all methods, from any; callbacks run on the coordinator's.
+/// Its thread is the writer's. Every change is a job of the writer, and everything that leaves the process
+/// (an RPC's answer, an acknowledgement, an assignment) leaves in the callback after the commit, as does
+/// every effect on the state in memory. So one thread owns the state, what was said is on disk, and when a
+/// commit fails (disk full) nothing was said and nothing has changed. Thread: all methods, from any;
+/// callbacks run on the coordinator's.
 class Coordinator {
  public:
   /// Called once, after the commit, with nullptr, or with what went wrong.
@@ -39,7 +40,8 @@ class Coordinator {
 
   Coordinator(storage::Writer& writer, const Clock& clock, const LeasePolicy& policy, ChangeFeed& feed);
 
-  /// Once, before anything else: nobody is connected, and live trainers get the time to come back. Throws: as Writer::call.
+  /// Once, before anything else: nobody is connected, and live trainers get the time to come back. Throws: as
+  /// Writer::call.
   void recover();
 
   void submit(sweeps::SweepSpec spec, int priority, Answer<Submission> answer);
@@ -49,20 +51,25 @@ class Coordinator {
   void retry(const std::string& sweep, const std::string& row, Answer<std::uint32_t> answer);
   void store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer);
 
-  /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in which they came.
-  /// Throws: Error{kFailedPrecondition} when no protocol version is common, Error{kInvalidArgument} for a Hello that makes no sense.
-  std::shared_ptr<const Session> open_session(ablate::v1::Hello hello, std::shared_ptr<WorkerChannel> channel);
+  /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in
+  /// which they came. Throws: Error{kFailedPrecondition} when no protocol version is common,
+  /// Error{kInvalidArgument} for a Hello that makes no sense.
+  std::shared_ptr<const Session> open_session(ablate::v1::Hello hello,
+                                              std::shared_ptr<WorkerChannel> channel);
   void receive(const std::shared_ptr<const Session>& session, const ablate::v1::WorkerMessage& message);
   void disconnected(const std::shared_ptr<const Session>& session);
   /// Closes every session: the scheduler stops. Leases stay.
   void close_sessions();
 
-  /// Looks at the clock: ends leases that ran out and sessions that fell silent, and at the queue. To be called every second or so.
+  /// Looks at the clock: ends leases that ran out and sessions that fell silent, and at the queue. To be
+  /// called every second or so.
   void tick();
 
  private:
   template <class Work, class Then>
   void commit(Work work, Then then);
+  template <class Work, class Then>
+  void change(const std::string& sweep, const char* what, Work work, Then then);
   void dispatch_queue();  // like all below, on the coordinator's thread only
   void hello(const std::shared_ptr<const Session>& session);
   void heartbeat(const std::shared_ptr<const Session>& session, const ablate::v1::Heartbeat& heartbeat);
@@ -82,11 +89,14 @@ class Coordinator {
 
   // The state: of the coordinator's thread alone.
   Fleet fleet_;
-  std::map<std::string, std::uint64_t> newest_session_;    // by worker name, from the moment its Hello is handled
-  std::map<storage::RunId, std::string> stopping_;         // asked to stop, not ended yet: asked again when its worker comes back
+  std::map<std::string, std::uint64_t>
+      newest_session_;  // by worker name, from the moment its Hello is handled
+  std::map<storage::RunId, std::string>
+      stopping_;  // asked to stop, not ended yet: asked again when its worker comes back
   std::map<storage::TrialId, std::string> waiting_reasons_;  // as stored
-  bool dispatching_ = false, dispatch_again_ = false;      // one look at the queue at a time: the next must know the slots taken
-  bool store_failed_ = false;                              // since the last successful commit
+  bool dispatching_ = false,
+       dispatch_again_ = false;  // one look at the queue at a time: the next must know the slots taken
+  bool store_failed_ = false;    // since the last successful commit
   Time last_tick_{};
 };
 

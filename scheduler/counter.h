@@ -10,15 +10,16 @@
 
 namespace abl::scheduler {
 
-/// Counts architectures (params, FLOPs) and keeps what is new in the store. Counting starts a program and takes a second, so it has a
-/// thread of its own. Thread: all methods, from any.
+/// Counts architectures (params, FLOPs) and keeps what is new in the store. Counting starts a program and
+/// takes a second, so it has a thread of its own. Thread: all methods, from any.
 class Counter {
  public:
   using Job = std::function<void(storage::Database&, const views::ModelCounter::Result&)>;
 
   Counter(const std::filesystem::path& store, std::filesystem::path trainer, Coordinator& coordinator);
 
-  /// Counts `models` (canonical model documents; empty ones are left out), then calls `job`, which must not throw.
+  /// Counts `models` (canonical model documents; empty ones are left out), then calls `job`, which must not
+  /// throw.
   void count(std::vector<std::string> models, Job job);
   /// Makes sure that the counts of a stored sweep are there, and tells its watchers when new ones are.
   void fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed);

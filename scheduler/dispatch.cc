@@ -18,7 +18,8 @@ Demand demand_of(const TrialStore& trials, const TrialRecord& trial) {
   Demand demand{.trial = trial.id, .gpus = trial.gpus, .data = trial.data, .command = command};
   if (!command) demand.result_version = trial.identity.result_version;
   if (trial.attempt > 0)
-    if (const auto checkpoints = trials.checkpoints_of(trial.id); !checkpoints.empty()) demand.home = checkpoints.front().host;
+    if (const auto checkpoints = trials.checkpoints_of(trial.id); !checkpoints.empty())
+      demand.home = checkpoints.front().host;
   return demand;
 }
 
@@ -31,7 +32,8 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   assign.mutable_slots()->Add(slots.begin(), slots.end());
   assign.set_config_json(trial.config);
   if (!trial.command_json.empty())
-    for (const auto& argument : nlohmann::json::parse(trial.command_json)) assign.add_argv(argument.get<std::string>());
+    for (const auto& argument : nlohmann::json::parse(trial.command_json))
+      assign.add_argv(argument.get<std::string>());
   assign.set_data(trial.data);
   if (!trial.data.empty()) assign.set_data_fingerprint(trials.fingerprint(trial.data).value_or(""));
   for (const storage::CheckpointRecord& stored : trials.checkpoints_of(trial.id)) {
@@ -49,7 +51,8 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
 
 bool any_free_slot(const std::vector<WorkerView>& workers) {
   return std::any_of(workers.begin(), workers.end(), [](const WorkerView& worker) {
-    return std::any_of(worker.slots.begin(), worker.slots.end(), [](const SlotView& slot) { return !slot.busy; });
+    return std::any_of(worker.slots.begin(), worker.slots.end(),
+                       [](const SlotView& slot) { return !slot.busy; });
   });
 }
 
@@ -58,8 +61,8 @@ constexpr int kFirstLook = 64;
 
 }  // namespace
 
-Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers, const std::map<storage::TrialId, std::string>& known,
-                  const LeasePolicy& policy, Time now) {
+Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
+                  const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy, Time now) {
   TrialStore trials{db};
   Dispatch result;
   bool reasons_changed = false;
@@ -74,11 +77,13 @@ Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers, const 
         demands.emplace(trial.id, demand);
         continue;
       }
-      const auto& worker = *std::find_if(workers.begin(), workers.end(),
-                                         [&](const WorkerView& view) { return view.session == placement->session; });
+      const auto& worker = *std::find_if(workers.begin(), workers.end(), [&](const WorkerView& view) {
+        return view.session == placement->session;
+      });
       const auto lease = trials.lease(trial.id, worker.name, worker.host, now, policy.expires(now));
       if (!lease) continue;
-      result.assignments.push_back({placement->session, assignment(trials, trial, *lease, placement->slots, policy)});
+      result.assignments.push_back(
+          {placement->session, assignment(trials, trial, *lease, placement->slots, policy)});
     }
     if (queued.size() < static_cast<std::size_t>(limit)) break;
   }

@@ -25,9 +25,9 @@ struct Dispatch {
   std::vector<std::string> sweeps;                  ///< that see a change
 };
 
-/// Leases queued trials to free slots, in the queue's order, and writes down why each of the others waits, where that is not what
-/// `known` says already. One change, to be made in one job of the writer.
-Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers, const std::map<storage::TrialId, std::string>& known,
-                  const LeasePolicy& policy, Time now);
+/// Leases queued trials to free slots, in the queue's order, and writes down why each of the others waits,
+/// where that is not what `known` says already. One change, to be made in one job of the writer.
+Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
+                  const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy, Time now);
 
 }  // namespace abl::scheduler

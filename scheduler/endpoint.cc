@@ -45,32 +45,39 @@ bool loopback(const std::string& host) {
 void prepare_folder(const fs::path& folder) {
   if (!fs::exists(folder)) {
     fs::create_directories(folder.parent_path());
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) throw system_error(fmt::format("cannot create {}", folder.string()), errno);
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+      throw system_error(fmt::format("cannot create {}", folder.string()), errno);
   }
   struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) throw system_error(fmt::format("cannot look at {}", folder.string()), errno);
+  if (::stat(folder.c_str(), &status) != 0)
+    throw system_error(fmt::format("cannot look at {}", folder.string()), errno);
   const bool open_to_others = (status.st_mode & 077) != 0 || status.st_uid != ::geteuid();
   if (!open_to_others) return;
   std::error_code ignored;
-  if (fs::equivalent(folder, home_folder(), ignored) && ::chmod(folder.c_str(), 0700) == 0) return;  // ours to close
-  throw Error{Code::kPermissionDenied,
-              fmt::format("the folder {} is open to other users (mode {:04o}): whoever reaches the socket may run programs as you; "
-                          "`chmod 700` it or choose a folder of your own",
-                          folder.string(), status.st_mode & 07777)};
+  if (fs::equivalent(folder, home_folder(), ignored) && ::chmod(folder.c_str(), 0700) == 0)
+    return;  // ours to close
+  throw Error{Code::kPermissionDenied, fmt::format("the folder {} is open to other users (mode {:04o}): "
+                                                   "whoever reaches the socket may run programs as you; "
+                                                   "`chmod 700` it or choose a folder of your own",
+                                                   folder.string(), status.st_mode & 07777)};
 }
 
 void prepare_socket(const fs::path& path) {
   sockaddr_un address{.sun_family = AF_UNIX};
   if (path.native().size() >= sizeof address.sun_path)
-    throw Error{Code::kInvalidArgument, fmt::format("{} is {} bytes long: the path of a socket has at most {}", path.string(),
-                                                    path.native().size(), sizeof address.sun_path - 1)};
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{} is {} bytes long: the path of a socket has at most {}", path.string(),
+                            path.native().size(), sizeof address.sun_path - 1)};
   prepare_folder(fs::absolute(path).parent_path());
   if (!fs::exists(path)) return;
-  if (!fs::is_socket(path)) throw Error{Code::kInvalidArgument, fmt::format("{} is there and is no socket", path.string())};
+  if (!fs::is_socket(path))
+    throw Error{Code::kInvalidArgument, fmt::format("{} is there and is no socket", path.string())};
   std::strcpy(address.sun_path, path.c_str());
   const Socket probe{AF_UNIX};
   if (::connect(probe.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    throw Error{Code::kUnavailable, fmt::format("a scheduler already listens on {}: stop it or choose another socket", path.string())};
+    throw Error{
+        Code::kUnavailable,
+        fmt::format("a scheduler already listens on {}: stop it or choose another socket", path.string())};
   fs::remove(path);  // its scheduler died without removing it
 }
 
@@ -95,7 +102,8 @@ void prepare_port(const Endpoint& endpoint) {
   ::setsockopt(probe.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (::bind(probe.fd(), reinterpret_cast<const sockaddr*>(&address), size) == 0) return;
   if (errno == EADDRINUSE)
-    throw Error{Code::kUnavailable, fmt::format("port {} on {} is in use: choose another with --listen", endpoint.port, endpoint.host)};
+    throw Error{Code::kUnavailable, fmt::format("port {} on {} is in use: choose another with --listen",
+                                                endpoint.port, endpoint.host)};
   throw system_error(fmt::format("cannot listen on {}", endpoint.text()), errno);
 }
 
@@ -103,13 +111,14 @@ void prepare_port(const Endpoint& endpoint) {
 
 std::string Endpoint::text() const {
   if (!socket.empty()) return "unix:" + socket.string();
-  return fmt::format(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", host, port);
+  return fmt::format(fmt::runtime(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}"), host, port);
 }
 
 Endpoint parse_endpoint(const std::string& text) {
   if (text.starts_with("unix:")) {
     const std::string path = text.substr(5);
-    if (path.empty()) throw Error{Code::kInvalidArgument, "unix: without a path: unix:/path/scheduler.sock was expected"};
+    if (path.empty())
+      throw Error{Code::kInvalidArgument, "unix: without a path: unix:/path/scheduler.sock was expected"};
     return {.socket = path};
   }
   const std::size_t colon = text.rfind(':');
@@ -117,18 +126,21 @@ Endpoint parse_endpoint(const std::string& text) {
   const char* const end = text.data() + text.size();
   if (colon != std::string::npos) {
     endpoint.host = text.substr(0, colon);
-    if (endpoint.host.starts_with('[') && endpoint.host.ends_with(']')) endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
+    if (endpoint.host.starts_with('[') && endpoint.host.ends_with(']'))
+      endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
     const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, endpoint.port);
     if (error != std::errc{} || rest != end) endpoint.host.clear();
   }
   if (endpoint.host.empty())
-    throw Error{Code::kInvalidArgument,
-                fmt::format("{} is no address to listen on: unix:/path/scheduler.sock or 127.0.0.1:PORT was expected", text)};
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("{} is no address to listen on: unix:/path/scheduler.sock or 127.0.0.1:PORT was expected",
+                    text)};
   if (!loopback(endpoint.host))
-    throw Error{Code::kInvalidArgument,
-                fmt::format("{} is not a loopback address: without tokens and TLS a scheduler listens on this machine alone; listen on "
-                            "127.0.0.1:{} and reach it through `ssh -L`",
-                            text, endpoint.port)};
+    throw Error{Code::kInvalidArgument, fmt::format("{} is not a loopback address: without tokens and TLS a "
+                                                    "scheduler listens on this machine alone; listen on "
+                                                    "127.0.0.1:{} and reach it through `ssh -L`",
+                                                    text, endpoint.port)};
   return endpoint;
 }
 

@@ -7,21 +7,23 @@
 
 namespace abl::scheduler {
 
-/// Where a scheduler listens: "unix:/path/scheduler.sock", or a loopback address "127.0.0.1:7070", "localhost:7070", "[::1]:7070".
+/// Where a scheduler listens: "unix:/path/scheduler.sock", or a loopback address "127.0.0.1:7070",
+/// "localhost:7070", "[::1]:7070".
 struct Endpoint {
   std::filesystem::path socket;  ///< of a Unix socket; empty: TCP
   std::string host;
-  std::uint16_t port = 0;  ///< 0: any free one
+  std::uint16_t port = 0;    ///< 0: any free one
   std::string text() const;  ///< as gRPC and clients take it
 };
 
-/// Throws: Error{kInvalidArgument} for text that is no address, and for TCP beyond loopback: a network is no place for a service
-/// without tokens and TLS.
+/// Throws: Error{kInvalidArgument} for text that is no address, and for TCP beyond loopback: a network is no
+/// place for a service without tokens and TLS.
 Endpoint parse_endpoint(const std::string& text);
 
-/// Makes an endpoint ready to be listened on: the socket's folder is this user's alone (0700; created where absent), the socket of a
-/// dead scheduler is removed. Throws: Error{kUnavailable} when somebody listens there, Error{kPermissionDenied} when the folder is open
-/// to others, Error{kInvalidArgument} when the path is too long for a socket or no socket is there.
+/// Makes an endpoint ready to be listened on: the socket's folder is this user's alone (0700; created where
+/// absent), the socket of a dead scheduler is removed. Throws: Error{kUnavailable} when somebody listens
+/// there, Error{kPermissionDenied} when the folder is open to others, Error{kInvalidArgument} when the path
+/// is too long for a socket or no socket is there.
 void prepare(const Endpoint& endpoint);
 
 }  // namespace abl::scheduler

@@ -12,8 +12,9 @@
 
 namespace abl::scheduler {
 
-/// A stream that shows something stored, now and again after each change, until it is over. One look at a time: changes during a look,
-/// or while the peer has not taken the last answer, lead to one more look afterwards.
+/// A stream that shows something stored, now and again after each change, until it is over. One look at a
+/// time: changes during a look, or while the peer has not taken the last answer, lead to one more look
+/// afterwards.
 template <class Response>
 class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Response> {
  public:
@@ -31,7 +32,8 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
 
  protected:
   virtual bool concerns(const std::set<Change>& changes) const = 0;
-  /// Sends what there is to say. Returns: true when nothing can follow. Thread: the pool's, one call at a time.
+  /// Sends what there is to say. Returns: true when nothing can follow. Thread: the pool's, one call at a
+  /// time.
   virtual bool look(storage::Database& db) = 0;
   /// Asks for one more look.
   void wake() {
@@ -43,7 +45,9 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
   }
 
  private:
-  std::shared_ptr<FeedStream> self() { return std::static_pointer_cast<FeedStream>(this->shared_from_this()); }
+  std::shared_ptr<FeedStream> self() {
+    return std::static_pointer_cast<FeedStream>(this->shared_from_this());
+  }
 
   void look_if_due() {
     {

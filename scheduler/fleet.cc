@@ -5,7 +5,8 @@
 
 namespace abl::scheduler {
 
-std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session, const std::vector<storage::RunId>& runs, Time now) {
+std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session,
+                                          const std::vector<storage::RunId>& runs, Time now) {
   std::shared_ptr<const Session> replaced = session_of(session->hello.name());
   if (replaced) entries_.erase(replaced->id);
   Entry entry{.session = session, .last_heard = now, .runs = {runs.begin(), runs.end()}};
@@ -36,7 +37,8 @@ void Fleet::release(storage::RunId run) {
 }
 
 void Fleet::refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until) {
-  if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.refusals[trial] = {reason, until};
+  if (const auto entry = entries_.find(session); entry != entries_.end())
+    entry->second.refusals[trial] = {reason, until};
 }
 
 std::shared_ptr<const Session> Fleet::session_of(const std::string& worker) const {
@@ -80,7 +82,9 @@ std::vector<WorkerView> Fleet::views(Time now) {
                     .allows_commands = hello.allows_commands(),
                     .data = {hello.data().begin(), hello.data().end()}};
     for (const ablate::v1::Slot& slot : hello.slots())
-      view.slots.push_back({.index = slot.index(), .cuda = slot.device().starts_with("cuda"), .busy = entry.busy.contains(slot.index())});
+      view.slots.push_back({.index = slot.index(),
+                            .cuda = slot.device().starts_with("cuda"),
+                            .busy = entry.busy.contains(slot.index())});
     std::erase_if(entry.refusals, [now](const auto& refusal) { return refusal.second.until <= now; });
     for (const auto& [trial, refusal] : entry.refusals) view.refused.emplace(trial, refusal.reason);
     views.push_back(std::move(view));

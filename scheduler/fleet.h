@@ -37,7 +37,8 @@ class Fleet {
  public:
   /// Takes a session up that goes on with `runs`; its Hello says in which slots they are.
   /// Returns: the session that it replaces (same worker name), or nullptr.
-  std::shared_ptr<const Session> add(std::shared_ptr<const Session> session, const std::vector<storage::RunId>& runs, Time now);
+  std::shared_ptr<const Session> add(std::shared_ptr<const Session> session,
+                                     const std::vector<storage::RunId>& runs, Time now);
   /// True when the session was there.
   bool remove(std::uint64_t session);
 
@@ -65,7 +66,8 @@ class Fleet {
     std::shared_ptr<const Session> session;
     Time last_heard{};
     std::set<storage::RunId> runs;
-    std::map<std::uint32_t, storage::RunId> busy;  // slot -> run; a run that has only batches left to send has none
+    std::map<std::uint32_t, storage::RunId>
+        busy;  // slot -> run; a run that has only batches left to send has none
     std::map<storage::TrialId, Refusal> refusals;
   };
   std::map<std::uint64_t, Entry> entries_;

@@ -9,9 +9,11 @@ namespace abl::scheduler {
 
 void LeasePolicy::check() const {
   if (heartbeat <= Milliseconds{0} || 2 * heartbeat > ttl)
-    throw Error{Code::kInvalidArgument,
-                fmt::format("heartbeat of {} ms with leases of {} ms: the heartbeat must be above 0 and at most half a lease",
-                            heartbeat.count(), ttl.count())};
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format(
+            "heartbeat of {} ms with leases of {} ms: the heartbeat must be above 0 and at most half a lease",
+            heartbeat.count(), ttl.count())};
 }
 
 std::string retry_reason(Milliseconds left) {

@@ -32,12 +32,17 @@ void add_flags(CLI::App& app, Flags& flags) {
   flags.store = (home / "results.db").string();
   flags.listen = {"unix:" + (home / "scheduler.sock").string()};
   app.add_option("--store", flags.store, "Results file; created where absent")->capture_default_str();
-  app.add_option("--listen", flags.listen, "Where the CLI and workers reach it: unix:/path or 127.0.0.1:port; may be repeated")
+  app.add_option("--listen", flags.listen,
+                 "Where the CLI and workers reach it: unix:/path or 127.0.0.1:port; may be repeated")
       ->capture_default_str();
-  app.add_option("--http-port", flags.http_port, "Dashboard on 127.0.0.1 at this port; 0: any free one; absent: no dashboard");
-  app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Workers say that they live at least this often")->capture_default_str();
-  app.add_option("--lease-ms", flags.lease_ms, "A run of a worker silent for so long goes back to the queue")->capture_default_str();
-  app.add_option("--trainer", flags.trainer, "ablate-trainer for parameter counts; absent: the one beside this program");
+  app.add_option("--http-port", flags.http_port,
+                 "Dashboard on 127.0.0.1 at this port; 0: any free one; absent: no dashboard");
+  app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Workers say that they live at least this often")
+      ->capture_default_str();
+  app.add_option("--lease-ms", flags.lease_ms, "A run of a worker silent for so long goes back to the queue")
+      ->capture_default_str();
+  app.add_option("--trainer", flags.trainer,
+                 "ablate-trainer for parameter counts; absent: the one beside this program");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
@@ -68,7 +73,8 @@ int serve(const Flags& flags) {
   const abl::scheduler::SchedulerServer server{options};
 
   fmt::print("ablate-scheduler {} is ready: store {}, listens on {}{}\n", ABLATE_VERSION, flags.store,
-             fmt::join(server.addresses(), ", "), server.dashboard().empty() ? "" : ", dashboard at " + server.dashboard());
+             fmt::join(server.addresses(), ", "),
+             server.dashboard().empty() ? "" : ", dashboard at " + server.dashboard());
   std::fflush(stdout);
   int signal = 0;
   sigwait(&stop, &signal);

@@ -20,10 +20,13 @@ bool has_data(const Demand& demand, const WorkerView& worker) {
 
 bool usable(const Demand& demand, const SlotView& slot) { return demand.gpus == 0 || slot.cuda; }
 
-std::size_t slots_needed(const Demand& demand) { return demand.gpus == 0 ? 1 : static_cast<std::size_t>(demand.gpus); }
+std::size_t slots_needed(const Demand& demand) {
+  return demand.gpus == 0 ? 1 : static_cast<std::size_t>(demand.gpus);
+}
 
 std::size_t slots_there(const Demand& demand, const WorkerView& worker) {
-  return std::count_if(worker.slots.begin(), worker.slots.end(), [&](const SlotView& slot) { return usable(demand, slot); });
+  return std::count_if(worker.slots.begin(), worker.slots.end(),
+                       [&](const SlotView& slot) { return usable(demand, slot); });
 }
 
 std::size_t slots_free(const Demand& demand, const WorkerView& worker) {
@@ -93,15 +96,19 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
 
   std::size_t largest = 0;
   for (const WorkerView* worker : left) largest = std::max(largest, slots_there(demand, *worker));
-  if (demand.gpus > 0 && largest == 0) return fmt::format("needs {}; no connected worker has one", gpus(slots_needed(demand)));
+  if (demand.gpus > 0 && largest == 0)
+    return fmt::format("needs {}; no connected worker has one", gpus(slots_needed(demand)));
   if (demand.gpus > 0 && largest < slots_needed(demand))
     return fmt::format("needs {} of one worker; the largest has {}", gpus(slots_needed(demand)), largest);
   if (largest == 0) return fmt::format("worker {} has no slot", left.front()->name);
-  left = those(left, [&](const WorkerView& worker) { return slots_there(demand, worker) >= slots_needed(demand); });
+  left = those(left,
+               [&](const WorkerView& worker) { return slots_there(demand, worker) >= slots_needed(demand); });
 
-  const auto refusing = those(left, [&](const WorkerView& worker) { return worker.refused.contains(demand.trial); });
+  const auto refusing =
+      those(left, [&](const WorkerView& worker) { return worker.refused.contains(demand.trial); });
   if (refusing.size() == left.size())
-    return fmt::format("worker {} refused it: {}", refusing.front()->name, refusing.front()->refused.at(demand.trial));
+    return fmt::format("worker {} refused it: {}", refusing.front()->name,
+                       refusing.front()->refused.at(demand.trial));
 
   std::size_t slots = 0, most_free = 0;
   for (const WorkerView* worker : left) {
@@ -111,7 +118,8 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
   if (most_free > 0 && most_free < slots_needed(demand))
     return fmt::format("needs {} of one worker; {} free now", gpus(slots_needed(demand)), most_free);
   const char* what = demand.gpus > 0 ? "GPU" : "slot";
-  return slots == 1 ? fmt::format("the only {} is busy", what) : fmt::format("all {} {}s are busy", slots, what);
+  return slots == 1 ? fmt::format("the only {} is busy", what)
+                    : fmt::format("all {} {}s are busy", slots, what);
 }
 
 }  // namespace abl::scheduler

@@ -47,8 +47,9 @@ struct Placement {
   std::vector<std::uint32_t> slots;
 };
 
-/// Places a trial, if any worker can take it now, and marks its slots busy. Among several workers the trial's home goes first, then,
-/// for one slot, the worker with most free slots (even load); for GPUs, the one with fewest that suffice (large gaps stay).
+/// Places a trial, if any worker can take it now, and marks its slots busy. Among several workers the trial's
+/// home goes first, then, for one slot, the worker with most free slots (even load); for GPUs, the one with
+/// fewest that suffice (large gaps stay).
 std::optional<Placement> place(const Demand& demand, std::vector<WorkerView>& workers);
 
 /// Why nobody can take a trial now, for people: the first requirement that no connected worker meets.

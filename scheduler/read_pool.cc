@@ -7,7 +7,8 @@ ReadPool::ReadPool(const std::filesystem::path& file, int threads) {
   // opened here, so that a file that cannot be read is an error of the start and not of the first query
   for (int i = 0; i < threads; ++i)
     connections_.push_back(std::make_unique<storage::Database>(file, storage::Database::Mode::kReadOnly));
-  for (const auto& connection : connections_) threads_.emplace_back([this, db = connection.get()] { run(*db); });
+  for (const auto& connection : connections_)
+    threads_.emplace_back([this, db = connection.get()] { run(*db); });
 }
 
 ReadPool::~ReadPool() {

@@ -33,16 +33,26 @@ std::optional<storage::RunRecord> find_run(storage::Database& db, const std::str
 }
 
 std::string fence_reason(const std::optional<storage::RunRecord>& run) {
-  return run ? fmt::format("the run is {} here{}{}", to_text(run->state), run->reason.empty() ? "" : ": ", run->reason)
+  return run ? fmt::format("the run is {} here{}{}", to_text(run->state), run->reason.empty() ? "" : ": ",
+                           run->reason)
              : std::string{"this scheduler knows no such run of this worker"};
 }
 
-Reported end_run(storage::Database& db, const storage::RunRecord& run, const TrialStore::Ended& ended, Time now) {
+/// For a run that its worker still has and that is not under way: acknowledged when it ended by its own word,
+/// which the worker did not hear confirmed, otherwise fenced.
+Reported over(const std::optional<storage::RunRecord>& run, RunId id) {
+  if (run && run->last_seq > 0 && run->state != RunState::kLost) return {.run = id, .stored = run->last_seq};
+  return fence(id, fence_reason(run));
+}
+
+Reported end_run(storage::Database& db, const storage::RunRecord& run, const TrialStore::Ended& ended,
+                 Time now) {
   const storage::TrialState state = TrialStore{db}.end(run.id, ended, now);
   return {.run = run.id,
           .ended = true,
-          .note = fmt::format("run {} (trial {}, attempt {}) on {}: {}{}{}; the trial is {}", run.id, run.trial, run.attempt, run.worker,
-                              to_text(ended.state), ended.reason.empty() ? "" : ", ", ended.reason, to_text(state)),
+          .note = fmt::format("run {} (trial {}, attempt {}) on {}: {}{}{}; the trial is {}", run.id,
+                              run.trial, run.attempt, run.worker, to_text(ended.state),
+                              ended.reason.empty() ? "" : ", ", ended.reason, to_text(state)),
           .sweeps = sweeps_of(db, run.trial)};
 }
 
@@ -60,9 +70,14 @@ TrialStore::Started started_record(const ablate::v1::RunStarted& started) {
 TrialStore::Ended ended_record(const RunEnded& ended) {
   TrialStore::Ended record{.reason = ended.reason(), .retryable = ended.retryable()};
   switch (ended.status()) {
-    case RunEnded::STATUS_COMPLETED: record.state = RunState::kCompleted; break;
-    case RunEnded::STATUS_STOPPED: record.state = RunState::kStopped; break;
-    default: record.state = RunState::kFailed;
+    case RunEnded::STATUS_COMPLETED:
+      record.state = RunState::kCompleted;
+      break;
+    case RunEnded::STATUS_STOPPED:
+      record.state = RunState::kStopped;
+      break;
+    default:
+      record.state = RunState::kFailed;
   }
   if (ended.has_exit_code()) record.exit_code = ended.exit_code();
   if (ended.has_signal()) record.signal = ended.signal();
@@ -74,9 +89,11 @@ std::vector<storage::Series> series_records(const RunBatch& batch) {
   std::vector<storage::Series> records;
   for (const ablate::v1::Series& series : batch.series()) {
     if (series.steps_size() != series.values_size() || series.steps_size() != series.times_ms_size())
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("metric {} came with {} steps, {} values and {} times: one of each for a point was expected",
-                              series.name(), series.steps_size(), series.values_size(), series.times_ms_size())};
+      throw Error{
+          Code::kInvalidArgument,
+          fmt::format(
+              "metric {} came with {} steps, {} values and {} times: one of each for a point was expected",
+              series.name(), series.steps_size(), series.values_size(), series.times_ms_size())};
     records.push_back({.name = series.name(),
                        .steps = {series.steps().begin(), series.steps().end()},
                        .values = {series.values().begin(), series.values().end()},
@@ -100,9 +117,11 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
     const std::vector<storage::Series> series = series_records(batch);
     if (batch.has_started()) trials.start(run->id, started_record(batch.started()), now);
     metrics.append(run->id, series);
-  } catch (const Error& error) {  // what this run says cannot be stored, and would be the same when said again
+  } catch (
+      const Error& error) {  // what this run says cannot be stored, and would be the same when said again
     if (error.code() != Code::kFailedPrecondition && error.code() != Code::kInvalidArgument) throw;
-    reported = end_run(db, *run, {.state = RunState::kFailed, .reason = error.what(), .retryable = false}, now);
+    reported =
+        end_run(db, *run, {.state = RunState::kFailed, .reason = error.what(), .retryable = false}, now);
     reported.fenced = error.what();
     return reported;
   }
@@ -121,7 +140,8 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
   return reported;
 }
 
-Reported store_refusal(storage::Database& db, const std::string& worker, const ablate::v1::Refused& refused, Time now) {
+Reported store_refusal(storage::Database& db, const std::string& worker, const ablate::v1::Refused& refused,
+                       Time now) {
   const auto run = find_run(db, worker, refused.run());
   if (!run || !TrialStore{db}.under_way(run->id)) return {.run = refused.run(), .ended = true};
   return end_run(db, *run,
@@ -131,23 +151,27 @@ Reported store_refusal(storage::Database& db, const std::string& worker, const a
                  now);
 }
 
-std::vector<Reported> renew(storage::Database& db, const std::string& worker, const std::vector<RunId>& runs, Time expires) {
+std::vector<Reported> renew(storage::Database& db, const std::string& worker, const std::vector<RunId>& runs,
+                            Time expires) {
   std::vector<Reported> reports;
   for (const RunId id : runs) {
     const auto run = find_run(db, worker, id);
-    if (!run || !TrialStore{db}.renew(id, expires)) reports.push_back(fence(id, fence_reason(run)));
+    if (!run || !TrialStore{db}.renew(id, expires)) reports.push_back(over(run, id));
   }
   return reports;
 }
 
-std::vector<Reported> settle(storage::Database& db, const std::string& worker, const std::vector<RunId>& runs, Time now, Time expires) {
+std::vector<Reported> settle(storage::Database& db, const std::string& worker, const std::vector<RunId>& runs,
+                             Time now, Time expires) {
   TrialStore trials{db};
   std::vector<Reported> reports;
   const std::vector<RunId> under_way = trials.under_way_on(worker);
   for (const RunId id : under_way) {
     const storage::RunRecord run = trials.run(id);
     if (std::find(runs.begin(), runs.end(), id) == runs.end()) {
-      reports.push_back(end_run(db, run, {.state = RunState::kLost, .reason = fmt::format("worker {} came back without it", worker)}, now));
+      reports.push_back(end_run(
+          db, run,
+          {.state = RunState::kLost, .reason = fmt::format("worker {} came back without it", worker)}, now));
       continue;
     }
     trials.renew(id, expires);
@@ -155,15 +179,12 @@ std::vector<Reported> settle(storage::Database& db, const std::string& worker, c
     reports.push_back({.run = id,
                        .stored = run.last_seq,
                        .stop = unwanted ? "cancelled" : "",
-                       .note = fmt::format("run {} (trial {}, attempt {}) goes on on {}", id, run.trial, run.attempt, worker)});
+                       .note = fmt::format("run {} (trial {}, attempt {}) goes on on {}", id, run.trial,
+                                           run.attempt, worker)});
   }
-  for (const RunId id : runs) {
-    if (std::find(under_way.begin(), under_way.end(), id) != under_way.end()) continue;
-    const auto run = find_run(db, worker, id);
-    const bool ended_itself = run && run->last_seq > 0 && run->state != RunState::kLost;
-    if (ended_itself) reports.push_back({.run = id, .stored = run->last_seq});
-    else reports.push_back(fence(id, fence_reason(run)));
-  }
+  for (const RunId id : runs)
+    if (std::find(under_way.begin(), under_way.end(), id) == under_way.end())
+      reports.push_back(over(find_run(db, worker, id), id));
   return reports;
 }
 
@@ -172,7 +193,10 @@ std::vector<Reported> expire(storage::Database& db, Time now) {
   std::vector<Reported> reports;
   for (const RunId id : trials.expired(now)) {
     const storage::RunRecord run = trials.run(id);
-    Reported report = end_run(db, run, {.state = RunState::kLost, .reason = fmt::format("its lease ran out: worker {} was silent", run.worker)}, now);
+    Reported report = end_run(db, run,
+                              {.state = RunState::kLost,
+                               .reason = fmt::format("its lease ran out: worker {} was silent", run.worker)},
+                              now);
     report.fenced = "its lease ran out";
     reports.push_back(std::move(report));
   }

@@ -9,36 +9,42 @@
 #include "storage/database.h"
 #include "storage/types.h"
 
-/// What workers say of their runs, brought into the store. Each call is one change, to be made in one job of the writer; what it
-/// returns may be told to the worker once that job is committed.
+/// What workers say of their runs, brought into the store. Each call is one change, to be made in one job of
+/// the writer; what it returns may be told to the worker once that job is committed.
 namespace abl::scheduler {
 
 /// What a report did to a run.
 struct Reported {
   storage::RunId run = 0;
-  std::uint64_t stored = 0;  ///< every batch up to this one is stored; 0: acknowledge nothing
-  std::string fenced;        ///< why the worker must drop the run, or empty
-  bool ended = false;        ///< its slots are free now
-  std::string stop;          ///< why it is to be stopped, or empty
-  std::string note;          ///< for the log, or empty
+  std::uint64_t stored = 0;         ///< every batch up to this one is stored; 0: acknowledge nothing
+  std::string fenced;               ///< why the worker must drop the run, or empty
+  bool ended = false;               ///< its slots are free now
+  std::string stop;                 ///< why it is to be stopped, or empty
+  std::string note;                 ///< for the log, or empty
   std::vector<std::string> sweeps;  ///< that see a change
 };
 
-/// Stores a batch in the order started, series, log, checkpoints, ended; one that is stored already is acknowledged again. A run that
-/// is not under way on this worker is fenced. A run whose data is not the pinned data fails for good.
-/// Throws: Error{kFailedPrecondition} when a batch before it is missing.
-Reported store_batch(storage::Database& db, const std::string& worker, const ablate::v1::RunBatch& batch, Time now);
+/// Stores a batch in the order started, series, log, checkpoints, ended; one that is stored already is
+/// acknowledged again. A run that is not under way on this worker is fenced. A run whose data is not the
+/// pinned data fails for good. Throws: Error{kFailedPrecondition} when a batch before it is missing.
+Reported store_batch(storage::Database& db, const std::string& worker, const ablate::v1::RunBatch& batch,
+                     Time now);
 
-/// An assignment that the worker cannot carry out: the trial fails when `permanent`, otherwise it goes back to the queue.
-Reported store_refusal(storage::Database& db, const std::string& worker, const ablate::v1::Refused& refused, Time now);
+/// An assignment that the worker cannot carry out: the trial fails when `permanent`, otherwise it goes back
+/// to the queue.
+Reported store_refusal(storage::Database& db, const std::string& worker, const ablate::v1::Refused& refused,
+                       Time now);
 
-/// Renews the leases of a worker's runs; one that is not under way there any more is fenced.
-std::vector<Reported> renew(storage::Database& db, const std::string& worker, const std::vector<storage::RunId>& runs, Time expires);
+/// Renews the leases of a worker's runs; one that is not under way there any more is acknowledged or fenced,
+/// as by `settle`.
+std::vector<Reported> renew(storage::Database& db, const std::string& worker,
+                            const std::vector<storage::RunId>& runs, Time expires);
 
-/// Settles what a worker that comes back has with what the store says: runs under way there are adopted (renewed), those it lost go
-/// back to the queue at once, the others are acknowledged when they ended by its own word and fenced when not.
-std::vector<Reported> settle(storage::Database& db, const std::string& worker, const std::vector<storage::RunId>& runs, Time now,
-                             Time expires);
+/// Settles what a worker that comes back has with what the store says: runs under way there are adopted
+/// (renewed), those it lost go back to the queue at once, the others are acknowledged when they ended by its
+/// own word and fenced when not.
+std::vector<Reported> settle(storage::Database& db, const std::string& worker,
+                             const std::vector<storage::RunId>& runs, Time now, Time expires);
 
 /// Ends the runs whose leases ran out: their trials go back to the queue.
 std::vector<Reported> expire(storage::Database& db, Time now);

@@ -26,7 +26,8 @@ class LogStream final : public FeedStream<LogText> {
 
  private:
   bool concerns(const std::set<Change>& changes) const override {
-    return std::any_of(changes.begin(), changes.end(), [this](const Change& change) { return change.run == run_; });
+    return std::any_of(changes.begin(), changes.end(),
+                       [this](const Change& change) { return change.run == run_; });
   }
 
   bool look(storage::Database& db) override {
@@ -55,14 +56,15 @@ class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBl
  public:
   auto* start(ReadPool& pool, const std::string& sweep) {
     auto* reactor = keep();
-    pool.post([stream = std::static_pointer_cast<ExportStream>(shared_from_this()), sweep](storage::Database& db) {
-      stream->finish(status_of([&] {
-        views::export_points(db, sweep, [&](const ExportBlock& block) {
-          stream->wait_for_room();
-          stream->send(block);
+    pool.post(
+        [stream = std::static_pointer_cast<ExportStream>(shared_from_this()), sweep](storage::Database& db) {
+          stream->finish(status_of([&] {
+            views::export_points(db, sweep, [&](const ExportBlock& block) {
+              stream->wait_for_room();
+              stream->send(block);
+            });
+          }));
         });
-      }));
-    });
     return reactor;
   }
 
@@ -75,7 +77,9 @@ class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBl
     room_.wait(lock, [this] { return cancelled_ || unsent() < kMaxUnsent; });
     if (cancelled_) throw Error{Code::kCancelled, "the export was cancelled"};
   }
-  void on_sent() override { changed([] {}); }
+  void on_sent() override {
+    changed([] {});
+  }
   void OnCancel() override {
     changed([this] { cancelled_ = true; });
   }
@@ -97,23 +101,29 @@ class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBl
 
 grpc::ServerUnaryReactor* RunsService::ListRuns(Context* context, const ablate::v1::ListRunsRequest* request,
                                                 ablate::v1::ListRunsResponse* response) {
-  return answer(context, response, pool_, [request](storage::Database& db) { return views::list_runs(db, *request); });
+  return answer(context, response, pool_,
+                [request](storage::Database& db) { return views::list_runs(db, *request); });
 }
 
-grpc::ServerUnaryReactor* RunsService::GetRun(Context* context, const ablate::v1::RunRequest* request, ablate::v1::RunDetail* response) {
-  return answer(context, response, pool_, [request](storage::Database& db) { return views::run_detail(db, request->run()); });
+grpc::ServerUnaryReactor* RunsService::GetRun(Context* context, const ablate::v1::RunRequest* request,
+                                              ablate::v1::RunDetail* response) {
+  return answer(context, response, pool_,
+                [request](storage::Database& db) { return views::run_detail(db, request->run()); });
 }
 
-grpc::ServerUnaryReactor* RunsService::GetMetrics(Context* context, const ablate::v1::GetMetricsRequest* request,
+grpc::ServerUnaryReactor* RunsService::GetMetrics(Context* context,
+                                                  const ablate::v1::GetMetricsRequest* request,
                                                   ablate::v1::GetMetricsResponse* response) {
-  return answer(context, response, pool_, [request](storage::Database& db) { return views::metrics(db, *request); });
+  return answer(context, response, pool_,
+                [request](storage::Database& db) { return views::metrics(db, *request); });
 }
 
 grpc::ServerWriteReactor<LogText>* RunsService::TailLog(Context*, const ablate::v1::TailLogRequest* request) {
   return std::make_shared<LogStream>(pool_, feed_, *request)->start();
 }
 
-grpc::ServerWriteReactor<ExportBlock>* RunsService::Export(Context*, const ablate::v1::SweepRequest* request) {
+grpc::ServerWriteReactor<ExportBlock>* RunsService::Export(Context*,
+                                                           const ablate::v1::SweepRequest* request) {
   return std::make_shared<ExportStream>()->start(exports_, request->sweep());
 }
 

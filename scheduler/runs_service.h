@@ -11,15 +11,18 @@ namespace abl::scheduler {
 class RunsService final : public ablate::v1::Runs::CallbackService {
  public:
   /// `exports`: a pool of its own, since an export waits for its reader.
-  RunsService(ReadPool& pool, ReadPool& exports, ChangeFeed& feed) : pool_{pool}, exports_{exports}, feed_{feed} {}
+  RunsService(ReadPool& pool, ReadPool& exports, ChangeFeed& feed)
+      : pool_{pool}, exports_{exports}, feed_{feed} {}
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
   Unary* ListRuns(Context*, const ablate::v1::ListRunsRequest*, ablate::v1::ListRunsResponse*) override;
   Unary* GetRun(Context*, const ablate::v1::RunRequest*, ablate::v1::RunDetail*) override;
   Unary* GetMetrics(Context*, const ablate::v1::GetMetricsRequest*, ablate::v1::GetMetricsResponse*) override;
-  grpc::ServerWriteReactor<ablate::v1::LogText>* TailLog(Context*, const ablate::v1::TailLogRequest*) override;
-  grpc::ServerWriteReactor<ablate::v1::ExportBlock>* Export(Context*, const ablate::v1::SweepRequest*) override;
+  grpc::ServerWriteReactor<ablate::v1::LogText>* TailLog(Context*,
+                                                         const ablate::v1::TailLogRequest*) override;
+  grpc::ServerWriteReactor<ablate::v1::ExportBlock>* Export(Context*,
+                                                            const ablate::v1::SweepRequest*) override;
 
  private:
   ReadPool& pool_;

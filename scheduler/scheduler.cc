@@ -28,7 +28,8 @@ Scheduler::~Scheduler() {
 }
 
 void Scheduler::register_services(grpc::ServerBuilder& builder) {
-  for (grpc::Service* service : std::initializer_list<grpc::Service*>{&sweeps_, &runs_, &workers_, &worker_link_})
+  for (grpc::Service* service :
+       std::initializer_list<grpc::Service*>{&sweeps_, &runs_, &workers_, &worker_link_})
     builder.RegisterService(service);
 }
 

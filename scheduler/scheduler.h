@@ -26,8 +26,8 @@ struct SchedulerOptions {
   std::filesystem::path trainer;     ///< for counting; empty: looked for beside the program
 };
 
-/// A scheduler without ports and without a timer: the store, the coordinator and the services, which whoever owns it serves and
-/// whose time it lets pass with `coordinator().tick()`.
+/// A scheduler without ports and without a timer: the store, the coordinator and the services, which whoever
+/// owns it serves and whose time it lets pass with `coordinator().tick()`.
 class Scheduler {
  public:
   /// Opens the store and recovers what was under way. Throws: Error as storage::Database.

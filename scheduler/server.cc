@@ -36,9 +36,12 @@ std::filesystem::path with_folder(const std::filesystem::path& store) {
 class SchedulerServer::Impl {
  public:
   explicit Impl(const ServerOptions& options)
-      : endpoints_{endpoints(options.listen)}, lock_{with_folder(options.scheduler.store)}, scheduler_{options.scheduler, clock_} {
+      : endpoints_{endpoints(options.listen)},
+        lock_{with_folder(options.scheduler.store)},
+        scheduler_{options.scheduler, clock_} {
     if (options.http_port) {
-      web_ = std::make_unique<web::Server>(web::ServerOptions{.store = options.scheduler.store, .port = *options.http_port});
+      web_ = std::make_unique<web::Server>(
+          web::ServerOptions{.store = options.scheduler.store, .port = *options.http_port});
       web_subscription_ = scheduler_.feed().subscribe([this](const std::set<Change>& changes) {
         for (const Change& change : changes) web_->publish(change.sweep, change.run);
       });
@@ -64,7 +67,8 @@ class SchedulerServer::Impl {
 
  private:
   static std::vector<Endpoint> endpoints(const std::vector<std::string>& listen) {
-    if (listen.empty()) throw Error{Code::kInvalidArgument, "no address to listen on: name one with --listen"};
+    if (listen.empty())
+      throw Error{Code::kInvalidArgument, "no address to listen on: name one with --listen"};
     std::vector<Endpoint> parsed;
     for (const std::string& text : listen) parsed.push_back(parse_endpoint(text));
     return parsed;
@@ -74,7 +78,8 @@ class SchedulerServer::Impl {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two servers on one port would share its calls silently
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
+                               0);  // two servers on one port would share its calls silently
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);  // a machine that vanished is noticed
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
     builder.SetMaxReceiveMessageSize(64 << 20);
@@ -87,7 +92,8 @@ class SchedulerServer::Impl {
     server_ = builder.BuildAndStart();
     for (std::size_t i = 0; i < endpoints_.size(); ++i) {
       if (!server_ || ports[i] == 0)
-        throw Error{Code::kUnavailable, fmt::format("cannot listen on {}: in use or not permitted", endpoints_[i].text())};
+        throw Error{Code::kUnavailable,
+                    fmt::format("cannot listen on {}: in use or not permitted", endpoints_[i].text())};
       if (endpoints_[i].socket.empty()) endpoints_[i].port = static_cast<std::uint16_t>(ports[i]);
     }
   }

@@ -13,17 +13,20 @@ namespace abl::scheduler {
 
 struct ServerOptions {
   SchedulerOptions scheduler;
-  std::vector<std::string> listen;         ///< "unix:/path/scheduler.sock" or a loopback address, one at least
-  std::optional<std::uint16_t> http_port;  ///< of the dashboard on 127.0.0.1; 0: any free one; nothing: no dashboard
+  std::vector<std::string> listen;  ///< "unix:/path/scheduler.sock" or a loopback address, one at least
+  std::optional<std::uint16_t>
+      http_port;  ///< of the dashboard on 127.0.0.1; 0: any free one; nothing: no dashboard
 };
 
-/// A scheduler that serves: its addresses, the dashboard and the timer, with health service and reflection on.
-/// Thread: one owner.
+/// A scheduler that serves: its addresses, the dashboard and the timer, with health service and reflection
+/// on. Thread: one owner.
 class SchedulerServer {
  public:
-  /// Serves when it returns. Throws: Error for a store in use or not usable, an address in use or not allowed; nothing is left behind.
+  /// Serves when it returns. Throws: Error for a store in use or not usable, an address in use or not
+  /// allowed; nothing is left behind.
   explicit SchedulerServer(const ServerOptions& options);
-  /// Says goodbye to workers and watchers and stops. Leases stay: the trainers go on, and the next scheduler finds them.
+  /// Says goodbye to workers and watchers and stops. Leases stay: the trainers go on, and the next scheduler
+  /// finds them.
   ~SchedulerServer();
   SchedulerServer(const SchedulerServer&) = delete;
   SchedulerServer& operator=(const SchedulerServer&) = delete;

@@ -10,9 +10,10 @@
 
 namespace abl::scheduler {
 
-/// What every stream that we serve shares: messages leave one after the other, the end is said once and after them, and the object
-/// lives until gRPC is done with it and nobody else holds its handle. `Reactor` is a ServerBidiReactor or ServerWriteReactor.
-/// To be made with std::make_shared and started with `keep()`. Thread: `send`, `finish`, from any.
+/// What every stream that we serve shares: messages leave one after the other, the end is said once and after
+/// them, and the object lives until gRPC is done with it and nobody else holds its handle. `Reactor` is a
+/// ServerBidiReactor or ServerWriteReactor. To be made with std::make_shared and started with `keep()`.
+/// Thread: `send`, `finish`, from any.
 template <class Reactor, class Response>
 class ServerStream : public Reactor, public std::enable_shared_from_this<ServerStream<Reactor, Response>> {
  public:
@@ -54,11 +55,15 @@ class ServerStream : public Reactor, public std::enable_shared_from_this<ServerS
   void OnWriteDone(bool ok) final {
     {
       const std::lock_guard lock{mutex_};
-      if (ok) queue_.pop_front();
-      else queue_.clear(), broken_ = true;  // the peer is gone
+      if (ok)
+        queue_.pop_front();
+      else
+        queue_.clear(), broken_ = true;  // the peer is gone
       writing_ = !queue_.empty();
-      if (writing_) this->StartWrite(&queue_.front());
-      else if (end_) this->Finish(*end_);
+      if (writing_)
+        this->StartWrite(&queue_.front());
+      else if (end_)
+        this->Finish(*end_);
     }
     on_sent();
   }

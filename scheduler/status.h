@@ -10,8 +10,9 @@
 
 namespace abl::scheduler {
 
-/// An error as an RPC's status: the code of an abl::Error, kInternal for any other exception, OK for nullptr. A message of several
-/// lines is kept to what fits into HTTP/2 trailers, with "… and 12 more" as its last line.
+/// An error as an RPC's status: the code of an abl::Error, kInternal for any other exception, OK for nullptr.
+/// A message of several lines is kept to what fits into HTTP/2 trailers, with "… and 12 more" as its last
+/// line.
 grpc::Status to_status(std::exception_ptr error);
 grpc::Status to_status(const Error& error);
 

@@ -21,11 +21,13 @@ StoreLock::StoreLock(const std::filesystem::path& store) {
     char holder[32] = {};
     const ssize_t size = ::pread(fd_, holder, sizeof holder - 1, 0);
     ::close(fd_);
-    throw Error{Code::kUnavailable, fmt::format("another scheduler has the store {}{}: use it, or stop it first", store.string(),
-                                                size > 0 ? fmt::format(" (process {})", holder) : "")};
+    throw Error{Code::kUnavailable,
+                fmt::format("another scheduler has the store {}{}: use it, or stop it first", store.string(),
+                            size > 0 ? fmt::format(" (process {})", holder) : "")};
   }
   const std::string me = std::to_string(::getpid());  // for the message above alone: the lock is what counts
-  if (::ftruncate(fd_, 0) == 0) [[maybe_unused]] const ssize_t written = ::pwrite(fd_, me.data(), me.size(), 0);
+  if (::ftruncate(fd_, 0) == 0) [[maybe_unused]]
+    const ssize_t written = ::pwrite(fd_, me.data(), me.size(), 0);
 }
 
 StoreLock::~StoreLock() { ::close(fd_); }

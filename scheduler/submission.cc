@@ -14,9 +14,12 @@ namespace {
 
 std::string kind_text(sweeps::Column::Kind kind) {
   switch (kind) {
-    case sweeps::Column::Kind::kMetric: return "metric";
-    case sweeps::Column::Kind::kCount: return "count";
-    case sweeps::Column::Kind::kSetting: return "setting";
+    case sweeps::Column::Kind::kMetric:
+      return "metric";
+    case sweeps::Column::Kind::kCount:
+      return "count";
+    case sweeps::Column::Kind::kSetting:
+      return "setting";
   }
   return {};
 }
@@ -75,11 +78,14 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, int
   storage::SweepStore store{db};
   if (const auto stored = store.find(spec.name)) {
     if (stored->canonical_hash == sha256_hex(spec.canonical)) return {.created = false};
-    std::string message = fmt::format("sweep {} is in the store with another content: submit this one under another name", spec.name);
-    for (const std::string& line : sweeps::difference(spec.canonical, stored->canonical)) message += "\n" + line;
+    std::string message = fmt::format(
+        "sweep {} is in the store with another content: submit this one under another name", spec.name);
+    for (const std::string& line : sweeps::difference(spec.canonical, stored->canonical))
+      message += "\n" + line;
     throw Error{Code::kAlreadyExists, message};
   }
-  const storage::Submitted submitted = store.insert(sweep_record(spec, priority), trial_records(spec), result_version(spec), now);
+  const storage::Submitted submitted =
+      store.insert(sweep_record(spec, priority), trial_records(spec), result_version(spec), now);
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }
 

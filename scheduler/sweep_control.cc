@@ -18,8 +18,10 @@ using storage::SweepState;
 storage::SweepRecord get_not_cancelled(storage::Database& db, const std::string& name, const char* wish) {
   const storage::SweepRecord sweep = storage::SweepStore{db}.get(name);
   if (sweep.state == SweepState::kCancelled)
-    throw Error{Code::kFailedPrecondition, fmt::format("sweep {0} is cancelled and cannot be {1}: `ablate retry {0}` queues its trials again",
-                                                       name, wish)};
+    throw Error{
+        Code::kFailedPrecondition,
+        fmt::format("sweep {0} is cancelled and cannot be {1}: `ablate retry {0}` queues its trials again",
+                    name, wish)};
   return sweep;
 }
 
@@ -27,7 +29,8 @@ storage::SweepRecord get_not_cancelled(storage::Database& db, const std::string&
 bool wanted_elsewhere(storage::Database& db, storage::TrialId trial, storage::SweepId sweep) {
   const storage::SweepStore store{db};
   const std::vector<storage::SweepId> claimants = store.claimants(trial);
-  const std::vector<storage::SweepRecord> sweeps = claimants.size() > 1 ? store.list() : std::vector<storage::SweepRecord>{};
+  const std::vector<storage::SweepRecord> sweeps =
+      claimants.size() > 1 ? store.list() : std::vector<storage::SweepRecord>{};
   return std::any_of(sweeps.begin(), sweeps.end(), [&](const storage::SweepRecord& other) {
     return other.id != sweep && other.state == SweepState::kActive &&
            std::find(claimants.begin(), claimants.end(), other.id) != claimants.end();
@@ -40,12 +43,11 @@ std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::strin
   storage::SweepStore store{db};
   const storage::SweepRecord sweep = store.get(name);
   if (sweep.state == SweepState::kCancelled || sweep.trials.open() == 0) return {};
-  std::vector<storage::RunId> unwanted = store.withdraw(sweep.id, now);
-  store.set_state(sweep.id, SweepState::kCancelled, now);
-  return unwanted;
+  return store.withdraw(sweep.id, now);
 }
 
-std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running, Time now) {
+std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running,
+                                        Time now) {
   storage::SweepStore store{db};
   const storage::SweepRecord sweep = get_not_cancelled(db, name, "paused");
   store.set_state(sweep.id, SweepState::kPaused, now);
@@ -68,10 +70,7 @@ void resume_sweep(storage::Database& db, const std::string& name, Time now) {
 
 std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row, Time now) {
   storage::SweepStore store{db};
-  const storage::SweepRecord sweep = store.get(name);
-  const std::uint32_t retried = store.retry(sweep.id, row, now);
-  if (sweep.state == SweepState::kCancelled && retried > 0) store.set_state(sweep.id, SweepState::kActive, now);
-  return retried;
+  return store.retry(store.get(name).id, row, now);
 }
 
 std::vector<std::string> sweeps_of(storage::Database& db, storage::TrialId trial) {

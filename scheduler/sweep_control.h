@@ -9,14 +9,17 @@
 #include "storage/types.h"
 
 /// What people do to a stored sweep. Each call is one change, to be made in one job of the writer.
-/// Throws (all): Error{kNotFound} for a sweep that is not there, Error{kFailedPrecondition} for one in the wrong state.
+/// Throws (all): Error{kNotFound} for a sweep that is not there, Error{kFailedPrecondition} for one in the
+/// wrong state.
 namespace abl::scheduler {
 
 /// Withdraws the sweep's claims; a sweep with nothing left to do stays as it is.
 /// Returns: the runs that nobody wants any more; they are to be stopped.
 std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::string& name, Time now);
-/// Returns: with `stop_running`, the runs of the sweep that no other active sweep claims; they are to be stopped.
-std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running, Time now);
+/// Returns: with `stop_running`, the runs of the sweep that no other active sweep claims; they are to be
+/// stopped.
+std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running,
+                                        Time now);
 void resume_sweep(storage::Database& db, const std::string& name, Time now);
 /// Queues failed and cancelled trials again, of one row when `row` is given. Returns: how many.
 std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row, Time now);

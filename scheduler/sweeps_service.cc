@@ -43,14 +43,19 @@ SweepSummary read_summary(storage::Database& db, const std::string& sweep) {
 
 }  // namespace
 
-void SweepsService::finish_with_summary(Unary* reactor, std::exception_ptr error, const std::string& sweep, SweepSummary* summary) {
+void SweepsService::finish_with_summary(Unary* reactor, std::exception_ptr error, const std::string& sweep,
+                                        SweepSummary* summary) {
   if (error) return reactor->Finish(to_status(error));
-  pool_.post([=](storage::Database& db) { reactor->Finish(status_of([&] { *summary = read_summary(db, sweep); })); });
+  pool_.post([=](storage::Database& db) {
+    reactor->Finish(status_of([&] { *summary = read_summary(db, sweep); }));
+  });
 }
 
-grpc::ServerUnaryReactor* SweepsService::Validate(Context* context, const ablate::v1::ValidateRequest* request,
+grpc::ServerUnaryReactor* SweepsService::Validate(Context* context,
+                                                  const ablate::v1::ValidateRequest* request,
                                                   ablate::v1::ValidateResponse* response) {
-  return answer(context, response, pool_, [request](storage::Database&) { return validate(request->file()); });
+  return answer(context, response, pool_,
+                [request](storage::Database&) { return validate(request->file()); });
 }
 
 grpc::ServerUnaryReactor* SweepsService::Plan(Context* context, const ablate::v1::PlanRequest* request,
@@ -74,11 +79,13 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::
   pool_.post([=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
       sweeps::SweepSpec spec = sweeps::parse_sweep(request->file().text(), request->file().path());
-      auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error, const Submission& submission) {
+      auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
+                                                                            const Submission& submission) {
         response->set_created(submission.created);
         response->set_new_trials(submission.new_trials);
         response->set_shared_trials(submission.shared_trials);
-        if (!error && submission.created) counter_.fill(name, models, feed_);  // after the answer there may be no scheduler
+        if (!error && submission.created)
+          counter_.fill(name, models, feed_);  // after the answer there may be no scheduler
         finish_with_summary(reactor, error, name, response->mutable_sweep());
       };
       coordinator_.submit(std::move(spec), request->priority(), std::move(answered));
@@ -95,47 +102,60 @@ grpc::ServerUnaryReactor* SweepsService::ListSweeps(Context* context, const abla
 
 grpc::ServerUnaryReactor* SweepsService::GetSweep(Context* context, const ablate::v1::SweepRequest* request,
                                                   ablate::v1::SweepDetail* response) {
-  return answer(context, response, pool_, [request](storage::Database& db) { return views::sweep_detail(db, request->sweep()); });
+  return answer(context, response, pool_,
+                [request](storage::Database& db) { return views::sweep_detail(db, request->sweep()); });
 }
 
 grpc::ServerUnaryReactor* SweepsService::GetTable(Context* context, const ablate::v1::SweepRequest* request,
                                                   ablate::v1::Table* response) {
-  return answer(context, response, pool_, [request](storage::Database& db) { return views::table(db, request->sweep()); });
+  return answer(context, response, pool_,
+                [request](storage::Database& db) { return views::table(db, request->sweep()); });
 }
 
-grpc::ServerWriteReactor<ablate::v1::SweepProgress>* SweepsService::WatchSweep(Context*, const ablate::v1::SweepRequest* request) {
+grpc::ServerWriteReactor<ablate::v1::SweepProgress>* SweepsService::WatchSweep(
+    Context*, const ablate::v1::SweepRequest* request) {
   return std::make_shared<WatchStream>(pool_, feed_, request->sweep())->start();
 }
 
-grpc::ServerUnaryReactor* SweepsService::CancelSweep(Context* context, const ablate::v1::SweepRequest* request, SweepSummary* response) {
+grpc::ServerUnaryReactor* SweepsService::CancelSweep(Context* context,
+                                                     const ablate::v1::SweepRequest* request,
+                                                     SweepSummary* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.cancel(request->sweep(),
-                      [=, this](std::exception_ptr error) { finish_with_summary(reactor, error, request->sweep(), response); });
+  coordinator_.cancel(request->sweep(), [=, this](std::exception_ptr error) {
+    finish_with_summary(reactor, error, request->sweep(), response);
+  });
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::PauseSweep(Context* context, const ablate::v1::PauseSweepRequest* request,
+grpc::ServerUnaryReactor* SweepsService::PauseSweep(Context* context,
+                                                    const ablate::v1::PauseSweepRequest* request,
                                                     SweepSummary* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.pause(request->sweep(), request->stop_running(),
-                     [=, this](std::exception_ptr error) { finish_with_summary(reactor, error, request->sweep(), response); });
+  coordinator_.pause(request->sweep(), request->stop_running(), [=, this](std::exception_ptr error) {
+    finish_with_summary(reactor, error, request->sweep(), response);
+  });
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::ResumeSweep(Context* context, const ablate::v1::SweepRequest* request, SweepSummary* response) {
+grpc::ServerUnaryReactor* SweepsService::ResumeSweep(Context* context,
+                                                     const ablate::v1::SweepRequest* request,
+                                                     SweepSummary* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.resume(request->sweep(),
-                      [=, this](std::exception_ptr error) { finish_with_summary(reactor, error, request->sweep(), response); });
+  coordinator_.resume(request->sweep(), [=, this](std::exception_ptr error) {
+    finish_with_summary(reactor, error, request->sweep(), response);
+  });
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context, const ablate::v1::RetrySweepRequest* request,
+grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context,
+                                                    const ablate::v1::RetrySweepRequest* request,
                                                     ablate::v1::RetrySweepResponse* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.retry(request->sweep(), request->row(), [=, this](std::exception_ptr error, std::uint32_t retried) {
-    response->set_retried(retried);
-    finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());
-  });
+  coordinator_.retry(request->sweep(), request->row(),
+                     [=, this](std::exception_ptr error, std::uint32_t retried) {
+                       response->set_retried(retried);
+                       finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());
+                     });
   return reactor;
 }
 

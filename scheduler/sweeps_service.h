@@ -9,7 +9,8 @@
 
 namespace abl::scheduler {
 
-/// Sweeps and their tables: reads come from the pool, changes go to the coordinator and are answered after the commit.
+/// Sweeps and their tables: reads come from the pool, changes go to the coordinator and are answered after
+/// the commit.
 class SweepsService final : public ablate::v1::Sweeps::CallbackService {
  public:
   SweepsService(Coordinator& coordinator, ReadPool& pool, Counter& counter, ChangeFeed& feed)
@@ -23,7 +24,8 @@ class SweepsService final : public ablate::v1::Sweeps::CallbackService {
   Unary* ListSweeps(Context*, const ablate::v1::ListSweepsRequest*, ablate::v1::ListSweepsResponse*) override;
   Unary* GetSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepDetail*) override;
   Unary* GetTable(Context*, const ablate::v1::SweepRequest*, ablate::v1::Table*) override;
-  grpc::ServerWriteReactor<ablate::v1::SweepProgress>* WatchSweep(Context*, const ablate::v1::SweepRequest*) override;
+  grpc::ServerWriteReactor<ablate::v1::SweepProgress>* WatchSweep(Context*,
+                                                                  const ablate::v1::SweepRequest*) override;
   Unary* CancelSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* PauseSweep(Context*, const ablate::v1::PauseSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* ResumeSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
@@ -31,7 +33,8 @@ class SweepsService final : public ablate::v1::Sweeps::CallbackService {
 
  private:
   /// Answers a change once it is committed: with the error, or with the sweep's summary read back.
-  void finish_with_summary(Unary* reactor, std::exception_ptr error, const std::string& sweep, ablate::v1::SweepSummary* summary);
+  void finish_with_summary(Unary* reactor, std::exception_ptr error, const std::string& sweep,
+                           ablate::v1::SweepSummary* summary);
 
   Coordinator& coordinator_;
   ReadPool& pool_;

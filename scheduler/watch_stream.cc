@@ -23,7 +23,8 @@ bool finished(const ablate::v1::SweepSummary& summary) {
 }  // namespace
 
 bool WatchStream::concerns(const std::set<Change>& changes) const {
-  return std::any_of(changes.begin(), changes.end(), [this](const Change& change) { return change.sweep == sweep_; });
+  return std::any_of(changes.begin(), changes.end(),
+                     [this](const Change& change) { return change.sweep == sweep_; });
 }
 
 bool WatchStream::look(storage::Database& db) {

@@ -9,10 +9,12 @@
 
 namespace abl::scheduler {
 
-/// A sweep's progress after each change until nothing of it waits or runs: every trial at first, then those that are under way or changed.
+/// A sweep's progress after each change until nothing of it waits or runs: every trial at first, then those
+/// that are under way or changed.
 class WatchStream final : public FeedStream<ablate::v1::SweepProgress> {
  public:
-  WatchStream(ReadPool& pool, ChangeFeed& feed, std::string sweep) : FeedStream{pool, feed}, sweep_{std::move(sweep)} {}
+  WatchStream(ReadPool& pool, ChangeFeed& feed, std::string sweep)
+      : FeedStream{pool, feed}, sweep_{std::move(sweep)} {}
 
  private:
   bool concerns(const std::set<Change>& changes) const override;

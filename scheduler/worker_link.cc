@@ -11,7 +11,8 @@ using ablate::v1::SchedulerMessage;
 using ablate::v1::WorkerMessage;
 using Stream = ServerStream<grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>, SchedulerMessage>;
 
-/// One worker's session. Its first message is Hello; one message is read at a time, so the coordinator sees them in order.
+/// One worker's session. Its first message is Hello; one message is read at a time, so the coordinator sees
+/// them in order.
 class WorkerSession final : public Stream {
  public:
   explicit WorkerSession(Coordinator& coordinator) : coordinator_{coordinator} {}
@@ -61,7 +62,8 @@ class WorkerSession final : public Stream {
 
 }  // namespace
 
-grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>* WorkerLinkService::Session(grpc::CallbackServerContext*) {
+grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>* WorkerLinkService::Session(
+    grpc::CallbackServerContext*) {
   return std::make_shared<WorkerSession>(coordinator_)->start();
 }
 

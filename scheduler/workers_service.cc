@@ -6,7 +6,8 @@
 
 namespace abl::scheduler {
 
-grpc::ServerUnaryReactor* WorkersService::ListWorkers(grpc::CallbackServerContext* context, const ablate::v1::ListWorkersRequest*,
+grpc::ServerUnaryReactor* WorkersService::ListWorkers(grpc::CallbackServerContext* context,
+                                                      const ablate::v1::ListWorkersRequest*,
                                                       ablate::v1::ListWorkersResponse* response) {
   return answer(context, response, pool_, [](storage::Database& db) { return views::list_workers(db); });
 }

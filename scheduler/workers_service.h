@@ -10,7 +10,8 @@ namespace abl::scheduler {
 class WorkersService final : public ablate::v1::Workers::CallbackService {
  public:
   explicit WorkersService(ReadPool& pool) : pool_{pool} {}
-  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context, const ablate::v1::ListWorkersRequest* request,
+  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
+                                        const ablate::v1::ListWorkersRequest* request,
                                         ablate::v1::ListWorkersResponse* response) override;
 
  private:

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/placement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace abl::scheduler {
+namespace {
+
+using testing::ElementsAre;
+
+WorkerView worker_of(const std::string& name, std::uint64_t session, int slots, bool cuda = false) {
+  WorkerView worker{
+      .name = name, .host = name + "-host", .session = session, .result_version = 2, .data = {"shapes"}};
+  for (int i = 0; i < slots; ++i)
+    worker.slots.push_back({.index = static_cast<std::uint32_t>(i), .cuda = cuda});
+  return worker;
+}
+
+Demand demand_of(int gpus = 0) { return {.trial = 1, .gpus = gpus, .data = "shapes", .result_version = 2}; }
+
+TEST(Placement, OneSlotComesFromTheWorkerWithMostFree) {
+  std::vector<WorkerView> workers{worker_of("small", 1, 1), worker_of("large", 2, 3)};
+  const auto placement = place(demand_of(), workers);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->session, 2u);
+  EXPECT_THAT(placement->slots, ElementsAre(0));
+  EXPECT_TRUE(workers[1].slots[0].busy) << "the next trial must not get it";
+}
+
+TEST(Placement, SeveralGpusComeFromOneWorkerThatHasJustEnough) {
+  std::vector<WorkerView> workers{worker_of("eight", 1, 8, true), worker_of("two", 2, 2, true),
+                                  worker_of("one", 3, 1, true)};
+  const auto placement = place(demand_of(2), workers);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->session, 2u);
+  EXPECT_THAT(placement->slots, ElementsAre(0, 1));
+}
+
+TEST(Placement, BusySlotsAreLeftAlone) {
+  std::vector<WorkerView> workers{worker_of("w", 1, 2)};
+  workers[0].slots[0].busy = true;
+  EXPECT_THAT(place(demand_of(), workers)->slots, ElementsAre(1));
+  EXPECT_FALSE(place(demand_of(), workers));
+}
+
+TEST(Placement, ATrialGoesBackToTheHostOfItsCheckpoint) {
+  std::vector<WorkerView> workers{worker_of("large", 1, 8), worker_of("small", 2, 1)};
+  Demand demand = demand_of();
+  demand.home = "small-host";
+  EXPECT_EQ(place(demand, workers)->session, 2u);
+  EXPECT_EQ(place(demand, workers)->session, 1u) << "when that is full, another will do";
+}
+
+TEST(Placement, ACommandGoesOnlyWhereCommandsAreAllowed) {
+  std::vector<WorkerView> workers{worker_of("strict", 1, 8), worker_of("open", 2, 1)};
+  workers[1].allows_commands = true;
+  workers[1].result_version = 0;
+  EXPECT_EQ(place({.trial = 1, .command = true}, workers)->session, 2u) << "which needs no trainer";
+}
+
+struct Wait {
+  Demand demand;
+  std::vector<WorkerView> workers;
+  std::string reason;
+};
+
+class WhyWaiting : public testing::TestWithParam<Wait> {};
+
+TEST_P(WhyWaiting, NamesTheFirstRequirementThatNobodyMeets) {
+  std::vector<WorkerView> workers = GetParam().workers;
+  EXPECT_FALSE(place(GetParam().demand, workers)) << "a reason is given only for what cannot be placed";
+  EXPECT_EQ(why_waiting(GetParam().demand, GetParam().workers), GetParam().reason);
+}
+
+std::vector<Wait> waits() {
+  WorkerView busy = worker_of("busy", 1, 2), one_busy = worker_of("busy", 1, 1),
+             gpus = worker_of("g", 1, 2, true);
+  for (WorkerView* worker : {&busy, &one_busy})
+    for (SlotView& slot : worker->slots) slot.busy = true;
+  gpus.slots[0].busy = true;
+  WorkerView full_gpus = gpus;
+  full_gpus.slots[1].busy = true;
+  WorkerView older = worker_of("older", 1, 1), none = worker_of("none", 1, 1),
+             refusing = worker_of("picky", 1, 1);
+  older.result_version = 1;
+  none.result_version = 0;
+  refusing.refused[1] = "no room";
+  return {
+      {demand_of(), {}, "no worker is connected"},
+      {demand_of(), {busy}, "all 2 slots are busy"},
+      {demand_of(), {one_busy}, "the only slot is busy"},
+      {demand_of(1), {worker_of("w", 1, 2)}, "needs 1 GPU; no connected worker has one"},
+      {demand_of(2), {worker_of("w", 1, 1, true)}, "needs 2 GPUs of one worker; the largest has 1"},
+      {demand_of(2), {gpus}, "needs 2 GPUs of one worker; 1 free now"},
+      {demand_of(1), {full_gpus}, "all 2 GPUs are busy"},
+      {demand_of(), {older}, "worker older has trainer result version 1, this needs 2"},
+      {demand_of(), {none}, "worker none has no trainer"},
+      {demand_of(), {refusing}, "worker picky refused it: no room"},
+      {{.trial = 1, .data = "imagenet-1k", .result_version = 2},
+       {worker_of("w", 1, 1)},
+       "no worker maps the data set imagenet-1k (ablate-worker --data imagenet-1k=FOLDER)"},
+      {{.trial = 1, .command = true},
+       {worker_of("w", 1, 1)},
+       "no worker allows commands (start one with --allow-commands)"},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Reasons, WhyWaiting, testing::ValuesIn(waits()));
+
+}  // namespace
+}  // namespace abl::scheduler

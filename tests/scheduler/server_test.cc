@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scheduler with its ports: addresses, locks, health.
+#include "scheduler/server.h"
+
+#include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ablate/v1/sweeps.grpc.pb.h"
+#include "scheduler/endpoint.h"
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ServerTest : public testing::Test {
+ protected:
+  ServerOptions options(const std::vector<std::string>& listen,
+                        const std::string& store = "results.db") const {
+    return {.scheduler = {.store = folder / store, .trainer = folder / "no-trainer"}, .listen = listen};
+  }
+  /// The error with which a server does not start.
+  static std::pair<Code, std::string> refusal(const ServerOptions& options) {
+    try {
+      const SchedulerServer server{options};
+    } catch (const Error& error) {
+      return {error.code(), error.what()};
+    }
+    return {Code::kOk, ""};
+  }
+  std::string socket() const { return "unix:" + (folder / "scheduler.sock").string(); }
+
+  static grpc::Status list_sweeps(const std::string& address) {
+    const auto stub =
+        ablate::v1::Sweeps::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60});
+    context.set_wait_for_ready(true);
+    ablate::v1::ListSweepsResponse response;
+    return stub->ListSweeps(&context, {}, &response);
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(ServerTest, ServesOnASocketAndOnAPort) {
+  const SchedulerServer server{options({socket(), "127.0.0.1:0"})};
+  ASSERT_EQ(server.addresses().size(), 2u);
+  for (const std::string& address : server.addresses()) EXPECT_TRUE(list_sweeps(address).ok()) << address;
+}
+
+TEST_F(ServerTest, APortInUseIsNamed) {
+  const SchedulerServer first{options({"127.0.0.1:0"})};
+  const std::string address = first.addresses().front();
+  const auto [code, message] = refusal(options({address}, "other.db"));
+  EXPECT_EQ(code, Code::kUnavailable);
+  EXPECT_THAT(message,
+              HasSubstr("port " + address.substr(address.rfind(':') + 1) + " on 127.0.0.1 is in use"));
+}
+
+TEST_F(ServerTest, AStoreHasOneScheduler) {
+  const SchedulerServer first{options({"127.0.0.1:0"})};
+  const auto [code, message] = refusal(options({"127.0.0.1:0"}));
+  EXPECT_EQ(code, Code::kUnavailable);
+  EXPECT_THAT(message, AllOf(HasSubstr("results.db"), HasSubstr(std::to_string(::getpid()))));
+}
+
+TEST_F(ServerTest, TheStoreIsFreeAgainAfterwards) {
+  { const SchedulerServer first{options({socket()})}; }
+  EXPECT_EQ(refusal(options({socket()})).first, Code::kOk);
+}
+
+TEST_F(ServerTest, ALiveSocketIsNotTakenAway) {
+  const SchedulerServer first{options({socket()})};
+  const auto [code, message] = refusal(options({socket()}, "other.db"));
+  EXPECT_EQ(code, Code::kUnavailable);
+  EXPECT_THAT(message, HasSubstr("scheduler.sock"));
+  EXPECT_TRUE(list_sweeps(socket()).ok()) << "the first still serves";
+}
+
+TEST_F(ServerTest, TheSocketOfADeadSchedulerIsReplaced) {
+  sockaddr_un address{.sun_family = AF_UNIX};
+  (folder / "scheduler.sock").string().copy(address.sun_path, sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(fd);  // the file stays, as after SIGKILL
+  const SchedulerServer server{options({socket()})};
+  EXPECT_TRUE(list_sweeps(socket()).ok());
+}
+
+TEST_F(ServerTest, ANewSocketFolderIsThisUsersAlone) {
+  const SchedulerServer server{options({"unix:" + (folder / "run" / "scheduler.sock").string()})};
+  struct stat status {};
+  ASSERT_EQ(::stat((folder / "run").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+}
+
+TEST_F(ServerTest, AFolderOpenToOthersHoldsNoSocket) {
+  std::filesystem::create_directory(folder / "open");
+  ::chmod((folder / "open").c_str(), 0755);
+  const auto [code, message] = refusal(options({"unix:" + (folder / "open" / "scheduler.sock").string()}));
+  EXPECT_EQ(code, Code::kPermissionDenied);
+  EXPECT_THAT(message, AllOf(HasSubstr("mode 0755"), HasSubstr("chmod 700")));
+}
+
+TEST_F(ServerTest, ANetworkAddressIsRefused) {
+  for (const char* address : {"0.0.0.0:7070", "192.168.1.5:7070", "[::]:7070"}) {
+    const auto [code, message] = refusal(options({address}));
+    EXPECT_EQ(code, Code::kInvalidArgument) << address;
+    EXPECT_THAT(message, HasSubstr("loopback")) << address;
+  }
+}
+
+TEST_F(ServerTest, WhatIsNoAddressSaysWhatWasExpected) {
+  for (const char* address : {"7070", "unix:", "127.0.0.1:", "127.0.0.1:99999", ":7070"}) {
+    const auto [code, message] = refusal(options({address}));
+    EXPECT_EQ(code, Code::kInvalidArgument) << address;
+    EXPECT_THAT(message, HasSubstr("expected")) << address;
+  }
+}
+
+TEST(Endpoint, IsWrittenAsClientsTakeIt) {
+  EXPECT_EQ(parse_endpoint("[::1]:70").text(), "[::1]:70");
+  EXPECT_EQ(parse_endpoint("localhost:70").text(), "localhost:70");
+  EXPECT_EQ(parse_endpoint("unix:/x/y.sock").text(), "unix:/x/y.sock");
+}
+
+}  // namespace
+}  // namespace abl::scheduler

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// The services as a client sees them: over an in-process channel, with a worker that follows a script.
+#include <grpcpp/grpcpp.h>
+
+#include "ablate/v1/runs.grpc.pb.h"
+#include "ablate/v1/sweeps.grpc.pb.h"
+#include "ablate/v1/workers.grpc.pb.h"
+#include "scheduler/scheduler.h"
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+using namespace ablate::v1;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr auto kSweep = R"(ablate: 1
+name: NAME
+base:
+  model: {preset: simple-vit-ti}
+  data: {name: shapes}
+  recipe: {use: demo}
+rows:
+  - {id: a, label: "original"}
+  - {id: b, label: "shared", set: {model.attention.share: QQQ-W}}
+seeds: [0]
+table: {columns: [{name: acc, metric: val/top1}]}
+)";
+
+SweepFile file_of(const std::string& name, std::string text = kSweep) {
+  SweepFile file;
+  file.set_path(name + ".yaml");
+  if (const auto at = text.find("NAME"); at != std::string::npos) text.replace(at, 4, name);
+  file.set_text(text);
+  return file;
+}
+
+/// A deadline far beyond what any call takes: a hanging test ends.
+struct Patience : grpc::ClientContext {
+  Patience() { set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60}); }
+};
+
+/// A worker's stream that follows the script of a test.
+class ScriptedWorker {
+ public:
+  explicit ScriptedWorker(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_{WorkerLink::NewStub(channel)}, stream_{stub_->Session(&context_)} {}
+
+  void hello(const Hello& hello) {
+    WorkerMessage message;
+    *message.mutable_hello() = hello;
+    stream_->Write(message);
+  }
+  void say(const RunBatch& batch) {
+    WorkerMessage message;
+    *message.mutable_batch() = batch;
+    stream_->Write(message);
+  }
+  /// The next message; empty when the stream has ended.
+  SchedulerMessage hear() {
+    SchedulerMessage message;
+    if (!stream_->Read(&message)) return {};
+    return message;
+  }
+  grpc::Status finish() {
+    stream_->WritesDone();
+    while (hear().body_case() != SchedulerMessage::BODY_NOT_SET) {
+    }
+    return stream_->Finish();
+  }
+
+ private:
+  Patience context_;
+  std::unique_ptr<WorkerLink::Stub> stub_;
+  std::unique_ptr<grpc::ClientReaderWriter<WorkerMessage, SchedulerMessage>> stream_;
+};
+
+class ServicesTest : public testing::Test {
+ protected:
+  ServicesTest() { start(); }
+  ~ServicesTest() override { stop(); }
+
+  void start() {
+    scheduler = std::make_unique<Scheduler>(
+        SchedulerOptions{
+            .store = folder / "results.db", .watch_interval = 0ms, .trainer = folder / "no-trainer"},
+        clock);
+    grpc::ServerBuilder builder;
+    scheduler->register_services(builder);
+    server = builder.BuildAndStart();
+    channel = server->InProcessChannel({});
+    sweeps = Sweeps::NewStub(channel);
+    runs = Runs::NewStub(channel);
+    workers = Workers::NewStub(channel);
+  }
+  void stop() {
+    scheduler->coordinator().close_sessions();
+    server->Shutdown(std::chrono::system_clock::now() + 5s);
+    server->Wait();
+    server.reset();
+    scheduler.reset();
+  }
+
+  grpc::Status submit(const SweepFile& file, SubmitResponse* response = nullptr) {
+    Patience context;
+    SubmitRequest request;
+    *request.mutable_file() = file;
+    SubmitResponse ignored;
+    return sweeps->Submit(&context, request, response ? response : &ignored);
+  }
+  /// Connects and hears Welcome.
+  std::unique_ptr<ScriptedWorker> connect(const WorkerOptions& options = {}) {
+    auto worker = std::make_unique<ScriptedWorker>(channel);
+    worker->hello(hello_of(options));
+    EXPECT_TRUE(worker->hear().has_welcome());
+    return worker;
+  }
+
+  TemporaryFolder folder;
+  FakeClock clock;
+  std::unique_ptr<Scheduler> scheduler;
+  std::unique_ptr<grpc::Server> server;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<Sweeps::Stub> sweeps;
+  std::unique_ptr<Runs::Stub> runs;
+  std::unique_ptr<Workers::Stub> workers;
+};
+
+SweepRequest sweep_request(const std::string& name) {
+  SweepRequest request;
+  request.set_sweep(name);
+  return request;
+}
+
+TEST_F(ServicesTest, ASweepGoesFromItsFileToItsTable) {
+  SubmitResponse submitted;
+  ASSERT_TRUE(submit(file_of("s"), &submitted).ok());
+  EXPECT_TRUE(submitted.created());
+  EXPECT_EQ(submitted.new_trials(), 2u);
+  EXPECT_EQ(submitted.sweep().state(), SWEEP_STATE_ACTIVE);
+  const auto worker = connect({.slots = 1});
+  for (std::uint32_t run = 1; run <= 2; ++run) {
+    const SchedulerMessage assign = worker->hear();
+    ASSERT_EQ(assign.assign().run(), run);
+    worker->say(started(run, 1));
+    worker->say(measured(run, 2, 70.0 + run));
+    worker->say(ended(run, 3));
+    for (std::uint64_t seq = 1; seq <= 3; ++seq) EXPECT_EQ(worker->hear().ack().seq(), seq);
+  }
+  Patience context;
+  Table table;
+  ASSERT_TRUE(sweeps->GetTable(&context, sweep_request("s"), &table).ok());
+  ASSERT_EQ(table.rows_size(), 2);
+  EXPECT_EQ(table.rows(0).cells(0).text(), "71.00");
+  EXPECT_EQ(table.rows(1).cells(0).text(), "72.00");
+  EXPECT_TRUE(worker->finish().ok());
+}
+
+TEST_F(ServicesTest, ABadFileIsRefusedWithALineForEachProblem) {
+  const grpc::Status status = submit(file_of("s", "ablate: 1\nname: s\nbsae: {}\nrows: []\nseeds: []\n"));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("s.yaml:3:1: bsae:"), HasSubstr("\ns.yaml:5:")));
+  Patience context;
+  ValidateRequest request;
+  *request.mutable_file() = file_of("s", "ablate: 1\nname: s\nbsae: {}\nrows: []\nseeds: []\n");
+  ValidateResponse response;
+  ASSERT_TRUE(sweeps->Validate(&context, request, &response).ok());
+  EXPECT_GE(response.problems_size(), 2);
+}
+
+TEST_F(ServicesTest, TheSameFileIsTheSameSweepAndAnotherIsRefused) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  SubmitResponse again;
+  ASSERT_TRUE(submit(file_of("s"), &again).ok());
+  EXPECT_FALSE(again.created());
+  std::string other = kSweep;
+  other.replace(other.find("QQQ-W"), 5, "QKK-W");
+  EXPECT_EQ(submit(file_of("s", other)).error_code(), grpc::StatusCode::ALREADY_EXISTS);
+}
+
+TEST_F(ServicesTest, APlanStoresNoSweepAndSaysWhyCountsAreMissing) {
+  Patience context, other;
+  PlanRequest request;
+  *request.mutable_file() = file_of("s");
+  SweepPlan plan;
+  ASSERT_TRUE(sweeps->Plan(&context, request, &plan).ok());
+  EXPECT_EQ(plan.trials(), 2u);
+  EXPECT_THAT(plan.counts_missing(), HasSubstr("trainer"));
+  ListSweepsResponse list;
+  ASSERT_TRUE(sweeps->ListSweeps(&other, {}, &list).ok());
+  EXPECT_EQ(list.sweeps_size(), 0);
+}
+
+TEST_F(ServicesTest, AnUnknownSweepIsNotFound) {
+  ASSERT_TRUE(submit(file_of("msf-sharing")).ok());
+  Patience context, other;
+  SweepDetail detail;
+  const grpc::Status status = sweeps->GetSweep(&context, sweep_request("msf-sharin"), &detail);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("msf-sharing"));
+  SweepSummary summary;
+  EXPECT_EQ(sweeps->CancelSweep(&other, sweep_request("x"), &summary).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServicesTest, CancelAnswersWithTheSweepAsItIsThen) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  Patience context, other;
+  SweepSummary summary;
+  ASSERT_TRUE(sweeps->CancelSweep(&context, sweep_request("s"), &summary).ok());
+  EXPECT_EQ(summary.state(), SWEEP_STATE_CANCELLED);
+  PauseSweepRequest pause;
+  pause.set_sweep("s");
+  EXPECT_EQ(sweeps->PauseSweep(&other, pause, &summary).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(ServicesTest, AWatcherSeesEveryTrialOnceAndTheEnd) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  Patience context;
+  const auto watch = sweeps->WatchSweep(&context, sweep_request("s"));
+  SweepProgress progress;
+  ASSERT_TRUE(watch->Read(&progress));
+  EXPECT_EQ(progress.trials_size(), 2);
+  EXPECT_EQ(progress.summary().trials().queued(), 2u);
+  const auto worker = connect({.slots = 2});
+  for (int i = 0; i < 2; ++i) worker->say(ended(worker->hear().assign().run(), 1));
+  while (watch->Read(&progress)) {
+  }
+  EXPECT_TRUE(watch->Finish().ok());
+  EXPECT_EQ(progress.summary().state(), SWEEP_STATE_COMPLETED);
+  EXPECT_EQ(progress.table().rows_size(), 2);
+}
+
+TEST_F(ServicesTest, AFollowedLogEndsWithItsRun) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  const auto worker = connect();
+  const std::uint32_t run = worker->hear().assign().run();
+  RunBatch first = started(run, 1);
+  first.set_log("step 1\n");
+  worker->say(first);
+  EXPECT_EQ(worker->hear().ack().seq(), 1u);
+
+  Patience context;
+  TailLogRequest request;
+  request.set_run(run);
+  request.set_follow(true);
+  const auto log = runs->TailLog(&context, request);
+  LogText text;
+  ASSERT_TRUE(log->Read(&text));
+  EXPECT_EQ(text.text(), "step 1\n");
+  RunBatch last = ended(run, 2);
+  last.set_log("step 2\n");
+  worker->say(last);
+  ASSERT_TRUE(log->Read(&text));
+  EXPECT_EQ(text.text(), "step 2\n");
+  EXPECT_EQ(text.offset(), 7u);
+  EXPECT_FALSE(log->Read(&text));
+  EXPECT_TRUE(log->Finish().ok());
+}
+
+TEST_F(ServicesTest, AnExportHasEveryPoint) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  const auto worker = connect();
+  const std::uint32_t run = worker->hear().assign().run();
+  for (std::uint32_t step = 1; step <= 3; ++step) worker->say(measured(run, step, step, step));
+  worker->say(ended(run, 4));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(worker->hear().has_ack());
+  Patience context;
+  const auto stream = runs->Export(&context, sweep_request("s"));
+  ExportBlock block;
+  std::vector<double> values;
+  while (stream->Read(&block))
+    values.insert(values.end(), block.series().values().begin(), block.series().values().end());
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_THAT(values, ElementsAre(1, 2, 3));
+}
+
+TEST_F(ServicesTest, ASessionThatDoesNotBeginWithHelloIsRefused) {
+  ScriptedWorker worker{channel};
+  worker.say(started(1, 1));
+  EXPECT_EQ(worker.finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(ServicesTest, ANewerWorkerHearsWhichProtocolsAreSpoken) {
+  Hello hello = hello_of({});
+  hello.set_lowest_protocol(2);
+  hello.set_highest_protocol(3);
+  ScriptedWorker worker{channel};
+  worker.hello(hello);
+  const grpc::Status status = worker.finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("2 to 3"), HasSubstr("1 to 1")));
+}
+
+TEST_F(ServicesTest, WorkersAreListedConnectedAndNot) {
+  const auto worker = connect({.name = "gpu-box", .slots = 2});
+  const auto listed = [&] {
+    Patience context;
+    ListWorkersResponse response;
+    EXPECT_TRUE(workers->ListWorkers(&context, {}, &response).ok());
+    return response;
+  };
+  ListWorkersResponse list = listed();
+  ASSERT_EQ(list.workers_size(), 1);
+  EXPECT_EQ(list.workers(0).name(), "gpu-box");
+  EXPECT_EQ(list.workers(0).slots_size(), 2);
+  EXPECT_TRUE(list.workers(0).connected());
+  stop();
+  start();
+  EXPECT_FALSE(listed().workers(0).connected()) << "nobody is connected to a scheduler that has just started";
+}
+
+TEST_F(ServicesTest, AStoppingSchedulerSaysGoodbye) {
+  const auto worker = connect();
+  stop();
+  EXPECT_EQ(worker->finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  start();
+}
+
+}  // namespace
+}  // namespace abl::scheduler
