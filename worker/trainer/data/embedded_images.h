@@ -27,8 +27,8 @@ inline constexpr std::array<std::string_view, kEmbeddedClasses> kEmbeddedClassNa
 /// No tile tells anything by itself: whatever the class, the colours of the shapes are a uniform permutation
 /// of the ten, the places one of the sixteen, and the asked colour is uniform. So P(class | content and
 /// position of any part of one tile) is 1/10, and the best sum of scores of separate tiles is chance level.
-/// The varying number of filled tiles, their brightness and the noise hide the rest from a norm taken after
-/// pooling.
+/// A norm taken after pooling mixes tiles and can leak a little: the varying number of filled tiles, their
+/// brightness and the noise make that faint, not impossible.
 ///
 /// Each ten images from the first have the ten classes once each. The image depends on nothing but
 /// kEmbeddedFingerprint, `split` and `index`, on every machine.
