@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/client.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+namespace abl::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a scheduler is in the local network
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+Client::Client(std::string address)
+    : address_{std::move(address)},
+      channel_{open_channel(address_)},
+      sweeps_{ablate::v1::Sweeps::NewStub(channel_)},
+      runs_{ablate::v1::Runs::NewStub(channel_)},
+      workers_{ablate::v1::Workers::NewStub(channel_)} {}
+
+void Client::check(const grpc::Status& status, seconds deadline) const {
+  if (status.ok()) return;
+  const auto code = static_cast<Code>(status.error_code());
+  if (code == Code::kUnavailable)
+    throw Error{
+        code, fmt::format(
+                  "no scheduler answers at {}: start one with 'ablate up', or name another with --scheduler",
+                  address_)};
+  if (code == Code::kDeadlineExceeded)
+    throw Error{code,
+                fmt::format("the scheduler at {} gave no answer within {} s", address_, deadline.count())};
+  if (code == Code::kUnimplemented)
+    throw Error{code, fmt::format("the scheduler at {} does not know this request: it is of another version",
+                                  address_)};
+  throw Error{code, status.error_message()};
+}
+
+bool is_interruption(const Error& error) {
+  return error.code() == Code::kUnavailable || error.code() == Code::kDeadlineExceeded;
+}
+
+void with_reconnection(const std::function<void(bool& progress)>& attempt,
+                       const std::function<void(const Error&)>& on_wait) {
+  constexpr auto kPatience = 60s;
+  bool connected = false;
+  auto lost = std::chrono::steady_clock::now();
+  for (;;) {
+    bool progress = false;
+    try {
+      return attempt(progress);
+    } catch (const Error& error) {
+      connected = connected || progress;
+      if (progress) lost = std::chrono::steady_clock::now();
+      const bool patient = connected && std::chrono::steady_clock::now() - lost < kPatience;
+      if (!is_interruption(error) || !patient) throw;
+      if (error.code() == Code::kUnavailable) on_wait(error);
+    }
+    std::this_thread::sleep_for(500ms);
+  }
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ablate/v1/runs.grpc.pb.h"
+#include "ablate/v1/sweeps.grpc.pb.h"
+#include "ablate/v1/workers.grpc.pb.h"
+#include "base/error.h"
+
+namespace abl::cli {
+
+using std::chrono::seconds;
+
+/// A connection to the scheduler. Every call has a deadline.
+///   const auto sweeps = client.call(&Sweeps::Stub::ListSweeps, ListSweepsRequest{});
+class Client {
+ public:
+  static constexpr seconds kDeadline{15};
+
+  /// `address`: "unix:/path/scheduler.sock" or "host:port".
+  explicit Client(std::string address);
+
+  const std::string& address() const { return address_; }
+
+  /// Throws: Error with the scheduler's code and message; kUnavailable with what to do when none answers.
+  template <class Stub, class Request, class Response>
+  Response call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                const Request& request, seconds deadline = kDeadline) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + deadline);
+    Response response;
+    check((stub<Stub>().*method)(&context, request, &response), deadline);
+    return response;
+  }
+
+  /// Reads a stream to its end. A stream that outlives the deadline or loses the scheduler ends with
+  /// kDeadlineExceeded or kUnavailable.
+  template <class Stub, class Request, class Message>
+  void stream(std::unique_ptr<grpc::ClientReader<Message>> (Stub::*method)(grpc::ClientContext*,
+                                                                           const Request&),
+              const Request& request, const std::function<void(const Message&)>& sink, seconds deadline) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + deadline);
+    const auto reader = (stub<Stub>().*method)(&context, request);
+    try {
+      for (Message message; reader->Read(&message);) sink(message);
+    } catch (...) {
+      context.TryCancel();
+      reader->Finish();
+      throw;
+    }
+    check(reader->Finish(), deadline);
+  }
+
+ private:
+  template <class Stub>
+  Stub& stub();
+  void check(const grpc::Status& status, seconds deadline) const;
+
+  std::string address_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<ablate::v1::Sweeps::Stub> sweeps_;
+  std::unique_ptr<ablate::v1::Runs::Stub> runs_;
+  std::unique_ptr<ablate::v1::Workers::Stub> workers_;
+};
+
+template <>
+inline ablate::v1::Sweeps::Stub& Client::stub() {
+  return *sweeps_;
+}
+template <>
+inline ablate::v1::Runs::Stub& Client::stub() {
+  return *runs_;
+}
+template <>
+inline ablate::v1::Workers::Stub& Client::stub() {
+  return *workers_;
+}
+
+/// True for what a restart of the scheduler, or a stream's deadline, looks like: worth asking again.
+bool is_interruption(const Error& error);
+
+/// Calls `attempt` until it returns; after an interruption of a stream that has brought something (`attempt`
+/// sets `progress`) again, as long as the scheduler comes back within a minute. For watch and logs, which
+/// must outlive a restart of the scheduler.
+void with_reconnection(const std::function<void(bool& progress)>& attempt,
+                       const std::function<void(const Error&)>& on_wait);
+
+}  // namespace abl::cli

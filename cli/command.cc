@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/suggestion.h"
+#include "config/nearest_name.h"
+
+namespace abl::cli {
+
+const std::vector<Command>& commands() {
+  constexpr const char* kDone = "done";
+  constexpr const char* kInternal = "it failed for a reason that is not the input's";
+  static const std::vector<Command> table{
+      {"up", "Start scheduler, worker and dashboard on this machine",
+       "ablate up --slots 2 --data cifar10=/data/cifar10\nablate up --detach",
+       "stopped by Ctrl-C or 'ablate down'; with --detach: it is running",
+       "scheduler or worker cannot be kept running", declare_up},
+      {"down", "Stop what 'ablate up' started", "ablate down", "stopped, or was not running",
+       "it did not stop in time", declare_down},
+      {"validate", "Check sweep files; nothing is stored", "ablate validate sweep.yaml",
+       "every file is right", kInternal, declare_validate},
+      {"plan", "Show what a sweep would run: rows, params, FLOPs, what is stored", "ablate plan sweep.yaml",
+       kDone, kInternal, declare_plan},
+      {"submit", "Submit a sweep; the same sweep twice is the same sweep", "ablate submit sweep.yaml --watch",
+       "it is stored; with --watch: it completed", "with --watch: it ended failed or cancelled",
+       declare_submit},
+      {"ls", "List sweeps", "ablate ls\nablate ls --store results.db --json", kDone, kInternal, declare_ls},
+      {"show", "Show a sweep and its trials", "ablate show msf-sharing", kDone, kInternal, declare_show},
+      {"watch", "Follow a sweep: bars, rates, ETA and the table filling", "ablate watch msf-sharing",
+       "the sweep completed", "the sweep ended failed or cancelled", declare_watch},
+      {"logs", "Print the log of a run", "ablate logs 17 --follow\nablate logs msf-sharing/r/0", kDone,
+       kInternal, declare_logs},
+      {"cancel", "Cancel a sweep; stored results stay", "ablate cancel msf-sharing", kDone, kInternal,
+       declare_cancel},
+      {"pause", "Start no further trial of a sweep", "ablate pause msf-sharing --stop-running", kDone,
+       kInternal, declare_pause},
+      {"resume", "Go on with a paused sweep", "ablate resume msf-sharing", kDone, kInternal, declare_resume},
+      {"retry", "Queue failed and cancelled trials of a sweep again", "ablate retry msf-sharing --row r",
+       kDone, kInternal, declare_retry},
+      {"table", "Print a sweep's table", "ablate table msf-sharing --format latex > table.tex", kDone,
+       kInternal, declare_table},
+      {"export", "Write every metric point of a sweep",
+       "ablate export msf-sharing --format csv -o points.csv", kDone, kInternal, declare_export},
+      {"workers", "List workers, their slots and what runs there", "ablate workers", kDone, kInternal,
+       declare_workers},
+      {"dashboard", "Serve a results file's dashboard, read-only",
+       "ablate dashboard --store results.db --port 8080", "stopped by Ctrl-C, or it is served already",
+       kInternal, declare_dashboard},
+      {"completion", "Print a completion script for bash, zsh or fish",
+       "source <(ablate completion bash)\nablate completion fish > ~/.config/fish/completions/ablate.fish",
+       kDone, kInternal, declare_completion},
+  };
+  return table;
+}
+
+void add_home(CLI::App& app, Context& context) {
+  app.add_option("--home", context.home_flag,
+                 "Folder of 'ablate up': store, logs, runs [$ABLATE_HOME, ~/.local/state/ablate]")
+      ->type_name("FOLDER");
+}
+
+void add_json(CLI::App& app, Context& context) { app.add_flag("--json", context.json, "Print JSON"); }
+
+void add_scheduler(CLI::App& app, Context& context) {
+  add_home(app, context);
+  app.add_option("--scheduler", context.scheduler_flag,
+                 "Where the scheduler listens: unix:/path or host:port [$ABLATE_SCHEDULER]")
+      ->type_name("ADDRESS");
+  add_json(app, context);
+}
+
+void add_source(CLI::App& app, Context& context) {
+  add_scheduler(app, context);
+  app.add_option("--store", context.store_flag, "Read this results file instead of asking the scheduler")
+      ->type_name("FILE");
+}
+
+CLI::Option* add_sweep(CLI::App& app, std::string& sweep) {
+  return app.add_option("SWEEP", sweep, "Name of the sweep")->required()->type_name("");
+}
+
+CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
+                        const std::vector<std::string>& words, const std::string& description) {
+  const auto check = [words](const std::string& given) {
+    if (std::ranges::find(words, given) != words.end()) return std::string{};
+    return fmt::format("'{}' is not {}{}", given, config::any_of(words), did_you_mean(given, words));
+  };
+  return app.add_option(name, value, description)
+      ->check(CLI::Validator{check, "", ""})
+      ->type_name(fmt::format("{}", fmt::join(words, "|")));
+}
+
+CLI::Validator whole_number(long long lowest, long long highest) {
+  const auto check = [lowest, highest](const std::string& given) {
+    long long value = 0;
+    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+    const bool right =
+        error == std::errc{} && end == given.data() + given.size() && value >= lowest && value <= highest;
+    return right ? std::string{}
+                 : fmt::format("'{}' is not a whole number from {} to {}", given, lowest, highest);
+  };
+  return CLI::Validator{check, "", ""};
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/port.h"
+#include "cli/stop_signals.h"
+#include "web/server/server.h"
+
+namespace abl::cli {
+
+Run declare_dashboard(CLI::App& app, Context& context) {
+  auto port = std::make_shared<std::uint16_t>(0);
+  app.add_option("--store", context.store_flag, "Results file to show [that of 'ablate up']")
+      ->type_name("FILE");
+  app.add_option("--port", *port, fmt::format("Port on 127.0.0.1 [{}, or a free one]", kDefaultPort))
+      ->check(whole_number(1, 65535))
+      ->type_name("N");
+  add_home(app, context);
+  add_json(app, context);
+  return [&context, port]() -> int {
+    const auto say = [&](const std::string& url, const std::string& store) {
+      if (context.json)
+        context.out.line(nlohmann::ordered_json{{"url", url}, {"store", store}}.dump());
+      else
+        context.out.line(fmt::format("dashboard of {}: {}", store, url));
+    };
+    const auto up = running_up(context);
+    if (up && context.store_flag.empty() && *port == 0) {  // it is served already, and live
+      say(up->url, up->store);
+      return kExitOk;
+    }
+    const std::filesystem::path store =
+        context.store_flag.empty() ? context.default_store() : std::filesystem::path{context.store_flag};
+    if (!std::filesystem::exists(store))
+      throw Error{Code::kNotFound, fmt::format("no results file {}: name one with --store", store.string())};
+    StopSignals signals;  // before the server's threads, which must not take them
+    web::Server server{{.store = store,
+                        .port = choose_port(*port ? std::optional{*port} : std::nullopt),
+                        .watch_store = true}};
+    say(server.url(), store.string());
+    if (!context.json) context.out.line("read-only; stop it with Ctrl-C");
+    signals.wait();
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/point_writer.h"
+#include "cli/source.h"
+
+namespace abl::cli {
+
+Run declare_export(CLI::App& app, Context& context) {
+  struct Flags {
+    std::string sweep, format = "csv", output;
+  };
+  auto flags = std::make_shared<Flags>();
+  add_sweep(app, flags->sweep);
+  add_choice(app, "--format", flags->format, {"csv", "jsonl"}, "jsonl: one JSON object a point [csv]");
+  app.add_option("-o,--output", flags->output,
+                 "File to write; it appears when it is complete [standard output]")
+      ->type_name("FILE");
+  add_source(app, context);
+  return [&context, flags]() -> int {
+    const auto source = open_source(context);
+    const auto sweep = source->sweep(flags->sweep);
+    const auto expected =
+        std::ranges::count_if(sweep.trials(), [](const auto& trial) { return trial.run() != 0; });
+    const bool to_file = !flags->output.empty();
+    const bool as_json = flags->format == "jsonl" || (context.json && !to_file);
+
+    PointWriter writer{flags->output, as_json ? PointFormat::kJsonLines : PointFormat::kCsv};
+    std::set<std::uint32_t> runs;
+    {
+      Progress progress{context.err, "exporting " + flags->sweep, "runs", static_cast<double>(expected)};
+      source->export_points(flags->sweep, [&](const ablate::v1::ExportBlock& block) {
+        writer.write(flags->sweep, block);
+        runs.insert(block.run());
+        if (to_file) progress.update(static_cast<double>(runs.size()));
+      });
+    }
+    writer.finish();
+    if (!to_file) return kExitOk;
+    if (context.json)
+      context.out.line(
+          nlohmann::ordered_json{{"file", flags->output}, {"points", writer.points()}, {"runs", runs.size()}}
+              .dump());
+    else
+      context.out.line(fmt::format("{}: {} of {}", flags->output, plural(writer.points(), "point"),
+                                   plural(runs.size(), "run")));
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::cli

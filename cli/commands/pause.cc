@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include "base/error.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/words.h"
+
+namespace abl::cli {
+
+Run declare_pause(CLI::App& app, Context& context) {
+  struct Flags {
+    std::string sweep;
+    bool stop_running = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  add_sweep(app, flags->sweep);
+  app.add_flag("--stop-running", flags->stop_running, "Also checkpoint and queue again what is running");
+  add_scheduler(app, context);
+  return [&context, flags]() -> int {
+    ablate::v1::PauseSweepRequest request;
+    request.set_sweep(flags->sweep);
+    request.set_stop_running(flags->stop_running);
+    Client client{context.scheduler()};
+    const auto sweep = client.call(&ablate::v1::Sweeps::Stub::PauseSweep, request);
+    if (context.json)
+      context.print_json(sweep);
+    else
+      context.out.line(summary_text(sweep, context.out));
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::cli

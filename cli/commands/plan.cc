@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/judge.h"
+#include "cli/plan_view.h"
+
+namespace abl::cli {
+
+Run declare_plan(CLI::App& app, Context& context) {
+  auto file = std::make_shared<std::string>();
+  app.add_option("FILE", *file, "Sweep file")->required()->type_name("");
+  add_source(app, context);
+  return [&context, file]() -> int {
+    const auto sweep = plan(context, read_sweep_file(*file));
+    if (context.json)
+      context.print_json(sweep);
+    else
+      context.out.write(plan_text(sweep, context.out));
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::cli

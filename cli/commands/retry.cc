@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/words.h"
+
+namespace abl::cli {
+
+Run declare_retry(CLI::App& app, Context& context) {
+  auto request = std::make_shared<ablate::v1::RetrySweepRequest>();
+  add_sweep(app, *request->mutable_sweep());
+  app.add_option("--row", *request->mutable_row(), "Only this row's trials")->type_name("ROW");
+  add_scheduler(app, context);
+  return [&context, request]() -> int {
+    Client client{context.scheduler()};
+    const auto response = client.call(&ablate::v1::Sweeps::Stub::RetrySweep, *request);
+    if (context.json)
+      context.print_json(response);
+    else
+      context.out.line(fmt::format("{} queued again; {}", plural(response.retried(), "trial"),
+                                   summary_text(response.sweep(), context.out)));
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::cli

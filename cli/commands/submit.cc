@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/judge.h"
+#include "cli/watch.h"
+
+namespace abl::cli {
+namespace {
+
+using namespace ablate::v1;
+using namespace std::chrono_literals;
+
+struct Flags {
+  std::string file;
+  int priority = 0;
+  bool watch = false;
+};
+
+std::string said(const SubmitResponse& response) {
+  const auto& sweep = response.sweep();
+  if (!response.created()) return fmt::format("{} is there already, with the same content", sweep.name());
+  std::string text = fmt::format("{} submitted: {}, {} new", sweep.name(),
+                                 plural(sweep.trials().total(), "trial"), response.new_trials());
+  if (response.shared_trials())
+    text += fmt::format(", {} shared with other sweeps", response.shared_trials());
+  return text;
+}
+
+}  // namespace
+
+Run declare_submit(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("FILE", flags->file, "Sweep file")->required()->type_name("");
+  app.add_option("--priority", flags->priority, "Higher runs first [0]")
+      ->check(whole_number(-1000, 1000))
+      ->type_name("N");
+  app.add_flag("--watch", flags->watch, "Follow the sweep until it is finished");
+  add_scheduler(app, context);
+  return [&context, flags]() -> int {
+    SubmitRequest request;
+    *request.mutable_file() = read_sweep_file(flags->file);
+    request.set_priority(flags->priority);
+    Client client{context.scheduler()};
+    const auto response = client.call(&Sweeps::Stub::Submit, request, 60s);
+    if (context.json)
+      context.print_json(response);
+    else
+      context.out.line(said(response));
+    if (flags->watch) return watch(context, response.sweep().name());
+    if (!context.json)
+      context.out.line(fmt::format("follow it with: ablate watch {}", response.sweep().name()));
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::cli

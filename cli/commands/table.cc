@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/source.h"
+#include "cli/table_renderer.h"
+
+namespace abl::cli {
+
+Run declare_table(CLI::App& app, Context& context) {
+  struct Flags {
+    std::string sweep, format = "text";
+  };
+  auto flags = std::make_shared<Flags>();
+  std::vector<std::string> names;
+  for (const auto& [name, format] : kTableFormats) names.push_back(name);
+  add_sweep(app, flags->sweep);
+  add_choice(app, "--format", flags->format, names, "How to print it [text]");
+  add_source(app, context);
+  return [&context, flags]() -> int {
+    const auto table = open_source(context)->table(flags->sweep);
+    const auto named =
+        std::ranges::find(kTableFormats, flags->format, [](const auto& entry) { return entry.first; });
+    if (context.json)
+      context.print_json(table);
+    else
+      context.out.write(render_table(table, named->second, &context.out));
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::cli

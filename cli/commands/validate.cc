@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/judge.h"
+
+namespace abl::cli {
+
+Run declare_validate(CLI::App& app, Context& context) {
+  auto files = std::make_shared<std::vector<std::string>>();
+  app.add_option("FILE", *files, "Sweep files")->required()->type_name("");
+  add_source(app, context);
+  return [&context, files] {
+    bool right = true;
+    for (const auto& file : *files) {
+      const auto verdict = validate(context, read_sweep_file(file));
+      right = right && verdict.problems().empty();
+      if (context.json) {
+        context.print_json(verdict);
+      } else if (verdict.problems().empty()) {
+        context.out.line(fmt::format("{}: {} is right: {}, {}, {}", file, verdict.sweep(),
+                                     plural(verdict.rows(), "row"), plural(verdict.seeds(), "seed"),
+                                     plural(verdict.trials(), "distinct trial")));
+      }
+      if (!context.json)
+        for (const auto& problem : verdict.problems()) context.err.line(problem_text(problem));
+    }
+    return right ? kExitOk : kExitUsage;
+  };
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <google/protobuf/timestamp.pb.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+
+/// Numbers and times as people read them.
+namespace abl::cli {
+
+/// "0.4s", "12s", "3m 05s", "2h 14m", "3d 04h"; "–" for what is not a finite, non-negative number.
+std::string format_duration(double seconds);
+/// As above, or "–" when it is unknown.
+std::string format_eta(std::optional<double> seconds);
+
+/// "12.3 steps/s"; below one a second "42 steps/min", below one a minute "3.0 steps/h"; "–" when nothing
+/// moves.
+std::string format_rate(double per_second, std::string_view unit);
+
+/// "23.68" for 23,680,000 and "4.60" for 4.6e9: in the unit and with the digits that papers print.
+std::string format_millions(double count);
+std::string format_billions(double count);
+
+/// "1,234,567".
+std::string format_count(std::uint64_t count);
+
+/// "3m 05s ago"; "–" for an unset time.
+std::string format_age(const google::protobuf::Timestamp& time, Time now);
+
+/// "1 trial", "2 trials".
+std::string plural(std::uint64_t count, std::string_view noun);
+
+}  // namespace abl::cli

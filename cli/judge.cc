@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/judge.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <set>
+
+#include "base/file.h"
+#include "cli/client.h"
+#include "config/trial_config.h"
+#include "storage/database.h"
+#include "sweeps/sweep_spec.h"
+#include "views/plan.h"
+
+namespace abl::cli {
+namespace {
+
+using namespace ablate::v1;
+using namespace std::chrono_literals;
+
+constexpr auto kPlanDeadline = 120s;  // counting starts a trainer
+
+/// The scheduler's answer; nothing when none answers and none was asked for by name.
+template <class Ask>
+auto from_scheduler(const Context& context, const Ask& ask)
+    -> std::optional<decltype(ask(std::declval<Client&>()))> {
+  if (!context.store_flag.empty()) return std::nullopt;
+  try {
+    Client client{context.scheduler()};
+    return ask(client);
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnavailable || !context.scheduler_flag.empty()) throw;
+    return std::nullopt;
+  }
+}
+
+ValidateResponse validate_here(const SweepFile& file) {
+  ValidateResponse response;
+  try {
+    const auto spec = sweeps::parse_sweep(file.text(), file.path());
+    std::set<std::string> distinct;
+    for (const auto& trial : sweeps::expand(spec)) distinct.insert(trial.config_hash);
+    response.set_sweep(spec.name);
+    response.set_rows(static_cast<std::uint32_t>(spec.rows.size()));
+    response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
+    response.set_trials(static_cast<std::uint32_t>(distinct.size()));
+  } catch (const sweeps::SweepFileError& error) {
+    for (const auto& found : error.problems()) {
+      Problem& problem = *response.add_problems();
+      problem.set_file(found.file);
+      problem.set_line(static_cast<std::uint32_t>(found.place.line));
+      problem.set_column(static_cast<std::uint32_t>(found.place.column));
+      problem.set_field(found.field);
+      problem.set_message(found.message);
+      problem.set_nearest(found.nearest);
+    }
+  }
+  return response;
+}
+
+SweepPlan plan_here(const Context& context, const SweepFile& file) {
+  const auto spec = sweeps::parse_sweep(file.text(), file.path());
+  const std::filesystem::path store =
+      context.store_flag.empty() ? context.default_store() : std::filesystem::path{context.store_flag};
+  std::optional<storage::Database> db;
+  if (!context.store_flag.empty() || std::filesystem::exists(store))
+    db.emplace(store, storage::Database::Mode::kReadOnly);
+  context.note(db ? fmt::format("planned without a scheduler, with the results in {}", store.string())
+                  : fmt::format("planned without a scheduler: none answers at {}, and nothing is stored yet",
+                                context.scheduler()));
+  std::vector<std::string> models;
+  for (const auto& row : spec.rows)
+    if (!row.model.empty()) models.push_back(row.model);
+  const int result_version =
+      spec.command ? 0 : config::kResultVersion;  // a command has its own, in its document
+  storage::Database* cache = db ? &*db : nullptr;
+  return views::plan(spec, cache, views::ModelCounter{}.count(models, cache), result_version);
+}
+
+}  // namespace
+
+SweepFile read_sweep_file(const std::filesystem::path& file) {
+  SweepFile sweep;
+  sweep.set_path(file.string());
+  sweep.set_text(read_file(file));
+  return sweep;
+}
+
+ValidateResponse validate(const Context& context, const SweepFile& file) {
+  ValidateRequest request;
+  *request.mutable_file() = file;
+  const auto answer =
+      from_scheduler(context, [&](Client& client) { return client.call(&Sweeps::Stub::Validate, request); });
+  if (answer) return *answer;
+  context.note(fmt::format("checked without a scheduler: none answers at {}", context.scheduler()));
+  return validate_here(file);
+}
+
+SweepPlan plan(const Context& context, const SweepFile& file) {
+  PlanRequest request;
+  *request.mutable_file() = file;
+  const auto answer = from_scheduler(
+      context, [&](Client& client) { return client.call(&Sweeps::Stub::Plan, request, kPlanDeadline); });
+  return answer ? *answer : plan_here(context, file);
+}
+
+std::string problem_text(const Problem& problem) {
+  return sweeps::Problem{
+      .file = problem.file(),
+      .place = {.line = static_cast<int>(problem.line()), .column = static_cast<int>(problem.column())},
+      .field = problem.field(),
+      .message = problem.message(),
+      .nearest = problem.nearest()}
+      .text();
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "ablate/v1/sweeps.pb.h"
+#include "cli/context.h"
+
+/// Judgement on sweep files. The scheduler gives it where one answers; otherwise this program does, by the
+/// same library and with the results file, if there is one, read-only; stderr says so.
+namespace abl::cli {
+
+/// Throws: Error naming the file that cannot be read.
+ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& file);
+
+/// Problems are part of the answer.
+ablate::v1::ValidateResponse validate(const Context& context, const ablate::v1::SweepFile& file);
+
+/// Throws: Error{kInvalidArgument} with a line for each problem of the file.
+ablate::v1::SweepPlan plan(const Context& context, const ablate::v1::SweepFile& file);
+
+/// "sweep.yaml:14:12: rows.a: message; did you mean 'b'?".
+std::string problem_text(const ablate::v1::Problem& problem);
+
+}  // namespace abl::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/format.h"
+#include "cli/grid.h"
+
+namespace abl::cli {
+namespace {
+
+using ablate::v1::PlanRow;
+using ablate::v1::SweepPlan;
+
+std::string count_text(const PlanRow& row, const char* mode, std::string (*format)(double)) {
+  const auto found = row.counts().find(mode);
+  return found == row.counts().end() ? "–" : format(found->second);
+}
+
+}  // namespace
+
+std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
+  const bool shares = plan.under_way() > 0;
+  const bool repeats =
+      std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return !row.same_as().empty(); });
+  std::vector<Grid::Column> columns{
+      {"row"}, {"label"}, {"params (M)", true}, {"FLOPs (G)", true}, {"trials", true}, {"stored", true}};
+  if (shares) columns.push_back({"under way", true});
+  if (repeats) columns.push_back({"same as"});
+  Grid grid{columns};
+  for (const auto& row : plan.rows()) {
+    std::vector<std::string> cells{row.id(),
+                                   row.label(),
+                                   count_text(row, "params.weights", format_millions),
+                                   count_text(row, "flops.macs", format_billions),
+                                   fmt::format("{}", row.trials()),
+                                   fmt::format("{}", row.stored())};
+    if (shares) cells.push_back(fmt::format("{}", row.under_way()));
+    if (repeats) cells.push_back(row.same_as());
+    grid.add(std::move(cells));
+  }
+
+  const auto rows = static_cast<std::uint32_t>(plan.rows_size());
+  std::string text =
+      fmt::format("{}\n\n{}\n", terminal.paint(Style::kBold, plan.sweep()), grid.text(&terminal));
+  text += fmt::format("{} × {}: {}, {} stored", plural(rows, "row"), plural(plan.seeds(), "seed"),
+                      plural(plan.trials(), "distinct trial"), plan.stored());
+  if (shares) text += fmt::format(", {} under way for other sweeps", plan.under_way());
+  text +=
+      fmt::format(", {} to run\n", plan.trials() - std::min(plan.trials(), plan.stored() + plan.under_way()));
+  if (!plan.counts_missing().empty())
+    text += fmt::format("– params and FLOPs are not known: {}\n", plan.counts_missing());
+  for (const auto& note : plan.notes()) text += "note: " + note + "\n";
+  return text;
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/source.h"
+
+#include "cli/client.h"
+#include "storage/database.h"
+#include "storage/metric_store.h"
+#include "views/views.h"
+
+namespace abl::cli {
+namespace {
+
+using namespace ablate::v1;
+using namespace std::chrono_literals;
+
+template <class Request>
+Request named(const std::string& sweep) {
+  Request request;
+  request.set_sweep(sweep);
+  return request;
+}
+
+class SchedulerSource final : public Source {
+ public:
+  explicit SchedulerSource(const Context& context) : context_{context}, client_{context.scheduler()} {}
+
+  ListSweepsResponse list_sweeps() override {
+    return client_.call(&Sweeps::Stub::ListSweeps, ListSweepsRequest{});
+  }
+  SweepDetail sweep(const std::string& name) override {
+    return client_.call(&Sweeps::Stub::GetSweep, named<SweepRequest>(name));
+  }
+  Table table(const std::string& name) override {
+    return client_.call(&Sweeps::Stub::GetTable, named<SweepRequest>(name));
+  }
+  ListWorkersResponse list_workers() override {
+    return client_.call(&Workers::Stub::ListWorkers, ListWorkersRequest{});
+  }
+
+  void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {
+    TailLogRequest request;
+    request.set_run(run);
+    request.set_follow(follow);
+    with_reconnection(
+        [&](bool& progress) {
+          const std::function<void(const LogText&)> pass_on = [&](const LogText& piece) {
+            progress = true;
+            sink(piece);
+            request.set_offset(piece.offset() + piece.text().size());  // where to go on after a break
+          };
+          client_.stream(&Runs::Stub::TailLog, request, pass_on, follow ? 3600s : 60s);
+        },
+        [&](const Error& error) { context_.note(std::string{error.what()} + "; waiting for it"); });
+  }
+
+  void export_points(const std::string& name, const std::function<void(const ExportBlock&)>& sink) override {
+    client_.stream(&Runs::Stub::Export, named<SweepRequest>(name), sink, 3600s);
+  }
+
+ private:
+  const Context& context_;
+  Client client_;
+};
+
+class StoreSource final : public Source {
+ public:
+  explicit StoreSource(const std::string& file) : db_{file, storage::Database::Mode::kReadOnly} {}
+
+  ListSweepsResponse list_sweeps() override { return views::list_sweeps(db_); }
+  SweepDetail sweep(const std::string& name) override { return views::sweep_detail(db_, name); }
+  Table table(const std::string& name) override { return views::table(db_, name); }
+  ListWorkersResponse list_workers() override { return views::list_workers(db_); }
+
+  void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {
+    if (follow)
+      throw Error{Code::kInvalidArgument, "--follow needs a scheduler: leave out --store, or --follow"};
+    constexpr std::size_t kPiece = 1 << 20;
+    const std::uint64_t end = views::run_detail(db_, run).log_bytes();  // also says when there is no such run
+    LogText piece;
+    for (std::uint64_t offset = 0; offset < end; offset += piece.text().size()) {
+      piece.set_offset(offset);
+      piece.set_text(storage::MetricStore{db_}.log(run, offset, kPiece));
+      if (piece.text().empty()) break;
+      sink(piece);
+    }
+  }
+
+  void export_points(const std::string& name, const std::function<void(const ExportBlock&)>& sink) override {
+    views::export_points(db_, name, sink);
+  }
+
+ private:
+  storage::Database db_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_source(const Context& context) {
+  if (!context.store_flag.empty()) return std::make_unique<StoreSource>(context.store_flag);
+  return std::make_unique<SchedulerSource>(context);
+}
+
+}  // namespace abl::cli

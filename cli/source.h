@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ablate/v1/runs.pb.h"
+#include "ablate/v1/sweeps.pb.h"
+#include "ablate/v1/workers.pb.h"
+#include "cli/context.h"
+
+namespace abl::cli {
+
+/// Where the commands that only look read from: a scheduler, or a results file. Both give the same messages.
+/// Throws (all): Error{kNotFound} naming what is not there and the nearest name; kUnavailable when no
+/// scheduler answers.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual ablate::v1::ListSweepsResponse list_sweeps() = 0;
+  virtual ablate::v1::SweepDetail sweep(const std::string& name) = 0;
+  virtual ablate::v1::Table table(const std::string& name) = 0;
+  virtual ablate::v1::ListWorkersResponse list_workers() = 0;
+  /// Calls `sink` with the log of a run in pieces; with `follow` until the run has ended.
+  virtual void log(std::uint32_t run, bool follow,
+                   const std::function<void(const ablate::v1::LogText&)>& sink) = 0;
+  /// Calls `sink` for each run of the sweep's table and each metric, in table order.
+  virtual void export_points(const std::string& name,
+                             const std::function<void(const ablate::v1::ExportBlock&)>& sink) = 0;
+};
+
+/// The results file of --store where it is given, otherwise the scheduler.
+std::unique_ptr<Source> open_source(const Context& context);
+
+}  // namespace abl::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/supervisor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace abl::cli {
+
+using namespace std::chrono_literals;
+
+std::optional<Milliseconds> RestartPolicy::ended(Milliseconds lived, const ChildExit& exit) {
+  quick_failures_ = lived < kQuick ? quick_failures_ + 1 : 0;
+  const bool bad_input = exit.signal == 0 && exit.code == kExitUsage;
+  if (bad_input || quick_failures_ >= kQuickFailures) return std::nullopt;
+  return std::min(kLongestPause, kFirstPause * (1 << std::max(0, quick_failures_ - 1)));
+}
+
+SupervisedProgram::SupervisedProgram(std::string name, std::vector<std::string> argv,
+                                     std::filesystem::path log)
+    : name_{std::move(name)}, argv_{std::move(argv)}, log_{std::move(log)} {}
+
+void SupervisedProgram::start(Time now) {
+  const int fd = open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) throw system_error("cannot write " + log_.string(), errno);
+  log_start_ = std::filesystem::file_size(log_);
+  ChildOptions options;
+  options.argv = argv_;
+  options.stdout_fd = options.stderr_fd = fd;
+  try {
+    child_ = std::make_unique<ChildProcess>(options);
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+  close(fd);
+  started_ = now;
+  restart_at_.reset();
+}
+
+std::optional<std::string> SupervisedProgram::tick(Time now) {
+  if (restart_at_) {
+    if (now < *restart_at_) return std::nullopt;
+    start(now);
+    return fmt::format("{} started again", name_);
+  }
+  const auto exit = child_ ? child_->poll() : std::nullopt;
+  if (!exit) return std::nullopt;
+  const auto pause = policy_.ended(now - started_, *exit);
+  if (pause) {
+    restart_at_ = now + *pause;
+    return fmt::format("{} ended ({}); starting it again in {} ms, its log is {}", name_, exit->describe(),
+                       pause->count(), log_.string());
+  }
+  const bool bad_input = exit->signal == 0 && exit->code == kExitUsage;
+  throw Error{bad_input ? Code::kInvalidArgument : Code::kInternal,
+              fmt::format("{} ended ({}{}), its log is {}{}", name_, exit->describe(),
+                          bad_input ? ""
+                                    : fmt::format(", the {}th time in a row soon after its start",
+                                                  policy_.quick_failures()),
+                          log_.string(), last_lines())};
+}
+
+void SupervisedProgram::stop(Milliseconds grace, const std::function<bool()>& hurry) {
+  restart_at_.reset();
+  if (!child_) return;
+  child_->terminate();
+  for (auto waited = 0ms; waited < grace && !child_->wait(100ms) && !hurry(); waited += 100ms) {
+  }
+  if (!child_->poll()) child_->kill();
+  child_->wait();
+  child_.reset();
+}
+
+std::string SupervisedProgram::last_lines() const {
+  constexpr std::streamoff kBytes = 4096;
+  constexpr std::size_t kLines = 8;
+  std::ifstream log{log_, std::ios::binary};
+  log.seekg(0, std::ios::end);
+  const std::streamoff end = log.tellg(),
+                       begin = std::max(static_cast<std::streamoff>(log_start_), end - kBytes);
+  log.seekg(begin);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(log, line);)
+    if (!line.empty()) lines.push_back(line);
+  std::string text;
+  for (std::size_t at = lines.size() - std::min(kLines, lines.size()); at < lines.size(); ++at)
+    text += "\n  " + lines[at];
+  return text;
+}
+
+}  // namespace abl::cli

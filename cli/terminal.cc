@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cwchar>
+#include <optional>
+
+#include "cli/format.h"
+
+namespace abl::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool wants_colour(bool interactive) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return interactive && !(no_color && *no_color) && !(term && std::string_view{term} == "dumb");
+}
+
+winsize size_of(FILE* stream) {
+  winsize size{};
+  if (ioctl(fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size.ws_col = 80, size.ws_row = 24;
+  return size;
+}
+
+const char* code(Style style) {
+  switch (style) {
+    case Style::kBold:
+      return "1";
+    case Style::kDim:
+      return "2";
+    case Style::kRed:
+      return "31";
+    case Style::kGreen:
+      return "32";
+    case Style::kYellow:
+      return "33";
+    case Style::kCyan:
+      return "36";
+  }
+  return "0";
+}
+
+/// One step through a text: an escape sequence (no columns) or a code point.
+struct Piece {
+  std::string_view bytes;
+  int columns = 0;
+};
+
+Piece next_piece(std::string_view text) {
+  if (text[0] == '\x1b') {
+    std::size_t end = text.find('m');
+    end = end == std::string_view::npos ? text.size() : end + 1;
+    return {text.substr(0, end), 0};
+  }
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t length = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+  const auto bytes = text.substr(0, length);
+  if (lead < 0x80) return {bytes, lead < 0x20 ? 0 : 1};
+  wchar_t point = lead & (0x7F >> length);
+  for (const char c : bytes.substr(1)) point = (point << 6) | (static_cast<unsigned char>(c) & 0x3F);
+  const int columns = wcwidth(point);  // -1 in the C locale: the usual width then
+  return {bytes, columns < 0 ? 1 : columns};
+}
+
+}  // namespace
+
+Terminal::Terminal(FILE* stream)
+    : stream_{stream}, interactive_{isatty(fileno(stream)) == 1}, colour_{wants_colour(interactive_)} {}
+
+Terminal::Terminal(FILE* stream, bool interactive, bool colour, int width, int height)
+    : stream_{stream}, interactive_{interactive}, colour_{colour}, width_{width}, height_{height} {}
+
+int Terminal::width() const {
+  if (width_ != 0 || !interactive_) return width_;
+  return size_of(stream_).ws_col;
+}
+int Terminal::height() const {
+  if (height_ != 0 || !interactive_) return height_;
+  return size_of(stream_).ws_row;
+}
+
+std::string Terminal::paint(Style style, std::string_view text) const {
+  if (!colour_ || text.empty()) return std::string{text};
+  return fmt::format("\x1b[{}m{}\x1b[0m", code(style), text);
+}
+
+void Terminal::line(std::string_view text) const { write(std::string{text} + "\n"); }
+void Terminal::write(std::string_view text) const {
+  std::fwrite(text.data(), 1, text.size(), stream_);
+  std::fflush(stream_);
+}
+
+int display_width(std::string_view text) {
+  int columns = 0;
+  while (!text.empty()) {
+    const Piece piece = next_piece(text);
+    columns += piece.columns;
+    text.remove_prefix(piece.bytes.size());
+  }
+  return columns;
+}
+
+std::string fit(std::string_view text, int width) {
+  if (width <= 0 || display_width(text) <= width) return std::string{text};
+  std::string kept;
+  int columns = 0;
+  bool cut = false;
+  while (!text.empty()) {
+    const Piece piece = next_piece(text);
+    text.remove_prefix(piece.bytes.size());
+    if (piece.bytes[0] == '\x1b') kept += piece.bytes;  // also after the cut: it may switch a colour off
+    if (piece.bytes[0] == '\x1b' || cut) continue;
+    if (columns + piece.columns > width - 1) {
+      kept += "…";
+      cut = true;
+    } else {
+      kept += piece.bytes;
+      columns += piece.columns;
+    }
+  }
+  return kept;
+}
+
+std::string pad(std::string_view text, int width, bool right_aligned) {
+  const std::string spaces(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
+  return right_aligned ? spaces + std::string{text} : std::string{text} + spaces;
+}
+
+std::string bar(double fraction, int width) {
+  const double inside = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
+  const int full = static_cast<int>(std::floor(inside * width + 1e-9));  // full only when it is done
+  std::string text;
+  for (int column = 0; column < width; ++column) text += column < full ? "█" : "░";
+  return text;
+}
+
+void Redraw::draw(std::vector<std::string> lines) {
+  const auto room = static_cast<std::size_t>(std::max(1, terminal_.height() - 1));
+  if (lines.size() > room) {
+    const auto hidden = lines.size() - room + 1;
+    lines.resize(room - 1);
+    lines.push_back(terminal_.paint(Style::kDim, fmt::format("… {} more", plural(hidden, "line"))));
+  }
+  std::string text = drawn_ ? fmt::format("\x1b[{}A\r", drawn_) : "";
+  for (const auto& line : lines) text += fit(line, terminal_.width()) + "\x1b[K\n";
+  terminal_.write(text + "\x1b[J");
+  drawn_ = lines.size();
+}
+
+Progress::Progress(const Terminal& terminal, std::string label, std::string unit, double total)
+    : terminal_{terminal}, label_{std::move(label)}, unit_{std::move(unit)}, total_{total} {}
+
+Progress::~Progress() {
+  if (shown_ && terminal_.interactive()) terminal_.write("\r\x1b[K");
+}
+
+void Progress::update(double done) {
+  const auto now = Steady::now();
+  if (now - last_ < (terminal_.interactive() ? 100ms : 5000ms)) return;
+  last_ = now;
+  shown_ = true;
+  const double seconds = std::chrono::duration<double>(now - start_).count(), rate = done / seconds;
+  std::string text = label_;
+  if (total_ > 0) {
+    const double fraction = std::min(1.0, done / total_);
+    text +=
+        fmt::format(" {}{:3.0f}%", terminal_.interactive() ? bar(fraction, 24) + " " : "", fraction * 100);
+  }
+  text += fmt::format("  {} {}  {}", format_count(static_cast<std::uint64_t>(done)), unit_,
+                      format_rate(rate, unit_));
+  if (total_ > 0)
+    text += "  ETA " + format_eta(rate > 0 ? std::optional{(total_ - done) / rate} : std::nullopt);
+  if (terminal_.interactive())
+    terminal_.write("\r" + fit(text, terminal_.width() - 1) + "\x1b[K");
+  else
+    terminal_.line(text);
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace abl::cli {
+
+enum class Style { kBold, kDim, kRed, kGreen, kYellow, kCyan };
+
+/// An output stream as seen by people: how wide, whether it can be redrawn, whether it takes colours.
+/// Colours are off when the stream is no terminal, when NO_COLOR is set and not empty, or when TERM is
+/// "dumb".
+class Terminal {
+ public:
+  explicit Terminal(FILE* stream);
+  /// With properties given; for tests.
+  Terminal(FILE* stream, bool interactive, bool colour, int width, int height);
+
+  bool interactive() const { return interactive_; }
+  int width() const;   ///< columns; 0 when it is no terminal: no limit
+  int height() const;  ///< rows; 0 when it is no terminal
+  std::string paint(Style style, std::string_view text) const;
+  void line(std::string_view text) const;   ///< writes it with a newline, and flushes
+  void write(std::string_view text) const;  ///< writes it as it is, and flushes
+
+ private:
+  FILE* stream_;
+  bool interactive_, colour_;
+  int width_ = 0, height_ = 0;  // 0: ask the terminal each time, since people resize windows
+};
+
+/// Columns that a text takes on a terminal; escape sequences take none.
+int display_width(std::string_view text);
+/// Cut to `width` columns, the last one "…" when something was cut; escape sequences are kept.
+std::string fit(std::string_view text, int width);
+/// Padded with spaces to `width` columns, on the left when `right_aligned`.
+std::string pad(std::string_view text, int width, bool right_aligned = false);
+
+/// "█████░░░░░", `width` columns.
+std::string bar(double fraction, int width);
+
+/// A block of lines that is drawn over itself. Lines are cut to the terminal's width and the block to its
+/// height.
+class Redraw {
+ public:
+  explicit Redraw(const Terminal& terminal) : terminal_{terminal} {}
+  void draw(std::vector<std::string> lines);
+
+ private:
+  const Terminal& terminal_;
+  std::size_t drawn_ = 0;
+};
+
+/// Progress of one long operation: a bar with rate and ETA on a terminal (ten times a second at most),
+/// otherwise a plain line every few seconds. Thread: one.
+class Progress {
+ public:
+  /// `total` 0: unknown, then only count and rate are shown.
+  Progress(const Terminal& terminal, std::string label, std::string unit, double total);
+  ~Progress();  ///< removes the bar
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void update(double done);
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  const Terminal& terminal_;
+  std::string label_, unit_;
+  double total_;
+  Steady::time_point start_ = Steady::now(), last_ = start_;
+  bool shown_ = false;
+};
+
+}  // namespace abl::cli

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/up_service.h"
+
+#include <fmt/format.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/client.h"
+#include "cli/port.h"
+#include "cli/stop_signals.h"
+#include "cli/supervisor.h"
+
+namespace abl::cli {
+namespace {
+
+using namespace ablate::v1;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr auto kTick = 100ms;
+constexpr auto kReadyPatience = 60s;
+constexpr auto kWorkerGrace = 60s;  // its trainers write a checkpoint
+constexpr auto kSchedulerGrace = 15s;
+
+std::string sibling(const char* name) {
+  const fs::path program = program_folder() / name;
+  if (access(program.c_str(), X_OK) == 0) return program.string();
+  throw Error{Code::kNotFound,
+              fmt::format("no program {}: 'ablate up' needs it beside itself; build or install all of ablate",
+                          program.string())};
+}
+
+std::vector<std::string> scheduler_argv(const Context& context, std::uint16_t port) {
+  return {sibling("ablate-scheduler"),         "--store",     context.default_store().string(), "--listen",
+          "unix:" + context.socket().string(), "--http-port", fmt::format("{}", port)};
+}
+
+std::vector<std::string> worker_argv(const Context& context, const UpOptions& options) {
+  std::vector<std::string> argv{
+      sibling("ablate-worker"), "--scheduler", "unix:" + context.socket().string(), "--home",
+      context.home().string(),  "--runs-root", (context.home() / "runs").string()};
+  if (options.slots) argv.insert(argv.end(), {"--slots", fmt::format("{}", options.slots)});
+  if (options.threads) argv.insert(argv.end(), {"--threads", fmt::format("{}", options.threads)});
+  for (const auto& data : options.data) {
+    const auto equals = data.find('=');
+    argv.insert(argv.end(),
+                {"--data", data.substr(0, equals + 1) +
+                               fs::absolute(data.substr(equals + 1)).lexically_normal().string()});
+  }
+  if (options.allow_commands) argv.emplace_back("--allow-commands");
+  return argv;
+}
+
+/// The two programs and the signals, as one thing to wait with.
+class Machine {
+ public:
+  Machine(const Context& context, const UpOptions& options, std::uint16_t port)
+      : context_{context},
+        scheduler_{"ablate-scheduler", scheduler_argv(context, port),
+                   context.home() / "logs" / "scheduler.log"},
+        worker_{"ablate-worker", worker_argv(context, options), context.home() / "logs" / "worker.log"} {}
+  ~Machine() {
+    const auto hurry = [this] { return signals_.wait(0ms); };  // a second Ctrl-C
+    worker_.stop(kWorkerGrace, hurry);
+    scheduler_.stop(kSchedulerGrace, hurry);
+  }
+
+  void start_scheduler() { scheduler_.start(clock_.now()); }
+  void start_worker() { worker_.start(clock_.now()); }
+
+  /// Keeps the programs running until `done` says so. False: a stop signal came first.
+  /// Throws: Error when `done` has not said so in time.
+  bool keep_until(const std::function<bool()>& done, const std::string& what,
+                  std::optional<Milliseconds> patience) {
+    const Time start = clock_.now();
+    while (!done()) {
+      if (signals_.wait(kTick)) return false;
+      for (auto* program : {&scheduler_, &worker_})
+        if (const auto happened = program->tick(clock_.now())) context_.err.line(*happened);
+      if (patience && clock_.now() - start > *patience)
+        throw Error{Code::kUnavailable, fmt::format("{} within {} s: see {}", what, patience->count() / 1000,
+                                                    (context_.home() / "logs").string())};
+    }
+    return true;
+  }
+
+ private:
+  const Context& context_;
+  StopSignals signals_;
+  SystemClock clock_;
+  SupervisedProgram scheduler_, worker_;
+};
+
+std::optional<ListWorkersResponse> ask_for_workers(Client& client) {
+  try {
+    return client.call(&Workers::Stub::ListWorkers, ListWorkersRequest{}, 2s);
+  } catch (const Error&) {
+    return std::nullopt;  // not there yet
+  }
+}
+
+}  // namespace
+
+void make_home(const Context& context) {
+  const auto socket = context.socket().string();
+  if (constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1; socket.size() > kLongest)
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("the socket's path {} has {} bytes, at most {} are possible: choose a shorter --home",
+                    socket, socket.size(), kLongest)};
+  std::error_code failure;
+  for (const fs::path& folder : {context.home() / "run", context.home() / "logs"}) {
+    fs::create_directories(folder, failure);
+    if (failure) throw system_error("cannot make the folder " + folder.string(), failure.value());
+  }
+  fs::permissions(context.home() / "run", fs::perms::owner_all, failure);
+  if (failure) throw system_error("cannot protect " + (context.home() / "run").string(), failure.value());
+}
+
+void check_up(const Context& context, const UpOptions& options) {
+  for (const auto& data : options.data) {
+    const auto equals = data.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("--data: '{}' is not NAME=FOLDER, such as cifar10=/data/cifar10", data)};
+    if (!fs::is_directory(data.substr(equals + 1)))
+      throw Error{Code::kNotFound, fmt::format("--data: there is no folder {} for {}",
+                                               data.substr(equals + 1), data.substr(0, equals))};
+  }
+  sibling("ablate-scheduler");
+  sibling("ablate-worker");
+  make_home(context);
+}
+
+void run_up(const Context& context, const UpOptions& options, const HomeLock&,
+            const std::function<void(const UpRecord&, const WorkerSummary&)>& ready) {
+  const std::uint16_t port = choose_port(options.port ? std::optional{options.port} : std::nullopt);
+  std::error_code ignored;
+  fs::remove(context.up_file(), ignored);  // of one that was killed
+  Machine machine{context, options, port};
+  Client client{"unix:" + context.socket().string()};
+  WorkerSummary worker;
+  const auto answers = [&] { return ask_for_workers(client).has_value(); };
+  const auto connected = [&] {
+    const auto list = ask_for_workers(client);
+    if (!list) return false;
+    const auto found =
+        std::ranges::find_if(list->workers(), [](const WorkerSummary& known) { return known.connected(); });
+    if (found != list->workers().end()) worker = *found;
+    return found != list->workers().end();
+  };
+
+  machine.start_scheduler();
+  if (!machine.keep_until(answers, "ablate-scheduler did not answer", kReadyPatience)) return;
+  machine.start_worker();
+  if (!machine.keep_until(connected, "ablate-worker did not connect", kReadyPatience)) return;
+
+  const UpRecord record{.pid = getpid(),
+                        .url = fmt::format("http://127.0.0.1:{}/", port),
+                        .store = context.default_store().string(),
+                        .socket = context.socket().string()};
+  write_up_record(context, record);
+  ready(record, worker);
+  const auto forget = [&] { fs::remove(context.up_file(), ignored); };
+  try {
+    machine.keep_until([] { return false; }, "", std::nullopt);
+  } catch (...) {
+    forget();
+    throw;
+  }
+  context.err.line("stopping; again to hurry");
+  forget();
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+
+#include "base/error.h"
+#include "cli/client.h"
+#include "cli/format.h"
+#include "cli/table_renderer.h"
+#include "cli/watch_view.h"
+#include "cli/words.h"
+#include "views/views.h"
+
+namespace abl::cli {
+namespace {
+
+using namespace ablate::v1;
+using namespace std::chrono_literals;
+
+constexpr auto kQuiet = 5s;  // between two lines that say nothing but the progress
+
+/// Ctrl-C stops the watching, not the sweep.
+void say_goodbye(int) {
+  constexpr std::string_view kText = "\nno longer watching; the sweep goes on\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, kText.data(), kText.size());
+  _exit(kExitInterrupted);
+}
+
+/// Shows each message in the way that fits the output.
+class Watcher {
+ public:
+  explicit Watcher(const Context& context) : context_{context}, redraw_{context.out} {}
+
+  void show(const SweepProgress& progress) {
+    const auto news = view_.update(progress);
+    if (context_.json) {
+      context_.out.line(views::to_json(progress));
+    } else if (context_.out.interactive()) {
+      redraw_.draw(view_.lines(context_.out));
+    } else {
+      for (const auto& line : news) context_.out.line(line);
+      const auto now = std::chrono::steady_clock::now();
+      if (last_ && news.empty() && now - *last_ < kQuiet) return;
+      last_ = now;
+      context_.out.line(view_.status());
+    }
+  }
+
+  int finish() const {
+    const bool completed = view_.summary().state() == SWEEP_STATE_COMPLETED;
+    if (!context_.json) {
+      if (!context_.out.interactive())
+        context_.out.write("\n" + render_table(view_.table(), TableFormat::kText));
+      context_.out.line("");
+      context_.out.line(summary_text(view_.summary(), context_.out) + elapsed());
+      for (const auto& line : view_.failures()) context_.err.line(line);
+    }
+    return completed ? kExitOk : kExitFailed;
+  }
+
+  bool finished() const { return is_finished(view_.summary().state()); }
+
+ private:
+  std::string elapsed() const {
+    const auto& summary = view_.summary();
+    if (!summary.has_finished()) return "";
+    return ", in " +
+           format_duration(static_cast<double>(summary.finished().seconds() - summary.created().seconds()));
+  }
+
+  const Context& context_;
+  WatchView view_;
+  Redraw redraw_;
+  std::optional<std::chrono::steady_clock::time_point> last_;
+};
+
+}  // namespace
+
+int watch(const Context& context, const std::string& sweep) {
+  signal(SIGINT, say_goodbye);
+  Client client{context.scheduler()};
+  SweepRequest request;
+  request.set_sweep(sweep);
+  Watcher watcher{context};
+  bool waiting = false;
+  with_reconnection(
+      [&](bool& progress) {
+        const std::function<void(const SweepProgress&)> show = [&](const SweepProgress& message) {
+          progress = true;
+          waiting = false;
+          watcher.show(message);
+        };
+        client.stream(&Sweeps::Stub::WatchSweep, request, show, 3600s);
+        if (!watcher.finished())
+          throw Error{Code::kUnavailable, "the scheduler closed the stream before the sweep was finished"};
+      },
+      [&](const Error&) {
+        if (!waiting) context.note("the scheduler does not answer; waiting for it to come back");
+        waiting = true;
+      });
+  return watcher.finish();
+}
+
+}  // namespace abl::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/sweeps.pb.h"
+#include "cli/terminal.h"
+
+namespace abl::cli {
+
+/// A sweep under way as people watch it: keeps what the stream of changes has said so far. Thread: one.
+class WatchView {
+ public:
+  /// Takes the next message. Returns a line for each trial that finished, failed or went back to the queue
+  /// since the message before.
+  std::vector<std::string> update(const ablate::v1::SweepProgress& progress);
+
+  /// The whole picture for a terminal: summary, bar with rate and ETA, running trials, table.
+  std::vector<std::string> lines(const Terminal& terminal) const;
+  /// "msf-sharing 42%, 5/12 trials, 2 running, 23.1 steps/s, ETA 3m 05s".
+  std::string status() const;
+  /// The trials that failed for good, with their reasons.
+  std::vector<std::string> failures() const;
+
+  const ablate::v1::SweepSummary& summary() const { return progress_.summary(); }
+  const ablate::v1::Table& table() const { return progress_.table(); }
+  /// Work done, of all: a running trial counts by its steps.
+  double fraction() const;
+
+ private:
+  using Key = std::pair<std::string, std::int64_t>;  // row, seed
+  double rate() const;                               // optimiser steps a second, all running trials together
+  std::string metrics_of(const ablate::v1::TrialSummary& trial) const;
+
+  ablate::v1::SweepProgress progress_;
+  std::map<Key, ablate::v1::TrialSummary> trials_;
+};
+
+}  // namespace abl::cli

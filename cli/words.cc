@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+namespace abl::cli {
+namespace {
+
+using namespace ablate::v1;
+
+std::string lower_without(std::string name, std::string_view prefix) {
+  name.erase(0, name.starts_with(prefix) ? prefix.size() : 0);
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+std::string paint(std::optional<Style> style, const std::string& text, const Terminal& terminal) {
+  return style ? terminal.paint(*style, text) : text;
+}
+
+}  // namespace
+
+std::string word(SweepState state) { return lower_without(SweepState_Name(state), "SWEEP_STATE_"); }
+std::string word(TrialState state) { return lower_without(TrialState_Name(state), "TRIAL_STATE_"); }
+
+std::string painted(SweepState state, const Terminal& terminal) {
+  std::optional<Style> style;
+  if (state == SWEEP_STATE_ACTIVE) style = Style::kCyan;
+  if (state == SWEEP_STATE_PAUSED) style = Style::kYellow;
+  if (state == SWEEP_STATE_COMPLETED) style = Style::kGreen;
+  if (state == SWEEP_STATE_FAILED) style = Style::kRed;
+  if (state == SWEEP_STATE_CANCELLED) style = Style::kDim;
+  return paint(style, word(state), terminal);
+}
+
+std::string painted(TrialState state, const Terminal& terminal) {
+  std::optional<Style> style;
+  if (state == TRIAL_STATE_LEASED || state == TRIAL_STATE_RUNNING) style = Style::kCyan;
+  if (state == TRIAL_STATE_COMPLETED) style = Style::kGreen;
+  if (state == TRIAL_STATE_FAILED) style = Style::kRed;
+  if (state == TRIAL_STATE_CANCELLED) style = Style::kDim;
+  return paint(style, word(state), terminal);
+}
+
+std::string counts_text(const TrialCounts& counts) {
+  std::string text = fmt::format("{}/{} trials", counts.completed(), counts.total());
+  if (const auto running = counts.leased() + counts.running()) text += fmt::format(", {} running", running);
+  if (counts.failed()) text += fmt::format(", {} failed", counts.failed());
+  if (counts.cancelled()) text += fmt::format(", {} cancelled", counts.cancelled());
+  return text;
+}
+
+std::string summary_text(const SweepSummary& sweep, const Terminal& terminal) {
+  return fmt::format("{}: {}, {}", terminal.paint(Style::kBold, sweep.name()),
+                     painted(sweep.state(), terminal), counts_text(sweep.trials()));
+}
+
+bool is_finished(SweepState state) {
+  return state == SWEEP_STATE_COMPLETED || state == SWEEP_STATE_FAILED || state == SWEEP_STATE_CANCELLED;
+}
+
+}  // namespace abl::cli

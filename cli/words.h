@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "ablate/v1/sweeps.pb.h"
+#include "cli/terminal.h"
+
+/// States as words, and the sentences about sweeps that several commands print.
+namespace abl::cli {
+
+/// "running".
+std::string word(ablate::v1::SweepState state);
+std::string word(ablate::v1::TrialState state);
+/// The same in the state's colour, where the terminal takes colours.
+std::string painted(ablate::v1::SweepState state, const Terminal& terminal);
+std::string painted(ablate::v1::TrialState state, const Terminal& terminal);
+
+/// "5/12 trials, 2 running, 1 failed": what is not zero.
+std::string counts_text(const ablate::v1::TrialCounts& counts);
+/// "msf-sharing: active, 5/12 trials, 2 running".
+std::string summary_text(const ablate::v1::SweepSummary& sweep, const Terminal& terminal);
+/// True when nothing waits or runs any more.
+bool is_finished(ablate::v1::SweepState state);
+
+}  // namespace abl::cli
