@@ -17,7 +17,7 @@ foreach(_python IN ITEMS "$ENV{ABLATE_PYTHON}" "${PROJECT_SOURCE_DIR}/.deps/pyth
   endif()
 endforeach()
 
-unset(LibTorch_ROOT_DIR CACHE)
+# kept in the cache: a later run of CMake need not see the same environment; remove the build folder to choose anew
 find_path(LibTorch_ROOT_DIR include/torch/csrc/api/include/torch/torch.h PATHS ${LibTorch_ROOTS} NO_DEFAULT_PATH)
 if(LibTorch_ROOT_DIR AND EXISTS "${LibTorch_ROOT_DIR}/include/torch/headeronly/version.h")
   file(STRINGS "${LibTorch_ROOT_DIR}/include/torch/headeronly/version.h" _lines REGEX "#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
