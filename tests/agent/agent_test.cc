@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
+#include <algorithm>
 
 #include "tests/agent/fake_scheduler.h"
 
@@ -94,6 +94,190 @@ TEST_F(AgentTest, HelloSaysWhatTheWorkerIs) {
   ASSERT_EQ(hello.slots_size(), 1);
   EXPECT_EQ(hello.slots(0).threads(), 2);
   EXPECT_FALSE(hello.instance().empty());
+}
+
+TEST_F(AgentTest, HeartbeatsNameTheRunsUnderWay) {
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, kEndless));
+  EXPECT_TRUE(scheduler.heard([](const auto& messages) {
+    return std::any_of(messages.begin(), messages.end(), [](const auto& message) {
+      return message.has_heartbeat() && message.heartbeat().runs_size() == 1 &&
+             message.heartbeat().runs(0) == 7;
+    });
+  }));
+}
+
+TEST_F(AgentTest, WhatIsUnacknowledgedIsSentAgainAfterTheSchedulerWasAway) {
+  scheduler.acknowledge(false);
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, R"(echo before; while [ ! -e go ]; do sleep 0.01; done; echo after
+                                          echo '{"event":"end","status":"completed"}')"));
+  ASSERT_TRUE(eventually([&] { return log_of(scheduler.batches(7)) == "before\n"; }));
+  scheduler.stop();
+  scheduler.forget();
+  write_text(folder.path() / "runs/107/1/go", "");
+  ASSERT_TRUE(eventually([&] { return !worker->busy(); })) << "a run goes on while the scheduler is away";
+  scheduler.start();
+  const auto batches = scheduler.wait_for_end(7);
+  EXPECT_EQ(log_of(batches), "before\nafter\n");
+  EXPECT_EQ(batches.front().seq(), 1U);
+  EXPECT_THAT(scheduler.hello(2).runs(), ElementsAre(7U));
+  EXPECT_EQ(scheduler.hello(2).instance(), scheduler.hello(1).instance());
+  EXPECT_FALSE(worker->settled());
+  scheduler.acknowledge_run(7, batches.back().seq());
+  EXPECT_TRUE(eventually([&] { return worker->settled(); }));
+}
+
+TEST_F(AgentTest, WhatIsAcknowledgedIsNotSentAgain) {
+  scheduler.acknowledge(false);
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, kEndless));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  const auto last = scheduler.batches(7).back().seq();
+  scheduler.acknowledge_run(7, last);
+  scheduler.acknowledge_run(8, 5);  // of a run that is not here
+  scheduler.stop_run(7, "cancelled");
+  scheduler.wait_for_end(7);  // so the acknowledgement has arrived
+  scheduler.stop();
+  scheduler.forget();
+  scheduler.start();
+  EXPECT_EQ(scheduler.wait_for_end(7).front().seq(), last + 1);
+}
+
+TEST_F(AgentTest, ARefusedSessionIsTriedAgain) {
+  scheduler.welcome(false);
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.hello(3);
+  EXPECT_FALSE(worker->connected());
+  scheduler.welcome(true);
+  EXPECT_TRUE(eventually([&] { return worker->connected(); }));
+}
+
+TEST_F(AgentTest, ARestartedWorkerSendsWhatItsDeadRunsSaidAndEndsThemAsStopped) {
+  scheduler.acknowledge(false);
+  {
+    RunSpool dead{spool(7), 7};  // as a killed worker leaves it
+    RunBatch batch;
+    batch.set_log("before the kill\n");
+    dead.append(batch);
+    RunSpool silent{spool(8), 8};
+    RunSpool ended{spool(9), 9};
+    batch.mutable_ended()->set_status(RunEnded::STATUS_COMPLETED);
+    ended.append(batch);
+  }
+  Worker worker{folder.path(), scheduler.address()};
+  EXPECT_THAT(scheduler.hello().runs(), ElementsAre(7U, 8U, 9U));
+  const auto dead = scheduler.wait_for_end(7);
+  EXPECT_EQ(log_of(dead), "before the kill\n");
+  EXPECT_EQ(dead.back().seq(), 2U);
+  EXPECT_EQ(dead.back().ended().status(), RunEnded::STATUS_STOPPED);
+  EXPECT_EQ(dead.back().ended().reason(), "the worker was restarted");
+  EXPECT_TRUE(dead.back().ended().retryable());
+  EXPECT_EQ(scheduler.wait_for_end(8).back().ended().status(), RunEnded::STATUS_STOPPED);
+  EXPECT_EQ(scheduler.wait_for_end(9).size(), 1U);
+  EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_FALSE(worker->busy());
+}
+
+TEST_F(AgentTest, AFencedRunIsKilledAndItsSpoolDropped) {
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, kEndless));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  scheduler.fence(7);
+  EXPECT_TRUE(eventually([&] { return worker->settled(); }));
+  EXPECT_FALSE(std::filesystem::exists(spool(7)));
+  for (const auto& batch : scheduler.batches(7)) EXPECT_FALSE(batch.has_ended());
+}
+
+TEST_F(AgentTest, AnAssignmentToASlotThatIsStillTakenWaitsForIt) {
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, kEndless));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  scheduler.assign(shell_assignment(8, kTwoSteps));
+  scheduler.fence(7);
+  EXPECT_EQ(scheduler.wait_for_end(8).back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(AgentTest, AStoppedRunThatHasNotBegunEndsAsStopped) {
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, kEndless));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  scheduler.assign(shell_assignment(8, kTwoSteps));
+  scheduler.stop_run(8, "cancelled");
+  EXPECT_EQ(scheduler.wait_for_end(8).back().ended().status(), RunEnded::STATUS_STOPPED);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "runs/108"));
+}
+
+TEST_F(AgentTest, RunsOfDifferentSlotsAreUnderWayTogether) {
+  Worker worker{folder.path(), scheduler.address(), true, 2};
+  auto first = shell_assignment(7,
+                                "while [ ! -e ../../108/1/there ]; do sleep 0.01; done; echo "
+                                "'{\"event\":\"end\",\"status\":\"completed\"}'");
+  auto second = shell_assignment(8,
+                                 "touch there; while [ ! -e ../../107/1 ]; do sleep 0.01; done; echo "
+                                 "'{\"event\":\"end\",\"status\":\"completed\"}'");
+  second.set_slots(0, 1);
+  scheduler.assign(first);
+  scheduler.assign(second);
+  EXPECT_EQ(scheduler.wait_for_end(7).back().ended().status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_EQ(scheduler.wait_for_end(8).back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(AgentTest, TheSameAssignmentTwiceIsOneRun) {
+  Worker worker{folder.path(), scheduler.address()};
+  const auto assign = shell_assignment(7, R"(echo once; echo '{"event":"end","status":"completed"}')");
+  scheduler.acknowledge(false);
+  scheduler.assign(assign);
+  scheduler.assign(assign);
+  scheduler.wait_for_end(7);
+  scheduler.assign(assign);
+  scheduler.assign(shell_assignment(8, kTwoSteps));  // behind the others
+  scheduler.wait_for_end(8);
+  EXPECT_EQ(log_of(scheduler.batches(7)), "once\n");
+}
+
+TEST_F(AgentTest, WhatCannotBeRunHereIsRefusedWithTheReason) {
+  Worker worker{folder.path(), scheduler.address(), /*allow_commands=*/false};
+  std::vector<std::pair<ablate::v1::Assign, std::string>> cases;
+  cases.emplace_back(shell_assignment(1, "touch /tmp/never"), "--allow-commands");
+  auto assign = shell_assignment(2, "");
+  assign.clear_argv();
+  assign.set_data("imagenet-1k");
+  cases.emplace_back(assign, "--data imagenet-1k=FOLDER");
+  assign.set_run(3);
+  assign.set_slots(0, 5);
+  cases.emplace_back(assign, "slots 5");
+  assign.set_run(4);
+  assign.clear_slots();
+  cases.emplace_back(assign, "names no slot");
+  assign.set_run(5);
+  assign.add_slots(0);
+  assign.add_slots(0);
+  cases.emplace_back(assign, "slots 0, 0");
+  for (const auto& [refused, reason] : cases) {
+    scheduler.assign(refused);
+    EXPECT_TRUE(scheduler.heard([&, run = refused.run(), why = reason](const auto& messages) {
+      return std::any_of(messages.begin(), messages.end(), [&](const auto& message) {
+        return message.has_refused() && message.refused().run() == run &&
+               message.refused().reason().find(why) != std::string::npos && !message.refused().permanent();
+      });
+    })) << reason;
+  }
+  EXPECT_TRUE(worker->settled());
+}
+
+TEST_F(AgentTest, AStoppingWorkerStopsItsRunsAndTakesNothingMore) {
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, kEndless));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  worker->stop("worker is stopping");
+  const auto ended = scheduler.wait_for_end(7).back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_STOPPED);
+  EXPECT_THAT(ended.reason(), HasSubstr("worker is stopping"));
+  scheduler.assign(shell_assignment(8, kTwoSteps));
+  EXPECT_TRUE(scheduler.heard([](const auto& messages) {
+    return messages.back().has_refused() && messages.back().refused().run() == 8;
+  }));
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ class FakeScheduler final : public ablate::v1::WorkerLink::Service {
     while (stream->Read(&message)) {
       const std::scoped_lock lock{mutex_};
       messages_.push_back(message);
+      changed_.notify_all();
       if (message.has_hello()) {
         hellos_.push_back(message.hello());
         if (!welcomes_) return {grpc::StatusCode::UNAVAILABLE, "not yet"};
@@ -126,6 +127,7 @@ class FakeScheduler final : public ablate::v1::WorkerLink::Service {
         answer.mutable_welcome()->set_lease_ms(10000);
         stream->Write(answer);
         stream_ = stream;
+        changed_.notify_all();
       }
       if (message.has_batch() && acknowledges_) {
         ablate::v1::SchedulerMessage answer;
@@ -133,7 +135,6 @@ class FakeScheduler final : public ablate::v1::WorkerLink::Service {
         answer.mutable_ack()->set_seq(message.batch().seq());
         stream->Write(answer);
       }
-      changed_.notify_all();
     }
     change([&] { stream_ = nullptr; });
     return grpc::Status::OK;

@@ -32,6 +32,11 @@ bool eventually(Condition condition) {
   return true;
 }
 
+/// A zombie that nobody has reaped yet has no program any more.
+inline bool alive(pid_t process) {
+  return std::filesystem::exists("/proc/" + std::to_string(process) + "/exe");
+}
+
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/instance_lock.h"
+#include "worker/agent/utf8.h"
 
 namespace {
 
@@ -107,15 +108,14 @@ agent::AgentOptions options_from(const Flags& flags) {
 }
 
 int work(Flags flags) {
-  const fs::path home = fs::absolute(flags.home);
-  flags.home = home;
-  flags.runs_root = flags.runs_root.empty() ? home / "runs" : fs::absolute(flags.runs_root);
+  flags.home = fs::absolute(flags.home);
+  flags.runs_root = flags.runs_root.empty() ? flags.home / "runs" : fs::absolute(flags.runs_root);
   for (const fs::path& folder : {flags.home, flags.runs_root}) {
     std::error_code failed;
     fs::create_directories(folder, failed);
     if (failed) throw system_error("cannot create " + folder.string(), failed.value());
   }
-  const agent::InstanceLock lock{flags.home / "lock"};
+  const agent::InstanceLock lock{flags.home / "worker.lock"};
 
   // blocked before any thread starts, so that every thread inherits it; waited for below
   sigset_t goodbye;
@@ -148,6 +148,13 @@ int work(Flags flags) {
   if (!agent.settled())
     log_warning("the scheduler has not acknowledged everything: the next start sends the rest");
   return kExitOk;
+}
+
+/// What goes to the scheduler must be UTF-8, and paths and names do.
+void require_utf8(const std::string& what, const std::string& text) {
+  if (agent::valid_utf8(text) != text)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{} is not valid UTF-8: {}", what, agent::valid_utf8(text))};
 }
 
 int run(int argc, char** argv) {
@@ -184,6 +191,10 @@ int run(int argc, char** argv) {
   if (flags.scheduler.empty()) flags.scheduler = default_scheduler();
   if (flags.home.empty()) flags.home = home_folder() / "worker";
   if (flags.name.empty()) flags.name = host_name();
+  require_utf8("--name", flags.name);
+  require_utf8("--runs-root", flags.runs_root);
+  require_utf8("--home", flags.home);
+  for (const auto& data : flags.data) require_utf8("--data", data);
   return work(std::move(flags));
 }
 

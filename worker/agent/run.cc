@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "worker/agent/utf8.h"
 
 namespace abl::agent {
 using ablate::v1::RunEnded;
@@ -32,7 +33,7 @@ bool retryable(Code code) {
 RunEnded failure(const std::string& reason, bool retryable) {
   RunEnded ended;
   ended.set_status(RunEnded::STATUS_FAILED);
-  ended.set_reason(reason);
+  ended.set_reason(valid_utf8(reason));
   ended.set_retryable(retryable);
   return ended;
 }

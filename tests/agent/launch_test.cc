@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/launch.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "tests/agent/fixtures.h"
+
+namespace abl::agent {
+namespace {
+
+using ablate::v1::Assign;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class LaunchTest : public testing::Test {
+ protected:
+  LaunchTest() {
+    settings.runs_root = folder.path() / "runs";
+    settings.trainer = "/bin/trainer";
+    settings.data = {{"shapes", ""}, {"cifar10", "/data/cifar10"}};
+    settings.host = "here";
+    assign.set_run(9);
+    assign.set_trial(3);
+    assign.set_attempt(2);
+    assign.set_seed(-4);
+  }
+  std::string write_checkpoint(const std::string& name, const std::string& text = "weights") {
+    const auto file = settings.runs_root / "3/1" / name;
+    write_text(file, text);
+    return file;
+  }
+  void add_checkpoint(std::uint32_t step, const std::string& host, const std::string& path,
+                      const std::string& sha256) {
+    auto& checkpoint = *assign.add_checkpoints();
+    checkpoint.set_step(step);
+    checkpoint.set_host(host);
+    checkpoint.set_path(path);
+    checkpoint.set_sha256(sha256);
+    checkpoint.set_run(step);
+  }
+
+  TemporaryFolder folder;
+  RunSettings settings;
+  Assign assign;
+  const Slot cpu{.device = "cpu", .name = "2 threads", .threads = 2, .visible = {}};
+};
+
+TEST_F(LaunchTest, TheTrainerIsStartedAsItsProtocolSays) {
+  assign.set_data("cifar10");
+  Resume resume;
+  resume.checkpoint.emplace().set_path("/c.pt");
+  resume.checkpoint->set_sha256("abc");
+  const auto launch = plan_launch(assign, {cpu}, settings, "/runs/3/2", resume);
+  EXPECT_THAT(launch.argv,
+              ElementsAre("/bin/trainer", "train", "--config", "/runs/3/2/config.json", "--run-dir",
+                          "/runs/3/2", "--resume", "/c.pt", "--resume-sha256", "abc", "--data-root",
+                          "/data/cifar10", "--threads", "2", "--device", "cpu"));
+  const std::map<std::string, std::string> expected{{"ABLATE_CONFIG", "/runs/3/2/config.json"},
+                                                    {"ABLATE_RUN_DIR", "/runs/3/2"},
+                                                    {"ABLATE_SEED", "-4"},
+                                                    {"ABLATE_RESUME", "/c.pt"},
+                                                    {"ABLATE_RESUME_SHA256", "abc"},
+                                                    {"ABLATE_DATA", "/data/cifar10"},
+                                                    {"ABLATE_THREADS", "2"},
+                                                    {"ABLATE_DEVICE", "cpu"}};
+  EXPECT_EQ(launch.environment, expected);
+}
+
+TEST_F(LaunchTest, WhatIsNotThereIsLeftOut) {
+  assign.set_data("shapes");
+  const auto launch = plan_launch(assign, {cpu}, settings, "/runs/3/2", {});
+  EXPECT_THAT(launch.argv, ElementsAre("/bin/trainer", "train", "--config", "/runs/3/2/config.json",
+                                       "--run-dir", "/runs/3/2", "--threads", "2", "--device", "cpu"));
+  EXPECT_EQ(launch.environment.at("ABLATE_RESUME"), "");
+  EXPECT_EQ(launch.environment.at("ABLATE_DATA"), "");
+}
+
+TEST_F(LaunchTest, ACommandGetsItsArgumentsAsTheyAre) {
+  for (const char* argument : {"python3", "a b; rm -rf $HOME", ""}) assign.add_argv(argument);
+  EXPECT_THAT(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).argv,
+              ElementsAre("python3", "a b; rm -rf $HOME", ""));
+}
+
+TEST_F(LaunchTest, ARunSeesTheGpusOfItsSlotsAlone) {
+  const std::vector<Slot> slots{{.device = "cuda:1", .name = "H200", .threads = 8, .visible = "1"},
+                                {.device = "cuda:3", .name = "H200", .threads = 8, .visible = "3"}};
+  const auto launch = plan_launch(assign, slots, settings, "/runs/3/2", {});
+  EXPECT_EQ(launch.environment.at("CUDA_VISIBLE_DEVICES"), "1,3");
+  EXPECT_EQ(launch.environment.at("ABLATE_DEVICE"), "cuda:0");
+  EXPECT_EQ(launch.environment.at("ABLATE_THREADS"), "16");
+}
+
+TEST_F(LaunchTest, TheNewestCheckpointOfThisHostIsTaken) {
+  const auto newer = write_checkpoint("b"), older = write_checkpoint("a");
+  add_checkpoint(20, "here", newer, sha256_hex("weights"));
+  add_checkpoint(10, "here", older, sha256_hex("weights"));
+  const auto resume = choose_checkpoint(assign, settings);
+  ASSERT_TRUE(resume.checkpoint);
+  EXPECT_EQ(resume.checkpoint->step(), 20U);
+  EXPECT_EQ(resume.checkpoint->run(), 20U);
+}
+
+TEST_F(LaunchTest, ADamagedOrMissingCheckpointIsNamedAndTheOneBeforeIsTaken) {
+  add_checkpoint(30, "here", settings.runs_root / "3/1/gone", "");
+  add_checkpoint(20, "here", write_checkpoint("b", "weigh"), sha256_hex("weights"));
+  add_checkpoint(10, "here", write_checkpoint("a"), sha256_hex("weights"));
+  const auto resume = choose_checkpoint(assign, settings);
+  ASSERT_TRUE(resume.checkpoint);
+  EXPECT_EQ(resume.checkpoint->step(), 10U);
+  EXPECT_THAT(resume.notes, ElementsAre(HasSubstr("step 30 is gone"), HasSubstr("step 20 is damaged"),
+                                        HasSubstr("resumes from step 10")));
+}
+
+TEST_F(LaunchTest, OnAnotherMachineTheTrialStartsAgainAndSaysWhy) {
+  add_checkpoint(20, "there", settings.runs_root / "3/1/b", sha256_hex("weights"));
+  const auto resume = choose_checkpoint(assign, settings);
+  EXPECT_FALSE(resume.checkpoint);
+  EXPECT_THAT(resume.notes, ElementsAre(HasSubstr("step 20 is on there"), HasSubstr("starts again")));
+}
+
+TEST_F(LaunchTest, ACheckpointOnASharedRootIsTaken) {
+  add_checkpoint(20, "there", write_checkpoint("b"), sha256_hex("weights"));
+  EXPECT_TRUE(choose_checkpoint(assign, settings).checkpoint);
+}
+
+TEST_F(LaunchTest, AFileOutsideOfTheRunsRootIsNeverRead) {
+  write_text(folder.path() / "secret", "weights");
+  write_checkpoint("a");
+  std::filesystem::create_symlink(folder.path() / "secret", settings.runs_root / "3/1/link");
+  for (const auto& path : {(folder.path() / "secret").string(), (settings.runs_root / "../secret").string(),
+                           (settings.runs_root / "3/1/link").string()}) {
+    assign.clear_checkpoints();
+    add_checkpoint(20, "here", path, sha256_hex("weights"));
+    const auto resume = choose_checkpoint(assign, settings);
+    EXPECT_FALSE(resume.checkpoint) << path;
+    EXPECT_THAT(resume.notes.front(), HasSubstr("lies outside of")) << path;
+  }
+}
+
+TEST_F(LaunchTest, NoRunWritesIntoAnothersFolder) {
+  EXPECT_EQ(create_run_directory(settings.runs_root, assign), settings.runs_root / "3/2");
+  EXPECT_EQ(create_run_directory(settings.runs_root, assign), settings.runs_root / "3/2.2");
+  EXPECT_EQ(create_run_directory(settings.runs_root, assign), settings.runs_root / "3/2.3");
+  write_text(folder.path() / "file", "");
+  EXPECT_THROW(create_run_directory(folder.path() / "file", assign), Error);
+}
+
+}  // namespace
+}  // namespace abl::agent

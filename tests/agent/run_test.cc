@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/run.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "tests/agent/fixtures.h"
+
+namespace abl::agent {
+namespace {
+
+using ablate::v1::RunBatch;
+using ablate::v1::RunEnded;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::Pair;
+using testing::StartsWith;
+
+/// Keeps all batches; its disk is full when a test says so.
+class Keeper final : public RunOwner {
+ public:
+  void append(std::uint32_t, const RunBatch& batch) override {
+    const std::scoped_lock lock{mutex_};
+    if (full_) throw Error{Code::kResourceExhausted, "cannot write spool: No space left on device"};
+    batches_.push_back(batch);
+    changed_.notify_all();
+  }
+  void finished(std::uint32_t, std::optional<RunBatch> last) override {
+    const std::scoped_lock lock{mutex_};
+    if (last) batches_.push_back(std::move(*last));
+    finished_ = true;
+    changed_.notify_all();
+  }
+  void disk_is_full() {
+    const std::scoped_lock lock{mutex_};
+    full_ = true;
+  }
+  std::vector<RunBatch> wait_for_end() {
+    std::unique_lock lock{mutex_};
+    EXPECT_TRUE(changed_.wait_for(lock, kPatience, [&] { return finished_; })) << "the run has not ended";
+    return batches_;
+  }
+  bool heard(const std::string& log) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, kPatience,
+                             [&] { return log_of(batches_).find(log) != std::string::npos; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<RunBatch> batches_;
+  bool full_ = false, finished_ = false;
+};
+
+class RunTest : public testing::Test {
+ protected:
+  RunTest() {
+    settings.runs_root = folder.path() / "runs";
+    settings.host = "here";
+  }
+  agent::Run& start(ablate::v1::Assign assign) {
+    return run.emplace(std::move(assign),
+                       std::vector<Slot>{{.device = "cpu", .name = "", .threads = 2, .visible = {}}},
+                       settings, keeper, clock);
+  }
+  agent::Run& start(const std::string& script) { return start(shell_assignment(1, script)); }
+  RunEnded end_of(const std::string& script) {
+    start(script);
+    return keeper.wait_for_end().back().ended();
+  }
+  std::filesystem::path directory() const { return settings.runs_root / "101/1"; }
+  /// Of a process that wrote its own id there.
+  pid_t pid_in(const char* name) const { return std::stoi(read_file(directory() / name)); }
+
+  TemporaryFolder folder;
+  RunSettings settings;
+  SystemClock clock;
+  Keeper keeper;
+  std::optional<agent::Run> run;
+};
+
+TEST_F(RunTest, WhatTheProgramSaysComesInOrderAndItsStdinIsClosed) {
+  start(
+      R"(cat; echo "$ABLATE_SEED $PWD"; echo '{"event":"metric","step":3,"values":{"a":0.25}}'; echo oops >&2;
+           echo '{"event":"end","status":"completed","reason":"done"}')");
+  const auto batches = keeper.wait_for_end();
+  EXPECT_THAT(points(batches, "a"), ElementsAre(Pair(3U, 0.25)));
+  EXPECT_THAT(log_of(batches), AllOf(HasSubstr("0 " + directory().string() + "\n"), HasSubstr("oops\n")));
+  const auto& ended = batches.back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_EQ(ended.reason(), "done");
+  EXPECT_EQ(ended.exit_code(), 0);
+  EXPECT_EQ(read_file(directory() / "config.json"), R"({"params":{},"seed":0})");
+}
+
+TEST_F(RunTest, AnExitCodeIsAFailureWithTheLastLines) {
+  const auto ended = end_of("echo reading data; echo 'cannot read x.jpg' >&2; exit 3");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(ended.reason(), AllOf(StartsWith("exit code 3; last output: "), HasSubstr("cannot read x.jpg"),
+                                    HasSubstr("reading data")));
+  EXPECT_EQ(ended.exit_code(), 3);
+  EXPECT_TRUE(ended.retryable());
+}
+
+TEST_F(RunTest, AKillFromOutsideIsSaidToBePerhapsOutOfMemory) {
+  const auto ended = end_of("kill -KILL $$");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "killed by SIGKILL (9); perhaps out of memory");
+  EXPECT_EQ(ended.signal(), SIGKILL);
+  EXPECT_FALSE(ended.has_exit_code());
+}
+
+TEST_F(RunTest, ASignalAfterTheEndEventIsAFailureAllTheSame) {
+  const auto ended = end_of(R"(echo '{"event":"end","status":"completed"}'; kill -SEGV $$)");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(ended.reason(), StartsWith("killed by SIGSEGV (11)"));
+}
+
+TEST_F(RunTest, LeavingWithoutAnEndEventIsAFailure) {
+  const auto ended = end_of("exit 0");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "ended with exit code 0 but without an end event");
+}
+
+TEST_F(RunTest, TheTrainersOwnFailureIsPassedOn) {
+  const auto ended = end_of(
+      R"(echo '{"event":"end","status":"failed","reason":"no class folders in /x","retryable":false}'; exit 2)");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "no class folders in /x");
+  EXPECT_FALSE(ended.retryable());
+}
+
+TEST_F(RunTest, AProgramThatIsNotThereFailsForGood) {
+  auto assign = shell_assignment(1, "");
+  assign.set_argv(0, "no-such-program-here");
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "cannot start no-such-program-here: No such file or directory");
+  EXPECT_FALSE(ended.retryable());
+}
+
+TEST_F(RunTest, AStoppedProgramMayWriteItsCheckpoint) {
+  auto& stopped =
+      start(R"(trap 'echo "{\"event\":\"checkpoint\",\"step\":7,\"path\":\"c.pt\",\"sha256\":\"ab\"}";
+                            echo "{\"event\":\"end\",\"status\":\"stopped\"}"; exit 0' TERM
+                           echo ready; while :; do sleep 0.01; done)");
+  ASSERT_TRUE(keeper.heard("ready"));
+  stopped.stop("paused");
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_STOPPED);
+  EXPECT_EQ(batches.back().ended().reason(), "paused");
+  ASSERT_EQ(batches.back().checkpoints_size(), 1);
+  EXPECT_EQ(batches.back().checkpoints(0).path(), directory() / "c.pt");
+}
+
+TEST_F(RunTest, AProgramWithoutAHandlerForSigtermIsStoppedToo) {
+  auto& stopped = start("echo ready; exec sleep 1000");
+  ASSERT_TRUE(keeper.heard("ready"));
+  stopped.stop("cancelled");
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_STOPPED);
+  EXPECT_EQ(ended.reason(), "cancelled (killed by SIGTERM (15) without an end event)");
+  EXPECT_EQ(ended.signal(), SIGTERM);
+}
+
+TEST_F(RunTest, AProgramThatIgnoresSigtermIsKilledAfterTheGracePeriod) {
+  auto assign = shell_assignment(1, "trap '' TERM; echo ready; while :; do sleep 0.01; done");
+  assign.set_grace_ms(50);
+  auto& stopped = start(assign);
+  ASSERT_TRUE(keeper.heard("ready"));
+  stopped.stop("cancelled");
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_STOPPED);
+  EXPECT_EQ(ended.reason(), "cancelled (killed 50 ms after it was to end without an end event)");
+  EXPECT_EQ(ended.signal(), SIGKILL);
+}
+
+TEST_F(RunTest, AProgramThatStaysAfterItsEndEventIsEndedAndHasCompleted) {
+  auto assign = shell_assignment(1, R"(echo '{"event":"end","status":"completed"}'; exec sleep 1000)");
+  assign.set_grace_ms(50);
+  start(assign);
+  EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(RunTest, GrandchildrenDieWithTheRun) {
+  auto& stopped = start("sleep 1000 & echo $! > grandchild; echo ready; wait");
+  ASSERT_TRUE(keeper.heard("ready"));
+  const pid_t grandchild = pid_in("grandchild");
+  ASSERT_TRUE(alive(grandchild));
+  stopped.stop("cancelled");
+  keeper.wait_for_end();
+  EXPECT_TRUE(eventually([&] { return !alive(grandchild); }));
+}
+
+TEST_F(RunTest, WhatARunLeavesBehindDoesNotHoldItsEndUp) {
+  start(R"(sleep 1000 & echo $! > grandchild; echo '{"event":"end","status":"completed"}')");
+  EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_TRUE(eventually([&] { return !alive(pid_in("grandchild")); }));
+}
+
+TEST_F(RunTest, AKilledRunSaysNothingMore) {
+  auto& killed = start("echo $$ > self; echo ready; exec sleep 1000");
+  ASSERT_TRUE(keeper.heard("ready"));
+  killed.kill();
+  for (const auto& batch : keeper.wait_for_end()) EXPECT_FALSE(batch.has_ended());
+  EXPECT_FALSE(alive(pid_in("self")));
+}
+
+TEST_F(RunTest, AFullDiskEndsTheRunWithThatReasonAndLosesNothing) {
+  start("echo first; while [ ! -e go ]; do sleep 0.01; done; echo second; exec sleep 1000");
+  ASSERT_TRUE(keeper.heard("first"));
+  keeper.disk_is_full();
+  write_text(directory() / "go", "");
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(log_of(batches), "first\nsecond\n");
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(batches.back().ended().reason(), "cannot write spool: No space left on device");
+  EXPECT_TRUE(batches.back().ended().retryable());
+}
+
+TEST_F(RunTest, MegabytesOfOutputArriveWhole) {
+  start(R"(head -c 3000000 /dev/zero | tr '\0' x; echo; echo '{"event":"metric","step":1,"values":{"a":1}}';
+           echo '{"event":"end","status":"completed"}')");
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(log_of(batches).size(), 3'000'001U);
+  EXPECT_EQ(points(batches, "a").size(), 1U);
+  for (const auto& batch : batches)
+    EXPECT_LT(batch.ByteSizeLong(), 4U << 20) << "gRPC takes no larger message";
+}
+
+TEST_F(RunTest, ReasonsAreValidUtf8WhateverTheProgramPrints) {
+  const auto ended = end_of(R"(printf 'caf\351\n'; exit 1)");
+  EXPECT_EQ(ended.reason(), "exit code 1; last output: caf\uFFFD");
+}
+
+TEST_F(RunTest, ARunsRootThatCannotBeWrittenIsTheReason) {
+  write_text(folder.path() / "runs", "a file");
+  EXPECT_THAT(end_of("exit 0").reason(), HasSubstr("cannot create " + (settings.runs_root / "101").string()));
+}
+
+}  // namespace
+}  // namespace abl::agent

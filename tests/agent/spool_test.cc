@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/spool.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "base/error.h"
+#include "tests/agent/fixtures.h"
+
+namespace abl::agent {
+namespace {
+
+using ablate::v1::RunBatch;
+using testing::ElementsAre;
+
+class SpoolTest : public testing::Test {
+ protected:
+  TemporaryFolder folder;
+  std::filesystem::path place = folder.path() / "12";
+  std::filesystem::path file = place / "batches";
+
+  static RunBatch log(const std::string& text) {
+    RunBatch batch;
+    batch.set_log(text);
+    return batch;
+  }
+  static RunBatch end() {
+    RunBatch batch;
+    batch.mutable_ended()->set_status(ablate::v1::RunEnded::STATUS_COMPLETED);
+    return batch;
+  }
+  static std::vector<std::string> logs_after(const RunSpool& spool, std::uint64_t seq) {
+    std::vector<std::string> logs;
+    while (const auto batch = spool.after(seq)) {
+      logs.push_back(batch->log());
+      seq = batch->seq();
+    }
+    return logs;
+  }
+};
+
+TEST_F(SpoolTest, BatchesAreNumberedFromOneAndComeBackInOrder) {
+  RunSpool spool{place, 12};
+  EXPECT_FALSE(spool.after(0));
+  spool.append(log("a"));
+  spool.append(log("b"));
+  const auto first = spool.after(0);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->run(), 12U);
+  EXPECT_EQ(first->seq(), 1U);
+  EXPECT_THAT(logs_after(spool, 0), ElementsAre("a", "b"));
+  EXPECT_THAT(logs_after(spool, 1), ElementsAre("b"));
+}
+
+TEST_F(SpoolTest, ReopenedItGoesOnWhereItWas) {
+  {
+    RunSpool spool{place, 12};
+    spool.append(log("a"));
+    spool.append(log("b"));
+  }
+  RunSpool spool{place, 12};
+  EXPECT_EQ(spool.last(), 2U);
+  EXPECT_FALSE(spool.ended());
+  spool.append(end());
+  EXPECT_EQ(spool.after(2)->seq(), 3U);
+  EXPECT_TRUE(spool.ended());
+  EXPECT_TRUE((RunSpool{place, 12}.ended()));
+}
+
+TEST_F(SpoolTest, ATornRecordAtTheEndIsDroppedAndItsNumberUsedAgain) {
+  std::uintmax_t whole = 0;
+  {
+    RunSpool spool{place, 12};
+    spool.append(log("a"));
+    whole = std::filesystem::file_size(file);
+    spool.append(log("the record that is torn"));
+  }
+  const auto full = std::filesystem::file_size(file);
+  for (auto size = full - 1; size > whole; --size) {
+    std::filesystem::resize_file(file, size);
+    RunSpool spool{place, 12};
+    ASSERT_EQ(spool.last(), 1U) << "cut at byte " << size;
+    spool.append(log("the record that is torn"));
+    ASSERT_THAT(logs_after(spool, 0), ElementsAre("a", "the record that is torn"));
+  }
+}
+
+TEST_F(SpoolTest, ARecordWithAWrongChecksumIsDropped) {
+  {
+    RunSpool spool{place, 12};
+    spool.append(log("a"));
+    spool.append(log("b"));
+  }
+  std::fstream bytes{file, std::ios::in | std::ios::out | std::ios::binary};
+  bytes.seekp(-1, std::ios::end);
+  bytes.put('c');
+  bytes.close();
+  const RunSpool spool{place, 12};
+  EXPECT_THAT(logs_after(spool, 0), ElementsAre("a"));
+}
+
+TEST_F(SpoolTest, AcknowledgedBatchesLeaveTheDiskButTheirCountDoesNot) {
+  const std::string large(400'000, 'x');
+  {
+    RunSpool spool{place, 12};
+    for (int i = 0; i < 5; ++i) spool.append(log(large));
+    spool.append(log("last"));
+    spool.acknowledge(5);
+    EXPECT_LT(std::filesystem::file_size(file), 1000U);
+    EXPECT_THAT(logs_after(spool, 5), ElementsAre("last"));
+    spool.acknowledge(6);
+    EXPECT_EQ(spool.acknowledged(), 6U);
+    spool.append(log("more"));
+    EXPECT_THAT(logs_after(spool, 6), ElementsAre("more"));
+  }
+  const RunSpool spool{place, 12};
+  EXPECT_EQ(spool.last(), 7U);
+  EXPECT_THAT(logs_after(spool, 0), ElementsAre("last", "more"));
+}
+
+TEST_F(SpoolTest, AnAcknowledgementBeyondTheLastBatchCountsAsTheLast) {
+  RunSpool spool{place, 12};
+  spool.append(log("a"));
+  spool.acknowledge(100);
+  EXPECT_EQ(spool.acknowledged(), 1U);
+  spool.acknowledge(0);
+  EXPECT_EQ(spool.acknowledged(), 1U);
+}
+
+TEST_F(SpoolTest, AFullDiskIsReportedAndWhatWasThereStaysWhole) {
+  RunSpool spool{place, 12};
+  spool.append(log("a"));
+  const auto before = std::filesystem::file_size(file);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit unlimited{};
+  getrlimit(RLIMIT_FSIZE, &unlimited);
+  rlimit small = unlimited;
+  small.rlim_cur = before + 100;
+  setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_THROW(spool.append(log(std::string(1000, 'x'))), Error);
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  EXPECT_EQ(std::filesystem::file_size(file), before);
+  spool.append_in_memory(end());
+  EXPECT_TRUE(spool.ended());
+  EXPECT_EQ(spool.after(1)->seq(), 2U);
+  EXPECT_EQ((RunSpool{place, 12}.last()), 1U);
+}
+
+TEST_F(SpoolTest, OnlyFoldersNamedByANumberAreRuns) {
+  for (const char* name : {"7", "12", "x", "12x"}) std::filesystem::create_directories(folder.path() / name);
+  write_text(folder.path() / "9", "a file");
+  EXPECT_THAT(spooled_runs(folder.path()), ElementsAre(7U, 12U));
+  EXPECT_THAT(spooled_runs(folder.path() / "absent"), ElementsAre());
+  RunSpool spool{place, 12};
+  spool.remove();
+  EXPECT_THAT(spooled_runs(folder.path()), ElementsAre(7U));
+}
+
+}  // namespace
+}  // namespace abl::agent

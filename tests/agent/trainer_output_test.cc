@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/trainer_output.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/agent/fixtures.h"
+#include "worker/agent/utf8.h"
+
+namespace abl::agent {
+namespace {
+
+using ablate::v1::RunBatch;
+using ablate::v1::RunEnded;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::StartsWith;
+
+class TrainerOutputTest : public testing::Test {
+ protected:
+  FakeClock clock;
+  TrainerOutput output{{.directory = "/runs/3/1", .host = "here", .resume_run = 5}, clock};
+
+  RunBatch said(const std::string& bytes) {
+    output.read_stdout(bytes);
+    RunBatch batch = output.batch();
+    output.clear();
+    return batch;
+  }
+};
+
+TEST_F(TrainerOutputTest, MetricsAreTheNumbersAsPrinted) {
+  const auto batch = said(
+      "{\"event\":\"metric\",\"step\":1,\"values\":{\"a\":0.1,\"b\":12}}\n"
+      "{\"event\":\"metric\",\"step\":4294967295,\"values\":{\"a\":2.2250738585072014e-308,\"extra\":1}, "
+      "\"unknown\": []}\n");
+  EXPECT_THAT(points({batch}, "a"), ElementsAre(Pair(1U, 0.1), Pair(4294967295U, 2.2250738585072014e-308)));
+  EXPECT_THAT(points({batch}, "b"), ElementsAre(Pair(1U, 12.0)));
+  EXPECT_EQ(batch.series(0).times_ms(0), clock.now().time_since_epoch().count());
+  EXPECT_EQ(batch.log(), "");
+}
+
+TEST_F(TrainerOutputTest, NanAndInfinitiesAreTexts) {
+  const auto batch = said(R"({"event":"metric","step":1,"values":{"a":"NaN","b":"Infinity","c":"-Infinity"}})"
+                          "\n");
+  EXPECT_TRUE(std::isnan(points({batch}, "a").at(0).second));
+  EXPECT_EQ(points({batch}, "b").at(0).second, INFINITY);
+  EXPECT_EQ(points({batch}, "c").at(0).second, -INFINITY);
+}
+
+TEST_F(TrainerOutputTest, PythonsBareNanStaysLogWithTheReason) {
+  const auto batch = said("{\"event\": \"metric\", \"step\": 1, \"values\": {\"a\": NaN}}\n");
+  EXPECT_EQ(batch.series_size(), 0);
+  EXPECT_THAT(batch.log(), StartsWith("{\"event\": \"metric\""));
+  EXPECT_THAT(batch.log(), HasSubstr("NaN and infinities are written as texts"));
+}
+
+TEST_F(TrainerOutputTest, PointsOfABatchAscendAndTheLaterValueOfAStepCounts) {
+  std::string lines;
+  for (const auto& [step, value] : {std::pair{5, 1}, {3, 2}, {9, 3}, {3, 4}, {4, 5}})
+    lines += fmt::format("{{\"event\":\"metric\",\"step\":{},\"values\":{{\"a\":{}}}}}\n", step, value);
+  EXPECT_THAT(points({said(lines)}, "a"),
+              ElementsAre(Pair(3U, 4.0), Pair(4U, 5.0), Pair(5U, 1.0), Pair(9U, 3.0)));
+}
+
+TEST_F(TrainerOutputTest, EventsWithKeysOfWrongTypesAreLogWithTheReasonAndNothingOfThemIsTaken) {
+  for (const auto& [line, reason] : std::initializer_list<std::pair<std::string, std::string>>{
+           {R"({"event":"metric","step":"1","values":{"a":1}})", "\"step\" must be a whole number"},
+           {R"({"event":"metric","step":-1,"values":{"a":1}})", "\"step\" must be a whole number"},
+           {R"({"event":"metric","step":1.5,"values":{"a":1}})", "\"step\" must be a whole number"},
+           {R"({"event":"metric","step":4294967296,"values":{"a":1}})", "\"step\" must be a whole number"},
+           {R"({"event":"metric","values":{"a":1}})", "\"step\" must be a whole number"},
+           {R"({"event":"metric","step":1,"values":[1]})", "\"values\" must be an object"},
+           {R"({"event":"metric","step":1,"values":{"a":1,"b":"high"}})", "\"values.b\" must be a number"},
+           {R"({"event":"checkpoint","step":1,"path":7})", "\"path\" must be a text"},
+           {R"({"event":"start","environment":"torch"})", "\"environment\" must be an object"},
+           {R"({"event":"log","text":null})", "\"text\" must be a text"},
+           {R"({"event":"end","status":"done"})", "\"status\" must be completed, stopped or failed"},
+           {R"({"event":"end","status":"failed","retryable":"no"})",
+            "\"retryable\" must be true or false"}}) {
+    const auto batch = said(line + "\n");
+    EXPECT_THAT(batch.log(), StartsWith(line + "\n[worker] "));
+    EXPECT_THAT(batch.log(), HasSubstr(reason));
+    EXPECT_EQ(batch.series_size() + batch.checkpoints_size(), 0) << line;
+    EXPECT_FALSE(batch.has_started()) << line;
+  }
+  EXPECT_FALSE(output.said_end());
+}
+
+TEST_F(TrainerOutputTest, EverythingElseIsLog) {
+  EXPECT_EQ(said("epoch 1\n").log(), "epoch 1\n");
+  EXPECT_EQ(said("{not json\n").log(), "{not json\n");
+  EXPECT_EQ(said("[1, 2]\n").log(), "[1, 2]\n");
+  EXPECT_EQ(said("{\"loss\": 1}\n").log(), "{\"loss\": 1}\n");
+  EXPECT_EQ(said("{\"event\":\"probe\",\"name\":\"a\",\"path\":\"b\"}\n").log(),
+            "{\"event\":\"probe\",\"name\":\"a\",\"path\":\"b\"}\n");
+  EXPECT_EQ(said("{\"event\":\"from the future\"}\n").log(), "{\"event\":\"from the future\"}\n");
+  EXPECT_EQ(said("\xff\xfe\n").log(), "\xff\xfe\n") << "a log is bytes";
+  EXPECT_EQ(said("{\"event\":\"metric\",\"step\":1,\"values\":{\"\xff\":1}}\n").series_size(), 0);
+}
+
+TEST_F(TrainerOutputTest, LogEventsAreLinesWithTheirLevel) {
+  EXPECT_EQ(said(R"({"event":"log","level":"info","text":"ready"})"
+                 "\n")
+                .log(),
+            "ready\n");
+  EXPECT_EQ(said(R"({"event":"log","level":"warning","text":"no GPU"})"
+                 "\n")
+                .log(),
+            "warning: no GPU\n");
+}
+
+TEST_F(TrainerOutputTest, LinesArriveInPieces) {
+  output.read_stdout("{\"event\":\"metric\",\"st");
+  EXPECT_TRUE(output.empty());
+  EXPECT_THAT(points({said("ep\":1,\"values\":{\"a\":1}}\r\nrest")}, "a"), ElementsAre(Pair(1U, 1.0)));
+  output.close();
+  EXPECT_EQ(output.batch().log(), "rest\n");
+}
+
+TEST_F(TrainerOutputTest, ALineOfAMegabyteIsLogAndTheNextEventIsUnderstood) {
+  const std::string huge = "{\"event\":\"metric\",\"x\":\"" + std::string(1 << 20, 'x') + "\"}";
+  std::string log;
+  for (std::size_t i = 0; i < huge.size(); i += 65536) {
+    const auto batch = said(huge.substr(i, 65536));
+    EXPECT_LT(batch.ByteSizeLong(), 1U << 20);
+    log += batch.log();
+  }
+  const auto batch = said("\n{\"event\":\"metric\",\"step\":1,\"values\":{\"a\":1}}\n");
+  EXPECT_EQ(log + batch.log(), huge + "\n");
+  EXPECT_EQ(points({batch}, "a").size(), 1U);
+}
+
+TEST_F(TrainerOutputTest, NestingAsDeepAsALineDoesNoHarm) {
+  const std::string deep = "{\"event\":\"start\",\"environment\":{\"a\":" + std::string(100'000, '[') +
+                           std::string(100'000, ']') + "}}\n";
+  EXPECT_LT(said(deep).started().environment_json().size(), 1000U);
+}
+
+TEST_F(TrainerOutputTest, StandardErrorIsLogByWholeLines) {
+  output.read_stderr("half ");
+  output.read_stdout("out\n");
+  output.read_stderr("a line\n");
+  EXPECT_EQ(output.batch().log(), "out\nhalf a line\n");
+  output.clear();
+  const std::string bar(9000, '\r');
+  output.read_stderr(bar);
+  EXPECT_EQ(output.batch().log(), bar) << "a progress bar without line ends is not held back for ever";
+}
+
+TEST_F(TrainerOutputTest, StartTellsWhatTheRunIs) {
+  const auto batch = said(
+      R"({"v":1,"event":"start","total_steps":400,"data_fingerprint":"shapes-1","bit_exact":true,"environment":{"torch":"2.13.0"}})"
+      "\n");
+  ASSERT_TRUE(batch.has_started());
+  EXPECT_EQ(batch.started().total_steps(), 400U);
+  EXPECT_EQ(batch.started().data_fingerprint(), "shapes-1");
+  EXPECT_TRUE(batch.started().bit_exact());
+  EXPECT_EQ(batch.started().directory(), "/runs/3/1");
+  EXPECT_EQ(batch.started().environment_json(), R"({"torch":"2.13.0"})");
+  EXPECT_FALSE(batch.started().has_resumed_from_step());
+  EXPECT_EQ(batch.started().resumed_from_run(), 0U) << "it was given a checkpoint and did not read it";
+  EXPECT_THAT(said("{\"event\":\"start\"}\n").log(), HasSubstr("a run starts once"));
+}
+
+TEST_F(TrainerOutputTest, AResumedRunNamesTheRunThatItGoesOnFrom) {
+  const auto batch = said("{\"event\":\"start\",\"resumed_step\":200}\n");
+  EXPECT_EQ(batch.started().resumed_from_step(), 200U);
+  EXPECT_EQ(batch.started().resumed_from_run(), 5U);
+  EXPECT_FALSE(batch.started().bit_exact()) << "it did not say so";
+}
+
+TEST_F(TrainerOutputTest, WithoutStartTheFirstMetricStartsTheRunOnce) {
+  EXPECT_FALSE(said("hello\n").has_started());
+  EXPECT_TRUE(said("{\"event\":\"metric\",\"step\":1,\"values\":{\"a\":1}}\n").has_started());
+  EXPECT_FALSE(said("{\"event\":\"metric\",\"step\":2,\"values\":{\"a\":1}}\n").has_started());
+}
+
+TEST_F(TrainerOutputTest, CheckpointPathsAreMadeAbsolute) {
+  const auto batch = said(
+      "{\"event\":\"checkpoint\",\"step\":3,\"path\":\"./step-3.pt\",\"sha256\":\"abc\"}\n"
+      "{\"event\":\"checkpoint\",\"step\":4,\"path\":\"/elsewhere/x.pt\",\"sha256\":\"def\"}\n");
+  ASSERT_EQ(batch.checkpoints_size(), 2);
+  EXPECT_EQ(batch.checkpoints(0).path(), "/runs/3/1/step-3.pt");
+  EXPECT_EQ(batch.checkpoints(0).host(), "here");
+  EXPECT_EQ(batch.checkpoints(0).sha256(), "abc");
+  EXPECT_EQ(batch.checkpoints(1).path(), "/elsewhere/x.pt");
+}
+
+TEST_F(TrainerOutputTest, ABatchIsDueAfterAQuarterOfASecondOrWhenItIsLarge) {
+  EXPECT_FALSE(output.due());
+  output.read_stdout("a\n");
+  EXPECT_FALSE(output.due());
+  clock.advance(Milliseconds{249});
+  EXPECT_FALSE(output.due());
+  clock.advance(Milliseconds{1});
+  EXPECT_TRUE(output.due());
+  output.clear();
+  EXPECT_FALSE(output.due());
+  output.read_stdout(std::string(64 << 10, 'x') + "\n");
+  EXPECT_TRUE(output.due());
+}
+
+TEST_F(TrainerOutputTest, EndIsKeptForTheRunsLastBatch) {
+  said(R"({"event":"end","status":"failed","reason":"no folder","retryable":false})"
+       "\n");
+  ASSERT_TRUE(output.said_end());
+  EXPECT_EQ(output.said_end()->status, RunEnded::STATUS_FAILED);
+  EXPECT_EQ(output.said_end()->reason, "no folder");
+  EXPECT_FALSE(output.said_end()->retryable);
+  const auto last = output.take_last(RunEnded{});
+  EXPECT_TRUE(last.has_ended());
+  EXPECT_TRUE(last.has_started());
+  EXPECT_TRUE(output.empty());
+}
+
+TEST_F(TrainerOutputTest, TheLastLinesMakeAReasonInValidUtf8) {
+  output.read_stderr("one\ntwo\n\nthree \xff\n  \nfour\n");
+  EXPECT_EQ(output.last_lines(), "two | three \uFFFD | four");
+  output.read_stderr(std::string(5000, 'y') + "\n");
+  EXPECT_LE(output.last_lines().size(), 1000U);
+}
+
+TEST(Utf8, WhatIsValidStaysAndEveryOtherByteIsReplaced) {
+  EXPECT_EQ(valid_utf8("a \u00e9 \u20ac \U0001F600"), "a \u00e9 \u20ac \U0001F600");
+  EXPECT_EQ(valid_utf8("\x80"), "\uFFFD");
+  EXPECT_EQ(valid_utf8("\xc3"), "\uFFFD") << "cut short";
+  EXPECT_EQ(valid_utf8("\xc0\xaf"), "\uFFFD\uFFFD") << "overlong";
+  EXPECT_EQ(valid_utf8("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD") << "surrogate";
+  EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80"), "\uFFFD\uFFFD\uFFFD\uFFFD") << "above U+10FFFF";
+}
+
+}  // namespace
+}  // namespace abl::agent
