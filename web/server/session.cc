@@ -122,6 +122,7 @@ net::awaitable<void> serve(Stream stream, std::shared_ptr<Site> site) {
   for (bool keep_alive = true; keep_alive;) {
     Parser parser;
     parser.header_limit(kHeaderBytes);
+    parser.body_limit(boost::none);  // no body is ever read: a request that has one is refused
     stream.expires_after(kDeadline);
     beast::error_code ec;
     co_await http::async_read_header(stream, buffer, parser, net::redirect_error(net::use_awaitable, ec));

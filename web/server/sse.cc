@@ -47,19 +47,20 @@ void Hub::deliver(const Change& change) {
 net::awaitable<void> Hub::stream_to(Stream& stream, std::string head) {
   const auto self = subscribers_.emplace(subscribers_.end(), network_);
   const std::shared_ptr<void> unsubscribe{nullptr, [this, self](void*) { subscribers_.erase(self); }};
-  // `retry` is how long a browser waits before it connects again
-  co_await write(stream, head + "retry: 2000\n\n");
+  head += "retry: 2000\n\n";  // how long a browser waits before it connects again
+  co_await write(stream, head);
   for (;;) {
     if (self->pending.empty()) {
       boost::system::error_code ec;
       self->wake.expires_after(kHeartbeat);
       co_await self->wake.async_wait(net::redirect_error(net::use_awaitable, ec));
     }
-    std::string text;
-    for (const Change& change : std::exchange(self->pending, {})) text += event(change);
-    const bool quiet = text.empty();
-    co_await write(stream, quiet ? ":\n\n" : text);
-    if (quiet) continue;
+    const std::set<Change> changes = std::exchange(self->pending, {});
+    // named, not a temporary of a co_await: GCC 12 destroys those of a conditional twice
+    std::string text = changes.empty() ? ":\n\n" : "";
+    for (const Change& change : changes) text += event(change);
+    co_await write(stream, text);
+    if (changes.empty()) continue;
     net::steady_timer pause{network_, kPause};
     co_await pause.async_wait(net::use_awaitable);
   }

@@ -2,7 +2,7 @@
 // The only file that knows the chart library.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { plain, whole } from "./format";
+import { tick } from "./format";
 import type { Plot } from "./series";
 
 export interface ChartOptions {
@@ -93,7 +93,7 @@ export class Chart {
       series.push({ ...edge }, { ...edge });
       bands.push({
         series: [series.length - 1, series.length - 2],
-        fill: `color-mix(in srgb, ${stroke} 15%, transparent)`,
+        fill: `${stroke}26` /* a canvas knows #rrggbbaa everywhere */,
       });
     }
     this.drawn = new uPlot(
@@ -104,8 +104,8 @@ export class Chart {
         legend: { show: false },
         scales: { x: { time: false } },
         axes: [
-          { ...axis, size: 30, values: (_, ticks) => ticks.map((v) => whole(v)) },
-          { ...axis, size: 52, values: (_, ticks) => ticks.map((v) => plain(v)) },
+          { ...axis, size: 30, values: (_, ticks) => ticks.map(tick) },
+          { ...axis, size: 52, values: (_, ticks) => ticks.map(tick) },
         ],
         cursor: {
           sync: { key: this.options.sync },

@@ -15,6 +15,21 @@ export function plain(value: Real | undefined): string {
   return grouped(number.toFixed(digits));
 }
 
+/** A tick of an axis: short, without zeros that say nothing. */
+export function tick(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e7))
+    return String(Number(value.toPrecision(8)).toExponential())
+      .replaceAll("-", kMinus)
+      .replace("e+", "e");
+  return grouped(String(Number(value.toPrecision(8))));
+}
+
+/** Things per second. */
+export function rate(value: number): string {
+  return value > 0 ? grouped(value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)) : "–";
+}
+
 /** With a sign, for differences. */
 export function signed(value: number, digits: number): string {
   const text = Math.abs(value).toFixed(digits);

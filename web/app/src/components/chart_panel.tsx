@@ -34,6 +34,9 @@ export function ChartPanel({ title, plot, sync, hidden = kNone, ownKey = false }
 
   const visible = plot.lines.filter((line) => !hidden.has(line.id));
   const step = cursor === null ? undefined : plot.steps[cursor];
+  // beside the cursor's half of the chart, so that it does not cover what is pointed at
+  const onLeft = cursor !== null && cursor > plot.steps.length / 2;
+  const keyClass = ownKey ? "chart-key" : `chart-key chart-key-floating ${onLeft ? "chart-key-left" : ""}`;
   return (
     <figure class="chart-panel">
       <figcaption>
@@ -51,7 +54,7 @@ export function ChartPanel({ title, plot, sync, hidden = kNone, ownKey = false }
         <div class="chart" role="img" aria-label={sentence(title, plot.steps, visible)} ref={element} />
       )}
       {!asTable && (ownKey || cursor !== null) && (
-        <ul class={`chart-key${ownKey ? "" : " chart-key-floating"}`} aria-hidden={!ownKey}>
+        <ul class={keyClass} aria-hidden={!ownKey}>
           {visible.map((line) => (
             <li key={line.id}>
               <Swatch look={line.look} />

@@ -38,7 +38,7 @@ export function StepsBar({ step, total }: { step: number; total: number }) {
   if (total === 0) return <span class="muted">–</span>;
   const percent = Math.min(100, (100 * step) / total);
   return (
-    <span class="steps">
+    <span class={percent === 100 ? "steps steps-done" : "steps"}>
       <span class="steps-bar" aria-hidden="true">
         <span style={{ width: `${percent}%` }} />
       </span>

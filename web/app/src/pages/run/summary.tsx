@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { StepsBar } from "../../components/progress";
 import { State, stateWord } from "../../components/state";
-import { between, duration, moment, plain, whole } from "../../format";
+import { between, duration, moment, rate, whole } from "../../format";
 import type { RunDetail } from "./data";
 
 /** What became of the run, in a few facts. */
@@ -26,11 +26,7 @@ export function Summary({ detail }: { detail: RunDetail }) {
             {whole(summary.step)} of {summary.total_steps ? whole(summary.total_steps) : "?"} steps
           </span>
         </Fact>
-        <Fact name="Rate">
-          {summary.steps_per_second > 0
-            ? `${plain(Number(summary.steps_per_second.toFixed(2)))} steps/s`
-            : "–"}
-        </Fact>
+        <Fact name="Rate">{rate(summary.steps_per_second)} steps/s</Fact>
         <Fact name={under ? "Time left" : "Took"}>
           {under ? duration(left) : between(summary.started ?? summary.leased, summary.ended)}
         </Fact>

@@ -61,7 +61,7 @@ export function MetricTable({ metrics }: { metrics: MetricSummary[] }) {
 }
 
 export function Checkpoints({ checkpoints }: { checkpoints: Checkpoint[] }) {
-  if (checkpoints.length === 0) return <Notice kind="empty" title="No checkpoint was written." />;
+  if (checkpoints.length === 0) return <Notice kind="empty" title="This run has written no checkpoint." />;
   return (
     <div class="panel scroll">
       <table class="wide">

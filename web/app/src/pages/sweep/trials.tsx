@@ -3,7 +3,7 @@ import { Notice } from "../../components/notice";
 import { StepsBar } from "../../components/progress";
 import { sorted, SortHead, useOrder } from "../../components/sort";
 import { State, stateWord } from "../../components/state";
-import { duration, plain } from "../../format";
+import { duration, plain, rate } from "../../format";
 import { Link, navigate, runPath, useAddress, withQuery } from "../../router";
 import type { Table, TrialSummary } from "./data";
 
@@ -117,9 +117,7 @@ function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | und
       <td>
         <StepsBar step={trial.step} total={trial.total_steps} />
       </td>
-      <td class="num">
-        {running && trial.steps_per_second ? plain(Number(trial.steps_per_second.toFixed(2))) : "–"}
-      </td>
+      <td class="num">{running ? rate(trial.steps_per_second) : "–"}</td>
       <td class="num">{running ? duration(trial.eta_seconds) : "–"}</td>
       {metric && <td class="num">{plain(trial.last[metric])}</td>}
       <td>{trial.worker || "–"}</td>

@@ -7,12 +7,12 @@ import { Link, runPath } from "../../router";
 import { useTitle } from "../../title";
 import type { Slot, Worker, Workers } from "./data";
 
-const busy = (worker: Worker): number => worker.slots.filter((slot) => slot.run !== 0).length;
+const busy = (worker: Worker): number => worker.runs.length;
 const kKeys = {
   name: (w: Worker) => w.name,
   state: (w: Worker) => (w.connected ? 0 : 1),
   host: (w: Worker) => w.host,
-  slots: busy,
+  runs: busy,
   heartbeat: (w: Worker) => w.last_heartbeat,
 };
 
@@ -45,9 +45,9 @@ export function WorkersPage() {
 
 function summary(workers: Worker[]): string {
   const connected = workers.filter((w) => w.connected);
-  const slots = connected.flatMap((w) => w.slots);
-  const taken = slots.filter((s) => s.run !== 0).length;
-  return `${connected.length} of ${plural(workers.length, "worker")} connected, ${taken} of ${plural(slots.length, "slot")} busy`;
+  const slots = connected.reduce((sum, worker) => sum + worker.slots.length, 0);
+  const taken = connected.reduce((sum, worker) => sum + busy(worker), 0);
+  return `${connected.length} of ${plural(workers.length, "worker")} connected, ${taken} of ${plural(slots, "slot")} busy`;
 }
 
 function WorkerTable({ workers }: { workers: Worker[] }) {
@@ -67,8 +67,9 @@ function WorkerTable({ workers }: { workers: Worker[] }) {
             <SortHead order={order} column="host">
               Host
             </SortHead>
-            <SortHead order={order} column="slots" highFirst>
-              Slots
+            <th scope="col">Slots</th>
+            <SortHead order={order} column="runs" highFirst>
+              Running
             </SortHead>
             <th scope="col">Data</th>
             <th scope="col">Version</th>
@@ -82,7 +83,7 @@ function WorkerTable({ workers }: { workers: Worker[] }) {
             <tr key={worker.name}>
               <th scope="row">
                 <span class="strong">{worker.name}</span>
-                {worker.note && <div class="why">{worker.note}</div>}
+                {worker.connected && worker.note && <div class="why">{worker.note}</div>}
               </th>
               <td>
                 <span class={`state state-${worker.connected ? "completed" : "lost"}`}>
@@ -97,6 +98,14 @@ function WorkerTable({ workers }: { workers: Worker[] }) {
                     <SlotItem key={slot.index} slot={slot} />
                   ))}
                 </ul>
+              </td>
+              <td>
+                {worker.runs.length === 0 && <span class="muted">nothing</span>}
+                {worker.runs.map((run) => (
+                  <Link key={run} class="run" href={runPath(run)}>
+                    run {run}
+                  </Link>
+                ))}
               </td>
               <td class="muted">{worker.data.join(", ") || "–"}</td>
               <td class="muted">
@@ -120,10 +129,9 @@ function WorkerTable({ workers }: { workers: Worker[] }) {
 
 function SlotItem({ slot }: { slot: Slot }) {
   return (
-    <li class={slot.run ? "slot slot-busy" : "slot"}>
+    <li class="slot">
       <span class="slot-device">{slot.device}</span>
       <span class="muted">{slot.name}</span>
-      {slot.run ? <Link href={runPath(slot.run)}>run {slot.run}</Link> : <span class="muted">free</span>}
     </li>
   );
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dashboard to try things on, without scheduler and workers: dashboard_fixture STORE [PORT [--watch]].
+// Says where it is on stdout and then does what each line of stdin tells it: `advance STEPS`, `fail`, `submit
+// NAME`; ends with stdin.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+
+#include "tests/web/demo_store.h"
+#include "web/server/server.h"
+
+namespace {
+
+int serve(const std::vector<std::string>& arguments) {
+  const std::filesystem::path store = arguments.at(0);
+  abl::web::DemoStore demo{store};
+  const bool watch = arguments.size() > 2 && arguments[2] == "--watch";
+  abl::web::Server server{
+      {.store = store,
+       .port = static_cast<std::uint16_t>(arguments.size() > 1 ? std::stoi(arguments[1]) : 0),
+       .watch_store = watch}};
+  const auto publish = [&](const std::string& sweep, std::uint32_t run) {
+    if (!watch) server.publish(sweep, run);
+  };
+  fmt::print("{}\n", server.url());
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words{line};
+    std::string verb, argument;
+    words >> verb >> argument;
+    if (verb == "advance")
+      for (const auto run : demo.advance(static_cast<std::uint32_t>(std::stoul(argument))))
+        publish(demo.kSweep, run);
+    if (verb == "fail") {
+      const auto run = demo.running().at(0);
+      demo.fail(run, "killed by signal 9");
+      publish(demo.kSweep, run);
+    }
+    if (verb == "submit") {
+      demo.submit_waiting(argument);
+      publish(argument, 0);
+    }
+    fmt::print("done {}\n", verb);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return serve({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "dashboard_fixture: {}\n", error.what());
+    return 1;
+  }
+}

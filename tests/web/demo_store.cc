@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/web/demo_store.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "base/sha256.h"
+#include "storage/count_store.h"
+#include "storage/metric_store.h"
+#include "storage/sweep_store.h"
+#include "storage/trial_store.h"
+#include "storage/worker_store.h"
+
+namespace abl::web {
+namespace {
+
+using namespace std::chrono_literals;
+using storage::RunId;
+constexpr Milliseconds kStep = 130ms;
+
+struct Row {
+  const char *id, *label, *kernel, *probe, *share, *paper_top1, *paper_params;
+  double params, top1;  ///< `top1`: where its made-up accuracy ends
+};
+constexpr Row kRows[] = {
+    {"orig", "Transformer", "dot", "none", "QKV-W", "78.55", "21.91", 2'241'024, 86.9},
+    {"a", "MSF, Simplest", "gaussian", "inside", "QQQQQ", "61.13", "16.60", 1'650'432, 72.4},
+    {"b", "MSF, 2-matrices", "gaussian", "inside", "QKKQQ", "77.16", "18.37", 1'797'888, 81.8},
+    {"f", "MSF, 2-matrices", "gaussian", "inside", "QKKKQ", "77.84", "18.37", 1'797'888, 83.0},
+    {"h", "MSF, 3-matrices", "gaussian", "inside", "QKKKW", "78.82", "20.14", 1'945'344, 85.2},
+    {"o", "MSF, 4-matrices", "gaussian", "inside", "QKVPP", "79.52", "21.91", 2'092'800, 87.3},
+    {"r", "MSF, Full", "gaussian", "inside", "QKVPW", "79.79", "23.68", 2'240'256, 87.9},
+};
+
+std::string config_of(const Row& row, int seed) {
+  return fmt::format(
+      R"({{"data":{{"image_size":32,"name":"shapes"}},"model":{{"attention":{{"kernel":"{}","probe":"{}","share":"{}"}},)"
+      R"("depth":4,"dim":96,"heads":3,"patch":4,"preset":"simple-vit-ti"}},"recipe":{{"batch":128,"epochs":12,)"
+      R"("label_smoothing":0.1,"lr":0.001,"warmup_epochs":1,"weight_decay":0.05}},"seed":{}}})",
+      row.kernel, row.probe, row.share, seed);
+}
+
+std::string model_of(const Row& row) { return fmt::format(R"({{"share":"{}"}})", row.share); }
+
+/// Rises from chance to its end, with a noise that depends on the run and the step alone.
+double accuracy(const Row& row, std::int64_t seed, std::uint32_t step, bool validation) {
+  std::mt19937 random{static_cast<unsigned>(step * 31 + seed * 7919 + row.params + (validation ? 1 : 0))};
+  const double noise = std::normal_distribution<double>{0, validation ? 0.5 : 2.2}(random);
+  const double share = 1 - std::exp(-4.2 * step / DemoStore::kSteps);
+  const double end = row.top1 + (seed == 0 ? 0.22 : -0.31) + (validation ? 0 : 2.5);
+  return 10 + (end - 10) * share / (1 - std::exp(-4.2)) + noise * (1 - 0.8 * share);
+}
+
+double loss(double top1) { return 2.45 * std::pow(1 - top1 / 104, 0.8) + 0.18; }
+
+void add_point(storage::Series& series, std::uint32_t step, double value, Time time) {
+  series.steps.push_back(step);
+  series.values.push_back(value);
+  series.times_ms.push_back(time.time_since_epoch().count());
+}
+
+const Row& row_of(const std::string& config) {
+  for (const Row& row : kRows)
+    if (config.find(fmt::format("\"{}\"", row.share)) != std::string::npos) return row;
+  throw Error{Code::kInternal, "no row has this configuration: " + config};
+}
+
+}  // namespace
+
+DemoStore::DemoStore(const std::filesystem::path& file)
+    : db_{file, storage::Database::Mode::kWrite}, now_{SystemClock{}.now() - 17min} {
+  storage::WorkerStore workers{db_};
+  workers.upsert({.name = "anvil-1",
+                  .host = "anvil",
+                  .instance = "1",
+                  .version = "0.1.0",
+                  .slots_json = R"([{"index":0,"device":"cpu","name":"1 thread","threads":1}])",
+                  .data_json = R"(["shapes","cifar10"])",
+                  .result_version = 1,
+                  .connected = true,
+                  .last_heartbeat = now_});
+  workers.upsert({.name = "bench-2",
+                  .host = "bench",
+                  .instance = "2",
+                  .version = "0.1.0",
+                  .slots_json = R"([{"index":0,"device":"cuda:0","name":"NVIDIA H200","threads":8}])",
+                  .data_json = R"(["shapes"])",
+                  .result_version = 1,
+                  .connected = true,
+                  .last_heartbeat = now_});
+  workers.upsert({.name = "cellar-3",
+                  .host = "cellar",
+                  .instance = "3",
+                  .version = "0.1.0",
+                  .slots_json = R"([{"index":0,"device":"cpu","name":"4 threads","threads":4}])",
+                  .data_json = R"(["shapes"])",
+                  .result_version = 1,
+                  .connected = false,
+                  .last_heartbeat = now_ - 7min});
+  submit("groups", 3, 1);
+  for (int i = 0; i < 3; ++i) {
+    const RunId run = start("anvil-1");
+    train(run, 0, kSteps / 4);
+    if (i == 1)
+      fail(run, "exit code 1: data.name: the folder has no class folders");
+    else {
+      train(run, kSteps / 4, kSteps);
+      complete(run);
+    }
+  }
+  submit(kSweep, 7, 2);
+  for (int i = 0; i < 10; ++i) {
+    const RunId run = start(i % 2 == 0 ? "anvil-1" : "bench-2");
+    train(run, 0, kSteps);
+    complete(run);
+  }
+  // the next one loses its worker half-way, and goes on elsewhere from its checkpoint
+  const RunId lost = start("cellar-3");
+  train(lost, 0, 300);
+  storage::TrialStore trials{db_};
+  trials.add_checkpoint({.run = lost,
+                         .step = 300,
+                         .host = "cellar",
+                         .path = "/runs/7/1/step-300.ckpt",
+                         .sha256 = sha256_hex("checkpoint")});
+  trials.end(lost, {.state = storage::RunState::kLost, .reason = "worker cellar-3 was not heard for 30 s"},
+             now_);
+  const RunId resumed = start("anvil-1", 300);
+  train(resumed, 300, 430);
+  const RunId other = start("bench-2");
+  train(other, 0, 180);
+  workers.heartbeat("anvil-1", now_);
+  workers.heartbeat("bench-2", now_);
+  explain_waiting();
+}
+
+void DemoStore::submit(const std::string& name, int rows, int seeds) {
+  storage::NewSweep sweep{.name = name,
+                          .file = "sweeps/" + name + ".yaml",
+                          .canonical = "{}",
+                          .canonical_hash = sha256_hex(name)};
+  sweep.baseline = "orig";
+  sweep.paper_heading = "paper: ImageNet, 100 epochs";
+  sweep.text = fmt::format(
+      "ablate: 1\nname: {}\nbase:\n  model: {{preset: simple-vit-ti}}\n  data: {{name: shapes}}\nrows:\n",
+      name);
+  sweep.columns = {{.name = "acc",
+                    .heading = "top-1",
+                    .kind = "metric",
+                    .source = "val/top1",
+                    .take = "last",
+                    .unit = "%",
+                    .better = "higher",
+                    .digits = 2},
+                   {.name = "loss",
+                    .heading = "loss",
+                    .kind = "metric",
+                    .source = "val/loss",
+                    .take = "last",
+                    .better = "lower",
+                    .digits = 3},
+                   {.name = "params",
+                    .heading = "params",
+                    .kind = "count",
+                    .source = "params.weights",
+                    .unit = "M",
+                    .better = "lower",
+                    .digits = 2},
+                   {.name = "share",
+                    .heading = "sharing",
+                    .kind = "setting",
+                    .source = "model.attention.share",
+                    .better = "none",
+                    .digits = 0}};
+  std::vector<storage::NewTrial> trials;
+  for (int seed = 0; seed < seeds; ++seed) sweep.seeds.push_back(seed);
+  for (int i = 0; i < rows; ++i) {
+    const Row& row = kRows[i];
+    sweep.text += fmt::format(
+        "  - {{id: {}, label: \"{}\", set: {{model.attention.share: {}}}, paper: {{acc: \"{}\", params: "
+        "\"{}\"}}}}\n",
+        row.id, row.label, row.share, row.paper_top1, row.paper_params);
+    sweep.rows.push_back({.id = row.id,
+                          .label = row.label,
+                          .set_json = fmt::format(R"({{"model.attention.share":"{}"}})", row.share),
+                          .config_hash = sha256_hex(name + row.id),
+                          .model = model_of(row),
+                          .paper = {{"acc", row.paper_top1}, {"params", row.paper_params}}});
+    storage::CountStore{db_}.insert(model_of(row), {{"params.weights", row.params}});
+    for (int seed = 0; seed < seeds; ++seed)
+      trials.push_back({.row = i,
+                        .seed_index = seed,
+                        .seed = seed,
+                        .config = config_of(row, seed),
+                        .config_hash = sha256_hex(name + row.id + std::to_string(seed)),
+                        .data = "shapes"});
+  }
+  sweep.text += "seeds: " + std::string{seeds == 2 ? "[0, 1]" : "[0]"} + "\n";
+  storage::SweepStore{db_}.insert(sweep, trials, 1, now_);
+}
+
+void DemoStore::submit_waiting(const std::string& name) { submit(name, 2, 1); }
+
+RunId DemoStore::start(const std::string& worker, std::uint32_t resumed_from_step) {
+  storage::TrialStore trials{db_};
+  const auto trial = trials.queued(now_ + 1h, 1).at(0);
+  const auto lease =
+      trials.lease(trial.id, worker, worker.substr(0, worker.find('-')), now_, now_ + 24h).value();
+  storage::TrialStore::Started started{
+      .total_steps = kSteps,
+      .data_fingerprint = sha256_hex("shapes"),
+      .directory = fmt::format("/var/lib/ablate/runs/{}/{}", trial.id, lease.attempt),
+      .environment_json =
+          R"({"cpu":"AVX512","device":"cpu","threads":1,"torch":"2.13.0","trainer":"0.1.0"})"};
+  if (resumed_from_step > 0) {
+    started.resumed_from_step = resumed_from_step;
+    started.resumed_from_run = trial.run.value_or(0);
+  }
+  trials.start(lease.run, started, now_);
+  storage::MetricStore{db_}.append_log(
+      lease.run,
+      fmt::format(
+          "data: 4000 images for training, 1000 for evaluation, 10 classes\nmodel: {} on cpu, 1 thread\n{}",
+          row_of(trial.config).label,
+          resumed_from_step ? fmt::format("resumed at step {}\n", resumed_from_step) : ""));
+  return lease.run;
+}
+
+void DemoStore::train(RunId run, std::uint32_t from, std::uint32_t to) {
+  const auto trial = storage::TrialStore{db_}.get(storage::TrialStore{db_}.run(run).trial);
+  const Row& row = row_of(trial.config);
+  std::map<std::string, storage::Series> series;
+  std::string log;
+  for (std::uint32_t step = from + 1; step <= to; ++step) {
+    now_ += kStep;
+    const auto point = [&](const char* name, double value) { add_point(series[name], step, value, now_); };
+    if (step % 5 == 0) {
+      const double top1 = accuracy(row, trial.seed, step, false);
+      point("train/loss", loss(top1));
+      point("train/top1", top1);
+      point("lr",
+            step < 50 ? 1e-3 * step / 50 : 5e-4 * (1 + std::cos(3.14159265 * (step - 50) / (kSteps - 50))));
+      point("images_per_s", 128 / 0.13 + (step % 7));
+    }
+    if (step % 50 == 0) {
+      const double top1 = accuracy(row, trial.seed, step, true);
+      point("val/top1", top1);
+      point("val/top5", 100 - (100 - top1) * 0.2);
+      point("val/loss", loss(top1));
+      log += fmt::format("epoch {:2}: step {:4}, val/top1 {:.2f}, val/loss {:.4f}\n", step / 50, step, top1,
+                         loss(top1));
+    }
+  }
+  std::vector<storage::Series> blocks;
+  for (auto& [name, points] : series) {
+    points.name = name;
+    blocks.push_back(std::move(points));
+  }
+  storage::MetricStore{db_}.append(run, blocks);
+  storage::MetricStore{db_}.append_log(run, log);
+}
+
+void DemoStore::complete(RunId run) {
+  const auto record = storage::TrialStore{db_}.run(run);
+  storage::TrialStore{db_}.add_checkpoint({.run = run,
+                                           .step = kSteps,
+                                           .host = record.host,
+                                           .path = record.directory + "/step-600.ckpt",
+                                           .sha256 = sha256_hex(record.directory)});
+  storage::TrialStore{db_}.end(run, {.state = storage::RunState::kCompleted, .exit_code = 0}, now_);
+}
+
+std::vector<RunId> DemoStore::running() {
+  std::vector<RunId> runs;
+  for (const char* worker : {"anvil-1", "bench-2"})
+    for (const RunId run : storage::TrialStore{db_}.under_way_on(worker)) runs.push_back(run);
+  return runs;
+}
+
+std::vector<RunId> DemoStore::advance(std::uint32_t steps) {
+  storage::Transaction transaction{db_, storage::Transaction::kImmediate};
+  std::vector<RunId> changed = running();
+  for (const RunId run : std::vector{changed}) {
+    const auto record = storage::TrialStore{db_}.run(run);
+    const std::uint32_t to = std::min(kSteps, record.step + steps);
+    train(run, record.step, to);
+    if (to < kSteps) continue;
+    complete(run);
+    if (!storage::TrialStore{db_}.queued(now_, 1).empty()) changed.push_back(start(record.worker));
+  }
+  explain_waiting();
+  transaction.commit();
+  return changed;
+}
+
+void DemoStore::fail(RunId run, const std::string& reason) {
+  storage::MetricStore{db_}.append_log(run, "error: " + reason + "\n");
+  storage::TrialStore{db_}.end(
+      run, {.state = storage::RunState::kFailed, .reason = reason, .exit_code = 1, .retryable = false}, now_);
+}
+
+void DemoStore::explain_waiting() {
+  storage::TrialStore trials{db_};
+  for (const auto& waiting : trials.waiting()) trials.set_waiting(waiting.trial, "both slots are busy");
+}
+
+}  // namespace abl::web

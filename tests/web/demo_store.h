@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/types.h"
+
+namespace abl::web {
+
+/// A store as a scheduler would have left it, for the dashboard's tests: the sweep "msf-sharing" of 7 rows by
+/// 2 seeds, with its first seed done, its second under way on two workers, and a trial that was lost once.
+/// The curves are made up, and always the same.
+class DemoStore {
+ public:
+  static constexpr const char* kSweep = "msf-sharing";
+  static constexpr std::uint32_t kSteps = 600;
+
+  explicit DemoStore(const std::filesystem::path& file);
+
+  storage::Database& db() { return db_; }
+  /// Runs under way, oldest first.
+  std::vector<storage::RunId> running();
+  /// Trains every run under way for `steps` more; one that reaches its end completes, and its worker takes
+  /// the next trial. Returns: the runs that changed.
+  std::vector<storage::RunId> advance(std::uint32_t steps);
+  /// Ends a run as failed, for good.
+  void fail(storage::RunId run, const std::string& reason);
+  /// Submits a small sweep that waits.
+  void submit_waiting(const std::string& name);
+
+ private:
+  void submit(const std::string& name, int rows, int seeds);
+  storage::RunId start(const std::string& worker, std::uint32_t resumed_from_step = 0);
+  void train(storage::RunId run, std::uint32_t from, std::uint32_t to);
+  void complete(storage::RunId run);
+  void explain_waiting();
+  Time now() const { return now_; }
+
+  storage::Database db_;
+  Time now_;
+};
+
+}  // namespace abl::web

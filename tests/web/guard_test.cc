@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/guard.h"
+
+#include <gmock/gmock.h>
+
+namespace abl::web {
+namespace {
+
+TEST(Guard, LetsLoopbackNamesIn) {
+  for (const char* host :
+       {"localhost", "LocalHost:8080", "127.0.0.1", "127.0.0.1:80", "127.1.2.3:9", "[::1]", "[::1]:8080"})
+    EXPECT_EQ(refusal(host, std::nullopt), std::nullopt) << host;
+}
+
+TEST(Guard, RefusesEveryOtherHost) {
+  for (const char* host :
+       {"", "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example",
+        "127.0.0.1@evil.example", "192.168.0.1", "0.0.0.0", "::1", "[::1", "[::1]x",
+        "localhost:", "localhost:8080x", "127.1", "localhost:80:80"})
+    EXPECT_NE(refusal(host, std::nullopt), std::nullopt) << host;
+}
+
+TEST(Guard, TakesAnOriginOnlyFromItsOwnPages) {
+  EXPECT_EQ(refusal("localhost:8080", "http://localhost:8080"), std::nullopt);
+  for (const char* origin : {"null", "", "http://evil.example", "http://localhost:8081",
+                             "http://127.0.0.1:8080", "http://localhost:8080.evil.example"})
+    EXPECT_NE(refusal("localhost:8080", origin), std::nullopt) << origin;
+}
+
+}  // namespace
+}  // namespace abl::web

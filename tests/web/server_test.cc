@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/server.h"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "storage/metric_store.h"
+#include "tests/web/demo_store.h"
+#include "tests/web/http_client.h"
+#include "web/server/static_files.h"
+
+namespace abl::web {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class ServerTest : public testing::Test {
+ protected:
+  ServerTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "ablate-web-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    demo_.emplace(folder_ / "results.db");
+    server_.emplace(options());
+  }
+  ~ServerTest() override {
+    server_.reset();
+    demo_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  ServerOptions options() const { return {.store = folder_ / "results.db"}; }
+  Reply get(const std::string& target, const std::map<std::string, std::string>& headers = {}) {
+    return HttpClient{server_->port()}.get(target, headers);
+  }
+  void expect_error(const Reply& reply, int status, const std::string& code, const std::string& message) {
+    EXPECT_EQ(reply.status, status) << reply.body;
+    EXPECT_EQ(reply.headers.at("content-type"), "application/json");
+    EXPECT_EQ(reply.json().at("code"), code);
+    EXPECT_THAT(reply.json().at("message").get<std::string>(), HasSubstr(message));
+  }
+
+  std::filesystem::path folder_;
+  std::optional<DemoStore> demo_;
+  std::optional<Server> server_;
+};
+
+TEST_F(ServerTest, ListsSweepsWithTheirProgress) {
+  const auto sweeps = get("/api/v1/sweeps").json().at("sweeps");
+  ASSERT_EQ(sweeps.size(), 2);
+  EXPECT_EQ(sweeps[0].at("name"), "msf-sharing");
+  EXPECT_EQ(sweeps[0].at("state"), "SWEEP_STATE_ACTIVE");
+  EXPECT_EQ(sweeps[0].at("trials").at("total"), 14);
+  EXPECT_EQ(sweeps[0].at("trials").at("completed"), 10);
+  EXPECT_EQ(sweeps[0].at("trials").at("running"), 2);
+  EXPECT_EQ(sweeps[0].at("trials").at("failed"), 0) << "zeros are present";
+}
+
+TEST_F(ServerTest, ShowsASweepItsTrialsAndItsFile) {
+  const auto detail = get("/api/v1/sweeps/msf-sharing").json();
+  EXPECT_EQ(detail.at("trials").size(), 14);
+  EXPECT_EQ(detail.at("trials")[0].at("row"), "orig");
+  EXPECT_THAT(detail.at("text").get<std::string>(), StartsWith("ablate: 1\n"));
+}
+
+TEST_F(ServerTest, AnswersTheTableWithThePapersValuesBeside) {
+  const auto table = get("/api/v1/sweeps/msf-sharing/table").json();
+  EXPECT_EQ(table.at("baseline"), "orig");
+  EXPECT_EQ(table.at("paper_heading"), "paper: ImageNet, 100 epochs");
+  EXPECT_EQ(table.at("rows").size(), 7);
+  const auto cell = table.at("rows")[1].at("cells")[0];
+  EXPECT_EQ(cell.at("n"), 2);
+  EXPECT_EQ(cell.at("paper"), "61.13");
+  EXPECT_THAT(cell.at("text").get<std::string>(), HasSubstr(" ± "));
+}
+
+TEST_F(ServerTest, ListsRunsOfASweepOrATrial) {
+  EXPECT_EQ(get("/api/v1/runs?sweep=msf-sharing").json().at("runs").size(), 13);
+  EXPECT_EQ(get("/api/v1/runs?limit=2").json().at("runs").size(), 2);
+  const auto trial = get("/api/v1/runs?limit=1").json().at("runs")[0].at("trial").get<int>();
+  EXPECT_EQ(get("/api/v1/runs?trial=" + std::to_string(trial)).json().at("runs")[0].at("trial"), trial);
+}
+
+TEST_F(ServerTest, ShowsARunAndThinsItsMetrics) {
+  const std::string run = std::to_string(demo_->running().at(0));
+  EXPECT_EQ(get("/api/v1/runs/" + run).json().at("summary").at("state"), "RUN_STATE_RUNNING");
+  const auto series =
+      get("/api/v1/metrics?run=" + run + "&name=train/loss&max_points=20").json().at("series");
+  ASSERT_EQ(series.size(), 1);
+  EXPECT_EQ(series[0].at("series").at("name"), "train/loss");
+  EXPECT_LE(series[0].at("series").at("steps").size(), 24);
+  EXPECT_EQ(series[0].at("series").at("steps").size(), series[0].at("series").at("values").size());
+}
+
+TEST_F(ServerTest, SendsALogFromAnOffsetOnAndSaysHowLongItIs) {
+  const std::string address = "/api/v1/runs/" + std::to_string(demo_->running().at(0)) + "/log";
+  const Reply whole = get(address);
+  EXPECT_EQ(whole.headers.at("content-type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(whole.headers.at("x-log-bytes"), std::to_string(whole.body.size()));
+  EXPECT_THAT(whole.body, StartsWith("data: 4000 images"));
+  EXPECT_EQ(get(address + "?offset=6").body, whole.body.substr(6));
+  const Reply none = get(address + "?offset=" + whole.headers.at("x-log-bytes"));
+  EXPECT_EQ(none.status, 200);
+  EXPECT_EQ(none.body, "");
+}
+
+TEST_F(ServerTest, ListsWorkers) {
+  const auto workers = get("/api/v1/workers").json().at("workers");
+  ASSERT_EQ(workers.size(), 3);
+  EXPECT_EQ(workers[0].at("slots").size(), 1);
+}
+
+TEST_F(ServerTest, NamesWhatIsNotThere) {
+  expect_error(get("/api/v1/sweeps/msf-sharin"), 404, "NOT_FOUND", "msf-sharing");
+  expect_error(get("/api/v1/runs/4000000"), 404, "NOT_FOUND", "4000000");
+  expect_error(get("/api/v1/runs/4000000/log"), 404, "NOT_FOUND", "4000000");
+  expect_error(get("/api/v1/metrics?run=4000000"), 404, "NOT_FOUND", "4000000");
+  expect_error(get("/api/v1/nothing"), 404, "NOT_FOUND", "expected sweeps, runs");
+  expect_error(get("/api/v2/sweeps"), 404, "NOT_FOUND", "/api/v1/");
+  expect_error(get("/nothing/at/all"), 404, "NOT_FOUND", "nothing/at/all");
+}
+
+TEST_F(ServerTest, RefusesBadQueriesWithAReason) {
+  expect_error(get("/api/v1/runs/abc"), 400, "INVALID_ARGUMENT", "run: 'abc' is not a whole number");
+  expect_error(get("/api/v1/runs/0"), 400, "INVALID_ARGUMENT", "run: '0'");
+  expect_error(get("/api/v1/runs?limit=-1"), 400, "INVALID_ARGUMENT", "limit: '-1'");
+  expect_error(get("/api/v1/runs?swep=x"), 400, "INVALID_ARGUMENT", "expected sweep, trial, limit");
+  expect_error(get("/api/v1/metrics"), 400, "INVALID_ARGUMENT", "expected ?run=ID");
+  expect_error(get("/api/v1/metrics?run=1&max_points=many"), 400, "INVALID_ARGUMENT", "max_points: 'many'");
+  expect_error(get("/api/v1/runs/1/log?offset=1e3"), 400, "INVALID_ARGUMENT", "offset: '1e3'");
+  expect_error(get("/api/v1/sweeps/%zz"), 400, "INVALID_ARGUMENT", "hexadecimal");
+}
+
+TEST_F(ServerTest, TakesNamesAsNamesAndNeverAsPathsOrSql) {
+  for (const char* target : {"/api/v1/sweeps/..%2F..%2Fetc%2Fpasswd", "/api/v1/sweeps/x'%20OR%20'1'='1",
+                             "/api/v1/sweeps/%22%3B--"})
+    EXPECT_EQ(get(target).status, 404) << target;
+  for (const char* target :
+       {"/../../../../etc/passwd", "/assets/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd"}) {
+    const Reply reply = get(target);
+    EXPECT_EQ(reply.status, 404) << target;
+    EXPECT_THAT(reply.body, Not(HasSubstr("root:"))) << target;
+  }
+}
+
+TEST_F(ServerTest, RefusesForeignHostsAndOrigins) {
+  expect_error(get("/api/v1/sweeps", {{"Host", "evil.example"}}), 403, "PERMISSION_DENIED",
+               "'evil.example' is refused");
+  expect_error(get("/", {{"Host", "evil.example:80"}}), 403, "PERMISSION_DENIED", "refused");
+  expect_error(get("/api/v1/events", {{"Origin", "http://evil.example"}}), 403, "PERMISSION_DENIED",
+               "Origin");
+  EXPECT_EQ(get("/api/v1/sweeps", {{"Host", "localhost"}, {"Origin", "http://localhost"}}).status, 200);
+  EXPECT_EQ(HttpClient{server_->port()}.raw("GET / HTTP/1.1\r\n\r\n").status, 403) << "no Host at all";
+}
+
+TEST_F(ServerTest, OnlyReads) {
+  for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"}) {
+    const Reply reply = HttpClient{server_->port()}.send(method, "/api/v1/sweeps");
+    EXPECT_EQ(reply.status, 405) << method;
+    EXPECT_EQ(reply.headers.at("allow"), "GET, HEAD") << method;
+  }
+}
+
+TEST_F(ServerTest, ReadsNoBodyAndNoEndlessHeader) {
+  const std::map<std::string, std::string> body{{"Content-Length", "1000000000"}};
+  EXPECT_EQ(HttpClient{server_->port()}.send("POST", "/api/v1/sweeps", body).status, 405);
+  EXPECT_EQ(get("/api/v1/sweeps", body).status, 413);
+  EXPECT_EQ(get("/api/v1/sweeps", {{"X-Long", std::string(70'000, 'x')}}).status, 431);
+  EXPECT_EQ(HttpClient{server_->port()}.raw("no HTTP at all\r\n\r\n").status, 400);
+}
+
+TEST_F(ServerTest, AnswersHeadLikeGetWithoutTheBody) {
+  HttpClient client{server_->port()};
+  const Reply head = client.send("HEAD", "/api/v1/sweeps");
+  const Reply full = client.get("/api/v1/sweeps");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.body, "");
+  EXPECT_EQ(head.headers.at("content-length"), std::to_string(full.body.size()));
+}
+
+TEST_F(ServerTest, KeepsAConnectionForTheNextRequest) {
+  HttpClient client{server_->port()};
+  EXPECT_EQ(client.get("/api/v1/sweeps").status, 200);
+  EXPECT_EQ(client.get("/api/v1/sweeps/none").status, 404);
+  EXPECT_EQ(client.get("/api/v1/workers", {{"Connection", "close"}}).status, 200);
+  EXPECT_TRUE(client.closed_by_server());
+}
+
+TEST_F(ServerTest, SendsHeadersThatKeepABrowserSafe) {
+  for (const char* target : {"/", "/api/v1/sweeps", "/api/v1/none"}) {
+    const Reply reply = get(target);
+    EXPECT_THAT(reply.headers.at("content-security-policy"),
+                AllOf(HasSubstr("default-src 'self'"), HasSubstr("frame-ancestors 'none'"),
+                      Not(HasSubstr("unsafe"))));
+    EXPECT_EQ(reply.headers.at("x-content-type-options"), "nosniff");
+  }
+  EXPECT_EQ(get("/api/v1/sweeps").headers.at("cache-control"), "no-store");
+}
+
+TEST_F(ServerTest, ServesTheAppAndSendsItOnlyOnce) {
+  const Reply page = get("/sweeps/msf-sharing");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.headers.at("content-type"), "text/html; charset=utf-8");
+  if (embedded_app().empty()) GTEST_SKIP() << "the pages are not in this build";
+  const Reply again = get("/", {{"If-None-Match", page.headers.at("etag")}});
+  EXPECT_EQ(again.status, 304);
+  EXPECT_EQ(again.body, "");
+}
+
+TEST_F(ServerTest, TellsEveryStreamWhatWasPublished) {
+  HttpClient one{server_->port()}, two{server_->port()};
+  for (HttpClient* client : {&one, &two}) {
+    client->write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    ASSERT_TRUE(client->read_until("retry: 2000\n\n"));
+    EXPECT_THAT(client->seen(),
+                AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: text/event-stream\r\n")));
+  }
+  server_->publish("msf \"sharing\"", 12);
+  for (HttpClient* client : {&one, &two})
+    EXPECT_TRUE(
+        client->read_until("event: change\ndata: {\"sweep\":\"msf \\\"sharing\\\"\",\"run\":12}\n\n"));
+}
+
+TEST_F(ServerTest, ABurstOfTheSameChangeIsToldOnce) {
+  HttpClient client{server_->port()};
+  client.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(client.read_until("retry: 2000\n\n"));
+  for (int i = 0; i < 1000; ++i) server_->publish("msf-sharing", 1);
+  server_->publish("last", 0);
+  ASSERT_TRUE(client.read_until("\"last\""));
+  std::size_t events = 0;
+  for (std::size_t at = 0; (at = client.seen().find("event: change", at)) != std::string::npos; ++at)
+    ++events;
+  EXPECT_LT(events, 100);
+}
+
+TEST_F(ServerTest, WithoutAPublisherItSeesACommitOfAnotherProcess) {
+  ServerOptions watching = options();
+  watching.watch_store = true;
+  const Server watcher{watching};
+  HttpClient client{watcher.port()};
+  client.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(client.read_until("retry: 2000\n\n"));
+  demo_->advance(10);
+  EXPECT_TRUE(client.read_until("data: {\"sweep\":\"\",\"run\":0}"));
+}
+
+TEST_F(ServerTest, AnswersWithWhatWasJustCommitted) {
+  const std::string address = "/api/v1/runs/" + std::to_string(demo_->running().at(0));
+  HttpClient client{server_->port()};
+  const int before = client.get(address).json().at("summary").at("step");
+  demo_->advance(20);
+  EXPECT_EQ(client.get(address).json().at("summary").at("step"), before + 20);
+}
+
+TEST_F(ServerTest, StopsWhileStreamsAndConnectionsAreOpen) {
+  HttpClient stream{server_->port()}, idle{server_->port()};
+  stream.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(stream.read_until("retry: 2000\n\n"));
+  EXPECT_EQ(idle.get("/api/v1/sweeps").status, 200);
+  server_.reset();
+  EXPECT_FALSE(stream.read_until("never sent"));
+  EXPECT_TRUE(idle.closed_by_server());
+}
+
+TEST_F(ServerTest, SaysThatAPortIsInUse) {
+  ServerOptions same = options();
+  same.port = server_->port();
+  try {
+    const Server second{same};
+    FAIL() << "two servers on one port";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_THAT(error.what(), HasSubstr("port " + std::to_string(server_->port()) +
+                                        " on 127.0.0.1 is in use: choose another"));
+  }
+}
+
+TEST_F(ServerTest, RefusesToStartWithoutAStoreOrAnAddress) {
+  EXPECT_THROW(Server{{.store = folder_ / "none.db"}}, Error);
+  ServerOptions wrong = options();
+  wrong.address = "example";
+  EXPECT_THROW(Server{wrong}, Error);
+}
+
+TEST_F(ServerTest, SaysWhereItIs) {
+  EXPECT_EQ(server_->url(), "http://127.0.0.1:" + std::to_string(server_->port()) + "/");
+}
+
+}  // namespace
+}  // namespace abl::web

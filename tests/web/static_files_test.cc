@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/static_files.h"
+
+#include <gmock/gmock.h>
+
+namespace abl::web {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Pair;
+
+constexpr EmbeddedFile kFiles[] = {{"assets/index-1a2b.js", "let x;", R"("js-tag")"},
+                                   {"favicon.svg", "<svg/>", R"("svg-tag")"},
+                                   {"index.html", "<!doctype html>", R"("html-tag")"}};
+
+Answer get(std::string_view address, std::string_view if_none_match = "") {
+  return static_answer(kFiles, parse_target(address), if_none_match);
+}
+
+TEST(StaticFiles, AnswerTheAppsOwnAddressesWithItsPage) {
+  for (const char* address :
+       {"/", "/index.html", "/sweeps", "/sweeps/a%2Fb", "/sweeps/x?sort=-acc", "/runs/12", "/workers"}) {
+    const Answer answer = get(address);
+    EXPECT_EQ(answer.status, 200) << address;
+    EXPECT_EQ(answer.body, "<!doctype html>") << address;
+    EXPECT_EQ(answer.type, "text/html; charset=utf-8") << address;
+    EXPECT_EQ(answer.cache, "no-cache") << address;
+  }
+}
+
+TEST(StaticFiles, MayBeKeptForEverWhenTheirNameHasTheirHash) {
+  const Answer answer = get("/assets/index-1a2b.js");
+  EXPECT_EQ(answer.type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(answer.cache, "public, max-age=31536000, immutable");
+  EXPECT_EQ(get("/favicon.svg").type, "image/svg+xml");
+  EXPECT_EQ(get("/favicon.svg").cache, "no-cache");
+}
+
+TEST(StaticFiles, AreNotSentAgainToWhoHasThem) {
+  EXPECT_THAT(get("/").headers, Contains(Pair("ETag", R"("html-tag")")));
+  for (const char* tags : {R"("html-tag")", R"(W/"html-tag")", R"("other", "html-tag")", "*"}) {
+    const Answer answer = get("/", tags);
+    EXPECT_EQ(answer.status, 304) << tags;
+    EXPECT_EQ(answer.body, "") << tags;
+    EXPECT_THAT(answer.headers, Contains(Pair("ETag", R"("html-tag")"))) << tags;
+  }
+  EXPECT_EQ(get("/", R"("old-tag")").status, 200);
+}
+
+TEST(StaticFiles, AreFoundByTheirExactNameAlone) {
+  for (const char* address : {"/../etc/passwd", "/assets/../../etc/passwd", "/assets/..%2f..%2fetc%2fpasswd",
+                              "/%2e%2e/%2e%2e/etc/passwd", "/assets", "/assets/", "/runs/1/2",
+                              "/assets/index-1a2b.js/x", "/sweepsx", "/etc/passwd"}) {
+    const Answer answer = get(address);
+    EXPECT_EQ(answer.status, 404) << address;
+    EXPECT_THAT(answer.body, HasSubstr("NOT_FOUND")) << address;
+  }
+}
+
+TEST(StaticFiles, SayThatThePagesWereLeftOutOfTheBuild) {
+  const Answer answer = static_answer({}, parse_target("/"), "");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.body, HasSubstr("left out of this build"));
+  EXPECT_EQ(static_answer({}, parse_target("/assets/index.js"), "").status, 404);
+}
+
+}  // namespace
+}  // namespace abl::web

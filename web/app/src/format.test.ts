@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+import { expect, test } from "vitest";
+import { duration, plain, signed, tick } from "./format";
+
+test("numbers are shown with the digits that say something", () => {
+  expect(plain(79.1234)).toBe("79.12");
+  expect(plain(0.88219)).toBe("0.8822");
+  expect(plain(12345)).toBe("12\u202f345");
+  expect(plain(0.0000123)).toBe("1.23e−5");
+  expect(plain(-2)).toBe("−2");
+  expect(plain("NaN")).toBe("NaN");
+  expect(plain("-Infinity")).toBe("−∞");
+  expect(plain(undefined)).toBe("–");
+});
+
+test("ticks carry no empty zeros", () => {
+  expect([1.5, 0.30000000000000004, 1000, 0.0002].map(tick)).toEqual(["1.5", "0.3", "1\u202f000", "2e−4"]);
+});
+
+test("differences have a sign, and none where nothing differs at the digits shown", () => {
+  expect(signed(0.32, 2)).toBe("+0.32");
+  expect(signed(-3.5, 1)).toBe("−3.5");
+  expect(signed(-0.001, 2)).toBe("±0.00");
+});
+
+test("durations have two units at most", () => {
+  expect([8, 125, 3725, 90000].map(duration)).toEqual(["8 s", "2 min 05 s", "1 h 02 min", "1 d 1 h"]);
+  expect(duration(undefined)).toBe("–");
+});
