@@ -36,7 +36,7 @@ std::filesystem::path with_folder(const std::filesystem::path& store) {
 class SchedulerServer::Impl {
  public:
   explicit Impl(const ServerOptions& options)
-      : endpoints_{endpoints(options.listen)},
+      : endpoints_{checked(options)},
         lock_{with_folder(options.scheduler.store)},
         scheduler_{options.scheduler, clock_} {
     if (options.http_port) {
@@ -66,7 +66,10 @@ class SchedulerServer::Impl {
   std::string dashboard() const { return web_ ? web_->url() : std::string{}; }
 
  private:
-  static std::vector<Endpoint> endpoints(const std::vector<std::string>& listen) {
+  /// What can be refused before anything is opened or created.
+  static std::vector<Endpoint> checked(const ServerOptions& options) {
+    options.scheduler.policy.check();
+    const std::vector<std::string>& listen = options.listen;
     if (listen.empty())
       throw Error{Code::kInvalidArgument, "no address to listen on: name one with --listen"};
     std::vector<Endpoint> parsed;

@@ -33,7 +33,8 @@ storage::WorkerRecord worker_record(const ablate::v1::Hello& hello, Time now) {
     slots.push_back({{"index", slot.index()},
                      {"device", slot.device()},
                      {"name", slot.name()},
-                     {"threads", slot.threads()}});
+                     {"threads", slot.threads()},
+                     {"run", slot.run()}});
   return {
       .name = hello.name(),
       .host = hello.host(),

@@ -3,6 +3,8 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
+
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "storage/table.h"
@@ -163,6 +165,8 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     summary->set_connected(worker.connected);
     *summary->mutable_last_heartbeat() = to_proto(worker.last_heartbeat);
     for (const auto run : storage::TrialStore{db}.under_way_on(worker.name)) summary->add_runs(run);
+    for (auto& slot : *summary->mutable_slots())  // stored when a run was assigned, not cleared when it ends
+      if (std::ranges::find(summary->runs(), slot.run()) == summary->runs().end()) slot.set_run(0);
     summary->set_version(worker.version);
     summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
     summary->set_allows_commands(worker.allows_commands);

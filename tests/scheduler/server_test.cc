@@ -2,6 +2,7 @@
 // A scheduler with its ports: addresses, locks, health.
 #include "scheduler/server.h"
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -52,6 +53,27 @@ TEST_F(ServerTest, ServesOnASocketAndOnAPort) {
   const SchedulerServer server{options({socket(), "127.0.0.1:0"})};
   ASSERT_EQ(server.addresses().size(), 2u);
   for (const std::string& address : server.addresses()) EXPECT_TRUE(list_sweeps(address).ok()) << address;
+}
+
+TEST_F(ServerTest, TheHealthServiceAnswers) {
+  const SchedulerServer server{options({socket()})};
+  grpc::GenericStub stub{grpc::CreateChannel(socket(), grpc::InsecureChannelCredentials())};
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60});
+  grpc::CompletionQueue queue;
+  const auto call =
+      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::ByteBuffer{}, &queue);
+  call->StartCall();
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  ASSERT_TRUE(queue.Next(&tag, &ok));
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  grpc::Slice answer;
+  ASSERT_TRUE(response.DumpToSingleSlice(&answer).ok());
+  EXPECT_EQ(std::string(answer.begin(), answer.end()), "\x08\x01") << "status: SERVING";
 }
 
 TEST_F(ServerTest, APortInUseIsNamed) {

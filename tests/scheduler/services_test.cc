@@ -15,7 +15,6 @@ using namespace ablate::v1;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::SizeIs;
 
 constexpr auto kSweep = R"(ablate: 1
 name: NAME
@@ -311,6 +310,25 @@ TEST_F(ServicesTest, WorkersAreListedConnectedAndNot) {
   stop();
   start();
   EXPECT_FALSE(listed().workers(0).connected()) << "nobody is connected to a scheduler that has just started";
+}
+
+TEST_F(ServicesTest, AListedSlotNamesItsRunUntilThatEnds) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  const auto worker = connect({.slots = 3});
+  const auto slots = [&] {
+    Patience context;
+    ListWorkersResponse response;
+    EXPECT_TRUE(workers->ListWorkers(&context, {}, &response).ok());
+    std::vector<std::uint32_t> held;
+    for (const Slot& slot : response.workers(0).slots()) held.push_back(slot.run());
+    return held;
+  };
+  EXPECT_TRUE(worker->hear().has_assign());
+  EXPECT_TRUE(worker->hear().has_assign());
+  EXPECT_THAT(slots(), ElementsAre(1, 2, 0));
+  worker->say(ended(1, 1));
+  EXPECT_TRUE(worker->hear().has_ack());
+  EXPECT_THAT(slots(), ElementsAre(0, 2, 0));
 }
 
 TEST_F(ServicesTest, AStoppingSchedulerSaysGoodbye) {
