@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { missing, openPage, startBrowser, startDashboard } from "./fixture.mjs";
+import { takePictures } from "./pictures.mjs";
 
 const kScreenshots = process.env.SCREENSHOTS;
 
@@ -171,31 +172,9 @@ describe("the dashboard", { skip: missing() }, () => {
     await page.context().close();
   });
 
-  test("pictures of its pages", { skip: kScreenshots ? false : "SCREENSHOTS names no folder" }, async () => {
-    for (const colorScheme of ["light", "dark"]) {
-      const shots = {
-        sweeps: "/",
-        sweep: "/sweeps/msf-sharing",
-        run: await runningRun(),
-        workers: "/workers",
-      };
-      for (const [name, path] of Object.entries(shots))
-        await on(
-          path,
-          async (page) => {
-            await page.getByText("Live", { exact: true }).waitFor();
-            await page.locator(".skeleton").first().waitFor({ state: "detached" });
-            if (name === "sweep" || name === "run") await page.locator(".chart canvas").first().waitFor();
-            await page.screenshot({
-              path: `${kScreenshots}/${name}-${colorScheme}.png`,
-              fullPage: true,
-              animations: "disabled",
-            });
-          },
-          { colorScheme },
-        );
-    }
-  });
+  test("pictures of its pages", { skip: kScreenshots ? false : "SCREENSHOTS names no folder" }, () =>
+    takePictures(browser, dashboard.url, kScreenshots),
+  );
 });
 
 describe("a dashboard beside a writer", { skip: missing() }, () => {

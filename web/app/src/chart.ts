@@ -41,7 +41,7 @@ export class Chart {
     this.plot = plot;
     this.hidden = hidden;
     const shape = JSON.stringify(
-      plot.lines.map((line) => [line.id, line.look, hidden.has(line.id), !!line.band]),
+      plot.lines.map(({ id, look, band, values }) => [id, look, hidden.has(id), !!band, lonely(values)]),
     );
     if (!this.drawn || shape !== this.shape) {
       this.shape = shape;
@@ -76,7 +76,7 @@ export class Chart {
     };
     const series: uPlot.Series[] = [{}];
     const bands: uPlot.Band[] = [];
-    for (const { id, label, look, band } of this.plot.lines) {
+    for (const { id, label, look, values, band } of this.plot.lines) {
       const stroke = color(look.color);
       const show = !this.hidden.has(id);
       series.push({
@@ -86,7 +86,7 @@ export class Chart {
         width: look.strong ? 2.25 : 1.6,
         dash: look.dash,
         spanGaps: !band,
-        points: { show: this.plot.steps.length < 3 },
+        points: { show: lonely(values) },
       });
       if (!band) continue;
       const edge: uPlot.Series = { show, stroke: "transparent", width: 0, points: { show: false } };
@@ -123,6 +123,11 @@ export class Chart {
       this.element,
     );
   }
+}
+
+/** A line needs two points to be seen; fewer are drawn as dots. */
+function lonely(values: (number | null)[]): boolean {
+  return values.filter((value) => value !== null).length < 2;
 }
 
 function columns(plot: Plot): uPlot.AlignedData {
