@@ -17,7 +17,7 @@ for label, attention, stretch in (("original attention", {"kernel": "dot"}, 1), 
     for seed in range(seeds if stretch == 1 else 1):
         recipe = {"use": "demo"}
         if stretch != 1:
-            recipe["epochs"] = 3 * 8
+            recipe["epochs"] = 3 * 2
         run = train({"model": {"preset": "simple-vit-nano", "attention": attention}, "data": {"name": "shapes"}, "recipe": recipe,
                      "seed": seed}, label=f"{label}, seed {seed}:")
         rows.append((label, seed, run))

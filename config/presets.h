@@ -13,6 +13,7 @@ struct Preset {
   std::string_view name;
   std::string_view family;
   int dim, depth, heads, dim_head, patch;
+  int mlp_dim;  ///< 0: four times dim
   std::string_view sentence;
 };
 

@@ -47,12 +47,12 @@ RecipeConfig cifar_lite() {
 
 RecipeConfig demo() {
   return {.use = "demo",
-          .epochs = 6,
+          .epochs = 2,
           .batch = 64,
-          .lr = 0.001,
-          .weight_decay = 0.01,
+          .lr = 0.002,
+          .weight_decay = 0.05,
           .warmup = 0.1,
-          .clip_norm = 1};
+          .eval_every = 0.25};
 }
 
 /// What `msf-imagenet` sets by model. Source: MSF supplement Table A(b).

@@ -12,7 +12,7 @@ namespace abl::trainer {
 namespace {
 
 constexpr std::size_t kBytes = kEmbeddedSize * kEmbeddedSize * 3;
-constexpr int kTrainImages = 10'000, kValImages = 2'000;  // where the config says "all"
+constexpr int kTrainImages = 40'000, kValImages = 2'000;  // where the config says "all"
 
 class DrawnSource final : public ImageSource {
  public:
