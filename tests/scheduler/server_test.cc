@@ -61,8 +61,9 @@ TEST_F(ServerTest, TheHealthServiceAnswers) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60});
   grpc::CompletionQueue queue;
+  const grpc::Slice empty;
   const auto call =
-      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::ByteBuffer{}, &queue);
+      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::ByteBuffer{&empty, 1}, &queue);
   call->StartCall();
   grpc::ByteBuffer response;
   grpc::Status status;
