@@ -46,7 +46,8 @@ class Converter {
       node.kind = Node::Kind::kSequence;
       for (const YAML::Node& item : from) {
         if (too_large_) break;
-        node.items.push_back(convert(item, node.place, field, depth + 1));
+        const std::string path = dotted(field, std::to_string(node.items.size() + 1));
+        node.items.push_back(convert(item, node.place, path, depth + 1));
       }
     } else if (from.IsMap()) {
       node.kind = Node::Kind::kMapping;
@@ -57,6 +58,8 @@ class Converter {
     }
     return node;
   }
+
+  bool too_large() const { return too_large_; }
 
  private:
   void add_entry(Node& node, const YAML::Node& key, const YAML::Node& value, const std::string& field,
@@ -159,7 +162,10 @@ Node load_yaml(const std::string& text, const std::string& file, Problems& probl
     if (documents.size() > 1) {
       problems.add(place_of(documents[1].Mark()), "", "a second YAML document; expected one sweep in a file");
     }
-    return Converter{problems}.convert(documents[0], {1, 1}, "");
+    Converter converter{problems};
+    Node root = converter.convert(documents[0], {1, 1}, "");
+    if (converter.too_large()) problems.throw_if_any();  // what is left of the file would only mislead
+    return root;
   } catch (const YAML::Exception& error) {
     throw SweepFileError{{{file, place_of(error.mark), "", "not YAML: " + error.msg, ""}}};
   }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sweeps/sweep_spec.h"
+
+namespace abl::sweeps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kSmall = R"(ablate: 1
+name: small
+base:
+  model: {preset: simple-vit-ti, attention: {kernel: gaussian, probe: inside}}
+  data: {name: cifar10}
+  recipe: {use: cifar-lite}
+rows:
+  - {id: n, set: {model.attention.share: QKVVW}}
+  - {id: full, label: "MSF, full", paper: {acc: 79.10}}
+)";
+constexpr const char* kColumns = "table:\n  columns: [{name: acc, metric: val/top1}]\n";
+constexpr const char* kCommand = R"(ablate: 1
+name: mine
+command: {argv: [python3, train.py, ""], params: {lr: 0.1, optimiser: {name: sgd}}, version: 3, reuse: true, data: cifar10}
+rows:
+  - {id: a}
+  - {id: b, set: {params.lr: 0.2, params.optimiser.name: adam}}
+seeds: 2
+table: {columns: [{name: acc, metric: accuracy, better: higher, take: best}, {name: lr, setting: params.lr}]}
+)";
+
+SweepSpec parse(const std::string& text) { return parse_sweep(text, "sweep.yaml"); }
+
+std::string problem_of(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const SweepFileError& error) {
+    EXPECT_EQ(error.problems().size(), 1u) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was wrong with\n" << text;
+  return {};
+}
+
+TEST(SweepFileTest, RowsInheritTheBaseAndSetTheirOwn) {
+  const SweepSpec spec = parse(std::string{kSmall} + kColumns);
+  ASSERT_EQ(spec.rows.size(), 2u);
+  EXPECT_EQ(spec.rows[0].id, "n") << "a plain n is a text, not false";
+  EXPECT_EQ(spec.rows[0].label, "n");
+  EXPECT_THAT(spec.rows[0].config, HasSubstr(R"("share":"QKVVW")"));
+  EXPECT_THAT(spec.rows[0].config, testing::Not(HasSubstr("seed")));
+  EXPECT_EQ(spec.rows[1].label, "MSF, full");
+  EXPECT_EQ(spec.rows[1].paper.at("acc"), "79.10") << "the paper's digits as printed";
+  EXPECT_EQ(spec.rows[1].place.line, 9);
+  EXPECT_THAT(spec.rows[1].model, HasSubstr(R"("classes":10)"));
+  EXPECT_THAT(spec.rows[1].set, IsEmpty());
+  EXPECT_EQ(spec.data, "cifar10");
+}
+
+TEST(SweepFileTest, WhatIsNotSaidHasADefault) {
+  const SweepSpec spec = parse(std::string{kSmall}.replace(std::string{kSmall}.find(", paper"), 21, ""));
+  EXPECT_THAT(spec.seeds, ElementsAre(0));
+  EXPECT_EQ(spec.gpus, 0);
+  EXPECT_EQ(spec.max_retries, 0);
+  ASSERT_EQ(spec.table.columns.size(), 1u);
+  EXPECT_EQ(spec.table.columns[0].source, "val/top1");
+  EXPECT_EQ(spec.table.columns[0].take, "last");
+  EXPECT_EQ(spec.table.columns[0].unit, "%");
+  EXPECT_EQ(spec.table.columns[0].better, "higher");
+}
+
+TEST(SweepFileTest, ColumnsKnowTheirUnits) {
+  const SweepSpec spec = parse(std::string{kSmall} + R"(table:
+  columns:
+    - {name: acc, metric: val/top1, take: best, digits: 1, heading: "top-1"}
+    - {name: loss, metric: train/loss}
+    - {name: params, count: params.weights}
+    - {name: flops, count: flops.msf}
+    - {name: share, setting: model.attention.share}
+    - {name: groups, setting: model.attention.groups}
+)");
+  const auto& columns = spec.table.columns;
+  EXPECT_EQ(columns[0].heading, "top-1");
+  EXPECT_EQ(columns[0].digits, 1);
+  EXPECT_EQ(columns[1].better, "lower");
+  EXPECT_EQ(columns[1].heading, "loss");
+  EXPECT_EQ(columns[2].kind, Column::Kind::kCount);
+  EXPECT_EQ(columns[2].unit, "M");
+  EXPECT_EQ(columns[3].unit, "G");
+  EXPECT_EQ(columns[4].kind, Column::Kind::kSetting);
+  EXPECT_EQ(spec.rows[0].set.at("model.attention.share"), "QKVVW");
+  EXPECT_EQ(spec.rows[1].set.at("model.attention.share"), "QKVPW")
+      << "a setting column shows what the row leaves to the base";
+  EXPECT_EQ(spec.rows[1].set.at("model.attention.groups"), "1");
+}
+
+TEST(ExpandTest, TheFirstSeedOfEveryRowComesFirst) {
+  const SweepSpec spec = parse(std::string{kSmall} + kColumns + "seeds: [7, 3]\n");
+  std::vector<std::pair<int, std::int64_t>> order;
+  for (const TrialSpec& trial : expand(spec)) order.emplace_back(trial.row, trial.seed);
+  EXPECT_THAT(order, ElementsAre(std::pair{0, 7}, std::pair{1, 7}, std::pair{0, 3}, std::pair{1, 3}));
+}
+
+TEST(ExpandTest, ATrialIsItsRowWithTheSeed) {
+  const SweepSpec spec = parse(std::string{kSmall} + kColumns + "seeds: [7]\n");
+  const TrialSpec trial = expand(spec).front();
+  EXPECT_EQ(nlohmann::json::parse(trial.config)["seed"], 7);
+  auto without = nlohmann::json::parse(trial.config);
+  without.erase("seed");
+  EXPECT_EQ(without, nlohmann::json::parse(spec.rows[0].config));
+  EXPECT_NE(trial.config_hash, spec.rows[0].config_hash);
+}
+
+TEST(CommandTest, ACommandIsItsArgvParamsAndVersion) {
+  const SweepSpec spec = parse(kCommand);
+  ASSERT_TRUE(spec.command);
+  EXPECT_THAT(spec.command->argv, ElementsAre("python3", "train.py", ""));
+  EXPECT_EQ(spec.command->version, "3");
+  EXPECT_TRUE(spec.command->reuse);
+  EXPECT_EQ(spec.data, "cifar10");
+  EXPECT_EQ(
+      spec.rows[0].config,
+      R"({"argv":["python3","train.py",""],"params":{"lr":0.1,"optimiser":{"name":"sgd"}},"version":"3"})");
+  EXPECT_EQ(
+      spec.rows[1].config,
+      R"({"argv":["python3","train.py",""],"params":{"lr":0.2,"optimiser":{"name":"adam"}},"version":"3"})");
+  EXPECT_EQ(spec.rows[0].set.at("params.lr"), "0.1");
+  EXPECT_THAT(spec.rows[0].model, IsEmpty());
+  EXPECT_EQ(
+      expand(spec).front().config,
+      R"({"argv":["python3","train.py",""],"params":{"lr":0.1,"optimiser":{"name":"sgd"}},"seed":0,"version":"3"})");
+}
+
+TEST(CommandTest, FactorsVaryParams) {
+  const SweepSpec spec = parse(R"(ablate: 1
+name: mine
+command: {argv: [./train], params: {lr: 0.1}}
+factors: {params.lr: [0.1, 0.2]}
+table: {columns: [{name: acc, metric: accuracy}]}
+)");
+  EXPECT_EQ(spec.rows[1].id, "lr=0.2");
+  EXPECT_THAT(spec.rows[1].config, HasSubstr(R"("params":{"lr":0.2})"));
+}
+
+TEST(CommandTest, ItsColumnsMustBeNamed) {
+  EXPECT_THAT(problem_of("ablate: 1\nname: mine\ncommand: {argv: [./train]}\nrows: [{id: a}]\n"),
+              HasSubstr("table.columns: missing; expected the metrics that the command emits"));
+}
+
+TEST(PlaceTest, AProblemPointsAtTheKeyThatHasIt) {
+  EXPECT_THAT(problem_of(std::string{kSmall} + "  - {id: g, set: {model.attention.groups: 5}}\n" + kColumns),
+              HasSubstr("sweep.yaml:10:19: rows.g.set.model.attention.groups: 5 groups do not divide the "
+                        "embedding dimension 192"));
+  EXPECT_THAT(problem_of(std::string{kSmall} + kColumns + "seed: [1]\n"),
+              HasSubstr("sweep.yaml:12:1: seed: unknown key"));
+  EXPECT_THAT(problem_of(std::string{kSmall} + kColumns + "seeds: [1]\nseeds: [2]\n"),
+              HasSubstr("sweep.yaml:13:1: seeds: duplicate key; it is given in line 12 already"));
+}
+
+TEST(PlaceTest, AProblemOfSomeRowsInTheBaseNamesThem) {
+  EXPECT_THAT(problem_of(R"(ablate: 1
+name: base
+base:
+  model: {preset: simple-vit-ti, attention: {groups: 3}}
+  data: {name: cifar10}
+  recipe: {use: cifar-lite}
+rows:
+  - {id: whole}
+  - {id: narrow, set: {model.dim: 64}}
+)"),
+              HasSubstr("sweep.yaml:4:46: base.model.attention.groups: 3 groups do not divide the embedding "
+                        "dimension 64 (in row narrow)"));
+}
+
+TEST(HostileFileTest, DeepAndEndlessFilesEndInAMessage) {
+  EXPECT_THAT(problem_of(fmt::format("{:[>200}{:]>200}", "", "")), HasSubstr("nested too deeply"));
+  EXPECT_THROW(parse(std::string(100'000, '[')), SweepFileError);
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i)
+    laughs += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
+  EXPECT_THROW(parse(laughs), SweepFileError);
+  EXPECT_THAT(problem_of("\xff\xfe"), HasSubstr("the file is not UTF-8 text"));
+  EXPECT_THAT(problem_of(std::string{kSmall} + kColumns + "? [a, b]\n: 1\n"),
+              HasSubstr("12:3: a key must be a text"));
+}
+
+}  // namespace
+}  // namespace abl::sweeps
