@@ -76,6 +76,9 @@ export const live = new Live();
 
 export function useLiveState(): LiveState {
   const [state, setState] = useState(live.state);
-  useEffect(() => live.onState(setState), []);
+  useEffect(() => {
+    setState(live.state); // it may have changed since it was first shown
+    return live.onState(setState);
+  }, []);
   return state;
 }

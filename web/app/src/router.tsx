@@ -9,6 +9,7 @@ export function useAddress(): URL {
   const [address, setAddress] = useState(() => new URL(location.href));
   useEffect(() => {
     const update = (): void => setAddress(new URL(location.href));
+    update();
     window.addEventListener("popstate", update);
     window.addEventListener(kMoved, update);
     return () => {
