@@ -100,8 +100,11 @@ void read_fields(const Json& object, const std::string& path, const std::vector<
       problems.push_back({path + "." + std::string{field.name}, mismatch.message, mismatch.nearest});
     }
   }
+  const Section unset;
   for (const auto& field : fields) {
-    if (field.derived && !object.contains(field.name)) field.set(section, field.derived(section));
+    // a preset may have set it
+    const bool open = !object.contains(field.name) && field.get(section) == field.get(unset);
+    if (field.derived && open) field.set(section, field.derived(section));
   }
 }
 

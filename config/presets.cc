@@ -9,7 +9,8 @@ namespace {
 
 // Source: MSF Table 5 and supplement Table B.
 constexpr std::array kPresets{
-    Preset{"simple-vit-nano", "simple-vit", 128, 1, 4, 32, 8, 256, "one layer, for 32 × 32 images on a CPU: the demo's model"},
+    Preset{"simple-vit-nano", "simple-vit", 128, 1, 4, 32, 8, 256,
+           "one layer, for 32 × 32 images on a CPU: the demo's model"},
     Preset{"simple-vit-ti", "simple-vit", 192, 12, 3, 64, 16, 0, "ViT-Ti of the MSF paper"},
     Preset{"simple-vit-ss", "simple-vit", 384, 6, 6, 64, 16, 0, "ViT-SS of the MSF paper"},
     Preset{"simple-vit-s", "simple-vit", 384, 12, 6, 64, 16, 0, "ViT-S of the MSF paper"},

@@ -68,10 +68,12 @@ std::string key_table(const std::vector<Field<Section>>& fields) {
 }
 
 std::string preset_table() {
-  std::string text = "| preset | dim | depth | heads | dim_head | patch | |\n|---|---|---|---|---|---|---|\n";
+  std::string text =
+      "| preset | dim | depth | heads | dim_head | mlp_dim | patch | |\n|---|---|---|---|---|---|---|---|\n";
   for (const Preset& p : presets()) {
-    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", p.name, p.dim, p.depth, p.heads,
-                        p.dim_head, p.patch, p.sentence);
+    const int mlp_dim = p.mlp_dim > 0 ? p.mlp_dim : 4 * p.dim;
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} | {} |\n", p.name, p.dim, p.depth, p.heads,
+                        p.dim_head, mlp_dim, p.patch, p.sentence);
   }
   return text;
 }

@@ -72,6 +72,15 @@ TEST(ReadTrialTest, TheMlpFollowsTheWidthThatIsWritten) {
   EXPECT_EQ(read_trial_or_throw(changed).model.mlp_dim, 1024);
 }
 
+TEST(ReadTrialTest, APresetMayHaveAnMlpOfItsOwn) {
+  for (const Preset& preset : presets()) {
+    Json changed = document();
+    changed["model"]["preset"] = preset.name;
+    const int expected = preset.mlp_dim > 0 ? preset.mlp_dim : 4 * preset.dim;
+    EXPECT_EQ(read_trial_or_throw(changed).model.mlp_dim, expected) << preset.name;
+  }
+}
+
 TEST(ReadTrialTest, TheMsfRecipeGoesByTheModel) {
   Json changed = document();
   changed["model"]["preset"] = "simple-vit-b";
@@ -250,8 +259,7 @@ TEST(ModelDocumentTest, HoldsWhatCountsDependOnAndReadsBack) {
       R"({"data":{"classes":1000,"image_size":224},)"
       R"("model":{"attention":{"kernel":"gaussian","probe":"inside"},"depth":12,"dim":384,"heads":6}})");
   EXPECT_EQ(canonical_model_text(read_model_or_throw(Json::parse(text))), text);
-  EXPECT_EQ(canonical_model_text(read_model_or_throw(document())), text)
-      << "a whole trial serves too";
+  EXPECT_EQ(canonical_model_text(read_model_or_throw(document())), text) << "a whole trial serves too";
 }
 
 TEST(ModelDocumentTest, AWrongOneIsRefused) {
