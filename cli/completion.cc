@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <ranges>
+#include <set>
 
 #include "base/error.h"
 
@@ -71,6 +72,7 @@ std::string names_of(const std::vector<CommandArguments>& commands) {
 
 std::string bash_script(const std::vector<CommandArguments>& commands) {
   std::string flags, positionals, values;
+  std::set<std::string> places;  // what takes a file or a folder does so in every command
   for (const auto& command : commands) {
     std::string names;
     for (const auto& argument : command.arguments) {
@@ -83,12 +85,11 @@ std::string bash_script(const std::vector<CommandArguments>& commands) {
         values += fmt::format("    {}:--{}) words=\"{}\" ;;\n", command.name, argument.long_name,
                               fmt::join(argument.words, " "));
       if (argument.values == Values::kFolder)
-        values += fmt::format("    {}:--{}) COMPREPLY=($(compgen -d -- \"$current\")); return ;;\n",
-                              command.name, argument.long_name);
+        places.insert(fmt::format("    *:--{}) COMPREPLY=($(compgen -d -- \"$current\")); return ;;\n",
+                                  argument.long_name));
       if (argument.values == Values::kFile && !argument.positional())
-        values += fmt::format(
-            "    {}:--{}{}) return ;;\n", command.name, argument.long_name,
-            argument.short_name.empty() ? "" : fmt::format("|{}:-{}", command.name, argument.short_name));
+        places.insert(fmt::format("    *:--{}{}) return ;;\n", argument.long_name,
+                                  argument.short_name.empty() ? "" : "|*:-" + argument.short_name));
     }
     flags += fmt::format("      {}) words=\"{}\" ;;\n", command.name, names);
   }
@@ -113,7 +114,8 @@ _ablate() {{
 }}
 complete -o bashdefault -o default -F _ablate ablate
 )sh",
-                     names_of(commands), values, flags, positionals);
+                     names_of(commands), values + fmt::format("{}", fmt::join(places, "")), flags,
+                     positionals);
 }
 
 /// What zsh's _arguments does for a value.

@@ -34,7 +34,10 @@ void Context::print_json(const google::protobuf::Message& message) const {
   out.line(text);
 }
 
-void Context::note(const std::string& text) const { err.line(err.paint(Style::kDim, "note: " + text)); }
+void Context::note(const std::string& text) const {
+  if (text != last_note) err.line(err.paint(Style::kDim, "note: " + text));
+  last_note = text;
+}
 
 std::optional<UpRecord> running_up(const Context& context) {
   std::error_code absent;

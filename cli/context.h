@@ -29,8 +29,9 @@ struct Context {
 
   /// Prints a message as JSON, indented on a terminal, otherwise on one line.
   void print_json(const google::protobuf::Message& message) const;
-  /// Something worth knowing, on stderr: "note: …".
+  /// Something worth knowing, on stderr: "note: …". Not twice in a row.
   void note(const std::string& text) const;
+  mutable std::string last_note;
 };
 
 /// A running `ablate up`, as written into `up_file()`.

@@ -92,22 +92,22 @@ void print_error(const Context& context, const std::string& text) {
 std::unique_ptr<CLI::App> make_parser(Context& context, Run& chosen) {
   auto parser =
       std::make_unique<CLI::App>("Ablation studies of vision transformers, table by table.", "ablate");
-  parser->set_version_flag("--version", std::string{"ablate "} + ABLATE_VERSION);
   parser->require_subcommand(1);
   parser->get_formatter()->column_width(34);
   for (const auto& [word, ours] : {std::pair{"OPTIONS", "FLAGS"},
                                    {"SUBCOMMAND", "COMMAND"},
-                                   {"Subcommands", "Commands"},
-                                   {"Options", "Flags"},
                                    {"Positionals", "Arguments"},
                                    {"REQUIRED", ""}})
     parser->get_formatter()->label(word, ours);
+  parser->option_defaults()->group("Flags");  // commands inherit it
   parser->set_help_flag("-h,--help", "Print this and exit");
+  parser->set_version_flag("--version", std::string{"ablate "} + ABLATE_VERSION,
+                           "Print the version and exit");
   parser->footer("Example:\n  ablate up --detach && ablate submit sweep.yaml --watch\n\n" +
                  exit_codes("done", "the work itself failed: a trial, a sweep") +
                  "\n\n'ablate COMMAND --help' says more.");
   for (const auto& command : commands()) {
-    CLI::App* app = parser->add_subcommand(command.name, command.summary);
+    CLI::App* app = parser->add_subcommand(command.name, command.summary)->group("Commands");
     app->footer("Example:\n" + indented(command.example) + "\n" +
                 exit_codes(command.success, command.failure));
     const Run run = command.declare(*app, context);

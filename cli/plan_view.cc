@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cli/format.h"
 #include "cli/grid.h"
@@ -19,6 +20,15 @@ std::string count_text(const PlanRow& row, const char* mode, std::string (*forma
   return found == row.counts().end() ? "–" : format(found->second);
 }
 
+/// "share=QKKPW groups=2": the last word of each key, since labels repeat in many tables.
+std::string settings_of(const PlanRow& row) {
+  constexpr int kWidth = 44;
+  std::string text;
+  for (const auto& [key, value] : std::map<std::string, std::string>{row.set().begin(), row.set().end()})
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", key.substr(key.rfind('.') + 1), value);
+  return fit(text, kWidth);
+}
+
 }  // namespace
 
 std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
@@ -29,6 +39,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
       {"row"}, {"label"}, {"params (M)", true}, {"FLOPs (G)", true}, {"trials", true}, {"stored", true}};
   if (shares) columns.push_back({"under way", true});
   if (repeats) columns.push_back({"same as"});
+  columns.push_back({"settings"});
   Grid grid{columns};
   for (const auto& row : plan.rows()) {
     std::vector<std::string> cells{row.id(),
@@ -39,6 +50,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
                                    fmt::format("{}", row.stored())};
     if (shares) cells.push_back(fmt::format("{}", row.under_way()));
     if (repeats) cells.push_back(row.same_as());
+    cells.push_back(settings_of(row));
     grid.add(std::move(cells));
   }
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_view.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/cli/golden.h"
+
+namespace abl::cli {
+namespace {
+
+using ablate::v1::PlanRow;
+using ablate::v1::SweepPlan;
+
+SweepPlan sample_plan() {
+  SweepPlan plan;
+  plan.set_sweep("msf-sharing");
+  plan.set_seeds(2);
+  plan.set_trials(4);
+  plan.set_stored(1);
+  for (const auto& [id, label, weights] : {std::tuple{"o", "Original", 21'906'432.0},
+                                           {"r", "MSF, full", 23'675'904.0},
+                                           {"s", "the same", 23'675'904.0}}) {
+    PlanRow& row = *plan.add_rows();
+    row.set_id(id);
+    row.set_label(label);
+    (*row.mutable_counts())["params.weights"] = weights;
+    (*row.mutable_counts())["flops.macs"] = 4.2e9;
+    row.set_trials(2);
+  }
+  plan.mutable_rows(0)->set_stored(1);
+  (*plan.mutable_rows(1)->mutable_set())["model.attention.kernel"] = "gaussian";
+  (*plan.mutable_rows(1)->mutable_set())["model.attention.probe"] = "inside";
+  plan.mutable_rows(2)->set_same_as("r");
+  plan.add_notes("no worker has the data set imagenet-1k");
+  return plan;
+}
+
+const Terminal kPlain{stdout, false, false, 0, 0};
+
+TEST(PlanView, ShowsEveryRowAndTheTotals) { expect_golden("plan.txt", plan_text(sample_plan(), kPlain)); }
+
+TEST(PlanView, SaysWhyCountsAreMissing) {
+  SweepPlan plan = sample_plan();
+  for (auto& row : *plan.mutable_rows()) row.clear_counts();
+  plan.set_counts_missing("no ablate-trainer beside the scheduler");
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find("params and FLOPs are not known: no ablate-trainer beside the scheduler"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("21.91"), std::string::npos);
+}
+
+TEST(PlanView, WhatOtherSweepsTrainIsNotCountedAsToRun) {
+  SweepPlan plan = sample_plan();
+  plan.set_under_way(2);
+  EXPECT_NE(plan_text(plan, kPlain).find("1 stored, 2 under way for other sweeps, 1 to run"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace abl::cli

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real program, as scripts and people meet it: exit codes, messages, help, completion.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tests/cli/listener.h"
+#include "tests/cli/run_ablate.h"
+
+namespace abl::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+const std::vector<std::string> kCommands{"up",    "down",  "validate", "plan",    "submit",    "ls",
+                                         "show",  "watch", "logs",     "cancel",  "pause",     "resume",
+                                         "retry", "table", "export",   "workers", "dashboard", "completion"};
+
+class Program : public testing::Test {
+ protected:
+  Home home_;
+};
+
+TEST_F(Program, HelpOfEveryCommandHasAnExampleExitCodesAndJson) {
+  for (const auto& command : kCommands) {
+    const Outcome help = home_.run({command, "--help"});
+    EXPECT_EQ(help.code, kExitOk) << command;
+    EXPECT_THAT(help.out, AllOf(HasSubstr("Example:\n  "), HasSubstr("ablate " + command),
+                                HasSubstr("Exit codes:\n  0 "), HasSubstr("--json")));
+  }
+}
+
+TEST_F(Program, HelpListsEveryCommand) {
+  const Outcome help = home_.run({"--help"});
+  EXPECT_EQ(help.code, kExitOk);
+  for (const auto& command : kCommands) EXPECT_THAT(help.out, HasSubstr("\n  " + command + " "));
+}
+
+TEST_F(Program, AMisspeltCommandIsNamedWithTheNearest) {
+  const Outcome outcome = home_.run({"sumbit", "sweep.yaml"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err, "error: unknown command 'sumbit'; did you mean 'submit'?\n");
+}
+
+TEST_F(Program, AMisspeltFlagIsNamedWithTheNearestEvenWhereMoreIsMissing) {
+  const Outcome outcome = home_.run({"plan", "--jsno"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err, "error: unknown flag '--jsno'; did you mean '--json'?\n");
+}
+
+TEST_F(Program, AWrongWordOfAFlagIsNamedWithTheNearest) {
+  const Outcome outcome = home_.run({"table", "s", "--format", "markdwon"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err,
+            "error: --format: 'markdwon' is not text, markdown, csv, latex or json; did you mean "
+            "'markdown'?; see 'ablate table --help'\n");
+}
+
+TEST_F(Program, UsageErrorsAreOneLineAndExitCodeTwo) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
+                                                    {"plan"},
+                                                    {"plan", "a", "b"},
+                                                    {"up", "--port", "abc"},
+                                                    {"up", "--port"},
+                                                    {"ls", "-q"},
+                                                    {"logs", "nonsense"}}) {
+    const Outcome outcome = home_.run(arguments);
+    EXPECT_EQ(outcome.code, kExitUsage) << testing::PrintToString(arguments);
+    EXPECT_THAT(outcome.err, StartsWith("error: "));
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+}
+
+TEST_F(Program, AFileThatIsNotThereIsNamed) {
+  const Outcome outcome = home_.run({"validate", "absent.yaml"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("absent.yaml"), HasSubstr("No such file")));
+}
+
+TEST_F(Program, ValidateWorksWithoutASchedulerAndSaysSo) {
+  const Outcome outcome = home_.run({"validate", home_.file("sweep.yaml", kSweep)});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("two-rows is right: 2 rows, 2 seeds, 4 distinct trials"));
+  EXPECT_THAT(outcome.err, HasSubstr("note: checked without a scheduler"));
+}
+
+TEST_F(Program, EveryProblemOfAFileIsALineWithItsPlace) {
+  std::string text = kSweep;
+  text.replace(text.find("seeds:"), 6, "sedes:").replace(text.find("dim: 32"), 7, "dmi: 32");
+  const auto file = home_.file("bad.yaml", text);
+  const Outcome outcome = home_.run({"validate", file});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr(file.string() + ":4:"), HasSubstr("dmi"),
+                                 HasSubstr(file.string() + ":10:"), HasSubstr("did you mean 'seeds'?")));
+
+  const auto json = nlohmann::json::parse(home_.run({"validate", file, "--json"}).out);
+  EXPECT_GE(json.at("problems").size(), 2u);
+}
+
+TEST_F(Program, PlanWorksWithoutASchedulerOrAStore) {
+  const Outcome outcome = home_.run({"plan", home_.file("sweep.yaml", kSweep)});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("MSF, full"),
+                                 HasSubstr("2 rows × 2 seeds: 4 distinct trials, 0 stored, 4 to run")));
+  EXPECT_THAT(outcome.err, HasSubstr("planned without a scheduler"));
+}
+
+TEST_F(Program, ASchedulerThatDoesNotAnswerIsExitCodeThreeAndSaysWhatToDo) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"ls"},
+                                                    {"show", "s"},
+                                                    {"watch", "s"},
+                                                    {"table", "s"},
+                                                    {"cancel", "s"},
+                                                    {"workers"},
+                                                    {"logs", "1"},
+                                                    {"export", "s"}}) {
+    const Outcome outcome = home_.run(arguments);
+    EXPECT_EQ(outcome.code, kExitUnavailable) << testing::PrintToString(arguments);
+    EXPECT_EQ(outcome.err,
+              "error: no scheduler answers at unix:" + home_.folder().string() +
+                  "/run/scheduler.sock: start one with 'ablate up', or name another with --scheduler\n");
+  }
+}
+
+TEST_F(Program, AnExplicitSchedulerIsNotReplacedByThisProgramsJudgement) {
+  const Outcome outcome =
+      home_.run({"validate", home_.file("sweep.yaml", kSweep), "--scheduler", "unix:/nowhere.sock"});
+  EXPECT_EQ(outcome.code, kExitUnavailable);
+  EXPECT_THAT(outcome.err, HasSubstr("unix:/nowhere.sock"));
+}
+
+TEST_F(Program, UpRefusesAPortInUseBeforeItStartsAnything) {
+  const Listener listener;
+  const Outcome outcome = home_.run({"up", "--port", std::to_string(listener.port())});
+  EXPECT_EQ(outcome.code, kExitUnavailable) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("port " + std::to_string(listener.port()) + " on 127.0.0.1 is in use"));
+}
+
+TEST_F(Program, UpRefusesADataFolderThatIsNotThere) {
+  const Outcome outcome = home_.run({"up", "--data", "cifar10=/absent"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err, "error: --data: there is no folder /absent for cifar10\n");
+}
+
+TEST_F(Program, DownWhereNothingRunsIsNoError) {
+  const Outcome outcome = home_.run({"down", "--json"});
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_EQ(outcome.out, "{\"stopped\":false,\"pid\":0}\n");
+}
+
+TEST_F(Program, AStoreThatIsNoResultsFileIsRefused) {
+  const Outcome outcome = home_.run({"ls", "--store", home_.file("notes.txt", std::string(4096, 'x'))});
+  EXPECT_EQ(outcome.code, kExitUsage) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("notes.txt"));
+}
+
+TEST_F(Program, CompletionScriptsAreValidAndKnowEveryCommandAndFlag) {
+  const Outcome bash = home_.run({"completion", "bash"});
+  EXPECT_EQ(bash.code, kExitOk);
+  EXPECT_NO_THROW(run_program({"bash", "-n"}, bash.out, std::chrono::seconds{20}));
+  for (const auto& command : kCommands) EXPECT_THAT(bash.out, HasSubstr(command));
+  for (const char* shell : {"zsh", "fish"}) {
+    const Outcome script = home_.run({"completion", shell});
+    EXPECT_EQ(script.code, kExitOk);
+    EXPECT_THAT(script.out, AllOf(HasSubstr("stop-running"), HasSubstr("ablate ls --names")));
+  }
+}
+
+TEST_F(Program, BashCompletesCommandsFlagsAndWords) {
+  home_.file("complete.bash", home_.run({"completion", "bash"}).out);
+  const auto complete = [&](const std::string& words, int word) {
+    const std::string script = "source '" + (home_.folder() / "complete.bash").string() + "'; COMP_WORDS=(" +
+                               words + "); COMP_CWORD=" + std::to_string(word) +
+                               "; _ablate; echo \"${COMPREPLY[*]}\"";
+    return run_program({"bash", "-c", script}, "", std::chrono::seconds{20});
+  };
+  EXPECT_EQ(complete("ablate wo", 1), "workers\n");
+  EXPECT_EQ(complete("ablate pause --st", 2), "--stop-running\n");
+  EXPECT_EQ(complete("ablate table s --format la", 4), "latex\n");
+  EXPECT_EQ(complete("ablate completion z", 2), "zsh\n");
+}
+
+TEST_F(Program, OutputThatIsNoTerminalHasNoEscapeSequences) {
+  for (const auto& environment : {std::map<std::string, std::string>{}, {{"NO_COLOR", "1"}}}) {
+    const Outcome outcome = home_.run({"plan", home_.file("sweep.yaml", kSweep)}, environment);
+    EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("\x1b")));
+  }
+}
+
+TEST_F(Program, NoColorSwitchesColoursOffOnATerminal) {
+  const std::string program = std::string{ABLATE_BIN_DIR} + "/ablate";
+  const auto on_terminal = [&](const std::string& variable) {  // script(1) gives it a terminal
+    return run_program(
+        {"env", "TERM=xterm", variable, "script", "-qec", program + " sumbit || true", "/dev/null"}, "",
+        std::chrono::seconds{20});
+  };
+  EXPECT_THAT(on_terminal("NO_COLOR="), HasSubstr("\x1b[31merror: \x1b[0m"));
+  EXPECT_THAT(on_terminal("NO_COLOR=1"), AllOf(HasSubstr("error: unknown command"), Not(HasSubstr("\x1b["))));
+}
+
+}  // namespace
+}  // namespace abl::cli

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real program against a real scheduler in this process; no worker, so nothing trains.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "scheduler/server.h"
+#include "tests/cli/run_ablate.h"
+
+namespace abl::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class WithScheduler : public testing::Test {
+ protected:
+  WithScheduler() {
+    std::filesystem::create_directories(home_.folder() / "run");
+    std::filesystem::permissions(home_.folder() / "run", std::filesystem::perms::owner_all);
+    scheduler::ServerOptions options;
+    options.scheduler.store = home_.folder() / "results.db";
+    options.listen = {"unix:" + (home_.folder() / "run" / "scheduler.sock").string()};
+    server_.emplace(options);
+  }
+  nlohmann::json json(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    const Outcome outcome = home_.run(arguments);
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  }
+
+  Home home_;
+  std::optional<scheduler::SchedulerServer> server_;
+  std::filesystem::path sweep_ = home_.file("sweep.yaml", kSweep);
+};
+
+TEST_F(WithScheduler, ASweepIsSubmittedOnce) {
+  const auto first = json({"submit", sweep_}), second = json({"submit", sweep_});
+  EXPECT_TRUE(first.at("created").get<bool>());
+  EXPECT_EQ(first.at("new_trials"), 4);
+  EXPECT_FALSE(second.at("created").get<bool>());
+  const Outcome list = home_.run({"ls"});
+  EXPECT_THAT(list.out, AllOf(HasSubstr("two-rows"), HasSubstr("active"), HasSubstr("0/4")));
+  EXPECT_EQ(home_.run({"ls", "--names"}).out, "two-rows\n");
+}
+
+TEST_F(WithScheduler, AnotherContentUnderTheSameNameIsRefused) {
+  home_.run({"submit", sweep_});
+  std::string text = kSweep;
+  text.replace(text.find("epochs: 1"), 9, "epochs: 2");
+  const Outcome outcome = home_.run({"submit", home_.file("other.yaml", text)});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("two-rows"), HasSubstr("epochs")));
+}
+
+TEST_F(WithScheduler, AWrongFileIsRefusedWithThePlacesOfItsProblems) {
+  std::string text = kSweep;
+  text.replace(text.find("seeds:"), 6, "sedes:");
+  const auto file = home_.file("bad.yaml", text);
+  for (const char* command : {"submit", "plan", "validate"}) {
+    const Outcome outcome = home_.run({command, file});
+    EXPECT_EQ(outcome.code, kExitUsage) << command;
+    EXPECT_THAT(outcome.err, testing::StartsWith(file.string() + ":10:")) << command;
+  }
+}
+
+TEST_F(WithScheduler, ShowAndTableSpeakOfEveryTrialAndRow) {
+  home_.run({"submit", sweep_});
+  EXPECT_EQ(json({"show", "two-rows"}).at("trials").size(), 4u);
+  EXPECT_THAT(home_.run({"show", "two-rows"}).out, HasSubstr("queued"));
+  const Outcome table = home_.run({"table", "two-rows"});
+  EXPECT_THAT(table.out, AllOf(HasSubstr("Orig. (baseline)"), HasSubstr("MSF, full"), HasSubstr("79.79"),
+                               HasSubstr("0/2")));
+  const Outcome stored = home_.run({"table", "two-rows", "--store", home_.folder() / "results.db"});
+  EXPECT_EQ(stored.out, table.out) << "the results file says the same";
+}
+
+TEST_F(WithScheduler, AMisspeltSweepIsNamedWithTheNearest) {
+  home_.run({"submit", sweep_});
+  for (const char* command : {"show", "table", "cancel", "watch", "export"}) {
+    const Outcome outcome = home_.run({command, "two-row"});
+    EXPECT_EQ(outcome.code, kExitUsage) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("two-rows")) << command;
+  }
+}
+
+TEST_F(WithScheduler, LogsNameWhatIsNotThere) {
+  home_.run({"submit", sweep_});
+  EXPECT_THAT(home_.run({"logs", "two-rows/msv/0"}).err, HasSubstr("has no row 'msv'; did you mean 'msf'?"));
+  EXPECT_THAT(home_.run({"logs", "two-rows/msf/7"}).err, HasSubstr("has no seed '7': it has 0, 1"));
+  const Outcome waiting = home_.run({"logs", "two-rows/msf/1"});
+  EXPECT_EQ(waiting.code, kExitUsage);
+  EXPECT_THAT(waiting.err, HasSubstr("two-rows/msf/1 has no run yet: it is queued"));
+}
+
+TEST_F(WithScheduler, PauseResumeCancelAndRetryChangeTheState) {
+  home_.run({"submit", sweep_});
+  EXPECT_EQ(json({"pause", "two-rows"}).at("state"), "SWEEP_STATE_PAUSED");
+  EXPECT_EQ(json({"resume", "two-rows"}).at("state"), "SWEEP_STATE_ACTIVE");
+  EXPECT_EQ(json({"cancel", "two-rows"}).at("state"), "SWEEP_STATE_CANCELLED");
+  const Outcome watched = home_.run({"watch", "two-rows"});
+  EXPECT_EQ(watched.code, kExitFailed) << "it did not complete";
+  EXPECT_THAT(watched.out, HasSubstr("cancelled"));
+}
+
+TEST_F(WithScheduler, AnExportOfNothingHasItsHeadings) {
+  home_.run({"submit", sweep_});
+  EXPECT_EQ(home_.run({"export", "two-rows"}).out, "sweep,row,seed,trial,run,metric,step,value,time_ms\n");
+}
+
+}  // namespace
+}  // namespace abl::cli

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ablate/v1/sweeps.pb.h"
+
+namespace abl::cli {
+
+/// A table with all that a renderer must cope with: a metric, a count and a setting, papers' values, a
+/// baseline, a cell whose seeds are not all there, an empty one, and a label full of characters that mean
+/// something to Markdown, CSV or LaTeX.
+inline ablate::v1::Table sample_table() {
+  using namespace ablate::v1;
+  Table table;
+  table.set_sweep("msf-sharing");
+  table.set_baseline("o");
+  table.set_paper_heading("paper: ImageNet, 100 epochs");
+  const auto add_column = [&](const char* name, Column::Kind kind, const char* source, const char* unit,
+                              bool has_paper) {
+    Column& column = *table.add_columns();
+    column.set_name(name);
+    column.set_heading(name);
+    column.set_kind(kind);
+    column.set_source(source);
+    column.set_unit(unit);
+    column.set_digits(2);
+    column.set_has_paper(has_paper);
+  };
+  add_column("acc", Column::KIND_METRIC, "val/top1", "%", true);
+  add_column("params", Column::KIND_COUNT, "params.weights", "M", true);
+  add_column("share", Column::KIND_SETTING, "model.attention.share", "", false);
+  const auto add_row = [&](const char* id, const char* label) -> TableRow& {
+    TableRow& row = *table.add_rows();
+    row.set_id(id);
+    row.set_label(label);
+    return row;
+  };
+  const auto add_cell = [](TableRow& row, const char* text, std::uint32_t n, double mean, const char* paper) {
+    Cell& cell = *row.add_cells();
+    cell.set_text(text);
+    cell.set_n(n);
+    cell.set_of(2);
+    if (n > 0) cell.set_mean(mean);
+    cell.set_paper(paper);
+  };
+  TableRow& original = add_row("o", "Original");
+  add_cell(original, "81.25 ± 0.35", 2, 81.25, "78.90");
+  original.mutable_cells(0)->set_sd(0.35);
+  add_cell(original, "21.91", 2, 21'910'000, "");
+  add_cell(original, "QKV-W", 2, 0, "");
+  TableRow& tied = add_row("h", "MSF, K=V & 50% | \"tied_W\"");
+  add_cell(tied, "79.50", 1, 79.5, "79.79");
+  add_cell(tied, "23.68", 2, 23'680'000, "23.68");
+  add_cell(tied, "QKKPW", 2, 0, "");
+  TableRow& waiting = add_row("a", "MSF, Simplest");
+  add_cell(waiting, "–", 0, 0, "61.13");
+  waiting.mutable_cells(0)->set_missing("2 of 2 trials are queued");
+  add_cell(waiting, "16.60", 2, 16'600'000, "16.60");
+  add_cell(waiting, "QQQQQ", 2, 0, "");
+  return table;
+}
+
+}  // namespace abl::cli

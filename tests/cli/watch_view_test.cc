@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/golden.h"
+#include "tests/cli/tables.h"
+
+namespace abl::cli {
+namespace {
+
+using namespace ablate::v1;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TrialSummary trial(const char* row, TrialState state) {
+  TrialSummary trial;
+  trial.set_row(row);
+  trial.set_state(state);
+  trial.set_attempt(1);
+  return trial;
+}
+
+TrialSummary running(const char* row, std::uint32_t step) {
+  TrialSummary summary = trial(row, TRIAL_STATE_RUNNING);
+  summary.set_worker("box-1");
+  summary.set_step(step);
+  summary.set_total_steps(1000);
+  summary.set_steps_per_second(12.5);
+  summary.set_eta_seconds(40);
+  (*summary.mutable_last())["val/top1"] = 42.125;
+  return summary;
+}
+
+SweepProgress progress(std::initializer_list<TrialSummary> trials, std::uint32_t completed) {
+  SweepProgress progress;
+  progress.mutable_summary()->set_name("msf-sharing");
+  progress.mutable_summary()->set_state(SWEEP_STATE_ACTIVE);
+  progress.mutable_summary()->set_eta_seconds(125);
+  progress.mutable_summary()->mutable_trials()->set_total(4);
+  progress.mutable_summary()->mutable_trials()->set_completed(completed);
+  progress.mutable_summary()->mutable_trials()->set_running(1);
+  for (const auto& trial : trials) *progress.add_trials() = trial;
+  *progress.mutable_table() = sample_table();
+  return progress;
+}
+
+TrialSummary waiting(const char* row) {
+  TrialSummary summary = trial(row, TRIAL_STATE_QUEUED);
+  summary.set_reason("all 2 slots are busy");
+  return summary;
+}
+
+TEST(WatchView, ThePictureHasBarRunningTrialsReasonsAndTable) {
+  WatchView view;
+  view.update(
+      progress({trial("o", TRIAL_STATE_COMPLETED), running("h", 500), waiting("a"), waiting("b")}, 1));
+  std::string text;
+  for (const auto& line : view.lines(Terminal{stdout, true, false, 100, 40})) text += line + "\n";
+  expect_golden("watch.txt", text);
+}
+
+TEST(WatchView, ARunningTrialCountsByItsSteps) {
+  WatchView view;
+  view.update(progress({running("h", 500)}, 1));
+  EXPECT_DOUBLE_EQ(view.fraction(), 1.5 / 4);
+  EXPECT_EQ(view.status(), "msf-sharing 38%, 1/4 trials, 1 running, 12.5 steps/s, ETA 2m 05s");
+}
+
+TEST(WatchView, TheFirstMessageIsNoNewsAndLaterChangesAreALineEach) {
+  WatchView view;
+  EXPECT_THAT(view.update(progress({trial("o", TRIAL_STATE_COMPLETED), running("h", 1), running("a", 1)}, 1)),
+              IsEmpty());
+  TrialSummary done = running("h", 1000), failed = trial("a", TRIAL_STATE_FAILED);
+  done.set_state(TRIAL_STATE_COMPLETED);
+  failed.set_reason("exit code 3\nTraceback");
+  EXPECT_THAT(view.update(progress({done, failed}, 2)),
+              ElementsAre("row h seed 0: completed  val/top1 42.12", "row a seed 0: failed: exit code 3"));
+  EXPECT_THAT(view.update(progress({done, failed}, 2)), IsEmpty()) << "said once";
+  EXPECT_THAT(view.failures(), ElementsAre("row a seed 0: failed at attempt 1: exit code 3"));
+}
+
+TEST(WatchView, ALostTrialIsSaidToBeBackInTheQueue) {
+  WatchView view;
+  view.update(progress({running("h", 10)}, 0));
+  TrialSummary lost = trial("h", TRIAL_STATE_QUEUED);
+  lost.set_reason("worker box-1 is gone");
+  EXPECT_THAT(view.update(progress({lost}, 0)),
+              ElementsAre("row h seed 0: back in the queue: worker box-1 is gone"));
+}
+
+}  // namespace
+}  // namespace abl::cli
