@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/writer.h"
 
+#include <future>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,17 @@ void Writer::post(Job job, Done done) {
     queue_.push_back({std::move(job), std::move(done)});
   }
   wake_.notify_one();
+}
+
+void Writer::post_and_wait(Job job) {
+  std::promise<void> settled;
+  std::exception_ptr failure;
+  post(std::move(job), [&](std::exception_ptr error) {
+    failure = std::move(error);  // moved all the way: this thread alone drops what it catches
+    settled.set_value();
+  });
+  settled.get_future().get();
+  if (failure) std::rethrow_exception(std::move(failure));
 }
 
 void Writer::run() {
@@ -53,11 +65,13 @@ void Writer::commit_group(std::deque<Entry> group) {
       }
     }
     transaction.commit();
+  } catch (const Error& error) {  // one object for each job: their threads share nothing
+    for (auto& failure : errors) failure = std::make_exception_ptr(Error{error.code(), error.what()});
   } catch (...) {
     errors.assign(group.size(), std::current_exception());
   }
   for (std::size_t i = 0; i < group.size(); ++i)
-    if (group[i].done) group[i].done(errors[i]);
+    if (group[i].done) group[i].done(std::move(errors[i]));
 }
 
 }  // namespace abl::storage

@@ -6,11 +6,12 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 #include "storage/database.h"
 
@@ -37,15 +38,11 @@ class Writer {
   template <class F>
   auto call(F job) -> std::invoke_result_t<F, Database&> {
     using Result = std::invoke_result_t<F, Database&>;
-    std::promise<void> committed;
     if constexpr (std::is_void_v<Result>) {
-      post([&](Database& db) { job(db); }, [&](std::exception_ptr error) { settle(committed, error); });
-      committed.get_future().get();
+      post_and_wait([&](Database& db) { job(db); });
     } else {
       std::optional<Result> result;
-      post([&](Database& db) { result.emplace(job(db)); },
-           [&](std::exception_ptr error) { settle(committed, error); });
-      committed.get_future().get();
+      post_and_wait([&](Database& db) { result.emplace(job(db)); });
       return std::move(*result);
     }
   }
@@ -55,12 +52,7 @@ class Writer {
     Job job;
     Done done;
   };
-  static void settle(std::promise<void>& promise, std::exception_ptr error) {
-    if (error)
-      promise.set_exception(error);
-    else
-      promise.set_value();
-  }
+  void post_and_wait(Job job);
   void run();
   void commit_group(std::deque<Entry> group);
 

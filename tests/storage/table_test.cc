@@ -58,7 +58,8 @@ TEST_F(TableTest, TakeChoosesWhatOfARunCounts) {
       id, {{.name = "val/loss", .steps = {1, 2, 3}, .values = {4.0, 1.0, 2.5}, .times_ms = {1, 2, 3}}});
   end(id, RunState::kCompleted);
   std::vector<std::string> texts;
-  for (const Cell& cell : read_table(db, "s").rows[0].cells) texts.push_back(cell.text);
+  const Table table = read_table(db, "s");
+  for (const Cell& cell : table.rows[0].cells) texts.push_back(cell.text);
   EXPECT_THAT(texts, testing::ElementsAre("2.5", "1.0", "1.0", "4.0", "2.5"));
 }
 
