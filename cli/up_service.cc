@@ -96,8 +96,10 @@ class Machine {
   SupervisedProgram scheduler_, worker_;
 };
 
-std::optional<ListWorkersResponse> ask_for_workers(Client& client) {
+std::optional<ListWorkersResponse> ask_for_workers(const Context& context) {
   try {
+    Client client{"unix:" +
+                  context.socket().string()};  // a new one: gRPC waits seconds after a refused connection
     return client.call(&Workers::Stub::ListWorkers, ListWorkersRequest{}, 2s);
   } catch (const Error&) {
     return std::nullopt;  // not there yet
@@ -143,11 +145,10 @@ void run_up(const Context& context, const UpOptions& options, const HomeLock&,
   std::error_code ignored;
   fs::remove(context.up_file(), ignored);  // of one that was killed
   Machine machine{context, options, port};
-  Client client{"unix:" + context.socket().string()};
   WorkerSummary worker;
-  const auto answers = [&] { return ask_for_workers(client).has_value(); };
+  const auto answers = [&] { return ask_for_workers(context).has_value(); };
   const auto connected = [&] {
-    const auto list = ask_for_workers(client);
+    const auto list = ask_for_workers(context);
     if (!list) return false;
     const auto found =
         std::ranges::find_if(list->workers(), [](const WorkerSummary& known) { return known.connected(); });
