@@ -37,17 +37,19 @@ def train(config, threads=1, data_root=None, label=""):
                     result["top1"] = values["val/top1"]
                 if "images_per_s" in values:
                     result["images_per_s"].append(values["images_per_s"])
-                if time.monotonic() - drawn > 2:
+                if time.monotonic() - drawn > (2 if sys.stderr.isatty() else 30):
                     drawn = time.monotonic()
                     left = (drawn - begun) / event["step"] * (total - event["step"])
-                    print(f"\r{label} step {event['step']}/{total}, val/top1 {result.get('top1', 0):.2f} %, {left:.0f} s left   ",
-                          end="", file=sys.stderr, flush=True)
+                    ends = ("\r", "") if sys.stderr.isatty() else ("", "\n")
+                    print(f"{ends[0]}{label} step {event['step']}/{total}, val/top1 {result.get('top1', 0):.2f} %, {left:.0f} s left   ",
+                          end=ends[1], file=sys.stderr, flush=True)
             elif event["event"] == "end" and event["status"] != "completed":
                 sys.exit(f"\n{label}: {event['status']}: {event.get('reason')}")
         if process.wait() != 0:
             sys.exit(f"\n{label}: ablate-trainer ended with {process.returncode}")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print("\r\033[K", end="", file=sys.stderr)
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
     result["wall_s"] = time.monotonic() - begun
     result["cpu_s"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     result["images_per_s"] = sorted(result["images_per_s"])[len(result["images_per_s"]) // 2]
