@@ -122,6 +122,14 @@ TEST(JpegTest, DecodesAtAReducedScaleDownToTheSideAskedFor) {
   EXPECT_NEAR(reduced.pixels[1], 200, 3);
 }
 
+TEST(JpegTest, ADamagedPictureLeavesTheNextOneAlone) {
+  const auto whole = jpeg_of(64, 64, {9, 9, 9});
+  for (const std::size_t kept : {whole.size() / 4, whole.size() / 2, whole.size() - 20}) {
+    EXPECT_THROW(decode_jpeg(whole.substr(0, kept)), Error) << kept << " bytes";
+    EXPECT_EQ(decode_jpeg(whole).width, 64) << "after " << kept << " bytes of another";
+  }
+}
+
 TEST(JpegTest, RefusesWhatIsNoPicture) {
   EXPECT_THROW(decode_jpeg(""), Error);
   EXPECT_THROW(decode_jpeg("not a jpeg at all"), Error);

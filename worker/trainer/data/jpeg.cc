@@ -30,9 +30,14 @@ Image from_inks(const Image& inks) {
 }  // namespace
 
 Image decode_jpeg(std::string_view bytes, int shorter_side) {
-  thread_local const std::unique_ptr<void, Closer> decoder{tjInitDecompress()};
+  thread_local std::unique_ptr<void, Closer> decoder;
+  if (!decoder) decoder.reset(tjInitDecompress());
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  const auto damaged = [&] { return Error{Code::kDataLoss, tjGetErrorStr2(decoder.get())}; };
+  const auto damaged = [&] {
+    Error error{Code::kDataLoss, tjGetErrorStr2(decoder.get())};
+    decoder.reset();  // after a broken header it would take the next picture for the rest of this one
+    return error;
+  };
   int width = 0, height = 0, subsampling = 0, colours = 0;
   if (bytes.empty()) throw Error{Code::kDataLoss, "the file is empty"};
   if (tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling, &colours) != 0)
