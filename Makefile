@@ -6,7 +6,7 @@ PRESET ?= release
 BUILD  := build
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup setup-tests build demo test sanitize parity bench trainer-bundle install format check clean
+.PHONY: help setup setup-tests build demo test sanitize trainer-bundle install format check clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -18,7 +18,7 @@ setup-tests:
 	@deploy/setup.sh --tests
 
 build: setup  ## the programs, in build/bin
-	@deploy/build.sh $(PRESET) $(JOBS)
+	@deploy/build.sh $(PRESET) $(JOBS) programs
 
 demo: build  ## train a projection-sharing table on the embedded images (DATA=folder: on a JPEG folder tree)
 	@deploy/demo.sh $(if $(DATA),--data "$(DATA)")

@@ -11,7 +11,7 @@ def main():
         name = fleet.json("submit", sweep)["sweep"]["name"]
         fleet.until(lambda: all("--allow-commands" in t["reason"] for t in fleet.trials(name)), "the waiting trials say what they wait for")
         fleet.stop("careful")
-        fleet.environment["PWD"] = str(SOURCE)
+        fleet.environment["PYTHONPATH"] = str(SOURCE / "docs/examples")  # as the sweep file's header says
         fleet.start_worker("willing", "--slots", 2, "--allow-commands")
         fleet.wait_for(name)
         print(fleet.ablate("table", name).stdout)

@@ -74,9 +74,10 @@ def newer_store():
     with Fleet("newer") as fleet:
         fleet.start_scheduler()
         fleet.stop("scheduler")
-        with sqlite3.connect(fleet.store) as db:
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            db.execute(f"PRAGMA user_version = {version + 1}")
+        db = sqlite3.connect(fleet.store)
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        db.execute(f"PRAGMA user_version = {version + 1}")
+        db.close()
         before = fleet.store.read_bytes()
         for program in (["ablate-scheduler", "--store", fleet.store, "--listen", fleet.address], ["ablate", "ls", "--store", fleet.store]):
             done = subprocess.run([str(BIN / program[0]), *map(str, program[1:])], env=fleet.environment, capture_output=True, text=True, timeout=60)
@@ -92,7 +93,7 @@ def full_disk():
     with Fleet("disk") as fleet:
         disk = fleet.home / "disk"
         disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True).returncode != 0:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(disk)], capture_output=True).returncode != 0:
             say("no tmpfs may be mounted here: the full disk is left out")
             return
         try:
