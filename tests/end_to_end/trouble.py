@@ -45,7 +45,15 @@ def data_folders():
         damaged = photos(folder, 12)
         damaged.write_bytes(damaged.read_bytes()[:2000])
         fleet.start_scheduler()
-        fleet.start_worker("w", "--slots", 1, "--data", f"photos={fleet.home}/nowhere")
+        done = subprocess.run([str(BIN / "ablate-worker"), "--home", str(fleet.home / "w"), "--data", f"photos={fleet.home}/nowhere"],
+                              env=fleet.environment, capture_output=True, text=True, timeout=60)
+        expect(done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "nowhere" in done.stderr,
+               f"a worker is not started with a folder that is not there: {done.stderr.strip()}")
+        gone = fleet.home / "nowhere"
+        gone.mkdir()
+        fleet.start_worker("w", "--slots", 1, "--data", f"photos={gone}")
+        fleet.until(lambda: fleet.json("workers").get("workers"), "the worker is there")
+        gone.rmdir()
         trial = submit(fleet, "missing-folder")
         expect(trial["state"] == "TRIAL_STATE_FAILED" and "nowhere" in trial["reason"] and "is not there" in trial["reason"],
                f"a missing data folder is named: {trial['reason']}")
@@ -93,7 +101,7 @@ def full_disk():
     with Fleet("disk") as fleet:
         disk = fleet.home / "disk"
         disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(disk)], capture_output=True).returncode != 0:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], capture_output=True).returncode != 0:
             say("no tmpfs may be mounted here: the full disk is left out")
             return
         try:
@@ -103,11 +111,10 @@ def full_disk():
             (fleet.home / "first.yaml").write_text(SWEEP.format(name="first", damaged="fail"))
             fleet.ablate("submit", fleet.home / "first.yaml")
             filler = disk / "filler"
-            with open(filler, "wb") as file:
+            with open(filler, "wb", buffering=0) as file:
                 try:
                     while True:
                         file.write(b"\0" * 4096)
-                        file.flush()
                 except OSError:
                     pass
             refused = None
