@@ -30,7 +30,7 @@ test: setup-tests  ## build and run every test
 sanitize: setup-tests  ## tests under the address, undefined-behaviour and thread sanitizers
 	@deploy/build.sh asan $(JOBS)
 	@ctest --preset asan
-	@deploy/build.sh tsan $(JOBS)
+	@deploy/build.sh tsan $(JOBS) service_tests
 	@ctest --preset tsan
 
 trainer-bundle: setup  ## one tarball from which the trainer builds on a machine with PyTorch, a compiler and CMake alone
