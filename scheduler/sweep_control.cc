@@ -55,7 +55,8 @@ std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string
   if (!stop_running) return stopped;
   for (const storage::ClaimRecord& claim : store.claims(sweep.id)) {
     const auto run = claim.trial.run;
-    if (run && storage::TrialStore{db}.under_way(*run) && !wanted_elsewhere(db, claim.trial.id, sweep.id))
+    if (run && claim.trial.state != storage::TrialState::kCancelled &&
+        storage::TrialStore{db}.under_way(*run) && !wanted_elsewhere(db, claim.trial.id, sweep.id))
       stopped.push_back(*run);
   }
   std::sort(stopped.begin(), stopped.end());  // two rows may share a trial

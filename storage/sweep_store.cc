@@ -81,16 +81,23 @@ bool queue_again(Database& db, TrialId trial) {
   return db.changes() > 0;
 }
 
+bool is_open(TrialState state) {
+  return state == TrialState::kQueued || state == TrialState::kLeased || state == TrialState::kRunning;
+}
+
 /// Every sweep, or the one called :name, newest first.
 constexpr const char* kSelectSweeps = R"sql(
       SELECT s.id, s.name, s.file, s.text, s.canonical, s.canonical_hash, s.baseline, s.paper_heading, s.state, s.priority,
              (SELECT COUNT(*) FROM sweep_row WHERE sweep_id = s.id), (SELECT COUNT(*) FROM sweep_seed WHERE sweep_id = s.id),
-             COUNT(*) FILTER (WHERE t.state = 'queued'), COUNT(*) FILTER (WHERE t.state = 'leased'),
-             COUNT(*) FILTER (WHERE t.state = 'running'), COUNT(*) FILTER (WHERE t.state = 'completed'),
-             COUNT(*) FILTER (WHERE t.state = 'failed'), COUNT(*) FILTER (WHERE t.state = 'cancelled'), s.created_ms,
-             MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END, COALESCE(MAX(t.finished_ms), 0))
+             COUNT(*) FILTER (WHERE t.state = 'queued' AND NOT st.withdrawn),
+             COUNT(*) FILTER (WHERE t.state = 'leased' AND NOT st.withdrawn),
+             COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn),
+             COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
+             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running'))),
+             s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END,
+                               COALESCE(MAX(t.finished_ms) FILTER (WHERE NOT st.withdrawn), 0))
       FROM sweep s
-      LEFT JOIN sweep_trial st ON st.sweep_id = s.id AND st.withdrawn = 0
+      LEFT JOIN sweep_trial st ON st.sweep_id = s.id
       LEFT JOIN trial t ON t.id = st.trial_id
       WHERE :name IS NULL OR s.name = :name
       GROUP BY s.id ORDER BY s.id DESC)sql";
@@ -213,37 +220,37 @@ void SweepStore::set_state(SweepId sweep, SweepState state, Time now) {
 
 std::vector<ClaimRecord> SweepStore::claims(SweepId sweep) const {
   const Transaction snapshot{db_, Transaction::kRead};
-  auto claims = db_.prepared(R"sql(
+  const TrialStore trials{db_};
+  const MetricStore metrics{db_};
+  return db_
+      .prepared(R"sql(
       SELECT st.trial_id, st.row, st.seed_index, r.id, r.label, st.seed, run.worker, run.step, run.total_steps, run.steps_per_second,
-             EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0)
+             EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
+             st.withdrawn
       FROM sweep_trial st
       JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
       JOIN trial t ON t.id = st.trial_id
       LEFT JOIN run ON run.id = t.run_id
-      WHERE st.sweep_id = :sweep AND st.withdrawn = 0 ORDER BY st.row, st.seed_index)sql")
-                    .bind(":sweep", sweep)
-                    .all([](const Statement& row) {
-                      ClaimRecord claim{.row = static_cast<int>(row.integer(1)),
-                                        .seed_index = static_cast<int>(row.integer(2)),
-                                        .row_id = row.text(3),
-                                        .label = row.text(4),
-                                        .seed = row.integer(5),
-                                        .shared = row.integer(10) != 0,
-                                        .worker = row.text(6),
-                                        .step = static_cast<std::uint32_t>(row.integer(7)),
-                                        .total_steps = static_cast<std::uint32_t>(row.integer(8)),
-                                        .steps_per_second = row.real(9)};
-                      claim.trial.id = static_cast<TrialId>(row.integer(0));
-                      return claim;
-                    });
-  const TrialStore trials{db_};
-  const MetricStore metrics{db_};
-  for (auto& claim : claims) {
-    claim.trial = trials.get(claim.trial.id);
-    if (!claim.trial.run) continue;
-    for (const auto& summary : metrics.summaries(*claim.trial.run)) claim.last[summary.name] = summary.last;
-  }
-  return claims;
+      WHERE st.sweep_id = :sweep ORDER BY st.row, st.seed_index)sql")
+      .bind(":sweep", sweep)
+      .all([&](const Statement& row) {
+        ClaimRecord claim{.trial = trials.get(static_cast<TrialId>(row.integer(0))),
+                          .row = static_cast<int>(row.integer(1)),
+                          .seed_index = static_cast<int>(row.integer(2)),
+                          .row_id = row.text(3),
+                          .label = row.text(4),
+                          .seed = row.integer(5),
+                          .shared = row.integer(10) != 0,
+                          .worker = row.text(6),
+                          .step = static_cast<std::uint32_t>(row.integer(7)),
+                          .total_steps = static_cast<std::uint32_t>(row.integer(8)),
+                          .steps_per_second = row.real(9)};
+        if (row.integer(11) != 0 && is_open(claim.trial.state)) claim.trial.state = TrialState::kCancelled;
+        if (!claim.trial.run) return claim;
+        for (const auto& summary : metrics.summaries(*claim.trial.run))
+          claim.last[summary.name] = summary.last;
+        return claim;
+      });
 }
 
 std::vector<SweepId> SweepStore::claimants(TrialId trial) const {

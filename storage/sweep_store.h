@@ -32,7 +32,7 @@ class SweepStore {
   std::vector<SweepRecord> list() const;  ///< newest first
   void set_state(SweepId sweep, SweepState state, Time now);
 
-  /// Its trials by row, then seed, withdrawn claims left out.
+  /// Its trials by row, then seed; cancelled where the claim was withdrawn before the trial ended.
   std::vector<ClaimRecord> claims(SweepId sweep) const;
   /// The sweeps that claim a trial.
   std::vector<SweepId> claimants(TrialId trial) const;

@@ -39,10 +39,12 @@ std::vector<NewColumn> read_columns(Database& db, SweepId sweep) {
 TrialCounts count_trials(Database& db, SweepId sweep, int row) {
   return db
       .prepared(R"sql(
-      SELECT COUNT(*) FILTER (WHERE t.state = 'queued'), COUNT(*) FILTER (WHERE t.state = 'leased'),
-             COUNT(*) FILTER (WHERE t.state = 'running'), COUNT(*) FILTER (WHERE t.state = 'completed'),
-             COUNT(*) FILTER (WHERE t.state = 'failed'), COUNT(*) FILTER (WHERE t.state = 'cancelled')
-      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep AND st.row = :row AND st.withdrawn = 0)sql")
+      SELECT COUNT(*) FILTER (WHERE t.state = 'queued' AND NOT st.withdrawn),
+             COUNT(*) FILTER (WHERE t.state = 'leased' AND NOT st.withdrawn),
+             COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn),
+             COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
+             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running')))
+      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep AND st.row = :row)sql")
       .bind(":sweep", sweep)
       .bind(":row", row)
       .one([](const Statement& s) {
@@ -72,7 +74,6 @@ std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const New
     return "the trials report no metric '" + column.source + "'" +
            (near.empty() ? "" : "; the nearest is '" + near + "'");
   }
-  if (trials.total() == 0) return "cancelled";
   if (trials.open() == 0) {
     const auto reason =
         db.prepared(R"sql(SELECT t.reason FROM sweep_trial st JOIN trial t ON t.id = st.trial_id

@@ -77,7 +77,7 @@ struct SweepRecord {
   SweepState state = SweepState::kActive;
   int priority = 0;
   std::uint32_t rows = 0, seeds = 0;
-  TrialCounts trials;  ///< of its claims that were not withdrawn
+  TrialCounts trials;  ///< a claim withdrawn before its trial ended is cancelled
   Time created{};
   std::optional<Time> finished;
 };

@@ -121,7 +121,6 @@ TEST_F(SweepStoreTest, CancelStopsWhatNobodyElseClaims) {
   EXPECT_EQ(trials.get(3).state, TrialState::kCompleted) << "results stay";
   EXPECT_EQ(sweeps.get("first").state, SweepState::kCancelled);
   EXPECT_EQ(sweeps.get("first").finished, now);
-  EXPECT_THAT(sweeps.claims(1), IsEmpty());
   EXPECT_THAT(sweeps.claimants(1), ElementsAre(2));
 }
 
@@ -178,6 +177,29 @@ TEST_F(SweepStoreTest, ListsReadSummariesAndNeverThePoints) {
   complete(1, 80);
   db.execute("DELETE FROM point");
   EXPECT_EQ(sweeps.claims(1)[0].last.at("val/top1"), 80);
+}
+
+TEST_F(SweepStoreTest, CancelledSweepKeepsItsTrialsAndCountsWhatDidNotEndAsCancelled) {
+  submit(sweep_of("s", 3, 1));
+  complete(1, 80);
+  run(2);
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(counts("s").completed, 1u);
+  EXPECT_EQ(counts("s").cancelled, 2u) << "one ran, one waited";
+  EXPECT_EQ(counts("s").open(), 0u);
+  std::vector<TrialState> states;
+  for (const auto& claim : sweeps.claims(1)) states.push_back(claim.trial.state);
+  EXPECT_THAT(states, ElementsAre(TrialState::kCompleted, TrialState::kCancelled, TrialState::kCancelled));
+}
+
+TEST_F(SweepStoreTest, WhatAnotherSweepGoesOnTrainingIsCancelledForTheOneThatWasCancelled) {
+  submit(sweep_of("first", 1, 1));
+  submit(sweep_of("second", 1, 1));
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(counts("first").cancelled, 1u);
+  EXPECT_EQ(counts("second").queued, 1u);
+  complete(1, 80);
+  EXPECT_EQ(counts("first").completed, 1u) << "its table has the value";
 }
 
 }  // namespace

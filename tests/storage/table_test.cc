@@ -99,6 +99,8 @@ TEST_F(TableTest, ResultsOfACancelledSweepStayInItsTable) {
   const Table table = read_table(db, "s");
   EXPECT_EQ(table.rows[0].cells[0].text, "80.00");
   EXPECT_EQ(table.rows[1].cells[0].missing, "cancelled");
+  EXPECT_EQ(table.rows[0].trials.completed, 1u);
+  EXPECT_EQ(table.rows[1].trials.cancelled, 1u);
 }
 
 TEST_F(TableTest, ValueThatIsNotFiniteIsShownNotHidden) {
