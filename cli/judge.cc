@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/client.h"
+#include "config/canonical_json.h"
 #include "config/trial_config.h"
 #include "storage/database.h"
 #include "sweeps/sweep_spec.h"
@@ -84,6 +85,11 @@ SweepFile read_sweep_file(const std::filesystem::path& file) {
   SweepFile sweep;
   sweep.set_path(file.string());
   sweep.set_text(read_file(file));
+  try {
+    config::canonical_json(sweep.text());
+  } catch (const Error&) {  // no message could carry it to the scheduler
+    throw Error{Code::kInvalidArgument, fmt::format("{}:1:1: the file is not UTF-8 text", file.string())};
+  }
   return sweep;
 }
 

@@ -108,6 +108,7 @@ std::unique_ptr<CLI::App> make_parser(Context& context, Run& chosen) {
                  "\n\n'ablate COMMAND --help' says more.");
   for (const auto& command : commands()) {
     CLI::App* app = parser->add_subcommand(command.name, command.summary)->group("Commands");
+    if (app->get_help_ptr()) app->get_help_ptr()->group("Flags");
     app->footer("Example:\n" + indented(command.example) + "\n" +
                 exit_codes(command.success, command.failure));
     const Run run = command.declare(*app, context);

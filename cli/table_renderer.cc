@@ -45,7 +45,10 @@ std::string missing_notes(const Table& table) {
       entry->second += (entry->second.empty() ? "" : ", ") + row.id();
     }
   std::string notes;
-  for (const auto& why : order) notes += fmt::format("– {} (rows {})\n", why, rows[why]);
+  for (const auto& why : order) {
+    const bool several = rows[why].find(", ") != std::string::npos;
+    notes += fmt::format("– {} (row{} {})\n", why, several ? "s" : "", rows[why]);
+  }
   return notes.empty() ? notes : "\n" + notes;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cli/format.h"
 #include "cli/grid.h"
@@ -80,9 +81,11 @@ double WatchView::rate() const {
 
 std::string WatchView::metrics_of(const TrialSummary& trial) const {
   std::string text;
+  std::set<std::string> shown;  // two columns may take different values of one metric
   for (const auto& column : table().columns()) {
     const auto last = trial.last().find(column.source());
-    if (column.kind() == Column::KIND_METRIC && last != trial.last().end())
+    if (column.kind() == Column::KIND_METRIC && last != trial.last().end() &&
+        shown.insert(column.source()).second)
       text += fmt::format("  {} {:.{}f}", column.source(), last->second, column.digits());
   }
   return text;

@@ -86,12 +86,15 @@ Run declare_logs(CLI::App& app, Context& context) {
     const auto source = open_source(context);
     const auto given = number<std::uint32_t>(flags->target);
     const std::uint32_t run = given ? *given : newest_run(*source, split(flags->target));
+    bool silent = true;
     source->log(run, flags->follow, [&](const LogText& piece) {
+      silent = silent && piece.text().empty();
       if (context.json)
         context.out.line(json_line(run, piece));
       else
         context.out.write(piece.text());
     });
+    if (silent) context.note(fmt::format("run {} has said nothing but its metrics", run));
     return kExitOk;
   };
 }

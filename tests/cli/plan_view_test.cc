@@ -50,6 +50,17 @@ TEST(PlanView, SaysWhyCountsAreMissing) {
   EXPECT_EQ(text.find("21.91"), std::string::npos);
 }
 
+TEST(PlanView, CountsSmallModelsInMillionsOfMultiplyAdds) {
+  SweepPlan plan = sample_plan();
+  for (auto& row : *plan.mutable_rows()) (*row.mutable_counts())["flops.macs"] = 3'867'904;
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find("FLOPs (M)"), std::string::npos) << text;
+  EXPECT_NE(text.find(" 3.87 "), std::string::npos) << text;
+  (*plan.mutable_rows(0)->mutable_counts())["flops.macs"] = 0.1e9;
+  EXPECT_NE(plan_text(plan, kPlain).find("FLOPs (G)"), std::string::npos)
+      << "one unit for all, by the largest";
+}
+
 TEST(PlanView, WhatOtherSweepsTrainIsNotCountedAsToRun) {
   SweepPlan plan = sample_plan();
   plan.set_under_way(2);

@@ -67,6 +67,15 @@ TEST_F(WithScheduler, AWrongFileIsRefusedWithThePlacesOfItsProblems) {
   }
 }
 
+TEST_F(WithScheduler, AFileThatIsNoTextIsRefusedBeforeItIsSent) {
+  const auto file = home_.file("bad.yaml", "name: \xff\xfe");
+  for (const char* command : {"submit", "plan", "validate"}) {
+    const Outcome outcome = home_.run({command, file});
+    EXPECT_EQ(outcome.code, kExitUsage) << command;
+    EXPECT_EQ(outcome.err, file.string() + ":1:1: the file is not UTF-8 text\n") << command;
+  }
+}
+
 TEST_F(WithScheduler, ShowAndTableSpeakOfEveryTrialAndRow) {
   home_.run({"submit", sweep_});
   EXPECT_EQ(json({"show", "two-rows"}).at("trials").size(), 4u);
@@ -101,6 +110,7 @@ TEST_F(WithScheduler, PauseResumeCancelAndRetryChangeTheState) {
   EXPECT_EQ(json({"pause", "two-rows"}).at("state"), "SWEEP_STATE_PAUSED");
   EXPECT_EQ(json({"resume", "two-rows"}).at("state"), "SWEEP_STATE_ACTIVE");
   EXPECT_EQ(json({"cancel", "two-rows"}).at("state"), "SWEEP_STATE_CANCELLED");
+  EXPECT_THAT(home_.run({"show", "two-rows"}).out, HasSubstr("two-rows: cancelled, 0/4 trials, 4 cancelled"));
   const Outcome watched = home_.run({"watch", "two-rows"});
   EXPECT_EQ(watched.code, kExitFailed) << "it did not complete";
   EXPECT_THAT(watched.out, HasSubstr("cancelled"));

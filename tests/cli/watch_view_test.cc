@@ -61,6 +61,17 @@ TEST(WatchView, ThePictureHasBarRunningTrialsReasonsAndTable) {
   expect_golden("watch.txt", text);
 }
 
+TEST(WatchView, AMetricOfTwoColumnsIsSaidOnce) {
+  WatchView view;
+  SweepProgress start = progress({running("h", 500)}, 1);
+  Column& best = *start.mutable_table()->add_columns();
+  best = start.table().columns(0);
+  best.set_name("best");
+  view.update(start);
+  start.mutable_trials(0)->set_state(TRIAL_STATE_COMPLETED);
+  EXPECT_THAT(view.update(start), ElementsAre("row h seed 0: completed  val/top1 42.12"));
+}
+
 TEST(WatchView, ARunningTrialCountsByItsSteps) {
   WatchView view;
   view.update(progress({running("h", 500)}, 1));
