@@ -14,7 +14,7 @@
 namespace {
 
 constexpr auto kFooter = R"(Example:
-  ablate-scheduler --store results.db --listen unix:$HOME/.local/state/ablate/scheduler.sock --http-port 8080
+  ablate-scheduler --store results.db --listen unix:$HOME/.local/state/ablate/run/scheduler.sock --http-port 8080
 
 SIGTERM and Ctrl-C stop it; trainers go on, and a scheduler that is started again on the same store takes them over.
 
@@ -30,7 +30,7 @@ struct Flags {
 void add_flags(CLI::App& app, Flags& flags) {
   const auto home = abl::home_folder();
   flags.store = (home / "results.db").string();
-  flags.listen = {"unix:" + (home / "scheduler.sock").string()};
+  flags.listen = {"unix:" + (home / "run" / "scheduler.sock").string()};
   app.add_option("--store", flags.store, "Results file; created where absent")->capture_default_str();
   app.add_option("--listen", flags.listen,
                  "Where the CLI and workers reach it: unix:/path or 127.0.0.1:port; may be repeated")

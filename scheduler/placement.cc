@@ -92,7 +92,7 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
 
   left = those(left, [&](const WorkerView& worker) { return has_data(demand, worker); });
   if (left.empty())
-    return fmt::format("no worker maps the data set {0} (ablate-worker --data {0}=FOLDER)", demand.data);
+    return fmt::format("no worker maps the data set {0} (start one with --data {0}=FOLDER)", demand.data);
 
   std::size_t largest = 0;
   for (const WorkerView* worker : left) largest = std::max(largest, slots_there(demand, *worker));

@@ -354,7 +354,7 @@ TEST_F(CoordinatorTest, WhatWaitsSaysWhy) {
   pass(1s);
   EXPECT_EQ(trial(1).reason, "no worker is connected");
   FakeWorker bare = connect({.name = "bare", .data = {}});
-  EXPECT_EQ(trial(1).reason, "no worker maps the data set shapes (ablate-worker --data shapes=FOLDER)");
+  EXPECT_EQ(trial(1).reason, "no worker maps the data set shapes (start one with --data shapes=FOLDER)");
   FakeWorker worker = connect();
   EXPECT_EQ(trial(2).reason, "the only slot is busy");
 }

@@ -99,7 +99,7 @@ std::vector<Wait> waits() {
       {demand_of(), {refusing}, "worker picky refused it: no room"},
       {{.trial = 1, .data = "imagenet-1k", .result_version = 2},
        {worker_of("w", 1, 1)},
-       "no worker maps the data set imagenet-1k (ablate-worker --data imagenet-1k=FOLDER)"},
+       "no worker maps the data set imagenet-1k (start one with --data imagenet-1k=FOLDER)"},
       {{.trial = 1, .command = true},
        {worker_of("w", 1, 1)},
        "no worker allows commands (start one with --allow-commands)"},
