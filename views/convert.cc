@@ -54,7 +54,8 @@ v1::SweepState state_of(const storage::SweepRecord& sweep) {
   if (sweep.state == storage::SweepState::kCancelled) return v1::SWEEP_STATE_CANCELLED;
   if (sweep.trials.open() > 0)
     return sweep.state == storage::SweepState::kPaused ? v1::SWEEP_STATE_PAUSED : v1::SWEEP_STATE_ACTIVE;
-  return sweep.trials.completed == sweep.trials.total() ? v1::SWEEP_STATE_COMPLETED : v1::SWEEP_STATE_FAILED;
+  if (sweep.trials.completed == sweep.trials.total()) return v1::SWEEP_STATE_COMPLETED;
+  return sweep.trials.failed > 0 ? v1::SWEEP_STATE_FAILED : v1::SWEEP_STATE_CANCELLED;  // one row was retried
 }
 
 v1::TrialCounts to_proto(const storage::TrialCounts& counts) {

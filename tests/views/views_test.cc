@@ -52,6 +52,16 @@ TEST_F(ViewsTest, SweepStateFollowsFromItsTrials) {
   EXPECT_EQ(state(), v1::SWEEP_STATE_CANCELLED);
 }
 
+TEST_F(ViewsTest, CancelledSweepOfWhichOneRowWasRetriedEndsCancelled) {
+  submit(sweep_of("s", 2, 1));
+  sweeps.withdraw(1, now);
+  sweeps.retry(1, "a", now);
+  const auto state = [&] { return sweep_summary(db, sweeps.get("s")).state(); };
+  EXPECT_EQ(state(), v1::SWEEP_STATE_ACTIVE);
+  complete(1, 80);
+  EXPECT_EQ(state(), v1::SWEEP_STATE_CANCELLED) << "the other row is still withdrawn";
+}
+
 TEST_F(ViewsTest, DetailShowsEveryTrialAndTheTimeLeft) {
   submit(sweep_of("s", 2, 1));
   report(run(1), 5);  // 10 steps a second, 50 of 100 done
