@@ -181,7 +181,11 @@ std::string run_program(const std::vector<std::string>& argv, const std::string&
     if (in[1] >= 0 && sent == input.size()) close(in[1]), in[1] = -1;
     std::array<pollfd, 3> watched{pollfd{in[1], POLLOUT, 0}, pollfd{out[0], POLLIN, 0},
                                   pollfd{err[0], POLLIN, 0}};
-    ::poll(watched.data(), watched.size(), static_cast<int>(std::min<long long>(left.count(), 1000)));
+    // What it started may hold its pipes open after its end: then what is there now is all.
+    const bool ended = child->poll().has_value();
+    const int ready = ::poll(watched.data(), watched.size(),
+                             ended ? 0 : static_cast<int>(std::min<long long>(left.count(), 100)));
+    if (ended && ready == 0) break;
     if (watched[0].revents != 0) {
       const ssize_t wrote = write(in[1], input.data() + sent, input.size() - sent);
       if (wrote > 0) sent += static_cast<std::size_t>(wrote);

@@ -31,6 +31,11 @@ Client::Client(std::string address)
       runs_{ablate::v1::Runs::NewStub(channel_)},
       workers_{ablate::v1::Workers::NewStub(channel_)} {}
 
+Client::Client(const Context& context) : Client{context.scheduler()} {
+  if (const auto up = running_up(context); up && address_ == "unix:" + up->socket)
+    channel_->WaitForConnected(std::chrono::system_clock::now() + kDeadline);
+}
+
 void Client::check(const grpc::Status& status, seconds deadline) const {
   if (status.ok()) return;
   const auto code = static_cast<Code>(status.error_code());

@@ -12,6 +12,7 @@
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "ablate/v1/workers.grpc.pb.h"
 #include "base/error.h"
+#include "cli/context.h"
 
 namespace abl::cli {
 
@@ -25,6 +26,9 @@ class Client {
 
   /// `address`: "unix:/path/scheduler.sock" or "host:port".
   explicit Client(std::string address);
+  /// To the scheduler that the flags name. One that `ablate up` keeps running here may just be starting
+  /// again: it is waited for.
+  explicit Client(const Context& context);
 
   const std::string& address() const { return address_; }
 

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/suggestion.h"
-#include "config/nearest_name.h"
+#include "base/nearest_name.h"
 
 namespace abl::cli {
 
@@ -87,7 +86,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
                         const std::vector<std::string>& words, const std::string& description) {
   const auto check = [words](const std::string& given) {
     if (std::ranges::find(words, given) != words.end()) return std::string{};
-    return fmt::format("'{}' is not {}{}", given, config::any_of(words), did_you_mean(given, words));
+    return fmt::format("'{}' is not {}{}", given, any_of(words), did_you_mean(given, words));
   };
   return app.add_option(name, value, description)
       ->check(CLI::Validator{check, "", ""})

@@ -28,7 +28,7 @@ auto from_scheduler(const Context& context, const Ask& ask)
     -> std::optional<decltype(ask(std::declval<Client&>()))> {
   if (!context.store_flag.empty()) return std::nullopt;
   try {
-    Client client{context.scheduler()};
+    Client client{context};
     return ask(client);
   } catch (const Error& error) {
     if (error.code() != Code::kUnavailable || !context.scheduler_flag.empty()) throw;

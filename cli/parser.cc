@@ -7,7 +7,7 @@
 #include <regex>
 
 #include "base/error.h"
-#include "cli/suggestion.h"
+#include "base/nearest_name.h"
 
 namespace abl::cli {
 namespace {

@@ -31,11 +31,10 @@ bool are_small(const SweepPlan& plan) {
 
 /// "share=QKKPW groups=2": the last word of each key, since labels repeat in many tables.
 std::string settings_of(const PlanRow& row) {
-  constexpr int kWidth = 44;
   std::string text;
   for (const auto& [key, value] : std::map<std::string, std::string>{row.set().begin(), row.set().end()})
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", key.substr(key.rfind('.') + 1), value);
-  return fit(text, kWidth);
+  return text;
 }
 
 }  // namespace
@@ -66,8 +65,10 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   }
 
   const auto rows = static_cast<std::uint32_t>(plan.rows_size());
-  std::string text =
-      fmt::format("{}\n\n{}\n", terminal.paint(Style::kBold, plan.sweep()), grid.text(&terminal));
+  std::string text = terminal.paint(Style::kBold, plan.sweep()) + "\n\n";
+  for (const auto& line : grid.lines(&terminal))
+    text += (terminal.width() > 0 ? fit(line, terminal.width()) : line) + "\n";
+  text += "\n";
   text += fmt::format("{} × {}: {}, {} stored", plural(rows, "row"), plural(plan.seeds(), "seed"),
                       plural(plan.trials(), "distinct trial"), plan.stored());
   if (shares) text += fmt::format(", {} under way for other sweeps", plan.under_way());

@@ -21,7 +21,7 @@ Request named(const std::string& sweep) {
 
 class SchedulerSource final : public Source {
  public:
-  explicit SchedulerSource(const Context& context) : context_{context}, client_{context.scheduler()} {}
+  explicit SchedulerSource(const Context& context) : context_{context}, client_{context} {}
 
   ListSweepsResponse list_sweeps() override {
     return client_.call(&Sweeps::Stub::ListSweeps, ListSweepsRequest{});

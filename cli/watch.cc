@@ -83,7 +83,7 @@ class Watcher {
 
 int watch(const Context& context, const std::string& sweep) {
   signal(SIGINT, say_goodbye);
-  Client client{context.scheduler()};
+  Client client{context};
   SweepRequest request;
   request.set_sweep(sweep);
   Watcher watcher{context};

@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/nearest_name.h"
 #include "config/canonical_json.h"
-#include "config/nearest_name.h"
 #include "config/trial_document.h"
 
 namespace abl::config {

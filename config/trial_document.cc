@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/trial_document.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/sha256.h"
 #include "config/attention_section.h"
@@ -18,6 +20,12 @@ namespace {
 const std::string* text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
+}
+
+/// Whether one of the problems from `first` on takes a key for a misspelling of `name`.
+bool is_misspelt(const char* name, const std::vector<Problem>& problems, std::size_t first) {
+  return std::any_of(problems.begin() + static_cast<std::ptrdiff_t>(first), problems.end(),
+                     [&](const Problem& problem) { return problem.nearest == name; });
 }
 
 template <class Section>
@@ -50,9 +58,11 @@ ModelConfig read_model(const Json& section, std::vector<Problem>& problems) {
   if (const Preset* preset = name ? find_preset(*name) : nullptr) model = model_of(*preset);
   std::vector<std::string> known = names(model_fields());
   known.push_back("attention");
+  const std::size_t before = problems.size();
   expect_keys(section, "model", known, problems);
+  const bool preset_meant = section.contains("preset") || is_misspelt("preset", problems, before);
   read_fields(section, "model", model_fields(), model, problems);
-  if (!section.contains("preset")) {
+  if (!preset_meant) {
     expect_required(model_fields(), model, "model", ", or a preset that sets it", section, problems);
   }
   model.attention = read_attention(section.value("attention", Json::object()), model, problems);
@@ -97,9 +107,11 @@ RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const Da
   if (section.is_null()) return recipe;
   const std::string* name = text_at(section, "use");
   if (const Recipe* used = name ? find_recipe(*name) : nullptr) recipe = recipe_for(*used, model);
+  const std::size_t before = problems.size();
   expect_keys(section, "recipe", names(recipe_fields()), problems);
+  const bool recipe_meant = section.contains("use") || is_misspelt("use", problems, before);
   read_fields(section, "recipe", recipe_fields(), recipe, problems);
-  if (!section.contains("use")) {
+  if (!recipe_meant) {
     expect_required(recipe_fields(), recipe, "recipe", ", or a recipe that sets it (use)", section, problems);
   }
   reset_inert(recipe_fields(), recipe);

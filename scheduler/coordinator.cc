@@ -78,7 +78,7 @@ void Coordinator::change(const std::string& sweep, const char* what, Work work, 
          });
 }
 
-void Coordinator::submit(sweeps::SweepSpec spec, int priority, Answer<Submission> answer) {
+void Coordinator::submit(sweeps::SweepSpec spec, std::optional<int> priority, Answer<Submission> answer) {
   const std::string name = spec.name;
   change(
       name, "submitted",
@@ -93,7 +93,7 @@ void Coordinator::cancel(const std::string& sweep, Answer<> answer) {
       sweep, "cancelled", [this, sweep](Database& db) { return cancel_sweep(db, sweep, clock_.now()); },
       [this, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& unwanted) {
         answer(error);
-        stop_runs(unwanted, "cancelled");
+        stop_runs(unwanted, kCancelled);
       });
 }
 
@@ -105,7 +105,7 @@ void Coordinator::pause(const std::string& sweep, bool stop_running, Answer<> an
       },
       [this, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& stopped) {
         answer(error);
-        stop_runs(stopped, "paused");
+        stop_runs(stopped, kPaused);
       });
 }
 
@@ -169,9 +169,6 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
-        for (const RunId run : runs)  // it may not have heard that it is to stop
-          if (const auto stopping = stopping_.find(run); stopping != stopping_.end())
-            session->channel->send(stop_message(run, stopping->second));
         feed_.publish({});
         dispatch_queue();
       });
@@ -209,8 +206,10 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
         storage::WorkerStore{db}.heartbeat(session->hello.name(), now);
         return renew(db, session->hello.name(), runs, policy_.expires(now));
       },
-      [this, session](std::exception_ptr error, const std::vector<Reported>& reports) {
+      [this, session, draining = heartbeat.draining()](std::exception_ptr error,
+                                                       const std::vector<Reported>& reports) {
         fleet_.heard(session->id, clock_.now());  // also when the store is full: the worker lives
+        if (draining) fleet_.drain(session->id);
         if (error) return;
         for (const Reported& report : reports) apply(session.get(), report);
       });
@@ -374,18 +373,13 @@ void Coordinator::apply(const Session* session, const Reported& report) {
     message.mutable_fenced()->set_reason(report.fenced);
     session->channel->send(message);
   }
-  if (report.ended || !report.fenced.empty()) {
-    fleet_.release(report.run);
-    stopping_.erase(report.run);
-  }
+  if (report.ended || !report.fenced.empty()) fleet_.release(report.run);
   publish(report.sweeps, report.run);
 }
 
 void Coordinator::stop_runs(const std::vector<RunId>& runs, const std::string& reason) {
-  for (const RunId run : runs) {
-    stopping_[run] = reason;
+  for (const RunId run : runs)
     if (const auto session = fleet_.session_with(run)) session->channel->send(stop_message(run, reason));
-  }
 }
 
 void Coordinator::publish(const std::vector<std::string>& sweeps, RunId run) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,7 @@ class Coordinator {
   /// Writer::call.
   void recover();
 
-  void submit(sweeps::SweepSpec spec, int priority, Answer<Submission> answer);
+  void submit(sweeps::SweepSpec spec, std::optional<int> priority, Answer<Submission> answer);
   void cancel(const std::string& sweep, Answer<> answer);
   void pause(const std::string& sweep, bool stop_running, Answer<> answer);
   void resume(const std::string& sweep, Answer<> answer);
@@ -91,8 +92,6 @@ class Coordinator {
   Fleet fleet_;
   std::map<std::string, std::uint64_t>
       newest_session_;  // by worker name, from the moment its Hello is handled
-  std::map<storage::RunId, std::string>
-      stopping_;  // asked to stop, not ended yet: asked again when its worker comes back
   std::map<storage::TrialId, std::string> waiting_reasons_;  // as stored
   bool dispatching_ = false,
        dispatch_again_ = false;  // one look at the queue at a time: the next must know the slots taken

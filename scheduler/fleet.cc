@@ -22,6 +22,10 @@ void Fleet::heard(std::uint64_t session, Time now) {
   if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.last_heard = now;
 }
 
+void Fleet::drain(std::uint64_t session) {
+  if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.draining = true;
+}
+
 void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots) {
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) return;
@@ -80,6 +84,7 @@ std::vector<WorkerView> Fleet::views(Time now) {
                     .session = id,
                     .result_version = static_cast<int>(hello.result_version()),
                     .allows_commands = hello.allows_commands(),
+                    .draining = entry.draining,
                     .data = {hello.data().begin(), hello.data().end()}};
     for (const ablate::v1::Slot& slot : hello.slots())
       view.slots.push_back({.index = slot.index(),

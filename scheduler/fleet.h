@@ -43,6 +43,8 @@ class Fleet {
   bool remove(std::uint64_t session);
 
   void heard(std::uint64_t session, Time now);
+  /// It gets nothing more.
+  void drain(std::uint64_t session);
   void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots);
   void release(storage::RunId run);
   void refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until);
@@ -65,6 +67,7 @@ class Fleet {
   struct Entry {
     std::shared_ptr<const Session> session;
     Time last_heard{};
+    bool draining = false;
     std::set<storage::RunId> runs;
     std::map<std::uint32_t, storage::RunId>
         busy;  // slot -> run; a run that has only batches left to send has none

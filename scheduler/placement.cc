@@ -51,7 +51,7 @@ std::optional<Placement> place(const Demand& demand, std::vector<WorkerView>& wo
   WorkerView* best = nullptr;
   std::tuple<bool, std::int64_t> best_score;
   for (WorkerView& worker : workers) {
-    if (demand.command && !worker.allows_commands) continue;
+    if (worker.draining || (demand.command && !worker.allows_commands)) continue;
     if (!right_trainer(demand, worker) || !has_data(demand, worker)) continue;
     if (worker.refused.contains(demand.trial)) continue;
     const auto free = static_cast<std::int64_t>(slots_free(demand, worker));
@@ -75,6 +75,8 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
   std::vector<const WorkerView*> left;
   for (const WorkerView& worker : workers) left.push_back(&worker);
   if (left.empty()) return "no worker is connected";
+  left = those(left, [](const WorkerView& worker) { return !worker.draining; });
+  if (left.empty()) return fmt::format("worker {} is stopping", workers.front().name);
 
   if (demand.command) {
     left = those(left, [](const WorkerView& worker) { return worker.allows_commands; });

@@ -35,6 +35,7 @@ struct WorkerView {
   std::uint64_t session = 0;
   int result_version = 0;  ///< 0: it has no trainer
   bool allows_commands = false;
+  bool draining = false;  ///< it is stopping: it gets nothing more
   std::set<std::string> data;
   std::vector<SlotView> slots;
   std::map<storage::TrialId, std::string> refused;  ///< trials that it refused lately, with its reasons

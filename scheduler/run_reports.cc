@@ -175,10 +175,9 @@ std::vector<Reported> settle(storage::Database& db, const std::string& worker, c
       continue;
     }
     trials.renew(id, expires);
-    const bool unwanted = storage::SweepStore{db}.claimants(run.trial).empty();
     reports.push_back({.run = id,
                        .stored = run.last_seq,
-                       .stop = unwanted ? "cancelled" : "",
+                       .stop = run.stop_reason,  // it may not have heard
                        .note = fmt::format("run {} (trial {}, attempt {}) goes on on {}", id, run.trial,
                                            run.attempt, worker)});
   }

@@ -74,10 +74,14 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
 
 int result_version(const sweeps::SweepSpec& spec) { return spec.command ? 0 : config::kResultVersion; }
 
-Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, int priority, Time now) {
+Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std::optional<int> priority,
+                       Time now) {
   storage::SweepStore store{db};
   if (const auto stored = store.find(spec.name)) {
-    if (stored->canonical_hash == sha256_hex(spec.canonical)) return {.created = false};
+    if (stored->canonical_hash == sha256_hex(spec.canonical)) {
+      if (priority) store.set_priority(stored->id, *priority);
+      return {.created = false};
+    }
     std::string message = fmt::format(
         "sweep {} is in the store with another content: submit this one under another name", spec.name);
     for (const std::string& line : sweeps::difference(spec.canonical, stored->canonical))
@@ -85,7 +89,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, int
     throw Error{Code::kAlreadyExists, message};
   }
   const storage::Submitted submitted =
-      store.insert(sweep_record(spec, priority), trial_records(spec), result_version(spec), now);
+      store.insert(sweep_record(spec, priority.value_or(0)), trial_records(spec), result_version(spec), now);
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }
 

@@ -18,8 +18,10 @@ struct Submission {
 /// document.
 int result_version(const sweeps::SweepSpec& spec);
 
-/// Stores a checked sweep with its trials. The same content under the same name changes nothing.
+/// Stores a checked sweep with its trials. The same content under the same name changes nothing but the
+/// priority, where one is given.
 /// Throws: Error{kAlreadyExists} with the difference, a line each, when the name has another content.
-Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, int priority, Time now);
+Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std::optional<int> priority,
+                       Time now);
 
 }  // namespace abl::scheduler

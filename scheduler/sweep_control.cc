@@ -43,7 +43,9 @@ std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::strin
   storage::SweepStore store{db};
   const storage::SweepRecord sweep = store.get(name);
   if (sweep.state == SweepState::kCancelled || sweep.trials.open() == 0) return {};
-  return store.withdraw(sweep.id, now);
+  std::vector<storage::RunId> unwanted = store.withdraw(sweep.id, now);
+  storage::TrialStore{db}.ask_to_stop(unwanted, kCancelled);
+  return unwanted;
 }
 
 std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running,
@@ -61,6 +63,7 @@ std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string
   }
   std::sort(stopped.begin(), stopped.end());  // two rows may share a trial
   stopped.erase(std::unique(stopped.begin(), stopped.end()), stopped.end());
+  storage::TrialStore{db}.ask_to_stop(stopped, kPaused);
   return stopped;
 }
 

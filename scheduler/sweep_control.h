@@ -13,6 +13,9 @@
 /// wrong state.
 namespace abl::scheduler {
 
+/// Why runs are stopped, as workers and stored runs say it.
+inline constexpr const char *kCancelled = "cancelled", *kPaused = "paused";
+
 /// Withdraws the sweep's claims; a sweep with nothing left to do stays as it is.
 /// Returns: the runs that nobody wants any more; they are to be stopped.
 std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::string& name, Time now);

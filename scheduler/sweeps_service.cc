@@ -88,7 +88,9 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::
           counter_.fill(name, models, feed_);  // after the answer there may be no scheduler
         finish_with_summary(reactor, error, name, response->mutable_sweep());
       };
-      coordinator_.submit(std::move(spec), request->priority(), std::move(answered));
+      coordinator_.submit(std::move(spec),
+                          request->has_priority() ? std::optional{request->priority()} : std::nullopt,
+                          std::move(answered));
     });
     if (!status.ok()) reactor->Finish(status);
   });

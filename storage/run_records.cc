@@ -20,6 +20,7 @@ RunRecord read_run(const Statement& row) {
                    .directory = row.text(6),
                    .reason = row.text(7),
                    .environment_json = row.text(8),
+                   .stop_reason = row.text(22),
                    .leased = row.time(9),
                    .started = row.is_null(10) ? std::nullopt : std::optional{row.time(10)},
                    .ended = row.is_null(11) ? std::nullopt : std::optional{row.time(11)},
@@ -40,7 +41,7 @@ RunRecord read_run(const Statement& row) {
 RunRecord TrialStore::run(RunId run) const {
   auto found = db_.prepared(R"sql(
       SELECT id, trial_id, attempt, state, worker, host, directory, reason, environment_json, leased_ms, started_ms, ended_ms,
-             lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes
+             lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes, stop_reason
       FROM run WHERE id = :run)sql")
                    .bind(":run", run)
                    .one(read_run);

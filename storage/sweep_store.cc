@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/nearest_name.h"
 #include "base/sha256.h"
 #include "storage/metric_store.h"
-#include "storage/nearest.h"
 #include "storage/trial_store.h"
 
 namespace abl::storage {
@@ -203,17 +203,23 @@ SweepRecord SweepStore::get(const std::string& name) const {
   const auto names = db_.prepared("SELECT name FROM sweep ORDER BY id DESC").all([](const Statement& row) {
     return row.text(0);
   });
-  const std::string near = nearest(name, names);
-  throw Error{Code::kNotFound, "no sweep is called '" + name + "'" +
-                                   (!near.empty()   ? "; did you mean '" + near + "'?"
-                                    : names.empty() ? "; none was submitted yet"
-                                                    : "; the newest is '" + names.front() + "'")};
+  std::string hint = did_you_mean(name, names);
+  if (hint.empty())
+    hint = names.empty() ? "; none was submitted yet" : "; the newest is '" + names.front() + "'";
+  throw Error{Code::kNotFound, "no sweep is called '" + name + "'" + hint};
 }
 
 void SweepStore::set_state(SweepId sweep, SweepState state, Time now) {
   db_.prepared("UPDATE sweep SET state = :state, state_ms = :now WHERE id = :sweep")
       .bind(":state", to_text(state))
       .bind(":now", now)
+      .bind(":sweep", sweep)
+      .run();
+}
+
+void SweepStore::set_priority(SweepId sweep, int priority) {
+  db_.prepared("UPDATE sweep SET priority = :priority WHERE id = :sweep")
+      .bind(":priority", priority)
       .bind(":sweep", sweep)
       .run();
 }
@@ -267,7 +273,7 @@ std::vector<SweepStore::Position> SweepStore::positions(TrialId trial) const {
       .prepared(R"sql(SELECT s.name, r.id, r.label, st.seed FROM sweep_trial st
                       JOIN sweep s ON s.id = st.sweep_id
                       JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
-                      WHERE st.trial_id = :trial AND st.withdrawn = 0 ORDER BY s.id, st.row, st.seed_index)sql")
+                      WHERE st.trial_id = :trial ORDER BY s.id, st.row, st.seed_index)sql")
       .bind(":trial", trial)
       .all([](const Statement& row) {
         return Position{
@@ -300,9 +306,7 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
                         .bind(":sweep", sweep)
                         .all([](const Statement& row) { return row.text(0); });
   if (!row_id.empty() && std::ranges::find(rows, row_id) == rows.end()) {
-    const std::string near = nearest(row_id, rows);
-    throw Error{Code::kNotFound, "the sweep has no row '" + row_id + "'" +
-                                     (near.empty() ? "" : "; did you mean '" + near + "'?")};
+    throw Error{Code::kNotFound, "the sweep has no row '" + row_id + "'" + did_you_mean(row_id, rows)};
   }
   // a cancelled sweep claims its trials again; the others have nothing withdrawn
   db_.prepared(R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep

@@ -31,6 +31,7 @@ class SweepStore {
   SweepRecord get(const std::string& name) const;
   std::vector<SweepRecord> list() const;  ///< newest first
   void set_state(SweepId sweep, SweepState state, Time now);
+  void set_priority(SweepId sweep, int priority);
 
   /// Its trials by row, then seed; cancelled where the claim was withdrawn before the trial ended.
   std::vector<ClaimRecord> claims(SweepId sweep) const;

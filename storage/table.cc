@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "storage/nearest.h"
+#include "base/nearest_name.h"
 #include "storage/sweep_store.h"
 
 namespace abl::storage {
@@ -70,7 +70,7 @@ std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const New
                            .bind(":sweep", sweep)
                            .bind(":row", row.position)
                            .all([](const Statement& s) { return s.text(0); });
-    const std::string near = nearest(column.source, names);
+    const std::string near = nearest_name(column.source, names);
     return "the trials report no metric '" + column.source + "'" +
            (near.empty() ? "" : "; the nearest is '" + near + "'");
   }

@@ -155,6 +155,14 @@ std::vector<RunId> TrialStore::expired(Time now) const {
       .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
 }
 
+void TrialStore::ask_to_stop(const std::vector<RunId>& runs, const std::string& reason) {
+  for (const RunId run : runs)
+    db_.prepared("UPDATE run SET stop_reason = :reason WHERE id = :run AND state IN ('leased', 'running')")
+        .bind(":reason", reason)
+        .bind(":run", run)
+        .run();
+}
+
 bool TrialStore::under_way(RunId run) const {
   return db_
       .prepared(R"sql(SELECT 1 FROM run JOIN trial t ON t.run_id = run.id
@@ -222,9 +230,22 @@ void TrialStore::pin(const RunRecord& run, const std::string& reported) {
       .run();
 }
 
-TrialState TrialStore::end(RunId run, const Ended& ended, Time now) {
+/// How many of the newest runs were started and lost one after the other, none further than those before it.
+int TrialStore::losses_in_a_row(TrialId trial) const {
+  int losses = 0;
+  std::uint32_t furthest = 0;
+  for (const RunRecord& run : runs_of(trial)) {
+    if (!run.started) continue;  // nothing ran
+    losses = run.state != RunState::kLost ? 0 : run.step > furthest ? 1 : losses + 1;
+    furthest = std::max(furthest, run.step);
+  }
+  return losses;
+}
+
+TrialState TrialStore::end(RunId run, const Ended& how, Time now) {
   Transaction transaction{db_, Transaction::kSavepoint};
   if (!under_way(run)) throw not_under_way(run);
+  Ended ended = how;
   db_.prepared(
          R"sql(UPDATE run SET state = :state, reason = :reason, exit_code = :exit_code, signal = :signal, ended_ms = :now
                      WHERE id = :run)sql")
@@ -236,6 +257,16 @@ TrialState TrialStore::end(RunId run, const Ended& ended, Time now) {
       .bind(":run", run)
       .run();
   const TrialRecord trial = get(this->run(run).trial);
+  if (ended.state == RunState::kLost && losses_in_a_row(trial.id) >= kLossesInARow) {
+    ended = {.state = RunState::kFailed,
+             .reason = how.reason + "; so ended " + std::to_string(kLossesInARow) +
+                       " attempts in a row, none further than those before: it may take its worker down",
+             .retryable = false};
+    db_.prepared("UPDATE run SET state = 'failed', reason = :reason WHERE id = :run")
+        .bind(":reason", ended.reason)
+        .bind(":run", run)
+        .run();
+  }
   const bool failed = ended.state == RunState::kFailed;
   const int failures = trial.failures + (failed ? 1 : 0);
   TrialState next = TrialState::kQueued;

@@ -13,6 +13,8 @@ namespace abl::storage {
 /// The queue, leases and runs. Thread: the connection's.
 class TrialStore {
  public:
+  static constexpr int kLossesInARow = 5;
+
   explicit TrialStore(Database& db) : db_{db} {}
 
   TrialRecord get(TrialId trial) const;  ///< Throws: Error{kNotFound}
@@ -47,6 +49,9 @@ class TrialStore {
   /// Leases that ran out by `now`.
   std::vector<RunId> expired(Time now) const;
 
+  /// Remembers that runs under way were asked to stop, and why.
+  void ask_to_stop(const std::vector<RunId>& runs, const std::string& reason);
+
   /// A run is under way exactly when it is leased or running, and the newest of its trial.
   bool under_way(RunId run) const;
   std::vector<RunId> under_way_on(const std::string& worker) const;
@@ -72,7 +77,9 @@ class TrialStore {
   };
   /// Ends a run. completed -> the trial is completed; stopped, lost -> queued again (cancelled when nobody
   /// claims it); failed -> queued again after a back-off (1 s, 2 s, 4 s … at most 60 s) while retries are
-  /// left and `retryable`, otherwise failed with the reason. Returns the trial's new state. Throws:
+  /// left and `retryable`, otherwise failed with the reason. A lost worker is no fault of the trial, but one
+  /// that was lost kLossesInARow times in a row, never further than before, is taken to be the cause: that
+  /// loss is a failure that is not retried. Returns the trial's new state. Throws:
   /// Error{kFailedPrecondition} for a run that is not under way.
   TrialState end(RunId run, const Ended& ended, Time now);
 
@@ -90,6 +97,7 @@ class TrialStore {
 
  private:
   void pin(const RunRecord& run, const std::string& reported);
+  int losses_in_a_row(TrialId trial) const;
   bool claimed(TrialId trial) const;
   Database& db_;
 };

@@ -135,6 +135,7 @@ struct RunRecord {
   int attempt = 0;
   RunState state = RunState::kLeased;
   std::string worker, host, directory, reason, environment_json;
+  std::string stop_reason;  ///< why it was asked to stop, or empty
   Time leased{};
   std::optional<Time> started, ended;
   Time lease_expires{};

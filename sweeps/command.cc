@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest_name.h"
 #include "config/field_table.h"
-#include "config/nearest_name.h"
 
 namespace abl::sweeps {
 namespace {
@@ -82,10 +82,9 @@ bool expect_param(const Settings& base, const Assignment& assignment, Problems& 
   std::vector<std::string> known;
   const json params = base.document().value("params", json::object());
   for (const auto& [key, value] : params.items()) known.push_back("params." + key);
-  const std::string expected =
-      known.empty() ? "command.params is empty" : "expected " + config::any_of(known);
+  const std::string expected = known.empty() ? "command.params is empty" : "expected " + any_of(known);
   problems.add(assignment.place, assignment.field, "command.params has no such key; " + expected,
-               config::nearest_name(assignment.key, known));
+               nearest_name(assignment.key, known));
   return false;
 }
 

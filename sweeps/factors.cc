@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/nearest_name.h"
 #include "config/canonical_json.h"
-#include "config/nearest_name.h"
 
 namespace abl::sweeps {
 namespace {
@@ -127,8 +127,8 @@ class FactorReader {
     if (found != plan_.factors.end()) return static_cast<int>(found - plan_.factors.begin());
     std::vector<std::string> keys;
     for (const Factor& factor : plan_.factors) keys.push_back(factor.key);
-    problem(place, field, fmt::format("'{}' is no factor; expected {}", key, config::any_of(keys)),
-            config::nearest_name(key, keys));
+    problem(place, field, fmt::format("'{}' is no factor; expected {}", key, any_of(keys)),
+            nearest_name(key, keys));
     return -1;
   }
   int factor_named(const Node& key, const std::string& field) {
@@ -145,8 +145,8 @@ class FactorReader {
     }
     const std::string text = config::plain_text(value);
     problem(node.place, field,
-            fmt::format("'{}' is no level of {}; expected {}", text, factor.key, config::any_of(texts)),
-            config::nearest_name(text, texts));
+            fmt::format("'{}' is no level of {}; expected {}", text, factor.key, any_of(texts)),
+            nearest_name(text, texts));
     return -1;
   }
 

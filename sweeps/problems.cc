@@ -21,7 +21,7 @@ std::string all_texts(const std::vector<Problem>& problems) {
 std::string Problem::text() const {
   std::string text = file;
   if (place.line > 0) text += fmt::format(":{}:{}", place.line, place.column);
-  text += ": ";
+  if (!text.empty()) text += ": ";
   if (!field.empty()) text += field + ": ";
   text += message;
   if (!nearest.empty()) text += fmt::format("; did you mean '{}'?", nearest);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/nearest_name.h"
 #include "config/canonical_json.h"
-#include "config/nearest_name.h"
 #include "config/trial_document.h"
 #include "sweeps/command.h"
 
@@ -39,9 +39,8 @@ std::map<std::string, std::string> read_paper(YamlReader& reader, const Node& pa
   for (const Node::Entry& entry : paper.entries) {
     const std::string path = dotted(field, entry.key);
     if (std::ranges::find(names, entry.key) == names.end()) {
-      reader.problems().add(entry.place, path,
-                            "the table has no such column; expected " + config::any_of(names),
-                            config::nearest_name(entry.key, names));
+      reader.problems().add(entry.place, path, "the table has no such column; expected " + any_of(names),
+                            nearest_name(entry.key, names));
     } else if (const auto value = reader.text(entry.value, path)) {
       values[entry.key] = *value;
     }

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "config/nearest_name.h"
+#include "base/nearest_name.h"
 #include "sweeps/metric_names.h"
 
 namespace abl::sweeps {
@@ -72,8 +72,8 @@ class ColumnReader {
       const std::vector<std::string> known = names(trainer_metrics());
       if (!command_ && !column.source.empty() && !find(trainer_metrics(), column.source)) {
         problem(metric->place, field + ".metric",
-                fmt::format("no trial emits '{}'; expected {}", column.source, config::any_of(known)),
-                config::nearest_name(column.source, known));
+                fmt::format("no trial emits '{}'; expected {}", column.source, any_of(known)),
+                nearest_name(column.source, known));
       }
     } else if (count) {
       column.kind = Column::Kind::kCount;
@@ -163,7 +163,7 @@ void check_table(const TableSpec& table, const std::vector<Row>& rows, const Nod
   if (baseline && !rows.empty() && !table.baseline.empty() &&
       std::ranges::find(ids, table.baseline) == ids.end()) {
     problems.add(baseline->place, "table.baseline", fmt::format("no row has the id '{}'", table.baseline),
-                 config::nearest_name(table.baseline, ids));
+                 nearest_name(table.baseline, ids));
   }
   const Node* columns = section.find("columns");
   for (std::size_t i = 0; columns && i < columns->items.size() && i < table.columns.size(); ++i) {

@@ -7,9 +7,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/nearest_name.h"
 #include "config/canonical_json.h"
 #include "config/field_table.h"
-#include "config/nearest_name.h"
 
 namespace abl::sweeps {
 namespace {
@@ -188,8 +188,8 @@ void YamlReader::allow_only(const Node& mapping, const std::string& field,
   const std::vector<std::string> known{keys.begin(), keys.end()};
   for (const Node::Entry& entry : mapping.entries) {
     if (std::ranges::find(known, entry.key) != known.end()) continue;
-    problems_.add(entry.place, dotted(field, entry.key), "unknown key; expected " + config::any_of(known),
-                  config::nearest_name(entry.key, known));
+    problems_.add(entry.place, dotted(field, entry.key), "unknown key; expected " + any_of(known),
+                  nearest_name(entry.key, known));
   }
 }
 
@@ -236,9 +236,8 @@ std::optional<std::string> YamlReader::choice(const Node& node, const std::strin
                                               const std::vector<std::string>& choices) {
   const auto chosen = text(node, field);
   if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return chosen;
-  problems_.add(node.place, field,
-                fmt::format("'{}' is not known; expected {}", *chosen, config::any_of(choices)),
-                config::nearest_name(*chosen, choices));
+  problems_.add(node.place, field, fmt::format("'{}' is not known; expected {}", *chosen, any_of(choices)),
+                nearest_name(*chosen, choices));
   return {};
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/views.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 
+#include "config/trial_config.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "storage/table.h"
@@ -49,6 +51,18 @@ v1::RunSummary full_summary(storage::Database& db, const storage::RunRecord& run
   for (const auto& metric : storage::MetricStore{db}.summaries(run.id))
     *message.add_metrics() = to_proto(metric);
   return message;
+}
+
+/// Why a worker gets nothing, or not everything; empty when there is no reason.
+std::string why_idle(const storage::WorkerRecord& worker) {
+  if (!worker.connected) return "not connected";
+  if (worker.result_version == 0)
+    return worker.allows_commands ? "no trainer: it gets commands only"
+                                  : "no trainer and no --allow-commands: it gets nothing";
+  if (worker.result_version != config::kResultVersion)
+    return fmt::format("its trainer is of result version {}, this release of {}: it gets commands at most",
+                       worker.result_version, config::kResultVersion);
+  return {};
 }
 
 }  // namespace
@@ -170,7 +184,7 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     summary->set_version(worker.version);
     summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
     summary->set_allows_commands(worker.allows_commands);
-    if (!worker.connected) summary->set_note("not connected");
+    summary->set_note(why_idle(worker));
   }
   return message;
 }

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/source.h"
-#include "cli/suggestion.h"
 #include "cli/words.h"
 
 namespace abl::cli {

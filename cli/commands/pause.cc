@@ -21,7 +21,7 @@ Run declare_pause(CLI::App& app, Context& context) {
     ablate::v1::PauseSweepRequest request;
     request.set_sweep(flags->sweep);
     request.set_stop_running(flags->stop_running);
-    Client client{context.scheduler()};
+    Client client{context};
     const auto sweep = client.call(&ablate::v1::Sweeps::Stub::PauseSweep, request);
     if (context.json)
       context.print_json(sweep);

@@ -13,7 +13,7 @@ Run declare_resume(CLI::App& app, Context& context) {
   add_sweep(app, *request->mutable_sweep());
   add_scheduler(app, context);
   return [&context, request]() -> int {
-    Client client{context.scheduler()};
+    Client client{context};
     const auto sweep = client.call(&ablate::v1::Sweeps::Stub::ResumeSweep, *request);
     if (context.json)
       context.print_json(sweep);

@@ -17,7 +17,7 @@ Run declare_retry(CLI::App& app, Context& context) {
   app.add_option("--row", *request->mutable_row(), "Only this row's trials")->type_name("ROW");
   add_scheduler(app, context);
   return [&context, request]() -> int {
-    Client client{context.scheduler()};
+    Client client{context};
     const auto response = client.call(&ablate::v1::Sweeps::Stub::RetrySweep, *request);
     if (context.json)
       context.print_json(response);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "cli/client.h"
@@ -18,13 +19,15 @@ using namespace std::chrono_literals;
 
 struct Flags {
   std::string file;
-  int priority = 0;
+  std::optional<int> priority;
   bool watch = false;
 };
 
 std::string said(const SubmitResponse& response) {
   const auto& sweep = response.sweep();
-  if (!response.created()) return fmt::format("{} is there already, with the same content", sweep.name());
+  if (!response.created())
+    return fmt::format("{} is there already, with the same content, at priority {}", sweep.name(),
+                       sweep.priority());
   std::string text = fmt::format("{} submitted: {}, {} new", sweep.name(),
                                  plural(sweep.trials().total(), "trial"), response.new_trials());
   if (response.shared_trials())
@@ -45,8 +48,8 @@ Run declare_submit(CLI::App& app, Context& context) {
   return [&context, flags]() -> int {
     SubmitRequest request;
     *request.mutable_file() = read_sweep_file(flags->file);
-    request.set_priority(flags->priority);
-    Client client{context.scheduler()};
+    if (flags->priority) request.set_priority(*flags->priority);
+    Client client{context};
     const auto response = client.call(&Sweeps::Stub::Submit, request, 60s);
     if (context.json)
       context.print_json(response);

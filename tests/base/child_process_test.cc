@@ -169,6 +169,11 @@ TEST(RunProgramTest, FailureCarriesTheEndOfItsStderr) {
   }
 }
 
+TEST(RunProgramTest, AnswerDoesNotWaitForWhatTheProgramLeavesBehind) {
+  EXPECT_EQ(run_program({"sh", "-c", "sleep 1000 & echo done"}, "", 60s), "done\n");
+  EXPECT_EQ(run_program({"sh", "-c", "setsid sleep 3 & echo done"}, "", 60s), "done\n");  // not in its group
+}
+
 TEST(RunProgramTest, ProgramThatGivesNoAnswerIsKilled) {
   try {
     run_program({"sleep", "1000"}, "", 50ms);

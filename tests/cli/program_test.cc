@@ -83,6 +83,21 @@ TEST_F(Program, AFileThatIsNotThereIsNamed) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("absent.yaml"), HasSubstr("No such file")));
 }
 
+TEST_F(Program, AFileThatIsNotThereDoesNotKeepTheOthersFromBeingJudged) {
+  const auto file = home_.file("sweep.yaml", kSweep);
+  const Outcome outcome = home_.run({"validate", "absent.yaml", file});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("absent.yaml"));
+  EXPECT_THAT(outcome.out, HasSubstr("two-rows is right"));
+
+  const Outcome json = home_.run({"validate", "--json", "absent.yaml", file});
+  EXPECT_EQ(json.code, kExitUsage);
+  ASSERT_EQ(std::ranges::count(json.out, '\n'), 2) << json.out;
+  EXPECT_THAT(
+      nlohmann::json::parse(json.out.substr(0, json.out.find('\n'))).at("problems").at(0).at("message"),
+      HasSubstr("absent.yaml"));
+}
+
 TEST_F(Program, ValidateWorksWithoutASchedulerAndSaysSo) {
   const Outcome outcome = home_.run({"validate", home_.file("sweep.yaml", kSweep)});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;

@@ -147,6 +147,14 @@ TEST(ReadTrialTest, WithoutAPresetTheDimensionsAreRequired) {
                           "model.heads: missing; expected a whole number, or a preset that sets it"));
 }
 
+TEST(ReadTrialTest, WhatAMisspeltPresetOrRecipeWouldSetIsNotMissing) {
+  Json changed = document();
+  changed["model"] = {{"presett", "simple-vit-s"}};
+  changed["recipe"] = {{"ues", "demo"}};
+  EXPECT_THAT(problems_of(changed),
+              ElementsAre(HasSubstr("model.presett: unknown key"), HasSubstr("recipe.ues: unknown key")));
+}
+
 TEST(ReadTrialTest, AnUnknownDataSetStatesItsClassesAndSize) {
   Json changed = document();
   changed["data"] = {{"name", "flowers"}};

@@ -295,6 +295,55 @@ TEST_F(CoordinatorTest, APausedSweepWaitsAndGoesOnWhenResumed) {
   EXPECT_EQ(assigned[0].attempt(), 2u);
 }
 
+TEST_F(CoordinatorTest, AWorkerThatWasAwayHearsOfThePauseThoughTheSchedulerBeganAnew) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  disconnect(worker);
+  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  stop();
+  start();
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_said(), Contains("stop 1 paused"));
+}
+
+TEST_F(CoordinatorTest, AStoppingWorkerGetsNothingMore) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker stopping = connect({.name = "stopping"});
+  say(stopping, started(1, 1));
+  ablate::v1::WorkerMessage message;
+  message.mutable_heartbeat()->add_runs(1);
+  message.mutable_heartbeat()->set_draining(true);
+  coordinator->receive(stopping.session, message);
+  say(stopping, ended(1, 2, RunEnded::STATUS_STOPPED, "worker is stopping"));
+  EXPECT_THAT(stopping.take_assigned(), SizeIs(1)) << "its own trial is queued, and not for it";
+  EXPECT_EQ(trial(1).reason, "worker stopping is stopping");
+  FakeWorker other = connect({.name = "other", .slots = 2});
+  EXPECT_THAT(other.take_assigned(), SizeIs(2));
+}
+
+TEST_F(CoordinatorTest, AResumedSweepSaysAtOnceWhatItsTrialsWaitFor) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  answer_of([&](auto answer) { coordinator->pause("s", false, answer); });
+  settle();
+  EXPECT_EQ(trial(2).reason, "sweep is paused");
+  answer_of([&](auto answer) { coordinator->resume("s", answer); });
+  settle();
+  EXPECT_EQ(trial(2).reason, "the only slot is busy");
+}
+
+TEST_F(CoordinatorTest, ASweepSubmittedAgainTakesThePriorityThatIsGiven) {
+  const auto priority = [&] {
+    return read([](storage::Database& db) { return storage::SweepStore{db}.get("s").priority; });
+  };
+  submit(sweep_of("s", 1, 1), 3);
+  answer_of([&](auto answer) { coordinator->submit(sweep_of("s", 1, 1), std::nullopt, answer); });
+  EXPECT_EQ(priority(), 3);
+  answer_of([&](auto answer) { coordinator->submit(sweep_of("s", 1, 1), 7, answer); });
+  EXPECT_EQ(priority(), 7);
+}
+
 TEST_F(CoordinatorTest, AResumedAttemptGetsTheCheckpointsOfTheEarlierOnes) {
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();

@@ -149,14 +149,15 @@ TEST(DiskFullTest, MigrationWithoutRoomForTheCopyChangesNothing) {
   ballast.close();
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(disk.file().c_str(), &db), SQLITE_OK);
-  const std::vector<Migration> steps{migrations()[0],
-                                     Migration{2, "INSERT INTO metric (name) VALUES ('new')"}};
+  const int now = migrations().back().to;
+  std::vector<Migration> steps{migrations().begin(), migrations().end()};
+  steps.push_back({now + 1, "INSERT INTO metric (name) VALUES ('new')"});
   const auto [code, message] = error_of([&] { migrate(db, disk.file(), steps); });
   EXPECT_EQ(code, Code::kResourceExhausted) << message;
   EXPECT_THAT(message, HasSubstr("cannot copy " + disk.file().string()));
-  EXPECT_EQ(file_kind(db).version, 1);
+  EXPECT_EQ(file_kind(db).version, now);
   sqlite3_close(db);
-  EXPECT_FALSE(std::filesystem::exists(disk.file().string() + ".v1.bak.partial"));
+  EXPECT_FALSE(std::filesystem::exists(disk.file().string() + ".v" + std::to_string(now) + ".bak.partial"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/schema.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include "tests/storage/fixtures.h"
@@ -11,12 +12,13 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// A store of version 1 with something in it, to be brought to a version that does not exist yet.
+/// A store of the newest version with something in it, to be brought to one that does not exist yet.
 class SchemaTest : public testing::Test {
  protected:
   TemporaryFolder folder;
   const std::filesystem::path file = folder / "results.db";
-  const std::filesystem::path copy = folder / "results.db.v1.bak";
+  static inline const int kNow = migrations().back().to, kNext = kNow + 1;
+  const std::filesystem::path copy = folder / fmt::format("results.db.v{}.bak", kNow);
   sqlite3* db = nullptr;
 
   SchemaTest() {
@@ -26,7 +28,11 @@ class SchemaTest : public testing::Test {
   }
   ~SchemaTest() override { sqlite3_close(db); }
 
-  static std::vector<Migration> with(const char* second) { return {migrations()[0], Migration{2, second}}; }
+  static std::vector<Migration> with(const char* next) {
+    std::vector<Migration> steps{migrations().begin(), migrations().end()};
+    steps.push_back({kNext, next});
+    return steps;
+  }
   static std::string names(const std::filesystem::path& of) {
     sqlite3* raw = nullptr;
     sqlite3_open(of.c_str(), &raw);
@@ -46,11 +52,25 @@ TEST_F(SchemaTest, StepsAreNumberedWithoutGaps) {
 TEST_F(SchemaTest, OlderFileIsCopiedAndThenBroughtUpToDate) {
   migrate(db, file,
           with("ALTER TABLE metric ADD COLUMN help TEXT; INSERT INTO metric (name) VALUES ('new')"));
-  EXPECT_EQ(file_kind(db).version, 2);
+  EXPECT_EQ(file_kind(db).version, kNext);
   EXPECT_EQ(file_kind(db).application_id, kApplicationId);
   EXPECT_EQ(names(file), "new,val/top1");
   EXPECT_EQ(names(copy), "val/top1") << "the copy is the file as it was";
   Database{copy, Database::Mode::kReadOnly};
+}
+
+TEST_F(SchemaTest, FileOfEveryEarlierVersionIsBroughtUpToDate) {
+  for (int version = 1; version < kNow; ++version) {
+    const std::filesystem::path old = folder / fmt::format("v{}.db", version);
+    sqlite3* raw = nullptr;
+    sqlite3_open(old.c_str(), &raw);
+    migrate(raw, old, migrations().first(static_cast<std::size_t>(version)));
+    sqlite3_close(raw);
+    EXPECT_EQ(error_of([&] { Database{old, Database::Mode::kReadOnly}; }).first, Code::kFailedPrecondition);
+    Database{old, Database::Mode::kWrite};
+    EXPECT_TRUE(std::filesystem::exists(old.string() + fmt::format(".v{}.bak", version)));
+    Database{old, Database::Mode::kReadOnly};
+  }
 }
 
 TEST_F(SchemaTest, StepThatFailsLeavesTheFileAsItWas) {
@@ -58,8 +78,9 @@ TEST_F(SchemaTest, StepThatFailsLeavesTheFileAsItWas) {
     migrate(db, file, with("INSERT INTO metric (name) VALUES ('half'); CREATE TABLE metric (nonsense)"));
   });
   EXPECT_NE(code, Code::kOk);
-  EXPECT_THAT(message, AllOf(HasSubstr(file.string()), HasSubstr("schema 2"), HasSubstr("stays as it was")));
-  EXPECT_EQ(file_kind(db).version, 1);
+  EXPECT_THAT(message, AllOf(HasSubstr(file.string()), HasSubstr(fmt::format("schema {}", kNext)),
+                             HasSubstr("stays as it was")));
+  EXPECT_EQ(file_kind(db).version, kNow);
   EXPECT_EQ(names(file), "val/top1");
   Database{file, Database::Mode::kWrite};  // still a store
 }
@@ -68,13 +89,13 @@ TEST_F(SchemaTest, StepThatLeavesDanglingRowsIsUndone) {
   const auto [code, message] = error_of(
       [&] { migrate(db, file, with("INSERT INTO sweep_seed (sweep_id, position, seed) VALUES (9, 0, 0)")); });
   EXPECT_EQ(code, Code::kDataLoss) << message;
-  EXPECT_EQ(file_kind(db).version, 1);
+  EXPECT_EQ(file_kind(db).version, kNow);
 }
 
 TEST_F(SchemaTest, FileThatCannotBeCopiedIsNotChanged) {
-  std::filesystem::create_directories(folder / "results.db.v1.bak" / "in the way");
+  std::filesystem::create_directories(copy / "in the way");
   EXPECT_ANY_THROW(migrate(db, file, with("INSERT INTO metric (name) VALUES ('new')")));
-  EXPECT_EQ(file_kind(db).version, 1);
+  EXPECT_EQ(file_kind(db).version, kNow);
   EXPECT_EQ(names(file), "val/top1");
 }
 
@@ -88,7 +109,7 @@ TEST_F(SchemaTest, NewFileIsMadeByEveryStepWithoutACopy) {
   sqlite3* fresh = nullptr;
   sqlite3_open((folder / "new.db").c_str(), &fresh);
   migrate(fresh, folder / "new.db", with("CREATE TABLE second (id INTEGER PRIMARY KEY) STRICT"));
-  EXPECT_EQ(file_kind(fresh).version, 2);
+  EXPECT_EQ(file_kind(fresh).version, kNext);
   sqlite3_close(fresh);
   EXPECT_FALSE(std::filesystem::exists(folder / "new.db.v0.bak"));
 }

@@ -72,6 +72,36 @@ TEST_F(TrialStoreTest, LostLeaseReturnsToTheQueueAndTheStaleRunIsRefused) {
   EXPECT_EQ(trials.get(1).state, TrialState::kLeased) << "what a stale attempt says changes nothing";
 }
 
+TEST_F(TrialStoreTest, TrialThatIsLostAgainAndAgainWithoutGettingFurtherFails) {
+  submit(sweep_of("s", 1, 1));
+  for (int attempt = 1; attempt < TrialStore::kLossesInARow; ++attempt) {
+    const Lease run = lease(1);
+    trials.start(run.run, {.total_steps = 100}, now);
+    EXPECT_EQ(end(run.run, RunState::kLost, "silent"), TrialState::kQueued);
+    EXPECT_EQ(end(lease(1).run, RunState::kLost, "refused"), TrialState::kQueued) << "it never ran";
+  }
+  const Lease last = lease(1);
+  trials.start(last.run, {.total_steps = 100}, now);
+  EXPECT_EQ(end(last.run, RunState::kLost, "silent"), TrialState::kFailed);
+  EXPECT_EQ(trials.run(last.run).state, RunState::kFailed);
+  EXPECT_THAT(trials.get(1).reason, HasSubstr("silent; so ended 5 attempts in a row"));
+
+  EXPECT_EQ(sweeps.retry(1, "", now), 1u);  // the count begins anew
+  const Lease again = lease(1);
+  trials.start(again.run, {.total_steps = 100}, now);
+  EXPECT_EQ(end(again.run, RunState::kLost, "silent"), TrialState::kQueued);
+}
+
+TEST_F(TrialStoreTest, TrialThatGetsFurtherEachTimeMayBeLostAnyNumberOfTimes) {
+  submit(sweep_of("s", 1, 1));
+  for (std::uint32_t attempt = 1; attempt <= 2 * TrialStore::kLossesInARow; ++attempt) {
+    const Lease run = lease(1);
+    trials.start(run.run, {.total_steps = 100}, now);
+    MetricStore{db}.append(run.run, {{.name = "loss", .steps = {attempt}, .values = {1}, .times_ms = {1}}});
+    EXPECT_EQ(end(run.run, RunState::kLost, "preempted"), TrialState::kQueued);
+  }
+}
+
 TEST_F(TrialStoreTest, RestartGivesEveryLeaseTheTimeToComeBack) {
   submit(sweep_of("s", 2, 1));
   lease(1);

@@ -51,7 +51,9 @@ TEST(TransformTest, PaddedCropsShiftByAtMostThePaddingAndFillWithBlack) {
     const int dx = red(image, 4, 4) - 4, dy = green(image, 4, 4) - 4;
     EXPECT_LE(std::abs(dx), 2);
     EXPECT_LE(std::abs(dy), 2);
-    if (dx < 0) EXPECT_EQ(image.pixels[3 * (4 * 8) + 2], 0) << "what lies outside is black";
+    if (dx < 0) {
+      EXPECT_EQ(image.pixels[3 * (4 * 8) + 2], 0) << "what lies outside is black";
+    }
     shifts.insert({dx, dy});
   }
   EXPECT_EQ(shifts.size(), 25u) << "every shift occurs";

@@ -103,6 +103,7 @@ void Agent::stop(const std::string& reason) {
   {
     auto state = state_.lock();
     state->stopping = reason;
+    state->heartbeat_due = true;  // says so before any run says that it has stopped
     for (auto& [id, held] : state->runs) stop_run(held, reason);
   }
   session_.wake();
@@ -151,6 +152,7 @@ std::optional<WorkerMessage> Agent::next() {
     auto& heartbeat = *message.mutable_heartbeat();
     for (const auto& [id, held] : state->runs)
       if (!held.fenced) heartbeat.add_runs(id);
+    heartbeat.set_draining(!state->stopping.empty());
     return message;
   }
   if (!state->refusals.empty()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/nearest_name.h"
+#include "base/nearest_name.h"
 
 #include <gmock/gmock.h>
 
-namespace abl::config {
+namespace abl {
 namespace {
 
 TEST(NearestNameTest, AForgottenDoubledSwappedOrWrongLetterIsForgiven) {
@@ -31,4 +31,4 @@ TEST(AnyOfTest, ChoicesReadAsASentence) {
 }
 
 }  // namespace
-}  // namespace abl::config
+}  // namespace abl

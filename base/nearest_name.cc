@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/nearest_name.h"
+#include "base/nearest_name.h"
 
 #include <algorithm>
 #include <cctype>
 
-namespace abl::config {
+namespace abl {
 namespace {
 
 constexpr std::size_t kLongestName =
@@ -49,6 +49,11 @@ std::string nearest_name(std::string_view written, const std::vector<std::string
   return nearest;
 }
 
+std::string did_you_mean(std::string_view written, const std::vector<std::string>& names) {
+  const std::string nearest = nearest_name(written, names);
+  return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+}
+
 std::string any_of(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -58,4 +63,4 @@ std::string any_of(const std::vector<std::string>& names) {
   return text;
 }
 
-}  // namespace abl::config
+}  // namespace abl
