@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PRESET ?= release
-BUILD  := build
+BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc)
 
 .PHONY: help setup setup-tests build demo test sanitize trainer-bundle install format check clean
@@ -21,7 +21,7 @@ build: setup  ## the programs, in build/bin
 	@deploy/build.sh $(PRESET) $(JOBS) programs
 
 demo: build  ## train a projection-sharing table on the embedded images (DATA=folder: on a JPEG folder tree)
-	@deploy/demo.sh $(if $(DATA),--data "$(DATA)")
+	@BUILD=$(BUILD) deploy/demo.sh $(if $(DATA),--data "$(DATA)")
 
 test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)

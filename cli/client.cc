@@ -32,6 +32,7 @@ Client::Client(std::string address)
       workers_{ablate::v1::Workers::NewStub(channel_)} {}
 
 Client::Client(const Context& context) : Client{context.scheduler()} {
+  if (!context.scheduler_flag.empty() || !address_.starts_with("unix:")) return;
   if (const auto up = running_up(context); up && address_ == "unix:" + up->socket)
     channel_->WaitForConnected(std::chrono::system_clock::now() + kDeadline);
 }

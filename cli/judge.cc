@@ -36,6 +36,18 @@ auto from_scheduler(const Context& context, const Ask& ask)
   }
 }
 
+void add_problems(const sweeps::SweepFileError& error, ValidateResponse& response) {
+  for (const auto& found : error.problems()) {
+    Problem& problem = *response.add_problems();
+    problem.set_file(found.file);
+    problem.set_line(static_cast<std::uint32_t>(found.place.line));
+    problem.set_column(static_cast<std::uint32_t>(found.place.column));
+    problem.set_field(found.field);
+    problem.set_message(found.message);
+    problem.set_nearest(found.nearest);
+  }
+}
+
 ValidateResponse validate_here(const SweepFile& file) {
   ValidateResponse response;
   try {
@@ -47,15 +59,7 @@ ValidateResponse validate_here(const SweepFile& file) {
     response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
     response.set_trials(static_cast<std::uint32_t>(distinct.size()));
   } catch (const sweeps::SweepFileError& error) {
-    for (const auto& found : error.problems()) {
-      Problem& problem = *response.add_problems();
-      problem.set_file(found.file);
-      problem.set_line(static_cast<std::uint32_t>(found.place.line));
-      problem.set_column(static_cast<std::uint32_t>(found.place.column));
-      problem.set_field(found.field);
-      problem.set_message(found.message);
-      problem.set_nearest(found.nearest);
-    }
+    add_problems(error, response);
   }
   return response;
 }
@@ -88,20 +92,31 @@ SweepFile read_sweep_file(const std::filesystem::path& file) {
   try {
     config::canonical_json(sweep.text());
   } catch (const Error&) {  // no message could carry it to the scheduler
-    throw Error{Code::kInvalidArgument, fmt::format("{}:1:1: the file is not UTF-8 text", file.string())};
+    throw sweeps::SweepFileError{{{.file = file.string(),
+                                   .place = {.line = 1, .column = 1},
+                                   .message = "the file is not UTF-8 text"}}};
   }
   return sweep;
 }
 
-ValidateResponse validate(const Context& context, const SweepFile& file) {
+ValidateResponse validate(const Context& context, const std::filesystem::path& file) {
   ValidateRequest request;
-  *request.mutable_file() = file;
+  ValidateResponse unread;
+  try {
+    *request.mutable_file() = read_sweep_file(file);
+  } catch (const sweeps::SweepFileError& error) {
+    add_problems(error, unread);
+    return unread;
+  } catch (const Error& error) {  // names the file
+    unread.add_problems()->set_message(error.what());
+    return unread;
+  }
   const auto answer =
       from_scheduler(context, [&](Client& client) { return client.call(&Sweeps::Stub::Validate, request); });
   if (answer) return *answer;
   if (context.store_flag.empty())
     context.note(fmt::format("checked without a scheduler: none answers at {}", context.scheduler()));
-  return validate_here(file);
+  return validate_here(request.file());
 }
 
 SweepPlan plan(const Context& context, const SweepFile& file) {

@@ -14,8 +14,8 @@ namespace abl::cli {
 /// Throws: Error naming the file that cannot be read.
 ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& file);
 
-/// Problems are part of the answer.
-ablate::v1::ValidateResponse validate(const Context& context, const ablate::v1::SweepFile& file);
+/// Problems are part of the answer; that a file cannot be read is one.
+ablate::v1::ValidateResponse validate(const Context& context, const std::filesystem::path& file);
 
 /// Throws: Error{kInvalidArgument} with a line for each problem of the file.
 ablate::v1::SweepPlan plan(const Context& context, const ablate::v1::SweepFile& file);

@@ -26,7 +26,7 @@ std::string exit_codes(const char* success, const char* failure) {
   return fmt::format(
       "Exit codes:\n  0    {}\n  1    {}\n  2    bad input: a flag, a sweep file, a name that does not "
       "exist\n"
-      "  3    a scheduler, port or file cannot be reached or is in use\n  130  interrupted",
+      "  3    a scheduler does not answer; a port or file is in use; a disk is full\n  130  interrupted",
       success, failure);
 }
 
@@ -124,7 +124,10 @@ int run_ablate(int argc, const char* const* argv) {
   try {
     check_spelling(*parser, argc, argv);
     parser->parse(argc, argv);
-    return chosen();
+    const int code = chosen();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+      throw system_error("cannot write standard output", errno != 0 ? errno : EIO);
+    return code;
   } catch (const CLI::Success& help) {  // --help, --version
     return parser->exit(help);
   } catch (const CLI::ParseError& error) {

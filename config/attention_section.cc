@@ -47,7 +47,7 @@ AttentionConfig read_one(const Json& section, const std::string& path, const Mod
 std::vector<AttentionConfig> read_list(const Json& list, const std::string& path, const ModelConfig& model,
                                        std::vector<Problem>& problems) {
   std::vector<AttentionConfig> layers;
-  if (static_cast<int>(list.size()) != model.depth) {
+  if (model.depth > 0 && static_cast<int>(list.size()) != model.depth) {
     problems.push_back(
         {path, fmt::format("{} entries for {} layers; expected one for each", list.size(), model.depth), {}});
     return layers;
@@ -108,11 +108,12 @@ std::optional<std::vector<bool>> parse_layers(const std::string& text, int depth
           "'{}' names no layers; expected numbers and ranges from 1, such as 1-4,9, or none", text);
       return {};
     }
-    if (*first < 1 || *last > depth) {
+    if (*first < 1 || (depth > 0 && *last > depth)) {
       message = fmt::format("layers {} do not exist; the model has layers 1 to {}", part, depth);
       return {};
     }
-    std::fill(chosen.begin() + (*first - 1), chosen.begin() + *last, true);
+    for (std::int64_t layer = *first; layer <= *last && layer <= depth; ++layer)
+      chosen[static_cast<std::size_t>(layer - 1)] = true;
     start = comma + 1;
   }
   return chosen;

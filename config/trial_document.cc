@@ -22,10 +22,13 @@ const std::string* text_at(const Json& object, const char* key) {
   return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
 }
 
-/// Whether one of the problems from `first` on takes a key for a misspelling of `name`.
-bool is_misspelt(const char* name, const std::vector<Problem>& problems, std::size_t first) {
-  return std::any_of(problems.begin() + static_cast<std::ptrdiff_t>(first), problems.end(),
-                     [&](const Problem& problem) { return problem.nearest == name; });
+/// Whether a problem takes a key beside `path` for a misspelling of it: then it is not missing as well.
+bool is_misspelt(const std::string& path, const std::vector<Problem>& problems) {
+  const std::size_t start = path.rfind('.') + 1;  // 0 where there is no dot
+  return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) {
+    return problem.nearest == path.substr(start) && problem.path.rfind('.') + 1 == start &&
+           problem.path.compare(0, start, path, 0, start) == 0;
+  });
 }
 
 template <class Section>
@@ -36,16 +39,16 @@ void expect_required(const std::vector<Field<Section>>& fields, const Section& s
     // what was given and is wrong has its problem already
     if (!field.required || object.contains(field.name) || field.get(section) != field.get(Section{}))
       continue;
-    problems.push_back({fmt::format("{}.{}", path, field.name),
-                        fmt::format("missing; expected a {}{}", field.type(), remedy),
-                        {}});
+    const std::string missing = fmt::format("{}.{}", path, field.name);
+    if (is_misspelt(missing, problems)) continue;
+    problems.push_back({missing, fmt::format("missing; expected a {}{}", field.type(), remedy), {}});
   }
 }
 
 /// `document[key]`, an empty mapping with a problem where it is missing or no mapping.
 Json section_of(const Json& document, const char* key, std::vector<Problem>& problems) {
   if (!document.contains(key)) {
-    problems.push_back({key, "missing; expected a mapping", {}});
+    if (!is_misspelt(key, problems)) problems.push_back({key, "missing; expected a mapping", {}});
     return nullptr;
   }
   return expect_mapping(document[key], key, problems) ? document[key] : Json(nullptr);
@@ -58,9 +61,8 @@ ModelConfig read_model(const Json& section, std::vector<Problem>& problems) {
   if (const Preset* preset = name ? find_preset(*name) : nullptr) model = model_of(*preset);
   std::vector<std::string> known = names(model_fields());
   known.push_back("attention");
-  const std::size_t before = problems.size();
   expect_keys(section, "model", known, problems);
-  const bool preset_meant = section.contains("preset") || is_misspelt("preset", problems, before);
+  const bool preset_meant = section.contains("preset") || is_misspelt("model.preset", problems);
   read_fields(section, "model", model_fields(), model, problems);
   if (!preset_meant) {
     expect_required(model_fields(), model, "model", ", or a preset that sets it", section, problems);
@@ -83,7 +85,8 @@ DataConfig read_data(const Json& section, std::vector<Problem>& problems) {
   expect_keys(section, "data", names(data_fields()), problems);
   read_fields(section, "data", data_fields(), data, problems);
   if (!section.contains("name")) {
-    problems.push_back({"data.name", "missing; expected the logical name of a data set", {}});
+    if (!is_misspelt("data.name", problems))
+      problems.push_back({"data.name", "missing; expected the logical name of a data set", {}});
   } else if (!data.name.empty()) {
     const std::string remedy = fmt::format("; '{}' is none of the data sets that are known", data.name);
     expect_required(data_fields(), data, "data", remedy, section, problems);
@@ -107,9 +110,8 @@ RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const Da
   if (section.is_null()) return recipe;
   const std::string* name = text_at(section, "use");
   if (const Recipe* used = name ? find_recipe(*name) : nullptr) recipe = recipe_for(*used, model);
-  const std::size_t before = problems.size();
   expect_keys(section, "recipe", names(recipe_fields()), problems);
-  const bool recipe_meant = section.contains("use") || is_misspelt("use", problems, before);
+  const bool recipe_meant = section.contains("use") || is_misspelt("recipe.use", problems);
   read_fields(section, "recipe", recipe_fields(), recipe, problems);
   if (!recipe_meant) {
     expect_required(recipe_fields(), recipe, "recipe", ", or a recipe that sets it (use)", section, problems);

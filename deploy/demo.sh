@@ -17,8 +17,9 @@ while [ $# -gt 0 ]; do
   esac
 done
 
+unset ABLATE_SCHEDULER  # the one that is started here
 export ABLATE_HOME=${ABLATE_HOME:-$PWD/out/demo}
-PATH=$PWD/build/bin:$PATH
+PATH=$PWD/${BUILD:-build}/bin:$PATH
 sweep=sweeps/demo/projection-sharing.yaml
 options=()
 if [ -n "$data" ]; then
@@ -34,7 +35,7 @@ if [ -n "$data" ]; then
   sed -e "s/@NAME@/$name/; s/@CLASSES@/$classes/" sweeps/demo/image-folder.yaml.in >"$sweep"
   options=(--data "$name=$data")
   # a running ablate may not know the folder
-  ablate down >/dev/null 2>&1 && say "Restarted, to know the folder $data"
+  [ -f "$ABLATE_HOME/run/up.json" ] && ablate down >/dev/null 2>&1 && say "Restarted, to know the folder $data"
 fi
 
 say "Starting ablate in $ABLATE_HOME"
@@ -49,4 +50,4 @@ say "The table (also as --format markdown, csv, latex, json)"
 ablate table "$name"
 printf '\n'
 say "Dashboard: $(sed -E 's/.*"url": *"([^"]*)".*/\1/' "$ABLATE_HOME/run/up.json")sweeps/$name"
-say "Everything is in $ABLATE_HOME/results.db. Stop it with: ABLATE_HOME=$ABLATE_HOME build/bin/ablate down"
+say "Everything is in $ABLATE_HOME/results.db. Stop it with: ABLATE_HOME=$ABLATE_HOME ${BUILD:-build}/bin/ablate down"

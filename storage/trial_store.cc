@@ -186,7 +186,8 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
   pin(record, started.data_fingerprint);
   db_.prepared(R"sql(
       UPDATE run SET state = 'running', started_ms = :now, total_steps = :total, directory = :directory, environment_json = :environment,
-                     resumed_from_step = :step, resumed_from_run = :from, bit_exact = :exact, step = MAX(step, COALESCE(:step, 0))
+                     resumed_from_step = :step, resumed_from_run = :from,
+                     bit_exact = :exact AND COALESCE((SELECT bit_exact FROM run WHERE id = :from), 1), step = MAX(step, COALESCE(:step, 0))
       WHERE id = :run)sql")
       .bind(":now", now)
       .bind(":total", started.total_steps)

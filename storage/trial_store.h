@@ -65,8 +65,8 @@ class TrialStore {
   };
   /// leased -> running. A stale run is refused (kFailedPrecondition). Pins the data fingerprint of the
   /// trial's data on the first report; copies the metric points of the run it resumed from up to that step,
-  /// so that every run holds its whole history. Throws: Error{kFailedPrecondition} when the fingerprint is
-  /// not the pinned one.
+  /// so that every run holds its whole history, and is bit-exact when both are. Throws:
+  /// Error{kFailedPrecondition} when the fingerprint is not the pinned one.
   void start(RunId run, const Started& started, Time now);
 
   struct Ended {

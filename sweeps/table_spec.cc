@@ -39,7 +39,9 @@ class ColumnReader {
     if (const Node* heading = node.find("heading"))
       column.heading = reader_.text(*heading, field + ".heading").value_or(column.name);
     if (const Node* unit = node.find("unit"))
-      column.unit = unit->text.empty() ? "" : read_choice(*unit, field + ".unit", {"%", "M", "G"});
+      column.unit = unit->kind == Node::Kind::kScalar && unit->text.empty()
+                        ? ""
+                        : read_choice(*unit, field + ".unit", {"%", "M", "G"});
     if (const Node* better = node.find("better")) {
       column.better = read_choice(*better, field + ".better", {"higher", "lower", "none"});
     }

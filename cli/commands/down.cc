@@ -38,6 +38,10 @@ Run declare_down(CLI::App& app, Context& context) {
   add_json(app, context);
   return [&context]() -> int {
     const auto up = running_up(context);
+    if (!up && HomeLock::is_held(context.up_lock()))
+      throw Error{
+          Code::kUnavailable,
+          fmt::format("'ablate up' is still starting in {}: try again in a moment", context.home().string())};
     if (up) {
       if (kill(up->pid, SIGTERM) != 0)
         throw system_error(fmt::format("cannot stop process {}", up->pid), errno);

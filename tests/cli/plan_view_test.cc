@@ -39,6 +39,16 @@ const Terminal kPlain{stdout, false, false, 0, 0};
 
 TEST(PlanView, ShowsEveryRowAndTheTotals) { expect_golden("plan.txt", plan_text(sample_plan(), kPlain)); }
 
+TEST(PlanView, SettingsAreWholeInAPipeAndCutToATerminalsWidth) {
+  SweepPlan plan = sample_plan();
+  const std::string long_value(100, 'x');
+  (*plan.mutable_rows(1)->mutable_set())["model.attention.share"] = long_value;
+  EXPECT_NE(plan_text(plan, kPlain).find(long_value), std::string::npos);
+  const std::string narrow = plan_text(plan, Terminal{stdout, true, false, 80, 25});
+  EXPECT_EQ(narrow.find(long_value), std::string::npos);
+  EXPECT_NE(narrow.find("…"), std::string::npos);
+}
+
 TEST(PlanView, SaysWhyCountsAreMissing) {
   SweepPlan plan = sample_plan();
   for (auto& row : *plan.mutable_rows()) row.clear_counts();

@@ -153,6 +153,14 @@ TEST(ReadTrialTest, WhatAMisspeltPresetOrRecipeWouldSetIsNotMissing) {
   changed["recipe"] = {{"ues", "demo"}};
   EXPECT_THAT(problems_of(changed),
               ElementsAre(HasSubstr("model.presett: unknown key"), HasSubstr("recipe.ues: unknown key")));
+  changed = document();
+  changed["data"]["nmae"] = changed["data"]["name"];
+  changed["data"].erase("name");
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("data.nmae: unknown key")));
+  changed = document();
+  changed["modle"] = changed["model"];
+  changed.erase("model");
+  EXPECT_THAT(problems_of(changed), ElementsAre(HasSubstr("modle: unknown key")));
 }
 
 TEST(ReadTrialTest, AnUnknownDataSetStatesItsClassesAndSize) {

@@ -225,6 +225,21 @@ TEST_F(TrialStoreTest, ResumedRunHoldsTheWholeHistoryUpToItsCheckpoint) {
   EXPECT_EQ(trials.checkpoints_of(1).size(), 2u);
 }
 
+TEST_F(TrialStoreTest, RunThatGoesOnFromAnInexactOneIsInexactItself) {
+  submit(sweep_of("s", 1, 1));
+  const auto attempt = [&](RunId from, bool exact) {
+    const RunId run = lease(1).run;
+    const auto step = from == 0 ? std::nullopt : std::optional<std::uint32_t>{10};
+    trials.start(run, {.resumed_from_step = step, .resumed_from_run = from, .bit_exact = exact}, now);
+    end(run, RunState::kStopped);
+    return run;
+  };
+  const RunId first = attempt(0, true), moved = attempt(first, false), last = attempt(moved, true);
+  EXPECT_TRUE(trials.run(first).bit_exact);
+  EXPECT_FALSE(trials.run(moved).bit_exact);
+  EXPECT_FALSE(trials.run(last).bit_exact);
+}
+
 TEST_F(TrialStoreTest, ResumingFromAnotherTrialsRunIsRefused) {
   submit(sweep_of("s", 2, 1));
   const RunId stranger = run(1);

@@ -38,6 +38,16 @@ RunEnded failure(const std::string& reason, bool retryable) {
   return ended;
 }
 
+/// A trainer that was killed while it wrote a checkpoint leaves what it had of it; nobody reads that.
+void remove_half_written(const std::filesystem::path& directory) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator{directory, failed}) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("checkpoint-") && name.ends_with(".tmp"))
+      std::filesystem::remove(entry.path(), failed);
+  }
+}
+
 }  // namespace
 
 /// The reading ends of the program's stdout and stderr, and the writing ends until it is started.
@@ -153,6 +163,7 @@ void Run::execute() {
     how = failure(error.what(), true);
   }
   if (!output) output.emplace(RunFacts{}, clock_);
+  remove_half_written(directory_);
   if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
   owner_.finished(assign_.run(), output->take_last(std::move(how)));
 }

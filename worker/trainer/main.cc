@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -63,9 +62,10 @@ int train(trainer::TrainingOptions options, const std::string& config_file, bool
     events->end(complete ? "completed" : "stopped", complete ? "" : "stopped on request", true);
     return kExitOk;
   } catch (const Error& error) {
-    // what the same machine would meet again is not worth a retry; a full disk or a lost device may pass
+    // what the same machine would meet again is not worth a retry; a full disk, a file system that was away
+    // (the system errors that have no code of their own) or a lost device may pass
     const auto code = exit_code(error.code());
-    events->end("failed", error.what(), code == kExitUnavailable);
+    events->end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
     return code;
   } catch (const c10::Error& error) {
     events->end("failed", error.what_without_backtrace(), true);

@@ -24,6 +24,7 @@ double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
 }
 
+/// Of this process on the host: where the model is on a GPU it says nothing of it.
 double peak_memory_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -43,7 +43,7 @@ class Live {
     this.source = source;
     source.onopen = () => {
       // what happened while nobody listened is not told again
-      if (this.state.kind !== "connecting") this.tell(kAnything);
+      this.tell(kAnything);
       this.set("live");
     };
     source.addEventListener("change", (event) => this.tell(JSON.parse(event.data) as Change));

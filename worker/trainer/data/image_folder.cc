@@ -100,6 +100,8 @@ class FolderSource final : public ImageSource {
       }
       return Sample{std::move(image), file.label};
     } catch (const Error& error) {
+      if (error.code() != Code::kDataLoss)
+        throw;  // the file could not be read: nothing is said of its content
       const std::string what = fmt::format("{}: {}", (root_ / file.path).string(), error.what());
       if (!skip_damaged_)
         throw Error{Code::kDataLoss, "unreadable image " + what + " (data.damaged: skip would leave it out)"};

@@ -28,7 +28,7 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
   const quantity = chosen(query.get("metric"), quantities, table);
   const byRun = row !== null || query.get("by") === "runs";
   const hidden = useMemo(
-    () => new Set((query.get("hide") ?? "").split(",").filter(Boolean)),
+    () => new Set((query.get("hide") ?? "").split(" ").filter(Boolean)),
     [query.get("hide")],
   );
 
@@ -138,7 +138,7 @@ function Key({
   const toggle = (id: string): void => {
     const next = new Set(hidden);
     if (!next.delete(id)) next.add(id);
-    navigate(withQuery({ hide: next.size ? [...next].join(",") : null }));
+    navigate(withQuery({ hide: next.size ? [...next].join(" ") : null }));
   };
   return (
     <div class="key" role="group" aria-label="Rows shown in the charts">
