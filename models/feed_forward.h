@@ -17,6 +17,6 @@ class FeedForwardImpl : public torch::nn::Module {
   LayerNorm norm{nullptr};
   Linear fc1{nullptr}, fc2{nullptr};
 };
-TORCH_MODULE(FeedForward);
+using FeedForward = Part<FeedForwardImpl>;
 
 }  // namespace abl::models

@@ -6,34 +6,82 @@
 namespace abl::models {
 namespace {
 
-torch::Tensor new_uniform(torch::IntArrayRef shape, std::int64_t fan_in, torch::Device device) {
+std::int64_t fan_in_of(torch::IntArrayRef shape) {
+  std::int64_t product = 1;
+  for (const auto size : shape.slice(1)) product *= size;
+  return product;
+}
+
+/// A trainable tensor, filled by `fill` where it has memory.
+template <class Fill>
+torch::Tensor new_parameter(torch::IntArrayRef shape, torch::Device device, Fill fill) {
   const torch::NoGradGuard no_grad;
-  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
   auto values = torch::empty(shape, torch::device(device));
-  if (!device.is_meta()) values.uniform_(-bound, bound);
+  if (!device.is_meta()) fill(values);
   return values.requires_grad_();
 }
 
 }  // namespace
 
-torch::Tensor new_weight(torch::IntArrayRef shape, torch::Device device) {
-  return new_uniform(shape, shape.back(), device);
+torch::Tensor new_uniform(torch::IntArrayRef shape, std::int64_t fan_in, torch::Device device) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  return new_parameter(shape, device, [&](torch::Tensor& values) { values.uniform_(-bound, bound); });
 }
 
-LinearImpl::LinearImpl(std::int64_t in, std::int64_t out, torch::Device device) {
+torch::Tensor new_weight(torch::IntArrayRef shape, torch::Device device) {
+  return new_uniform(shape, fan_in_of(shape), device);
+}
+
+torch::Tensor new_constant(torch::IntArrayRef shape, double value, torch::Device device) {
+  return new_parameter(shape, device, [&](torch::Tensor& values) { values.fill_(value); });
+}
+
+torch::Tensor new_normal(torch::IntArrayRef shape, double deviation, torch::Device device) {
+  return new_parameter(shape, device, [&](torch::Tensor& values) { values.normal_(0, deviation); });
+}
+
+LinearImpl::LinearImpl(std::int64_t in, std::int64_t out, torch::Device device, bool has_bias) {
   weight = register_parameter("weight", new_weight({out, in}, device));
-  bias = register_parameter("bias", new_uniform({out}, in, device));
+  if (has_bias) bias = register_parameter("bias", new_uniform({out}, in, device));
 }
 
 torch::Tensor LinearImpl::forward(const torch::Tensor& x) { return torch::linear(x, weight, bias); }
 
-LayerNormImpl::LayerNormImpl(std::int64_t dim, torch::Device device) {
-  weight = register_parameter("weight", torch::ones({dim}, torch::device(device)));
-  bias = register_parameter("bias", torch::zeros({dim}, torch::device(device)));
+LayerNormImpl::LayerNormImpl(std::int64_t dim, torch::Device device, double eps) : eps_{eps} {
+  weight = register_parameter("weight", new_constant({dim}, 1, device));
+  bias = register_parameter("bias", new_constant({dim}, 0, device));
 }
 
 torch::Tensor LayerNormImpl::forward(const torch::Tensor& x) {
-  return torch::layer_norm(x, weight.sizes(), weight, bias, /*eps=*/1e-5);
+  return torch::layer_norm(x, weight.sizes(), weight, bias, eps_);
+}
+
+Conv2dImpl::Conv2dImpl(const Conv2dOptions& options, torch::Device device) : options_{options} {
+  const auto& [in, out, kernel, stride, padding, groups, has_bias] = options_;
+  TORCH_CHECK_VALUE(groups > 0 && in % groups == 0 && out % groups == 0, groups, " groups do not divide the ",
+                    in, " and ", out, " channels of a convolution");
+  weight = register_parameter("weight", new_weight({out, in / groups, kernel, kernel}, device));
+  if (has_bias) bias = register_parameter("bias", new_uniform({out}, fan_in_of(weight.sizes()), device));
+}
+
+torch::Tensor Conv2dImpl::forward(const torch::Tensor& x) {
+  return torch::conv2d(x, weight, bias, options_.stride, options_.padding, /*dilation=*/1, options_.groups);
+}
+
+BatchNorm2dImpl::BatchNorm2dImpl(std::int64_t channels, torch::Device device, double eps, double momentum)
+    : eps_{eps}, momentum_{momentum} {
+  weight = register_parameter("weight", new_constant({channels}, 1, device));
+  bias = register_parameter("bias", new_constant({channels}, 0, device));
+  running_mean = register_buffer("running_mean", torch::zeros({channels}, torch::device(device)));
+  running_var = register_buffer("running_var", torch::ones({channels}, torch::device(device)));
+  num_batches_tracked =
+      register_buffer("num_batches_tracked", torch::zeros({}, torch::device(device).dtype(torch::kLong)));
+}
+
+torch::Tensor BatchNorm2dImpl::forward(const torch::Tensor& x) {
+  if (is_training()) num_batches_tracked.add_(1);
+  return torch::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, eps_,
+                           /*cudnn_enabled=*/true);
 }
 
 }  // namespace abl::models

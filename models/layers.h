@@ -3,33 +3,78 @@
 
 #include <torch/torch.h>
 
+#include "models/part.h"
+
+/// The layers that everything is made of: as PyTorch's, but they can be made on the meta device, where a
+/// tensor has a shape and no memory. All start as PyTorch starts them.
 namespace abl::models {
 
-/// A trainable matrix as `torch.nn.Linear` starts it: uniform in ±1/√fan-in, fan-in being the last dimension.
-/// On the meta device it has a shape and no memory.
+/// A trainable tensor as `torch.nn.Linear` and `Conv2d` start theirs: uniform in ±1/√fan-in, fan-in being the
+/// product of all dimensions but the first, or as given.
 torch::Tensor new_weight(torch::IntArrayRef shape, torch::Device device);
+torch::Tensor new_uniform(torch::IntArrayRef shape, std::int64_t fan_in, torch::Device device);
+/// A trainable tensor full of one value.
+torch::Tensor new_constant(torch::IntArrayRef shape, double value, torch::Device device);
+/// A trainable tensor of the normal distribution around 0.
+torch::Tensor new_normal(torch::IntArrayRef shape, double deviation, torch::Device device);
 
-/// y = x Wᵀ + b. As `torch::nn::Linear`, which cannot be made on the meta device.
-/// Shape: x [..., in] -> [..., out]; weight [out, in], bias [out].
+/// y = x Wᵀ + b.
+/// Shape: x [..., in] -> [..., out]; weight [out, in], bias [out] (undefined where there is none).
 class LinearImpl : public torch::nn::Module {
  public:
-  LinearImpl(std::int64_t in, std::int64_t out, torch::Device device = torch::kCPU);
+  LinearImpl(std::int64_t in, std::int64_t out, torch::Device device = torch::kCPU, bool has_bias = true);
   torch::Tensor forward(const torch::Tensor& x);
 
   torch::Tensor weight, bias;
 };
-TORCH_MODULE(Linear);
+using Linear = Part<LinearImpl>;
 
-/// Normalisation over the last dimension with ε = 1e-5. As `torch::nn::LayerNorm`, which cannot be made on
-/// the meta device.
+/// Normalisation over the last dimension.
 /// Shape: x [..., dim] -> [..., dim].
 class LayerNormImpl : public torch::nn::Module {
  public:
-  explicit LayerNormImpl(std::int64_t dim, torch::Device device = torch::kCPU);
+  explicit LayerNormImpl(std::int64_t dim, torch::Device device = torch::kCPU, double eps = 1e-5);
   torch::Tensor forward(const torch::Tensor& x);
 
   torch::Tensor weight, bias;
+
+ private:
+  const double eps_;
 };
-TORCH_MODULE(LayerNorm);
+using LayerNorm = Part<LayerNormImpl>;
+
+struct Conv2dOptions {
+  std::int64_t in = 0, out = 0, kernel = 1, stride = 1, padding = 0, groups = 1;
+  bool bias = true;
+};
+
+/// Shape: x [B, in, H, W] -> [B, out, H', W']; weight [out, in/groups, kernel, kernel].
+class Conv2dImpl : public torch::nn::Module {
+ public:
+  explicit Conv2dImpl(const Conv2dOptions& options, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x);
+
+  torch::Tensor weight, bias;
+
+ private:
+  const Conv2dOptions options_;
+};
+using Conv2d = Part<Conv2dImpl>;
+
+/// Normalisation of each channel: by the batch's statistics in training, which the running ones follow, and
+/// by the running ones in evaluation. Shape: x [B, channels, H, W] -> the same. Buffers: running_mean,
+/// running_var, num_batches_tracked.
+class BatchNorm2dImpl : public torch::nn::Module {
+ public:
+  explicit BatchNorm2dImpl(std::int64_t channels, torch::Device device = torch::kCPU, double eps = 1e-5,
+                           double momentum = 0.1);
+  torch::Tensor forward(const torch::Tensor& x);
+
+  torch::Tensor weight, bias, running_mean, running_var, num_batches_tracked;
+
+ private:
+  const double eps_, momentum_;
+};
+using BatchNorm2d = Part<BatchNorm2dImpl>;
 
 }  // namespace abl::models

@@ -57,6 +57,6 @@ class SimpleVitImpl : public Classifier {
   std::vector<SharedAttention> attention_;
   std::vector<FeedForward> feed_forward_;
 };
-TORCH_MODULE(SimpleVit);
+using SimpleVit = Part<SimpleVitImpl>;
 
 }  // namespace abl::models

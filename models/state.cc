@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "models/layers.h"
 
 namespace abl::models {
 namespace {
@@ -16,6 +17,10 @@ std::map<std::string, torch::Tensor> state_of(const torch::nn::Module& model) {
   std::map<std::string, torch::Tensor> state;
   for (const auto& parameter : model.named_parameters())
     state.emplace(parameter.key(), parameter.value().detach());
+  for (const auto& module : model.named_modules("", /*include_self=*/false))
+    if (module.value()->as<BatchNorm2dImpl>())
+      for (const auto& buffer : module.value()->named_buffers())
+        state.emplace(module.key() + "." + buffer.key(), buffer.value());
   return state;
 }
 

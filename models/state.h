@@ -8,8 +8,9 @@
 
 namespace abl::models {
 
-/// What a checkpoint must hold of a model: its parameters by name. The tensors share memory with the model.
-/// Fixed tables (the positions) follow from the options and are not part of it.
+/// What a checkpoint must hold of a model, by name: its parameters and the running statistics of its batch
+/// norms. The tensors share memory with the model. Fixed tables (positions, indices, masks) follow from the
+/// options and are not part of it.
 std::map<std::string, torch::Tensor> state_of(const torch::nn::Module& model);
 
 /// Copies `state` into the model.

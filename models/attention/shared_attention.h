@@ -66,6 +66,6 @@ class SharedAttentionImpl : public torch::nn::Module {
   const AttentionOptions options_;
   bool weight_is_tied_ = false;
 };
-TORCH_MODULE(SharedAttention);
+using SharedAttention = Part<SharedAttentionImpl>;
 
 }  // namespace abl::models

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "models/classifier.h"
+#include "models/features.h"
+#include "models/safetensors.h"
+#include "models/state.h"
+
+namespace abl::models {
+
+/// Largest difference, relative to `scale`, or to the largest value expected.
+inline double relative_error(const torch::Tensor& got, const torch::Tensor& expected, double scale = 0) {
+  EXPECT_EQ(got.sizes(), expected.sizes());
+  if (scale == 0) scale = expected.abs().max().item<double>();
+  return (got - expected).abs().max().item<double>() / scale;
+}
+
+/// One file of ground truth (tests/parity/write_ground_truth.py): what the reference was, what it was given,
+/// and what came out.
+class ParityCase {
+ public:
+  explicit ParityCase(const std::string& name)
+      : file_{read_safetensors(std::filesystem::path{ABLATE_PARITY_DIR} / (name + ".safetensors"))} {}
+
+  nlohmann::json config() const { return nlohmann::json::parse(file_.metadata.at("ablate")).at("config"); }
+  const torch::Tensor& at(const std::string& name) const { return file_.tensors.at(name); }
+  bool has(const std::string& name) const { return file_.tensors.contains(name); }
+  /// The tensors whose name begins so, without that beginning.
+  std::map<std::string, torch::Tensor> all(const std::string& prefix) const {
+    std::map<std::string, torch::Tensor> found;
+    for (const auto& [name, tensor] : file_.tensors)
+      if (name.starts_with(prefix)) found.emplace(name.substr(prefix.size()), tensor);
+    return found;
+  }
+
+ private:
+  TensorFile file_;
+};
+
+/// Everything that a file holds: state by name (strictly), logits, loss, features, gradients, and one pass in
+/// training mode where there is batch normalisation. Logits and features within 1e-5 of their largest value,
+/// gradients within 1e-4 of the tensor's; a gradient below a thousandth of the largest is compared
+/// absolutely: some are zero but for rounding.
+inline void expect_parity(Classifier& model, const ParityCase& reference) {
+  load_state(model, reference.all("sd."));
+  model.eval();
+  std::map<std::string, torch::Tensor> features;
+  for (const auto& [name, tensor] : reference.all("feat.")) features.emplace(name, torch::Tensor{});
+  torch::Tensor logits;
+  {
+    FeatureTap tap{model, features};
+    logits = model.forward(reference.at("input"));
+  }
+  EXPECT_LT(relative_error(logits, reference.at("logits")), 1e-5) << "logits";
+  for (const auto& [name, tensor] : reference.all("feat.")) {
+    ASSERT_TRUE(features.at(name).defined()) << "feature " << name << " was not seen";
+    EXPECT_LT(relative_error(features.at(name), tensor), 1e-5) << "feature " << name;
+  }
+  const auto loss = torch::cross_entropy_loss(logits, reference.at("target"));
+  EXPECT_LT(relative_error(loss.reshape(1), reference.at("loss")), 1e-5) << "loss";
+
+  loss.backward();
+  const auto gradients = reference.all("grad.");
+  double largest = 0;
+  for (const auto& [name, gradient] : gradients)
+    largest = std::max(largest, gradient.abs().max().item<double>());
+  const auto parameters = model.named_parameters();
+  for (const auto& [name, gradient] : gradients) {
+    const auto* parameter = parameters.find(name);
+    ASSERT_NE(parameter, nullptr) << name;
+    ASSERT_TRUE(parameter->grad().defined()) << name;
+    const double scale = std::max(gradient.abs().max().item<double>(), 1e-3 * largest);
+    EXPECT_LT(relative_error(parameter->grad(), gradient, scale), 1e-4) << "gradient of " << name;
+  }
+
+  if (!reference.has("train_logits")) return;
+  const torch::NoGradGuard no_grad;
+  model.train();
+  EXPECT_LT(relative_error(model.forward(reference.at("input")), reference.at("train_logits")), 1e-5)
+      << "logits in training mode";
+  const auto state = state_of(model);
+  for (const auto& [name, tensor] : reference.all("train."))
+    EXPECT_LT(relative_error(state.at(name), tensor), 1e-5) << name << " after one pass in training mode";
+}
+
+}  // namespace abl::models
