@@ -3,24 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 
 namespace abl::models {
 namespace {
-
-enum Role { kQuery, kKey, kValue, kProbe, kWeight };
-
-/// The letters of the matrices that act as grouped projections: QUERY, KEY, VALUE and an inside PROBE.
-std::set<char> projections_of(const AttentionChoice& choice) {
-  std::set<char> letters{choice.share[kQuery], choice.share[kKey], choice.share[kValue]};
-  if (choice.probe == Probe::kInside) letters.insert(choice.share[kProbe]);
-  return letters;
-}
-
-bool weight_is_tied(const AttentionChoice& choice) {
-  return projections_of(choice).contains(choice.share[kWeight]);
-}
 
 /// Letters for four matrices and a PROBE where there is one, WEIGHT on its own unless tied.
 void check_share(const AttentionChoice& choice) {
@@ -45,6 +31,16 @@ void check_share(const AttentionChoice& choice) {
 }
 
 }  // namespace
+
+std::set<char> projections_of(const AttentionChoice& choice) {
+  std::set<char> letters{choice.share[kQuery], choice.share[kKey], choice.share[kValue]};
+  if (choice.probe == Probe::kInside) letters.insert(choice.share[kProbe]);
+  return letters;
+}
+
+bool weight_is_tied(const AttentionChoice& choice) {
+  return projections_of(choice).contains(choice.share[kWeight]);
+}
 
 void check(const AttentionOptions& options) {
   const auto& choice = options.choice;

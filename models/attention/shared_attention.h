@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <set>
 #include <string>
 
 #include "models/attention/kernel.h"
@@ -37,6 +38,15 @@ struct AttentionOptions {
   std::int64_t dim_head = 64;
   AttentionChoice choice;
 };
+
+/// The places of the roles in `AttentionChoice::share`.
+enum Role { kQuery, kKey, kValue, kProbe, kWeight };
+
+/// The letters of the matrices that act as grouped projections: QUERY, KEY, VALUE and an inside PROBE.
+std::set<char> projections_of(const AttentionChoice& choice);
+
+/// Whether WEIGHT is the matrix of another role.
+bool weight_is_tied(const AttentionChoice& choice);
 
 /// Refuses what has no meaning.
 /// Throws: c10::ValueError naming the option, its value and what was expected.

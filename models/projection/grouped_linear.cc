@@ -4,8 +4,8 @@
 namespace abl::models {
 
 torch::Tensor grouped_linear(const torch::Tensor& x, const torch::Tensor& weight, std::int64_t groups,
-                             Layout layout) {
-  if (groups == 1) return torch::linear(x, weight);
+                             Layout layout, const torch::Tensor& bias) {
+  if (groups == 1) return torch::linear(x, weight, bias);
   const auto G = groups, out = weight.size(0);
   const auto cut = x.reshape({-1, G, x.size(-1) / G}).transpose(0, 1);       // [G, T, in/G]
   const auto stored = weight.view({G, out / G, weight.size(1)});             // [G, out/G, in/G]
@@ -14,7 +14,8 @@ torch::Tensor grouped_linear(const torch::Tensor& x, const torch::Tensor& weight
                                                      : y.transpose(0, 1);    // [T, G, out/G]
   auto shape = x.sizes().vec();
   shape.back() = out;
-  return joined.reshape(shape);
+  const auto result = joined.reshape(shape);
+  return bias.defined() ? result + bias.to(result.scalar_type()) : result;
 }
 
 }  // namespace abl::models

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/attention/window_attention.h"
+
+#include <cmath>
+
+#include "models/attention/windows.h"
+
+namespace abl::models {
+
+void check(const WindowAttentionOptions& options) {
+  TORCH_CHECK_VALUE(options.heads > 0 && options.dim > 0 && options.dim % options.heads == 0, options.heads,
+                    " heads do not divide the width ", options.dim);
+  TORCH_CHECK_VALUE(options.window > 0, "window is ", options.window, "; at least one token is expected");
+}
+
+torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tensor& bias,
+                                const torch::Tensor& mask) {
+  auto [q, k, v, scale] = operands;
+  const auto all = q.size(0), H = q.size(1), N = q.size(2), w = q.size(3);
+  auto added = bias.unsqueeze(0);  // [1, H, N, N]
+  if (mask.defined()) {
+    const auto W = mask.size(0);
+    added = (added + mask.unsqueeze(1)).view({1, W * H, N, N});
+    for (auto* x : {&q, &k, &v}) *x = x->reshape({all / W, W * H, N, w});
+  }
+  const auto y = at::scaled_dot_product_attention(q, k, v, added.to(q.scalar_type()), /*dropout_p=*/0.0,
+                                                  /*is_causal=*/false, scale);
+  return y.reshape({all, H, N, w}).transpose(1, 2);
+}
+
+torch::Tensor cut_heads(const torch::Tensor& x, std::int64_t heads) {
+  return x.view({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+}
+
+BiasedWindowAttentionImpl::BiasedWindowAttentionImpl(const WindowAttentionOptions& options,
+                                                     torch::Device device)
+    : options_{options} {
+  check(options_);
+  const auto places = 2 * options_.window - 1;
+  table_ = register_parameter("relative_position_bias_table",
+                              new_normal({places * places, options_.heads}, 0.02, device));
+  positions_ = register_buffer("relative_position_index", relative_positions(options_.window, device));
+}
+
+torch::Tensor BiasedWindowAttentionImpl::attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k,
+                                                const torch::Tensor& v, const torch::Tensor& mask) const {
+  const auto N = options_.tokens(), d = options_.dim / options_.heads;
+  const auto bias = table_.index_select(0, positions_).view({N, N, -1}).permute({2, 0, 1});  // [H, N, N]
+  const auto operands = kernel == Kernel::kGaussian
+                            ? gaussian_operands(q, k, v)
+                            : FusedOperands{.q = q, .k = k, .v = v, .scale = 1.0 / std::sqrt(double(d))};
+  return attend_in_windows(operands, bias, mask).narrow(-1, 0, d).reshape({q.size(0), N, options_.dim});
+}
+
+WindowQkvAttentionImpl::WindowQkvAttentionImpl(const WindowAttentionOptions& options, torch::Device device)
+    : BiasedWindowAttentionImpl{options, device} {
+  qkv_ = register_module("qkv", Linear{options_.dim, 3 * options_.dim, device});
+  proj_ = register_module("proj", Linear{options_.dim, options_.dim, device});
+}
+
+torch::Tensor WindowQkvAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& mask) {
+  const auto qkv = qkv_(x).chunk(3, -1);
+  const auto heads = options_.heads;
+  return proj_(attend(Kernel::kDot, cut_heads(qkv[0], heads), cut_heads(qkv[1], heads),
+                      cut_heads(qkv[2], heads), mask));
+}
+
+}  // namespace abl::models

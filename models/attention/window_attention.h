@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include "models/attention/kernel.h"
+#include "models/layers.h"
+
+namespace abl::models {
+
+struct WindowAttentionOptions {
+  std::int64_t dim = 0;
+  std::int64_t heads = 0;   ///< divides `dim`
+  std::int64_t window = 0;  ///< side of a window, in tokens
+
+  std::int64_t tokens() const { return window * window; }
+};
+
+/// Refuses what has no meaning.
+/// Throws: c10::ValueError naming the option, its value and what was expected.
+void check(const WindowAttentionOptions& options);
+
+/// Attention between the tokens of each window: what a Swin block asks of it, whatever its kind.
+/// Shape: x [B·W, N, dim], mask [W, N, N] added to the scaled logits (undefined: nothing) -> [B·W, N, dim].
+class WindowAttentionImpl : public torch::nn::Module {
+ public:
+  virtual torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) = 0;
+};
+using WindowAttention = Part<WindowAttentionImpl>;
+
+/// softmax(scale q·k + bias + mask) v by fused attention. The bias belongs to a head and the mask to a
+/// window; where there is a mask, the windows of an image stand beside its heads, so that neither is repeated
+/// for each image. Shape: q, k, v [B·W, H, N, w], bias [H, N, N], mask [W, N, N] or undefined -> [B·W, N, H,
+/// w].
+torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tensor& bias,
+                                const torch::Tensor& mask);
+
+/// Shape: x [B·W, N, H·d] -> [B·W, H, N, d].
+torch::Tensor cut_heads(const torch::Tensor& x, std::int64_t heads);
+
+/// Swin's attention but for its projections: a learned bias for each head and relative position.
+/// Parameters: `relative_position_bias_table` [(2·window - 1)², heads]; it starts normal with deviation 0.02.
+/// Source: Swin eq. 4.
+class BiasedWindowAttentionImpl : public WindowAttentionImpl {
+ protected:
+  BiasedWindowAttentionImpl(const WindowAttentionOptions& options, torch::Device device);
+
+  /// Shape: q, k, v [B·W, H, N, d] -> [B·W, N, dim].
+  torch::Tensor attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                       const torch::Tensor& mask) const;
+
+  const WindowAttentionOptions options_;
+
+ private:
+  torch::Tensor table_, positions_;
+};
+
+/// Swin's attention with its one fused projection to query, key and value.
+/// Parameters: `qkv`, `proj`, both with bias, and the table.
+class WindowQkvAttentionImpl : public BiasedWindowAttentionImpl {
+ public:
+  explicit WindowQkvAttentionImpl(const WindowAttentionOptions& options, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
+
+ private:
+  Linear qkv_{nullptr}, proj_{nullptr};
+};
+
+}  // namespace abl::models

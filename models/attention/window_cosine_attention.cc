@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/attention/window_cosine_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/attention/windows.h"
+
+namespace abl::models {
+namespace {
+
+/// Every difference of two places in a window, row and column, on a logarithmic scale: sign(z) log8(1 + |z|),
+/// z from -8 to 8. Shape: [(2·window - 1)², 2]. Source: Swin V2 eq. 4; the scale of the release.
+torch::Tensor log_coordinates(std::int64_t window, torch::Device device) {
+  const auto reach = window - 1, places = 2 * window - 1;
+  const auto z = torch::arange(-reach, reach + 1, torch::device(device).dtype(torch::kFloat)) * 8.0 /
+                 static_cast<double>(std::max<std::int64_t>(reach, 1));
+  const auto scaled = z.sign() * (z.abs() + 1.0).log2() / 3.0;
+  const auto rows = scaled.unsqueeze(1).expand({places, places}), columns = scaled.expand({places, places});
+  return torch::stack({rows.flatten(), columns.flatten()}, 1);
+}
+
+}  // namespace
+
+PositionBiasMlpImpl::PositionBiasMlpImpl(std::int64_t heads, torch::Device device) {
+  constexpr std::int64_t kHidden = 512;
+  fc1_ = register_module("0", Linear{2, kHidden, device});
+  fc2_ = register_module("2", Linear{kHidden, heads, device, /*has_bias=*/false});
+}
+
+torch::Tensor PositionBiasMlpImpl::forward(const torch::Tensor& x) { return fc2_(torch::relu(fc1_(x))); }
+
+WindowCosineAttentionImpl::WindowCosineAttentionImpl(const WindowAttentionOptions& options,
+                                                     torch::Device device)
+    : options_{options} {
+  check(options_);
+  const auto dim = options_.dim;
+  logit_scale_ =
+      register_parameter("logit_scale", new_constant({options_.heads, 1, 1}, std::log(10.0), device));
+  cpb_mlp_ = register_module("cpb_mlp", PositionBiasMlp{options_.heads, device});
+  qkv_ = register_module("qkv", Linear{dim, 3 * dim, device, /*has_bias=*/false});
+  q_bias_ = register_parameter("q_bias", new_constant({dim}, 0, device));
+  v_bias_ = register_parameter("v_bias", new_constant({dim}, 0, device));
+  proj_ = register_module("proj", Linear{dim, dim, device});
+  coordinates_ = register_buffer("relative_coords_table", log_coordinates(options_.window, device));
+  positions_ = register_buffer("relative_position_index", relative_positions(options_.window, device));
+}
+
+/// Shape: [H, N, N].
+torch::Tensor WindowCosineAttentionImpl::bias() {
+  const auto N = options_.tokens();
+  const auto table = torch::sigmoid(cpb_mlp_(coordinates_)) * 16.0;  // [(2·window - 1)², H]
+  return table.index_select(0, positions_).view({N, N, -1}).permute({2, 0, 1});
+}
+
+torch::Tensor WindowCosineAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& mask) {
+  const auto heads = options_.heads;
+  const auto qkv = qkv_(x).chunk(3, -1);  // [B·W, N, dim] each
+  const auto unit = [heads](const torch::Tensor& y) {
+    return torch::nn::functional::normalize(cut_heads(y, heads),
+                                            torch::nn::functional::NormalizeFuncOptions().dim(-1));
+  };
+  const auto v = cut_heads(qkv[2] + v_bias_.to(qkv[2].scalar_type()), heads);
+  const auto factor = logit_scale_.clamp_max(std::log(100.0)).exp();
+  const auto q = (unit(qkv[0] + q_bias_.to(qkv[0].scalar_type())) * factor).to(v.scalar_type());
+  const auto k = unit(qkv[1]).to(v.scalar_type());
+  const auto y = attend_in_windows({.q = q, .k = k, .v = v, .scale = 1.0}, bias(), mask);
+  return proj_(y.reshape(x.sizes()));
+}
+
+}  // namespace abl::models

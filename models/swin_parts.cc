@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/swin_parts.h"
+
+#include <algorithm>
+
+namespace abl::models {
+namespace {
+
+void check(const SwinSizes& sizes) {
+  const auto all_positive = [](const std::vector<std::int64_t>& values) {
+    return !values.empty() && std::ranges::all_of(values, [](auto value) { return value > 0; });
+  };
+  TORCH_CHECK_VALUE(sizes.patch > 0 && sizes.image_size > 0 && sizes.image_size % sizes.patch == 0,
+                    "images of ", sizes.image_size, " pixels cannot be cut into patches of ", sizes.patch);
+  TORCH_CHECK_VALUE(sizes.classes > 0 && sizes.dim > 0 && sizes.window > 0 && sizes.mlp_ratio > 0,
+                    "a Swin transformer with ", sizes.classes, " classes, width ", sizes.dim, ", windows of ",
+                    sizes.window, " and an MLP of ", sizes.mlp_ratio, " widths; all four must be positive");
+  TORCH_CHECK_VALUE(all_positive(sizes.depths), "depths is [", sizes.depths,
+                    "]; one positive number of blocks for each stage is expected");
+  TORCH_CHECK_VALUE(all_positive(sizes.heads) && sizes.heads.size() == sizes.depths.size(), "heads is [",
+                    sizes.heads, "]; one positive number for each of the ", sizes.depths.size(),
+                    " stages is expected");
+}
+
+void start_as_released(torch::nn::Module& model) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& part : model.modules())
+    if (auto* linear = part->as<LinearImpl>()) {
+      linear->weight.normal_(0, 0.02);
+      if (linear->bias.defined()) linear->bias.zero_();
+    }
+}
+
+}  // namespace
+
+SwinPatchEmbedImpl::SwinPatchEmbedImpl(std::int64_t image_size, std::int64_t patch, std::int64_t dim,
+                                       torch::Device device)
+    : image_size_{image_size} {
+  proj_ = register_module(
+      "proj", Conv2d{Conv2dOptions{.in = 3, .out = dim, .kernel = patch, .stride = patch}, device});
+  norm_ = register_module("norm", LayerNorm{dim, device});
+}
+
+torch::Tensor SwinPatchEmbedImpl::forward(const torch::Tensor& images) {
+  TORCH_CHECK_VALUE(images.size(2) == image_size_ && images.size(3) == image_size_, "images of ",
+                    images.size(2), " x ", images.size(3), " pixels for a model of ", image_size_, " x ",
+                    image_size_);
+  return norm_(proj_(images).permute({0, 2, 3, 1}));
+}
+
+SwinPatchMergingImpl::SwinPatchMergingImpl(std::int64_t dim, NormPlace place, torch::Device device)
+    : place_{place} {
+  norm_ = register_module("norm", LayerNorm{place == NormPlace::kBefore ? 4 * dim : 2 * dim, device});
+  reduction_ = register_module("reduction", Linear{4 * dim, 2 * dim, device, /*has_bias=*/false});
+}
+
+torch::Tensor SwinPatchMergingImpl::forward(const torch::Tensor& map) {
+  const auto B = map.size(0), half = (map.size(1) + 1) / 2, C = map.size(3), fill = map.size(1) % 2;
+  const auto padded = fill ? torch::constant_pad_nd(map, {0, 0, 0, fill, 0, fill}) : map;
+  const auto x = padded.reshape({B, half, 2, half, 2, C})
+                     .permute({0, 1, 3, 4, 2, 5})  // of four neighbours the columns vary slowest
+                     .reshape({B, half, half, 4 * C});
+  return place_ == NormPlace::kBefore ? reduction_(norm_(x)) : norm_(reduction_(x));
+}
+
+SwinStageImpl::SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock> blocks)
+    : downsample_{std::move(downsample)}, blocks_{std::move(blocks)} {
+  if (downsample_) register_module("downsample", downsample_);
+  auto list = register_module("blocks", torch::nn::ModuleList{});
+  for (const auto& block : blocks_) list->push_back(block.ptr());
+}
+
+torch::Tensor SwinStageImpl::forward(const torch::Tensor& map) {
+  auto x = downsample_ ? downsample_(map) : map;
+  for (const auto& block : blocks_) x = block(x);
+  return x;
+}
+
+SwinHeadImpl::SwinHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device) {
+  fc_ = register_module("fc", Linear{dim, classes, device});
+}
+
+torch::Tensor SwinHeadImpl::forward(const torch::Tensor& map) {
+  return fc_(map.mean(torch::IntArrayRef{1, 2}));
+}
+
+SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const MakeSwinBlock& make_block,
+                             torch::Device device) {
+  check(sizes);
+  auto side = sizes.image_size / sizes.patch, dim = sizes.dim;
+  std::int64_t index = 0;
+  patch_embed_ = register_module("patch_embed", SwinPatchEmbed{sizes.image_size, sizes.patch, dim, device});
+  auto layers = register_module("layers", torch::nn::ModuleList{});
+  for (std::size_t stage = 0; stage < sizes.depths.size(); ++stage) {
+    SwinPatchMerging downsample{nullptr};
+    if (stage > 0) {
+      downsample = SwinPatchMerging{dim, merging, device};
+      side = (side + 1) / 2, dim *= 2;
+    }
+    std::vector<SwinBlock> blocks;
+    for (std::int64_t block = 0; block < sizes.depths[stage]; ++block)
+      blocks.push_back(make_block({.index = index++,
+                                   .dim = dim,
+                                   .heads = sizes.heads[stage],
+                                   .mlp_dim = sizes.mlp_ratio * dim,
+                                   .grid = fit_windows(side, sizes.window, /*shifted=*/block % 2 == 1)}));
+    layers->push_back(stages_.emplace_back(downsample, std::move(blocks)));
+  }
+  norm_ = register_module("norm", LayerNorm{dim, device});
+  head_ = register_module("head", SwinHead{dim, sizes.classes, device});
+  if (!device.is_meta()) start_as_released(*this);
+}
+
+torch::Tensor SwinTrunkImpl::forward(const torch::Tensor& images) {
+  auto x = patch_embed_(images);
+  for (const auto& stage : stages_) x = stage(x);
+  return head_(norm_(x));
+}
+
+}  // namespace abl::models
