@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include "models/layers.h"
+
+namespace abl::models {
+
+/// The MLP of a block, without norm and residual: `fc1`, GELU (exact), `fc2`, both with bias.
+/// Shape: x [..., dim] -> [..., dim].
+class MlpImpl : public torch::nn::Module {
+ public:
+  MlpImpl(std::int64_t dim, std::int64_t hidden, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x);
+
+ private:
+  Linear fc1_{nullptr}, fc2_{nullptr};
+};
+using Mlp = Part<MlpImpl>;
+
+}  // namespace abl::models
