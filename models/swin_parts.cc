@@ -24,7 +24,7 @@ void check(const SwinSizes& sizes) {
 
 void start_as_released(torch::nn::Module& model) {
   const torch::NoGradGuard no_grad;
-  for (const auto& part : model.modules())
+  for (const auto& part : model.modules(/*include_self=*/false))
     if (auto* linear = part->as<LinearImpl>()) {
       linear->weight.normal_(0, 0.02);
       if (linear->bias.defined()) linear->bias.zero_();

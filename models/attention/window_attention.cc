@@ -20,7 +20,7 @@ torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tens
   auto added = bias.unsqueeze(0);  // [1, H, N, N]
   if (mask.defined()) {
     const auto W = mask.size(0);
-    added = (added + mask.unsqueeze(1)).view({1, W * H, N, N});
+    added = (added + mask.unsqueeze(1)).reshape({1, W * H, N, N});
     for (auto* x : {&q, &k, &v}) *x = x->reshape({all / W, W * H, N, w});
   }
   const auto y = at::scaled_dot_product_attention(q, k, v, added.to(q.scalar_type()), /*dropout_p=*/0.0,
@@ -45,8 +45,9 @@ BiasedWindowAttentionImpl::BiasedWindowAttentionImpl(const WindowAttentionOption
 torch::Tensor BiasedWindowAttentionImpl::attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k,
                                                 const torch::Tensor& v, const torch::Tensor& mask) const {
   const auto N = options_.tokens(), d = options_.dim / options_.heads;
-  const auto bias = table_.index_select(0, positions_).view({N, N, -1}).permute({2, 0, 1});  // [H, N, N]
-  const auto operands = kernel == Kernel::kGaussian
+  count_scaled(q.numel());  // Swin scales the queries
+  const auto bias = table_.index({positions_}).view({N, N, -1}).permute({2, 0, 1});  // [H, N, N]
+  const auto operands = kernel == Kernel::kGaussian && !literal()
                             ? gaussian_operands(q, k, v)
                             : FusedOperands{.q = q, .k = k, .v = v, .scale = 1.0 / std::sqrt(double(d))};
   return attend_in_windows(operands, bias, mask).narrow(-1, 0, d).reshape({q.size(0), N, options_.dim});

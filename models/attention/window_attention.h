@@ -30,8 +30,8 @@ using WindowAttention = Part<WindowAttentionImpl>;
 
 /// softmax(scale q·k + bias + mask) v by fused attention. The bias belongs to a head and the mask to a
 /// window; where there is a mask, the windows of an image stand beside its heads, so that neither is repeated
-/// for each image. Shape: q, k, v [B·W, H, N, w], bias [H, N, N], mask [W, N, N] or undefined -> [B·W, N, H,
-/// w].
+/// for each image.
+/// Shape: q, k, v [B·W, H, N, w], bias [H, N, N], mask [W, N, N] or undefined -> [B·W, N, H, w].
 torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tensor& bias,
                                 const torch::Tensor& mask);
 

@@ -10,14 +10,16 @@ namespace abl::models {
 namespace {
 
 /// Every difference of two places in a window, row and column, on a logarithmic scale: sign(z) log8(1 + |z|),
-/// z from -8 to 8. Shape: [(2·window - 1)², 2]. Source: Swin V2 eq. 4; the scale of the release.
+/// z from -8 to 8.
+/// Shape: [(2·window - 1)², 2].
+/// Source: Swin V2 eq. 4; the scale of the release.
 torch::Tensor log_coordinates(std::int64_t window, torch::Device device) {
   const auto reach = window - 1, places = 2 * window - 1;
-  const auto z = torch::arange(-reach, reach + 1, torch::device(device).dtype(torch::kFloat)) * 8.0 /
+  const auto z = torch::arange(-reach, reach + 1, torch::kFloat) * 8.0 /
                  static_cast<double>(std::max<std::int64_t>(reach, 1));
   const auto scaled = z.sign() * (z.abs() + 1.0).log2() / 3.0;
   const auto rows = scaled.unsqueeze(1).expand({places, places}), columns = scaled.expand({places, places});
-  return torch::stack({rows.flatten(), columns.flatten()}, 1);
+  return torch::stack({rows.flatten(), columns.flatten()}, 1).to(device);
 }
 
 }  // namespace
@@ -50,7 +52,7 @@ WindowCosineAttentionImpl::WindowCosineAttentionImpl(const WindowAttentionOption
 torch::Tensor WindowCosineAttentionImpl::bias() {
   const auto N = options_.tokens();
   const auto table = torch::sigmoid(cpb_mlp_(coordinates_)) * 16.0;  // [(2·window - 1)², H]
-  return table.index_select(0, positions_).view({N, N, -1}).permute({2, 0, 1});
+  return table.index({positions_}).view({N, N, -1}).permute({2, 0, 1});
 }
 
 torch::Tensor WindowCosineAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& mask) {

@@ -25,7 +25,8 @@ using PositionBiasMlp = Part<PositionBiasMlpImpl>;
 /// function of the relative position.
 ///   softmax(exp(min(logit_scale, ln 100)) cos(q, k) + 16 sigmoid(cpb_mlp(position)) + mask) v
 /// Parameters: `logit_scale` [heads, 1, 1], which starts at ln 10; `cpb_mlp`; `qkv` (without bias), `q_bias`
-/// and `v_bias` (the key has none); `proj`. Source: Swin V2 section 3.3, eq. 2 to 4; the release.
+/// and `v_bias` (the key has none); `proj`.
+/// Source: Swin V2 section 3.3, eq. 2 to 4; the release.
 class WindowCosineAttentionImpl : public WindowAttentionImpl {
  public:
   explicit WindowCosineAttentionImpl(const WindowAttentionOptions& options,

@@ -41,15 +41,17 @@ WindowSharedAttentionImpl::WindowSharedAttentionImpl(const WindowAttentionOption
 torch::Tensor WindowSharedAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& mask) {
   const auto matrix = [&](Role role) { return weight->get(name_of(choice_.share[role])); };
   std::map<char, torch::Tensor> projected;  // once for each matrix, however many roles share it
-  for (const char letter : projections_of(choice_))
-    projected[letter] = grouped_linear(x, weight->get(name_of(letter)), choice_.groups, choice_.layout,
-                                       bias->get(name_of(letter)));  // [B·W, N, dim]
-  const auto heads_of = [&](Role role) {
-    return cut_heads(projected.at(choice_.share[role]), options_.heads);
+  const auto projection = [&](Role role) {  // [B·W, N, dim]
+    const char letter = choice_.share[role];
+    auto& y = projected[letter];
+    if (!y.defined() || literal())
+      y = grouped_linear(x, matrix(role), choice_.groups, choice_.layout, bias->get(name_of(letter)));
+    return y;
   };
+  const auto heads_of = [&](Role role) { return cut_heads(projection(role), options_.heads); };
 
   auto y = attend(choice_.kernel, heads_of(kQuery), heads_of(kKey), heads_of(kValue), mask);
-  if (choice_.probe == Probe::kInside) y = y - projected.at(choice_.share[kProbe]);
+  if (choice_.probe == Probe::kInside) y = y - projection(kProbe);
   if (weight_is_tied_)
     y = torch::linear(y, matrix(kWeight).t() * choice_.tied_weight_scale, proj_bias_);
   else

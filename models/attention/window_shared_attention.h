@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include <vector>
+
 #include "models/attention/shared_attention.h"
 #include "models/attention/window_attention.h"
 
@@ -16,11 +18,13 @@ namespace abl::models {
 /// another role is that role's matrix, not transposed, and only its bias `proj_bias` is stored. A PROBE
 /// outside has no bias: WEIGHT's would be the same. Matrices start normal with deviation 0.02, biases at 0.
 /// Source: MSF eq. 1, 12 and 14, sections 2.3 and 3.2 (Swin); the place of biases is a reading.
-class WindowSharedAttentionImpl : public BiasedWindowAttentionImpl {
+class WindowSharedAttentionImpl : public BiasedWindowAttentionImpl, public WeightOwner {
  public:
   WindowSharedAttentionImpl(const WindowAttentionOptions& options, AttentionChoice choice,
                             torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
+
+  std::vector<torch::Tensor> weights() const override { return weight->values(); }
 
   torch::nn::ParameterDict weight{nullptr}, bias{nullptr};
 

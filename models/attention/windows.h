@@ -31,11 +31,14 @@ torch::Tensor join_windows(const torch::Tensor& windows, const WindowGrid& grid)
 
 /// What is added to the scaled logits so that tokens which the shift brought together from opposite edges of
 /// the map do not see each other: 0 within a region, -100 (the release's value) between two. Undefined
-/// without a shift. Shape: [W, N, N]. Source: Swin section 3.2, Figure 4; the release.
+/// without a shift.
+/// Shape: [W, N, N].
+/// Source: Swin section 3.2, Figure 4; the release.
 torch::Tensor shift_mask(const WindowGrid& grid, torch::Device device);
 
 /// For every pair of tokens of a window the row of the position bias table that holds their relative
-/// position. Shape: [N·N], values below (2·window - 1)².
+/// position.
+/// Shape: [N·N], values below (2·window - 1)².
 torch::Tensor relative_positions(std::int64_t window, torch::Device device);
 
 }  // namespace abl::models

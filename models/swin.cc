@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/swin.h"
+
+#include <numeric>
+
+#include "models/attention/window_attention.h"
+#include "models/attention/window_shared_attention.h"
+#include "models/mlp.h"
+
+namespace abl::models {
+namespace {
+
+/// Builds the attention that was chosen; none for `Kernel::kNone`.
+struct MakeAttention {
+  const WindowAttentionOptions& options;
+  torch::Device device;
+
+  WindowAttention operator()(const QkvChoice&) const { return made<WindowQkvAttentionImpl>(options, device); }
+  WindowAttention operator()(const AttentionChoice& choice) const {
+    if (choice.kernel == Kernel::kNone) return nullptr;
+    return made<WindowSharedAttentionImpl>(options, choice, device);
+  }
+
+ private:
+  template <class Kind, class... Arguments>
+  static WindowAttention made(Arguments&&... arguments) {
+    return std::shared_ptr<WindowAttentionImpl>{
+        std::make_shared<Kind>(std::forward<Arguments>(arguments)...)};
+  }
+};
+
+/// x += attention(norm1 x) in windows, x += mlp(norm2 x).
+class BlockImpl : public SwinBlockImpl {
+ public:
+  BlockImpl(const SwinBlockPlace& place, const WindowAttentionChoice& choice, torch::Device device)
+      : grid_{place.grid} {
+    const WindowAttentionOptions options{.dim = place.dim, .heads = place.heads, .window = grid_.window};
+    attn_ = std::visit(MakeAttention{options, device}, choice);
+    if (attn_) {
+      norm1_ = register_module("norm1", LayerNorm{place.dim, device});
+      register_module("attn", attn_);
+      if (grid_.shift) mask_ = register_buffer("attn_mask", shift_mask(grid_, device));
+    }
+    norm2_ = register_module("norm2", LayerNorm{place.dim, device});
+    mlp_ = register_module("mlp", Mlp{place.dim, place.mlp_dim, device});
+  }
+
+  torch::Tensor forward(const torch::Tensor& map) override {
+    auto x = map;
+    if (attn_) x = add_residual(x, join_windows(attn_(cut_windows(norm1_(x), grid_), mask_), grid_));
+    return add_residual(x, mlp_(norm2_(x)));
+  }
+
+ private:
+  const WindowGrid grid_;
+  LayerNorm norm1_{nullptr}, norm2_{nullptr};
+  WindowAttention attn_{nullptr};
+  Mlp mlp_{nullptr};
+  torch::Tensor mask_;
+};
+
+SwinOptions checked(SwinOptions options) {
+  const auto blocks = std::accumulate(options.depths.begin(), options.depths.end(), std::int64_t{0});
+  TORCH_CHECK_VALUE(static_cast<std::int64_t>(options.attention.size()) == blocks, options.attention.size(),
+                    " attention choices for ", blocks, " blocks; one for each block is expected");
+  return options;
+}
+
+}  // namespace
+
+SwinImpl::SwinImpl(SwinOptions options, torch::Device device)
+    : SwinTrunkImpl{{.image_size = options.image_size,
+                     .patch = options.patch,
+                     .classes = options.classes,
+                     .dim = options.dim,
+                     .depths = options.depths,
+                     .heads = options.heads,
+                     .window = options.window,
+                     .mlp_ratio = options.mlp_ratio},
+                    NormPlace::kBefore,
+                    [attention = checked(options).attention,
+                     device](const SwinBlockPlace& place) -> SwinBlock {
+                      const auto& choice = attention.at(static_cast<std::size_t>(place.index));
+                      return std::shared_ptr<SwinBlockImpl>{
+                          std::make_shared<BlockImpl>(place, choice, device)};
+                    },
+                    device},
+      options_{std::move(options)} {}
+
+}  // namespace abl::models

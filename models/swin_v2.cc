@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/swin_v2.h"
+
+#include "models/attention/window_cosine_attention.h"
+#include "models/mlp.h"
+
+namespace abl::models {
+namespace {
+
+LayerNorm norm_from_zero(std::int64_t dim, torch::Device device) {
+  LayerNorm norm{dim, device};
+  const torch::NoGradGuard no_grad;
+  norm->weight.zero_();
+  return norm;
+}
+
+/// x += norm1 attention(x) in windows, x += norm2 mlp(x).
+class BlockImpl : public SwinBlockImpl {
+ public:
+  BlockImpl(const SwinBlockPlace& place, torch::Device device) : grid_{place.grid} {
+    const WindowAttentionOptions options{.dim = place.dim, .heads = place.heads, .window = grid_.window};
+    attn_ = register_module("attn", Part<WindowCosineAttentionImpl>{options, device});
+    norm1_ = register_module("norm1", norm_from_zero(place.dim, device));
+    mlp_ = register_module("mlp", Mlp{place.dim, place.mlp_dim, device});
+    norm2_ = register_module("norm2", norm_from_zero(place.dim, device));
+    if (grid_.shift) mask_ = register_buffer("attn_mask", shift_mask(grid_, device));
+  }
+
+  torch::Tensor forward(const torch::Tensor& map) override {
+    const auto x = add_residual(map, norm1_(join_windows(attn_(cut_windows(map, grid_), mask_), grid_)));
+    return add_residual(x, norm2_(mlp_(x)));
+  }
+
+ private:
+  const WindowGrid grid_;
+  Part<WindowCosineAttentionImpl> attn_{nullptr};
+  LayerNorm norm1_{nullptr}, norm2_{nullptr};
+  Mlp mlp_{nullptr};
+  torch::Tensor mask_;
+};
+
+}  // namespace
+
+SwinV2Impl::SwinV2Impl(SwinV2Options options, torch::Device device)
+    : SwinTrunkImpl{{.image_size = options.image_size,
+                     .patch = options.patch,
+                     .classes = options.classes,
+                     .dim = options.dim,
+                     .depths = options.depths,
+                     .heads = options.heads,
+                     .window = options.window,
+                     .mlp_ratio = options.mlp_ratio},
+                    NormPlace::kAfter,
+                    [device](const SwinBlockPlace& place) -> SwinBlock {
+                      return std::shared_ptr<SwinBlockImpl>{std::make_shared<BlockImpl>(place, device)};
+                    },
+                    device},
+      options_{std::move(options)} {}
+
+}  // namespace abl::models

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "models/swin_parts.h"
+
+namespace abl::models {
+
+struct SwinV2Options {
+  std::int64_t image_size = 256;  ///< square, pixels; a multiple of `patch`
+  std::int64_t patch = 4;
+  std::int64_t classes = 1000;
+  std::int64_t dim = 96;  ///< of the first stage; each further stage doubles it
+  std::vector<std::int64_t> depths{2, 2, 6, 2};
+  std::vector<std::int64_t> heads{3, 6, 12, 24};
+  std::int64_t window = 8;  ///< side in tokens; a smaller map is one window
+  std::int64_t mlp_ratio = 4;
+};
+
+/// The Swin transformer V2, by default SwinV2-T with windows of 8 x 8: cosine attention, and norms at the end
+/// of each branch, which start at 0, so that every block starts as the identity. Parameters are named as in
+/// timm.
+/// Shape: images [B, 3, S, S] -> [B, classes].
+/// Source: Swin V2 section 3; manifold key section 5.
+class SwinV2Impl : public SwinTrunkImpl {
+ public:
+  /// Throws: c10::ValueError when the options do not fit together.
+  explicit SwinV2Impl(SwinV2Options options, torch::Device device = torch::kCPU);
+
+  const SwinV2Options& options() const { return options_; }
+
+ private:
+  const SwinV2Options options_;
+};
+using SwinV2 = Part<SwinV2Impl>;
+
+}  // namespace abl::models

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/swin.h"
+
+#include <ATen/autocast_mode.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "models/counting.h"
+#include "models/swin_v2.h"
+#include "tests/models/parity_case.h"
+
+namespace abl::models {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr AttentionChoice (*kMeanShift)() = [] {
+  return AttentionChoice{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
+};
+
+/// The sizes in timm's words.
+template <class Options>
+Options sizes_of(const Json& config) {
+  Options options;
+  options.image_size = config.at("img_size");
+  options.patch = config.at("patch_size");
+  options.classes = config.at("num_classes");
+  options.dim = config.at("embed_dim");
+  options.depths = config.at("depths").get<std::vector<std::int64_t>>();
+  options.heads = config.at("num_heads").get<std::vector<std::int64_t>>();
+  options.window = config.at("window_size");
+  return options;
+}
+
+WindowAttentionChoice choice_of(const Json& block) {
+  const std::string kind = block.at("kind");
+  if (kind == "qkv") return QkvChoice{};
+  if (kind == "none") return AttentionChoice{.kernel = Kernel::kNone};
+  const std::string kernel = block.at("kernel"), probe = block.at("probe"), layout = block.at("layout");
+  return AttentionChoice{.kernel = kernel == "gaussian" ? Kernel::kGaussian : Kernel::kDot,
+                         .probe = probe == "inside"    ? Probe::kInside
+                                  : probe == "outside" ? Probe::kOutside
+                                                       : Probe::kNone,
+                         .share = block.at("share"),
+                         .groups = block.at("groups"),
+                         .layout = layout == "block" ? Layout::kBlock : Layout::kInterleaved,
+                         .tied_weight_scale = block.at("tied_weight_scale")};
+}
+
+/// `variant` is the reference's word for one attention in every block.
+WindowAttentionChoice choice_of_variant(const std::string& variant) {
+  auto choice = kMeanShift();
+  if (variant == "msf-g2") choice.groups = 2;
+  return choice;
+}
+
+SwinOptions swin_of(const Json& config) {
+  auto options = sizes_of<SwinOptions>(config);
+  const auto blocks = std::accumulate(options.depths.begin(), options.depths.end(), std::size_t{0});
+  if (config.contains("attention"))
+    for (const auto& block : config.at("attention")) options.attention.push_back(choice_of(block));
+  else if (config.contains("variant"))
+    options.attention.assign(blocks, choice_of_variant(config.at("variant")));
+  else
+    options.attention.assign(blocks, QkvChoice{});
+  return options;
+}
+
+class SwinParity : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SwinParity, IsTheReference) {
+  const ParityCase reference{GetParam()};
+  if (GetParam().starts_with("timm_swinv2")) {
+    SwinV2Impl model{sizes_of<SwinV2Options>(reference.config())};
+    expect_parity(model, reference);
+  } else {
+    SwinImpl model{swin_of(reference.config())};
+    expect_parity(model, reference);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Swin, SwinParity,
+                         ::testing::Values("timm_swin_small_case", "timm_swin_one_window", "timm_swin_padded",
+                                           "timm_swin_stages", "timm_swinv2_small", "timm_swinv2_padded",
+                                           "ref_swin_msf", "ref_swin_msf-g2", "ref_swin_gauss_orig",
+                                           "ref_swin_dot_probe", "ref_swin_residual", "ref_swin_residual_g2",
+                                           "ref_swin_QKKKW", "ref_swin_QQQ-Q", "ref_swin_tied",
+                                           "ref_swin_QKVPW_g3_block", "ref_swin_QKKKW_g2"),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::ranges::replace(name, '-', 'x');  // a test's name may not hold a dash
+                           return name;
+                         });
+
+/// Swin-T, or Swin-S with 18 blocks in the third stage.
+SwinOptions imagenet(const WindowAttentionChoice& everywhere, std::int64_t third = 6) {
+  SwinOptions options;
+  options.depths[2] = third;
+  options.attention.assign(static_cast<std::size_t>(6 + third), everywhere);
+  return options;
+}
+
+std::int64_t all_of(const torch::nn::Module& model) {
+  std::int64_t sum = 0;
+  for (const auto& entry : list_parameters(model)) sum += entry.elements;
+  return sum;
+}
+
+std::int64_t all_of(const SwinOptions& options) { return all_of(*Swin{options, torch::kMeta}); }
+
+/// The weights of linear layers and convolutions in millions, as MSF prints them.
+std::string weights_of(const SwinOptions& options) {
+  const Swin model{options, torch::kMeta};
+  std::int64_t sum = 0;
+  for (const auto& entry : list_parameters(*model))
+    if (entry.shape.size() >= 2 && !entry.name.ends_with("relative_position_bias_table"))
+      sum += entry.elements;
+  return fmt::format("{}.{:02}", (sum + 5'000) / 1'000'000, (sum + 5'000) / 10'000 % 100);
+}
+
+TEST(SwinCounts, AreThoseOfTimm) {
+  EXPECT_EQ(all_of(imagenet(QkvChoice{})), 28'288'354);
+  EXPECT_EQ(all_of(imagenet(QkvChoice{}, 18)), 49'606'258);
+  EXPECT_EQ(all_of(imagenet(AttentionChoice{})), 28'288'354) << "separate matrices";
+  EXPECT_EQ(all_of(*SwinV2{SwinV2Options{}, torch::kMeta}), 28'347'154);
+}
+
+TEST(SwinCounts, PrintTheWeightsOfMsfTable6) {
+  auto grouped = kMeanShift();
+  grouped.groups = 2;
+  EXPECT_EQ(weights_of(imagenet(QkvChoice{})), "28.20");
+  EXPECT_EQ(weights_of(imagenet(kMeanShift())), "30.36");
+  EXPECT_EQ(weights_of(imagenet(grouped)), "26.04");
+  EXPECT_EQ(weights_of(imagenet(QkvChoice{}, 18)), "49.43");
+  EXPECT_EQ(weights_of(imagenet(kMeanShift(), 18)), "53.36");
+  EXPECT_EQ(weights_of(imagenet(grouped, 18)), "45.51");
+}
+
+SwinOptions small(std::vector<WindowAttentionChoice> attention) {
+  return {.image_size = 32,
+          .patch = 4,
+          .classes = 5,
+          .dim = 16,
+          .depths = {static_cast<std::int64_t>(attention.size()) - 1, 1},
+          .heads = {2, 4},
+          .window = 4,
+          .mlp_ratio = 2,
+          .attention = std::move(attention)};
+}
+
+void expect_gradients(Classifier& model) {
+  torch::cross_entropy_loss(model.forward(torch::randn({3, 3, 32, 32})), torch::tensor({0, 1, 2})).backward();
+  for (const auto& parameter : model.named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().max().item<double>(), 0) << parameter.key();
+  }
+}
+
+TEST(Swin, TrainsEveryParameterOfEveryKindOfAttention) {
+  torch::manual_seed(1);
+  SwinImpl model{
+      small({QkvChoice{}, kMeanShift(), AttentionChoice{.kernel = Kernel::kNone}, AttentionChoice{}})};
+  expect_gradients(model);
+}
+
+TEST(Swin, ABlockWithoutAttentionHasNoParametersOfOne) {
+  SwinImpl model{small({QkvChoice{}, AttentionChoice{.kernel = Kernel::kNone}, QkvChoice{}})};
+  for (const auto& name : model.named_parameters().keys())
+    EXPECT_FALSE(name.starts_with("layers.0.blocks.1.attn") || name.starts_with("layers.0.blocks.1.norm1"))
+        << name;
+}
+
+TEST(Swin, TrainsInBfloat16UnderAutocast) {
+  torch::manual_seed(2);
+  const auto images = torch::randn({2, 3, 32, 32});
+  const auto expect_close = [&](Classifier& model) {
+    const auto exact = model.forward(images);
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    const auto rounded = model.forward(images);
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
+    EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), 0.05);
+  };
+  auto grouped = kMeanShift();
+  grouped.groups = 2;
+  SwinImpl first{small({QkvChoice{}, grouped, kMeanShift()})};
+  expect_close(first);
+  SwinV2Impl second{
+      {.image_size = 32, .classes = 5, .dim = 16, .depths = {2, 1}, .heads = {2, 4}, .window = 4}};
+  expect_close(second);
+}
+
+TEST(Swin, OfVersion2StartsWithEveryBlockAsTheIdentity) {
+  torch::manual_seed(3);
+  SwinV2Impl model{{.image_size = 32, .classes = 5, .dim = 16, .depths = {2}, .heads = {2}, .window = 4}};
+  std::map<std::string, torch::Tensor> seen{{"patch_embed", {}}, {"layers.0", {}}};
+  const FeatureTap tap{model, seen};
+  model.forward(torch::randn({2, 3, 32, 32}));
+  EXPECT_TRUE(torch::equal(seen.at("layers.0"), seen.at("patch_embed")));
+}
+
+TEST(Swin, RefusesOptionsThatDoNotFitTogether) {
+  const auto refused = [](auto&& change) {
+    auto options = small({QkvChoice{}, QkvChoice{}, QkvChoice{}});
+    change(options);
+    EXPECT_THROW((SwinImpl{options, torch::kMeta}), c10::ValueError);
+  };
+  refused([](auto& options) { options.image_size = 30; });
+  refused([](auto& options) { options.classes = 0; });
+  refused([](auto& options) { options.window = 0; });
+  refused([](auto& options) { options.heads = {2}; });
+  refused([](auto& options) { options.heads = {3, 4}; });
+  refused([](auto& options) { options.depths = {}; });
+  refused([](auto& options) { options.attention.pop_back(); });
+  refused([](auto& options) { options.attention[1] = AttentionChoice{.groups = 3}; });
+  EXPECT_THROW((SwinV2Impl{{.depths = {2, 0}, .heads = {3, 6}}, torch::kMeta}), c10::ValueError);
+  SwinImpl model{small({QkvChoice{}, QkvChoice{}})};
+  EXPECT_THROW(model.forward(torch::zeros({1, 3, 40, 40})), c10::ValueError);
+}
+
+}  // namespace
+}  // namespace abl::models
