@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "models/attention/window_attention.h"
+#include "models/attention/window_key_attention.h"
 #include "models/attention/window_shared_attention.h"
 #include "models/mlp.h"
 
@@ -19,6 +20,9 @@ struct MakeAttention {
   WindowAttention operator()(const AttentionChoice& choice) const {
     if (choice.kernel == Kernel::kNone) return nullptr;
     return made<WindowSharedAttentionImpl>(options, choice, device);
+  }
+  WindowAttention operator()(const KeyChoice& choice) const {
+    return made<WindowKeyAttentionImpl>(options, choice, device);
   }
 
  private:

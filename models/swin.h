@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/attention/manifold_key.h"
 #include "models/attention/shared_attention.h"
 #include "models/swin_parts.h"
 
@@ -14,8 +15,8 @@ namespace abl::models {
 /// Swin's own attention: one fused projection with bias to query, key and value.
 struct QkvChoice {};
 
-/// The attention of a block: Swin's own or an ablated one.
-using WindowAttentionChoice = std::variant<QkvChoice, AttentionChoice>;
+/// The attention of a block: Swin's own, an ablated one, or one with a manifold key.
+using WindowAttentionChoice = std::variant<QkvChoice, AttentionChoice, KeyChoice>;
 
 struct SwinOptions {
   std::int64_t image_size = 224;  ///< square, pixels; a multiple of `patch`

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "models/attention/charts.h"
+
 namespace abl::models {
 namespace {
 
@@ -24,11 +26,13 @@ void check(const SwinSizes& sizes) {
 
 void start_as_released(torch::nn::Module& model) {
   const torch::NoGradGuard no_grad;
-  for (const auto& part : model.modules(/*include_self=*/false))
+  for (const auto& part : model.modules(/*include_self=*/false)) {
     if (auto* linear = part->as<LinearImpl>()) {
       linear->weight.normal_(0, 0.02);
       if (linear->bias.defined()) linear->bias.zero_();
     }
+    if (auto* expansion = part->as<ChartExpansionImpl>()) expansion->weights().front().normal_(0, 0.02);
+  }
 }
 
 }  // namespace

@@ -5,97 +5,19 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "models/counting.h"
+#include "models/features.h"
 #include "models/swin_v2.h"
-#include "tests/models/parity_case.h"
 
 namespace abl::models {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr AttentionChoice (*kMeanShift)() = [] {
   return AttentionChoice{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
 };
-
-/// The sizes in timm's words.
-template <class Options>
-Options sizes_of(const Json& config) {
-  Options options;
-  options.image_size = config.at("img_size");
-  options.patch = config.at("patch_size");
-  options.classes = config.at("num_classes");
-  options.dim = config.at("embed_dim");
-  options.depths = config.at("depths").get<std::vector<std::int64_t>>();
-  options.heads = config.at("num_heads").get<std::vector<std::int64_t>>();
-  options.window = config.at("window_size");
-  return options;
-}
-
-WindowAttentionChoice choice_of(const Json& block) {
-  const std::string kind = block.at("kind");
-  if (kind == "qkv") return QkvChoice{};
-  if (kind == "none") return AttentionChoice{.kernel = Kernel::kNone};
-  const std::string kernel = block.at("kernel"), probe = block.at("probe"), layout = block.at("layout");
-  return AttentionChoice{.kernel = kernel == "gaussian" ? Kernel::kGaussian : Kernel::kDot,
-                         .probe = probe == "inside"    ? Probe::kInside
-                                  : probe == "outside" ? Probe::kOutside
-                                                       : Probe::kNone,
-                         .share = block.at("share"),
-                         .groups = block.at("groups"),
-                         .layout = layout == "block" ? Layout::kBlock : Layout::kInterleaved,
-                         .tied_weight_scale = block.at("tied_weight_scale")};
-}
-
-/// `variant` is the reference's word for one attention in every block.
-WindowAttentionChoice choice_of_variant(const std::string& variant) {
-  auto choice = kMeanShift();
-  if (variant == "msf-g2") choice.groups = 2;
-  return choice;
-}
-
-SwinOptions swin_of(const Json& config) {
-  auto options = sizes_of<SwinOptions>(config);
-  const auto blocks = std::accumulate(options.depths.begin(), options.depths.end(), std::size_t{0});
-  if (config.contains("attention"))
-    for (const auto& block : config.at("attention")) options.attention.push_back(choice_of(block));
-  else if (config.contains("variant"))
-    options.attention.assign(blocks, choice_of_variant(config.at("variant")));
-  else
-    options.attention.assign(blocks, QkvChoice{});
-  return options;
-}
-
-class SwinParity : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(SwinParity, IsTheReference) {
-  const ParityCase reference{GetParam()};
-  if (GetParam().starts_with("timm_swinv2")) {
-    SwinV2Impl model{sizes_of<SwinV2Options>(reference.config())};
-    expect_parity(model, reference);
-  } else {
-    SwinImpl model{swin_of(reference.config())};
-    expect_parity(model, reference);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Swin, SwinParity,
-                         ::testing::Values("timm_swin_small_case", "timm_swin_one_window", "timm_swin_padded",
-                                           "timm_swin_stages", "timm_swinv2_small", "timm_swinv2_padded",
-                                           "ref_swin_msf", "ref_swin_msf-g2", "ref_swin_gauss_orig",
-                                           "ref_swin_dot_probe", "ref_swin_residual", "ref_swin_residual_g2",
-                                           "ref_swin_QKKKW", "ref_swin_QQQ-Q", "ref_swin_tied",
-                                           "ref_swin_QKVPW_g3_block", "ref_swin_QKKKW_g2"),
-                         [](const auto& parameter) {
-                           std::string name = parameter.param;
-                           std::ranges::replace(name, '-', 'x');  // a test's name may not hold a dash
-                           return name;
-                         });
 
 /// Swin-T, or Swin-S with 18 blocks in the third stage.
 SwinOptions imagenet(const WindowAttentionChoice& everywhere, std::int64_t third = 6) {
@@ -141,6 +63,16 @@ TEST(SwinCounts, PrintTheWeightsOfMsfTable6) {
   EXPECT_EQ(weights_of(imagenet(grouped, 18)), "45.51");
 }
 
+TEST(SwinCounts, PrintTheParametersOfTheManifoldKey) {
+  const auto millions = [](KeyMethod method) {
+    return (all_of(imagenet(KeyChoice{.method = method})) + 500'000) / 1'000'000;
+  };
+  EXPECT_EQ(millions(KeyMethod::kSpatialK), 61);
+  EXPECT_EQ(millions(KeyMethod::kKua), 61);
+  EXPECT_EQ(millions(KeyMethod::kSimpleK), 44);
+  EXPECT_EQ(millions(KeyMethod::kVanillaK), 44);
+}
+
 SwinOptions small(std::vector<WindowAttentionChoice> attention) {
   return {.image_size = 32,
           .patch = 4,
@@ -163,8 +95,8 @@ void expect_gradients(Classifier& model) {
 
 TEST(Swin, TrainsEveryParameterOfEveryKindOfAttention) {
   torch::manual_seed(1);
-  SwinImpl model{
-      small({QkvChoice{}, kMeanShift(), AttentionChoice{.kernel = Kernel::kNone}, AttentionChoice{}})};
+  SwinImpl model{small({QkvChoice{}, kMeanShift(), AttentionChoice{.kernel = Kernel::kNone},
+                        KeyChoice{.charts = 2}, AttentionChoice{}})};
   expect_gradients(model);
 }
 
@@ -189,7 +121,7 @@ TEST(Swin, TrainsInBfloat16UnderAutocast) {
   };
   auto grouped = kMeanShift();
   grouped.groups = 2;
-  SwinImpl first{small({QkvChoice{}, grouped, kMeanShift()})};
+  SwinImpl first{small({QkvChoice{}, grouped, KeyChoice{.charts = 2}, kMeanShift()})};
   expect_close(first);
   SwinV2Impl second{
       {.image_size = 32, .classes = 5, .dim = 16, .depths = {2, 1}, .heads = {2, 4}, .window = 4}};
@@ -219,6 +151,7 @@ TEST(Swin, RefusesOptionsThatDoNotFitTogether) {
   refused([](auto& options) { options.depths = {}; });
   refused([](auto& options) { options.attention.pop_back(); });
   refused([](auto& options) { options.attention[1] = AttentionChoice{.groups = 3}; });
+  refused([](auto& options) { options.attention[2] = KeyChoice{.charts = 0}; });
   EXPECT_THROW((SwinV2Impl{{.depths = {2, 0}, .heads = {3, 6}}, torch::kMeta}), c10::ValueError);
   SwinImpl model{small({QkvChoice{}, QkvChoice{}})};
   EXPECT_THROW(model.forward(torch::zeros({1, 3, 40, 40})), c10::ValueError);
