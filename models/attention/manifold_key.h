@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <optional>
+
+#include "models/attention/charts.h"
+#include "models/layers.h"
+
+namespace abl::models {
+
+/// How the charts become one key.
+enum class KeyMethod {
+  kSpatialK,  ///< a linear layer over all charts of a token
+  kKua,       ///< the same, with context broadcasting before it
+  kSimpleK,   ///< the convolution itself: it is dense and leaves no charts
+  kVanillaK,  ///< the mean over the charts, with context broadcasting before it
+};
+
+/// What context broadcasting adds to the charts.
+enum class Broadcasting {
+  kNone,
+  kOverAll,     ///< the mean over charts and tokens: eq. 4. The same for every token, so softmax removes it.
+  kOverCharts,  ///< the mean over the charts at each token: what the paper's prose says
+};
+
+/// How N tokens in H charts become the H·N channels of the convolution.
+enum class ChartOrder {
+  kChartMajor,    ///< chart after chart: a group of the convolution is a chart, as the text says
+  kPlainReshape,  ///< token after token: what Algorithm 1 prints; groups then cut across charts
+};
+
+/// The ablated choices of one layer's key.
+struct KeyChoice {
+  KeyMethod method = KeyMethod::kSpatialK;
+  std::int64_t charts = 8;
+  std::optional<Broadcasting> broadcasting{};  ///< nothing: over all for KUA and VanillaK, else none
+  ChartOrder order = ChartOrder::kChartMajor;
+  double gamma = 1.0;     ///< initial value of Γ
+  double gamma_cb = 1.0;  ///< initial value of γ', where there is broadcasting
+};
+
+struct ManifoldKeyOptions {
+  std::int64_t dim = 0;
+  std::int64_t tokens = 0;  ///< of one attention window; the weights hold for this number only
+  KeyChoice choice;
+};
+
+/// The broadcasting that was chosen, or else the method's.
+Broadcasting broadcasting_of(const KeyChoice& choice);
+
+/// Refuses what has no meaning.
+/// Throws: c10::ValueError naming the option, its value and what was expected.
+void check(const ManifoldKeyOptions& options);
+
+/// The keys of all heads, made in several charts whose tokens are mixed: takes the place of the linear layer
+/// that makes K. Γ and γ' start as chosen, the rest as PyTorch starts linear layers and convolutions.
+///   X_h = Γ_h ⊙ X W_hᵀ,  Y_h = Λ_h X_h,  Y_h = ½(Y_h + γ' ⊙ mean Y),  K = [Y_1 … Y_H] Oᵀ or mean_h Y_h
+/// Parameters: `k.weight`, `gamma`, `spatial.weight`; `gamma_cb` [dim] with broadcasting; `to_out.weight`
+/// [dim, charts·dim] in SpatialK and KUA.
+/// Shape: x [B, N, dim] -> [B, N, dim].
+/// Source: manifold key eq. 2 to 5, Algorithm 1; that SimpleK keeps Γ is a reading.
+class ManifoldKeyImpl : public torch::nn::Module {
+ public:
+  explicit ManifoldKeyImpl(const ManifoldKeyOptions& options, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x);
+
+  const ManifoldKeyOptions& options() const { return options_; }
+
+ private:
+  torch::Tensor mix_tokens(const torch::Tensor& charts);
+  torch::Tensor broadcast_context(const torch::Tensor& charts) const;
+  torch::Tensor aggregate(const torch::Tensor& charts);
+
+  const ManifoldKeyOptions options_;
+  const Broadcasting broadcasting_;
+  ChartExpansion k_{nullptr};
+  TokenMixing spatial_{nullptr};
+  Linear to_out_{nullptr};  ///< null in SimpleK and VanillaK
+  torch::Tensor gamma_, gamma_cb_;
+};
+using ManifoldKey = Part<ManifoldKeyImpl>;
+
+}  // namespace abl::models

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/vit.h"
+
+namespace abl::models {
+namespace {
+
+constexpr double kEps = 1e-6;  // of every layer norm
+
+VitOptions checked(const VitOptions& options) {
+  TORCH_CHECK_VALUE(options.patch > 0 && options.image_size > 0 && options.image_size % options.patch == 0,
+                    "images of ", options.image_size, " pixels cannot be cut into patches of ",
+                    options.patch);
+  TORCH_CHECK_VALUE(options.classes > 0 && options.depth >= 0 && options.mlp_ratio > 0, "a ViT with ",
+                    options.classes, " classes, ", options.depth, " layers and an MLP of ", options.mlp_ratio,
+                    " widths; none may be negative, classes and MLP not 0");
+  TORCH_CHECK_VALUE(options.dim > 0 && options.heads > 0 && options.dim % options.heads == 0, options.heads,
+                    " heads do not divide the width ", options.dim);
+  return options;
+}
+
+void start_as_released(torch::nn::Module& model) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& part : model.modules(/*include_self=*/false))
+    if (auto* linear = part->as<LinearImpl>()) {
+      linear->weight.normal_(0, 0.02);
+      if (linear->bias.defined()) linear->bias.zero_();
+    }
+}
+
+}  // namespace
+
+VitBlockImpl::VitBlockImpl(const VitOptions& options, torch::Device device) {
+  const auto dim = options.dim;
+  norm1_ = register_module("norm1", LayerNorm{dim, device, kEps});
+  attn_ = register_module("attn", SelfAttention{dim, options.heads, device, options.has_qkv_bias});
+  norm2_ = register_module("norm2", LayerNorm{dim, device, kEps});
+  mlp_ = register_module("mlp", Mlp{dim, options.mlp_ratio * dim, device});
+}
+
+torch::Tensor VitBlockImpl::forward(const torch::Tensor& x) {
+  const auto y = add_residual(x, attn_(norm1_(x)));
+  return add_residual(y, mlp_(norm2_(y)));
+}
+
+VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{checked(options)} {
+  const auto dim = options_.dim;
+  cls_token_ = register_parameter("cls_token", new_normal({1, 1, dim}, 1e-6, device));
+  pos_embed_ = register_parameter("pos_embed", new_normal({1, options_.tokens(), dim}, 0.02, device));
+  patch_embed_ = register_module("patch_embed", PatchEmbed{options_.image_size, options_.patch, dim, device});
+  auto blocks = register_module("blocks", torch::nn::ModuleList{});
+  for (std::int64_t layer = 0; layer < options_.depth; ++layer)
+    blocks->push_back(blocks_.emplace_back(options_, device));
+  norm_ = register_module("norm", LayerNorm{dim, device, kEps});
+  head_ = register_module("head", Linear{dim, options_.classes, device});
+  if (!device.is_meta()) start_as_released(*this);
+}
+
+torch::Tensor VitImpl::forward(const torch::Tensor& images) {
+  const auto patches = patch_embed_(images);
+  auto x = torch::cat({cls_token_.expand({patches.size(0), -1, -1}), patches}, 1) + pos_embed_;
+  for (const auto& block : blocks_) x = block(x);
+  return head_(norm_(x).select(1, 0));
+}
+
+}  // namespace abl::models
