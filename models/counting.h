@@ -7,20 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "models/counting/parameters.h"
 #include "models/simple_vit.h"
 
 namespace abl::models {
-
-/// One parameter of a model.
-struct ParameterEntry {
-  std::string name;  ///< "attn.0.mat.Q"
-  std::vector<std::int64_t> shape;
-  std::int64_t elements = 0;
-  bool is_weight = false;  ///< the matrix of a linear layer or a projection: no bias, no norm, no position
-};
-
-/// The parameters of a real module, in the order of registration.
-std::vector<ParameterEntry> list_parameters(const torch::nn::Module& model);
 
 /// The free columns of a table: what is known before anything is trained. Of one image where it is work.
 struct Counts {

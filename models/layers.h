@@ -20,10 +20,11 @@ torch::Tensor new_normal(torch::IntArrayRef shape, double deviation, torch::Devi
 
 /// y = x Wᵀ + b.
 /// Shape: x [..., in] -> [..., out]; weight [out, in], bias [out] (undefined where there is none).
-class LinearImpl : public torch::nn::Module {
+class LinearImpl : public torch::nn::Module, public WeightOwner {
  public:
   LinearImpl(std::int64_t in, std::int64_t out, torch::Device device = torch::kCPU, bool has_bias = true);
   torch::Tensor forward(const torch::Tensor& x);
+  std::vector<torch::Tensor> weights() const override { return {weight}; }
 
   torch::Tensor weight, bias;
 };
@@ -49,10 +50,11 @@ struct Conv2dOptions {
 };
 
 /// Shape: x [B, in, H, W] -> [B, out, H', W']; weight [out, in/groups, kernel, kernel].
-class Conv2dImpl : public torch::nn::Module {
+class Conv2dImpl : public torch::nn::Module, public WeightOwner {
  public:
   explicit Conv2dImpl(const Conv2dOptions& options, torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x);
+  std::vector<torch::Tensor> weights() const override { return {weight}; }
 
   torch::Tensor weight, bias;
 

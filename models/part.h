@@ -3,6 +3,9 @@
 
 #include <torch/torch.h>
 
+#include <cstdint>
+#include <vector>
+
 namespace abl::models {
 
 /// Sees the parts of a model at work: how features are taken out of the middle and work is counted by part.
@@ -13,6 +16,13 @@ class Observer {
   virtual void enter(const torch::nn::Module& part) = 0;
   /// `output`: what the part returned; undefined where that was no tensor.
   virtual void leave(const torch::nn::Module& part, const torch::Tensor& output) = 0;
+  /// Work that papers count and that no operator's name tells: elements of a residual addition, and elements
+  /// multiplied by the temperature of attention.
+  virtual void residual(std::int64_t elements) { static_cast<void>(elements); }
+  virtual void scaled(std::int64_t elements) { static_cast<void>(elements); }
+  /// Whether parts are to compute as the papers write it and not as it is fast: each role's projection as a
+  /// product of its own, a kernel without the channels that fused attention needs.
+  virtual bool wants_literal() const { return false; }
 };
 
 /// Lets `observer` see every part that runs on this thread during its life. One at a time.
@@ -28,6 +38,31 @@ class Observation {
     return observer;
   }
 };
+
+/// Whether an observer wants what runs to be the paper's form.
+inline bool literal() {
+  const Observer* observer = Observation::current();
+  return observer && observer->wants_literal();
+}
+
+/// Owns matrices that act as linear layers or convolutions: what `params.weights` counts (MSF), which leaves
+/// out biases, norms, tokens and tables. Every module with such matrices of its own says so.
+class WeightOwner {
+ public:
+  virtual ~WeightOwner() = default;
+  virtual std::vector<torch::Tensor> weights() const = 0;
+};
+
+/// Tells an observer that so many elements are multiplied by the temperature of attention.
+inline void count_scaled(std::int64_t elements) {
+  if (Observer* observer = Observation::current()) observer->scaled(elements);
+}
+
+/// x + branch, and an observer hears of it.
+inline torch::Tensor add_residual(const torch::Tensor& x, const torch::Tensor& branch) {
+  if (Observer* observer = Observation::current()) observer->residual(x.numel());
+  return x + branch;
+}
 
 /// The holder of every module here, in place of TORCH_MODULE: as `torch::nn::ModuleHolder`, and its call is
 /// seen by an observer.

@@ -63,8 +63,8 @@ torch::Tensor SimpleVitImpl::embed_images(const torch::Tensor& images) {
 
 torch::Tensor SimpleVitImpl::layer(std::int64_t index, const torch::Tensor& x) {
   auto attention = attention_.at(index);
-  const auto y = attention ? x + attention(x) : x;
-  return y + feed_forward_.at(index)(y);
+  const auto y = attention ? add_residual(x, attention(x)) : x;
+  return add_residual(y, feed_forward_.at(index)(y));
 }
 
 }  // namespace abl::models

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "models/part.h"
+
 namespace abl::models {
 
 FusedOperands gaussian_operands(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
@@ -26,7 +28,7 @@ FusedOperands gaussian_operands(const torch::Tensor& q, const torch::Tensor& k, 
 
 torch::Tensor attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
   TORCH_CHECK_VALUE(kernel != Kernel::kNone, "a layer without attention has no kernel to attend with");
-  if (kernel == Kernel::kDot) return at::scaled_dot_product_attention(q, k, v);
+  if (kernel == Kernel::kDot || literal()) return at::scaled_dot_product_attention(q, k, v);
   const auto fused = gaussian_operands(q, k, v);
   const auto out = at::scaled_dot_product_attention(fused.q, fused.k, fused.v, /*attn_mask=*/{},
                                                     /*dropout_p=*/0.0, /*is_causal=*/false, fused.scale);

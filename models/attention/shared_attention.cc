@@ -80,17 +80,21 @@ torch::Tensor SharedAttentionImpl::forward(const torch::Tensor& x) {
   const auto normalised = norm(x);
 
   std::map<char, torch::Tensor> projected;  // once for each matrix, however many roles share it
-  for (const char letter : projections_of(choice))
-    projected[letter] =
-        grouped_linear(normalised, matrix(letter), choice.groups, choice.layout);  // [B, N, H·d]
-  const auto heads_of = [&](Role role) {
-    return projected.at(choice.share[role]).view({B, N, H, d}).transpose(1, 2);  // [B, H, N, d]
+  const auto projection = [&](Role role) {  // [B, N, H·d]
+    auto& y = projected[choice.share[role]];
+    if (!y.defined() || literal())
+      y = grouped_linear(normalised, matrix(choice.share[role]), choice.groups, choice.layout);
+    return y;
   };
+  const auto heads_of = [&](Role role) {
+    return projection(role).view({B, N, H, d}).transpose(1, 2);  // [B, H, N, d]
+  };
+  count_scaled(B * H * N * N);
 
   auto y = attend(choice.kernel, heads_of(kQuery), heads_of(kKey), heads_of(kValue))
                .transpose(1, 2)
                .reshape({B, N, H * d});
-  if (choice.probe == Probe::kInside) y = y - projected.at(choice.share[kProbe]);
+  if (choice.probe == Probe::kInside) y = y - projection(kProbe);
   if (weight_is_tied_) {
     y = y.matmul(matrix(choice.share[kWeight]));
     if (choice.tied_weight_scale != 1.0) y = y * choice.tied_weight_scale;

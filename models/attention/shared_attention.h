@@ -61,10 +61,11 @@ void check(const AttentionOptions& options);
 /// stored tensor, not transposed. Shape: x [B, N, dim] -> [B, N, dim].
 /// Source: MSF eq. 1, 12 and 14,
 /// section 2.3; sharing: Tables 1 and 2.
-class SharedAttentionImpl : public torch::nn::Module {
+class SharedAttentionImpl : public torch::nn::Module, public WeightOwner {
  public:
   explicit SharedAttentionImpl(AttentionOptions options, torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x);
+  std::vector<torch::Tensor> weights() const override { return mat->values(); }
 
   const AttentionOptions& options() const { return options_; }
   LayerNorm norm{nullptr};

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/counting/counter.h"
+
+#include <ATen/record_function.h>
+
+#include <memory>
+#include <unordered_map>
+
+#include "models/counting/meta_kernels.h"
+#include "models/counting/operator_work.h"
+#include "models/counting/parameters.h"
+#include "models/part.h"
+
+namespace abl::models {
+namespace {
+
+/// "abl::models::LinearImpl" -> "Linear"; a container of PyTorch's keeps its last name too.
+std::string type_name(const torch::nn::Module& module) {
+  std::string name = module.name();
+  name = name.substr(name.rfind(':') + 1);
+  if (name.ends_with("Impl")) name.resize(name.size() - 4);
+  return name;
+}
+
+class Counter final : public Observer {
+ public:
+  explicit Counter(Classifier& model) {
+    for (const auto& item : model.named_modules()) {
+      index_.emplace(item.value().get(), parts_.size());
+      auto& part = parts_.emplace_back(PartCount{.name = item.key(), .type = type_name(*item.value())});
+      for (const auto& entry : list_parameters(*item.value())) {
+        part.params_all += entry.elements;
+        if (entry.is_weight) part.params_weights += entry.elements;
+      }
+    }
+    running_.push_back(0);  // the model itself, which is called through no holder
+  }
+
+  void enter(const torch::nn::Module& part) override { running_.push_back(index_.at(&part)); }
+  void leave(const torch::nn::Module&, const torch::Tensor& output) override {
+    if (output.defined()) set_output(running_.back(), output);
+    running_.pop_back();
+  }
+  void residual(std::int64_t elements) override { add({.residual = elements}); }
+  void scaled(std::int64_t elements) override { add({.scaled = elements}); }
+
+  bool wants_literal() const override { return true; }
+
+  void add(const Work& work) {
+    for (const auto part : running_) parts_[part].work += work;
+  }
+  void set_output(std::size_t part, const torch::Tensor& output) {
+    parts_[part].output = output.sizes().vec();
+  }
+  std::vector<PartCount> take() { return std::move(parts_); }
+
+ private:
+  std::vector<PartCount> parts_;
+  std::unordered_map<const torch::nn::Module*, std::size_t> index_;
+  std::vector<std::size_t> running_;  ///< the parts that are at work, outermost first
+};
+
+/// Hears every operator that this thread calls, and adds the work of those that have some. What such an
+/// operator calls in turn is its own affair.
+class OperatorTap {
+ public:
+  explicit OperatorTap(Counter& counter)
+      : handle_{at::addThreadLocalCallback(
+            at::RecordFunctionCallback{&start, &end}.needsInputs(true).scopes({at::RecordScope::FUNCTION}))} {
+    current() = {&counter, 0};
+  }
+  ~OperatorTap() {
+    at::removeCallback(handle_);
+    current() = {};
+  }
+  OperatorTap(const OperatorTap&) = delete;
+  OperatorTap& operator=(const OperatorTap&) = delete;
+
+ private:
+  struct State {
+    Counter* counter = nullptr;
+    int inside = 0;  ///< operators with work that are under way
+  };
+  struct UnderWay : at::ObserverContext {};
+  static State& current() {
+    thread_local State state;
+    return state;
+  }
+  static std::unique_ptr<at::ObserverContext> start(const at::RecordFunction& call) {
+    const auto work = operator_work(call);
+    if (!work) return nullptr;
+    if (current().inside++ == 0) current().counter->add(*work);
+    return std::make_unique<UnderWay>();
+  }
+  static void end(const at::RecordFunction&, at::ObserverContext* context) {
+    if (context) --current().inside;
+  }
+
+  const at::CallbackHandle handle_;
+};
+
+}  // namespace
+
+std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size) {
+  use_meta_kernels();
+  const torch::NoGradGuard no_grad;
+  model.eval();
+  Counter counter{model};
+  {
+    const Observation observation{counter};
+    const OperatorTap tap{counter};
+    const auto image = torch::empty({1, 3, image_size, image_size}, torch::kMeta);
+    counter.set_output(0, model.forward(image));
+  }
+  return counter.take();
+}
+
+}  // namespace abl::models

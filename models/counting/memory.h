@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "models/classifier.h"
+
+namespace abl::models {
+
+/// How the arithmetic of a training step is done.
+enum class Precision {
+  kFloat,     ///< everything in 32 bits
+  kBFloat16,  ///< autocast: matrix products in bfloat16 from 32-bit parameters
+};
+
+struct StepOptions {
+  std::int64_t batch = 1;
+  std::int64_t image_size = 0;
+  Precision precision = Precision::kFloat;
+  int optimiser_states =
+      2;  ///< tensors that the optimiser keeps for each parameter: AdamW 2, SGD with momentum 1
+};
+
+/// Bytes that a training step needs, without the program, its libraries and images that wait.
+struct StepMemory {
+  std::int64_t parameters = 0;  ///< and buffers
+  std::int64_t gradients = 0;
+  std::int64_t optimiser = 0;
+  std::int64_t activations = 0;  ///< everything else at the moment when most is held
+  std::int64_t peak = 0;         ///< the sum
+};
+
+/// Predicts the memory of a training step by taking one on the meta device, with the real module and its real
+/// backward pass, and adding up what would be allocated. Takes milliseconds, whatever the batch.
+/// `build`: builds the model on the device that it is given.
+/// Thread: one at a time in a process.
+StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
+                               const StepOptions& options);
+
+}  // namespace abl::models

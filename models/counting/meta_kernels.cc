@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/counting/meta_kernels.h"
+
+#include <torch/library.h>
+#include <torch/torch.h>
+
+#include <array>
+#include <tuple>
+
+namespace abl::models {
+namespace {
+
+using at::IntArrayRef;
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using MaybeTensor = std::optional<Tensor>;
+
+Tensor empty_unless(bool wanted, const Tensor& like) { return wanted ? at::empty_like(like) : Tensor{}; }
+
+std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& x, IntArrayRef normalized, const MaybeTensor&,
+                                              const MaybeTensor&, double) {
+  auto outer = x.sizes().vec();
+  for (auto i = outer.size() - normalized.size(); i < outer.size(); ++i) outer[i] = 1;
+  const auto statistics = x.options().dtype(torch::kFloat);
+  return {at::empty_like(x, at::MemoryFormat::Contiguous), at::empty(outer, statistics),
+          at::empty(outer, statistics)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor&, const Tensor& x, IntArrayRef,
+                                                       const Tensor&, const Tensor&,
+                                                       const MaybeTensor& weight, const MaybeTensor& bias,
+                                                       std::array<bool, 3> wanted) {
+  return {empty_unless(wanted[0], x), wanted[1] ? at::empty_like(*weight) : Tensor{},
+          wanted[2] ? at::empty_like(*bias) : Tensor{}};
+}
+
+std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& x, const MaybeTensor&, const MaybeTensor&,
+                                              const MaybeTensor&, const MaybeTensor&, bool training, double,
+                                              double) {
+  const auto saved = at::empty({training ? x.size(1) : 0}, x.options().dtype(torch::kFloat));
+  return {at::empty_like(x), saved, at::empty_like(saved)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor&, const Tensor& x,
+                                                       const MaybeTensor& weight, const MaybeTensor&,
+                                                       const MaybeTensor&, const MaybeTensor&,
+                                                       const MaybeTensor&, bool, double,
+                                                       std::array<bool, 3> wanted) {
+  return {empty_unless(wanted[0], x), wanted[1] ? at::empty_like(*weight) : Tensor{},
+          wanted[2] ? at::empty_like(*weight) : Tensor{}};
+}
+
+Tensor convolution(const Tensor& x, const Tensor& weight, const MaybeTensor&, IntArrayRef stride,
+                   IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef, std::int64_t) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!transposed, "a transposed convolution on the meta device");
+  std::vector<std::int64_t> shape{x.size(0), weight.size(0)};
+  for (std::int64_t i = 2; i < x.dim(); ++i) {
+    const auto axis = static_cast<std::size_t>(i - 2);
+    const auto covered = dilation[axis] * (weight.size(i) - 1) + 1;
+    shape.push_back((x.size(i) + 2 * padding[axis] - covered) / stride[axis] + 1);
+  }
+  return at::empty(shape, x.options(), x.suggest_memory_format());
+}
+
+std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, const Tensor& x,
+                                                        const Tensor& weight, at::OptionalIntArrayRef,
+                                                        IntArrayRef, IntArrayRef, IntArrayRef, bool,
+                                                        IntArrayRef, std::int64_t,
+                                                        std::array<bool, 3> wanted) {
+  return {empty_unless(wanted[0], x), empty_unless(wanted[1], weight),
+          wanted[2] ? at::empty({grad.size(1)}, grad.options()) : Tensor{}};
+}
+
+Tensor roll(const Tensor& x, IntArrayRef, IntArrayRef) {
+  return at::empty_like(x, at::MemoryFormat::Contiguous);
+}
+
+/// Fused attention keeps its operands, its result and one number for each query.
+class FusedAttention : public torch::autograd::Function<FusedAttention> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v) {
+    // [B, H, N, d], in memory [B, N, H, d]
+    const auto out = at::empty({q.size(0), q.size(2), q.size(1), v.size(3)}, q.options()).transpose(1, 2);
+    const auto sums = at::empty({q.size(0), q.size(1), q.size(2)}, q.options().dtype(torch::kFloat));
+    context->save_for_backward({q, k, v, out, sums});
+    return out;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list&) {
+    const auto saved = context->get_saved_variables();
+    return {at::empty_like(saved[0]), at::empty_like(saved[1]), at::empty_like(saved[2])};
+  }
+};
+
+/// As the CPU chooses: fused, but for a bias that wants a gradient.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias, double dropout,
+                 bool is_causal, std::optional<double> scale, bool) {
+  if (at::GradMode::is_enabled() && bias && bias->defined() && bias->requires_grad())
+    return std::get<0>(
+        at::_scaled_dot_product_attention_math(q, k, v, bias, dropout, is_causal, std::nullopt, scale));
+  return FusedAttention::apply(q, k, v);
+}
+
+TORCH_LIBRARY_IMPL(aten, Meta, library) {
+  library.impl("native_layer_norm", TORCH_FN(layer_norm));
+  library.impl("native_layer_norm_backward", TORCH_FN(layer_norm_backward));
+  library.impl("native_batch_norm", TORCH_FN(batch_norm));
+  library.impl("native_batch_norm_backward", TORCH_FN(batch_norm_backward));
+  library.impl("convolution", TORCH_FN(convolution));
+  library.impl("convolution_backward", TORCH_FN(convolution_backward));
+  library.impl("roll", TORCH_FN(roll));
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradMeta, library) {
+  library.impl("scaled_dot_product_attention", TORCH_FN(attention));
+}
+
+}  // namespace
+
+void use_meta_kernels() {}  // the registrations above come with it
+
+}  // namespace abl::models

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/counting/memory.h"
+
+#include <ATen/autocast_mode.h>
+#include <gtest/gtest.h>
+
+#include "models/counting/counting_allocator.h"
+#include "models/registry.h"
+
+namespace abl::models {
+namespace {
+
+using Build = std::function<std::shared_ptr<Classifier>(torch::Device)>;
+
+/// The most bytes that tensors held during a real step on the CPU, of the model and its optimiser on.
+std::int64_t measured_peak(const Build& build, const StepOptions& options) {
+  CountingAllocator memory{torch::kCPU};
+  const auto model = build(torch::kCPU);
+  model->train();
+  std::vector<torch::Tensor> optimiser;
+  for (const auto& parameter : model->parameters())
+    for (int state = 0; state < options.optimiser_states; ++state)
+      optimiser.push_back(torch::zeros_like(parameter));
+  memory.forget_peak();
+  const auto images = torch::randn({options.batch, 3, options.image_size, options.image_size});
+  const auto classes = torch::zeros({options.batch}, torch::kLong);
+  const bool lowered = options.precision == Precision::kBFloat16;
+  at::autocast::set_autocast_dtype(torch::kCPU, torch::kBFloat16);
+  at::autocast::set_autocast_enabled(torch::kCPU, lowered);
+  const auto loss = torch::cross_entropy_loss(model->forward(images), classes);
+  at::autocast::set_autocast_enabled(torch::kCPU, false);
+  at::autocast::clear_cache();
+  loss.backward();
+  return memory.peak();
+}
+
+void expect_predicted(const char* what, const Build& build, const StepOptions& options) {
+  const auto predicted = predict_step_memory(build, options).peak;
+  const auto measured = measured_peak(build, options);
+  EXPECT_NEAR(static_cast<double>(predicted) / static_cast<double>(measured), 1.0, 0.15) << what;
+}
+
+Build simple_vit(const AttentionChoice& choice) {
+  return [=](torch::Device device) {
+    return build(SimpleVitOptions{.image_size = 64,
+                                  .patch = 8,
+                                  .classes = 10,
+                                  .dim = 96,
+                                  .depth = 4,
+                                  .heads = 3,
+                                  .dim_head = 32,
+                                  .mlp_dim = 384,
+                                  .attention = std::vector<AttentionChoice>(4, choice)},
+                 device);
+  };
+}
+
+TEST(StepMemory, IsThatOfARealStep) {
+  const AttentionChoice mean_shift{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
+  for (const auto precision : {Precision::kFloat, Precision::kBFloat16}) {
+    const StepOptions options{.batch = 16, .image_size = 64, .precision = precision};
+    expect_predicted("original", simple_vit({}), options);
+    expect_predicted("mean shift", simple_vit(mean_shift), options);
+  }
+}
+
+TEST(StepMemory, IsTheSumOfItsPartsAndGrowsWithTheBatch) {
+  const auto small = predict_step_memory(simple_vit({}), {.batch = 1, .image_size = 64});
+  const auto large = predict_step_memory(simple_vit({}), {.batch = 64, .image_size = 64});
+  EXPECT_EQ(small.peak, small.parameters + small.gradients + small.optimiser + small.activations);
+  EXPECT_EQ(small.optimiser, 2 * small.gradients);
+  EXPECT_EQ(large.parameters, small.parameters);
+  EXPECT_GT(large.activations, 32 * small.activations);
+}
+
+}  // namespace
+}  // namespace abl::models
