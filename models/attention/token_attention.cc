@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/attention/token_attention.h"
+
+namespace abl::models {
+namespace {
+
+std::int64_t checked(std::int64_t heads, const QkvOptions& qkv) {
+  check_heads(qkv.dim, heads);
+  return heads;
+}
+
+}  // namespace
+
+TokenAttentionImpl::TokenAttentionImpl(const QkvOptions& qkv, std::int64_t heads, torch::Device device)
+    : heads_{checked(heads, qkv)}, qkv_{*this, qkv, device} {
+  proj_ = register_module("proj", Linear{qkv.dim, qkv.dim, device});
+}
+
+torch::Tensor TokenAttentionImpl::forward(const torch::Tensor& x) {
+  const auto B = x.size(0), N = x.size(1), D = x.size(2);
+  const auto qkv = qkv_(x).view({B, N, 3, heads_, D / heads_}).permute({2, 0, 3, 1, 4});  // [3, B, H, N, d]
+  count_scaled(B * heads_ * N * N);
+  const auto y = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2]);
+  return proj_(y.transpose(1, 2).reshape({B, N, D}));
+}
+
+}  // namespace abl::models

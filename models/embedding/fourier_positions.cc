@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/embedding/fourier_positions.h"
+
+#include <numbers>
+
+namespace abl::models {
+namespace {
+
+constexpr std::int64_t kAngles = 32;  ///< for each of the two coordinates
+
+/// Sines and cosines of one coordinate, places 1 to `count`.
+/// Shape: [count, 32].
+torch::Tensor waves(std::int64_t count, torch::Device device) {
+  const auto in_double = torch::dtype(torch::kDouble).device(device);
+  const auto turn = 2.0 * std::numbers::pi / (static_cast<double>(count) + 1e-6);
+  const auto place = torch::arange(1, count + 1, in_double) * turn;
+  const auto exponent = torch::arange(0, kAngles, 2, in_double) / static_cast<double>(kAngles);
+  const auto angle = place.outer(torch::pow(10000.0, -exponent));          // [count, 16]
+  return torch::stack({angle.sin(), angle.cos()}, /*dim=*/-1).flatten(1);  // sine, cosine, sine, …
+}
+
+}  // namespace
+
+torch::Tensor fourier_table(std::int64_t rows, std::int64_t columns, torch::Device device) {
+  const auto y = waves(rows, device).unsqueeze(1).expand({rows, columns, kAngles});
+  const auto x = waves(columns, device).unsqueeze(0).expand({rows, columns, kAngles});
+  return torch::cat({y, x}, -1).permute({2, 0, 1}).unsqueeze(0).to(torch::kFloat).contiguous();
+}
+
+FourierPositionsImpl::FourierPositionsImpl(std::int64_t dim, torch::Device device) {
+  token_projection_ = register_module(
+      "token_projection", Conv2d{Conv2dOptions{.in = 2 * kAngles, .out = dim, .kernel = 1}, device});
+}
+
+torch::Tensor FourierPositionsImpl::forward(std::int64_t rows, std::int64_t columns) {
+  const auto& weight = token_projection_->weight;
+  auto& table = tables_[{rows, columns}];
+  if (!table.defined() || table.device() != weight.device())
+    table = fourier_table(rows, columns, weight.device());
+  return token_projection_(table.to(weight.scalar_type()));
+}
+
+}  // namespace abl::models

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <utility>
+
+#include "models/layers.h"
+
+namespace abl::models {
+
+/// The fixed part of XCiT's positions: for row y and column x, counted from 1, the angles 2π y/rows and
+/// 2π x/columns over 10000^(2⌊i/2⌋/32), i < 32, sine at even and cosine at odd i; first of y, then of x.
+/// Shape: [1, 64, rows, columns].
+torch::Tensor fourier_table(std::int64_t rows, std::int64_t columns, torch::Device device = torch::kCPU);
+
+/// Positions for a map of tokens of any size: the table of that size, linearly mapped to `dim`.
+/// Parameters: `token_projection.weight` [dim, 64, 1, 1] and `token_projection.bias`.
+/// Shape: [1, dim, rows, columns].
+/// Source: XCiT section 3.3 (positional encoding in 64 dimensions, then a linear layer).
+class FourierPositionsImpl : public torch::nn::Module {
+ public:
+  explicit FourierPositionsImpl(std::int64_t dim, torch::Device device = torch::kCPU);
+  torch::Tensor forward(std::int64_t rows, std::int64_t columns);
+
+ private:
+  Conv2d token_projection_{nullptr};
+  std::map<std::pair<std::int64_t, std::int64_t>, torch::Tensor> tables_;  ///< of the sizes met so far
+};
+using FourierPositions = Part<FourierPositionsImpl>;
+
+}  // namespace abl::models

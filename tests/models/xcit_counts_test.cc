@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/counting/parameters.h"
+#include "models/xcit.h"
+
+namespace abl::models {
+namespace {
+
+/// A row of XCiT's Table 1, and what the release adds to it.
+struct Size {
+  const char* name;
+  std::int64_t dim;
+  std::size_t depth;
+  std::int64_t heads;
+  double eta;
+  bool tokens_norm;
+  const char* millions;  ///< parameters as the paper prints them, with patches of 16
+  std::int64_t elements_16, elements_8;
+};
+
+constexpr Size kNano{"N12", 128, 12, 4, 1.0, false, "3", 3'053'224, 3'049'016};
+constexpr Size kTiny{"T12", 192, 12, 4, 1.0, true, "7", 6'716'272, 6'706'504};
+constexpr Size kSizes[] = {
+    kNano,
+    kTiny,
+    {"T24", 192, 24, 4, 1e-5, true, "12", 12'116'896, 12'107'128},
+    {"S12", 384, 12, 8, 1.0, true, "26", 26'253'304, 26'213'032},
+    {"S24", 384, 24, 8, 1e-5, true, "48", 47'671'384, 47'631'112},
+    {"M24", 512, 24, 8, 1e-5, true, "84", 84'395'752, 84'323'624},
+    {"L24", 768, 24, 16, 1e-5, true, "189", 189'096'136, 188'932'648},
+};
+
+XcitOptions xcit(const Size& size, const XcitChoice& choice = {}, std::int64_t patch = 16) {
+  return {.patch = patch,
+          .dim = size.dim,
+          .heads = size.heads,
+          .eta = size.eta,
+          .tokens_norm = size.tokens_norm,
+          .blocks = {size.depth, choice}};
+}
+
+std::int64_t elements_of(const XcitOptions& options) {
+  const Xcit model{options, torch::kMeta};
+  std::int64_t sum = 0;
+  for (const auto& entry : list_parameters(*model)) sum += entry.elements;
+  return sum;
+}
+
+/// Rounded as the papers do, to as many decimals.
+std::string millions(std::int64_t elements, int decimals = 0) {
+  return fmt::format("{:.{}f}", static_cast<double>(elements) / 1e6, decimals);
+}
+
+TEST(XcitCounts, AreThoseOfTheReleaseAndPrintTable1) {
+  for (const auto& size : kSizes) {
+    const auto with_16 = elements_of(xcit(size)), with_8 = elements_of(xcit(size, {}, 8));
+    EXPECT_EQ(with_16, size.elements_16) << size.name;
+    EXPECT_EQ(with_8, size.elements_8) << size.name;
+    EXPECT_EQ(millions(with_16), size.millions) << size.name;
+  }
+}
+
+TEST(XcitCounts, OfTheAblationsOfTable4LackWhatIsLeftOut) {
+  const Size& small = kSizes[3];
+  const auto base = elements_of(xcit(small));
+  const std::int64_t d = small.dim, blocks = 12, norm = 2 * d, scale = d;
+  EXPECT_EQ(elements_of(xcit(small, {.local_patch_interaction = false})),
+            base - blocks * (norm + scale + 2 * (9 + 1) * d + norm));
+  EXPECT_EQ(elements_of(xcit(small, {.attention = XcitAttention::kNone})),
+            base - blocks * (norm + scale + 4 * d * d + 4 * d + small.heads));
+  EXPECT_EQ(elements_of(xcit(small, {.attention = XcitAttention::kTokens})), base - blocks * small.heads);
+  EXPECT_EQ(elements_of(xcit(small, {.learned_temperature = false})), base - blocks * small.heads);
+  EXPECT_EQ(elements_of(xcit(small, {.l2_norm = false})), base);
+  auto linear = xcit(small);
+  linear.patch_projection = PatchProjection::kLinear;
+  const auto convolutions =
+      9 * (3 * d / 8 + d * d / 32 + d * d / 8 + d * d / 2) + 2 * (d + d / 2 + d / 4 + d / 8);
+  EXPECT_EQ(elements_of(linear), base - convolutions + 16 * 16 * 3 * d + d);
+}
+
+EmbeddingChoice sne(std::int64_t width) { return {.widths = {width}, .shared = {false, false}}; }
+EmbeddingChoice p_sne(std::int64_t width) { return {.widths = {width}, .shared = {false, true}}; }
+EmbeddingChoice f_sne(std::int64_t width, std::int64_t code_size) {
+  return {.widths = {width}, .shared = {true, true}, .code_size = code_size};
+}
+
+/// In millions with one decimal.
+std::string millions_of(const Size& size, const EmbeddingChoice& embedding) {
+  return millions(elements_of(xcit(size, {.embedding = embedding})), 1);
+}
+
+/// Where another cell of the paper contradicts, the count that this one agrees with is expected and the
+/// printed one is told.
+TEST(XcitCounts, PrintTheEmbeddingsOfSneTable2) {
+  EXPECT_EQ(millions(elements_of(xcit(kNano)), 1), "3.1");
+  EXPECT_EQ(millions_of(kNano, sne(64)), "3.1");
+  EXPECT_EQ(millions_of(kNano, p_sne(96)), "3.1");
+  EXPECT_EQ(millions_of(kNano, f_sne(128, 8)), "2.9");
+  EXPECT_EQ(millions_of(kNano, f_sne(186, 8)), "3.1");
+  EXPECT_EQ(millions_of(kNano, f_sne(128, 16)), "2.9");
+  EXPECT_EQ(millions_of(kNano, f_sne(182, 16)), "3.1");
+  EXPECT_EQ(millions_of(kNano, f_sne(128, 32)), "2.9");
+  EXPECT_EQ(millions_of(kNano, f_sne(128, 64)), "3.0") << "Tables 2 to 4 print 2.9";
+
+  EXPECT_EQ(millions(elements_of(xcit(kTiny)), 1), "6.7");
+  EXPECT_EQ(millions_of(kTiny, sne(96)), "6.7");
+  EXPECT_EQ(millions_of(kTiny, p_sne(144)), "6.7");
+  EXPECT_EQ(millions_of(kTiny, f_sne(192, 8)), "6.3");
+  EXPECT_EQ(millions_of(kTiny, f_sne(282, 8)), "6.7");
+  EXPECT_EQ(millions_of(kTiny, f_sne(192, 16)), "6.3");
+  EXPECT_EQ(millions_of(kTiny, f_sne(276, 16)), "6.7") << "Table 4 prints 6.3";
+  EXPECT_EQ(millions_of(kTiny, f_sne(192, 32)), "6.3");
+  EXPECT_EQ(millions_of(kTiny, f_sne(192, 64)), "6.4") << "as Table 4; Table 2 prints 6.3";
+}
+
+TEST(XcitCounts, PrintTheUnsharedCodesOfSneTable5) {
+  auto unshared = f_sne(186, 8);
+  unshared.codes_over_blocks = false;
+  const auto shared = elements_of(xcit(kNano, {.embedding = f_sne(186, 8)}));
+  const auto elements = elements_of(xcit(kNano, {.embedding = unshared}));
+  EXPECT_EQ(millions(elements, 2), "3.05");
+  EXPECT_EQ(elements - shared, 11 * 3 * 8);
+}
+
+}  // namespace
+}  // namespace abl::models

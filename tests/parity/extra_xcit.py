@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Further cases of XCiT: what its ablations leave out or replace, and non-linear embeddings of any depth and sharing.
+
+cases() lists (name, source, config, builder). `config` holds timm's arguments, `patch_projection` ("convolutions" or
+"linear") and, for each block, what differs from XCiT's: attention ("channels", "tokens" or "none"), lpi, l2_norm,
+learned_temperature, temperature and embedding, a dict of widths, shared, code_size, codes_over_blocks and bias.
+"""
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Codes(nn.Module):
+    """One vector for each role: query, key, value."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.code = nn.Parameter(torch.randn(3, size) * 0.02)
+
+
+class Embedding(nn.Module):
+    """Each role goes through its layers, one after the other; a layer that is shared exists once."""
+
+    def __init__(self, dim, codes, widths=(), shared=(False,), code_size=0, codes_over_blocks=True, bias=True):
+        super().__init__()
+        self.unregistered = (codes,)                # its owner registers it
+        sizes = [dim + code_size, *widths, dim]
+        self.names = [f"fc{i + 1}" for i in range(len(shared))]
+        for name, once, size_in, size_out in zip(self.names, shared, sizes[:-1], sizes[1:], strict=True):
+            layers = [nn.Linear(size_in, size_out, bias=bias) for _ in range(1 if once else 3)]
+            self.add_module(name, nn.ModuleList(layers))
+
+    def role(self, x, r):
+        codes, = self.unregistered
+        y = x if codes is None else torch.cat([x, codes.code[r].expand(*x.shape[:2], -1)], -1)
+        for name in self.names:
+            layers = getattr(self, name)
+            y = layers[r % len(layers)](y if name == "fc1" else F.relu(y))
+        return y
+
+    def forward(self, x):
+        return torch.cat([self.role(x, r) for r in range(3)], -1)
+
+
+class Attention(nn.Module):
+    """Over channels or over tokens, in the most direct way."""
+
+    def __init__(self, old, over_channels, l2_norm, learned_temperature, temperature):
+        super().__init__()
+        self.heads, self.qkv, self.proj = old.num_heads, old.qkv, old.proj
+        self.over_channels, self.l2_norm = over_channels, l2_norm
+        if over_channels and learned_temperature:
+            self.temperature = nn.Parameter(torch.full((self.heads, 1, 1), temperature))
+        else:
+            self.temperature = temperature
+
+    def forward(self, x):
+        b, n, dim = x.shape
+        q, k, v = (t.reshape(b, n, self.heads, -1).permute(0, 2, 3, 1) for t in self.qkv(x).chunk(3, -1))  # (b, heads, d, n)
+        if self.over_channels:
+            if self.l2_norm:
+                q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+            y = (q @ k.mT * self.temperature).softmax(-1) @ v
+        else:
+            weights = (q.mT @ k * (dim // self.heads) ** -0.5).softmax(-1)
+            y = v @ weights.mT
+        return self.proj(y.permute(0, 3, 1, 2).reshape(b, n, dim))
+
+
+class Block(nn.Module):
+    """The branches that are there, in XCiT's order: attention, local patch interaction, MLP."""
+
+    def __init__(self, old, attention, lpi):
+        super().__init__()
+        if attention is not None:
+            self.norm1, self.attn, self.gamma1 = old.norm1, attention, old.gamma1
+        if lpi:
+            self.norm3, self.local_mp, self.gamma3 = old.norm3, old.local_mp, old.gamma3
+        self.norm2, self.mlp, self.gamma2 = old.norm2, old.mlp, old.gamma2
+
+    def forward(self, x, rows, columns):
+        if hasattr(self, "attn"):
+            x = x + self.gamma1 * self.attn(self.norm1(x))
+        if hasattr(self, "local_mp"):
+            x = x + self.gamma3 * self.local_mp(self.norm3(x), rows, columns)
+        return x + self.gamma2 * self.mlp(self.norm2(x))
+
+
+class LinearPatches(nn.Module):
+    def __init__(self, dim, patch):
+        super().__init__()
+        self.proj = nn.Conv2d(3, dim, patch, patch)
+
+    def forward(self, images):
+        x = self.proj(images)
+        return x.flatten(2).mT, x.shape[2:]
+
+
+def build(patch_projection, blocks, **sizes):
+    """A timm XCiT with its blocks replaced."""
+    from timm.models.xcit import Xcit
+    model = Xcit(img_size=64, **sizes)
+    if patch_projection == "linear":
+        model.patch_embed = LinearPatches(sizes["embed_dim"], sizes["patch_size"])
+    for i, choice in enumerate(blocks):
+        choice = dict(DEFAULT, **choice)
+        old, attention = model.blocks[i], None
+        if choice["attention"] != "none":
+            attention = Attention(old.attn, choice["attention"] == "channels", choice["l2_norm"], choice["learned_temperature"],
+                                  choice["temperature"])
+            embedding = choice["embedding"]
+            if embedding:
+                codes = None
+                if embedding["code_size"]:
+                    owner = model if embedding["codes_over_blocks"] else attention
+                    if not hasattr(owner, "codes"):
+                        owner.codes = Codes(embedding["code_size"])
+                    codes = owner.codes
+                attention.qkv = Embedding(sizes["embed_dim"], codes, **embedding)
+        model.blocks[i] = Block(old, attention, choice["lpi"])
+    return model
+
+
+DEFAULT = dict(attention="channels", lpi=True, l2_norm=True, learned_temperature=True, temperature=1.0, embedding=None)
+SIZES = dict(embed_dim=32, depth=2, num_heads=4, num_classes=10, eta=1.0, patch_size=8, tokens_norm=True)
+
+
+def embedding(widths, shared, code_size=0, codes_over_blocks=True, bias=True, **choice):
+    """`shared`: a digit for each layer, 1 where the roles share it."""
+    return dict(choice, embedding=dict(widths=widths, shared=[digit == "1" for digit in shared], code_size=code_size,
+                                       codes_over_blocks=codes_over_blocks, bias=bias))
+
+
+def cases():
+    out = []
+
+    def add(name, *blocks, patch_projection="convolutions", **sizes):
+        config = dict(SIZES, **sizes, patch_projection=patch_projection, blocks=list(blocks) * max(1, 2 // len(blocks)))
+        config["depth"] = len(config["blocks"])
+        out.append((name, "extra_xcit in a timm XCiT", config, lambda: build(**config)))
+
+    plain = {}
+    add("ref_xcit_no_lpi", dict(lpi=False))
+    add("ref_xcit_no_attention", dict(attention="none"))
+    add("ref_xcit_tokens", dict(attention="tokens"))
+    add("ref_xcit_no_l2", dict(l2_norm=False))
+    add("ref_xcit_fixed_temperature", dict(learned_temperature=False))
+    add("ref_xcit_fixed_temperature_2", dict(learned_temperature=False, temperature=2.5))
+    add("ref_xcit_linear_patches", plain, patch_projection="linear")
+    add("ref_xcit_linear_patches_16", plain, patch_projection="linear", patch_size=16, tokens_norm=False)
+    add("ref_xcit_sne_1", embedding([], "0"))
+    add("ref_xcit_sne_3", embedding([16, 24], "000"))
+    add("ref_xcit_sne_4", embedding([16, 24, 20], "0000"))
+    add("ref_xcit_shared_first", embedding([24], "10", 8))
+    add("ref_xcit_shared_last_two", embedding([16, 24], "011"))
+    add("ref_xcit_shared_ends", embedding([16, 24], "101", 4))
+    add("ref_xcit_shared_one_layer", embedding([], "1", 8))
+    add("ref_xcit_fsne_3_own_codes", embedding([16, 24], "111", 8, codes_over_blocks=False))
+    add("ref_xcit_no_bias", embedding([16], "00", bias=False), embedding([16], "01", bias=False))
+    add("ref_xcit_no_bias_codes", embedding([16], "11", 8, bias=False), embedding([16], "10", 8, bias=False))
+    add("ref_xcit_tokens_fsne", embedding([16], "11", 8, attention="tokens"))
+    add("ref_xcit_placement", embedding([16], "11", 8), plain, embedding([16], "00", lpi=False), dict(attention="none"),
+        embedding([16], "10", 8), dict(attention="tokens"), embedding([24], "11", 4, codes_over_blocks=False))
+    return out
