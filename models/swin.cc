@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/swin.h"
 
-#include <numeric>
-
-#include "models/attention/window_attention.h"
 #include "models/attention/window_key_attention.h"
 #include "models/attention/window_shared_attention.h"
 #include "models/mlp.h"
@@ -16,20 +13,15 @@ struct MakeAttention {
   const WindowAttentionOptions& options;
   torch::Device device;
 
-  WindowAttention operator()(const QkvChoice&) const { return made<WindowQkvAttentionImpl>(options, device); }
+  WindowAttention operator()(const QkvChoice&) const {
+    return new_window_attention<WindowQkvAttentionImpl>(options, device);
+  }
   WindowAttention operator()(const AttentionChoice& choice) const {
     if (choice.kernel == Kernel::kNone) return nullptr;
-    return made<WindowSharedAttentionImpl>(options, choice, device);
+    return new_window_attention<WindowSharedAttentionImpl>(options, choice, device);
   }
   WindowAttention operator()(const KeyChoice& choice) const {
-    return made<WindowKeyAttentionImpl>(options, choice, device);
-  }
-
- private:
-  template <class Kind, class... Arguments>
-  static WindowAttention made(Arguments&&... arguments) {
-    return std::shared_ptr<WindowAttentionImpl>{
-        std::make_shared<Kind>(std::forward<Arguments>(arguments)...)};
+    return new_window_attention<WindowKeyAttentionImpl>(options, choice, device);
   }
 };
 
@@ -63,31 +55,10 @@ class BlockImpl : public SwinBlockImpl {
   torch::Tensor mask_;
 };
 
-SwinOptions checked(SwinOptions options) {
-  const auto blocks = std::accumulate(options.depths.begin(), options.depths.end(), std::int64_t{0});
-  TORCH_CHECK_VALUE(static_cast<std::int64_t>(options.attention.size()) == blocks, options.attention.size(),
-                    " attention choices for ", blocks, " blocks; one for each block is expected");
-  return options;
-}
-
 }  // namespace
 
 SwinImpl::SwinImpl(SwinOptions options, torch::Device device)
-    : SwinTrunkImpl{{.image_size = options.image_size,
-                     .patch = options.patch,
-                     .classes = options.classes,
-                     .dim = options.dim,
-                     .depths = options.depths,
-                     .heads = options.heads,
-                     .window = options.window,
-                     .mlp_ratio = options.mlp_ratio},
-                    NormPlace::kBefore,
-                    [attention = checked(options).attention,
-                     device](const SwinBlockPlace& place) -> SwinBlock {
-                      const auto& choice = attention.at(static_cast<std::size_t>(place.index));
-                      return std::shared_ptr<SwinBlockImpl>{
-                          std::make_shared<BlockImpl>(place, choice, device)};
-                    },
+    : SwinTrunkImpl{sizes_of(options), NormPlace::kBefore, blocks_with<BlockImpl>(options.attention, device),
                     device},
       options_{std::move(options)} {}
 

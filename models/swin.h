@@ -8,12 +8,10 @@
 
 #include "models/attention/manifold_key.h"
 #include "models/attention/shared_attention.h"
+#include "models/attention/window_attention.h"
 #include "models/swin_parts.h"
 
 namespace abl::models {
-
-/// Swin's own attention: one fused projection with bias to query, key and value.
-struct QkvChoice {};
 
 /// The attention of a block: Swin's own, an ablated one, or one with a manifold key.
 using WindowAttentionChoice = std::variant<QkvChoice, AttentionChoice, KeyChoice>;

@@ -2,6 +2,7 @@
 #include "models/swin_parts.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "models/attention/charts.h"
 
@@ -22,6 +23,9 @@ void check(const SwinSizes& sizes) {
   TORCH_CHECK_VALUE(all_positive(sizes.heads) && sizes.heads.size() == sizes.depths.size(), "heads is [",
                     sizes.heads, "]; one positive number for each of the ", sizes.depths.size(),
                     " stages is expected");
+  const auto blocks = std::accumulate(sizes.depths.begin(), sizes.depths.end(), std::size_t{0});
+  TORCH_CHECK_VALUE(sizes.choices == blocks, sizes.choices, " attention choices for ", blocks,
+                    " blocks; one for each block of all stages is expected");
 }
 
 void start_as_released(torch::nn::Module& model) {

@@ -4,6 +4,8 @@
 #include <torch/torch.h>
 
 #include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "models/attention/windows.h"
@@ -83,7 +85,21 @@ struct SwinSizes {
   std::int64_t image_size = 0, patch = 0, classes = 0, dim = 0;
   std::vector<std::int64_t> depths, heads;
   std::int64_t window = 0, mlp_ratio = 0;
+  std::size_t choices = 0;  ///< of attention
 };
+
+template <class Options>
+SwinSizes sizes_of(const Options& options) {
+  return {.image_size = options.image_size,
+          .patch = options.patch,
+          .classes = options.classes,
+          .dim = options.dim,
+          .depths = options.depths,
+          .heads = options.heads,
+          .window = options.window,
+          .mlp_ratio = options.mlp_ratio,
+          .choices = options.attention.size()};
+}
 
 /// What a block is built for.
 struct SwinBlockPlace {
@@ -92,6 +108,15 @@ struct SwinBlockPlace {
   WindowGrid grid;  ///< every second block of a stage is shifted
 };
 using MakeSwinBlock = std::function<SwinBlock(const SwinBlockPlace& place)>;
+
+/// Blocks of one class, each with the choice of its index.
+template <class Block, class Choice>
+MakeSwinBlock blocks_with(std::vector<Choice> choices, torch::Device device) {
+  return [choices = std::move(choices), device](const SwinBlockPlace& place) -> SwinBlock {
+    const auto& choice = choices.at(static_cast<std::size_t>(place.index));
+    return std::shared_ptr<SwinBlockImpl>{std::make_shared<Block>(place, choice, device)};
+  };
+}
 
 /// The stages around the blocks: each stage but the first halves the map and doubles the width.
 /// Linear layers start normal with deviation 0.02 and biases at 0, as in the releases.

@@ -14,12 +14,26 @@ LayerNorm norm_from_zero(std::int64_t dim, torch::Device device) {
   return norm;
 }
 
+/// Builds the attention that was chosen.
+struct MakeAttention {
+  const WindowAttentionOptions& options;
+  torch::Device device;
+
+  WindowAttention operator()(const QkvChoice&) const {
+    return new_window_attention<WindowCosineAttentionImpl>(options, device);
+  }
+  WindowAttention operator()(const KeyChoice& choice) const {
+    return new_window_attention<WindowCosineKeyAttentionImpl>(options, choice, device);
+  }
+};
+
 /// x += norm1 attention(x) in windows, x += norm2 mlp(x).
 class BlockImpl : public SwinBlockImpl {
  public:
-  BlockImpl(const SwinBlockPlace& place, torch::Device device) : grid_{place.grid} {
+  BlockImpl(const SwinBlockPlace& place, const CosineAttentionChoice& choice, torch::Device device)
+      : grid_{place.grid} {
     const WindowAttentionOptions options{.dim = place.dim, .heads = place.heads, .window = grid_.window};
-    attn_ = register_module("attn", Part<WindowCosineAttentionImpl>{options, device});
+    attn_ = register_module("attn", std::visit(MakeAttention{options, device}, choice));
     norm1_ = register_module("norm1", norm_from_zero(place.dim, device));
     mlp_ = register_module("mlp", Mlp{place.dim, place.mlp_dim, device});
     norm2_ = register_module("norm2", norm_from_zero(place.dim, device));
@@ -33,7 +47,7 @@ class BlockImpl : public SwinBlockImpl {
 
  private:
   const WindowGrid grid_;
-  Part<WindowCosineAttentionImpl> attn_{nullptr};
+  WindowAttention attn_{nullptr};
   LayerNorm norm1_{nullptr}, norm2_{nullptr};
   Mlp mlp_{nullptr};
   torch::Tensor mask_;
@@ -42,18 +56,7 @@ class BlockImpl : public SwinBlockImpl {
 }  // namespace
 
 SwinV2Impl::SwinV2Impl(SwinV2Options options, torch::Device device)
-    : SwinTrunkImpl{{.image_size = options.image_size,
-                     .patch = options.patch,
-                     .classes = options.classes,
-                     .dim = options.dim,
-                     .depths = options.depths,
-                     .heads = options.heads,
-                     .window = options.window,
-                     .mlp_ratio = options.mlp_ratio},
-                    NormPlace::kAfter,
-                    [device](const SwinBlockPlace& place) -> SwinBlock {
-                      return std::shared_ptr<SwinBlockImpl>{std::make_shared<BlockImpl>(place, device)};
-                    },
+    : SwinTrunkImpl{sizes_of(options), NormPlace::kAfter, blocks_with<BlockImpl>(options.attention, device),
                     device},
       options_{std::move(options)} {}
 

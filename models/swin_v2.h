@@ -3,11 +3,17 @@
 
 #include <torch/torch.h>
 
+#include <variant>
 #include <vector>
 
+#include "models/attention/manifold_key.h"
+#include "models/attention/window_attention.h"
 #include "models/swin_parts.h"
 
 namespace abl::models {
+
+/// The attention of a block: Swin V2's own, or one with a manifold key.
+using CosineAttentionChoice = std::variant<QkvChoice, KeyChoice>;
 
 struct SwinV2Options {
   std::int64_t image_size = 256;  ///< square, pixels; a multiple of `patch`
@@ -18,6 +24,7 @@ struct SwinV2Options {
   std::vector<std::int64_t> heads{3, 6, 12, 24};
   std::int64_t window = 8;  ///< side in tokens; a smaller map is one window
   std::int64_t mlp_ratio = 4;
+  std::vector<CosineAttentionChoice> attention;  ///< one for each block of all stages
 };
 
 /// The Swin transformer V2, by default SwinV2-T with windows of 8 x 8: cosine attention, and norms at the end

@@ -3,10 +3,15 @@
 
 #include <torch/torch.h>
 
+#include <memory>
+
 #include "models/attention/kernel.h"
 #include "models/layers.h"
 
 namespace abl::models {
+
+/// The attention of the original: one fused projection to query, key and value.
+struct QkvChoice {};
 
 struct WindowAttentionOptions {
   std::int64_t dim = 0;
@@ -27,6 +32,12 @@ class WindowAttentionImpl : public torch::nn::Module {
   virtual torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) = 0;
 };
 using WindowAttention = Part<WindowAttentionImpl>;
+
+/// Builds one of its kinds.
+template <class Kind, class... Arguments>
+WindowAttention new_window_attention(Arguments&&... arguments) {
+  return std::shared_ptr<WindowAttentionImpl>{std::make_shared<Kind>(std::forward<Arguments>(arguments)...)};
+}
 
 /// softmax(scale q·k + bias + mask) v by fused attention. The bias belongs to a head and the mask to a
 /// window; where there is a mask, the windows of an image stand beside its heads, so that neither is repeated

@@ -32,7 +32,7 @@ PositionBiasMlpImpl::PositionBiasMlpImpl(std::int64_t heads, torch::Device devic
 
 torch::Tensor PositionBiasMlpImpl::forward(const torch::Tensor& x) { return fc2_(torch::relu(fc1_(x))); }
 
-WindowCosineAttentionImpl::WindowCosineAttentionImpl(const WindowAttentionOptions& options,
+CosineWindowAttentionImpl::CosineWindowAttentionImpl(const WindowAttentionOptions& options,
                                                      torch::Device device)
     : options_{options} {
   check(options_);
@@ -40,34 +40,63 @@ WindowCosineAttentionImpl::WindowCosineAttentionImpl(const WindowAttentionOption
   logit_scale_ =
       register_parameter("logit_scale", new_constant({options_.heads, 1, 1}, std::log(10.0), device));
   cpb_mlp_ = register_module("cpb_mlp", PositionBiasMlp{options_.heads, device});
-  qkv_ = register_module("qkv", Linear{dim, 3 * dim, device, /*has_bias=*/false});
   q_bias_ = register_parameter("q_bias", new_constant({dim}, 0, device));
   v_bias_ = register_parameter("v_bias", new_constant({dim}, 0, device));
-  proj_ = register_module("proj", Linear{dim, dim, device});
   coordinates_ = register_buffer("relative_coords_table", log_coordinates(options_.window, device));
   positions_ = register_buffer("relative_position_index", relative_positions(options_.window, device));
 }
 
 /// Shape: [H, N, N].
-torch::Tensor WindowCosineAttentionImpl::bias() {
+torch::Tensor CosineWindowAttentionImpl::bias() {
   const auto N = options_.tokens();
   const auto table = torch::sigmoid(cpb_mlp_(coordinates_)) * 16.0;  // [(2·window - 1)², H]
   return table.index({positions_}).view({N, N, -1}).permute({2, 0, 1});
 }
 
-torch::Tensor WindowCosineAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& mask) {
-  const auto heads = options_.heads;
-  const auto qkv = qkv_(x).chunk(3, -1);  // [B·W, N, dim] each
-  const auto unit = [heads](const torch::Tensor& y) {
-    return torch::nn::functional::normalize(cut_heads(y, heads),
+torch::Tensor CosineWindowAttentionImpl::attend(const torch::Tensor& q, const torch::Tensor& k,
+                                                const torch::Tensor& v, const torch::Tensor& mask) {
+  const auto type = v.scalar_type();
+  const auto heads_of = [&](const torch::Tensor& x) { return cut_heads(x, options_.heads); };
+  const auto unit = [&](const torch::Tensor& x) {
+    return torch::nn::functional::normalize(heads_of(x),
                                             torch::nn::functional::NormalizeFuncOptions().dim(-1));
   };
-  const auto v = cut_heads(qkv[2] + v_bias_.to(qkv[2].scalar_type()), heads);
   const auto factor = logit_scale_.clamp_max(std::log(100.0)).exp();
-  const auto q = (unit(qkv[0] + q_bias_.to(qkv[0].scalar_type())) * factor).to(v.scalar_type());
-  const auto k = unit(qkv[1]).to(v.scalar_type());
-  const auto y = attend_in_windows({.q = q, .k = k, .v = v, .scale = 1.0}, bias(), mask);
-  return proj_(y.reshape(x.sizes()));
+  const auto y = attend_in_windows({.q = (unit(q + q_bias_.to(type)) * factor).to(type),
+                                    .k = unit(k).to(type),
+                                    .v = heads_of(v + v_bias_.to(type)),
+                                    .scale = 1.0},
+                                   bias(), mask);
+  return y.reshape(v.sizes());
+}
+
+WindowCosineAttentionImpl::WindowCosineAttentionImpl(const WindowAttentionOptions& options,
+                                                     torch::Device device)
+    : CosineWindowAttentionImpl{options, device} {
+  const auto dim = options_.dim;
+  qkv_ = register_module("qkv", Linear{dim, 3 * dim, device, /*has_bias=*/false});
+  proj_ = register_module("proj", Linear{dim, dim, device});
+}
+
+torch::Tensor WindowCosineAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& mask) {
+  const auto qkv = qkv_(x).chunk(3, -1);
+  return proj_(attend(qkv[0], qkv[1], qkv[2], mask));
+}
+
+WindowCosineKeyAttentionImpl::WindowCosineKeyAttentionImpl(const WindowAttentionOptions& options,
+                                                           const KeyChoice& choice, torch::Device device)
+    : CosineWindowAttentionImpl{options, device} {
+  const auto dim = options_.dim;
+  qv_ = register_module("qv", Linear{dim, 2 * dim, device, /*has_bias=*/false});
+  key_ = register_module(
+      "key",
+      ManifoldKey{ManifoldKeyOptions{.dim = dim, .tokens = options_.tokens(), .choice = choice}, device});
+  proj_ = register_module("proj", Linear{dim, dim, device});
+}
+
+torch::Tensor WindowCosineKeyAttentionImpl::forward(const torch::Tensor& x, const torch::Tensor& mask) {
+  const auto qv = qv_(x).chunk(2, -1);
+  return proj_(attend(qv[0], key_(x), qv[1], mask));
 }
 
 }  // namespace abl::models

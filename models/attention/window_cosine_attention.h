@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include "models/attention/manifold_key.h"
 #include "models/attention/window_attention.h"
 
 namespace abl::models {
@@ -21,25 +22,53 @@ class PositionBiasMlpImpl : public torch::nn::Module {
 };
 using PositionBiasMlp = Part<PositionBiasMlpImpl>;
 
-/// Attention by the angle between query and key, with a learned factor for each head and a bias that is a
-/// function of the relative position.
+/// Swin V2's attention but for its projections: by the angle between query and key, with a learned factor for
+/// each head and a bias that is a function of the relative position.
 ///   softmax(exp(min(logit_scale, ln 100)) cos(q, k) + 16 sigmoid(cpb_mlp(position)) + mask) v
-/// Parameters: `logit_scale` [heads, 1, 1], which starts at ln 10; `cpb_mlp`; `qkv` (without bias), `q_bias`
-/// and `v_bias` (the key has none); `proj`.
+/// Parameters: `logit_scale` [heads, 1, 1], which starts at ln 10; `cpb_mlp`; `q_bias` and `v_bias` (the key
+/// has none).
 /// Source: Swin V2 section 3.3, eq. 2 to 4; the release.
-class WindowCosineAttentionImpl : public WindowAttentionImpl {
+class CosineWindowAttentionImpl : public WindowAttentionImpl {
+ protected:
+  CosineWindowAttentionImpl(const WindowAttentionOptions& options, torch::Device device);
+
+  /// Shape: q, k, v [B·W, N, dim], q and v without their biases -> [B·W, N, dim].
+  torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                       const torch::Tensor& mask);
+
+  const WindowAttentionOptions options_;
+
+ private:
+  torch::Tensor bias();
+
+  torch::Tensor logit_scale_, q_bias_, v_bias_, coordinates_, positions_;
+  PositionBiasMlp cpb_mlp_{nullptr};
+};
+
+/// Swin V2's own attention.
+/// Parameters: `qkv` (without bias), `proj`, and those of the base.
+class WindowCosineAttentionImpl : public CosineWindowAttentionImpl {
  public:
   explicit WindowCosineAttentionImpl(const WindowAttentionOptions& options,
                                      torch::Device device = torch::kCPU);
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
 
  private:
-  torch::Tensor bias();
-
-  const WindowAttentionOptions options_;
-  torch::Tensor logit_scale_, q_bias_, v_bias_, coordinates_, positions_;
-  PositionBiasMlp cpb_mlp_{nullptr};
   Linear qkv_{nullptr}, proj_{nullptr};
+};
+
+/// The same with a manifold key in place of the linear one.
+/// Parameters: `qv` (without bias), `key`, `proj`, and those of the base.
+/// Source: manifold key section 5, which names the model; its place before the angle is a reading.
+class WindowCosineKeyAttentionImpl : public CosineWindowAttentionImpl {
+ public:
+  WindowCosineKeyAttentionImpl(const WindowAttentionOptions& options, const KeyChoice& choice,
+                               torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& mask) override;
+
+ private:
+  Linear qv_{nullptr}, proj_{nullptr};
+  ManifoldKey key_{nullptr};
 };
 
 }  // namespace abl::models

@@ -27,6 +27,12 @@ SwinOptions imagenet(const WindowAttentionChoice& everywhere, std::int64_t third
   return options;
 }
 
+SwinV2Options version_2() {
+  SwinV2Options options;
+  options.attention.assign(12, QkvChoice{});
+  return options;
+}
+
 std::int64_t all_of(const torch::nn::Module& model) {
   std::int64_t sum = 0;
   for (const auto& entry : list_parameters(model)) sum += entry.elements;
@@ -40,8 +46,7 @@ std::string weights_of(const SwinOptions& options) {
   const Swin model{options, torch::kMeta};
   std::int64_t sum = 0;
   for (const auto& entry : list_parameters(*model))
-    if (entry.shape.size() >= 2 && !entry.name.ends_with("relative_position_bias_table"))
-      sum += entry.elements;
+    if (entry.is_weight) sum += entry.elements;
   return fmt::format("{}.{:02}", (sum + 5'000) / 1'000'000, (sum + 5'000) / 10'000 % 100);
 }
 
@@ -49,7 +54,7 @@ TEST(SwinCounts, AreThoseOfTimm) {
   EXPECT_EQ(all_of(imagenet(QkvChoice{})), 28'288'354);
   EXPECT_EQ(all_of(imagenet(QkvChoice{}, 18)), 49'606'258);
   EXPECT_EQ(all_of(imagenet(AttentionChoice{})), 28'288'354) << "separate matrices";
-  EXPECT_EQ(all_of(*SwinV2{SwinV2Options{}, torch::kMeta}), 28'347'154);
+  EXPECT_EQ(all_of(*SwinV2{version_2(), torch::kMeta}), 28'347'154);
 }
 
 TEST(SwinCounts, PrintTheWeightsOfMsfTable6) {
@@ -82,6 +87,16 @@ SwinOptions small(std::vector<WindowAttentionChoice> attention) {
           .heads = {2, 4},
           .window = 4,
           .mlp_ratio = 2,
+          .attention = std::move(attention)};
+}
+
+SwinV2Options small_version_2(std::vector<CosineAttentionChoice> attention) {
+  return {.image_size = 32,
+          .classes = 5,
+          .dim = 16,
+          .depths = {static_cast<std::int64_t>(attention.size())},
+          .heads = {2},
+          .window = 4,
           .attention = std::move(attention)};
 }
 
@@ -123,14 +138,13 @@ TEST(Swin, TrainsInBfloat16UnderAutocast) {
   grouped.groups = 2;
   SwinImpl first{small({QkvChoice{}, grouped, KeyChoice{.charts = 2}, kMeanShift()})};
   expect_close(first);
-  SwinV2Impl second{
-      {.image_size = 32, .classes = 5, .dim = 16, .depths = {2, 1}, .heads = {2, 4}, .window = 4}};
+  SwinV2Impl second{small_version_2({QkvChoice{}, KeyChoice{.charts = 2}})};
   expect_close(second);
 }
 
 TEST(Swin, OfVersion2StartsWithEveryBlockAsTheIdentity) {
   torch::manual_seed(3);
-  SwinV2Impl model{{.image_size = 32, .classes = 5, .dim = 16, .depths = {2}, .heads = {2}, .window = 4}};
+  SwinV2Impl model{small_version_2({QkvChoice{}, KeyChoice{}})};
   std::map<std::string, torch::Tensor> seen{{"patch_embed", {}}, {"layers.0", {}}};
   const FeatureTap tap{model, seen};
   model.forward(torch::randn({2, 3, 32, 32}));
@@ -152,7 +166,8 @@ TEST(Swin, RefusesOptionsThatDoNotFitTogether) {
   refused([](auto& options) { options.attention.pop_back(); });
   refused([](auto& options) { options.attention[1] = AttentionChoice{.groups = 3}; });
   refused([](auto& options) { options.attention[2] = KeyChoice{.charts = 0}; });
-  EXPECT_THROW((SwinV2Impl{{.depths = {2, 0}, .heads = {3, 6}}, torch::kMeta}), c10::ValueError);
+  EXPECT_THROW((SwinV2Impl{{.depths = {2, 0}, .heads = {3, 6}, .attention = {2, QkvChoice{}}}, torch::kMeta}),
+               c10::ValueError);
   SwinImpl model{small({QkvChoice{}, QkvChoice{}})};
   EXPECT_THROW(model.forward(torch::zeros({1, 3, 40, 40})), c10::ValueError);
 }

@@ -5,6 +5,8 @@ cases() lists (name, source, config, builder). The sizes in `config` are timm's 
 stands in place of timm's attention: dict(kind="qkv") nothing, "shared" the class below with the given choices, "key" the
 manifold key of reference_models, "none" no attention branch.
 """
+import math
+
 import torch
 from torch import nn
 
@@ -63,6 +65,32 @@ class SharedWindowAttention(nn.Module):
         return out - x @ self.weight[self.role["P"]].t() if self.probe == "outside" else out
 
 
+class KeyCosineAttention(nn.Module):
+    """Version 2's attention with a manifold key in place of the linear one: the angle is that between q and the new key."""
+
+    def __init__(self, old, key, charts):
+        super().__init__()
+        dim, self.heads = old.dim, old.num_heads
+        self.logit_scale, self.cpb_mlp, self.q_bias, self.v_bias, self.proj = old.logit_scale, old.cpb_mlp, old.q_bias, old.v_bias, old.proj
+        self.qv = nn.Linear(dim, 2 * dim, bias=False)
+        self.key = R.ManifoldKey(dim, old.window_size[0] * old.window_size[1], charts, key)
+        self.register_buffer("coordinates", old.relative_coords_table.clone(), persistent=False)
+        self.register_buffer("index", old.relative_position_index.clone().reshape(-1), persistent=False)
+
+    def forward(self, x, mask=None):
+        b, n, dim = x.shape
+        q, v = self.qv(x).chunk(2, -1)
+        q, k, v = (t.reshape(b, n, self.heads, -1).transpose(1, 2) for t in (q + self.q_bias, self.key(x), v + self.v_bias))
+        scores = q / q.norm(dim=-1, keepdim=True) @ (k / k.norm(dim=-1, keepdim=True)).transpose(-1, -2)
+        scores = scores * self.logit_scale.clamp(max=math.log(100)).exp()
+        table = 16 * torch.sigmoid(self.cpb_mlp(self.coordinates).view(-1, self.heads))
+        scores = scores + table[self.index].view(n, n, -1).permute(2, 0, 1)
+        if mask is not None:
+            w = mask.shape[0]
+            scores = (scores.view(-1, w, self.heads, n, n) + mask[None, :, None]).view(b, self.heads, n, n)
+        return self.proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, n, dim))
+
+
 class NoAttention(nn.Module):
     def forward(self, x, mask=None):
         return torch.zeros_like(x)
@@ -77,7 +105,8 @@ def replace(model, attention):
         if kind == "shared":
             block.attn = SharedWindowAttention(block.attn, **choice)
         elif kind == "key":
-            block.attn = R.SwinAttention(block.attn, choice["key"], choice["charts"])
+            version_2 = hasattr(block.attn, "cpb_mlp")
+            block.attn = (KeyCosineAttention if version_2 else R.SwinAttention)(block.attn, choice["key"], choice["charts"])
         elif kind == "none":
             block.norm1, block.attn = nn.Identity(), NoAttention()
     return model
@@ -125,4 +154,7 @@ def cases():
     add("ref_swin_QKKKW_g2", shared("QKKKW", groups=2))
     add("ref_swin_kua_c3", key("kua", 3))
     add("ref_swin_placement", NONE, shared("QKKPW", groups=2), key("simple", 2), QKV)
+    v2 = dict(SWIN, img_size=64, window_size=8)
+    config = dict(v2, attention=(QKV, key("spatial", 2), key("kua", 3), QKV))
+    out.append(("ref_swinv2_key", "extra_swin in a timm Swin V2", config, lambda: replace(SwinTransformerV2(**v2), config["attention"])))
     return out
