@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/key_vit.h"
+
+#include <ATen/autocast_mode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "models/counting/parameters.h"
+#include "parity_case.h"
+
+namespace abl::models {
+namespace {
+
+using Json = nlohmann::json;
+using Keys = std::vector<std::optional<KeyChoice>>;
+
+const std::map<std::string, KeyMethod> kMethods{
+    {"spatialk", KeyMethod::kSpatialK}, {"spatial", KeyMethod::kSpatialK},
+    {"kua", KeyMethod::kKua},           {"simplek", KeyMethod::kSimpleK},
+    {"simple", KeyMethod::kSimpleK},    {"vanillak", KeyMethod::kVanillaK},
+    {"vanilla", KeyMethod::kVanillaK},  {"vanilla_nocb", KeyMethod::kVanillaK}};
+const std::map<std::string, Broadcasting> kBroadcastings{
+    {"none", Broadcasting::kNone}, {"all", Broadcasting::kOverAll}, {"charts", Broadcasting::kOverCharts}};
+
+std::optional<KeyChoice> choice_of(const Json& layer) {
+  if (layer.is_null()) return {};
+  return KeyChoice{
+      .method = kMethods.at(layer.at("method")),
+      .charts = layer.at("charts"),
+      .broadcasting = kBroadcastings.at(layer.at("broadcasting")),
+      .order = layer.at("order") == "plain" ? ChartOrder::kPlainReshape : ChartOrder::kChartMajor};
+}
+
+/// `kind` is the reference's word for one key in every layer.
+std::optional<KeyChoice> choice_of_kind(const std::string& kind, std::int64_t charts) {
+  if (kind == "none") return {};
+  KeyChoice choice{.method = kMethods.at(kind), .charts = charts};
+  if (kind == "vanilla_nocb") choice.broadcasting = Broadcasting::kNone;
+  return choice;
+}
+
+KeyVitOptions options_of(const Json& config) {
+  KeyVitOptions options{.image_size = config.at("image"),
+                        .patch = config.at("patch"),
+                        .classes = config.at("classes"),
+                        .dim = config.at("dim"),
+                        .heads = config.at("heads")};
+  options.mlp_dim = config.value("mlp", 4 * options.dim);
+  if (config.contains("keys"))
+    for (const auto& layer : config.at("keys")) options.keys.push_back(choice_of(layer));
+  else
+    options.keys.assign(config.at("depth"), choice_of_kind(config.at("kind"), config.at("charts")));
+  return options;
+}
+
+class KeyVitParity : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(KeyVitParity, IsTheReference) {
+  const ParityCase reference{GetParam()};
+  KeyVitImpl model{options_of(reference.config())};
+  expect_parity(model, reference);
+}
+
+INSTANTIATE_TEST_SUITE_P(KeyVit, KeyVitParity,
+                         ::testing::Values("ref_keyvit_none", "ref_keyvit_spatial", "ref_keyvit_kua",
+                                           "ref_keyvit_simple", "ref_keyvit_vanilla",
+                                           "ref_keyvit_vanilla_nocb", "ref_keyvit_spatialk_plain",
+                                           "ref_keyvit_kua_plain", "ref_keyvit_simplek_plain",
+                                           "ref_keyvit_vanillak_plain", "ref_keyvit_vanillak_plain_charts",
+                                           "ref_keyvit_kua_plain_charts", "ref_keyvit_kua_over_charts",
+                                           "ref_keyvit_vanillak_over_charts", "ref_keyvit_one_chart",
+                                           "ref_keyvit_three_charts", "ref_keyvit_placement"),
+                         [](const auto& parameter) { return parameter.param; });
+
+KeyVitOptions vit_s(std::optional<KeyChoice> everywhere) { return {.keys = Keys(12, everywhere)}; }
+KeyVitOptions vit_b(std::optional<KeyChoice> everywhere) {
+  return {.dim = 768, .heads = 12, .mlp_dim = 3072, .keys = Keys(12, everywhere)};
+}
+
+std::int64_t all_of(const KeyVitOptions& options) {
+  std::int64_t sum = 0;
+  const KeyVit model{options, torch::kMeta};
+  for (const auto& entry : list_parameters(*model)) sum += entry.elements;
+  return sum;
+}
+
+std::int64_t millions_of(const KeyVitOptions& options) { return (all_of(options) + 500'000) / 1'000'000; }
+
+constexpr KeyChoice kSpatialK{.method = KeyMethod::kSpatialK}, kKua{.method = KeyMethod::kKua},
+    kSimpleK{.method = KeyMethod::kSimpleK}, kVanillaK{.method = KeyMethod::kVanillaK},
+    kVanillaKWithoutBroadcasting{.method = KeyMethod::kVanillaK, .broadcasting = Broadcasting::kNone};
+
+TEST(KeyVitCounts, PrintTable1OfThePaper) {
+  EXPECT_EQ(all_of(vit_s({})) / 1000, 22'039);
+  EXPECT_EQ(all_of(vit_b({})) / 1000, 86'543);
+  EXPECT_EQ(millions_of(vit_s({})), 22);
+  EXPECT_EQ(millions_of(vit_s(kSpatialK)), 52);
+  EXPECT_EQ(millions_of(vit_s(kKua)), 52);
+  EXPECT_EQ(millions_of(vit_s(kSimpleK)), 38);
+  EXPECT_EQ(millions_of(vit_s(kVanillaK)), 38);
+  EXPECT_EQ(millions_of(vit_b({})), 87);
+  EXPECT_EQ(millions_of(vit_b(kSpatialK)), 197);
+  EXPECT_EQ(millions_of(vit_b(kKua)), 197);
+  EXPECT_EQ(millions_of(vit_b(kSimpleK)), 140);
+  EXPECT_EQ(millions_of(vit_b(kVanillaK)), 140);
+}
+
+TEST(KeyVitCounts, PrintTable2OfThePaper) {
+  auto four = kVanillaKWithoutBroadcasting;
+  four.charts = 4;
+  EXPECT_EQ(millions_of(vit_b(four)), 110);
+  EXPECT_EQ(millions_of(vit_b(kVanillaKWithoutBroadcasting)), 140);
+}
+
+TEST(KeyVitCounts, GrowByTheMatricesOfTheKeyInEachLayer) {
+  const std::int64_t d = 384, H = 8, N = 197, base = all_of(vit_s({}));
+  const auto expanded = (H - 1) * d * d + H * d, mixed = H * N * N;
+  EXPECT_EQ(all_of(vit_s(kSpatialK)) - base, 12 * (expanded + mixed + H * d * d));
+  EXPECT_EQ(all_of(vit_s(kKua)) - base, 12 * (expanded + mixed + H * d * d + d));
+  EXPECT_EQ(all_of(vit_s(kSimpleK)) - base, 12 * (expanded + mixed));
+  EXPECT_EQ(all_of(vit_s(kVanillaK)) - base, 12 * (expanded + mixed + d));
+  EXPECT_EQ(all_of(vit_s(kVanillaKWithoutBroadcasting)) - base, 12 * (expanded + mixed));
+}
+
+KeyVitOptions small(Keys keys) {
+  return {.image_size = 16,
+          .patch = 4,
+          .classes = 5,
+          .dim = 16,
+          .heads = 2,
+          .mlp_dim = 32,
+          .keys = std::move(keys)};
+}
+
+KeyChoice few(KeyChoice choice) {
+  choice.charts = 3;
+  return choice;
+}
+
+/// The largest gradient of a parameter, by name.
+std::map<std::string, double> gradients_of(Classifier& model) {
+  torch::cross_entropy_loss(model.forward(torch::randn({3, 3, 16, 16})), torch::tensor({0, 1, 2})).backward();
+  std::map<std::string, double> largest;
+  for (const auto& parameter : model.named_parameters())
+    largest[parameter.key()] = parameter.value().grad().abs().max().item<double>();
+  return largest;
+}
+
+TEST(KeyVit, TrainsEveryParameterButTheFactorOfBroadcastingOverAll) {
+  torch::manual_seed(1);
+  auto over_charts = few(kVanillaK);
+  over_charts.broadcasting = Broadcasting::kOverCharts;
+  KeyVitImpl model{small({few(kKua), few(kSimpleK), std::nullopt, few(kVanillaK), over_charts})};
+  const auto gradients = gradients_of(model);
+  EXPECT_GT(gradients.at("attn.4.key.gamma_cb"), 1e-5);
+  for (const auto& [name, largest] : gradients)
+    if (name != "attn.0.key.gamma_cb" && name != "attn.3.key.gamma_cb") EXPECT_GT(largest, 1e-6) << name;
+  for (const char* layer : {"attn.0.key.", "attn.3.key."})  // all that is left is rounding
+    EXPECT_LT(gradients.at(std::string{layer} + "gamma_cb"),
+              1e-4 * gradients.at(std::string{layer} + "gamma"))
+        << layer;
+}
+
+ManifoldKeyOptions key_of(const KeyChoice& choice) { return {.dim = 8, .tokens = 5, .choice = few(choice)}; }
+
+TEST(ManifoldKey, WithBroadcastingOverAllIsHalfTheKeyUpToAConstant) {
+  torch::manual_seed(2);
+  for (const auto order : {ChartOrder::kChartMajor, ChartOrder::kPlainReshape})
+    for (auto choice : {kKua, kVanillaK}) {
+      choice.order = order;
+      ManifoldKey with{key_of(choice)};
+      choice.broadcasting = Broadcasting::kNone;
+      ManifoldKey without{key_of(choice)};
+      auto state = state_of(*with);
+      state.erase("gamma_cb");
+      load_state(*without, state);
+      const auto x = torch::randn({2, 5, 8});
+      const auto rest = with(x) - 0.5 * without(x);
+      EXPECT_GT(rest.abs().max().item<double>(), 1e-3);
+      EXPECT_LT((rest - rest.mean(1, /*keepdim=*/true)).abs().max().item<double>(), 1e-6)
+          << "the same for every token, so softmax over the keys does not see it";
+    }
+}
+
+TEST(ManifoldKey, WithOneChartDoesNotDependOnTheOrder) {
+  torch::manual_seed(3);
+  for (auto choice : {kSpatialK, kKua, kSimpleK, kVanillaK}) {
+    choice.charts = 1;
+    ManifoldKey major{ManifoldKeyOptions{.dim = 8, .tokens = 5, .choice = choice}};
+    choice.order = ChartOrder::kPlainReshape;
+    ManifoldKey plain{ManifoldKeyOptions{.dim = 8, .tokens = 5, .choice = choice}};
+    load_state(*plain, state_of(*major));
+    const auto x = torch::randn({2, 5, 8});
+    EXPECT_TRUE(torch::allclose(major(x), plain(x), 1e-5, 1e-6));
+  }
+}
+
+TEST(ManifoldKey, StartsItsFactorsAsChosen) {
+  auto choice = kKua;
+  choice.gamma = 0.5;
+  choice.gamma_cb = 0.25;
+  ManifoldKey key{key_of(choice)};
+  const auto state = state_of(*key);
+  EXPECT_TRUE(torch::equal(state.at("gamma"), torch::full({24}, 0.5)));
+  EXPECT_TRUE(torch::equal(state.at("gamma_cb"), torch::full({8}, 0.25)));
+}
+
+TEST(ManifoldKey, OfKuaWithoutBroadcastingHasTheParametersOfSpatialK) {
+  auto choice = kKua;
+  choice.broadcasting = Broadcasting::kNone;
+  EXPECT_EQ(all_of(vit_s(choice)), all_of(vit_s(kSpatialK)));
+}
+
+TEST(KeyVit, TrainsInBfloat16UnderAutocast) {
+  torch::manual_seed(4);
+  KeyVitImpl model{small({few(kKua), few(kSimpleK), few(kVanillaK), std::nullopt})};
+  const auto images = torch::randn({2, 3, 16, 16});
+  const auto exact = model.forward(images);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const auto rounded = model.forward(images);
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
+  EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), 0.05);
+}
+
+/// What a wrong set of options is answered with.
+std::string refusal_of(void (*change)(KeyVitOptions&)) {
+  auto options = small({kSpatialK, std::nullopt});
+  change(options);
+  try {
+    KeyVitImpl{options, torch::kMeta};
+  } catch (const c10::ValueError& error) {
+    return error.what_without_backtrace();
+  }
+  return "accepted";
+}
+
+TEST(KeyVit, RefusesInOneLineOptionsThatDoNotFitTogether) {
+  using ::testing::HasSubstr;
+  EXPECT_EQ(refusal_of([](auto& options) { options.image_size = 30; }),
+            "images of 30 pixels cannot be cut into patches of 4");
+  EXPECT_EQ(refusal_of([](auto& options) { options.heads = 3; }), "3 heads do not divide the width 16");
+  EXPECT_THAT(refusal_of([](auto& options) { options.classes = 0; }), HasSubstr("with 0 classes"));
+  EXPECT_THAT(refusal_of([](auto& options) { options.mlp_dim = 0; }), HasSubstr("MLP of width 0"));
+  EXPECT_EQ(refusal_of([](auto& options) { options.keys[0]->charts = 0; }),
+            "charts is 0; at least one chart is expected");
+  EXPECT_EQ(refusal_of([](auto& options) {
+              options.keys[1] =
+                  KeyChoice{.method = KeyMethod::kSimpleK, .broadcasting = Broadcasting::kOverAll};
+            }),
+            "broadcasting is chosen for SimpleK, whose convolution leaves no charts; none is expected");
+}
+
+TEST(ManifoldKey, RefusesAnotherNumberOfTokens) {
+  ManifoldKey key{key_of(kVanillaK)};
+  EXPECT_THROW(key(torch::zeros({1, 6, 8})), c10::ValueError);
+}
+
+}  // namespace
+}  // namespace abl::models

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/vit.h"
+
+#include <ATen/autocast_mode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/counting/parameters.h"
+#include "models/embedding/interpolate_positions.h"
+#include "parity_case.h"
+#include "position_tables.h"
+
+namespace abl::models {
+namespace {
+
+class VitParity : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(VitParity, IsTimms) {
+  const ParityCase reference{GetParam()};
+  const auto config = reference.config();
+  VitImpl model{{.image_size = config.at("img_size"),
+                 .patch = config.at("patch_size"),
+                 .classes = config.at("num_classes"),
+                 .dim = config.at("embed_dim"),
+                 .depth = config.at("depth"),
+                 .heads = config.at("num_heads"),
+                 .mlp_ratio = config.value("mlp_ratio", 4),
+                 .has_qkv_bias = config.value("qkv_bias", true)}};
+  expect_parity(model, reference);
+}
+
+INSTANTIATE_TEST_SUITE_P(Vit, VitParity,
+                         ::testing::Values("timm_vit_small_case", "timm_vit_no_qkv_bias", "timm_vit_sizes"),
+                         [](const auto& parameter) { return parameter.param; });
+
+std::int64_t all_of(const VitOptions& options) {
+  std::int64_t sum = 0;
+  const Vit model{options, torch::kMeta};
+  for (const auto& entry : list_parameters(*model)) sum += entry.elements;
+  return sum;
+}
+
+TEST(VitCounts, AreThoseOfTimm) {
+  EXPECT_EQ(all_of({.dim = 192, .heads = 3}), 5'717'416);
+  EXPECT_EQ(all_of({}), 22'050'664);
+  EXPECT_EQ(all_of({.dim = 768, .heads = 12}), 86'567'656);
+  EXPECT_EQ(all_of({}) - all_of({.has_qkv_bias = false}), 12 * 3 * 384);
+}
+
+VitOptions small() { return {.image_size = 32, .patch = 8, .classes = 5, .dim = 16, .depth = 2, .heads = 2}; }
+
+TEST(Vit, TrainsEveryParameter) {
+  torch::manual_seed(1);
+  VitImpl model{small()};
+  const auto logits = model.forward(torch::randn({3, 3, 32, 32}));
+  ASSERT_EQ(logits.sizes(), (torch::IntArrayRef{3, 5}));
+  torch::cross_entropy_loss(logits, torch::tensor({0, 1, 2})).backward();
+  for (const auto& parameter : model.named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    EXPECT_GT(parameter.value().grad().abs().max().item<double>(), 0) << parameter.key();
+  }
+}
+
+TEST(Vit, StartsAsTimms) {
+  torch::manual_seed(2);
+  VitImpl model{{.image_size = 32, .dim = 96, .depth = 1, .heads = 3}};
+  const auto parameters = model.named_parameters();
+  const auto deviation = [&](const char* name) { return parameters[name].std().item<double>(); };
+  EXPECT_NEAR(deviation("blocks.0.mlp.fc1.weight"), 0.02, 5e-4);
+  EXPECT_NEAR(deviation("head.weight"), 0.02, 5e-4);
+  EXPECT_NEAR(deviation("pos_embed"), 0.02, 2e-3);
+  EXPECT_LT(parameters["cls_token"].abs().max().item<double>(), 1e-5);
+  EXPECT_EQ(parameters["blocks.0.attn.qkv.bias"].abs().max().item<double>(), 0);
+}
+
+TEST(Vit, TrainsInBfloat16UnderAutocast) {
+  torch::manual_seed(3);
+  VitImpl model{small()};
+  const auto images = torch::randn({2, 3, 32, 32});
+  const auto exact = model.forward(images);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const auto rounded = model.forward(images);
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
+  EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), 0.02);
+}
+
+/// What a wrong set of options is answered with.
+std::string refusal_of(void (*change)(VitOptions&)) {
+  auto options = small();
+  change(options);
+  try {
+    VitImpl{options, torch::kMeta};
+  } catch (const c10::ValueError& error) {
+    return error.what_without_backtrace();
+  }
+  return "accepted";
+}
+
+TEST(Vit, RefusesInOneLineOptionsThatDoNotFitTogether) {
+  EXPECT_EQ(refusal_of([](auto& options) { options.image_size = 30; }),
+            "images of 30 pixels cannot be cut into patches of 8");
+  EXPECT_EQ(refusal_of([](auto& options) { options.heads = 3; }), "3 heads do not divide the width 16");
+  EXPECT_THAT(refusal_of([](auto& options) { options.classes = 0; }), ::testing::HasSubstr("with 0 classes"));
+  EXPECT_THAT(refusal_of([](auto& options) { options.mlp_ratio = 0; }),
+              ::testing::HasSubstr("MLP of 0 widths"));
+  VitImpl model{small()};
+  EXPECT_THROW(model.forward(torch::zeros({1, 3, 40, 40})), c10::ValueError);
+}
+
+/// The table that write_position_tables.py resizes.
+torch::Tensor wave(std::int64_t side) {
+  const auto count = 2 * (1 + side * side);
+  return torch::sin(0.7 * torch::arange(count, torch::kDouble)).to(torch::kFloat).view({1, -1, 2});
+}
+
+TEST(InterpolatePositions, ResizesAsTimm) {
+  const auto expect_table = [](const torch::Tensor& got, const std::vector<float>& values) {
+    const auto expected = torch::tensor(values).view({1, -1, 2});
+    EXPECT_LT(relative_error(got, expected), 1e-5);
+  };
+  expect_table(interpolate_positions(wave(3), 5, 5), kLarger);
+  expect_table(interpolate_positions(wave(4), 2, 3), kSmaller);
+}
+
+TEST(InterpolatePositions, KeepsATableThatFits) {
+  EXPECT_TRUE(torch::equal(interpolate_positions(wave(3), 3, 3), wave(3)));
+  EXPECT_TRUE(torch::equal(interpolate_positions(wave(3), 6, 6).select(1, 0), wave(3).select(1, 0)))
+      << "the class token has no place that could be interpolated";
+}
+
+TEST(InterpolatePositions, RefusesATableOfNoSquareMap) {
+  EXPECT_THROW(interpolate_positions(torch::zeros({1, 11, 2}), 4, 4), c10::ValueError);
+  EXPECT_THROW(interpolate_positions(wave(3), 0, 4), c10::ValueError);
+  EXPECT_THROW(interpolate_positions(wave(3), 4, 4, /*extra=*/10), c10::ValueError);
+}
+
+}  // namespace
+}  // namespace abl::models
