@@ -32,7 +32,9 @@ def main():
         table = torch.sin(0.7 * torch.arange(count, dtype=torch.float64)).float().view(1, -1, 2)
         resized = resample(table, [rows, columns]).flatten().tolist()
         print(f"/// {side} x {side} to {rows} x {columns}.")
-        print(f"inline const std::vector<float> {name}{{" + ", ".join(f"{x:.9g}F" if "." in f"{x:.9g}" else f"{x:.1f}F" for x in resized) + "};\n")
+        numbers = (f"{x:.9g}" for x in resized)
+        literals = ", ".join(x + ("F" if "." in x else ".0F") for x in numbers)
+        print(f"inline const std::vector<float> {name}{{{literals}}};\n")
     print("}  // namespace abl::models")
 
 

@@ -21,10 +21,10 @@ class Key(nn.Module):
     def __init__(self, dim, tokens, method, charts, broadcasting, order):
         super().__init__()
         self.sizes, self.method, self.broadcasting, self.order = (tokens, charts, dim), method, broadcasting, order
-        dense = method == "simplek"
+        out, groups = (tokens, 1) if method == "simplek" else (charts * tokens, charts)
         self.k = nn.Linear(dim, charts * dim, bias=False)
         self.gamma = nn.Parameter(torch.ones(charts * dim))
-        self.spatial = nn.Conv1d(charts * tokens, tokens if dense else charts * tokens, 1, groups=1 if dense else charts, bias=False)
+        self.spatial = nn.Conv1d(charts * tokens, out, 1, groups=groups, bias=False)
         if broadcasting != "none":
             self.gamma_cb = nn.Parameter(torch.ones(dim))
         if method in ("spatialk", "kua"):
