@@ -51,6 +51,9 @@ NonLinearQkvImpl::NonLinearQkvImpl(std::int64_t dim, EmbeddingChoice choice, Cod
                                    torch::Device device)
     : choice_{std::move(choice)}, codes_{std::move(codes)} {
   check(choice_);
+  TORCH_CHECK_VALUE(codes_.is_empty() == (choice_.code_size == 0), "code_size is ", choice_.code_size,
+                    codes_ ? " and there are codes" : " and there are no codes",
+                    "; both or neither are expected");
   auto in = dim + choice_.code_size;
   for (std::size_t index = 0; index < choice_.shared.size(); ++index) {
     const auto out = index < choice_.widths.size() ? choice_.widths[index] : dim;

@@ -10,9 +10,9 @@ QkvProjection::QkvProjection(torch::nn::Module& owner, const QkvOptions& options
   }
   const auto& choice = *options.embedding;
   check(choice);
-  auto codes = options.codes;
-  if (choice.code_size > 0 && !choice.codes_over_blocks)
-    codes = owner.register_module("codes", Codes{choice, device});
+  Codes codes{nullptr};
+  if (choice.code_size > 0)
+    codes = choice.codes_over_blocks ? options.codes : owner.register_module("codes", Codes{choice, device});
   embedding_ = owner.register_module("qkv", NonLinearQkv{options.dim, choice, codes, device});
 }
 
