@@ -71,7 +71,8 @@ class KeyCosineAttention(nn.Module):
     def __init__(self, old, key, charts):
         super().__init__()
         dim, self.heads = old.dim, old.num_heads
-        self.logit_scale, self.cpb_mlp, self.q_bias, self.v_bias, self.proj = old.logit_scale, old.cpb_mlp, old.q_bias, old.v_bias, old.proj
+        self.logit_scale, self.cpb_mlp = old.logit_scale, old.cpb_mlp
+        self.q_bias, self.v_bias, self.proj = old.q_bias, old.v_bias, old.proj
         self.qv = nn.Linear(dim, 2 * dim, bias=False)
         self.key = R.ManifoldKey(dim, old.window_size[0] * old.window_size[1], charts, key)
         self.register_buffer("coordinates", old.relative_coords_table.clone(), persistent=False)
@@ -156,5 +157,6 @@ def cases():
     add("ref_swin_placement", NONE, shared("QKKPW", groups=2), key("simple", 2), QKV)
     v2 = dict(SWIN, img_size=64, window_size=8)
     config = dict(v2, attention=(QKV, key("spatial", 2), key("kua", 3), QKV))
-    out.append(("ref_swinv2_key", "extra_swin in a timm Swin V2", config, lambda: replace(SwinTransformerV2(**v2), config["attention"])))
+    out.append(("ref_swinv2_key", "extra_swin in a timm Swin V2", config,
+                lambda: replace(SwinTransformerV2(**v2), config["attention"])))
     return out
