@@ -65,7 +65,10 @@ Conv2dImpl::Conv2dImpl(const Conv2dOptions& options, torch::Device device) : opt
 }
 
 torch::Tensor Conv2dImpl::forward(const torch::Tensor& x) {
-  return torch::conv2d(x, weight, bias, options_.stride, options_.padding, /*dilation=*/1, options_.groups);
+  const auto stride = options_.stride, padding = options_.padding;
+  // For both axes: PyTorch accepts one number, but hands on one, where a count of work reads two.
+  return torch::conv2d(x, weight, bias, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1},
+                       options_.groups);
 }
 
 BatchNorm2dImpl::BatchNorm2dImpl(std::int64_t channels, torch::Device device, double eps, double momentum)

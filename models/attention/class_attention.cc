@@ -16,12 +16,6 @@ torch::Tensor join(const torch::Tensor& class_token, const torch::Tensor& patche
   return torch::cat({class_token.to(patches.scalar_type()), patches}, 1);
 }
 
-/// As the release has them: not as a matrix product, which counts of work notice.
-/// Shape: q [B, H, 1, d], k [B, H, tokens, d] -> [B, H, 1, tokens].
-torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) {
-  return (q * k).sum(-1).unsqueeze(-2) / std::sqrt(static_cast<double>(q.size(-1)));
-}
-
 }  // namespace
 
 ClassAttentionImpl::ClassAttentionImpl(std::int64_t dim, std::int64_t heads, torch::Device device)
@@ -38,10 +32,13 @@ torch::Tensor ClassAttentionImpl::forward(const torch::Tensor& x) {
   const auto cut = [&](const torch::Tensor& y) {
     return y.view({B, -1, heads_, D / heads_}).transpose(1, 2);  // [B, H, tokens, d]
   };
+  // One query makes few scores, so that nothing is gained by fused attention, whose gradients are less exact.
+  // The release gets them without a matrix product, which counts of work notice.
   const auto q = literal() ? cut(class_token(q_(x))) : cut(q_(class_token(x)));  // [B, H, 1, d]
-  const auto k = cut(k_(x)), v = cut(v_(x));
-  count_scaled(B * heads_ * x.size(1));
-  const auto y = literal() ? scores(q, k).softmax(-1).matmul(v) : at::scaled_dot_product_attention(q, k, v);
+  const auto k = cut(k_(x)), v = cut(v_(x));                                     // [B, H, tokens, d]
+  const auto scores = literal() ? (q * k).sum(-1).unsqueeze(-2) : q.matmul(k.mT());
+  count_scaled(scores.numel());
+  const auto y = (scores / std::sqrt(static_cast<double>(D / heads_))).softmax(-1).matmul(v);
   return proj_(y.transpose(1, 2).reshape({B, 1, D}));
 }
 

@@ -28,16 +28,16 @@ CrossCovarianceImpl::CrossCovarianceImpl(const CrossCovarianceOptions& options, 
 
 torch::Tensor CrossCovarianceImpl::forward(const torch::Tensor& x) {
   const auto B = x.size(0), N = x.size(1), D = x.size(2), H = options_.heads;
-  const auto qkv =
-      qkv_(x).view({B, N, 3, H, D / H}).permute({2, 0, 3, 1, 4}).contiguous();  // [3, B, H, N, d]
-  const auto y = qkv[2].matmul(mixing(qkv[0], qkv[1]).mT());                    // [B, H, N, d]
+  const auto heads = qkv_(x).view({B, N, 3, H, D / H}).permute({2, 0, 3, 1, 4}).contiguous();
+  const auto qkv = heads.unbind();                            // three times [B, H, N, d]
+  const auto y = qkv[2].matmul(mixing(qkv[0], qkv[1]).mT());  // [B, H, N, d]
   return proj_(y.transpose(1, 2).reshape({B, N, D}));
 }
 
 torch::Tensor CrossCovarianceImpl::mixing(const torch::Tensor& queries, const torch::Tensor& keys) const {
   auto scores = queries.mT().matmul(keys);
   if (options_.l2_norm)
-    scores = scores / length_along_tokens(queries).unsqueeze(-1) / length_along_tokens(keys).unsqueeze(-2);
+    scores = scores / (length_along_tokens(queries).unsqueeze(-1) * length_along_tokens(keys).unsqueeze(-2));
   count_scaled(scores.numel());
   if (temperature_.defined())
     scores = scores * temperature_;

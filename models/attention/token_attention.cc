@@ -18,7 +18,8 @@ TokenAttentionImpl::TokenAttentionImpl(const QkvOptions& qkv, std::int64_t heads
 
 torch::Tensor TokenAttentionImpl::forward(const torch::Tensor& x) {
   const auto B = x.size(0), N = x.size(1), D = x.size(2);
-  const auto qkv = qkv_(x).view({B, N, 3, heads_, D / heads_}).permute({2, 0, 3, 1, 4});  // [3, B, H, N, d]
+  const auto heads = qkv_(x).view({B, N, 3, heads_, D / heads_}).permute({2, 0, 3, 1, 4});
+  const auto qkv = heads.unbind();  // three times [B, H, N, d]
   count_scaled(B * heads_ * N * N);
   const auto y = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2]);
   return proj_(y.transpose(1, 2).reshape({B, N, D}));

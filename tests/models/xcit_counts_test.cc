@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
+#include "models/counting/counter.h"
 #include "models/counting/parameters.h"
 #include "models/xcit.h"
 
@@ -18,20 +21,21 @@ struct Size {
   std::int64_t heads;
   double eta;
   bool tokens_norm;
-  const char* millions;  ///< parameters as the paper prints them, with patches of 16
-  std::int64_t elements_16, elements_8;
+  std::int64_t elements_16, elements_8;  ///< parameters, with patches of 16 and of 8
+  /// As the paper prints them: parameters with patches of 16, GFLOPs at 224/16 and at 384/8.
+  const char *millions, *gflops_224_16, *gflops_384_8;
 };
 
-constexpr Size kNano{"N12", 128, 12, 4, 1.0, false, "3", 3'053'224, 3'049'016};
-constexpr Size kTiny{"T12", 192, 12, 4, 1.0, true, "7", 6'716'272, 6'706'504};
+constexpr Size kNano{"N12", 128, 12, 4, 1.0, false, 3'053'224, 3'049'016, "3", "0.5", "6.4"};
+constexpr Size kTiny{"T12", 192, 12, 4, 1.0, true, 6'716'272, 6'706'504, "7", "1.2", "14.3"};
 constexpr Size kSizes[] = {
     kNano,
     kTiny,
-    {"T24", 192, 24, 4, 1e-5, true, "12", 12'116'896, 12'107'128},
-    {"S12", 384, 12, 8, 1.0, true, "26", 26'253'304, 26'213'032},
-    {"S24", 384, 24, 8, 1e-5, true, "48", 47'671'384, 47'631'112},
-    {"M24", 512, 24, 8, 1e-5, true, "84", 84'395'752, 84'323'624},
-    {"L24", 768, 24, 16, 1e-5, true, "189", 189'096'136, 188'932'648},
+    {"T24", 192, 24, 4, 1e-5, true, 12'116'896, 12'107'128, "12", "2.3", "27.3"},
+    {"S12", 384, 12, 8, 1.0, true, 26'253'304, 26'213'032, "26", "4.8", "55.6"},
+    {"S24", 384, 24, 8, 1e-5, true, 47'671'384, 47'631'112, "48", "9.1", "106.0"},
+    {"M24", 512, 24, 8, 1e-5, true, 84'395'752, 84'323'624, "84", "16.2", "188.0"},
+    {"L24", 768, 24, 16, 1e-5, true, 189'096'136, 188'932'648, "189", "36.1", "417.9"},
 };
 
 XcitOptions xcit(const Size& size, const XcitChoice& choice = {}, std::int64_t patch = 16) {
@@ -40,7 +44,7 @@ XcitOptions xcit(const Size& size, const XcitChoice& choice = {}, std::int64_t p
           .heads = size.heads,
           .eta = size.eta,
           .tokens_norm = size.tokens_norm,
-          .blocks = {size.depth, choice}};
+          .blocks = std::vector<XcitChoice>(size.depth, choice)};
 }
 
 std::int64_t elements_of(const XcitOptions& options) {
@@ -61,6 +65,23 @@ TEST(XcitCounts, AreThoseOfTheReleaseAndPrintTable1) {
     EXPECT_EQ(with_16, size.elements_16) << size.name;
     EXPECT_EQ(with_8, size.elements_8) << size.name;
     EXPECT_EQ(millions(with_16), size.millions) << size.name;
+  }
+}
+
+/// As fvcore counted early in 2021, with class tokens alone normalised in class attention, also where the
+/// release normalises all.
+double giga_flops(XcitOptions options, std::int64_t image_size) {
+  options.tokens_norm = false;
+  options.image_size = image_size;
+  Xcit model{options, torch::kMeta};
+  return flops_fvcore(count_parts(*model, image_size).front().work, /*batch_norm=*/5) / 1e9;
+}
+
+TEST(XcitCounts, PrintTheWorkOfTable1) {
+  for (const auto& size : kSizes) {
+    const double cut = std::floor(10 * giga_flops(xcit(size), 224)) / 10;
+    EXPECT_EQ(fmt::format("{:.1f}", cut), size.gflops_224_16) << size.name;
+    EXPECT_EQ(fmt::format("{:.1f}", giga_flops(xcit(size, {}, 8), 384)), size.gflops_384_8) << size.name;
   }
 }
 

@@ -64,10 +64,12 @@ TEST_F(CrossCovarianceTest, DoesNotHeedTheLengthOfQueriesAndKeysUnlessItIsLeftOu
 TEST_F(CrossCovarianceTest, OfChannelsThatAreZeroMixesEvenlyAndHasFiniteGradients) {
   const CrossCovariance attention{options_};
   const auto zero = torch::zeros({1, kHeads, kTokens, 4}).requires_grad_();
-  const auto mixing = attention->mixing(zero, torch::randn({1, kHeads, kTokens, 4}));
-  EXPECT_LT(largest_difference(mixing, torch::full_like(mixing, 0.25)), 1e-6);
-  mixing.square().sum().backward();
-  EXPECT_TRUE(torch::isfinite(zero.grad()).all().item<bool>());
+  for (const auto& keys : {torch::randn({1, kHeads, kTokens, 4}), zero}) {
+    const auto mixing = attention->mixing(zero, keys);
+    EXPECT_LT(largest_difference(mixing, torch::full_like(mixing, 0.25)), 1e-6);
+    (mixing * torch::randn_like(mixing)).sum().backward();
+    EXPECT_TRUE(torch::isfinite(zero.grad()).all().item<bool>());
+  }
 }
 
 TEST_F(CrossCovarianceTest, WithoutALearnedTemperatureStaysAtItsStart) {
