@@ -77,12 +77,25 @@ double giga_flops(XcitOptions options, std::int64_t image_size) {
   return flops_fvcore(count_parts(*model, image_size).front().work, /*batch_norm=*/5) / 1e9;
 }
 
+/// With one decimal, the others cut off.
+std::string cut(double giga) { return fmt::format("{:.1f}", std::floor(10 * giga) / 10); }
+
 TEST(XcitCounts, PrintTheWorkOfTable1) {
   for (const auto& size : kSizes) {
-    const double cut = std::floor(10 * giga_flops(xcit(size), 224)) / 10;
-    EXPECT_EQ(fmt::format("{:.1f}", cut), size.gflops_224_16) << size.name;
+    EXPECT_EQ(cut(giga_flops(xcit(size), 224)), size.gflops_224_16) << size.name;
     EXPECT_EQ(fmt::format("{:.1f}", giga_flops(xcit(size, {}, 8), 384)), size.gflops_384_8) << size.name;
   }
+}
+
+TEST(XcitCounts, PrintTheWorkOfTable2) {
+  const auto expect = [](const Size& size, const char* at_384_16, const char* at_384_8) {
+    EXPECT_EQ(cut(giga_flops(xcit(size), 384)), at_384_16) << size.name;
+    EXPECT_EQ(cut(giga_flops(xcit(size, {}, 8), 384)), at_384_8) << size.name;
+  };
+  expect(kSizes[3], "14.3", "55.6");
+  expect(kSizes[4], "26.9", "105.9");
+  expect(kSizes[5], "47.7", "187.9");
+  expect(kSizes[6], "106.0", "417.8");
 }
 
 TEST(XcitCounts, OfTheAblationsOfTable4LackWhatIsLeftOut) {
