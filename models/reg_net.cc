@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/reg_net.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace abl::models {
+namespace {
+
+std::int64_t nearest_multiple(double value, std::int64_t unit) {
+  return static_cast<std::int64_t>(std::nearbyint(value / static_cast<double>(unit))) * unit;
+}
+
+void check(const RegNetOptions& options) {
+  const auto positive = [](const char* name, std::int64_t value) {
+    TORCH_CHECK_VALUE(value > 0, name, " ", value, " of a RegNet; it must be positive");
+  };
+  positive("image_size", options.image_size);
+  positive("classes", options.classes);
+  positive("stem", options.stem);
+  positive("depth", options.depth);
+  positive("group_width", options.group_width);
+  TORCH_CHECK_VALUE(options.initial_width > 0 && options.initial_width % 8 == 0, "initial_width ",
+                    options.initial_width, " of a RegNet; a positive multiple of 8 is expected");
+  TORCH_CHECK_VALUE(options.width_slope >= 0, "width_slope ", options.width_slope,
+                    " of a RegNet; it may not be negative");
+  TORCH_CHECK_VALUE(options.width_multiplier > 1, "width_multiplier ", options.width_multiplier,
+                    " of a RegNet; more than 1 is expected");
+  TORCH_CHECK_VALUE(options.se_ratio > 0 && options.se_ratio <= 1, "se_ratio ", options.se_ratio,
+                    " of a RegNet; more than 0 and at most 1 is expected");
+}
+
+}  // namespace
+
+std::vector<RegNetStageSize> stages_of(const RegNetOptions& options) {
+  check(options);
+  std::vector<RegNetStageSize> stages;
+  const auto first = static_cast<double>(options.initial_width);
+  for (std::int64_t block = 0; block < options.depth; ++block) {
+    const double wanted = first + options.width_slope * static_cast<double>(block);
+    const double step = std::nearbyint(std::log(wanted / first) / std::log(options.width_multiplier));
+    const auto width = nearest_multiple(first * std::pow(options.width_multiplier, step), 8);
+    if (stages.empty() || stages.back().width != width) stages.push_back({.width = width});
+    ++stages.back().depth;
+  }
+  TORCH_CHECK_VALUE(stages.size() == 4, "depth ", options.depth, " and width_slope ", options.width_slope,
+                    " of a RegNet make ", stages.size(), " stages; 4 are expected");
+  for (auto& stage : stages) {
+    stage.group_width = std::min(options.group_width, stage.width);
+    stage.width = nearest_multiple(static_cast<double>(stage.width), stage.group_width);
+  }
+  return stages;
+}
+
+RegNetBlockImpl::RegNetBlockImpl(const RegNetBlockOptions& options, torch::Device device) {
+  const auto& [in, width, stride, group_width, se_ratio] = options;
+  conv1_ = register_module("conv1", ConvNormAct{Conv2dOptions{.in = in, .out = width}, device});
+  conv2_ = register_module(
+      "conv2",
+      ConvNormAct{
+          Conv2dOptions{
+              .in = width, .out = width, .kernel = 3, .stride = stride, .groups = width / group_width},
+          device});
+  se_ = register_module(
+      "se",
+      SqueezeExcite{SqueezeExciteOptions{.channels = width, .reduced = squeezed(in, se_ratio)}, device});
+  conv3_ = register_module("conv3",
+                           ConvNormAct{Conv2dOptions{.in = width, .out = width}, device, Activation::kNone});
+  if (stride != 1 || in != width)
+    downsample_ = register_module(
+        "downsample",
+        ConvNormAct{Conv2dOptions{.in = in, .out = width, .stride = stride}, device, Activation::kNone});
+  const torch::NoGradGuard no_grad;
+  conv3_->norm()->weight.zero_();
+}
+
+torch::Tensor RegNetBlockImpl::forward(const torch::Tensor& x) {
+  const auto y = conv3_(se_(conv2_(conv1_(x))));
+  return torch::relu(add_residual(downsample_ ? downsample_(x) : x, y));
+}
+
+RegNetStageImpl::RegNetStageImpl(std::int64_t depth, RegNetBlockOptions options, torch::Device device) {
+  for (std::int64_t index = 1; index <= depth; ++index) {
+    blocks_.push_back(register_module("b" + std::to_string(index), RegNetBlock{options, device}));
+    options.in = options.width;
+    options.stride = 1;
+  }
+}
+
+torch::Tensor RegNetStageImpl::forward(torch::Tensor x) {
+  for (const auto& block : blocks_) x = block(x);
+  return x;
+}
+
+PoolingHeadImpl::PoolingHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device) {
+  fc_ = register_module("fc", Linear{dim, classes, device});
+  const torch::NoGradGuard no_grad;
+  if (device.is_meta()) return;
+  fc_->weight.normal_(0, 0.01);
+  fc_->bias.zero_();
+}
+
+RegNetImpl::RegNetImpl(RegNetOptions options, torch::Device device) : options_{std::move(options)} {
+  const auto stages = stages_of(options_);
+  auto width = options_.stem;
+  stem_ = register_module(
+      "stem", ConvNormAct{Conv2dOptions{.in = 3, .out = width, .kernel = 3, .stride = 2}, device});
+  for (const auto& stage : stages) {
+    const RegNetBlockOptions first{.in = width,
+                                   .width = stage.width,
+                                   .stride = 2,
+                                   .group_width = stage.group_width,
+                                   .se_ratio = options_.se_ratio};
+    stages_.push_back(
+        register_module("s" + std::to_string(stages_.size() + 1), RegNetStage{stage.depth, first, device}));
+    width = stage.width;
+  }
+  head_ = register_module("head", PoolingHead{width, options_.classes, device});
+}
+
+torch::Tensor RegNetImpl::forward(const torch::Tensor& images) {
+  auto x = stem_(images);
+  for (const auto& stage : stages_) x = stage(x);
+  return head_(x);
+}
+
+}  // namespace abl::models
