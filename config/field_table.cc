@@ -2,16 +2,19 @@
 #include "config/field_table.h"
 
 namespace abl::config {
+namespace {
 
-std::string Range::text() const {
-  if (without_low) return fmt::format("above {}", canonical_number(low));
-  if (std::isinf(high)) return fmt::format("at least {}", canonical_number(low));
-  return fmt::format("{} to {}", canonical_number(low), canonical_number(high));
-}
+constexpr std::size_t kMostListed = 12;  // choices that a message lists
+
+/// What a value must be and is not; nothing where the message is empty.
+struct Mismatch {
+  std::string message;
+  std::string nearest;
+};
 
 Mismatch check_number(Json& value, bool whole, const Range& range) {
   const std::string expected =
-      fmt::format("expected a {}, {}", whole ? "whole number" : "number", range.text());
+      fmt::format("expected a {}, {}", name_of(whole ? Kind::kWhole : Kind::kNumber), range.text());
   if (!value.is_number() || !std::isfinite(value.get<double>())) {
     return {fmt::format("{}; got {}", expected, value.is_number() ? "an infinite one" : value.dump()), {}};
   }
@@ -28,21 +31,80 @@ Mismatch check_number(Json& value, bool whole, const Range& range) {
   return {};
 }
 
-Mismatch check_text(const Json& value, const std::vector<std::string>& choices) {
+Mismatch check_name(const std::string& text) {
+  if (!text.empty() && text.size() <= 200 && text.find_first_not_of(kNameLetters) == std::string::npos)
+    return {};
+  return {fmt::format("'{}' is no name; expected letters, digits, '.', '_' and '-'", text), {}};
+}
+
+Mismatch check_choice(const std::string& text, const std::vector<std::string>& choices) {
+  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
+  const std::string expected =
+      choices.size() <= kMostListed
+          ? any_of(choices)
+          : fmt::format("one of the {} that docs/config-reference.md lists", choices.size());
+  return {fmt::format("'{}' is not known; expected {}", text, expected), nearest_name(text, choices)};
+}
+
+Mismatch check_text(Json& value, const Accepted& accepted) {
+  if (accepted.form && value.is_number_integer()) value = plain_text(value);  // a layer's number, unquoted
   if (!value.is_string()) {
-    const std::string expected = choices.empty() ? "expected a text" : "expected " + any_of(choices);
+    const std::string expected =
+        accepted.choices.empty() ? "expected a text" : "expected " + any_of(accepted.choices);
     return {fmt::format("{}; got {}", expected, value.dump()), {}};
   }
   const std::string& text = value.get_ref<const std::string&>();
-  if (choices.empty()) {
-    const bool name =
-        !text.empty() && text.size() <= 200 && text.find_first_not_of(kNameLetters) == std::string::npos;
-    return name ? Mismatch{}
-                : Mismatch{fmt::format("'{}' is no name; expected letters, digits, '.', '_' and '-'", text),
-                           {}};
+  if (accepted.form) return {accepted.form(text), {}};
+  return accepted.choices.empty() ? check_name(text) : check_choice(text, accepted.choices);
+}
+
+Mismatch check_truth(const Json& value) {
+  if (value.is_boolean()) return {};
+  return {fmt::format("expected true or false; got {}", value.dump()), {}};
+}
+
+bool accept_list(const Range& range, const std::string& path, Json& value, std::vector<Problem>& problems) {
+  if (!value.is_array() || value.empty() || value.size() > kMostEntries) {
+    problems.push_back({path,
+                        fmt::format("expected a list of 1 to {} whole numbers, each {}; got {}", kMostEntries,
+                                    range.text(), value.dump()),
+                        {}});
+    return false;
   }
-  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
-  return {fmt::format("'{}' is not known; expected {}", text, any_of(choices)), nearest_name(text, choices)};
+  const std::size_t before = problems.size();
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const Mismatch mismatch = check_number(value[i], true, range);
+    if (!mismatch.message.empty())
+      problems.push_back({fmt::format("{}.{}", path, i + 1), mismatch.message, {}});
+  }
+  return problems.size() == before;
+}
+
+}  // namespace
+
+std::string Range::text() const {
+  if (without_low) return fmt::format("above {}", canonical_number(low));
+  if (std::isinf(high)) return fmt::format("at least {}", canonical_number(low));
+  return fmt::format("{} to {}", canonical_number(low), canonical_number(high));
+}
+
+std::string_view name_of(Kind kind) {
+  constexpr std::string_view kNames[] = {"whole number", "number", "text", "truth value",
+                                         "list of whole numbers"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+bool accept_value(const Accepted& accepted, const std::string& path, Json& value,
+                  std::vector<Problem>& problems) {
+  const Kind kind = accepted.kind;
+  if (kind == Kind::kWholeList) return accept_list(accepted.range, path, value, problems);
+  const Mismatch mismatch = kind == Kind::kText ? check_text(value, accepted)
+                            : kind == Kind::kTruth
+                                ? check_truth(value)
+                                : check_number(value, kind == Kind::kWhole, accepted.range);
+  if (mismatch.message.empty()) return true;
+  problems.push_back({path, mismatch.message, mismatch.nearest});
+  return false;
 }
 
 bool expect_mapping(const Json& section, const std::string& path, std::vector<Problem>& problems) {
@@ -59,6 +121,19 @@ void expect_keys(const Json& section, const std::string& path, const std::vector
     problems.push_back({path.empty() ? key : path + "." + key,
                         fmt::format("unknown key; expected {}", any_of(known)), nearest_name(key, known)});
   }
+}
+
+bool is_misspelt(const std::string& path, const std::vector<Problem>& problems) {
+  const std::size_t start = path.rfind('.') + 1;  // 0 where there is no dot
+  return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) {
+    return problem.nearest == path.substr(start) && problem.path.rfind('.') + 1 == start &&
+           problem.path.compare(0, start, path, 0, start) == 0;
+  });
+}
+
+const std::string* text_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
 }
 
 }  // namespace abl::config

@@ -31,14 +31,40 @@ struct Range {
   std::string text() const;  ///< "at least 1", "above 0", "0 to 1"
 };
 
+inline constexpr Range kPositive{0, std::numeric_limits<double>::infinity(), true};
+inline constexpr Range kFraction{0, 1};
+inline constexpr Range kFromOne{1, 1e9};
+inline constexpr Range kCount{0, 1e9};
+
+/// The kinds of value, in the order of Field::member.
+enum class Kind { kWhole, kNumber, kText, kTruth, kWholeList };
+std::string_view name_of(Kind kind);
+
+inline constexpr std::size_t kMostEntries = 8;  // of a list: there is one entry for each stage of a model
+
+/// What is wrong with a text that has a form of its own; empty where nothing is.
+using TextForm = std::string (*)(const std::string& text);
+
+/// The values that a key accepts.
+struct Accepted {
+  Kind kind;
+  const Range& range;                       ///< of a number, or of each number of a list
+  const std::vector<std::string>& choices;  ///< of a text
+  TextForm form;                            ///< of a text that is neither choice nor name
+};
+
 /// One key of a section: all that reading, canonical form, schema and reference know of it.
 template <class Section>
 struct Field {
   std::string_view name;
-  std::variant<int Section::*, double Section::*, std::string Section::*> member;
+  std::variant<int Section::*, double Section::*, std::string Section::*, bool Section::*,
+               std::vector<int> Section::*>
+      member;
   std::string_view sentence;
-  Range range{};                       ///< of a number
-  std::vector<std::string> choices{};  ///< of a text; empty: any name
+  std::vector<std::string> families{};  ///< of models for which the key has meaning; empty: all
+  Range range{};                        ///< of a number, or of each number of a list
+  std::vector<std::string> choices{};   ///< of a text; empty: any name
+  TextForm form = nullptr;              ///< of a text that is no name
   /// Must be known: written out, or set by what the section starts from (preset, recipe, data set).
   bool required = false;
   bool identity = true;                       ///< false: for people, not part of the canonical form
@@ -54,20 +80,14 @@ struct Field {
     std::visit([&](auto pointer) { value.get_to(section.*pointer); }, member);
   }
   Json default_value(const Section& section) const { return derived ? derived(section) : get(Section{}); }
-  std::string_view type() const {
-    constexpr std::string_view kTypes[] = {"whole number", "number", "text"};
-    return kTypes[member.index()];
-  }
+  Kind kind() const { return static_cast<Kind>(member.index()); }
+  Accepted accepted() const { return {kind(), range, choices, form}; }
 };
 
-/// What `value` must be and is not, or an empty message. On success `value` has the field's type: 100.0
-/// becomes 100.
-struct Mismatch {
-  std::string message;
-  std::string nearest;
-};
-Mismatch check_number(Json& value, bool whole, const Range& range);
-Mismatch check_text(const Json& value, const std::vector<std::string>& choices);
+/// Whether `value` is accepted; a problem where it is not, in a list one for each wrong entry. Then `value`
+/// has the kind's type: 100.0 becomes 100.
+bool accept_value(const Accepted& accepted, const std::string& path, Json& value,
+                  std::vector<Problem>& problems);
 
 template <class Section>
 std::vector<std::string> names(const std::vector<Field<Section>>& fields) {
@@ -82,29 +102,42 @@ bool expect_mapping(const Json& section, const std::string& path, std::vector<Pr
 void expect_keys(const Json& section, const std::string& path, const std::vector<std::string>& known,
                  std::vector<Problem>& problems);
 
-/// Reads the keys of `fields` that `object` has into `section`, which holds what the section starts from;
-/// then fills in derived defaults.
+/// Whether a problem takes a key beside `path` for a misspelling of it: then it is not missing as well.
+bool is_misspelt(const std::string& path, const std::vector<Problem>& problems);
+/// `object[key]` where that is a text, else null.
+const std::string* text_at(const Json& object, const char* key);
+
+/// Reads the keys of `fields` that `object` has into `section`, which holds what the section starts from (a
+/// preset, a recipe); then fills in derived defaults.
 template <class Section>
 void read_fields(const Json& object, const std::string& path, const std::vector<Field<Section>>& fields,
                  Section& section, std::vector<Problem>& problems) {
+  std::vector<const Field<Section>*> open;
   for (const auto& field : fields) {
     const auto found = object.find(field.name);
-    if (found == object.end()) continue;
-    Json value = *found;
-    const Mismatch mismatch = field.member.index() == 2
-                                  ? check_text(value, field.choices)
-                                  : check_number(value, field.member.index() == 0, field.range);
-    if (mismatch.message.empty()) {
+    Json value = found == object.end() ? Json{} : *found;
+    if (found != object.end() &&
+        accept_value(field.accepted(), fmt::format("{}.{}", path, field.name), value, problems)) {
       field.set(section, value);
-    } else {
-      problems.push_back({path + "." + std::string{field.name}, mismatch.message, mismatch.nearest});
+    } else if (field.derived && field.get(section) == field.get(Section{})) {
+      open.push_back(&field);
     }
   }
-  const Section unset;
+  for (const auto* field : open) field->set(section, field->derived(section));
+}
+
+/// A problem for each required key that neither `object` nor what the section started from has set.
+template <class Section>
+void expect_required(const std::vector<Field<Section>>& fields, const Section& section,
+                     const std::string& path, std::string_view remedy, const Json& object,
+                     std::vector<Problem>& problems) {
   for (const auto& field : fields) {
-    // a preset may have set it
-    const bool open = !object.contains(field.name) && field.get(section) == field.get(unset);
-    if (field.derived && open) field.set(section, field.derived(section));
+    // what was given and is wrong has its problem already
+    if (!field.required || object.contains(field.name) || field.get(section) != field.get(Section{}))
+      continue;
+    const std::string missing = fmt::format("{}.{}", path, field.name);
+    if (is_misspelt(missing, problems)) continue;
+    problems.push_back({missing, fmt::format("missing; expected a {}{}", name_of(field.kind()), remedy), {}});
   }
 }
 

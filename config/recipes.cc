@@ -55,17 +55,24 @@ RecipeConfig demo() {
           .eval_every = 0.25};
 }
 
-/// What `msf-imagenet` sets by model. Source: MSF supplement Table A(b).
-struct BySize {
-  std::string_view preset;
-  int batch;
-  double mixing_alpha;
+// Source: MSF supplement Table A(b).
+constexpr std::array kMsfBySize{
+    BySize{"simple-vit-ti", 1024, 0.1},
+    BySize{"simple-vit-ss", 1024, 0.1},
+    BySize{"simple-vit-s", 1024, 0.2},
+    BySize{"simple-vit-b", 768, 0.5},
+    BySize{"swin_tiny_patch4_window7_224", 1024, 0.5},
+    BySize{"swin_small_patch4_window7_224", 768, 0.5},
+    BySize{"resnet50", 1024, 0.1},
+    BySize{"resnet101", 1024, 0.2},
+    BySize{"resnext50_32x4d", 1024, 0.2},
+    BySize{"resnext101_32x8d", 768, 0.2},
+    BySize{"efficientnet_b0", 1024, 0.1},
 };
-constexpr std::array kMsfBySize{BySize{"simple-vit-ti", 1024, 0.1}, BySize{"simple-vit-ss", 1024, 0.1},
-                                BySize{"simple-vit-s", 1024, 0.2}, BySize{"simple-vit-b", 768, 0.5}};
 
-bool same_size(const ModelConfig& model, const Preset& preset) {
-  return model.family == preset.family && model.dim == preset.dim && model.depth == preset.depth;
+bool same_size(const ModelConfig& a, const ModelConfig& b) {
+  return a.family == b.family && a.dim == b.dim && a.depth == b.depth && a.stage_depths == b.stage_depths &&
+         a.cardinality == b.cardinality && a.base_width == b.base_width;
 }
 
 }  // namespace
@@ -85,12 +92,14 @@ const Recipe* find_recipe(std::string_view name) {
   return found == recipes().end() ? nullptr : &*found;
 }
 
+std::span<const BySize> msf_by_size() { return kMsfBySize; }
+
 RecipeConfig recipe_for(const Recipe& recipe, const ModelConfig& model) {
   RecipeConfig settings = recipe.recipe;
   if (settings.use != "msf-imagenet") return settings;
   for (const BySize& by_size : kMsfBySize) {
     // by dimensions, not by name: a preset and its dimensions written out are the same model
-    if (!same_size(model, *find_preset(by_size.preset))) continue;
+    if (!same_size(model, model_of(*find_preset(by_size.preset)))) continue;
     settings.batch = by_size.batch;
     settings.mixing_alpha = by_size.mixing_alpha;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,14 @@ struct Recipe {
 const std::vector<Recipe>& recipes();
 /// Null when there is none of that name.
 const Recipe* find_recipe(std::string_view name);
+
+/// What `msf-imagenet` sets by model.
+struct BySize {
+  std::string_view preset;
+  int batch;
+  double mixing_alpha;
+};
+std::span<const BySize> msf_by_size();
 
 /// The settings of a recipe for one model: some recipes set batch and mixing strength by the model's size.
 RecipeConfig recipe_for(const Recipe& recipe, const ModelConfig& model);

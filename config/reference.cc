@@ -2,50 +2,33 @@
 #include "config/reference.h"
 
 #include "config/data_sets.h"
-#include "config/fields.h"
+#include "config/families.h"
+#include "config/layer_sections.h"
+#include "config/model_section.h"
 #include "config/presets.h"
 #include "config/recipes.h"
 
 namespace abl::config {
 namespace {
 
-template <class Section>
-Json schema_of(const std::vector<Field<Section>>& fields) {
-  Json properties = Json::object();
-  for (const auto& field : fields) {
-    Json property{{"description", field.sentence}};
-    if (field.member.index() == 2) {
-      property["type"] = "string";
-      if (!field.choices.empty()) property["enum"] = field.choices;
-    } else {
-      property["type"] = field.member.index() == 0 ? "integer" : "number";
-      property[field.range.without_low ? "exclusiveMinimum" : "minimum"] = field.range.low;
-      if (std::isfinite(field.range.high)) property["maximum"] = field.range.high;
-    }
-    if (!field.required && field.identity && !field.derived) property["default"] = field.get(Section{});
-    properties[field.name] = property;
-  }
-  return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
-}
-
-Json attention_schema() {
-  const Json one = schema_of(attention_fields());
-  Json placed = one;
-  placed["properties"]["layers"] = {
-      {"type", Json::array({"string", "integer"})},
-      {"description", "Layers, from 1, in which the keys beside it hold: 1-4,9, or none."}};
-  placed["properties"]["elsewhere"] = one;
-  placed["dependentRequired"] = {{"elsewhere", Json::array({"layers"})}};
-  return {{"oneOf", Json::array({placed, {{"type", "array"}, {"items", one}}})}};
+std::string code_list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += fmt::format("{}`{}`", text.empty() ? "" : ", ", name);
+  return text;
 }
 
 template <class Section>
 std::string type_text(const Field<Section>& field) {
-  if (field.member.index() != 2) return fmt::format("{}, {}", field.type(), field.range.text());
-  std::string text;
-  for (const std::string& choice : field.choices)
-    text += fmt::format("{}`{}`", text.empty() ? "" : ", ", choice);
-  return text.empty() ? "text" : text;
+  switch (field.kind()) {
+    case Kind::kTruth:
+      return "`true`, `false`";
+    case Kind::kWholeList:
+      return fmt::format("{}, each {}", name_of(field.kind()), field.range.text());
+    case Kind::kText:
+      return field.choices.empty() ? "text" : code_list(field.choices);
+    default:
+      return fmt::format("{}, {}", name_of(field.kind()), field.range.text());
+  }
 }
 
 template <class Section>
@@ -58,23 +41,79 @@ std::string default_text(const Field<Section>& field) {
 
 template <class Section>
 std::string key_table(const std::vector<Field<Section>>& fields) {
-  std::string text = "| key | value | default | meaning |\n|---|---|---|---|\n";
+  const bool by_family =
+      std::ranges::any_of(fields, [](const auto& field) { return !field.families.empty(); });
+  std::string text = fmt::format("| key | value | default | {}meaning |\n|---|---|---|{}---|\n",
+                                 by_family ? "families | " : "", by_family ? "---|" : "");
   for (const auto& field : fields) {
     const std::string inert = field.inert ? fmt::format(" Without effect where {}.", field.inert_when) : "";
-    text += fmt::format("| `{}` | {} | {} | {}{} |\n", field.name, type_text(field), default_text(field),
-                        field.sentence, inert);
+    const std::string families = field.families.empty() ? "all" : code_list(field.families);
+    text += fmt::format("| `{}` | {} | {} | {}{}{} |\n", field.name,
+                        field.name == "preset" ? "a name below" : type_text(field), default_text(field),
+                        by_family ? families + " | " : "", field.sentence, inert);
   }
   return text;
 }
 
-std::string preset_table() {
-  std::string text =
-      "| preset | dim | depth | heads | dim_head | mlp_dim | patch | |\n|---|---|---|---|---|---|---|---|\n";
-  for (const Preset& p : presets()) {
-    const int mlp_dim = p.mlp_dim > 0 ? p.mlp_dim : 4 * p.dim;
-    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} | {} |\n", p.name, p.dim, p.depth, p.heads,
-                        p.dim_head, mlp_dim, p.patch, p.sentence);
+/// What the tables do not say of a layer section.
+constexpr std::string_view kAttentionNote =
+    "The papers' points: original = `dot` + `none`, MSF = `gaussian` + `inside`, residual (eq. 14) = "
+    "`gaussian` +\n"
+    "`outside`, Gauss-Orig = `gaussian` + `none`. Refused: `outside` with a shared PROBE, and a shared "
+    "WEIGHT with\n"
+    "more than one group.\n";
+constexpr std::string_view kKeyNote =
+    "A layer of Swin has a key or an attention of its own, not both. Refused: broadcasting with simplek.\n";
+constexpr std::string_view kEmbeddingNote =
+    "Without effect in blocks whose attention is none. Blocks that use the codes of the model have one "
+    "`code_size`\n"
+    "and `code_deviation`.\n";
+
+template <class Layer>
+std::string layer_section_text(const LayerSection<Layer>& section, std::string_view note) {
+  return fmt::format(R"(## model.{}
+
+{} For {}. Layers count from 1{}. Instead of one mapping there may be a list with one for each layer.
+
+{}| `layers` | text | all | Layers, from 1, in which the keys beside it hold: `1-4,9`, or `none`. |
+| `elsewhere` | mapping | all defaults | What holds in the other layers, with the keys above; needs `layers`. |
+
+{}{})",
+                     section.name, section.sentence, code_list(section.families),
+                     is_for(section.families, "swin") ? ", through all stages" : "",
+                     key_table(section.fields()), note, note.empty() ? "" : "\n");
+}
+
+std::string family_table() {
+  std::string text = "| family | |\n|---|---|\n";
+  for (const Family& family : families())
+    text += fmt::format("| `{}` | {} |\n", family.name, family.sentence);
+  return text;
+}
+
+/// A column for each key of the family.
+std::string preset_table(std::string_view family) {
+  std::vector<std::string> keys = names(model_fields_of(std::string{family}));
+  std::erase_if(keys, [](const std::string& key) { return key == "preset" || key == "family"; });
+  std::string head, rule, rows;
+  for (const std::string& key : keys) {
+    head += fmt::format(" {} |", key);
+    rule += "---|";
   }
+  for (const Preset& preset : presets()) {
+    if (preset.family != family) continue;
+    std::vector<Problem> none;
+    const Json values = full_model(read_model({{"preset", preset.name}}, none));
+    rows += fmt::format("| `{}` |", preset.name);
+    for (const std::string& key : keys) rows += fmt::format(" {} |", plain_text(values[key]));
+    rows += fmt::format(" {} |\n", preset.sentence);
+  }
+  return fmt::format("#### {}\n\n| preset |{} |\n|---|{}---|\n{}\n", family, head, rule, rows);
+}
+
+std::string preset_tables() {
+  std::string text;
+  for (const Family& family : families()) text += preset_table(family.name);
   return text;
 }
 
@@ -102,48 +141,35 @@ std::string recipe_list() {
   return text;
 }
 
-}  // namespace
-
-Json json_schema() {
-  Json model = schema_of(model_fields());
-  model["properties"]["attention"] = attention_schema();
-  Json seed{{"type", "integer"}, {"minimum", kSeedRange.low}, {"maximum", kSeedRange.high}, {"default", 0}};
-  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-          {"title", "ablate trial"},
-          {"type", "object"},
-          {"additionalProperties", false},
-          {"required", Json::array({"model", "data", "recipe"})},
-          {"properties",
-           {{"model", model},
-            {"data", schema_of(data_fields())},
-            {"recipe", schema_of(recipe_fields())},
-            {"seed", seed}}}};
+std::string msf_table() {
+  std::string text = "| model | batch | mixing_alpha |\n|---|---|---|\n";
+  for (const BySize& by_size : msf_by_size())
+    text += fmt::format("| `{}` | {} | {} |\n", by_size.preset, by_size.batch, by_size.mixing_alpha);
+  return text;
 }
 
+}  // namespace
+
 std::string reference_markdown() {
+  const std::string layer_sections =
+      layer_section_text(attention_section(), kAttentionNote) + layer_section_text(key_section(), kKeyNote) +
+      layer_section_text(embedding_section(), kEmbeddingNote) + layer_section_text(block_section(), "");
   return fmt::format(
       R"(# What a trial says
 
-Written by `ablate`'s own field tables (`config/fields.cc`); a test keeps this page equal to them. These are the keys under `base:` of a
+Written by `ablate`'s own field tables (`config/*_fields.cc`); a test keeps this page equal to them. These are the keys under `base:` of a
 [sweep file](sweep-file.md) and, dotted, of its rows and factors. Keys that are equal to their default or without effect are no part of a
-trial's identity; a preset or a recipe is the same as its settings written out.
+trial's identity; a preset or a recipe is the same as its settings written out. A key of another family is a mistake.
 
 ## model
 
 {}
-### Presets
+### Families
 
 {}
-## model.attention
+### Presets
 
-{}| `layers` | text | all | Layers, from 1, in which the keys beside it hold: `1-4,9`, or `none`. |
-| `elsewhere` | mapping | the original attention | The attention of the other layers, with the keys above; needs `layers`. |
-
-Instead of one mapping `attention` may be a list with one for each layer. The papers' points: original = `dot` + `none`, MSF = `gaussian` +
-`inside`, residual (eq. 14) = `gaussian` + `outside`, Gauss-Orig = `gaussian` + `none`. Refused: `outside` with a shared PROBE, and a shared
-WEIGHT with more than one group.
-
-## data
+{}{}## data
 
 {}
 ### Known data sets
@@ -155,10 +181,11 @@ WEIGHT with more than one group.
 ### Recipes
 
 {}
-`msf-imagenet` takes `mixing_alpha: 0.1` for the sizes of ViT-Ti and ViT-SS, and `batch: 768`, `mixing_alpha: 0.5` for that of ViT-B.
-)",
-      key_table(model_fields()), preset_table(), key_table(attention_fields()), key_table(data_fields()),
-      data_table(), key_table(recipe_fields()), recipe_list());
+`msf-imagenet` goes by the size of the model, whether a preset or its settings name it; other models take what is above:
+
+{})",
+      key_table(model_fields()), family_table(), preset_tables(), layer_sections, key_table(data_fields()),
+      data_table(), key_table(recipe_fields()), recipe_list(), msf_table());
 }
 
 }  // namespace abl::config

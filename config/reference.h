@@ -3,13 +3,7 @@
 
 #include <string>
 
-#include "config/trial_document.h"
-
 namespace abl::config {
-
-/// JSON Schema (2020-12) of a trial document: what `base` and the dotted keys of a sweep file may say.
-/// Editors complete and check with it.
-Json json_schema();
 
 /// docs/config-reference.md: every key of a trial, the presets, the recipes and the data sets.
 std::string reference_markdown();

@@ -3,68 +3,100 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
+#include "config/fields.h"
+
 namespace abl::config {
 namespace {
 
-constexpr std::size_t kProbe = 3, kWeight = 4;  // places in AttentionConfig::share
+/// Collects problems of keys of the model.
+class Complaints {
+ public:
+  explicit Complaints(std::vector<Problem>& problems) : problems_{problems} {}
 
-/// Whether another role uses the matrix of this one.
-bool is_shared(const std::string& share, std::size_t role) {
-  return share.find(share[role]) != role || share.find(share[role], role + 1) != std::string::npos;
+  template <class... Values>
+  void add(const std::string& key, fmt::format_string<Values...> message, Values&&... values) {
+    problems_.push_back({"model." + key, fmt::format(message, std::forward<Values>(values)...), {}});
+  }
+
+ private:
+  std::vector<Problem>& problems_;
+};
+
+bool has_key(const ModelConfig& model, std::string_view key) {
+  return std::ranges::any_of(model_fields_of(model.family),
+                             [&](const auto& field) { return field.name == key; });
+}
+
+void check_positions(const ModelConfig& model, Complaints& complaints) {
+  if (model.dim % 4 != 0)
+    complaints.add("dim", "{} is not a multiple of 4, which sine and cosine positions need", model.dim);
+}
+
+void check_patches(const ModelConfig& model, int image_size, Complaints& complaints) {
+  if (image_size % model.patch != 0)
+    complaints.add("patch", "patches of {} do not divide the image size {}", model.patch, image_size);
+}
+
+/// XCiT halves the image with each convolution, and starts with as many channels as end in `dim`.
+void check_convolutions(const ModelConfig& model, Complaints& complaints) {
+  if (model.patch < 2 || !std::has_single_bit(static_cast<unsigned>(model.patch))) {
+    complaints.add("patch", "{} is not a power of two above 1, which convolutions of stride 2 need",
+                   model.patch);
+  } else if (model.dim % (model.patch / 2) != 0) {
+    complaints.add("dim", "{} is not a multiple of {}, which the convolutions of patches of {} need",
+                   model.dim, model.patch / 2, model.patch);
+  }
+}
+
+void check_heads(const ModelConfig& model, Complaints& complaints) {
+  if (model.dim % model.heads != 0)
+    complaints.add("heads", "{} heads do not divide the width {}", model.heads, model.dim);
+}
+
+/// Whether there is one entry for each stage.
+bool check_length(const char* key, const std::vector<int>& values, const ModelConfig& model,
+                  Complaints& complaints) {
+  const std::size_t stages = model.stage_depths.size();
+  if (values.size() == stages) return true;
+  complaints.add(key, "{} entries for {} stages (stage_depths); expected one for each", values.size(),
+                 stages);
+  return false;
+}
+
+void check_stage_heads(const ModelConfig& model, Complaints& complaints) {
+  if (!check_length("stage_heads", model.stage_heads, model, complaints)) return;
+  for (std::size_t i = 0; i < model.stage_heads.size(); ++i) {
+    const int width = model.dim << i;
+    if (width % model.stage_heads[i] != 0) {
+      complaints.add(fmt::format("stage_heads.{}", i + 1), "{} heads do not divide the width {} of stage {}",
+                     model.stage_heads[i], width, i + 1);
+    }
+  }
+}
+
+void check_stage_widths(const ModelConfig& model, Complaints& complaints) {
+  if (!check_length("stage_widths", model.stage_widths, model, complaints)) return;
+  for (std::size_t i = 0; i < model.stage_widths.size(); ++i) {
+    if (model.stage_widths[i] % model.group_width != 0) {
+      complaints.add(fmt::format("stage_widths.{}", i + 1),
+                     "groups of {} do not divide the width {} of stage {}", model.group_width,
+                     model.stage_widths[i], i + 1);
+    }
+  }
 }
 
 }  // namespace
 
-void check_attention(const AttentionConfig& attention, const ModelConfig& model, const std::string& path,
-                     std::vector<Problem>& problems) {
-  if (attention.kernel == "none") return;
-  const auto complain = [&](const char* key, const std::string& message) {
-    problems.push_back({path + key, message, {}});
-  };
-  const std::string& share = attention.share;
-  const bool has_probe = attention.probe != "none";
-  if (has_probe && share[kProbe] == '-') {
-    complain(
-        ".share",
-        fmt::format("{} has no PROBE but probe is {}; put a letter in the fourth place, or set probe to none",
-                    share, attention.probe));
-  } else if (!has_probe && share[kProbe] != '-') {
-    complain(
-        ".share",
-        fmt::format("{} has a PROBE but probe is none; put - in the fourth place, or set probe to inside",
-                    share));
-  } else if (attention.probe == "outside" && is_shared(share, kProbe)) {
-    complain(".share",
-             fmt::format("{} shares the PROBE, which is a matrix of its own where probe is outside", share));
-  }
-
-  const int groups = attention.groups, dim = model.dim, inner = model.heads * model.dim_head;
-  if (dim > 0 && dim % groups != 0) {
-    complain(".groups", fmt::format("{} groups do not divide the embedding dimension {}", groups, dim));
-  } else if (inner % groups != 0) {
-    complain(".groups", fmt::format("{} groups do not divide the width of all heads, {} × {}", groups,
-                                    model.heads, model.dim_head));
-  }
-  if (groups > 1 && is_shared(share, kWeight)) {
-    complain(".groups",
-             fmt::format("{} groups with WEIGHT shared ({}) have no meaning; WEIGHT is never grouped", groups,
-                         share));
-  }
-}
-
 void check_sizes(const ModelConfig& model, const DataConfig& data, std::vector<Problem>& problems) {
-  if (model.dim % 4 != 0) {
-    problems.push_back(
-        {"model.dim",
-         fmt::format("{} is not a multiple of 4, which sine and cosine positions need", model.dim),
-         {}});
-  }
-  if (model.patch > 0 && data.image_size % model.patch != 0) {
-    problems.push_back(
-        {"model.patch",
-         fmt::format("patches of {} do not divide the image size {}", model.patch, data.image_size),
-         {}});
-  }
+  Complaints complaints{problems};
+  if (model.family == "simple-vit") check_positions(model, complaints);
+  if (has_key(model, "patch")) check_patches(model, data.image_size, complaints);
+  if (has_key(model, "patches") && model.patches == "convolutions") check_convolutions(model, complaints);
+  if (has_key(model, "heads") && !has_key(model, "dim_head")) check_heads(model, complaints);
+  if (has_key(model, "stage_heads")) check_stage_heads(model, complaints);
+  if (has_key(model, "stage_widths")) check_stage_widths(model, complaints);
 }
 
 }  // namespace abl::config

@@ -25,15 +25,70 @@ struct AttentionConfig {
   bool operator==(const AttentionConfig&) const = default;
 };
 
-/// A backbone with every dimension filled in (a preset is data: it is resolved before it gets here).
+/// How one layer makes its key (manifold key).
+struct KeyConfig {
+  std::string method = "linear";  ///< linear | spatialk | kua | simplek | vanillak
+  int charts = 8;
+  /// none | all (eq. 4: the mean over charts and tokens) | charts (the mean over the charts at each token).
+  /// Default: all for kua and vanillak, else none.
+  std::string broadcasting = "none";
+  std::string chart_order = "chart-major";  ///< chart-major | plain-reshape (Algorithm 1 as printed)
+  double gamma = 1.0;                       ///< initial value of Γ
+  double gamma_cb = 1.0;                    ///< initial value of γ', where there is broadcasting
+  bool operator==(const KeyConfig&) const = default;
+};
+
+/// How one block makes its queries, keys and values (SNE). Canonical: `kind` agrees with `shared`.
+struct EmbeddingConfig {
+  std::string kind = "linear";  ///< linear | sne | p-sne | f-sne
+  int layers = 2;  ///< 1 to 4; its key is `depth`, for `layers` says in which blocks a section holds
+  int width = 0;   ///< of the hidden layers
+  /// Which layers the three roles share, from 1: "2", "1-2", "none". Default by kind: none, the last, all.
+  std::string shared = "none";
+  int code_size = 0;             ///< F-SNE: what tells the roles apart
+  std::string codes = "model";   ///< model (one set for all blocks) | block
+  double code_deviation = 0.02;  ///< of the codes' initial values
+  bool bias = true;
+  bool operator==(const EmbeddingConfig&) const = default;
+};
+
+/// What one block of XCiT consists of.
+struct BlockConfig {
+  std::string attention = "channels";  ///< channels (XCA) | tokens | none (the branch is removed)
+  bool l2_norm = true;                 ///< of queries and keys, of attention over channels
+  bool learned_temperature = true;     ///< of attention over channels
+  bool lpi = true;                     ///< local patch interaction; false: the branch is removed
+  bool operator==(const BlockConfig&) const = default;
+};
+
+/// A backbone with every dimension filled in (a preset is data: it is resolved before it gets here). A key
+/// that is of no meaning for the family keeps its default.
 struct ModelConfig {
-  std::string preset;                 ///< as written, for people; not part of the identity
-  std::string family = "simple-vit";  ///< simple-vit
-  int dim = 0, depth = 0, heads = 0;
-  int dim_head = 64;
-  int mlp_dim = 0;  ///< hidden width of the MLP; 4 · dim where nothing is said
+  std::string preset;  ///< as written, for people; not part of the identity
+  std::string family =
+      "simple-vit";  ///< simple-vit | vit | key-vit | swin | swin-v2 | xcit | resnet | efficientnet | regnet
+  int dim = 0, depth = 0, heads = 0;  ///< of Swin, dim is the first stage's
+  int dim_head = 64;                  ///< simple-vit
+  int mlp_dim = 0;    ///< simple-vit, key-vit: hidden width of the MLP; 4 · dim where nothing is said
+  int mlp_ratio = 4;  ///< vit, swin, swin-v2, xcit: the same as a multiple of the width
   int patch = 16;
-  std::vector<AttentionConfig> attention;  ///< one for each layer, `depth` of them
+  bool qkv_bias = true;                    ///< vit
+  std::vector<int> stage_depths;           ///< swin, swin-v2, resnet, regnet
+  std::vector<int> stage_heads;            ///< swin, swin-v2
+  std::vector<int> stage_widths;           ///< regnet
+  int window = 7;                          ///< swin, swin-v2: side, in tokens
+  std::string patches = "convolutions";    ///< xcit: convolutions | linear
+  double eta = 1.0;                        ///< xcit: initial value of LayerScale
+  bool tokens_norm = true;                 ///< xcit: class attention normalises all tokens
+  int class_blocks = 2;                    ///< xcit
+  int cardinality = 1, base_width = 64;    ///< resnet: groups of the 3 × 3 convolutions, and their width
+  int group_width = 0;                     ///< regnet
+  std::vector<AttentionConfig> attention;  ///< simple-vit, swin: one for each layer
+  std::vector<KeyConfig> key;              ///< key-vit, swin, swin-v2: one for each layer
+  std::vector<EmbeddingConfig> embedding;  ///< xcit: one for each block
+  std::vector<BlockConfig> block;          ///< xcit: one for each block
+
+  int layers() const;  ///< attention layers: depth, or the sum of the stages; 0 where there are none
 };
 
 struct DataConfig {

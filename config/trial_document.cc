@@ -1,49 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/trial_document.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/sha256.h"
-#include "config/attention_section.h"
 #include "config/data_sets.h"
 #include "config/fields.h"
-#include "config/presets.h"
+#include "config/model_section.h"
 #include "config/recipes.h"
 #include "config/shape_rules.h"
 
 namespace abl::config {
 namespace {
-
-/// Whether `object[key]` is a text; what a section starts from is looked up by it before anything else is
-/// read.
-const std::string* text_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
-}
-
-/// Whether a problem takes a key beside `path` for a misspelling of it: then it is not missing as well.
-bool is_misspelt(const std::string& path, const std::vector<Problem>& problems) {
-  const std::size_t start = path.rfind('.') + 1;  // 0 where there is no dot
-  return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) {
-    return problem.nearest == path.substr(start) && problem.path.rfind('.') + 1 == start &&
-           problem.path.compare(0, start, path, 0, start) == 0;
-  });
-}
-
-template <class Section>
-void expect_required(const std::vector<Field<Section>>& fields, const Section& section,
-                     const std::string& path, std::string_view remedy, const Json& object,
-                     std::vector<Problem>& problems) {
-  for (const auto& field : fields) {
-    // what was given and is wrong has its problem already
-    if (!field.required || object.contains(field.name) || field.get(section) != field.get(Section{}))
-      continue;
-    const std::string missing = fmt::format("{}.{}", path, field.name);
-    if (is_misspelt(missing, problems)) continue;
-    problems.push_back({missing, fmt::format("missing; expected a {}{}", field.type(), remedy), {}});
-  }
-}
 
 /// `document[key]`, an empty mapping with a problem where it is missing or no mapping.
 Json section_of(const Json& document, const char* key, std::vector<Problem>& problems) {
@@ -52,23 +19,6 @@ Json section_of(const Json& document, const char* key, std::vector<Problem>& pro
     return nullptr;
   }
   return expect_mapping(document[key], key, problems) ? document[key] : Json(nullptr);
-}
-
-ModelConfig read_model(const Json& section, std::vector<Problem>& problems) {
-  ModelConfig model;
-  if (section.is_null()) return model;
-  const std::string* name = text_at(section, "preset");
-  if (const Preset* preset = name ? find_preset(*name) : nullptr) model = model_of(*preset);
-  std::vector<std::string> known = names(model_fields());
-  known.push_back("attention");
-  expect_keys(section, "model", known, problems);
-  const bool preset_meant = section.contains("preset") || is_misspelt("model.preset", problems);
-  read_fields(section, "model", model_fields(), model, problems);
-  if (!preset_meant) {
-    expect_required(model_fields(), model, "model", ", or a preset that sets it", section, problems);
-  }
-  model.attention = read_attention(section.value("attention", Json::object()), model, problems);
-  return model;
 }
 
 DataConfig read_data(const Json& section, std::vector<Problem>& problems) {
@@ -122,10 +72,7 @@ RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const Da
 }
 
 Json model_and_images(const TrialConfig& trial) {
-  Json model = canonical_section(model_fields(), trial.model);
-  if (const Json attention = canonical_attention(trial.model.attention); !attention.empty())
-    model["attention"] = attention;
-  return {{"model", model},
+  return {{"model", canonical_model(trial.model)},
           {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}};
 }
 
@@ -152,12 +99,8 @@ TrialConfig read_trial(const Json& document, std::vector<Problem>& problems) {
   trial.recipe = read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, problems);
   if (document.contains("seed")) {
     Json seed = document["seed"];
-    const Mismatch mismatch = check_number(seed, true, kSeedRange);
-    if (!mismatch.message.empty()) {
-      problems.push_back({"seed", mismatch.message, {}});
-    } else {
+    if (accept_value({Kind::kWhole, kSeedRange, {}, nullptr}, "seed", seed, problems))
       trial.seed = seed.get<std::int64_t>();
-    }
   }
   return trial;
 }
@@ -192,9 +135,7 @@ Json canonical_document(const TrialConfig& trial) {
 }
 
 Json full_document(const TrialConfig& trial) {
-  Json model = full_section(model_fields(), trial.model);
-  model["attention"] = full_attention(trial.model.attention);
-  return {{"model", model},
+  return {{"model", full_model(trial.model)},
           {"data", full_section(data_fields(), trial.data)},
           {"recipe", full_section(recipe_fields(), trial.recipe)},
           {"seed", trial.seed}};

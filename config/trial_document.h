@@ -33,17 +33,17 @@ TrialConfig read_trial_or_throw(const Json& document);
 TrialConfig read_model_or_throw(const Json& document);
 
 /// The canonical document: RFC 8785 (sorted keys, shortest numbers), typed by the field tables; keys equal to
-/// their default or without effect are left out; presets and recipes are expanded; sharing letters in order
-/// of first use; per-layer attention only where layers differ. Equal models, data, recipes and seeds give
-/// equal text.
+/// their default, without effect or of another family are left out; presets and recipes are expanded; sharing
+/// letters in order of first use; lists by layer only where layers differ. Equal models, data, recipes and
+/// seeds give equal text.
 std::string canonical_text(const TrialConfig& trial);
 /// The same for the model alone with image size and classes: what counts (params, FLOPs) depend on.
 std::string canonical_model_text(const TrialConfig& trial);
 
 /// The canonical document before it becomes text.
 Json canonical_document(const TrialConfig& trial);
-/// The document with every key and its value, defaults, preset and recipe names included: for people and for
-/// settings as table columns.
+/// The document with every key that has meaning for the model's family and its value, defaults, preset and
+/// recipe names included: for people and for settings as table columns.
 Json full_document(const TrialConfig& trial);
 
 /// SHA-256 of the canonical text, in hexadecimal: the first of a trial's three identity columns.

@@ -17,16 +17,5 @@ TEST(ReferenceTest, ThePageInTheDocsIsTheOneTheFieldTablesWrite) {
       << "write it anew: ABLATE_UPDATE_FIXTURES=1 config_reference_test";
 }
 
-TEST(JsonSchemaTest, ChoicesRangesAndDefaultsComeFromTheFieldTables) {
-  const Json schema = json_schema();
-  const Json& model = schema["properties"]["model"]["properties"];
-  EXPECT_EQ(model["dim"]["type"], "integer");
-  EXPECT_EQ(model["patch"]["default"], 16);
-  EXPECT_EQ(model["attention"]["oneOf"][0]["properties"]["kernel"]["enum"],
-            Json::parse(R"(["dot", "gaussian", "none"])"));
-  EXPECT_EQ(schema["properties"]["recipe"]["properties"]["epochs"]["exclusiveMinimum"], 0);
-  EXPECT_EQ(schema["properties"]["recipe"]["additionalProperties"], false);
-}
-
 }  // namespace
 }  // namespace abl::config

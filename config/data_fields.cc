@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/fields.h"
+
+#include "config/data_sets.h"
+
+namespace abl::config {
+namespace {
+
+bool embedded(const DataConfig& data) {
+  const DataSet* known = find_data_set(data.name);
+  return known && known->embedded;
+}
+
+}  // namespace
+
+const std::vector<Field<DataConfig>>& data_fields() {
+  using D = DataConfig;
+  static const std::vector<Field<D>> kFields{
+      {.name = "name",
+       .member = &D::name,
+       .sentence =
+           "Logical name; each worker maps it to a folder. An unknown name needs `classes` and `image_size`.",
+       .required = true},
+      {.name = "image_size",
+       .member = &D::image_size,
+       .sentence = "Side of the square images, pixels.",
+       .range = {1, 65536},
+       .required = true,
+       .derived_text = "the data set's"},
+      {.name = "classes",
+       .member = &D::classes,
+       .sentence = "Number of classes.",
+       .range = {2, 1e6},
+       .required = true,
+       .derived_text = "the data set's"},
+      {.name = "train_images",
+       .member = &D::train_images,
+       .sentence = "How many training images: drawn, or the first of a fixed shuffle of the folder; 0 = all.",
+       .range = kCount},
+      {.name = "val_images",
+       .member = &D::val_images,
+       .sentence = "The same for evaluation.",
+       .range = kCount},
+      {.name = "damaged",
+       .member = &D::damaged,
+       .sentence = "What an unreadable image does: ends the run, or is left out and named in the log.",
+       .choices = {"fail", "skip"},
+       .inert = embedded,
+       .inert_when = "the images are embedded"},
+  };
+  return kFields;
+}
+
+}  // namespace abl::config

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/layer_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/embedding_sharing.h"
+#include "config/layer_list.h"
+#include "config/sharing.h"
+
+namespace abl::config {
+namespace {
+
+std::string probe_error(const AttentionConfig& attention) {
+  const std::string& share = attention.share;
+  const bool has_probe = attention.probe != "none";
+  if (has_probe && share[kProbe] == '-') {
+    return fmt::format(
+        "{} has no PROBE but probe is {}; put a letter in the fourth place, or set probe to none", share,
+        attention.probe);
+  }
+  if (!has_probe && share[kProbe] != '-') {
+    return fmt::format("{} has a PROBE but probe is none; put - in the fourth place, or set probe to inside",
+                       share);
+  }
+  if (attention.probe == "outside" && is_shared(share, kProbe)) {
+    return fmt::format("{} shares the PROBE, which is a matrix of its own where probe is outside", share);
+  }
+  return {};
+}
+
+std::string division_error(int groups, const LayerShape& shape) {
+  if (shape.dim % groups != 0)
+    return fmt::format("{} groups do not divide the embedding dimension {}", groups, shape.dim);
+  if (shape.heads * shape.dim_head % groups != 0) {
+    return fmt::format("{} groups do not divide the width of all heads, {} × {}", groups, shape.heads,
+                       shape.dim_head);
+  }
+  return {};
+}
+
+/// Layers of Swin in which both the key and the attention are chosen: an attention has one ablation or the
+/// other.
+void check_one_ablation(const ModelConfig& model, std::vector<Problem>& problems) {
+  const std::size_t count = std::min(model.key.size(), model.attention.size());
+  std::vector<bool> both(count, false);
+  for (std::size_t i = 0; i < count; ++i)
+    both[i] = model.key[i] != KeyConfig{} && model.attention[i] != AttentionConfig{};
+  if (std::ranges::find(both, true) == both.end()) return;
+  problems.push_back(
+      {"model.key",
+       fmt::format("in layers {} model.key asks for a key that is not linear, and model.attention for an "
+                   "attention that is not the original; one of them must be left as it is",
+                   layers_text(both)),
+       {}});
+}
+
+bool uses_codes_of_model(const EmbeddingConfig& embedding) {
+  return embedding.code_size > 0 && embedding.codes == "model";
+}
+
+/// Blocks that use the codes of the model use the same.
+void check_same_codes(const ModelConfig& model, std::vector<Problem>& problems) {
+  const auto first = std::ranges::find_if(model.embedding, uses_codes_of_model);
+  const auto other = std::find_if(first, model.embedding.end(), [&](const EmbeddingConfig& embedding) {
+    return uses_codes_of_model(embedding) &&
+           (embedding.code_size != first->code_size || embedding.code_deviation != first->code_deviation);
+  });
+  if (other == model.embedding.end()) return;
+  problems.push_back(
+      {"model.embedding",
+       fmt::format("blocks {} and {} use the codes of the model but differ in code_size or code_deviation; "
+                   "expected the same, or codes: block",
+                   first - model.embedding.begin() + 1, other - model.embedding.begin() + 1),
+       {}});
+}
+
+}  // namespace
+
+void check_attention(const AttentionConfig& attention, const LayerShape& shape, const std::string& path,
+                     std::vector<Problem>& problems) {
+  if (attention.kernel == "none") return;
+  if (const std::string error = probe_error(attention); !error.empty())
+    problems.push_back({path + ".share", error, {}});
+  if (const std::string error = division_error(attention.groups, shape); !error.empty())
+    problems.push_back({path + ".groups", error, {}});
+  if (attention.groups > 1 && is_shared(attention.share, kWeight)) {
+    problems.push_back(
+        {path + ".groups",
+         fmt::format("{} groups with WEIGHT shared ({}) have no meaning; WEIGHT is never grouped",
+                     attention.groups, attention.share),
+         {}});
+  }
+}
+
+void check_key(const KeyConfig& key, const LayerShape&, const std::string& path,
+               std::vector<Problem>& problems) {
+  if (key.method != "simplek" || key.broadcasting == "none") return;
+  problems.push_back(
+      {path + ".broadcasting",
+       fmt::format("{} has no meaning for simplek, whose convolution leaves no charts; expected "
+                   "none",
+                   key.broadcasting),
+       {}});
+}
+
+void check_embedding(const EmbeddingConfig& embedding, const LayerShape&, const std::string& path,
+                     std::vector<Problem>& problems) {
+  if (embedding.kind == "linear") return;
+  std::string message;
+  if (!parse_layers(embedding.shared, embedding.layers, message, "the embedding"))
+    problems.push_back({path + ".shared", message, {}});
+  if (embedding.layers > 1 && embedding.width == 0) {
+    problems.push_back({path + ".width",
+                        fmt::format("missing; expected the width of the hidden layers, at least 1, for an "
+                                    "embedding of {} layers",
+                                    embedding.layers),
+                        {}});
+  }
+  if (shares_first_layer(embedding) && embedding.code_size == 0) {
+    problems.push_back(
+        {path + ".code_size",
+         "missing; expected at least 1, since queries, keys and values share layer 1, where only "
+         "codes tell them apart",
+         {}});
+  }
+}
+
+void check_layers(const ModelConfig& model, std::vector<Problem>& problems) {
+  check_one_ablation(model, problems);
+  check_same_codes(model, problems);
+}
+
+}  // namespace abl::config

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/fields.h"
+
+#include <map>
+
+#include "config/families.h"
+#include "config/presets.h"
+
+namespace abl::config {
+namespace {
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> all;
+  for (const Preset& preset : presets()) all.emplace_back(preset.name);
+  return all;
+}
+
+std::vector<Field<ModelConfig>> select(const std::string& family) {
+  std::vector<Field<ModelConfig>> fields = model_fields();
+  std::erase_if(fields, [&](const auto& field) { return !is_for(field.families, family); });
+  return fields;
+}
+
+}  // namespace
+
+const std::vector<Field<ModelConfig>>& model_fields() {
+  using M = ModelConfig;
+  static const std::vector<Field<M>> kFields{
+      {.name = "preset",
+       .member = &M::preset,
+       .sentence = "A model by name; the other keys change it.",
+       .choices = preset_names(),
+       .identity = false},
+      {.name = "family", .member = &M::family, .sentence = "The backbone.", .choices = family_names()},
+      {.name = "dim",
+       .member = &M::dim,
+       .sentence = "Width of the tokens, in Swin of the first stage's; of simple-vit a multiple of 4.",
+       .families = {"simple-vit", "vit", "key-vit", "swin", "swin-v2", "xcit"},
+       .range = {8, 65536},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "depth",
+       .member = &M::depth,
+       .sentence = "Number of layers.",
+       .families = {"simple-vit", "vit", "key-vit", "xcit"},
+       .range = {1, 1000},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "heads",
+       .member = &M::heads,
+       .sentence = "Number of attention heads; divides `dim`, except where there is `dim_head`.",
+       .families = {"simple-vit", "vit", "key-vit", "xcit"},
+       .range = {1, 1024},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "dim_head",
+       .member = &M::dim_head,
+       .sentence = "Width of one head.",
+       .families = {"simple-vit"},
+       .range = {1, 65536}},
+      {.name = "mlp_dim",
+       .member = &M::mlp_dim,
+       .sentence = "Hidden width of the MLP.",
+       .families = {"simple-vit", "key-vit"},
+       .range = {1, 1e6},
+       .derived = [](const M& m) { return Json(4 * m.dim); },
+       .derived_text = "4 · dim"},
+      {.name = "mlp_ratio",
+       .member = &M::mlp_ratio,
+       .sentence = "Hidden width of the MLP as a multiple of the layer's width.",
+       .families = {"vit", "swin", "swin-v2", "xcit"},
+       .range = {1, 64}},
+      {.name = "patch",
+       .member = &M::patch,
+       .sentence = "Side of a square patch, pixels; divides the image size.",
+       .families = {"simple-vit", "vit", "key-vit", "swin", "swin-v2", "xcit"},
+       .range = {1, 65536}},
+      {.name = "qkv_bias",
+       .member = &M::qkv_bias,
+       .sentence = "Whether the layer that makes queries, keys and values has a bias.",
+       .families = {"vit"}},
+      {.name = "stage_depths",
+       .member = &M::stage_depths,
+       .sentence = "Number of blocks in each stage.",
+       .families = {"swin", "swin-v2", "resnet", "regnet"},
+       .range = {1, 1000},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "stage_heads",
+       .member = &M::stage_heads,
+       .sentence = "Number of attention heads in each stage; divides its width, which doubles from stage to "
+                   "stage.",
+       .families = {"swin", "swin-v2"},
+       .range = {1, 1024},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "stage_widths",
+       .member = &M::stage_widths,
+       .sentence = "Width of each stage.",
+       .families = {"regnet"},
+       .range = {1, 65536},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "window",
+       .member = &M::window,
+       .sentence = "Side of a window, tokens.",
+       .families = {"swin", "swin-v2"},
+       .range = {1, 1024}},
+      {.name = "patches",
+       .member = &M::patches,
+       .sentence = "What makes tokens of patches: convolutions of stride 2, or one linear layer.",
+       .families = {"xcit"},
+       .choices = {"convolutions", "linear"}},
+      {.name = "eta",
+       .member = &M::eta,
+       .sentence = "Initial value of LayerScale.",
+       .families = {"xcit"},
+       .range = kPositive},
+      {.name = "tokens_norm",
+       .member = &M::tokens_norm,
+       .sentence = "Whether class attention normalises all tokens, or the class token alone.",
+       .families = {"xcit"}},
+      {.name = "class_blocks",
+       .member = &M::class_blocks,
+       .sentence = "Number of blocks of class attention.",
+       .families = {"xcit"},
+       .range = {1, 100}},
+      {.name = "cardinality",
+       .member = &M::cardinality,
+       .sentence = "Groups of the 3 × 3 convolutions (ResNeXt).",
+       .families = {"resnet"},
+       .range = {1, 1024}},
+      {.name = "base_width",
+       .member = &M::base_width,
+       .sentence = "Width of one such group in the first stage.",
+       .families = {"resnet"},
+       .range = {1, 1024}},
+      {.name = "group_width",
+       .member = &M::group_width,
+       .sentence = "Width of a group of the 3 × 3 convolutions; divides the widths of all stages.",
+       .families = {"regnet"},
+       .range = {1, 65536},
+       .required = true,
+       .derived_text = "the preset's"},
+  };
+  return kFields;
+}
+
+const std::vector<Field<ModelConfig>>& model_fields_of(const std::string& family) {
+  static const auto kByFamily = [] {
+    std::map<std::string, std::vector<Field<ModelConfig>>> fields;
+    for (const std::string& name : family_names()) fields[name] = select(name);
+    return fields;
+  }();
+  const auto found = kByFamily.find(family);
+  return found == kByFamily.end() ? model_fields() : found->second;
+}
+
+}  // namespace abl::config

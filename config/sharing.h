@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace abl::config {
+
+/// The roles of AttentionConfig::share, by their places in the text.
+inline constexpr std::size_t kProbe = 3, kWeight = 4;
+
+/// What is wrong with a text that should name the matrix of each role; empty where nothing is.
+std::string share_error(const std::string& share);
+
+/// Letters in order of first use: each matrix bears the letter of the first of Q, K, V, P, W that uses it
+/// ("AABBC" -> "QQVVW").
+std::string canonical_share(const std::string& share);
+
+/// Whether another role uses the matrix of this one.
+bool is_shared(const std::string& share, std::size_t role);
+
+}  // namespace abl::config

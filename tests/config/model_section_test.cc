@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/model_section.h"
+
+#include <set>
+
+#include "config/families.h"
+#include "config/presets.h"
+#include "tests/config/documents.h"
+
+namespace abl::config {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+TEST(ModelSectionTest, AKeyOfAnotherFamilyIsNamedWithItsOwn) {
+  EXPECT_EQ(only_problem(R"({"preset": "vit_small_patch16_224", "window": 7})"),
+            "model.window: window is a key of swin and swin-v2, not of vit");
+  EXPECT_EQ(only_problem(R"({"preset": "resnet50", "patch": 16})"),
+            "model.patch: patch is a key of simple-vit, vit, key-vit, swin, swin-v2 and xcit, not of resnet");
+  EXPECT_EQ(only_problem(R"({"preset": "simple-vit-s", "eta": "wrong"})"),
+            "model.eta: eta is a key of xcit, not of simple-vit");
+}
+
+TEST(ModelSectionTest, ASectionOfAnotherFamilyIsNamedWithItsOwn) {
+  EXPECT_EQ(only_problem(R"({"preset": "xcit_nano_12_p16_224", "attention": {"kernel": "gaussian"}})"),
+            "model.attention: attention is a key of simple-vit and swin, not of xcit");
+  EXPECT_EQ(only_problem(R"({"preset": "swinv2_tiny_window8_256", "block": 3})"),
+            "model.block: block is a key of xcit, not of swin-v2");
+}
+
+TEST(ModelSectionTest, AnUnknownKeyIsToldTheKeysOfTheFamily) {
+  EXPECT_EQ(only_problem(R"({"preset": "resnet50", "cardinalty": 32})"),
+            "model.cardinalty: unknown key; expected preset, family, stage_depths, cardinality or base_width "
+            "(cardinality)");
+}
+
+TEST(ModelSectionTest, OnlyTheKeysOfTheFamilyAreRequired) {
+  EXPECT_THAT(
+      problems_of_model(R"({"family": "swin", "dim": 96, "patch": 4})"),
+      ElementsAre("model.stage_depths: missing; expected a list of whole numbers, or a preset that sets it",
+                  "model.stage_heads: missing; expected a list of whole numbers, or a preset that sets it"));
+  EXPECT_THAT(problems_of_model(R"({"family": "efficientnet"})"), IsEmpty());
+  EXPECT_THAT(problems_of_model(R"({"preset": "resnet50", "family": "xcit"})"),
+              Contains("model.dim: missing; expected a whole number, or a preset that sets it"));
+}
+
+TEST(ModelSectionTest, AnUnknownFamilyOrPresetIsTheOnlyProblem) {
+  EXPECT_EQ(
+      only_problem(R"({"family": "swinn", "dim": 96, "stage_depths": [2, 2], "window": 7, "key": {}})"),
+      "model.family: 'swinn' is not known; expected simple-vit, vit, key-vit, swin, swin-v2, xcit, resnet, "
+      "efficientnet or regnet (swin)");
+  EXPECT_THAT(only_problem(R"({"preset": "swin_tiny_patch4_windw7_224", "window": 8})"),
+              HasSubstr("(swin_tiny_patch4_window7_224)"));
+  EXPECT_THAT(only_problem(R"({"presett": "swin_tiny_patch4_window7_224", "window": 8})"),
+              HasSubstr("model.presett: unknown key"));
+  EXPECT_THAT(only_problem(R"({"famly": "swin", "window": 8})"), HasSubstr("model.famly: unknown key"));
+}
+
+TEST(ModelSectionTest, AMisspeltPresetNamesTheNearest) {
+  EXPECT_THAT(only_problem(R"({"preset": "vit_smal_patch16_224"})"),
+              AllOf(HasSubstr("'vit_smal_patch16_224' is not known; expected one of the "),
+                    HasSubstr("that docs/config-reference.md lists (vit_small_patch16_224)")));
+}
+
+TEST(ModelSectionTest, TruthValuesAreTrueOrFalse) {
+  EXPECT_FALSE(model_from(R"({"preset": "vit_small_patch16_224", "qkv_bias": false})").qkv_bias);
+  EXPECT_EQ(only_problem(R"({"preset": "vit_small_patch16_224", "qkv_bias": "no"})"),
+            "model.qkv_bias: expected true or false; got \"no\"");
+}
+
+TEST(ModelSectionTest, ProblemsOfAListNameTheEntry) {
+  EXPECT_EQ(only_problem(R"({"preset": "resnet50", "stage_depths": [3, 0, 6, 3]})"),
+            "model.stage_depths.2: 0 is out of range; expected a whole number, 1 to 1000");
+  EXPECT_THAT(problems_of_model(R"({"preset": "resnet50", "stage_depths": [3, 2.5, "6", 3]})"),
+              ElementsAre("model.stage_depths.2: 2.5 is not whole; expected a whole number, 1 to 1000",
+                          "model.stage_depths.3: expected a whole number, 1 to 1000; got \"6\""));
+  EXPECT_EQ(only_problem(R"({"preset": "resnet50", "stage_depths": 4})"),
+            "model.stage_depths: expected a list of 1 to 8 whole numbers, each 1 to 1000; got 4");
+  EXPECT_THAT(only_problem(R"({"preset": "resnet50", "stage_depths": []})"), HasSubstr("; got []"));
+}
+
+TEST(ModelSectionTest, ListsAreTypedLikeNumbers) {
+  EXPECT_EQ(canonical_model_of(R"({"preset": "resnet50", "stage_depths": [3.0, 4, 6, 3.0]})"),
+            canonical_model_of(R"({"preset": "resnet50"})"));
+}
+
+TEST(ModelSectionTest, CanonicalAndFullFormHaveTheKeysOfTheFamilyAlone) {
+  EXPECT_EQ(canonical_model_of(R"({"preset": "efficientnet_b0"})"), R"({"family":"efficientnet"})");
+  EXPECT_EQ(canonical_model_of(R"({"preset": "xcit_nano_12_p8_224"})"),
+            R"({"depth":12,"dim":128,"family":"xcit","heads":4,"patch":8,"tokens_norm":false})");
+  EXPECT_EQ(full_model(model_from(R"({"preset": "resnext50_32x4d"})")).dump(),
+            R"({"base_width":4,"cardinality":32,"family":"resnet","preset":"resnext50_32x4d",)"
+            R"("stage_depths":[3,4,6,3]})");
+  const Json full = full_model(model_from(R"({"preset": "swin_tiny_patch4_window7_224"})"));
+  EXPECT_EQ(full["key"]["method"], "linear");
+  EXPECT_EQ(full["attention"]["kernel"], "dot");
+  EXPECT_FALSE(full.contains("depth"));
+}
+
+TEST(ModelSectionTest, WhatAPresetSetsForItsFamilyDoesNotLeakIntoAnother) {
+  EXPECT_EQ(canonical_model_of(R"({"preset": "simple-vit-nano", "family": "vit", "mlp_ratio": 2})"),
+            R"({"depth":1,"dim":128,"family":"vit","heads":4,"mlp_ratio":2,"patch":8})");
+}
+
+TEST(ModelSectionTest, LinearKeysLinearEmbeddingsAndDefaultBlocksLeaveNoTrace) {
+  EXPECT_EQ(canonical_model_of(R"({"preset": "key-vit-s", "key": {"method": "linear"}})"),
+            canonical_model_of(R"({"preset": "key-vit-s"})"));
+  EXPECT_EQ(canonical_model_of(R"({"preset": "xcit_nano_12_p16_224", "embedding": {"kind": "linear"},
+                                   "block": {"attention": "channels", "lpi": true}})"),
+            canonical_model_of(R"({"preset": "xcit_nano_12_p16_224"})"));
+}
+
+TEST(PresetsTest, EveryFamilyHasOneAndNamesAreUnique) {
+  std::set<std::string_view> names, with_preset;
+  for (const Preset& preset : presets()) {
+    EXPECT_TRUE(names.insert(preset.name).second) << preset.name;
+    with_preset.insert(preset.family);
+  }
+  EXPECT_EQ(with_preset.size(), families().size());
+}
+
+TEST(PresetsTest, XcitStartsAndNormalisesAsReleased) {
+  for (const Preset& preset : presets()) {
+    if (preset.family != "xcit") continue;
+    EXPECT_EQ(preset.sizes.eta, preset.sizes.depth == 24 ? 1e-5 : 1.0) << preset.name;
+    EXPECT_EQ(preset.sizes.tokens_norm, preset.sizes.dim != 128) << preset.name;
+    EXPECT_EQ(preset.sizes.patch, preset.name.find("_p8_") == std::string_view::npos ? 16 : 8) << preset.name;
+  }
+}
+
+TEST(PresetsTest, LayersAreTheDepthOrTheSumOfSwinsStages) {
+  EXPECT_EQ(model_from(R"({"preset": "swin_small_patch4_window7_224"})").layers(), 24);
+  EXPECT_EQ(model_from(R"({"preset": "xcit_large_24_p8_224"})").layers(), 24);
+  EXPECT_EQ(model_from(R"({"preset": "resnet101"})").layers(), 0);
+}
+
+}  // namespace
+}  // namespace abl::config
