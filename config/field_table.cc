@@ -37,25 +37,25 @@ Mismatch check_name(const std::string& text) {
   return {fmt::format("'{}' is no name; expected letters, digits, '.', '_' and '-'", text), {}};
 }
 
+std::string text_of(const std::vector<std::string>& choices) {
+  if (choices.size() <= kMostListed) return any_of(choices);
+  return fmt::format("one of the {} that docs/config-reference.md lists", choices.size());
+}
+
 Mismatch check_choice(const std::string& text, const std::vector<std::string>& choices) {
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
-  const std::string expected =
-      choices.size() <= kMostListed
-          ? any_of(choices)
-          : fmt::format("one of the {} that docs/config-reference.md lists", choices.size());
-  return {fmt::format("'{}' is not known; expected {}", text, expected), nearest_name(text, choices)};
+  return {fmt::format("'{}' is not known; expected {}", text, text_of(choices)), nearest_name(text, choices)};
 }
 
 Mismatch check_text(Json& value, const Accepted& accepted) {
-  if (accepted.form && value.is_number_integer()) value = plain_text(value);  // a layer's number, unquoted
-  if (!value.is_string()) {
-    const std::string expected =
-        accepted.choices.empty() ? "expected a text" : "expected " + any_of(accepted.choices);
-    return {fmt::format("{}; got {}", expected, value.dump()), {}};
-  }
+  const auto& [kind, range, choices, form] = accepted;
+  if (form && value.is_number_integer()) value = plain_text(value);  // a layer's number, unquoted
+  if (!value.is_string())
+    return {fmt::format("expected {}; got {}", choices.empty() ? "a text" : text_of(choices), value.dump()),
+            {}};
   const std::string& text = value.get_ref<const std::string&>();
-  if (accepted.form) return {accepted.form(text), {}};
-  return accepted.choices.empty() ? check_name(text) : check_choice(text, accepted.choices);
+  if (form) return {form(text), {}};
+  return choices.empty() ? check_name(text) : check_choice(text, choices);
 }
 
 Mismatch check_truth(const Json& value) {

@@ -69,8 +69,9 @@ struct Field {
   bool required = false;
   bool identity = true;                       ///< false: for people, not part of the canonical form
   Json (*derived)(const Section&) = nullptr;  ///< default that follows from other keys
-  std::string_view derived_text{};            ///< a default that is no constant, in words
-  bool (*inert)(const Section&) = nullptr;    ///< true where the key has no effect
+  std::string_view
+      derived_text{};  ///< what stands for the default in the reference, where a constant does not
+  bool (*inert)(const Section&) = nullptr;  ///< true where the key has no effect
   std::string_view inert_when{};
 
   Json get(const Section& section) const {

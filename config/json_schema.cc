@@ -40,7 +40,8 @@ Json schema_of(const std::vector<Field<Section>>& fields) {
     property["description"] = field.families.empty()
                                   ? field.sentence
                                   : fmt::format("{} ({})", field.sentence, all_of(field.families));
-    if (!field.required && field.identity && !field.derived) property["default"] = field.get(Section{});
+    if (!field.required && field.identity && field.derived_text.empty())
+      property["default"] = field.get(Section{});
     properties[field.name] = property;
   }
   return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};

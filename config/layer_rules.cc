@@ -121,8 +121,8 @@ void check_embedding(const EmbeddingConfig& embedding, const LayerShape&, const 
   if (shares_first_layer(embedding) && embedding.code_size == 0) {
     problems.push_back(
         {path + ".code_size",
-         "missing; expected at least 1, since queries, keys and values share layer 1, where only "
-         "codes tell them apart",
+         "no codes, but queries, keys and values share layer 1, where only codes tell them apart; "
+         "expected at least 1",
          {}});
   }
 }

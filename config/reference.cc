@@ -33,10 +33,9 @@ std::string type_text(const Field<Section>& field) {
 
 template <class Section>
 std::string default_text(const Field<Section>& field) {
-  if (field.required) return field.derived_text.empty() ? "required" : std::string{field.derived_text};
-  if (!field.identity) return "";
-  return field.derived ? std::string{field.derived_text}
-                       : fmt::format("`{}`", plain_text(field.get(Section{})));
+  if (!field.derived_text.empty()) return std::string{field.derived_text};
+  if (field.required) return "required";
+  return field.identity ? fmt::format("`{}`", plain_text(field.get(Section{}))) : "";
 }
 
 template <class Section>

@@ -64,25 +64,29 @@ struct BlockConfig {
 /// A backbone with every dimension filled in (a preset is data: it is resolved before it gets here). A key
 /// that is of no meaning for the family keeps its default.
 struct ModelConfig {
-  std::string preset;  ///< as written, for people; not part of the identity
-  std::string family =
-      "simple-vit";  ///< simple-vit | vit | key-vit | swin | swin-v2 | xcit | resnet | efficientnet | regnet
+  std::string preset;                 ///< as written, for people; not part of the identity
+  std::string family = "simple-vit";  ///< one of config/families.h
+
   int dim = 0, depth = 0, heads = 0;  ///< of Swin, dim is the first stage's
   int dim_head = 64;                  ///< simple-vit
-  int mlp_dim = 0;    ///< simple-vit, key-vit: hidden width of the MLP; 4 · dim where nothing is said
-  int mlp_ratio = 4;  ///< vit, swin, swin-v2, xcit: the same as a multiple of the width
-  int patch = 16;
-  bool qkv_bias = true;                    ///< vit
-  std::vector<int> stage_depths;           ///< swin, swin-v2, resnet, regnet
-  std::vector<int> stage_heads;            ///< swin, swin-v2
-  std::vector<int> stage_widths;           ///< regnet
-  int window = 7;                          ///< swin, swin-v2: side, in tokens
-  std::string patches = "convolutions";    ///< xcit: convolutions | linear
-  double eta = 1.0;                        ///< xcit: initial value of LayerScale
-  bool tokens_norm = true;                 ///< xcit: class attention normalises all tokens
-  int class_blocks = 2;                    ///< xcit
-  int cardinality = 1, base_width = 64;    ///< resnet: groups of the 3 × 3 convolutions, and their width
-  int group_width = 0;                     ///< regnet
+  int mlp_dim = 0;       ///< simple-vit, key-vit: hidden width of the MLP; 4 · dim where nothing is said
+  int mlp_ratio = 4;     ///< vit, swin, swin-v2, xcit: the same as a multiple of the width
+  int patch = 16;        ///< where there are tokens
+  bool qkv_bias = true;  ///< vit
+
+  std::vector<int> stage_depths;  ///< swin, swin-v2, resnet, regnet
+  std::vector<int> stage_heads;   ///< swin, swin-v2
+  std::vector<int> stage_widths;  ///< regnet
+  int window = 7;                 ///< swin, swin-v2: side, in tokens
+
+  std::string patches = "convolutions";  ///< xcit: convolutions | linear
+  double eta = 1.0;                      ///< xcit: initial value of LayerScale
+  bool tokens_norm = true;               ///< xcit: class attention normalises all tokens
+  int class_blocks = 2;                  ///< xcit
+
+  int cardinality = 1, base_width = 64;  ///< resnet: groups of the 3 × 3 convolutions, and their width
+  int group_width = 0;                   ///< regnet
+
   std::vector<AttentionConfig> attention;  ///< simple-vit, swin: one for each layer
   std::vector<KeyConfig> key;              ///< key-vit, swin, swin-v2: one for each layer
   std::vector<EmbeddingConfig> embedding;  ///< xcit: one for each block

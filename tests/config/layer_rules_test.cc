@@ -148,15 +148,17 @@ TEST(EmbeddingRulesTest, HiddenLayersNeedAWidth) {
       problem(embedding(R"({"kind": "sne", "depth": 3})")),
       "model.embedding.width: missing; expected the width of the hidden layers, at least 1, for an embedding "
       "of 3 layers");
+  EXPECT_EQ(problem(embedding(R"({"kind": "sne", "width": 0})")),
+            "model.embedding.width: 0 is out of range; expected a whole number, 1 to 65536");
   EXPECT_EQ(canonical(embedding(R"({"kind": "sne", "depth": 1, "width": 64})")),
             canonical(embedding(R"({"kind": "sne", "depth": 1})")));
 }
 
 TEST(EmbeddingRulesTest, ASharedFirstLayerNeedsCodes) {
   EXPECT_EQ(problem(embedding(R"({"kind": "f-sne", "width": 128})")),
-            "model.embedding.code_size: missing; expected at least 1, since queries, keys and values share "
-            "layer 1, "
-            "where only codes tell them apart");
+            "model.embedding.code_size: no codes, but queries, keys and values share layer 1, where only "
+            "codes tell "
+            "them apart; expected at least 1");
   EXPECT_EQ(canonical(embedding(R"({"kind": "p-sne", "width": 64, "code_size": 8, "codes": "block"})")),
             canonical(embedding(R"({"kind": "p-sne", "width": 64})")));
 }
