@@ -56,17 +56,20 @@ std::string key_table(const std::vector<Field<Section>>& fields) {
 
 /// What the tables do not say of a layer section.
 constexpr std::string_view kAttentionNote =
-    "The papers' points: original = `dot` + `none`, MSF = `gaussian` + `inside`, residual (eq. 14) = "
-    "`gaussian` +\n"
-    "`outside`, Gauss-Orig = `gaussian` + `none`. Refused: `outside` with a shared PROBE, and a shared "
-    "WEIGHT with\n"
-    "more than one group.\n";
+    R"(The papers' points: original = `dot` + `none`, MSF = `gaussian` + `inside`, residual (eq. 14) = `gaussian` +
+`outside`, Gauss-Orig = `gaussian` + `none`. Refused: `outside` with a shared PROBE, and a shared WEIGHT with
+more than one group.
+
+)";
 constexpr std::string_view kKeyNote =
-    "A layer of Swin has a key or an attention of its own, not both. Refused: broadcasting with simplek.\n";
+    R"(A layer of Swin has a key or an attention of its own, not both. Refused: broadcasting with simplek.
+
+)";
 constexpr std::string_view kEmbeddingNote =
-    "Without effect in blocks whose attention is none. Blocks that use the codes of the model have one "
-    "`code_size`\n"
-    "and `code_deviation`.\n";
+    R"(Without effect in blocks whose attention is none. Blocks that use the codes of the model have one `code_size`
+and `code_deviation`.
+
+)";
 
 template <class Layer>
 std::string layer_section_text(const LayerSection<Layer>& section, std::string_view note) {
@@ -77,10 +80,10 @@ std::string layer_section_text(const LayerSection<Layer>& section, std::string_v
 {}| `layers` | text | all | Layers, from 1, in which the keys beside it hold: `1-4,9`, or `none`. |
 | `elsewhere` | mapping | all defaults | What holds in the other layers, with the keys above; needs `layers`. |
 
-{}{})",
+{})",
                      section.name, section.sentence, code_list(section.families),
                      is_for(section.families, "swin") ? ", through all stages" : "",
-                     key_table(section.fields()), note, note.empty() ? "" : "\n");
+                     key_table(section.fields()), note);
 }
 
 std::string family_table() {

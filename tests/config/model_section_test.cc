@@ -65,6 +65,7 @@ TEST(ModelSectionTest, AMisspeltPresetNamesTheNearest) {
   EXPECT_THAT(only_problem(R"({"preset": "vit_smal_patch16_224"})"),
               AllOf(HasSubstr("'vit_smal_patch16_224' is not known; expected one of the "),
                     HasSubstr("that docs/config-reference.md lists (vit_small_patch16_224)")));
+  EXPECT_THAT(only_problem(R"({"preset": 7})"), HasSubstr("model.preset: expected one of the "));
 }
 
 TEST(ModelSectionTest, TruthValuesAreTrueOrFalse) {
