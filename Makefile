@@ -6,7 +6,7 @@ PRESET ?= release
 BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup setup-tests build demo test sanitize trainer-bundle install format check clean
+.PHONY: help setup setup-tests build demo test parity sanitize trainer-bundle install format check clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -26,6 +26,10 @@ demo: build  ## train a projection-sharing table on the embedded images (DATA=fo
 test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+parity: setup-tests  ## compare the models of the papers' sizes with timm as well (minutes, 1.5 GB of files)
+	@deploy/build.sh $(PRESET) $(JOBS) models_large_parity_test
+	@ctest --test-dir $(BUILD) -C parity_large -L parity_large --output-on-failure --no-tests=error
 
 sanitize: setup-tests  ## tests under the address, undefined-behaviour and thread sanitizers
 	@deploy/build.sh asan $(JOBS)

@@ -4,7 +4,8 @@
 # Everything that a fresh Debian 12 machine needs to build ablate, and with --tests to test it:
 #   1. Debian packages (deploy/packages.txt), those that are missing, with root or sudo;
 #   2. LibTorch: PyTorch's wheel in .deps/python, unless $ABLATE_PYTHON has one;
-#   3. Node for the dashboard: the one on the PATH if it is new enough, otherwise one in .deps/node.
+#   3. Node for the dashboard: the one on the PATH if it is new enough, otherwise one in .deps/node;
+#   4. with --tests, timm and what it imports (deploy/python-tests.txt): the models are held against it.
 # Run it as often as you like: what is there is left alone. Everything but the packages stays inside the checkout.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -70,10 +71,49 @@ setup_torch() {
     $python -m pip install --quiet --disable-pip-version-check "torch==$TORCH" ||
       die "pip could not install torch==$TORCH; install PyTorch >= 2.11 yourself and set ABLATE_PYTHON to its python"
   fi
-  if [ "$tests" = yes ] && ! $python -c 'import numpy, safetensors' 2>/dev/null; then
-    say "numpy and safetensors into .deps/python (for the ground truth of the model tests)"
-    $python -m pip install --quiet --disable-pip-version-check numpy safetensors
+}
+
+beside() {  # .deps/python-tests: an environment of its own that also sees the packages of the python $1
+  local folders link
+  folders=$("$1" - <<'PY'
+import os, sys, sysconfig
+for folder in sys.path:
+    if os.path.isdir(folder) and (folder.endswith("-packages") or not folder.startswith(sysconfig.get_path("stdlib"))):
+        print(folder)
+PY
+  )
+  link=$(echo .deps/python-tests/lib/python*/site-packages)/beside.pth
+  [ "$(cat "$link" 2>/dev/null)" = "$folders" ] && return
+  say "Python environment in .deps/python-tests, beside that of $1"
+  "$1" -m venv --clear .deps/python-tests
+  echo "$folders" > "$(echo .deps/python-tests/lib/python*/site-packages)/beside.pth"
+}
+
+matching_packages() {  # deploy/python-tests.txt for the PyTorch of the python $1: torchvision 0.28 belongs to 2.13, 0.27 to 2.12
+  "$1" - <<'PY'
+import importlib.metadata
+minor = int(importlib.metadata.version("torch").split(".")[1])
+for line in open("deploy/python-tests.txt"):
+    package, _, pinned = line.strip().partition("==")
+    if pinned and not line.startswith("#"):
+        other = package == "torchvision" and not pinned.startswith(f"0.{minor + 15}.")
+        print(f"{package}==0.{minor + 15}.*" if other else f"{package}=={pinned}")
+PY
+}
+
+setup_ground_truth() {  # what tests/parity imports: into .deps/python; $ABLATE_PYTHON is left as it is
+  local python=${ABLATE_PYTHON:-.deps/python/bin/python} packages
+  "$python" tests/parity/environment.py 2>/dev/null && return
+  if [ -n "${ABLATE_PYTHON:-}" ]; then
+    beside "$python"
+    python=.deps/python-tests/bin/python
+    $python tests/parity/environment.py 2>/dev/null && return
   fi
+  mapfile -t packages < <(matching_packages "$python")
+  say "${packages[*]} into ${python%/bin/python} (for the ground truth of the model tests)"
+  $python -m pip install --quiet --disable-pip-version-check --no-deps "${packages[@]}" ||
+    die "pip could not install: ${packages[*]}"
+  $python tests/parity/environment.py || die "the packages for the ground truth are not complete"
 }
 
 node_is_new_enough() {
@@ -103,5 +143,6 @@ setup_node() {
 # shellcheck disable=SC2046  # one word a package
 install_packages $(packages)
 [ "$torch" = no ] || setup_torch
+[ "$torch" = no ] || [ "$tests" = no ] || setup_ground_truth
 [ "$web" = no ] || setup_node
 say "Set-up is complete"

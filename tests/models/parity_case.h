@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "models/classifier.h"
 #include "models/features.h"
@@ -28,9 +30,14 @@ inline double relative_error(const torch::Tensor& got, const torch::Tensor& expe
 class ParityCase {
  public:
   explicit ParityCase(const std::string& name)
-      : file_{read_safetensors(std::filesystem::path{ABLATE_PARITY_DIR} / (name + ".safetensors"))} {}
+      : name_{name},
+        file_{read_safetensors(std::filesystem::path{ABLATE_PARITY_DIR} / (name + ".safetensors"))} {}
 
-  nlohmann::json config() const { return nlohmann::json::parse(file_.metadata.at("ablate")).at("config"); }
+  const std::string& name() const { return name_; }
+
+  nlohmann::json config() const { return about().at("config"); }
+  /// The parts and choices that it proves.
+  std::vector<std::string> covers() const { return about().at("covers"); }
   const torch::Tensor& at(const std::string& name) const { return file_.tensors.at(name); }
   bool has(const std::string& name) const { return file_.tensors.contains(name); }
   /// The tensors whose name begins so, without that beginning.
@@ -42,15 +49,42 @@ class ParityCase {
   }
 
  private:
-  TensorFile file_;
+  nlohmann::json about() const { return nlohmann::json::parse(file_.metadata.at("ablate")); }
+
+  const std::string name_;
+  const TensorFile file_;
 };
+
+/// That every part which the case says to prove is in the model.
+inline void expect_parts(const torch::nn::Module& model, const ParityCase& reference) {
+  const auto part_of = [](const torch::nn::Module& module) {
+    const auto& type = module.name();  // abl::models::LinearImpl
+    return type.substr(type.rfind(':') + 1);
+  };
+  std::set<std::string> parts{part_of(model)};
+  for (const auto& module : model.modules(/*include_self=*/false)) parts.insert(part_of(*module));
+  for (const auto& name : reference.covers()) {
+    const bool is_choice = name.find_first_of(":.") != std::string::npos;
+    EXPECT_TRUE(is_choice || parts.contains(name + "Impl")) << "no " << name << " in the model";
+  }
+}
+
+/// Writes the model's state beside the ground truth, where tests/parity/round_trip_test.py looks for it.
+inline void write_state(const Classifier& model, const ParityCase& reference) {
+  const auto folder = std::filesystem::path{ABLATE_PARITY_DIR} / "written";
+  std::filesystem::create_directories(folder);
+  write_safetensors(folder / (reference.name() + ".safetensors"),
+                    {.tensors = state_of(model), .metadata = {}});
+}
 
 /// Everything that a file holds: state by name (strictly), logits, loss, features, gradients, and one pass in
 /// training mode where there is batch normalisation. Logits and features within 1e-5 of their largest value,
 /// gradients within 1e-4 of the tensor's; a gradient below a thousandth of the largest is compared
 /// absolutely: some are zero but for rounding.
 inline void expect_parity(Classifier& model, const ParityCase& reference) {
+  expect_parts(model, reference);
   load_state(model, reference.all("sd."));
+  write_state(model, reference);
   model.eval();
   std::map<std::string, torch::Tensor> features;
   for (const auto& [name, tensor] : reference.all("feat.")) features.emplace(name, torch::Tensor{});

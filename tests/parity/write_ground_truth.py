@@ -2,130 +2,113 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes numerical ground truth for the C++ models: one safetensors file for each case.
 
-  write_ground_truth.py [--out DIR] [--only SUBSTRING ...] [--list]
+  write_ground_truth.py [--set small|large] [--out DIR] [--only WORD ...] [--list] [--check]
 
+small: every part and every option, in models so small that all files take seconds. large: models of the papers' sizes.
 Each file holds
   sd.<name>     the whole state dict
   input         (2, 3, S, S)         logits   (2, classes)
   target, loss  cross entropy of the logits against `target`, mean over the batch
-  grad.<name>   gradients of that loss, for every parameter
-  feat.<mod>    outputs of the attention branches and of the MLPs
-and, as metadata key "ablate", a JSON text with the case's configuration and the version of PyTorch.
+  grad.<name>   gradients of that loss: for every parameter, or for a few of a large model
+  feat.<mod>    outputs of parts
+  train_logits, train.<buffer>   with batch normalisation: one pass in training mode from the same state, and the running
+                statistics after it
+and, as metadata key "ablate", a JSON text with the case's configuration, what it covers and the versions used.
 
 Weights, norms and inputs are random and depend only on the case's name, the tensor's name and SEED, so the files can be made
-again at any time. Needs torch, numpy and safetensors.
+again at any time; nothing is downloaded. Nothing is written where the same versions of this folder, torch and timm have written.
+--check loads every file into a fresh model and demands the same logits.
 """
 import argparse
 import glob
+import hashlib
+import importlib.metadata
 import json
-import math
 import os
 import sys
-import zlib
 
-import torch
-from torch import nn
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import reference_models
-
-SEED = 20240614
-DIMENSIONS = dict(image_size=64, patch=16, classes=10, dim=96, heads=3, dim_head=32, mlp_dim=192)
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from environment import demand, import_timm
 
 
-def attention(share, kernel=None, probe=None, groups=1, layout="interleaved", tied_weight_scale=1.0):
-    """A layer's choices, complete; unless said, a PROBE means the mean shift and none the original transformer."""
-    mean_shift = share[3] != "-"
-    return dict(kernel=kernel or ("gaussian" if mean_shift else "dot"), probe=probe or ("inside" if mean_shift else "none"),
-                share=share, groups=groups, layout=layout, tied_weight_scale=tied_weight_scale)
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=("small", "large"), default="small", help="which cases (default: small)")
+    parser.add_argument("--out", default="parity", help="folder to write to")
+    parser.add_argument("--only", nargs="*", default=[], help="cases whose name contains one of these")
+    parser.add_argument("--list", action="store_true", help="print the cases with what they cover and end")
+    parser.add_argument("--check", action="store_true", help="read the files back into fresh models")
+    return parser.parse_args()
 
 
-def cases():
-    """name -> the attention of each layer."""
-    out = {}
-    for share in ("QKVPW", "QQQQQ", "QKKQQ", "QKKKQ", "QKKKW", "QKKPP", "QKVPP", "QKVPQ", "QQVVV", "QKV-W", "QKK-Q", "QQQ-Q", "QKV-V"):
-        out[f"ref_msf_{share}"] = [attention(share)] * 2
-    for share in ("QKVPW", "QKV-W"):
-        out[f"ref_msf_{share}_g2_interleave"] = [attention(share, groups=2)] * 2
-        out[f"ref_msf_{share}_g2_block"] = [attention(share, groups=2, layout="block")] * 2
-    out["ref_msf_QKKKW_g2_interleave"] = [attention("QKKKW", groups=2)] * 2
-    out["ref_msf_QKVPW_g3_interleave"] = [attention("QKVPW", groups=3)] * 2
-    out["ref_msf_QKKPW_g4_block"] = [attention("QKKPW", groups=4, layout="block")] * 2
-    out["ref_msf_gauss_orig"] = [attention("QKV-W", kernel="gaussian")] * 2
-    out["ref_msf_dot_probe"] = [attention("QKVPW", kernel="dot")] * 2
-    out["ref_msf_residual"] = [attention("QKVPW", probe="outside")] * 2
-    out["ref_msf_residual_g2"] = [attention("QKVPW", probe="outside", groups=2)] * 2
-    out["ref_msf_residual_QKKPQ"] = [attention("QKKPQ", probe="outside")] * 2
-    out["ref_msf_tied_scale"] = [attention("QKK-Q", tied_weight_scale=32 ** -0.5), attention("QKKQQ", tied_weight_scale=0.5)]
-    out["ref_msf_placement"] = [attention("QKV-W"), attention("QKVPW"), attention("QKV-W", kernel="none"), attention("QKKKW", groups=2)]
-    return out
+def versions():
+    return {package: importlib.metadata.version(package) for package in ("torch", "timm")}
 
 
-def generator(*key):
-    g = torch.Generator()
-    g.manual_seed((SEED + zlib.crc32("/".join(key).encode())) % (1 << 31))
-    return g
+def made_from(chosen_set):
+    """What the files follow from."""
+    code = hashlib.sha256()
+    for file in sorted(glob.glob(os.path.join(HERE, "**", "*.py"), recursive=True)):
+        with open(file, "rb") as text:
+            code.update(text.read())
+    return json.dumps(dict(versions(), set=chosen_set, code=code.hexdigest()))
 
 
-def randomise(model, case):
-    """Sets a state that no initialisation gives, so that every parameter shows in the result."""
-    def normal(p, name, std):
-        p.copy_(torch.randn(p.shape, generator=generator(case, name)) * std)
+def path_of(out, case):
+    return os.path.join(out, case.name + ".safetensors")
 
+
+def write(case, out):
+    from safetensors.torch import save_file
+    from one_file import tensors_of
+    from random_state import SEED
+    meta = dict(case=case.name, source=case.source, config=case.config, covers=case.covers, seed=SEED, **versions())
+    partial = path_of(out, case) + ".tmp"
+    save_file(tensors_of(case), partial, {"ablate": json.dumps(meta)})
+    os.replace(partial, path_of(out, case))
+
+
+def check(case, out):
+    import torch
+    from safetensors.torch import load_file
+    from one_file import without_chance
+    tensors = load_file(path_of(out, case))
+    model = without_chance(case.build()).eval()
+    model.load_state_dict({name[3:]: value for name, value in tensors.items() if name.startswith("sd.")})
     with torch.no_grad():
-        for name, p in model.named_parameters():
-            if p.ndim >= 2:
-                normal(p, name, 1.0 / math.sqrt(p.shape[-1]))
-            elif "norm" in name and name.endswith("weight"):
-                p.copy_(torch.rand(p.shape, generator=generator(case, name)) * 0.8 + 0.6)
-            else:
-                normal(p, name, 0.1)
-    return model
-
-
-def images(case, size):
-    """Noise plus a smooth random image, so that the two inputs differ after the mean over the tokens too."""
-    noise = torch.randn(2, 3, size, size, generator=generator(case, "input"))
-    coarse = torch.randn(2, 3, 4, 4, generator=generator(case, "coarse"))
-    return 0.5 * noise + 1.5 * nn.functional.interpolate(coarse, size=(size, size), mode="bilinear", align_corners=False)
-
-
-def run(case, layers):
-    model = randomise(reference_models.SimpleViT(**DIMENSIONS, attention=layers), case)
-    tensors = {"sd." + k: v.detach().clone() for k, v in model.state_dict().items()}
-    tensors["input"] = images(case, DIMENSIONS["image_size"])
-    for name, module in model.named_modules():
-        if name.startswith(("attn.", "ff.")) and name.count(".") == 1 and not name.endswith(".mat"):
-            module.register_forward_hook(lambda m, i, o, name=name: tensors.update({"feat." + name: o.detach().clone()}))
-    logits = model(tensors["input"])
-    target = torch.tensor([3, 7])
-    loss = nn.functional.cross_entropy(logits, target)
-    names, parameters = zip(*model.named_parameters())
-    for name, gradient in zip(names, torch.autograd.grad(loss, parameters)):
-        tensors["grad." + name] = gradient
-    tensors.update(logits=logits.detach(), target=target, loss=loss.detach().reshape(1))
-    return {k: v.contiguous() for k, v in tensors.items()}
+        difference = (model(tensors["input"]) - tensors["logits"]).abs().max().item()
+    print(f"{case.name:44s} {'ok' if difference == 0 else f'differs by {difference:g}'}")
+    return difference == 0
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--out", default="parity", help="folder to write to")
-    arguments.add_argument("--only", nargs="*", default=[], help="cases whose name contains one of these")
-    arguments.add_argument("--list", action="store_true", help="print the names of the cases and end")
-    arguments = arguments.parse_args()
-    chosen = {name: layers for name, layers in cases().items() if not arguments.only or any(s in name for s in arguments.only)}
-    if arguments.list:
-        return print("\n".join(chosen))
+    options = arguments()
+    demand()
+    stamp = os.path.join(options.out, f"made_from_{options.set}.json")
+    if not (options.only or options.list or options.check) and os.path.exists(stamp):
+        with open(stamp) as text:
+            if text.read() == made_from(options.set):
+                return print(f"{options.out} is up to date")
 
-    from safetensors.torch import save_file
+    import torch
     torch.set_num_threads(1)  # the last bits depend on it
-    os.makedirs(arguments.out, exist_ok=True)
-    for old in glob.glob(os.path.join(arguments.out, "ref_msf_*.safetensors")):  # a case may be gone since
-        os.remove(old)
-    for name, layers in chosen.items():
-        config = dict(DIMENSIONS, depth=len(layers), attention=layers)
-        meta = dict(case=name, config=config, seed=SEED, torch=torch.__version__)
-        save_file(run(name, layers), os.path.join(arguments.out, name + ".safetensors"), {"ablate": json.dumps(meta)})
+    import_timm()
+    from case import SETS
+    chosen = [case for case in SETS[options.set]() if not options.only or any(word in case.name for word in options.only)]
+    if options.list:
+        return print("\n".join(f"{case.name}\t{', '.join(case.covers)}" for case in chosen))
+    if options.check:
+        return sys.exit(not all([check(case, options.out) for case in chosen]))
+    os.makedirs(options.out, exist_ok=True)
+    if os.path.exists(stamp):
+        os.remove(stamp)
+    for case in chosen:
+        write(case, options.out)
+    if not options.only:
+        with open(stamp, "w") as text:
+            text.write(made_from(options.set))
+    print(f"{len(chosen)} files in {options.out}")
 
 
 if __name__ == "__main__":

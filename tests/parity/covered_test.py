@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails when a part or a choice of models/ has no case of ground truth, or a case no test.
+
+What there is to cover is read from the headers: classes `FooImpl` (parts), enumerators of `enum class`, fields of
+`struct FooChoice`.
+"""
+import glob
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path.insert(0, HERE)
+from environment import demand, import_timm
+
+# What no case can prove, and why.
+EXCEPTIONS = {
+    "SwinBlock": "the base of both Swins' blocks",
+    "SwinTrunk": "the base of both Swins",
+    "WindowAttention": "the base of all attention in windows",
+    "BiasedWindowAttention": "the base of attention in windows with a table of biases",
+    "CosineWindowAttention": "the base of Swin V2's attention in windows",
+    "FanOut::kAll": "says how weights start, which ground truth replaces",
+    "FanOut::kOfGroup": "says how weights start, which ground truth replaces",
+    "KeyChoice.gamma": "says how weights start, which ground truth replaces",
+    "KeyChoice.gamma_cb": "says how weights start, which ground truth replaces",
+    "EmbeddingChoice.code_deviation": "says how weights start, which ground truth replaces",
+}
+
+
+def headers():
+    for file in sorted(glob.glob(os.path.join(ROOT, "models", "**", "*.h"), recursive=True)):
+        if os.sep + "counting" + os.sep not in file:  # counts what runs, and computes nothing of a model
+            with open(file, encoding="utf-8") as text:
+                yield re.sub(r"//[^\n]*", "", text.read())
+
+
+def to_cover():
+    found = set()
+    for text in headers():
+        found.update(re.findall(r"\bclass (\w+)Impl\b[^;{]*\{", text))
+        for name, body in re.findall(r"\benum class (\w+)[^{]*\{([^}]*)\}", text):
+            found.update(f"{name}::{enumerator}" for enumerator in re.findall(r"\bk[A-Z]\w*", body))
+        for name, body in re.findall(r"\bstruct (\w+Choice) \{\n(.*?)\n\};", text, re.DOTALL):
+            found.update(f"{name}.{field}" for field in re.findall(r"(\w+)(?:\{[^;]*\}| = [^;]+)?;", body))
+    return found
+
+
+def tests():
+    """The text of all tests, with what stands for a case's name there."""
+    files = glob.glob(os.path.join(ROOT, "tests", "models", "*.cc"))
+    text = "".join(open(file, encoding="utf-8").read() for file in files)
+    return set(re.findall(r'"([\w-]+)"', text))
+
+
+def main():
+    demand()
+    import_timm()
+    from case import large_cases, small_cases
+    small = small_cases()
+    named, covered = to_cover(), {name for case in small for name in case.covers}
+    words = tests()
+    complaints = [f"{name} is in models/, but in no small case" for name in sorted(named - covered - EXCEPTIONS.keys())]
+    complaints += [f"{name} is covered by a case, but not in models/" for name in sorted(covered - named)]
+    complaints += [f"{name} is an exception, but not in models/" for name in sorted(EXCEPTIONS.keys() - named)]
+    complaints += [f"{name} is an exception, but covered by a case" for name in sorted(EXCEPTIONS.keys() & covered)]
+    complaints += [f"{case.name} is compared by no test in tests/models" for case in [*small, *large_cases()]
+                   if not {case.name, case.name.removeprefix("ref_msf_")} & words]
+    print("\n".join(complaints) or f"{len(named)} parts and choices are covered by {len(small)} cases or excepted")
+    sys.exit(bool(complaints))
+
+
+if __name__ == "__main__":
+    main()

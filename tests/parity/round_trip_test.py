@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Loads the states that the C++ models have written into the references, strictly, and demands the logits of the ground truth.
+
+  round_trip_test.py GROUND_TRUTH STATES
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from environment import demand, import_timm
+
+
+def complaint(case, truth_folder, state_folder):
+    import torch
+    from safetensors.torch import load_file
+    from one_file import without_chance
+    file = os.path.join(state_folder, case.name + ".safetensors")
+    if not os.path.exists(file):
+        return f"no C++ model has written {file}"
+    truth = load_file(os.path.join(truth_folder, case.name + ".safetensors"))
+    model = without_chance(case.build()).eval()
+    try:
+        model.load_state_dict(load_file(file), strict=True)
+    except RuntimeError as error:
+        return f"{case.name}: {error}"
+    with torch.no_grad():
+        difference = (model(truth["input"]) - truth["logits"]).abs().max().item()
+    return f"{case.name}: the logits differ by {difference:g}" if difference else None
+
+
+def main():
+    demand()
+    import torch
+    torch.set_num_threads(1)
+    import_timm()
+    from case import small_cases
+    truth_folder, state_folder = sys.argv[1:]
+    cases = small_cases()
+    complaints = [text for case in cases if (text := complaint(case, truth_folder, state_folder))]
+    print("\n".join(complaints) or f"{len(cases)} states went from C++ to Python and gave the same logits")
+    sys.exit(bool(complaints))
+
+
+if __name__ == "__main__":
+    main()
