@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+namespace abl::models {
+
+using State = std::map<std::string, torch::Tensor>;
+
+/// A state of the MSF release under our names.
+///
+///   to_patch_embedding.1, .2, .3         embed_norm1, embed, embed_norm2
+///   transformer.layers.I.0.norm          attn.I.norm
+///   transformer.layers.I.0.to_qkv        attn.I.mat.Q, K, V       one tensor for each role, of those that
+///   transformer.layers.I.0.to_qkvp       attn.I.mat.Q, K, V, P    the release keeps in one
+///   transformer.layers.I.0.to_out        attn.I.mat.W
+///   transformer.layers.I.1.net.0, .1, .3 ff.I.norm, fc1, fc2
+///   linear_head.0, .1                    head_norm, head
+///
+/// Grouped projections are read as interleaved, which alone the release's models use: the rows of the fused
+/// tensor are ordered by group, then role, then row of the group.
+/// Source: github.com/tk1980/MSFtransformer, vit_pytorch/.
+/// Throws: Error{kInvalidArgument} naming a fused tensor that does not consist of its roles.
+State from_msf_release(const State& release);
+
+/// A state of the XCiT release under our names.
+///
+///   pos_embeder.*                        pos_embed.*
+///   cls_attn_blocks.I.attn.qkv.*         cls_attn_blocks.I.attn.q.*, k.*, v.*
+///
+/// All other names are the same.
+/// Source: github.com/facebookresearch/xcit, xcit.py.
+/// Throws: Error{kInvalidArgument} naming a fused tensor that does not consist of its roles.
+State from_xcit_release(const State& release);
+
+/// A state under our names, whichever of the names above or our own it comes with.
+State with_our_names(const State& state);
+
+}  // namespace abl::models

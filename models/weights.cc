@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "models/embedding/interpolate_positions.h"
+#include "models/state.h"
+
+namespace abl::models {
+namespace {
+
+constexpr std::array<std::string_view, 4> kHeads{"head.", "head.fc.", "fc.", "classifier."};
+constexpr std::array<std::string_view, 2> kPositions{"pos_embed", "pos"};  // one leading class token each
+constexpr std::string_view kConvolutions = "patch_embed.proj.";
+
+bool is_head(const std::string& name) {
+  return std::ranges::any_of(kHeads, [&](std::string_view head) {
+    return name == fmt::format("{}weight", head) || name == fmt::format("{}bias", head);
+  });
+}
+
+/// Whether two heads differ in nothing but the number of classes.
+bool differ_in_classes(const torch::Tensor& a, const torch::Tensor& b) {
+  return a.dim() == b.dim() && a.dim() > 0 && a.size(0) != b.size(0) &&
+         a.sizes().slice(1) == b.sizes().slice(1);
+}
+
+torch::Tensor resized(const std::string& name, const torch::Tensor& table, const torch::Tensor& own) {
+  const auto places = own.size(1) - 1;
+  const auto side = std::llround(std::sqrt(static_cast<double>(places)));
+  try {
+    return interpolate_positions(table, side, side, /*extra=*/1);
+  } catch (const c10::Error& error) {
+    throw Error{Code::kInvalidArgument, name + ": " + error.what_without_backtrace()};
+  }
+}
+
+/// The number behind `patch_embed.proj.` in the name of one of XCiT's convolutions: 0, 2, 4, …
+std::optional<std::int64_t> convolution_of(const std::string& name) {
+  if (!name.starts_with(kConvolutions) || name.size() < kConvolutions.size() + 2) return {};
+  const auto rest = name.substr(kConvolutions.size());
+  if (rest[0] < '0' || rest[0] > '9' || rest[1] != '.') return {};
+  return rest[0] - '0';
+}
+
+std::int64_t last_convolution(const State& state) {
+  std::int64_t last = -1;
+  for (const auto& [name, tensor] : state) last = std::max(last, convolution_of(name).value_or(-1));
+  return last;
+}
+
+/// Gives the convolutions of another patch the numbers that they have in the model. Counted from the end they
+/// are the same, but for the first of the smaller patch, which sees pixels.
+void renumber_convolutions(State& given, const State& own, LoadedWeights& loaded) {
+  const auto more = last_convolution(given) - last_convolution(own);
+  if (more == 0 || last_convolution(given) < 0 || last_convolution(own) < 0) return;
+  State taken;
+  for (const auto& [name, tensor] : own)
+    if (const auto index = convolution_of(name)) {
+      const auto rest = name.substr(kConvolutions.size() + 1);
+      const auto source = given.find(fmt::format("{}{}{}", kConvolutions, *index + more, rest));
+      const bool sees_pixels = *index == 0 || *index + more <= 0;
+      if (!sees_pixels && source != given.end()) {
+        taken.emplace(name, source->second);
+      } else if (sees_pixels) {
+        taken.emplace(name, tensor);
+        loaded.fresh.push_back(name);
+      }
+    }
+  std::erase_if(given, [](const auto& entry) { return convolution_of(entry.first).has_value(); });
+  given.merge(taken);
+}
+
+/// Numbers for numbers, counts for counts: an integer is no weight.
+void check_kinds(const State& given, const State& own) {
+  std::string problems;
+  for (const auto& [name, tensor] : given)
+    if (const auto found = own.find(name);
+        found != own.end() && found->second.is_floating_point() != tensor.is_floating_point())
+      problems +=
+          fmt::format("{}{} holds {}; the model expects {}", problems.empty() ? "" : "\n", name,
+                      torch::toString(tensor.scalar_type()), torch::toString(found->second.scalar_type()));
+  if (!problems.empty()) throw Error{Code::kInvalidArgument, problems};
+}
+
+}  // namespace
+
+LoadedWeights load_weights(torch::nn::Module& model, const State& state, const WeightsOptions& options) {
+  const torch::NoGradGuard no_grad;
+  const auto own = state_of(model);
+  auto given = with_our_names(state);
+  LoadedWeights loaded;
+  if (options.other_patch) renumber_convolutions(given, own, loaded);
+  for (const auto& [name, tensor] : own) {
+    const auto found = given.find(name);
+    const bool missing = found == given.end();
+    if (options.fresh_head && is_head(name) && (missing || differ_in_classes(found->second, tensor))) {
+      given.insert_or_assign(name, tensor);
+      loaded.fresh.push_back(name);
+    } else if (options.resize_positions && !missing && std::ranges::count(kPositions, name) > 0 &&
+               found->second.sizes() != tensor.sizes()) {
+      found->second = resized(name, found->second, tensor);
+      loaded.resized.push_back(name);
+    }
+  }
+  check_kinds(given, own);
+  load_state(model, given);
+  return loaded;
+}
+
+}  // namespace abl::models

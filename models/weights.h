@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "models/release_names.h"
+
+namespace abl::models {
+
+/// What a state may differ in from the model. What is not allowed here is refused.
+struct WeightsOptions {
+  /// The head may be missing, or be of another number of classes: the model's own stays as it started.
+  bool fresh_head = false;
+  /// A learned table of positions may be of another image size or patch: it is interpolated. Positions that
+  /// are computed (the simple ViT's, XCiT's) fit every size anyhow.
+  bool resize_positions = false;
+  /// XCiT's patch may be of another size, 16 for 8 or 8 for 16: both embeddings end in the same convolutions,
+  /// which are taken; those before them stay as they started. The release has no such step: it loads only
+  /// between equal patches.
+  bool other_patch = false;
+};
+
+/// What did not come from the state as it was.
+struct LoadedWeights {
+  std::vector<std::string> fresh;    ///< as the model started
+  std::vector<std::string> resized;  ///< interpolated
+};
+
+/// Copies the weights of a foreign or partial state into the model: under our names or those of the releases
+/// (release_names.h), in any type of real numbers.
+/// Throws: Error{kInvalidArgument} naming all that is missing, surplus or of another shape or kind, one line
+/// each; the model is then untouched.
+LoadedWeights load_weights(torch::nn::Module& model, const State& state, const WeightsOptions& options = {});
+
+}  // namespace abl::models
