@@ -29,11 +29,20 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::uint64_t kMaxDimensions = 64;
 constexpr std::uint64_t kMaxTensorBytes = std::numeric_limits<std::int64_t>::max();
 
+/// A name as it can stand in a message of one line, whatever bytes it holds.
+std::string shown(std::string_view name) {
+  constexpr std::size_t kLongest = 200;
+  const auto escaped = Json(std::string{name.substr(0, kLongest)})
+                           .dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return fmt::format("'{}'{}", std::string_view{escaped}.substr(1, escaped.size() - 2),
+                     name.size() > kLongest ? "…" : "");
+}
+
 /// A whole file in memory, copied page by page when written to.
 class Mapping {
  public:
   explicit Mapping(const std::filesystem::path& file) {
-    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not wait
     if (descriptor < 0) throw system_error("cannot read " + file.string(), errno);
     struct stat status {};
     const bool regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
@@ -78,7 +87,8 @@ Json parse_strictly(std::string_view text) {
     if (event == object_start) keys.emplace_back();
     if (event == object_end) keys.pop_back();
     if (event == key && !keys.back().insert(parsed.get<std::string>()).second)
-      throw Error{Code::kDataLoss, fmt::format("the header names '{}' twice", parsed.get<std::string>())};
+      throw Error{Code::kDataLoss,
+                  fmt::format("the header names {} twice", shown(parsed.get<std::string>()))};
     return true;
   };
   return Json::parse(text, judge);
@@ -87,8 +97,10 @@ Json parse_strictly(std::string_view text) {
 Entry read_entry(const std::string& name, const Json& value, std::uint64_t data_size) {
   Entry entry{.name = name};
   const auto fail = [&](const std::string& why) {
-    return Error{Code::kDataLoss, fmt::format("'{}' {}", name, why)};
+    return Error{Code::kDataLoss, fmt::format("{} {}", shown(name), why)};
   };
+  const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
+  if (std::ranges::any_of(name, is_control)) throw fail("is no name: it holds control characters");
   const auto is_count = [](const Json& number) {
     return number.is_number_unsigned() && number.get<std::uint64_t>() <= std::uint64_t{1} << 62;
   };
@@ -103,7 +115,7 @@ Entry read_entry(const std::string& name, const Json& value, std::uint64_t data_
 
   const auto& dtype = value["dtype"].get_ref<const std::string&>();
   const auto known = std::ranges::find(kDtypes, std::string_view{dtype}, &Dtype::name);
-  if (known == kDtypes.end()) throw fail(fmt::format("has the unknown dtype '{}'", dtype));
+  if (known == kDtypes.end()) throw fail(fmt::format("has the unknown dtype {}", shown(dtype)));
   entry.type = known->type;
 
   std::uint64_t bytes = torch::elementSize(entry.type);
@@ -134,7 +146,7 @@ void check_coverage(std::vector<Entry> entries, std::uint64_t data_size) {
   for (const auto& entry : entries) {
     if (entry.begin != covered)
       throw Error{Code::kDataLoss,
-                  fmt::format("'{}' begins at {}, {} the tensor before it, which ends at {}", entry.name,
+                  fmt::format("{} begins at {}, {} the tensor before it, which ends at {}", shown(entry.name),
                               entry.begin, entry.begin < covered ? "inside" : "behind", covered)};
     covered = entry.end;
   }
@@ -147,6 +159,10 @@ torch::Tensor view_of(const Entry& entry, const std::shared_ptr<const Mapping>& 
   const auto options = torch::dtype(entry.type);
   if (entry.begin == entry.end) return torch::empty(entry.shape, options);
   char* start = mapping->start() + data + entry.begin;
+  const auto is_truth = [](char byte) { return byte == 0 || byte == 1; };
+  if (entry.type == torch::kBool && !std::all_of(start, start + (entry.end - entry.begin), is_truth))
+    throw Error{Code::kDataLoss,
+                fmt::format("{} holds bytes that are neither true nor false", shown(entry.name))};
   if (reinterpret_cast<std::uintptr_t>(start) % torch::elementSize(entry.type) == 0)
     return torch::from_blob(
         start, entry.shape, [mapping](void*) {}, options);
@@ -190,6 +206,10 @@ TensorFile read_safetensors(const std::filesystem::path& file) {
     return read_mapped(mapping);
   } catch (const Error& error) {
     throw Error{error.code(), what + error.what()};
+  } catch (const Json::parse_error& error) {  // its text repeats what was read, however long
+    throw Error{Code::kDataLoss, fmt::format("{}its header is no JSON from byte {} on", what, error.byte)};
+  } catch (const Json::out_of_range&) {
+    throw Error{Code::kDataLoss, what + "its header holds a number too large to read"};
   } catch (const Json::exception& error) {
     throw Error{Code::kDataLoss, what + error.what()};
   }
