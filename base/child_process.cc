@@ -70,6 +70,9 @@ std::string ChildExit::describe() const {
 }
 
 ChildProcess::ChildProcess(const ChildOptions& options) : grace_{options.grace} {
+  // Inherited as ignored (a parent may leave it so), ends of children could not be waited for.
+  if (struct sigaction now{}; sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
+    signal(SIGCHLD, SIG_DFL);
   auto arguments = options.argv;
   auto variables = merged_environment(options.environment);
   const auto argv = pointers(arguments), environment = pointers(variables);

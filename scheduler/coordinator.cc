@@ -147,6 +147,12 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
   const std::string& name = session->hello.name();
   commit(
       [this, session, name](Database& db) {
+        if (const auto other = fleet_.session_of(name);
+            other && other->hello.instance() != session->hello.instance())
+          throw Error{
+              Code::kAlreadyExists,
+              fmt::format("another worker named {} on {} is connected: give one of them another --name", name,
+                          other->hello.host())};
         newest_session_[name] = session->id;
         const Time now = clock_.now();
         storage::WorkerStore{db}.upsert(worker_record(session->hello, now));
@@ -154,7 +160,9 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
                       policy_.expires(now));
       },
       [this, session, name](std::exception_ptr error, const std::vector<Reported>& reports) {
-        if (error) return session->channel->close({Code::kUnavailable, message_of(error)});
+        if (error)
+          return session->channel->close(
+              {static_cast<Code>(to_status(error).error_code()), message_of(error)});
         std::vector<RunId> runs;
         for (const Reported& report : reports)
           if (!report.ended && report.fenced.empty()) runs.push_back(report.run);
@@ -164,7 +172,8 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         log_info("worker {} on {} is connected: {} slots, {} runs go on", name, session->hello.host(),
                  session->hello.slots_size(), runs.size());
         SchedulerMessage welcome;
-        welcome.mutable_welcome()->set_protocol(kHighestProtocol);
+        welcome.mutable_welcome()->set_protocol(
+            std::min(kHighestProtocol, session->hello.highest_protocol()));
         welcome.mutable_welcome()->set_heartbeat_ms(static_cast<std::uint32_t>(policy_.heartbeat.count()));
         welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
         session->channel->send(std::move(welcome));
@@ -278,6 +287,7 @@ void Coordinator::tick() {
   struct Result {
     std::vector<Reported> expired;
     bool was_away = false;
+    Time looked{};  // when the job ran: a commit may take long
   };
   commit(
       [this](Database& db) {
@@ -285,15 +295,15 @@ void Coordinator::tick() {
         // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody
         // is to blame.
         const bool was_away = store_failed_ || policy_.was_away(last_tick_, now);
-        if (!was_away) return Result{expire(db, now), false};
+        if (!was_away) return Result{expire(db, now), false, now};
         storage::TrialStore{db}.renew_all(policy_.expires_after_restart(now));
-        return Result{{}, true};
+        return Result{{}, true, now};
       },
       [this](std::exception_ptr error, const Result& result) {
-        const Time now = last_tick_ = clock_.now();
-        if (error) return;
+        if (error) return;  // as if it had not looked: the next look sees the gap
+        const Time now = last_tick_ = result.looked;
         if (result.was_away)
-          for (const auto& session : fleet_.all()) fleet_.heard(session->id, now);
+          for (const auto& session : fleet_.all()) fleet_.heard(session->id, clock_.now());
         for (const Reported& report : result.expired) apply(fleet_.session_with(report.run).get(), report);
         for (const auto& session : fleet_.silent(policy_, now)) {
           log_warning("worker {} has been silent for {} ms: its session is closed", session->hello.name(),
@@ -301,6 +311,7 @@ void Coordinator::tick() {
           session->channel->close({Code::kUnavailable, "no heartbeat within the time of a lease"});
           fleet_.remove(session->id);  // now: the look at the queue below must not count on it
           disconnected(session);
+          feed_.publish({});
         }
         dispatch_queue();
       });
@@ -341,18 +352,12 @@ void Coordinator::dispatch_queue() {
 
 /// A run whose worker left before it could be told of it: nobody executes it, so its lease need not run out.
 void Coordinator::give_back(RunId run) {
-  commit(
-      [this, run](Database& db) {
-        storage::TrialStore trials{db};
-        if (trials.under_way(run))
-          trials.end(run,
-                     {.state = storage::RunState::kLost, .reason = "its worker left before it was assigned"},
-                     clock_.now());
-        return true;
-      },
-      [this](std::exception_ptr error, bool) {
-        if (!error) dispatch_queue();
-      });
+  commit([this, run](Database& db) { return return_unassigned(db, run, clock_.now()); },
+         [this](std::exception_ptr error, const Reported& report) {
+           if (error) return;
+           apply(nullptr, report);
+           dispatch_queue();
+         });
 }
 
 // --- after the commit ---
@@ -373,6 +378,8 @@ void Coordinator::apply(const Session* session, const Reported& report) {
     message.mutable_fenced()->set_reason(report.fenced);
     session->channel->send(message);
   }
+  if (session && !report.wrong_data.empty())
+    fleet_.refuse_data(session->id, report.wrong_data, report.fenced);
   if (report.ended || !report.fenced.empty()) fleet_.release(report.run);
   publish(report.sweeps, report.run);
 }

@@ -9,7 +9,10 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
                                           const std::vector<storage::RunId>& runs, Time now) {
   std::shared_ptr<const Session> replaced = session_of(session->hello.name());
   if (replaced) entries_.erase(replaced->id);
-  Entry entry{.session = session, .last_heard = now, .runs = {runs.begin(), runs.end()}};
+  Entry entry{.session = session,
+              .last_heard = now,
+              .draining = session->hello.draining(),
+              .runs = {runs.begin(), runs.end()}};
   for (const ablate::v1::Slot& slot : session->hello.slots())
     if (entry.runs.contains(slot.run())) entry.busy.emplace(slot.index(), slot.run());
   entries_.emplace(session->id, std::move(entry));
@@ -43,6 +46,11 @@ void Fleet::release(storage::RunId run) {
 void Fleet::refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until) {
   if (const auto entry = entries_.find(session); entry != entries_.end())
     entry->second.refusals[trial] = {reason, until};
+}
+
+void Fleet::refuse_data(std::uint64_t session, const std::string& data, const std::string& reason) {
+  if (const auto entry = entries_.find(session); entry != entries_.end())
+    entry->second.wrong_data[data] = reason;
 }
 
 std::shared_ptr<const Session> Fleet::session_of(const std::string& worker) const {
@@ -91,6 +99,7 @@ std::vector<WorkerView> Fleet::views(Time now) {
                             .cuda = slot.device().starts_with("cuda"),
                             .busy = entry.busy.contains(slot.index())});
     std::erase_if(entry.refusals, [now](const auto& refusal) { return refusal.second.until <= now; });
+    view.wrong_data = entry.wrong_data;
     for (const auto& [trial, refusal] : entry.refusals) view.refused.emplace(trial, refusal.reason);
     views.push_back(std::move(view));
   }

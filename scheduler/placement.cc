@@ -15,7 +15,8 @@ bool right_trainer(const Demand& demand, const WorkerView& worker) {
 }
 
 bool has_data(const Demand& demand, const WorkerView& worker) {
-  return demand.data.empty() || worker.data.contains(demand.data);
+  return demand.data.empty() ||
+         (worker.data.contains(demand.data) && !worker.wrong_data.contains(demand.data));
 }
 
 bool usable(const Demand& demand, const SlotView& slot) { return demand.gpus == 0 || slot.cuda; }
@@ -92,7 +93,10 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
     left = able;
   }
 
+  const auto wrong =
+      those(left, [&](const WorkerView& worker) { return worker.wrong_data.contains(demand.data); });
   left = those(left, [&](const WorkerView& worker) { return has_data(demand, worker); });
+  if (left.empty() && !wrong.empty()) return wrong.front()->wrong_data.at(demand.data);
   if (left.empty())
     return fmt::format("no worker maps the data set {0} (start one with --data {0}=FOLDER)", demand.data);
 

@@ -37,6 +37,7 @@ struct WorkerView {
   bool allows_commands = false;
   bool draining = false;  ///< it is stopping: it gets nothing more
   std::set<std::string> data;
+  std::map<std::string, std::string> wrong_data;  ///< of these: another version than the store's, and how
   std::vector<SlotView> slots;
   std::map<storage::TrialId, std::string> refused;  ///< trials that it refused lately, with its reasons
 };

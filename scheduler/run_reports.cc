@@ -76,6 +76,9 @@ TrialStore::Ended ended_record(const RunEnded& ended) {
     case RunEnded::STATUS_STOPPED:
       record.state = RunState::kStopped;
       break;
+    case RunEnded::STATUS_LOST:
+      record.state = RunState::kLost;
+      break;
     default:
       record.state = RunState::kFailed;
   }
@@ -113,6 +116,15 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
   metrics.accept(run->id, batch.seq());
 
   Reported reported{.run = run->id};
+  if (batch.has_started()) {
+    const std::string wrong = trials.wrong_data(*run, batch.started().data_fingerprint());
+    if (!wrong.empty()) {  // the worker's fault, not the trial's
+      reported = end_run(db, *run, {.state = RunState::kStopped, .reason = wrong}, now);
+      reported.fenced = wrong;
+      reported.wrong_data = trials.get(run->trial).data;
+      return reported;
+    }
+  }
   try {
     const std::vector<storage::Series> series = series_records(batch);
     if (batch.has_started()) trials.start(run->id, started_record(batch.started()), now);
@@ -145,10 +157,16 @@ Reported store_refusal(storage::Database& db, const std::string& worker, const a
   const auto run = find_run(db, worker, refused.run());
   if (!run || !TrialStore{db}.under_way(run->id)) return {.run = refused.run(), .ended = true};
   return end_run(db, *run,
-                 {.state = refused.permanent() ? RunState::kFailed : RunState::kLost,
+                 {.state = refused.permanent() ? RunState::kFailed : RunState::kStopped,
                   .reason = fmt::format("worker {} refused it: {}", worker, refused.reason()),
                   .retryable = false},
                  now);
+}
+
+Reported return_unassigned(storage::Database& db, RunId run, Time now) {
+  if (!TrialStore{db}.under_way(run)) return {.run = run};
+  return end_run(db, TrialStore{db}.run(run),
+                 {.state = RunState::kStopped, .reason = "its worker left before it was assigned"}, now);
 }
 
 std::vector<Reported> renew(storage::Database& db, const std::string& worker, const std::vector<RunId>& runs,

@@ -21,12 +21,14 @@ struct Reported {
   bool ended = false;               ///< its slots are free now
   std::string stop;                 ///< why it is to be stopped, or empty
   std::string note;                 ///< for the log, or empty
+  std::string wrong_data;           ///< a data set that this worker has another version of, or empty
   std::vector<std::string> sweeps;  ///< that see a change
 };
 
 /// Stores a batch in the order started, series, log, checkpoints, ended; one that is stored already is
 /// acknowledged again. A run that is not under way on this worker is fenced. A run whose data is not the
-/// pinned data fails for good. Throws: Error{kFailedPrecondition} when a batch before it is missing.
+/// pinned data ends, and its trial goes to another worker. Throws: Error{kFailedPrecondition} when a batch
+/// before it is missing.
 Reported store_batch(storage::Database& db, const std::string& worker, const ablate::v1::RunBatch& batch,
                      Time now);
 
@@ -34,6 +36,10 @@ Reported store_batch(storage::Database& db, const std::string& worker, const abl
 /// to the queue.
 Reported store_refusal(storage::Database& db, const std::string& worker, const ablate::v1::Refused& refused,
                        Time now);
+
+/// A run whose worker left before it could be told of it: nobody executes it, its trial goes back to the
+/// queue.
+Reported return_unassigned(storage::Database& db, storage::RunId run, Time now);
 
 /// Renews the leases of a worker's runs; one that is not under way there any more is acknowledged or fenced,
 /// as by `settle`.

@@ -28,7 +28,9 @@ std::string fitting(const std::string& message) {
     end = next;
   }
   if (end == 0) {  // one very long line
-    while (encoded_bytes(std::string_view{message}.substr(0, end + 1)) <= kMaxEncodedBytes) end += 256;
+    while (end + 256 < message.size() &&
+           encoded_bytes(std::string_view{message}.substr(0, end + 256)) <= kMaxEncodedBytes)
+      end += 256;
     while (end > 0 && (message[end] & 0xC0) == 0x80) --end;  // not within a UTF-8 character
     return message.substr(0, end) + " …";
   }

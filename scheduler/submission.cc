@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "config/trial_config.h"
 #include "storage/sweep_store.h"
+#include "storage/trial_store.h"
 
 namespace abl::scheduler {
 namespace {
@@ -90,6 +91,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std
   }
   const storage::Submitted submitted =
       store.insert(sweep_record(spec, priority.value_or(0)), trial_records(spec), result_version(spec), now);
+  storage::TrialStore{db}.take_stops_back(submitted.sweep);  // of trials that another sweep gave up
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }
 

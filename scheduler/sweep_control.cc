@@ -70,11 +70,15 @@ std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string
 void resume_sweep(storage::Database& db, const std::string& name, Time now) {
   const storage::SweepRecord sweep = get_not_cancelled(db, name, "resumed");
   storage::SweepStore{db}.set_state(sweep.id, SweepState::kActive, now);
+  storage::TrialStore{db}.take_stops_back(sweep.id);
 }
 
 std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row, Time now) {
   storage::SweepStore store{db};
-  return store.retry(store.get(name).id, row, now);
+  const storage::SweepId sweep = store.get(name).id;
+  const std::uint32_t queued = store.retry(sweep, row, now);
+  storage::TrialStore{db}.take_stops_back(sweep);
+  return queued;
 }
 
 std::vector<std::string> sweeps_of(storage::Database& db, storage::TrialId trial) {

@@ -278,20 +278,16 @@ std::string MetricStore::log(RunId run, std::uint64_t offset, std::size_t limit)
   return text;
 }
 
-std::string MetricStore::log_tail(RunId run, int lines) const {
-  std::string text;
-  auto& chunks = db_.prepared("SELECT bytes FROM log_chunk WHERE run_id = :run ORDER BY offset DESC");
-  chunks.bind(":run", run);
-  std::size_t start = 0;
-  for (bool enough = false; !enough && chunks.step();) {
-    text.insert(0, chunks.text(0));
-    int seen = 0;
-    start = text.size();
-    if (start > 0 && text[start - 1] == '\n') --start;  // the newline that ends the last line opens none
-    while (start > 0 && !(text[start - 1] == '\n' && ++seen == lines)) --start;
-    enough = start > 0;
-  }
-  chunks.reset();
+std::string MetricStore::log_tail(RunId run, int lines, std::size_t most) const {
+  const auto size = static_cast<std::uint64_t>(db_.prepared("SELECT log_bytes FROM run WHERE id = :run")
+                                                   .bind(":run", run)
+                                                   .one([](const Statement& row) { return row.integer(0); })
+                                                   .value_or(0));
+  const std::string text = log(run, size > most ? size - most : 0, most);
+  int seen = 0;
+  std::size_t start = text.size();
+  if (start > 0 && text[start - 1] == '\n') --start;  // the newline that ends the last line opens none
+  while (start > 0 && !(text[start - 1] == '\n' && ++seen == lines)) --start;
   return text.substr(start);
 }
 

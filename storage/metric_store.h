@@ -34,7 +34,7 @@ class MetricStore {
                              std::uint32_t max_points) const;
   /// Log bytes from `offset`, at most `limit`.
   std::string log(RunId run, std::uint64_t offset, std::size_t limit) const;
-  std::string log_tail(RunId run, int lines) const;
+  std::string log_tail(RunId run, int lines, std::size_t most = 64 << 10) const;
 
  private:
   std::int64_t metric_id(const std::string& name);

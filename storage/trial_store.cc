@@ -163,6 +163,14 @@ void TrialStore::ask_to_stop(const std::vector<RunId>& runs, const std::string& 
         .run();
 }
 
+void TrialStore::take_stops_back(SweepId sweep) {
+  db_.prepared(
+         R"sql(UPDATE run SET stop_reason = '' WHERE state IN ('leased', 'running') AND stop_reason <> ''
+                     AND trial_id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep AND withdrawn = 0))sql")
+      .bind(":sweep", sweep)
+      .run();
+}
+
 bool TrialStore::under_way(RunId run) const {
   return db_
       .prepared(R"sql(SELECT 1 FROM run JOIN trial t ON t.run_id = run.id
@@ -209,16 +217,21 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
   transaction.commit();
 }
 
+std::string TrialStore::wrong_data(const RunRecord& run, const std::string& reported) const {
+  const std::string data = get(run.trial).data;
+  const auto pinned = data.empty() || reported.empty() ? std::nullopt : fingerprint(data);
+  if (!pinned || *pinned == reported) return {};
+  return "data '" + data + "' on worker '" + run.worker + "' has the fingerprint " + reported +
+         ", this store's results are of " + *pinned +
+         "; give the worker the same data, or the data another name";
+}
+
 void TrialStore::pin(const RunRecord& run, const std::string& reported) {
   const std::string data = get(run.trial).data;
   if (data.empty() || reported.empty()) return;
-  const auto pinned = fingerprint(data);
-  if (pinned && *pinned != reported)
-    throw Error{Code::kFailedPrecondition, "data '" + data + "' on worker '" + run.worker +
-                                               "' has the fingerprint " + reported +
-                                               ", this store's results are of " + *pinned +
-                                               "; give the worker the same data, or the data another name"};
-  if (pinned) return;
+  if (const std::string wrong = wrong_data(run, reported); !wrong.empty())
+    throw Error{Code::kFailedPrecondition, wrong};
+  if (fingerprint(data)) return;
   db_.prepared("INSERT INTO data_pin (data, fingerprint, run_id) VALUES (:data, :fingerprint, :run)")
       .bind(":data", data)
       .bind(":fingerprint", reported)
@@ -231,12 +244,12 @@ void TrialStore::pin(const RunRecord& run, const std::string& reported) {
       .run();
 }
 
-/// How many of the newest runs were started and lost one after the other, none further than those before it.
+/// How many of the newest runs were lost one after the other, none further than those before it.
 int TrialStore::losses_in_a_row(TrialId trial) const {
   int losses = 0;
   std::uint32_t furthest = 0;
   for (const RunRecord& run : runs_of(trial)) {
-    if (!run.started) continue;  // nothing ran
+    if (!run.started && run.state != RunState::kLost) continue;  // nothing ran
     losses = run.state != RunState::kLost ? 0 : run.step > furthest ? 1 : losses + 1;
     furthest = std::max(furthest, run.step);
   }

@@ -51,6 +51,8 @@ class TrialStore {
 
   /// Remembers that runs under way were asked to stop, and why.
   void ask_to_stop(const std::vector<RunId>& runs, const std::string& reason);
+  /// A sweep wants its trials again: what was not told to a worker yet need not be.
+  void take_stops_back(SweepId sweep);
 
   /// A run is under way exactly when it is leased or running, and the newest of its trial.
   bool under_way(RunId run) const;
@@ -68,6 +70,8 @@ class TrialStore {
   /// so that every run holds its whole history, and is bit-exact when both are. Throws:
   /// Error{kFailedPrecondition} when the fingerprint is not the pinned one.
   void start(RunId run, const Started& started, Time now);
+  /// How a run's data differ from those that this store's results are of; empty: they do not.
+  std::string wrong_data(const RunRecord& run, const std::string& fingerprint) const;
 
   struct Ended {
     RunState state = RunState::kCompleted;  ///< completed | failed | stopped | lost

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/plan.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "storage/trial_store.h"
+#include "storage/worker_store.h"
 
 namespace abl::views {
 namespace v1 = ablate::v1;
@@ -25,6 +31,19 @@ Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps
     default:
       return Found::kNo;  // failed and cancelled ones run again
   }
+}
+
+/// True also where no worker is connected at all: that says nothing of the data.
+bool has_worker_with(storage::Database& db, const std::string& data) {
+  bool connected = false;
+  for (const auto& worker : storage::WorkerStore{db}.list()) {
+    if (!worker.connected) continue;
+    connected = true;
+    if (const auto names = nlohmann::json::parse(worker.data_json, nullptr, false);
+        names.is_array() && std::ranges::find(names, nlohmann::json(data)) != names.end())
+      return true;
+  }
+  return !connected;
 }
 
 }  // namespace
@@ -59,6 +78,9 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     distinct.emplace(trial.config_hash, found);
   }
   message.set_trials(static_cast<std::uint32_t>(distinct.size()));
+  if (db && !spec.data.empty() && !has_worker_with(*db, spec.data))
+    message.add_notes(
+        fmt::format("no connected worker has the data set {0}: start one with --data {0}=FOLDER", spec.data));
   for (const auto& [hash, found] : distinct) {
     if (found == Found::kStored) message.set_stored(message.stored() + 1);
     if (found == Found::kUnderWay) message.set_under_way(message.under_way() + 1);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "config/trial_config.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
@@ -22,6 +23,7 @@ namespace v1 = ablate::v1;
 using storage::Transaction;
 
 constexpr int kLogTailLines = 100;
+constexpr std::size_t kLogTailBytes = 64 << 10;
 constexpr int kRunsListed = 1000;
 
 v1::SweepSummary summary_of(const storage::SweepRecord& sweep, std::optional<double> eta) {
@@ -136,7 +138,7 @@ v1::RunDetail run_detail(storage::Database& db, storage::RunId id) {
   if (run.exit_code) message.set_exit_code(*run.exit_code);
   if (run.signal) message.set_signal(*run.signal);
   message.set_log_bytes(run.log_bytes);
-  message.set_log_tail(storage::MetricStore{db}.log_tail(id, kLogTailLines));
+  message.set_log_tail(valid_utf8(storage::MetricStore{db}.log_tail(id, kLogTailLines, kLogTailBytes)));
   for (const auto& checkpoint : store.checkpoints_of(run.trial))
     if (checkpoint.run == id) *message.add_checkpoints() = to_proto(checkpoint);
   for (const auto& attempt : store.runs_of(run.trial)) *message.add_attempts() = to_proto(attempt);
@@ -191,10 +193,15 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
 
 void export_points(storage::Database& db, const std::string& name,
                    const std::function<void(const v1::ExportBlock&)>& sink) {
-  const Transaction snapshot{db, Transaction::kRead};
   const storage::SweepStore sweeps{db};
   const storage::MetricStore store{db};
-  for (const auto& claim : sweeps.claims(sweeps.get(name).id)) {
+  const auto claims = [&] {
+    const Transaction snapshot{db, Transaction::kRead};
+    return sweeps.claims(sweeps.get(name).id);
+  }();
+  // A snapshot for each run and none while `sink` waits for its reader: the store could not tidy its log
+  // meanwhile.
+  for (const auto& claim : claims) {
     if (!claim.trial.run) continue;
     for (const auto& series : store.series(*claim.trial.run, {}, 0)) {
       v1::ExportBlock block;

@@ -144,6 +144,23 @@ TEST_F(AgentTest, WhatIsAcknowledgedIsNotSentAgain) {
   EXPECT_EQ(scheduler.wait_for_end(7).front().seq(), last + 1);
 }
 
+TEST_F(AgentTest, WhatTheSchedulerHasOfAnEarlierStartIsSkippedThoughNotYetSent) {
+  scheduler.acknowledge(false);
+  {
+    RunSpool dead{spool(7), 7};
+    RunBatch batch;
+    batch.set_log("line\n");
+    for (int i = 0; i < 200; ++i) dead.append(batch);
+  }
+  Worker worker{folder.path(), scheduler.address()};
+  ASSERT_TRUE(eventually([&] { return scheduler.batches(7).size() == 64; }));  // the window is full
+  scheduler.acknowledge_run(7, 150);
+  const auto batches = scheduler.wait_for_end(7);
+  EXPECT_EQ(batches.size(), 64U + 51U);
+  EXPECT_EQ(batches.at(64).seq(), 151U);
+  EXPECT_EQ(batches.back().seq(), 201U);
+}
+
 TEST_F(AgentTest, ARefusedSessionIsTriedAgain) {
   scheduler.welcome(false);
   Worker worker{folder.path(), scheduler.address()};
@@ -153,7 +170,7 @@ TEST_F(AgentTest, ARefusedSessionIsTriedAgain) {
   EXPECT_TRUE(eventually([&] { return worker->connected(); }));
 }
 
-TEST_F(AgentTest, ARestartedWorkerSendsWhatItsDeadRunsSaidAndEndsThemAsStopped) {
+TEST_F(AgentTest, ARestartedWorkerSendsWhatItsDeadRunsSaidAndEndsThemAsLost) {
   scheduler.acknowledge(false);
   {
     RunSpool dead{spool(7), 7};  // as a killed worker leaves it
@@ -170,10 +187,10 @@ TEST_F(AgentTest, ARestartedWorkerSendsWhatItsDeadRunsSaidAndEndsThemAsStopped) 
   const auto dead = scheduler.wait_for_end(7);
   EXPECT_EQ(log_of(dead), "before the kill\n");
   EXPECT_EQ(dead.back().seq(), 2U);
-  EXPECT_EQ(dead.back().ended().status(), RunEnded::STATUS_STOPPED);
-  EXPECT_EQ(dead.back().ended().reason(), "the worker was restarted");
+  EXPECT_EQ(dead.back().ended().status(), RunEnded::STATUS_LOST);
+  EXPECT_EQ(dead.back().ended().reason(), "its worker was killed and started again");
   EXPECT_TRUE(dead.back().ended().retryable());
-  EXPECT_EQ(scheduler.wait_for_end(8).back().ended().status(), RunEnded::STATUS_STOPPED);
+  EXPECT_EQ(scheduler.wait_for_end(8).back().ended().status(), RunEnded::STATUS_LOST);
   EXPECT_EQ(scheduler.wait_for_end(9).size(), 1U);
   EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
   EXPECT_FALSE(worker->busy());

@@ -85,7 +85,7 @@ TEST_F(WorkerTest, ATrainerDiesWithAWorkerThatIsKilledAndTheNextOneEndsItsRun) {
   const ChildProcess next{{.argv = argv()}};
   const auto batches = scheduler.wait_for_end(7);
   EXPECT_EQ(points(batches, "val/top1").size(), 1U);
-  EXPECT_EQ(batches.back().ended().reason(), "the worker was restarted");
+  EXPECT_EQ(batches.back().ended().reason(), "its worker was killed and started again");
   scheduler.acknowledge_run(7, batches.back().seq());
 }
 

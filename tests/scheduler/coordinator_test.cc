@@ -224,16 +224,72 @@ TEST_F(CoordinatorTest, AnotherProtocolIsRefusedWithBothRanges) {
   }
 }
 
-TEST_F(CoordinatorTest, OtherDataThanThePinnedFailsTheRunForGood) {
+TEST_F(CoordinatorTest, AnotherWorkerOfTheSameNameIsRefusedWhileTheFirstIsConnected) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker first = connect();
+  FakeWorker second = connect({.instance = "second"});
+  ASSERT_TRUE(second.channel->closed());
+  EXPECT_EQ(second.channel->closed()->code(), Code::kAlreadyExists);
+  EXPECT_THAT(second.channel->closed()->what(), HasSubstr("--name"));
+  EXPECT_FALSE(first.channel->closed());
+  say(first, started(1, 1));
+  EXPECT_EQ(trial(1).state, TrialState::kRunning) << "the first goes on undisturbed";
+  disconnect(first);
+  EXPECT_FALSE(connect({.instance = "second"}).channel->closed());
+}
+
+TEST_F(CoordinatorTest, ATrialThatKillsItsWorkerAgainAndAgainFails) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  for (int attempt = 1; attempt <= storage::TrialStore::kLossesInARow; ++attempt) {
+    const auto assigned = worker.take_assigned();
+    ASSERT_THAT(assigned, SizeIs(1)) << attempt;
+    disconnect(worker);  // killed, and started again with what is in its spool
+    worker = connect({.instance = std::to_string(attempt), .runs = {assigned[0].run()}});
+    say(worker, ended(assigned[0].run(), 1, RunEnded::STATUS_LOST, "its worker was killed"));
+  }
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  EXPECT_EQ(trial(1).state, TrialState::kFailed);
+  EXPECT_THAT(trial(1).reason, HasSubstr("its worker was killed; so ended 5 attempts in a row"));
+}
+
+TEST_F(CoordinatorTest, ACommitThatTookLongEndsNoLease) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  writer->post([&](storage::Database&) { clock.pass(20s); }, [](std::exception_ptr) {});
+  coordinator->tick();  // sees at most the gap
+  settle();
+  coordinator->tick();
+  settle();
+  EXPECT_EQ(run(1).state, RunState::kLeased);
+  EXPECT_FALSE(worker.channel->closed());
+}
+
+TEST_F(CoordinatorTest, AResumedSweepTakesBackAStopThatItsWorkerHasNotHeard) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  disconnect(worker);
+  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  answer_of([&](auto answer) { coordinator->resume("s", answer); });
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_said(), Not(Contains(HasSubstr("stop"))));
+}
+
+TEST_F(CoordinatorTest, AWorkerWithOtherDataThanThePinnedGetsNoTrialOfThatDataAndSpoilsNone) {
   submit(sweep_of("s", 2, 1));
   FakeWorker worker = connect();
   say(worker, started(1, 1, "f1"));
   say(worker, ended(1, 2));
   EXPECT_EQ(worker.take_assigned().back().data_fingerprint(), "f1");
   say(worker, started(2, 1, "f2"));
-  EXPECT_EQ(trial(2).state, TrialState::kFailed);
-  EXPECT_THAT(trial(2).reason, AllOf(HasSubstr("f1"), HasSubstr("f2")));
+  EXPECT_EQ(trial(2).state, TrialState::kQueued);
+  EXPECT_THAT(trial(2).reason, AllOf(HasSubstr("f1"), HasSubstr("f2"), HasSubstr("worker 'w'")));
   EXPECT_THAT(worker.take_said(), Contains("fenced 2"));
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  FakeWorker right = connect({.name = "right"});
+  ASSERT_THAT(right.take_assigned(), SizeIs(1));
+  say(right, started(3, 1, "f1"));
+  EXPECT_EQ(trial(2).state, TrialState::kRunning);
 }
 
 TEST_F(CoordinatorTest, ARefusedTrialGoesToAnotherWorker) {

@@ -106,6 +106,7 @@ struct WorkerOptions {
   std::vector<std::string> data = {"shapes"};
   std::uint32_t result_version = config::kResultVersion;
   bool allows_commands = false;
+  std::string instance = "first";
   std::vector<std::uint32_t> runs = {};  ///< that it still has, one for each slot from the first on
 };
 
@@ -115,6 +116,7 @@ inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
   hello.set_highest_protocol(1);
   hello.set_name(options.name);
   hello.set_host(options.name + "-host");
+  hello.set_instance(options.instance);
   hello.set_result_version(options.result_version);
   hello.set_allows_commands(options.allows_commands);
   for (const std::string& data : options.data) hello.add_data(data);

@@ -49,6 +49,14 @@ TEST(Status, AnotherExceptionIsAnInternalError) {
   EXPECT_EQ(status.error_message(), "surprise");
 }
 
+TEST(Status, AVeryLongLineIsCutWithinWhatATrailerHolds) {
+  for (const std::size_t length : {5999, 6000, 6001, 6050, 6143, 6144, 9000}) {
+    const std::string said = to_status(Error{Code::kNotFound, std::string(length, 'x')}).error_message();
+    EXPECT_LE(said.size(), 6010u) << length;
+    EXPECT_GE(said.size(), std::min<std::size_t>(length, 5700)) << length;
+  }
+}
+
 TEST(Status, MoreProblemsThanATrailerHoldsAreCounted) {
   std::string message = "first";
   for (int i = 0; i < 1000; ++i) message += "\nsweep.yaml:1:1: a problem – among many";

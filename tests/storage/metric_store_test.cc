@@ -185,6 +185,7 @@ TEST_F(MetricStoreTest, LogTailIsTheLastLines) {
   metrics.append_log(id, "unfinished");
   EXPECT_EQ(metrics.log_tail(id, 1), "unfinished");
   EXPECT_EQ(metrics.log_tail(id, 2), "four\nunfinished");
+  EXPECT_EQ(metrics.log_tail(id, 99, 7), "inished") << "no more bytes than asked for";
 }
 
 TEST(HigherIsBetterTest, LossesErrorsAndTimesAreWantedSmall) {

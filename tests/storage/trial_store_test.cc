@@ -78,7 +78,7 @@ TEST_F(TrialStoreTest, TrialThatIsLostAgainAndAgainWithoutGettingFurtherFails) {
     const Lease run = lease(1);
     trials.start(run.run, {.total_steps = 100}, now);
     EXPECT_EQ(end(run.run, RunState::kLost, "silent"), TrialState::kQueued);
-    EXPECT_EQ(end(lease(1).run, RunState::kLost, "refused"), TrialState::kQueued) << "it never ran";
+    EXPECT_EQ(end(lease(1).run, RunState::kStopped, "refused"), TrialState::kQueued) << "it never ran";
   }
   const Lease last = lease(1);
   trials.start(last.run, {.total_steps = 100}, now);

@@ -20,15 +20,17 @@ using ablate::v1::SchedulerMessage;
 using ablate::v1::WorkerMessage;
 namespace {
 
+constexpr std::uint64_t kWindow = 64;  // batches of a run that are sent and not acknowledged
+
 std::string random_instance() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
 /// The last batch of a run that no program of this worker carries on.
-RunBatch stopped_batch(const std::string& reason) {
+RunBatch last_batch(RunEnded::Status status, const std::string& reason) {
   RunBatch batch;
-  batch.mutable_ended()->set_status(RunEnded::STATUS_STOPPED);
+  batch.mutable_ended()->set_status(status);
   batch.mutable_ended()->set_reason(reason);
   batch.mutable_ended()->set_retryable(true);
   return batch;
@@ -40,6 +42,8 @@ const char* status_text(const RunEnded& ended) {
       return "completed";
     case RunEnded::STATUS_STOPPED:
       return "stopped";
+    case RunEnded::STATUS_LOST:
+      return "lost";
     default:
       return "failed";
   }
@@ -64,7 +68,8 @@ Agent::Agent(AgentOptions options, const Clock& clock)
   auto state = state_.lock();
   for (const std::uint32_t run : spooled_runs(options_.spool)) {
     RunSpool spool{options_.spool / std::to_string(run), run};
-    if (!spool.ended()) append_last(spool, stopped_batch("the worker was restarted"));
+    if (!spool.ended())
+      append_last(spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"));
     log_info("run {} of an earlier start: {} batches to be sent again", run, spool.last());
     state->runs.emplace(run, Held{.spool = std::move(spool)});
   }
@@ -126,6 +131,7 @@ ablate::v1::Hello Agent::hello() {
   hello.set_version(options_.version);
   hello.set_result_version(options_.result_version);
   hello.set_allows_commands(options_.allow_commands);
+  hello.set_draining(!state->stopping.empty());
   for (const auto& [name, folder] : options_.runs.data) hello.add_data(name);
   for (std::uint32_t i = 0; i < options_.slots.size(); ++i) {
     const auto taken = state->taken.find(i);
@@ -162,6 +168,7 @@ std::optional<WorkerMessage> Agent::next() {
   }
   for (auto& [id, held] : state->runs) {
     if (held.fenced || held.sent >= held.spool.last()) continue;
+    if (held.sent - held.spool.acknowledged() >= kWindow) continue;  // the scheduler stores one at a time
     try {
       if (auto batch = held.spool.after(held.sent)) {
         held.sent = batch->seq();
@@ -288,14 +295,22 @@ void Agent::start_waiting(State& state) {
     log_info("run {} starts: trial {}, attempt {}, slot {}", id, assign.trial(), assign.attempt(),
              fmt::join(assign.slots(), ", "));
     RunOwner& owner = *this;
-    held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_);
-    held.under_way = true;
+    try {
+      held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_);
+      held.under_way = true;
+    } catch (
+        const std::exception& error) {  // no thread or descriptor to be had: the run ends, the slot is free
+      log_warning("run {} cannot start: {}", id, error.what());
+      std::erase_if(state.taken, [run = id](const auto& entry) { return entry.second == run; });
+      append_last(held.spool, last_batch(RunEnded::STATUS_FAILED, error.what()));
+    }
   }
 }
 
 void Agent::stop_run(Held& held, const std::string& reason) {
   if (held.run) held.run->stop(reason);
-  if (std::exchange(held.waiting, std::nullopt)) append_last(held.spool, stopped_batch(reason));
+  if (std::exchange(held.waiting, std::nullopt))
+    append_last(held.spool, last_batch(RunEnded::STATUS_STOPPED, reason));
 }
 
 void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
@@ -317,6 +332,7 @@ void Agent::acknowledge(State& state, std::uint32_t run, std::uint64_t seq) {
   if (found == state.runs.end() || found->second.fenced) return;
   RunSpool& spool = found->second.spool;
   spool.acknowledge(seq);
+  found->second.sent = std::max(found->second.sent, spool.acknowledged());  // it had them of an earlier start
   if (!spool.ended() || spool.acknowledged() < spool.last()) return;
   spool.remove();
   state.runs.erase(found);

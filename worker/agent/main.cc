@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/instance_lock.h"
-#include "worker/agent/utf8.h"
 
 namespace {
 
@@ -152,9 +152,8 @@ int work(Flags flags) {
 
 /// What goes to the scheduler must be UTF-8, and paths and names do.
 void require_utf8(const std::string& what, const std::string& text) {
-  if (agent::valid_utf8(text) != text)
-    throw Error{Code::kInvalidArgument,
-                fmt::format("{} is not valid UTF-8: {}", what, agent::valid_utf8(text))};
+  if (valid_utf8(text) != text)
+    throw Error{Code::kInvalidArgument, fmt::format("{} is not valid UTF-8: {}", what, valid_utf8(text))};
 }
 
 int run(int argc, char** argv) {
@@ -191,6 +190,10 @@ int run(int argc, char** argv) {
   if (flags.scheduler.empty()) flags.scheduler = default_scheduler();
   if (flags.home.empty()) flags.home = home_folder() / "worker";
   if (flags.name.empty()) flags.name = host_name();
+  if (flags.allow_commands && !flags.scheduler.starts_with("unix:"))
+    log_warning(
+        "--allow-commands with the scheduler at {}: whoever reaches that port runs programs as this user",
+        flags.scheduler);
   require_utf8("--name", flags.name);
   require_utf8("--runs-root", flags.runs_root);
   require_utf8("--home", flags.home);

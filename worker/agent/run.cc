@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "worker/agent/utf8.h"
+#include "base/utf8.h"
 
 namespace abl::agent {
 using ablate::v1::RunEnded;
@@ -23,7 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr auto kLook = 50ms;  // between two looks at the clock and at the child
+constexpr int kMostPieces = 64;  // read after the program's end: two full pipes and more
+constexpr auto kLook = 50ms;     // between two looks at the clock and at the child
 
 /// The same machine would meet these again; anything else may pass.
 bool retryable(Code code) {
@@ -121,7 +122,12 @@ Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& 
       grace_{assign_.grace_ms() > 0 ? Milliseconds{assign_.grace_ms()} : settings.grace},
       wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   if (wake_ < 0) throw system_error(fmt::format("cannot start run {}", assign_.run()), errno);
-  thread_ = std::jthread{[this] { execute(); }};
+  try {
+    thread_ = std::jthread{[this] { execute(); }};
+  } catch (...) {
+    ::close(wake_);
+    throw;
+  }
 }
 
 Run::~Run() {
@@ -190,7 +196,8 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   ChildProcess child{options};
   pipes.child_has_started();
   const ChildExit exit = supervise(child, pipes, output);
-  while (pipes.read_some(output)) {  // what is still in the pipes; nobody is left to write more
+  // What is still in the pipes. Nobody is left to write more, but for what made itself a session of its own.
+  for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) {
   }
   output.close();
   return ended(exit, output);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "worker/agent/utf8.h"
+#include "base/utf8.h"
 
 namespace abl::agent {
 using ablate::v1::RunBatch;
@@ -255,11 +255,7 @@ void TrainerOutput::add_point(const std::string& name, std::uint32_t step, doubl
   const std::int64_t now = clock_.now().time_since_epoch().count();
   const auto place = std::lower_bound(steps.begin(), steps.end(), step);
   const int index = static_cast<int>(place - steps.begin());
-  if (place != steps.end() && *place == step) {  // said again: the later value counts
-    values.Set(index, value);
-    times.Set(index, now);
-    return;
-  }
+  if (place != steps.end() && *place == step) return;  // said again: the first counts, as in the store
   steps.Add(step), values.Add(value), times.Add(now);
   std::rotate(steps.begin() + index, steps.end() - 1, steps.end());
   std::rotate(values.begin() + index, values.end() - 1, values.end());

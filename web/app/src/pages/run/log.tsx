@@ -11,7 +11,7 @@ const kTailBytes = 64 * 1024;
 const kMostCharacters = 1_000_000;
 
 /** The end of the run's log, growing as the run does; following keeps the newest line in view. */
-export function Log({ run, bytes }: { run: number; bytes: number }) {
+export function Log({ run, bytes, ended }: { run: number; bytes: number; ended: boolean }) {
   const query = useAddress().searchParams;
   const follow = query.get("follow") !== "off";
   const whole = query.get("log") === "all";
@@ -76,7 +76,11 @@ export function Log({ run, bytes }: { run: number; bytes: number }) {
         aria-live="off"
         aria-label={`Log of run ${run}`}
       >
-        {text || <span class="muted">The run has not written anything yet.</span>}
+        {text || (
+          <span class="muted">
+            {ended ? "The run wrote nothing to its log." : "The run has not written anything yet."}
+          </span>
+        )}
       </pre>
     </>
   );

@@ -57,7 +57,7 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
       </section>
       <section aria-labelledby="log">
         <h2 id="log">Log</h2>
-        <Log run={run} bytes={Number(detail.log_bytes)} />
+        <Log run={run} bytes={Number(detail.log_bytes)} ended={Boolean(detail.summary.ended)} />
       </section>
       <div class="columns">
         <section aria-labelledby="config">

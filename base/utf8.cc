@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/agent/utf8.h"
+#include "base/utf8.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace abl::agent {
+namespace abl {
 namespace {
 
 /// Length of the valid sequence that `bytes` begins with (Unicode 15, table 3-7), or 0.
@@ -37,4 +37,4 @@ std::string valid_utf8(std::string_view bytes) {
   return text;
 }
 
-}  // namespace abl::agent
+}  // namespace abl
