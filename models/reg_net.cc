@@ -12,42 +12,52 @@ std::int64_t nearest_multiple(double value, std::int64_t unit) {
   return static_cast<std::int64_t>(std::nearbyint(value / static_cast<double>(unit))) * unit;
 }
 
-void check(const RegNetOptions& options) {
-  const auto positive = [](const char* name, std::int64_t value) {
-    TORCH_CHECK_VALUE(value > 0, name, " ", value, " of a RegNet; it must be positive");
-  };
-  positive("image_size", options.image_size);
-  positive("classes", options.classes);
-  positive("stem", options.stem);
-  positive("depth", options.depth);
-  positive("group_width", options.group_width);
-  TORCH_CHECK_VALUE(options.initial_width > 0 && options.initial_width % 8 == 0, "initial_width ",
-                    options.initial_width, " of a RegNet; a positive multiple of 8 is expected");
-  TORCH_CHECK_VALUE(options.width_slope >= 0, "width_slope ", options.width_slope,
+void check_positive(const char* name, std::int64_t value) {
+  TORCH_CHECK_VALUE(value > 0, name, " ", value, " of a RegNet; it must be positive");
+}
+
+void check(const RegNetRule& rule) {
+  check_positive("depth", rule.depth);
+  check_positive("group_width", rule.group_width);
+  TORCH_CHECK_VALUE(rule.initial_width > 0 && rule.initial_width % 8 == 0, "initial_width ",
+                    rule.initial_width, " of a RegNet; a positive multiple of 8 is expected");
+  TORCH_CHECK_VALUE(rule.width_slope >= 0, "width_slope ", rule.width_slope,
                     " of a RegNet; it may not be negative");
-  TORCH_CHECK_VALUE(options.width_multiplier > 1, "width_multiplier ", options.width_multiplier,
+  TORCH_CHECK_VALUE(rule.width_multiplier > 1, "width_multiplier ", rule.width_multiplier,
                     " of a RegNet; more than 1 is expected");
+}
+
+void check(const RegNetOptions& options) {
+  check_positive("image_size", options.image_size);
+  check_positive("classes", options.classes);
+  check_positive("stem", options.stem);
+  TORCH_CHECK_VALUE(!options.stages.empty(), "a RegNet without stages");
+  for (const auto& stage : options.stages) {
+    check_positive("depth of a stage", stage.depth);
+    check_positive("group width of a stage", stage.group_width);
+    TORCH_CHECK_VALUE(stage.width > 0 && stage.width % stage.group_width == 0, "width ", stage.width,
+                      " of a stage of a RegNet; a multiple of its group width ", stage.group_width,
+                      " is expected");
+  }
   TORCH_CHECK_VALUE(options.se_ratio > 0 && options.se_ratio <= 1, "se_ratio ", options.se_ratio,
                     " of a RegNet; more than 0 and at most 1 is expected");
 }
 
 }  // namespace
 
-std::vector<RegNetStageSize> stages_of(const RegNetOptions& options) {
-  check(options);
+std::vector<RegNetStageSize> stages_of(const RegNetRule& rule) {
+  check(rule);
   std::vector<RegNetStageSize> stages;
-  const auto first = static_cast<double>(options.initial_width);
-  for (std::int64_t block = 0; block < options.depth; ++block) {
-    const double wanted = first + options.width_slope * static_cast<double>(block);
-    const double step = std::nearbyint(std::log(wanted / first) / std::log(options.width_multiplier));
-    const auto width = nearest_multiple(first * std::pow(options.width_multiplier, step), 8);
+  const auto first = static_cast<double>(rule.initial_width);
+  for (std::int64_t block = 0; block < rule.depth; ++block) {
+    const double wanted = first + rule.width_slope * static_cast<double>(block);
+    const double step = std::nearbyint(std::log(wanted / first) / std::log(rule.width_multiplier));
+    const auto width = nearest_multiple(first * std::pow(rule.width_multiplier, step), 8);
     if (stages.empty() || stages.back().width != width) stages.push_back({.width = width});
     ++stages.back().depth;
   }
-  TORCH_CHECK_VALUE(stages.size() == 4, "depth ", options.depth, " and width_slope ", options.width_slope,
-                    " of a RegNet make ", stages.size(), " stages; 4 are expected");
   for (auto& stage : stages) {
-    stage.group_width = std::min(options.group_width, stage.width);
+    stage.group_width = std::min(rule.group_width, stage.width);
     stage.width = nearest_multiple(static_cast<double>(stage.width), stage.group_width);
   }
   return stages;
@@ -102,7 +112,8 @@ PoolingHeadImpl::PoolingHeadImpl(std::int64_t dim, std::int64_t classes, torch::
 }
 
 RegNetImpl::RegNetImpl(RegNetOptions options, torch::Device device) : options_{std::move(options)} {
-  const auto stages = stages_of(options_);
+  check(options_);
+  const auto& stages = options_.stages;
   auto width = options_.stem;
   stem_ = register_module(
       "stem", ConvNormAct{Conv2dOptions{.in = 3, .out = width, .kernel = 3, .stride = 2}, device});

@@ -11,30 +11,35 @@
 
 namespace abl::models {
 
-/// By default RegNetY-16GF.
-struct RegNetOptions {
-  std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
-  std::int64_t classes = 1000;
-  std::int64_t stem = 32;            ///< channels of the first convolution
+struct RegNetStageSize {
+  std::int64_t depth = 0, width = 0, group_width = 0;  ///< channels, and those of one group of the 3 x 3
+  bool operator==(const RegNetStageSize&) const = default;
+};
+
+/// Four numbers that stand for all sizes, by default RegNetY-16GF's.
+struct RegNetRule {
   std::int64_t depth = 18;           ///< blocks of all stages
   std::int64_t initial_width = 200;  ///< w_0, a multiple of 8
   double width_slope = 106.23;       ///< w_a: channels that each block adds, before quantisation
   double width_multiplier = 2.48;    ///< w_m: from stage to stage, above 1
   std::int64_t group_width = 112;    ///< channels of one group of the 3 x 3 convolutions
-  double se_ratio = 0.25;            ///< of a block's input, what squeeze and excitation leaves
-};
-
-struct RegNetStageSize {
-  std::int64_t depth = 0, width = 0, group_width = 0;
-  bool operator==(const RegNetStageSize&) const = default;
 };
 
 /// The stages that the published rule derives.
 ///   u_j = w_0 + w_a j,  s_j = round(log(u_j / w_0) / log w_m),  w_j = w_0 w_m^s_j to the nearest 8
 /// Blocks of one width are a stage, whose width is then rounded to a multiple of its group width.
 /// Source: "Designing network design spaces", section 3.3, equations 2 to 4.
-/// Throws: c10::ValueError when the options do not fit together or do not make four stages.
-std::vector<RegNetStageSize> stages_of(const RegNetOptions& options);
+/// Throws: c10::ValueError when the numbers do not fit together.
+std::vector<RegNetStageSize> stages_of(const RegNetRule& rule);
+
+/// By default RegNetY-16GF.
+struct RegNetOptions {
+  std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
+  std::int64_t classes = 1000;
+  std::int64_t stem = 32;  ///< channels of the first convolution
+  std::vector<RegNetStageSize> stages = stages_of(RegNetRule{});
+  double se_ratio = 0.25;  ///< of a block's input, what squeeze and excitation leaves
+};
 
 struct RegNetBlockOptions {
   std::int64_t in = 0, width = 0, stride = 1, group_width = 0;

@@ -2,9 +2,37 @@
 #include "models/registry.h"
 
 namespace abl::models {
+namespace {
 
-std::shared_ptr<Classifier> build(const SimpleVitOptions& options, torch::Device device) {
-  return std::make_shared<SimpleVitImpl>(options, device);
+template <class... Builders>
+struct Overloaded : Builders... {
+  using Builders::operator()...;
+};
+
+template <class Model, class Options>
+auto builder(torch::Device device) {
+  return [device](const Options& options) -> std::shared_ptr<Classifier> {
+    return std::make_shared<Model>(options, device);
+  };
+}
+
+}  // namespace
+
+std::shared_ptr<Classifier> build(const ModelOptions& options, torch::Device device) {
+  return std::visit(Overloaded{builder<SimpleVitImpl, SimpleVitOptions>(device),
+                               builder<VitImpl, VitOptions>(device),
+                               builder<KeyVitImpl, KeyVitOptions>(device),
+                               builder<SwinImpl, SwinOptions>(device),
+                               builder<SwinV2Impl, SwinV2Options>(device),
+                               builder<XcitImpl, XcitOptions>(device),
+                               builder<ResNetImpl, ResNetOptions>(device),
+                               builder<EfficientNetImpl, EfficientNetOptions>(device),
+                               builder<RegNetImpl, RegNetOptions>(device)},
+                    options);
+}
+
+std::int64_t image_size(const ModelOptions& options) {
+  return std::visit([](const auto& chosen) { return chosen.image_size; }, options);
 }
 
 }  // namespace abl::models

@@ -2,16 +2,31 @@
 #pragma once
 
 #include <memory>
+#include <variant>
 
 #include "models/classifier.h"
+#include "models/efficient_net.h"
+#include "models/key_vit.h"
+#include "models/reg_net.h"
+#include "models/resnet.h"
 #include "models/simple_vit.h"
+#include "models/swin.h"
+#include "models/swin_v2.h"
+#include "models/vit.h"
+#include "models/xcit.h"
 
 namespace abl::models {
 
-/// Builds a model of the family whose options are given: the one place that lists all families, one overload
-/// each. On the meta device it costs no memory and no random numbers: that is how models are counted.
-/// Throws:
-/// c10::ValueError when the options do not fit together.
-std::shared_ptr<Classifier> build(const SimpleVitOptions& options, torch::Device device = torch::kCPU);
+/// Every family: its options tell which model is meant.
+using ModelOptions = std::variant<SimpleVitOptions, VitOptions, KeyVitOptions, SwinOptions, SwinV2Options,
+                                  XcitOptions, ResNetOptions, EfficientNetOptions, RegNetOptions>;
+
+/// Builds a model of the family whose options are given. On the meta device it costs no memory and no random
+/// numbers: that is how models are counted.
+/// Throws: c10::ValueError when the options do not fit together.
+std::shared_ptr<Classifier> build(const ModelOptions& options, torch::Device device = torch::kCPU);
+
+/// Side of the square images that the model is made for, pixels.
+std::int64_t image_size(const ModelOptions& options);
 
 }  // namespace abl::models

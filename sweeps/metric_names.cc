@@ -18,6 +18,14 @@ constexpr std::array kCountModes{
     Quantity{"params.weights", "M", "lower"},
     Quantity{"flops.macs", "G", "lower"},
     Quantity{"flops.msf", "G", "lower"},
+    Quantity{"flops.cnn", "G", "lower"},
+    Quantity{"flops.fvcore(2)", "G", "lower"},
+    Quantity{"flops.fvcore(5)", "G", "lower"},
+    Quantity{"flops.fvcore(5)@xcit-2021", "G", "lower"},
+    Quantity{"flops.fvcore(2)@mk-head-all-tokens", "G", "lower"},
+    Quantity{"memory.state", "G", "lower"},
+    Quantity{"memory.image.fp32", "G", "lower"},
+    Quantity{"memory.image.bf16", "G", "lower"},
 };
 
 }  // namespace

@@ -33,10 +33,9 @@ torch::Tensor ClassAttentionImpl::forward(const torch::Tensor& x) {
     return y.view({B, -1, heads_, D / heads_}).transpose(1, 2);  // [B, H, tokens, d]
   };
   // One query makes few scores, so that nothing is gained by fused attention, whose gradients are less exact.
-  // The release gets them without a matrix product, which counts of work notice.
-  const auto q = literal() ? cut(class_token(q_(x))) : cut(q_(class_token(x)));  // [B, H, 1, d]
-  const auto k = cut(k_(x)), v = cut(v_(x));                                     // [B, H, tokens, d]
-  const auto scores = literal() ? (q * k).sum(-1).unsqueeze(-2) : q.matmul(k.mT());
+  const auto q = cut(q_(class_token(x)));     // [B, H, 1, d]
+  const auto k = cut(k_(x)), v = cut(v_(x));  // [B, H, tokens, d]
+  const auto scores = q.matmul(k.mT());
   count_scaled(scores.numel());
   const auto y = (scores / std::sqrt(static_cast<double>(D / heads_))).softmax(-1).matmul(v);
   return proj_(y.transpose(1, 2).reshape({B, 1, D}));

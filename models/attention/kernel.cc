@@ -7,21 +7,46 @@
 
 namespace abl::models {
 
+namespace {
+
+/// So many columns of one value beside x, which take no memory.
+torch::Tensor columns(const torch::Tensor& x, std::int64_t count, double value) {
+  auto shape = x.sizes().vec();
+  shape.back() = count;
+  return torch::full({1}, value, x.options()).expand(shape);
+}
+
+/// [k, hi, lo, 0…]. Keeps for the backward pass what fused attention keeps anyway.
+class GaussianKey : public torch::autograd::Function<GaussianKey> {
+ public:
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& k,
+                               std::int64_t width) {
+    const auto wide = k.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+    const auto half_norm = k.to(wide).square().sum(-1, /*keepdim=*/true) * -0.5;  // [B, H, N, 1]
+    const auto hi = half_norm.to(k.scalar_type());
+    const auto lo = (half_norm - hi).to(k.scalar_type());
+    const auto key = torch::cat({k, hi, lo, columns(k, width - k.size(-1) - 2, 0.0)}, -1);
+    context->saved_data["d"] = k.size(-1);
+    context->save_for_backward({key});
+    return key;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto d = context->saved_data["d"].toInt();
+    const auto k = context->get_saved_variables()[0].narrow(-1, 0, d);
+    const auto& of_key = gradients[0];
+    // d(hi + lo)/d(half_norm) is 1 and hi carries all of it, so lo stays out
+    return {of_key.narrow(-1, 0, d) - of_key.narrow(-1, d, 1) * k, {}};
+  }
+};
+
+}  // namespace
+
 FusedOperands gaussian_operands(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
   const auto d = q.size(-1), width = (d + 2 + 7) / 8 * 8;
-  const auto wide = k.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  const auto half_norm = k.to(wide).square().sum(-1, /*keepdim=*/true) * -0.5;  // [B, H, N, 1]
-  const auto hi = half_norm.to(k.scalar_type());
-  // d(hi + lo)/d(half_norm) is 1 and hi carries all of it, so lo stays out of the backward pass
-  const auto lo = (half_norm.detach() - hi.detach()).to(k.scalar_type());
-
-  const auto like = [d](const torch::Tensor& x, std::int64_t columns, double value) {
-    auto shape = x.sizes().vec();
-    shape.back() = columns;
-    return torch::full(shape, value, x.options());
-  };
-  return {.q = torch::cat({q, like(q, 2, 1.0), like(q, width - d - 2, 0.0)}, -1),
-          .k = torch::cat({k, hi, lo, like(k, width - d - 2, 0.0)}, -1),
+  return {.q = torch::cat({q, columns(q, 2, 1.0), columns(q, width - d - 2, 0.0)}, -1),
+          .k = GaussianKey::apply(k, width),
           .v = torch::constant_pad_nd(v, {0, width - d}),
           .scale = 1.0 / std::sqrt(static_cast<double>(d))};
 }

@@ -3,6 +3,7 @@
 
 #include <ATen/record_function.h>
 
+#include <limits>
 #include <memory>
 #include <unordered_map>
 
@@ -25,8 +26,14 @@ std::string type_name(const torch::nn::Module& module) {
 class Counter final : public Observer {
  public:
   explicit Counter(Classifier& model) {
+    std::unordered_map<std::string, std::size_t> by_name;
     for (const auto& item : model.named_modules()) {
+      const auto& name = item.key();
       index_.emplace(item.value().get(), parts_.size());
+      by_name.emplace(name, parts_.size());
+      owner_.push_back(name.empty() ? kNone
+                                    : by_name.at(name.substr(
+                                          0, name.find('.') == std::string::npos ? 0 : name.rfind('.'))));
       auto& part = parts_.emplace_back(PartCount{.name = item.key(), .type = type_name(*item.value())});
       for (const auto& entry : list_parameters(*item.value())) {
         part.params_all += entry.elements;
@@ -47,7 +54,7 @@ class Counter final : public Observer {
   bool wants_literal() const override { return true; }
 
   void add(const Work& work) {
-    for (const auto part : running_) parts_[part].work += work;
+    for (auto part = running_.back(); part != kNone; part = owner_[part]) parts_[part].work += work;
   }
   void set_output(std::size_t part, const torch::Tensor& output) {
     parts_[part].output = output.sizes().vec();
@@ -55,7 +62,10 @@ class Counter final : public Observer {
   std::vector<PartCount> take() { return std::move(parts_); }
 
  private:
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
   std::vector<PartCount> parts_;
+  std::vector<std::size_t> owner_;  ///< of each part: the one that contains it
   std::unordered_map<const torch::nn::Module*, std::size_t> index_;
   std::vector<std::size_t> running_;  ///< the parts that are at work, outermost first
 };

@@ -36,9 +36,9 @@ StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(t
     const MetaAutocast lowered{options.precision == Precision::kBFloat16};
     loss = torch::cross_entropy_loss(model->forward(images), classes);
   }
+  step.activations = memory.held() - step.parameters - step.optimiser;
   loss.backward();
   step.peak = memory.peak();
-  step.activations = step.peak - step.parameters - step.optimiser - step.gradients;
   return step;
 }
 

@@ -28,8 +28,9 @@ struct StepMemory {
   std::int64_t parameters = 0;  ///< and buffers
   std::int64_t gradients = 0;
   std::int64_t optimiser = 0;
-  std::int64_t activations = 0;  ///< everything else at the moment when most is held
-  std::int64_t peak = 0;         ///< the sum
+  std::int64_t activations = 0;  ///< what the forward pass leaves for the backward pass
+  /// The most that is held at once: less than the sum, for gradients come as activations go.
+  std::int64_t peak = 0;
 };
 
 /// Predicts the memory of a training step by taking one on the meta device, with the real module and its real

@@ -4,6 +4,7 @@
 #include <torch/library.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 
@@ -51,14 +52,17 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor&, const Tens
           wanted[2] ? at::empty_like(*weight) : Tensor{}};
 }
 
+/// One number stands for all axes.
+std::int64_t along(IntArrayRef values, std::size_t axis) { return values[std::min(axis, values.size() - 1)]; }
+
 Tensor convolution(const Tensor& x, const Tensor& weight, const MaybeTensor&, IntArrayRef stride,
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef, std::int64_t) {
   TORCH_CHECK_NOT_IMPLEMENTED(!transposed, "a transposed convolution on the meta device");
   std::vector<std::int64_t> shape{x.size(0), weight.size(0)};
   for (std::int64_t i = 2; i < x.dim(); ++i) {
     const auto axis = static_cast<std::size_t>(i - 2);
-    const auto covered = dilation[axis] * (weight.size(i) - 1) + 1;
-    shape.push_back((x.size(i) + 2 * padding[axis] - covered) / stride[axis] + 1);
+    const auto covered = along(dilation, axis) * (weight.size(i) - 1) + 1;
+    shape.push_back((x.size(i) + 2 * along(padding, axis) - covered) / along(stride, axis) + 1);
   }
   return at::empty(shape, x.options(), x.suggest_memory_format());
 }
@@ -71,6 +75,9 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, cons
   return {empty_unless(wanted[0], x), empty_unless(wanted[1], weight),
           wanted[2] ? at::empty({grad.size(1)}, grad.options()) : Tensor{}};
 }
+
+Tensor relu(const Tensor& x) { return at::empty_like(x); }
+Tensor& relu_in_place(Tensor& x) { return x; }
 
 Tensor roll(const Tensor& x, IntArrayRef, IntArrayRef) {
   return at::empty_like(x, at::MemoryFormat::Contiguous);
@@ -108,6 +115,8 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("native_batch_norm_backward", TORCH_FN(batch_norm_backward));
   library.impl("convolution", TORCH_FN(convolution));
   library.impl("convolution_backward", TORCH_FN(convolution_backward));
+  library.impl("relu", TORCH_FN(relu));
+  library.impl("relu_", TORCH_FN(relu_in_place));
   library.impl("roll", TORCH_FN(roll));
 }
 

@@ -3,8 +3,10 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace abl::models {
 namespace {
@@ -16,6 +18,11 @@ const at::Tensor& tensor(const Inputs& inputs, std::size_t index) { return input
 /// [… n, k] × [… k, m]
 Work product(const at::Tensor& a, const at::Tensor& b) { return {.macs = a.numel() * b.size(-1)}; }
 
+/// One number stands for all axes.
+std::int64_t along(const std::vector<std::int64_t>& values, std::size_t axis) {
+  return values[std::min(axis, values.size() - 1)];
+}
+
 /// Source: the textbook formula; groups divide the input channels that each output sees.
 Work convolution(const Inputs& inputs) {
   const auto& x = tensor(inputs, 0);
@@ -25,8 +32,8 @@ Work convolution(const Inputs& inputs) {
   auto outputs = x.size(0);
   for (std::int64_t i = 2; i < x.dim(); ++i) {
     const auto axis = static_cast<std::size_t>(i - 2);
-    const auto covered = dilation[axis] * (weight.size(i) - 1) + 1;
-    outputs *= (x.size(i) + 2 * padding[axis] - covered) / stride[axis] + 1;
+    const auto covered = along(dilation, axis) * (weight.size(i) - 1) + 1;
+    outputs *= (x.size(i) + 2 * along(padding, axis) - covered) / along(stride, axis) + 1;
   }
   return {.macs = outputs * weight.numel()};
 }

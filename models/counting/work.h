@@ -15,6 +15,7 @@ struct Work {
   std::int64_t scaled = 0;      ///< elements multiplied by the temperature d^-1/2 of attention
 
   Work& operator+=(const Work& other);
+  bool operator==(const Work&) const = default;
 };
 
 /// As the tool fvcore counts: a multiply-add is one, a layer-normalised element 5, and `batch_norm` for a

@@ -38,13 +38,14 @@ std::unique_ptr<Classifier> efficient_net_of(const Json& config) {
 }
 
 std::unique_ptr<Classifier> reg_net_of(const Json& config) {
+  const RegNetRule rule{.depth = config.at("depth"),
+                        .initial_width = config.at("initial_width"),
+                        .width_slope = config.at("width_slope"),
+                        .width_multiplier = config.at("width_multiplier"),
+                        .group_width = config.at("group_width")};
   return std::make_unique<RegNetImpl>(RegNetOptions{.classes = config.at("classes"),
                                                     .stem = config.at("stem"),
-                                                    .depth = config.at("depth"),
-                                                    .initial_width = config.at("initial_width"),
-                                                    .width_slope = config.at("width_slope"),
-                                                    .width_multiplier = config.at("width_multiplier"),
-                                                    .group_width = config.at("group_width"),
+                                                    .stages = stages_of(rule),
                                                     .se_ratio = config.at("se_ratio")});
 }
 

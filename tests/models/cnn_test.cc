@@ -27,15 +27,11 @@ EfficientNetOptions small_efficient_net() {
           .stages = {{.depth = 1, .width = 8, .expansion = 1}, {.depth = 2, .width = 12, .stride = 2}}};
 }
 
-RegNetOptions small_reg_net() {
-  return {.classes = 5,
-          .stem = 16,
-          .depth = 7,
-          .initial_width = 16,
-          .width_slope = 14,
-          .width_multiplier = 1.8,
-          .group_width = 8};
+RegNetRule small_rule() {
+  return {.depth = 7, .initial_width = 16, .width_slope = 14, .width_multiplier = 1.8, .group_width = 8};
 }
+
+RegNetOptions small_reg_net() { return {.classes = 5, .stem = 16, .stages = stages_of(small_rule())}; }
 
 struct Sum {
   std::int64_t all = 0, weights = 0;
@@ -76,7 +72,7 @@ TEST(Cnns, HaveTheParametersOfTheReleasesAndPrintTheWeightsOfMsfTable6) {
 }
 
 TEST(RegNet, DerivesTheStagesOf16GfFromThePublishedRule) {
-  EXPECT_THAT(stages_of({}),
+  EXPECT_THAT(stages_of(RegNetRule{}),
               ::testing::ElementsAre(RegNetStageSize{2, 224, 112}, RegNetStageSize{4, 448, 112},
                                      RegNetStageSize{11, 1232, 112}, RegNetStageSize{1, 3024, 112}));
 }
@@ -173,16 +169,20 @@ TEST(Cnns, RefuseWhatDoesNotFitInOneLine) {
   EXPECT_EQ(refusal<EfficientNetImpl>(efficient_net),
             "squeeze and excitation of 2 channels by way of 0; both must be positive");
   auto reg_net = small_reg_net();
-  reg_net.initial_width = 20;
-  EXPECT_EQ(refusal<RegNetImpl>(reg_net),
-            "initial_width 20 of a RegNet; a positive multiple of 8 is expected");
-  reg_net = small_reg_net();
-  reg_net.width_multiplier = 1;
-  EXPECT_EQ(refusal<RegNetImpl>(reg_net), "width_multiplier 1 of a RegNet; more than 1 is expected");
-  reg_net = small_reg_net();
-  reg_net.depth = 1;
-  EXPECT_EQ(refusal<RegNetImpl>(reg_net),
-            "depth 1 and width_slope 14 of a RegNet make 1 stages; 4 are expected");
+  reg_net.stages[1].width += 1;
+  EXPECT_THAT(refusal<RegNetImpl>(reg_net),
+              ::testing::HasSubstr("a multiple of its group width 8 is expected"));
+  reg_net.stages.clear();
+  EXPECT_EQ(refusal<RegNetImpl>(reg_net), "a RegNet without stages");
+}
+
+TEST(RegNet, RefusesARuleThatDerivesNothing) {
+  auto rule = small_rule();
+  rule.initial_width = 20;
+  EXPECT_THROW(stages_of(rule), c10::ValueError);
+  rule = small_rule();
+  rule.width_multiplier = 1;
+  EXPECT_THROW(stages_of(rule), c10::ValueError);
 }
 
 }  // namespace

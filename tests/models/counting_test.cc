@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/counting.h"
+#include "models/counting/counter.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/counting/parameters.h"
 #include "models/registry.h"
 
 namespace abl::models {
@@ -37,6 +38,10 @@ AttentionChoice mean_shift(const std::string& share = "QKVPW", std::int64_t grou
   return {.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = share, .groups = groups};
 }
 
+PartCount count(const SimpleVitOptions& options) {
+  return count_parts(*build(options, torch::kMeta), options.image_size).front();
+}
+
 /// As the tables print: two decimals, half-up from the exact integer.
 std::string rounded(std::int64_t count, std::int64_t unit) {
   const auto hundredths = (count * 100 + unit / 2) / unit;
@@ -46,7 +51,7 @@ std::string params(const SimpleVitOptions& options) {
   return rounded(count(options).params_weights, 1'000'000);
 }
 std::string flops(const SimpleVitOptions& options) {
-  return rounded(count(options).flops_msf, 1'000'000'000);
+  return rounded(static_cast<std::int64_t>(flops_msf(count(options).work)), 1'000'000'000);
 }
 
 TEST(Counting, PrintsTheParametersOfMsfTable1) {
@@ -131,12 +136,12 @@ TEST(Counting, CountsTheMultiplyAddsOfALayerWithoutAttentionAndOfAProbeOutside) 
   const auto outside =
       of({.kernel = Kernel::kGaussian, .probe = Probe::kOutside, .share = "QKVPW", .groups = 2});
   const auto grouped = of(original("QKV-W", 2));
-  EXPECT_EQ(none.macs, n * 768 * d + n * 8 * d * d + d * 1000);
-  EXPECT_EQ(none.flops_msf, 2 * none.macs + n * d);
-  EXPECT_EQ(orig.macs - none.macs, 4 * n * d * d + 2 * n * n * d);
-  EXPECT_EQ(inside.macs - orig.macs, n * d * d);
-  EXPECT_EQ(outside.macs - grouped.macs, n * d * d) << "a PROBE outside is never grouped";
-  EXPECT_EQ(of(mean_shift("QQQQQ")).macs, inside.macs) << "sharing saves parameters";
+  EXPECT_EQ(none.work.macs, n * 768 * d + n * 8 * d * d + d * 1000);
+  EXPECT_EQ(flops_msf(none.work), static_cast<double>(2 * none.work.macs + n * d));
+  EXPECT_EQ(orig.work.macs - none.work.macs, 4 * n * d * d + 2 * n * n * d);
+  EXPECT_EQ(inside.work.macs - orig.work.macs, n * d * d);
+  EXPECT_EQ(outside.work.macs - grouped.work.macs, n * d * d) << "a PROBE outside is never grouped";
+  EXPECT_EQ(of(mean_shift("QQQQQ")).work.macs, inside.work.macs) << "sharing saves parameters";
   EXPECT_EQ(orig.params_weights - none.params_weights, 4 * d * d);
   EXPECT_EQ(orig.params_all - none.params_all, 4 * d * d + 2 * d)
       << "the norm in front goes with the attention";

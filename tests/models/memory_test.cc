@@ -4,6 +4,8 @@
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/counting/counting_allocator.h"
 #include "models/registry.h"
 
@@ -64,13 +66,46 @@ TEST(StepMemory, IsThatOfARealStep) {
   }
 }
 
-TEST(StepMemory, IsTheSumOfItsPartsAndGrowsWithTheBatch) {
+TEST(StepMemory, HasItsPartsAndGrowsWithTheBatch) {
   const auto small = predict_step_memory(simple_vit({}), {.batch = 1, .image_size = 64});
   const auto large = predict_step_memory(simple_vit({}), {.batch = 64, .image_size = 64});
-  EXPECT_EQ(small.peak, small.parameters + small.gradients + small.optimiser + small.activations);
+  EXPECT_GE(small.peak, small.parameters + small.optimiser + std::max(small.gradients, small.activations));
+  EXPECT_LT(small.peak, small.parameters + small.gradients + small.optimiser + 2 * small.activations);
   EXPECT_EQ(small.optimiser, 2 * small.gradients);
   EXPECT_EQ(large.parameters, small.parameters);
-  EXPECT_GT(large.activations, 32 * small.activations);
+  EXPECT_GT(large.activations, 60 * small.activations);
+}
+
+/// ViT-S of the MSF paper on square images of so many pixels.
+Build vit_s(const AttentionChoice& choice, std::int64_t image_size) {
+  return [=](torch::Device device) {
+    return build(SimpleVitOptions{.image_size = image_size,
+                                  .patch = 16,
+                                  .classes = 1000,
+                                  .dim = 384,
+                                  .depth = 12,
+                                  .heads = 6,
+                                  .mlp_dim = 1536,
+                                  .attention = std::vector<AttentionChoice>(12, choice)},
+                 device);
+  };
+}
+
+const AttentionChoice kMeanShift{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
+
+TEST(StepMemory, OfMeanShiftIsHardlyMoreThanOfTheOriginalAttention) {
+  for (const auto precision : {Precision::kFloat, Precision::kBFloat16}) {
+    const StepOptions options{.batch = 8, .image_size = 512, .precision = precision};  // 1,024 tokens
+    const auto original = predict_step_memory(vit_s({}, 512), options);
+    const auto mean_shift = predict_step_memory(vit_s(kMeanShift, 512), options);
+    EXPECT_LT(static_cast<double>(mean_shift.peak) / static_cast<double>(original.peak), 1.15);
+  }
+}
+
+TEST(StepMemory, OfMeanShiftGrowsLinearlyWithTheTokens) {
+  const auto few = predict_step_memory(vit_s(kMeanShift, 256), {.batch = 1, .image_size = 256});     // 256
+  const auto many = predict_step_memory(vit_s(kMeanShift, 1024), {.batch = 1, .image_size = 1024});  // 4,096
+  EXPECT_LT(static_cast<double>(many.activations) / static_cast<double>(few.activations), 16.5);
 }
 
 }  // namespace

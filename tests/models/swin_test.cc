@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "models/counting.h"
 #include "models/features.h"
 #include "models/swin_v2.h"
 

@@ -2,24 +2,34 @@
 #include "worker/trainer/describe.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <istream>
 #include <ostream>
 
 #include "config/trial_document.h"
-#include "models/counting.h"
-#include "models/registry.h"
+#include "models/counting/conventions.h"
+#include "models/counting/memory.h"
+#include "models/counting/parameters.h"
+#include "worker/trainer/model_counts.h"
 #include "worker/trainer/model_factory.h"
+#include "worker/trainer/part_tree.h"
 
 namespace abl::trainer {
 namespace {
 
-config::Json counts_json(const models::Counts& counts) {
-  return {{"params.all", counts.params_all},
-          {"params.weights", counts.params_weights},
-          {"flops.macs", counts.macs},
-          {"flops.msf", counts.flops_msf}};
+using config::Json;
+
+std::vector<models::PartCount> parts_of(const models::ModelOptions& options) {
+  return models::count_parts(*models::build(options, torch::kMeta), models::image_size(options));
+}
+
+models::StepMemory memory_of(const models::ModelOptions& options, std::int64_t batch,
+                             const std::string& precision) {
+  return models::predict_step_memory(
+      [&](torch::Device device) { return models::build(options, device); },
+      {.batch = batch,
+       .image_size = models::image_size(options),
+       .precision = precision == "bf16" ? models::Precision::kBFloat16 : models::Precision::kFloat});
 }
 
 /// "name: message" for LibTorch's errors, without its backtrace.
@@ -29,15 +39,77 @@ std::string reason(const std::exception& error) {
   return error.what();
 }
 
+Json parts_json(const std::vector<models::PartCount>& parts) {
+  Json list = Json::array();
+  for (const auto& part : parts)
+    list.push_back({{"name", part.name},
+                    {"type", part.type},
+                    {"output", part.output},
+                    {"params.all", part.params_all},
+                    {"params.weights", part.params_weights},
+                    {"flops.macs", part.work.macs},
+                    {"flops.msf", models::flops_msf(part.work)},
+                    {"flops.cnn", models::flops_cnn(part.work)},
+                    {"flops.fvcore(2)", models::flops_fvcore(part.work, 2)},
+                    {"flops.fvcore(5)", models::flops_fvcore(part.work, 5)}});
+  return list;
+}
+
+Json parameters_json(const torch::nn::Module& model) {
+  Json list = Json::array();
+  for (const auto& entry : models::list_parameters(model))
+    list.push_back({{"name", entry.name},
+                    {"shape", entry.shape},
+                    {"elements", entry.elements},
+                    {"weight", entry.is_weight}});
+  return list;
+}
+
+Json memory_json(const models::StepMemory& memory, std::int64_t batch, const std::string& precision) {
+  return {{"batch", batch},
+          {"precision", precision},
+          {"parameters", memory.parameters},
+          {"gradients", memory.gradients},
+          {"optimiser", memory.optimiser},
+          {"activations", memory.activations},
+          {"peak", memory.peak}};
+}
+
+std::string count_line(const std::string& mode, double count) {
+  if (mode.starts_with("params.")) return fmt::format("{:<32} {:>10.2f} M\n", mode, count / 1e6);
+  return fmt::format("{:<32} {:>10.2f} G\n", mode, count / 1e9);
+}
+
+/// Beside the plain count, where it is another number.
+std::string convention_line(const models::Convention& convention,
+                            const std::map<std::string, double>& counts) {
+  const auto plain = fmt::format("flops.fvcore({})", convention.batch_norm);
+  const auto mode = fmt::format("{}@{}", plain, convention.name);
+  if (counts.at(mode) == counts.at(plain)) return {};
+  auto line = count_line(mode, counts.at(mode));
+  line.pop_back();
+  return fmt::format("{}   {} Source: {}.\n", line, convention.meaning, convention.source);
+}
+
+std::string memory_text(const models::StepMemory& memory, std::int64_t batch, const std::string& precision) {
+  const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); };
+  return fmt::format(
+      "training step of {} images in {}: {:.2f} GiB = parameters {:.2f} + gradients {:.2f} + AdamW {:.2f} + "
+      "activations {:.2f}\n",
+      batch, precision, gib(memory.peak), gib(memory.parameters), gib(memory.gradients),
+      gib(memory.optimiser), gib(memory.activations));
+}
+
 }  // namespace
 
 void describe_lines(std::istream& in, std::ostream& out) {
   for (std::string line; std::getline(in, line);) {
     if (line.empty()) continue;
-    config::Json answer;
+    Json answer;
     try {
-      const auto trial = config::read_model_or_throw(config::Json::parse(line));
-      answer["counts"] = counts_json(models::count(model_options(trial.model, trial.data)));
+      const auto trial = config::read_model_or_throw(Json::parse(line));
+      const auto options = model_options(trial.model, trial.data);
+      answer["counts"] = counts_of(options, parts_of(options));
     } catch (const std::exception& error) {
       answer["error"] = reason(error);
     }
@@ -45,31 +117,25 @@ void describe_lines(std::istream& in, std::ostream& out) {
   }
 }
 
-void describe_model(const config::TrialConfig& trial, bool json, std::ostream& out) {
+void describe_model(const config::TrialConfig& trial, const DescribeOptions& wanted, std::ostream& out) {
   const auto options = model_options(trial.model, trial.data);
-  const auto model = models::build(options, torch::kMeta);
-  const auto counts = models::count(options);
-  const auto parameters = models::list_parameters(*model);
-  if (json) {
-    config::Json document{{"counts", counts_json(counts)}, {"parameters", config::Json::array()}};
-    for (const auto& entry : parameters)
-      document["parameters"].push_back({{"name", entry.name},
-                                        {"shape", entry.shape},
-                                        {"elements", entry.elements},
-                                        {"weight", entry.is_weight}});
+  const auto parts = parts_of(options);
+  const auto counts = counts_of(options, parts);
+  const auto batch = wanted.batch > 0 ? wanted.batch : trial.recipe.batch;
+  const auto memory = memory_of(options, batch, trial.recipe.precision);
+  if (wanted.json) {
+    const Json document{{"counts", counts},
+                        {"memory", memory_json(memory, batch, trial.recipe.precision)},
+                        {"parts", parts_json(parts)},
+                        {"parameters", parameters_json(*models::build(options, torch::kMeta))}};
     out << document.dump(2) << '\n';
     return;
   }
-  for (const auto& entry : parameters)
-    out << fmt::format("{:<36} {:>20} {:>12}{}\n", entry.name,
-                       fmt::format("[{}]", fmt::join(entry.shape, ", ")), entry.elements,
-                       entry.is_weight ? "  weight" : "");
-  out << fmt::format(
-      "\nparams.all     {:>10.2f} M   every trainable element\nparams.weights {:>10.2f} M   weight matrices "
-      "alone\n"
-      "flops.macs     {:>10.2f} G   multiply-adds of one image\nflops.msf      {:>10.2f} G   as the MSF "
-      "paper counts\n",
-      counts.params_all / 1e6, counts.params_weights / 1e6, counts.macs / 1e9, counts.flops_msf / 1e9);
+  out << part_tree(parts, wanted.depth) << '\n';
+  for (const auto& [mode, count] : counts)
+    if (!mode.starts_with("memory.") && mode.find('@') == std::string::npos) out << count_line(mode, count);
+  for (const auto& convention : models::conventions()) out << convention_line(convention, counts);
+  out << '\n' << memory_text(memory, batch, trial.recipe.precision);
 }
 
 }  // namespace abl::trainer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 
 #include "config/trial_config.h"
@@ -8,11 +9,17 @@
 namespace abl::trainer {
 
 /// Counts for many models in one process: a canonical model document a line in, a line out each, in order:
-///   {"counts": {"params.all": n, "params.weights": n, "flops.macs": n, "flops.msf": n}} or {"error": "…"}
+///   {"counts": {"params.all": n, …}} (the names of model_counts.h) or {"error": "…"}
 void describe_lines(std::istream& in, std::ostream& out);
 
-/// One model for people: its parameters by name and shape, and the counts; with `json` the same as one
-/// object.
-void describe_model(const config::TrialConfig& trial, bool json, std::ostream& out);
+struct DescribeOptions {
+  int depth = 2;           ///< levels of the tree that are shown
+  std::int64_t batch = 0;  ///< of the memory prediction; 0: the trial's
+  bool json = false;
+};
+
+/// One model for people: the tree of its parts with output shapes, parameters and work, then each count, and
+/// the memory of a training step; as one object with `json`, then with all parts and parameters.
+void describe_model(const config::TrialConfig& trial, const DescribeOptions& options, std::ostream& out);
 
 }  // namespace abl::trainer

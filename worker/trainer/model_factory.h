@@ -2,12 +2,12 @@
 #pragma once
 
 #include "config/trial_config.h"
-#include "models/simple_vit.h"
+#include "models/registry.h"
 
 namespace abl::trainer {
 
 /// The options of the model that a trial describes: the one place where configuration becomes a model.
 /// Throws: Error{kUnimplemented} for a family that is not built here.
-models::SimpleVitOptions model_options(const config::ModelConfig& model, const config::DataConfig& data);
+models::ModelOptions model_options(const config::ModelConfig& model, const config::DataConfig& data);
 
 }  // namespace abl::trainer

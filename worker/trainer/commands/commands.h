@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace abl::trainer {
+
+/// Carries out a parsed command; returns the exit code. Throws: Error, which `main` turns into a line and an
+/// exit code.
+using Run = std::function<int()>;
+
+// One file for each: adds its flags to `app` and returns what it does.
+Run declare_train(CLI::App& app);
+Run declare_describe(CLI::App& app);
+Run declare_infer(CLI::App& app);
+Run declare_presets(CLI::App& app);
+
+/// Raised by SIGTERM and SIGINT: write a checkpoint and stop.
+void ask_to_stop();
+
+}  // namespace abl::trainer

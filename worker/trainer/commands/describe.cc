@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/model_source.h"
+#include "worker/trainer/describe.h"
+
+namespace abl::trainer {
+
+Run declare_describe(CLI::App& app) {
+  struct Flags {
+    ModelSource source;
+    DescribeOptions options;
+    bool lines = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  auto* group = flags->source.declare(app);
+  group->add_flag("--stdin", flags->lines,
+                  "Model documents on stdin, a line each; a line of counts for each");
+  app.add_option("--depth", flags->options.depth, "Levels of the tree that are shown")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  app.add_option("--batch", flags->options.batch, "Images of the training step whose memory is predicted")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_flag("--json", flags->options.json, "One JSON object, with every part and parameter");
+  app.footer(
+      "Example:\n  ablate-trainer describe --preset simple-vit-s --set model.attention.kernel=gaussian --set "
+      "model.attention.probe=inside\n");
+  return [flags]() -> int {
+    if (flags->lines)
+      describe_lines(std::cin, std::cout);
+    else
+      describe_model(flags->source.trial(), flags->options, std::cout);
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::trainer

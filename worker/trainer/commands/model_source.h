@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "config/trial_document.h"
+
+namespace abl::trainer {
+
+/// Which model a command is about: a preset or a trial's document, and changes to it.
+struct ModelSource {
+  std::string preset;
+  std::string config_file;
+  std::vector<std::string> settings;  ///< "model.depth=6"
+
+  /// --preset, --config and --set. Returns: the group of the first two, of which one is required.
+  CLI::Option_group* declare(CLI::App& app);
+  /// The trial that they describe; a preset is taken at its own image size, with ImageNet's classes.
+  /// Throws: Error listing every problem, a line each.
+  config::TrialConfig trial() const;
+};
+
+/// Throws: Error naming the file when it cannot be read or is no JSON.
+config::Json parse_json(const std::string& file);
+
+}  // namespace abl::trainer

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/presets.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "base/error.h"
+#include "config/trial_document.h"
+#include "worker/trainer/commands/commands.h"
+
+namespace abl::trainer {
+
+Run declare_presets(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "As JSON");
+  app.footer("Example:\n  ablate-trainer presets\n");
+  return [json]() -> int {
+    auto list = config::Json::array();
+    for (const auto& preset : config::presets()) {
+      if (*json)
+        list.push_back({{"name", preset.name},
+                        {"family", preset.family},
+                        {"image_size", preset.image_size},
+                        {"meaning", preset.sentence}});
+      else
+        std::cout << fmt::format("{:<32} {:<14} {}\n", preset.name, preset.family, preset.sentence);
+    }
+    if (*json) std::cout << list.dump(2) << '\n';
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+
+#include "base/error.h"
+#include "config/trial_document.h"
+#include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/model_source.h"
+#include "worker/trainer/terminal_events.h"
+#include "worker/trainer/training.h"
+
+namespace abl::trainer {
+namespace {
+
+std::atomic<bool> stop_asked = false;
+
+std::unique_ptr<Events> events_for(bool json) {
+  if (json || !isatty(STDOUT_FILENO)) return std::make_unique<JsonLines>();
+  return std::make_unique<TerminalEvents>();
+}
+
+int train(TrainingOptions options, const std::string& config_file, bool json) {
+  const auto events = events_for(json);
+  try {
+    options.trial = config::read_trial_or_throw(parse_json(config_file));
+    options.config_hash = config::config_hash(config::canonical_text(options.trial));
+    std::filesystem::create_directories(options.run_dir);
+    Training training{std::move(options), *events};
+    const bool complete = training.run(stop_asked);
+    events->end(complete ? "completed" : "stopped", complete ? "" : "stopped on request", true);
+    return kExitOk;
+  } catch (const Error& error) {
+    // what the same machine would meet again is not worth a retry; a full disk, a file system that was away
+    // (the system errors that have no code of their own) or a lost device may pass
+    const auto code = exit_code(error.code());
+    events->end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
+    return code;
+  } catch (const c10::Error& error) {
+    events->end("failed", error.what_without_backtrace(), true);
+  } catch (const std::exception& error) {
+    events->end("failed", error.what(), true);
+  }
+  return kExitFailed;
+}
+
+}  // namespace
+
+void ask_to_stop() { stop_asked = true; }
+
+Run declare_train(CLI::App& app) {
+  struct Flags {
+    TrainingOptions options;
+    std::string config_file;
+    double checkpoint_seconds = TrainingOptions{}.checkpoint_every.count();
+    bool json = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  auto& options = flags->options;
+  app.add_option("--config", flags->config_file, "The trial's JSON document")->required();
+  app.add_option("--run-dir", options.run_dir, "Where checkpoints go")->required();
+  app.add_option("--resume", options.resume, "Go on from this checkpoint");
+  app.add_option("--resume-sha256", options.resume_sha256, "Its digest as reported");
+  app.add_option("--data-root", options.data_root, "Folder of the data set");
+  app.add_option("--threads", options.threads, "Threads for the products")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "cpu or cuda:N")->capture_default_str();
+  app.add_option("--checkpoint-seconds", flags->checkpoint_seconds, "Time between checkpoints")
+      ->envname("ABLATE_CHECKPOINT_SECONDS")
+      ->capture_default_str();
+  app.add_flag("--json", flags->json, "Events as JSON Lines on a terminal too");
+  return [flags]() -> int {
+    flags->options.checkpoint_every = std::chrono::duration<double>{flags->checkpoint_seconds};
+    return train(flags->options, flags->config_file, flags->json);
+  };
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/infer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "base/error.h"
+#include "models/features.h"
+#include "models/registry.h"
+#include "models/safetensors.h"
+#include "models/state.h"
+#include "worker/trainer/model_factory.h"
+
+namespace abl::trainer {
+namespace {
+
+using Tensors = std::map<std::string, torch::Tensor>;
+
+/// Throws: Error{kInvalidArgument} unless the tensor is there, of that type and with so many dimensions.
+torch::Tensor wanted(const Tensors& tensors, const std::string& name, torch::ScalarType type,
+                     std::int64_t dimensions, const std::filesystem::path& file) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end())
+    throw Error{Code::kInvalidArgument, fmt::format("{}: has no tensor '{}'", file.string(), name)};
+  const auto& tensor = found->second;
+  if (tensor.scalar_type() != type || tensor.dim() != dimensions)
+    throw Error{Code::kInvalidArgument, fmt::format("{}: '{}' is {} {}; expected {} with {} dimensions",
+                                                    file.string(), name, toString(tensor.scalar_type()),
+                                                    fmt::format("[{}]", fmt::join(tensor.sizes(), ", ")),
+                                                    toString(type), dimensions)};
+  return tensor;
+}
+
+torch::Tensor images(const Tensors& tensors, std::int64_t image_size, const std::filesystem::path& file) {
+  const auto input = wanted(tensors, "input", torch::kFloat, 4, file);
+  if (input.size(1) != 3 || input.size(2) != image_size || input.size(3) != image_size)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}: 'input' is [{}]; the model takes [B, 3, {}, {}] (data.image_size)",
+                            file.string(), fmt::join(input.sizes(), ", "), image_size, image_size)};
+  return input;
+}
+
+torch::Tensor targets(const Tensors& tensors, std::int64_t batch, std::int64_t classes,
+                      const std::filesystem::path& file) {
+  const auto target = wanted(tensors, "target", torch::kLong, 1, file);
+  const bool fits = target.size(0) == batch && target.min().item<std::int64_t>() >= 0 &&
+                    target.max().item<std::int64_t>() < classes;
+  if (!fits)
+    throw Error{Code::kInvalidArgument, fmt::format("{}: 'target' must hold {} classes from 0 to {}",
+                                                    file.string(), batch, classes - 1)};
+  return target;
+}
+
+void add_gradients(const torch::nn::Module& model, Tensors& output) {
+  for (const auto& parameter : model.named_parameters())
+    if (parameter.value().grad().defined())
+      output.emplace("grad." + parameter.key(), parameter.value().grad().contiguous());
+}
+
+void add_buffers(const torch::nn::Module& model, Tensors& output) {
+  const auto parameters = model.named_parameters();
+  for (const auto& [name, tensor] : models::state_of(model))
+    if (!parameters.contains(name)) output.emplace("train." + name, tensor);
+}
+
+}  // namespace
+
+void infer(const config::TrialConfig& trial, const InferOptions& options) {
+  const auto model = models::build(model_options(trial.model, trial.data));
+  models::load_state(*model, models::read_safetensors(options.weights).tensors);
+  model->train(options.train);
+  const auto given = models::read_safetensors(options.input).tensors;
+  const auto input = images(given, trial.data.image_size, options.input);
+
+  Tensors features;
+  for (const auto& name : options.features) features.emplace(name, torch::Tensor{});
+  models::TensorFile output;
+  {
+    const torch::AutoGradMode with_gradients{options.gradients};
+    torch::Tensor logits;
+    {
+      const models::FeatureTap tap{*model, features};
+      logits = model->forward(input);
+    }
+    if (options.gradients) {
+      const auto target = targets(given, input.size(0), logits.size(1), options.input);
+      const auto loss = torch::cross_entropy_loss(logits, target);
+      loss.backward();
+      output.tensors.emplace("loss", loss.detach().reshape({1}));
+      add_gradients(*model, output.tensors);
+    }
+    output.tensors.emplace("logits", logits.detach());
+  }
+  if (options.train) add_buffers(*model, output.tensors);
+  for (const auto& [name, feature] : features) {
+    if (!feature.defined())
+      throw Error{Code::kInvalidArgument, fmt::format("'{}' returns no tensor of its own", name)};
+    output.tensors.emplace("feat." + name, feature.detach().contiguous());
+  }
+  models::write_safetensors(options.output, output);
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/model_counts.h"
+
+#include <fmt/format.h>
+
+#include "models/counting/conventions.h"
+#include "models/counting/memory.h"
+
+namespace abl::trainer {
+namespace {
+
+using Counts = std::map<std::string, double>;
+
+Counts flops_of(const models::Work& work) {
+  return {{"flops.macs", static_cast<double>(work.macs)},
+          {"flops.msf", flops_msf(work)},
+          {"flops.cnn", flops_cnn(work)},
+          {"flops.fvcore(2)", flops_fvcore(work, 2)},
+          {"flops.fvcore(5)", flops_fvcore(work, 5)}};
+}
+
+void add_conventions(const std::vector<models::PartCount>& parts, Counts& counts) {
+  for (const auto& convention : models::conventions()) {
+    auto changed = parts;
+    convention.apply(changed);
+    counts.emplace(fmt::format("flops.fvcore({})@{}", convention.batch_norm, convention.name),
+                   flops_fvcore(changed.front().work, convention.batch_norm));
+  }
+}
+
+void add_memory(const models::ModelOptions& options, Counts& counts) {
+  const auto step = [&](std::int64_t batch, models::Precision precision) {
+    return models::predict_step_memory(
+        [&](torch::Device device) { return models::build(options, device); },
+        {.batch = batch, .image_size = models::image_size(options), .precision = precision});
+  };
+  const auto for_each_image = [&](models::Precision precision) {
+    return static_cast<double>(step(32, precision).peak - step(16, precision).peak) / 16;
+  };
+  const auto state = step(1, models::Precision::kFloat);
+  counts.emplace("memory.state", static_cast<double>(state.parameters + state.gradients + state.optimiser));
+  counts.emplace("memory.image.fp32", for_each_image(models::Precision::kFloat));
+  counts.emplace("memory.image.bf16", for_each_image(models::Precision::kBFloat16));
+}
+
+}  // namespace
+
+Counts counts_of(const models::ModelOptions& options, const std::vector<models::PartCount>& parts) {
+  const auto& whole = parts.front();
+  auto counts = flops_of(whole.work);
+  counts.emplace("params.all", static_cast<double>(whole.params_all));
+  counts.emplace("params.weights", static_cast<double>(whole.params_weights));
+  add_conventions(parts, counts);
+  add_memory(options, counts);
+  return counts;
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/counting/counter.h"
+#include "models/registry.h"
+
+namespace abl::trainer {
+
+/// What is known of a model before it is trained, by the names that `count:` takes in a sweep file.
+///   params.all, params.weights                 elements
+///   flops.macs                                 multiply-adds of one image
+///   flops.msf, flops.cnn, flops.fvcore(2), flops.fvcore(5)     as papers and tools count one image
+///   flops.fvcore(5)@xcit-2021, …               the same under a convention (models/counting/conventions.h)
+///   memory.state                               bytes of parameters, gradients and AdamW
+///   memory.image.fp32, memory.image.bf16       bytes of a training step for each image
+std::map<std::string, double> counts_of(const models::ModelOptions& options,
+                                        const std::vector<models::PartCount>& parts);
+
+}  // namespace abl::trainer
