@@ -17,7 +17,7 @@ namespace abl::models {
 namespace {
 
 constexpr std::array<std::string_view, 4> kHeads{"head.", "head.fc.", "fc.", "classifier."};
-constexpr std::array<std::string_view, 2> kPositions{"pos_embed", "pos"};  // one leading class token each
+constexpr std::array<const char*, 2> kPositions{"pos_embed", "pos"};  // one leading class token each
 constexpr std::string_view kConvolutions = "patch_embed.proj.";
 
 bool is_head(const std::string& name) {
@@ -26,10 +26,26 @@ bool is_head(const std::string& name) {
   });
 }
 
-/// Whether two heads differ in nothing but the number of classes.
+/// Whether two tensors of a head differ in nothing but the number of classes.
 bool differ_in_classes(const torch::Tensor& a, const torch::Tensor& b) {
   return a.dim() == b.dim() && a.dim() > 0 && a.size(0) != b.size(0) &&
          a.sizes().slice(1) == b.sizes().slice(1);
+}
+
+/// Leaves the model's own head where the given one is missing or of other classes, as a whole.
+void keep_head(State& given, const State& own, LoadedWeights& loaded) {
+  State head;
+  for (const auto& [name, tensor] : own)
+    if (is_head(name)) head.emplace(name, tensor);
+  const bool is_other = std::ranges::all_of(head, [&given](const auto& entry) {
+    const auto found = given.find(entry.first);
+    return found == given.end() || differ_in_classes(found->second, entry.second);
+  });
+  if (!is_other) return;
+  for (const auto& [name, tensor] : head) {
+    given.insert_or_assign(name, tensor);
+    loaded.fresh.push_back(name);
+  }
 }
 
 torch::Tensor resized(const std::string& name, const torch::Tensor& table, const torch::Tensor& own) {
@@ -98,17 +114,14 @@ LoadedWeights load_weights(torch::nn::Module& model, const State& state, const W
   auto given = with_our_names(state);
   LoadedWeights loaded;
   if (options.other_patch) renumber_convolutions(given, own, loaded);
-  for (const auto& [name, tensor] : own) {
-    const auto found = given.find(name);
-    const bool missing = found == given.end();
-    if (options.fresh_head && is_head(name) && (missing || differ_in_classes(found->second, tensor))) {
-      given.insert_or_assign(name, tensor);
-      loaded.fresh.push_back(name);
-    } else if (options.resize_positions && !missing && std::ranges::count(kPositions, name) > 0 &&
-               found->second.sizes() != tensor.sizes()) {
-      found->second = resized(name, found->second, tensor);
-      loaded.resized.push_back(name);
-    }
+  if (options.fresh_head) keep_head(given, own, loaded);
+  for (const auto* name : kPositions) {
+    const auto table = given.find(name);
+    const auto mine = own.find(name);
+    if (!options.resize_positions || table == given.end() || mine == own.end()) continue;
+    if (table->second.sizes() == mine->second.sizes()) continue;
+    table->second = resized(name, table->second, mine->second);
+    loaded.resized.emplace_back(name);
   }
   check_kinds(given, own);
   load_state(model, given);

@@ -132,6 +132,15 @@ TEST(Weights, AHeadOfAnotherWidthIsRefusedAlways) {
   EXPECT_THAT(refusal(*into, state, {.fresh_head = true}), HasSubstr("head.weight has shape [7, 12]"));
 }
 
+TEST(Weights, AHeadWhoseTensorsContradictEachOtherIsRefusedAlways) {
+  Vit into{vit()};
+  auto state = copy_of(*into);
+  state.insert_or_assign("head.bias", torch::zeros({7}));
+  EXPECT_THAT(refusal(*into, state, {.fresh_head = true}), HasSubstr("head.bias has shape [7]"));
+  state.erase("head.bias");
+  EXPECT_THAT(refusal(*into, state, {.fresh_head = true}), HasSubstr("head.bias is missing"));
+}
+
 TEST(Weights, PositionsOfAnotherImageSizeAreInterpolatedWhenAskedFor) {
   torch::manual_seed(5);
   const Vit from{vit(32)};
