@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/describe.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "config/trial_document.h"
+#include "worker/trainer/part_tree.h"
+
+namespace abl::trainer {
+namespace {
+
+using config::Json;
+using testing::HasSubstr;
+
+constexpr const char* kNano =
+    R"({"model":{"preset":"xcit_nano_12_p16_224"},"data":{"image_size":224,"classes":1000}})";
+
+std::vector<Json> answers(const std::string& documents) {
+  std::istringstream in{documents};
+  std::ostringstream out;
+  describe_lines(in, out);
+  std::vector<Json> all;
+  std::istringstream lines{out.str()};
+  for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line));
+  return all;
+}
+
+TEST(DescribeLines, AnswersEachModelInOrderAndGoesOnAfterABadOne) {
+  const auto all = answers(std::string{kNano} + "\n{\"model\":{}}\nno JSON\n" + kNano + "\n");
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[0].at("counts").at("params.all"), 3'053'224);
+  EXPECT_THAT(all[1].at("error").get<std::string>(), HasSubstr("model.dim: missing"));
+  EXPECT_TRUE(all[2].contains("error"));
+  EXPECT_EQ(all[3], all[0]);
+}
+
+TEST(DescribeLines, HasEveryCountThatASweepMayName) {
+  const auto counts = answers(kNano).at(0).at("counts");
+  for (const char* mode :
+       {"params.all", "params.weights", "flops.macs", "flops.msf", "flops.cnn", "flops.fvcore(2)",
+        "flops.fvcore(5)", "flops.fvcore(5)@xcit-2021", "flops.fvcore(2)@mk-head-all-tokens", "memory.state",
+        "memory.image.fp32", "memory.image.bf16"})
+    EXPECT_GT(counts.value(mode, 0.0), 0.0) << mode;
+  EXPECT_GT(counts.at("flops.fvcore(5)@xcit-2021"), counts.at("flops.fvcore(5)"));
+  EXPECT_GE(counts.at("memory.state"), 16 * counts.at("params.all").get<double>());  // fp32, AdamW
+  EXPECT_LT(counts.at("memory.image.bf16"), counts.at("memory.image.fp32"));
+}
+
+TEST(DescribeModel, ShowsPartsCountsConventionAndMemory) {
+  auto document = Json::parse(kNano);
+  document["data"]["name"] = "imagenet-1k";
+  document["recipe"] = {{"use", "msf-imagenet"}};
+  const auto trial = config::read_trial_or_throw(document);
+  std::ostringstream out;
+  describe_model(trial, {.depth = 2, .batch = 8}, out);
+  EXPECT_THAT(out.str(), HasSubstr("blocks"));
+  EXPECT_THAT(out.str(), HasSubstr("  0-11                       XcitBlock"));
+  EXPECT_THAT(out.str(), HasSubstr("flops.fvcore(5)@xcit-2021"));
+  EXPECT_THAT(out.str(), HasSubstr("training step of 8 images in bf16: "));
+
+  std::ostringstream json;
+  describe_model(trial, {.batch = 8, .json = true}, json);
+  const auto all = Json::parse(json.str());
+  EXPECT_EQ(all.at("parts").at(0).at("params.all"), 3'053'224);
+  EXPECT_EQ(all.at("memory").at("batch"), 8);
+  std::int64_t elements = 0;
+  for (const auto& parameter : all.at("parameters")) elements += parameter.at("elements").get<std::int64_t>();
+  EXPECT_EQ(elements, 3'053'224);
+}
+
+TEST(PartTree, GivesSiblingsThatAreAlikeOneLine) {
+  const auto part = [](const char* name, std::int64_t params) {
+    return models::PartCount{.name = name, .type = "T", .params_all = params};
+  };
+  const auto text = part_tree({part("", 9), part("a", 6), part("a.0", 2), part("a.0.x", 1), part("a.1", 2),
+                               part("a.1.x", 1), part("a.2", 3), part("b", 3)},
+                              /*depth=*/3);
+  std::istringstream lines{text};
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) names.push_back(line.substr(0, line.find("  T")));
+  for (auto& name : names) name.erase(name.find_last_not_of(' ') + 1);
+  ASSERT_EQ(names.size(), 7U);
+  EXPECT_EQ(names[1], "(model)");
+  EXPECT_EQ(names[2], "a");
+  EXPECT_EQ(names[3], "  0-1");
+  EXPECT_EQ(names[4], "    x");
+  EXPECT_EQ(names[5], "  2");
+  EXPECT_EQ(names[6], "b");
+}
+
+}  // namespace
+}  // namespace abl::trainer

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/infer.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "config/trial_document.h"
+#include "models/registry.h"
+#include "models/safetensors.h"
+#include "models/state.h"
+#include "tests/trainer/picture_files.h"
+#include "worker/trainer/model_factory.h"
+
+namespace abl::trainer {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+config::TrialConfig trial_of(const char* model) {
+  return config::read_trial_or_throw({{"model", config::Json::parse(model)},
+                                      {"data", {{"name", "shapes"}, {"image_size", 32}, {"classes", 10}}},
+                                      {"recipe", {{"use", "demo"}}},
+                                      {"seed", 0}});
+}
+
+constexpr const char* kVit = R"({"family":"vit","dim":48,"depth":2,"heads":3,"patch":8})";
+constexpr const char* kXcit =
+    R"({"family":"xcit","dim":32,"depth":1,"heads":4,"patch":8,"embedding":{"kind":"f-sne","width":32,"code_size":8}})";
+
+class InferTest : public testing::Test {
+ protected:
+  /// A model with random weights, and the files that a run of it wants.
+  std::shared_ptr<models::Classifier> prepare(const config::TrialConfig& trial) {
+    torch::manual_seed(5);
+    auto model = models::build(model_options(trial.model, trial.data));
+    models::write_safetensors(options.weights, {.tensors = models::state_of(*model), .metadata = {}});
+    models::write_safetensors(options.input,
+                              {.tensors = {{"input", input}, {"target", target}}, .metadata = {}});
+    model->eval();
+    return model;
+  }
+  std::string refusal(const config::TrialConfig& trial) {
+    try {
+      infer(trial, options);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  }
+
+  TemporaryFolder folder;
+  InferOptions options{
+      .weights = folder.path() / "w", .input = folder.path() / "i", .output = folder.path() / "o"};
+  torch::Tensor input = torch::rand({2, 3, 32, 32}), target = torch::tensor({3, 7});
+};
+
+TEST_F(InferTest, GivesTheLogitsFeaturesLossAndGradientsOfTheModel) {
+  const auto trial = trial_of(kVit);
+  const auto model = prepare(trial);
+  options.gradients = true;
+  options.features = {"blocks.0", "norm"};
+  infer(trial, options);
+  const auto output = models::read_safetensors(options.output).tensors;
+  const auto logits = model->forward(input);
+  EXPECT_TRUE(torch::allclose(output.at("logits"), logits, 1e-6, 1e-6));
+  const auto loss = torch::cross_entropy_loss(logits, target);
+  loss.backward();
+  EXPECT_NEAR(output.at("loss").item<double>(), loss.item<double>(), 1e-6);
+  for (const auto& parameter : model->named_parameters())
+    EXPECT_TRUE(torch::allclose(output.at("grad." + parameter.key()), parameter.value().grad(), 1e-5, 1e-6))
+        << parameter.key();
+  EXPECT_THAT(output.at("feat.blocks.0").sizes(), ElementsAre(2, 17, 48));
+  EXPECT_THAT(output.at("feat.norm").sizes(), ElementsAre(2, 17, 48));
+}
+
+TEST_F(InferTest, InTrainingModeGivesTheBuffersAfterThePass) {
+  const auto trial = trial_of(kXcit);
+  const auto model = prepare(trial);
+  options.train = true;
+  infer(trial, options);
+  model->train();
+  const auto logits = model->forward(input);
+  const auto output = models::read_safetensors(options.output).tensors;
+  EXPECT_TRUE(torch::allclose(output.at("logits"), logits, 1e-5, 1e-5));
+  EXPECT_TRUE(torch::allclose(output.at("train.blocks.0.local_mp.bn.running_mean"),
+                              models::state_of(*model).at("blocks.0.local_mp.bn.running_mean")));
+}
+
+TEST_F(InferTest, SaysWhatIsWrongWithItsFilesAndWritesNothing) {
+  const auto trial = trial_of(kVit);
+  prepare(trial);
+  options.features = {"block.0"};
+  EXPECT_THAT(refusal(trial), HasSubstr("blocks.0"));
+  options.features = {};
+  options.gradients = true;
+  target = torch::tensor({3, 10});
+  prepare(trial);
+  EXPECT_THAT(refusal(trial), HasSubstr("'target' must hold 2 classes from 0 to 9"));
+  input = torch::rand({2, 3, 32, 30});
+  prepare(trial);
+  EXPECT_THAT(refusal(trial), HasSubstr("'input' is [2, 3, 32, 30]; the model takes [B, 3, 32, 32]"));
+  models::write_safetensors(options.input, {.tensors = {{"images", input}}, .metadata = {}});
+  EXPECT_THAT(refusal(trial), HasSubstr("has no tensor 'input'"));
+  EXPECT_THAT(refusal(trial_of(kXcit)), HasSubstr("codes.code"));
+  EXPECT_FALSE(std::filesystem::exists(options.output));
+}
+
+}  // namespace
+}  // namespace abl::trainer
