@@ -19,16 +19,14 @@ auto builder(torch::Device device) {
 }  // namespace
 
 std::shared_ptr<Classifier> build(const ModelOptions& options, torch::Device device) {
-  return std::visit(Overloaded{builder<SimpleVitImpl, SimpleVitOptions>(device),
-                               builder<VitImpl, VitOptions>(device),
-                               builder<KeyVitImpl, KeyVitOptions>(device),
-                               builder<SwinImpl, SwinOptions>(device),
-                               builder<SwinV2Impl, SwinV2Options>(device),
-                               builder<XcitImpl, XcitOptions>(device),
-                               builder<ResNetImpl, ResNetOptions>(device),
-                               builder<EfficientNetImpl, EfficientNetOptions>(device),
-                               builder<RegNetImpl, RegNetOptions>(device)},
-                    options);
+  return std::visit(
+      Overloaded{builder<SimpleVitImpl, SimpleVitOptions>(device), builder<VitImpl, VitOptions>(device),
+                 builder<KeyVitImpl, KeyVitOptions>(device), builder<SwinImpl, SwinOptions>(device),
+                 builder<SwinV2Impl, SwinV2Options>(device), builder<XcitImpl, XcitOptions>(device),
+                 builder<ResNetImpl, ResNetOptions>(device),
+                 builder<EfficientNetImpl, EfficientNetOptions>(device),
+                 builder<RegNetImpl, RegNetOptions>(device)},
+      options);
 }
 
 std::int64_t image_size(const ModelOptions& options) {
