@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/counting/meta_kernels.h"
 
+#include <ATen/ExpandUtils.h>
 #include <torch/library.h>
 #include <torch/torch.h>
 
@@ -79,6 +80,16 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, cons
 Tensor relu(const Tensor& x) { return at::empty_like(x); }
 Tensor& relu_in_place(Tensor& x) { return x; }
 
+Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no) {
+  const auto shape = at::infer_size(at::infer_size(condition.sizes(), yes.sizes()), no.sizes());
+  return at::empty(shape, yes.options().dtype(at::result_type(yes, no)).device(torch::kMeta));
+}
+
+Tensor& where_out(const Tensor& condition, const Tensor& yes, const Tensor& no, Tensor& out) {
+  out.resize_(at::infer_size(at::infer_size(condition.sizes(), yes.sizes()), no.sizes()));
+  return out;
+}
+
 Tensor roll(const Tensor& x, IntArrayRef, IntArrayRef) {
   return at::empty_like(x, at::MemoryFormat::Contiguous);
 }
@@ -117,6 +128,8 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("convolution_backward", TORCH_FN(convolution_backward));
   library.impl("relu", TORCH_FN(relu));
   library.impl("relu_", TORCH_FN(relu_in_place));
+  library.impl("where.self", TORCH_FN(where));
+  library.impl("where.self_out", TORCH_FN(where_out));
   library.impl("roll", TORCH_FN(roll));
 }
 

@@ -12,6 +12,8 @@
 namespace abl::models {
 namespace {
 
+const AttentionChoice kMeanShift{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
+
 using Build = std::function<std::shared_ptr<Classifier>(torch::Device)>;
 
 /// The most bytes that tensors held during a real step on the CPU, of the model and its optimiser on.
@@ -58,12 +60,57 @@ Build simple_vit(const AttentionChoice& choice) {
 }
 
 TEST(StepMemory, IsThatOfARealStep) {
-  const AttentionChoice mean_shift{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
   for (const auto precision : {Precision::kFloat, Precision::kBFloat16}) {
     const StepOptions options{.batch = 16, .image_size = 64, .precision = precision};
     expect_predicted("original", simple_vit({}), options);
-    expect_predicted("mean shift", simple_vit(mean_shift), options);
+    expect_predicted("mean shift", simple_vit(kMeanShift), options);
   }
+}
+
+/// A small model of each family, 64 × 64 images.
+std::vector<std::pair<const char*, ModelOptions>> one_of_each_family() {
+  const EmbeddingChoice codes{.widths = {32}, .shared = {true, true}, .code_size = 8};
+  return {{"vit", VitOptions{.image_size = 64, .patch = 8, .classes = 10, .dim = 96, .depth = 3, .heads = 3}},
+          {"key-vit", KeyVitOptions{.image_size = 64,
+                                    .patch = 8,
+                                    .classes = 10,
+                                    .dim = 96,
+                                    .heads = 3,
+                                    .mlp_dim = 384,
+                                    .keys = {KeyChoice{.charts = 4}, std::nullopt}}},
+          {"swin", SwinOptions{.image_size = 64,
+                               .classes = 10,
+                               .dim = 48,
+                               .depths = {2, 2},
+                               .heads = {3, 6},
+                               .window = 4,
+                               .attention = {QkvChoice{}, QkvChoice{}, kMeanShift, QkvChoice{}}}},
+          {"swin-v2", SwinV2Options{.image_size = 64,
+                                    .classes = 10,
+                                    .dim = 48,
+                                    .depths = {2, 2},
+                                    .heads = {3, 6},
+                                    .window = 4,
+                                    .attention = {4, QkvChoice{}}}},
+          {"xcit", XcitOptions{.image_size = 64,
+                               .patch = 8,
+                               .classes = 10,
+                               .dim = 64,
+                               .heads = 4,
+                               .blocks = {{}, {.embedding = codes}, {.l2_norm = false}}}},
+          {"resnet", ResNetOptions{.image_size = 64, .classes = 10, .layers = {1, 1, 1, 1}}},
+          {"efficientnet", EfficientNetOptions{.image_size = 64, .classes = 10}},
+          {"regnet", RegNetOptions{.image_size = 64,
+                                   .classes = 10,
+                                   .stages = {{.depth = 1, .width = 48, .group_width = 16},
+                                              {.depth = 2, .width = 96, .group_width = 16}}}}};
+}
+
+TEST(StepMemory, IsThatOfARealStepInEveryFamily) {
+  for (const auto precision : {Precision::kFloat, Precision::kBFloat16})
+    for (const auto& [name, options] : one_of_each_family())
+      expect_predicted(name, [&](torch::Device device) { return build(options, device); },
+                       {.batch = 16, .image_size = 64, .precision = precision});
 }
 
 TEST(StepMemory, HasItsPartsAndGrowsWithTheBatch) {
@@ -90,8 +137,6 @@ Build vit_s(const AttentionChoice& choice, std::int64_t image_size) {
                  device);
   };
 }
-
-const AttentionChoice kMeanShift{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
 
 TEST(StepMemory, OfMeanShiftIsHardlyMoreThanOfTheOriginalAttention) {
   for (const auto precision : {Precision::kFloat, Precision::kBFloat16}) {

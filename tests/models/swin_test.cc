@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/counting/parameters.h"
 #include "models/features.h"
 #include "models/swin_v2.h"
 
