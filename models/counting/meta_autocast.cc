@@ -46,6 +46,23 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
   return at::bmm(lowered(a), lowered(b));
 }
 
+Tensor mm(const Tensor& a, const Tensor& b) {
+  const Below below{kKey};
+  return at::mm(lowered(a), lowered(b));
+}
+
+Tensor addmm(const Tensor& sum, const Tensor& a, const Tensor& b, const at::Scalar& beta,
+             const at::Scalar& alpha) {
+  const Below below{kKey};
+  return at::addmm(lowered(sum), lowered(a), lowered(b), beta, alpha);
+}
+
+Tensor baddbmm(const Tensor& sum, const Tensor& a, const Tensor& b, const at::Scalar& beta,
+               const at::Scalar& alpha) {
+  const Below below{kKey};
+  return at::baddbmm(lowered(sum), lowered(a), lowered(b), beta, alpha);
+}
+
 Tensor conv2d(const Tensor& x, const Tensor& weight, const MaybeTensor& bias, at::SymIntArrayRef stride,
               at::SymIntArrayRef padding, at::SymIntArrayRef dilation, c10::SymInt groups) {
   const Below below{kKey};
@@ -67,6 +84,9 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, library) {
   library.impl("linear", TORCH_FN(linear));
   library.impl("matmul", TORCH_FN(matmul));
   library.impl("bmm", TORCH_FN(bmm));
+  library.impl("mm", TORCH_FN(mm));
+  library.impl("addmm", TORCH_FN(addmm));
+  library.impl("baddbmm", TORCH_FN(baddbmm));
   library.impl("conv2d", TORCH_FN(conv2d));
   library.impl("scaled_dot_product_attention", TORCH_FN(attention));
 }

@@ -69,7 +69,9 @@ TEST(StepMemory, IsThatOfARealStep) {
 
 /// A small model of each family, 64 × 64 images.
 std::vector<std::pair<const char*, ModelOptions>> one_of_each_family() {
-  const EmbeddingChoice codes{.widths = {32}, .shared = {true, true}, .code_size = 8};
+  const EmbeddingChoice sne{.widths = {32}, .shared = {false, false}};
+  const EmbeddingChoice p_sne{.widths = {32}, .shared = {false, true}};
+  const EmbeddingChoice f_sne{.widths = {32}, .shared = {true, true}, .code_size = 8};
   return {{"vit", VitOptions{.image_size = 64, .patch = 8, .classes = 10, .dim = 96, .depth = 3, .heads = 3}},
           {"key-vit", KeyVitOptions{.image_size = 64,
                                     .patch = 8,
@@ -97,7 +99,13 @@ std::vector<std::pair<const char*, ModelOptions>> one_of_each_family() {
                                .classes = 10,
                                .dim = 64,
                                .heads = 4,
-                               .blocks = {{}, {.embedding = codes}, {.l2_norm = false}}}},
+                               .blocks = {{}, {.embedding = f_sne}, {.l2_norm = false}}}},
+          {"xcit with other embeddings", XcitOptions{.image_size = 64,
+                                                     .patch = 8,
+                                                     .classes = 10,
+                                                     .dim = 64,
+                                                     .heads = 4,
+                                                     .blocks = {{.embedding = sne}, {.embedding = p_sne}}}},
           {"resnet", ResNetOptions{.image_size = 64, .classes = 10, .layers = {1, 1, 1, 1}}},
           {"efficientnet", EfficientNetOptions{.image_size = 64, .classes = 10}},
           {"regnet", RegNetOptions{.image_size = 64,
