@@ -8,7 +8,7 @@
 namespace abl::config {
 
 /// Raised when the trainer changes so that the same trial gives other numbers. Part of a trial's identity.
-inline constexpr int kResultVersion = 2;
+inline constexpr int kResultVersion = 3;
 
 /// The attention of one layer. The four papers' points: original = dot + none, MSF = gaussian + inside (eq.
 /// 12), residual = gaussian + outside (eq. 14), Gauss-Orig = gaussian + none.

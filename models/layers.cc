@@ -47,6 +47,15 @@ LinearImpl::LinearImpl(std::int64_t in, std::int64_t out, torch::Device device, 
 
 torch::Tensor LinearImpl::forward(const torch::Tensor& x) { return torch::linear(x, weight, bias); }
 
+void start_linear_layers(torch::nn::Module& model) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& part : model.modules(/*include_self=*/false))
+    if (auto* linear = part->as<LinearImpl>()) {
+      linear->weight.normal_(0, 0.02);
+      if (linear->bias.defined()) linear->bias.zero_();
+    }
+}
+
 LayerNormImpl::LayerNormImpl(std::int64_t dim, torch::Device device, double eps) : eps_{eps} {
   weight = register_parameter("weight", new_constant({dim}, 1, device));
   bias = register_parameter("bias", new_constant({dim}, 0, device));

@@ -30,6 +30,10 @@ class LinearImpl : public torch::nn::Module, public WeightOwner {
 };
 using Linear = Part<LinearImpl>;
 
+/// Starts every linear layer in `model` as the releases of the vision transformers do: weights normal with
+/// deviation 0.02, biases 0.
+void start_linear_layers(torch::nn::Module& model);
+
 /// Normalisation over the last dimension.
 /// Shape: x [..., dim] -> [..., dim].
 class LayerNormImpl : public torch::nn::Module {

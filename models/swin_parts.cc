@@ -29,14 +29,10 @@ void check(const SwinSizes& sizes) {
 }
 
 void start_as_released(torch::nn::Module& model) {
+  start_linear_layers(model);
   const torch::NoGradGuard no_grad;
-  for (const auto& part : model.modules(/*include_self=*/false)) {
-    if (auto* linear = part->as<LinearImpl>()) {
-      linear->weight.normal_(0, 0.02);
-      if (linear->bias.defined()) linear->bias.zero_();
-    }
+  for (const auto& part : model.modules(/*include_self=*/false))
     if (auto* expansion = part->as<ChartExpansionImpl>()) expansion->weights().front().normal_(0, 0.02);
-  }
 }
 
 }  // namespace

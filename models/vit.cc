@@ -18,21 +18,13 @@ VitOptions checked(const VitOptions& options) {
   return options;
 }
 
-void start_as_released(torch::nn::Module& model) {
-  const torch::NoGradGuard no_grad;
-  for (const auto& part : model.modules(/*include_self=*/false))
-    if (auto* linear = part->as<LinearImpl>()) {
-      linear->weight.normal_(0, 0.02);
-      if (linear->bias.defined()) linear->bias.zero_();
-    }
-}
-
 }  // namespace
 
 VitBlockImpl::VitBlockImpl(const VitOptions& options, torch::Device device) {
   const auto dim = options.dim;
   norm1_ = register_module("norm1", LayerNorm{dim, device, kEps});
-  attn_ = register_module("attn", SelfAttention{dim, options.heads, device, options.has_qkv_bias});
+  attn_ = register_module(
+      "attn", TokenAttention{QkvOptions{.dim = dim, .bias = options.has_qkv_bias}, options.heads, device});
   norm2_ = register_module("norm2", LayerNorm{dim, device, kEps});
   mlp_ = register_module("mlp", Mlp{dim, options.mlp_ratio * dim, device});
 }
@@ -52,7 +44,7 @@ VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{che
     blocks->push_back(blocks_.emplace_back(options_, device));
   norm_ = register_module("norm", LayerNorm{dim, device, kEps});
   head_ = register_module("head", Linear{dim, options_.classes, device});
-  if (!device.is_meta()) start_as_released(*this);
+  if (!device.is_meta()) start_linear_layers(*this);
 }
 
 torch::Tensor VitImpl::forward(const torch::Tensor& images) {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "models/attention/self_attention.h"
+#include "models/attention/token_attention.h"
 #include "models/classifier.h"
 #include "models/embedding/patch_embed.h"
 #include "models/mlp.h"
@@ -35,7 +35,7 @@ class VitBlockImpl : public torch::nn::Module {
 
  private:
   LayerNorm norm1_{nullptr}, norm2_{nullptr};
-  SelfAttention attn_{nullptr};
+  TokenAttention attn_{nullptr};
   Mlp mlp_{nullptr};
 };
 using VitBlock = Part<VitBlockImpl>;

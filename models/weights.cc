@@ -10,14 +10,21 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "models/embedding/interpolate_bias_table.h"
 #include "models/embedding/interpolate_positions.h"
+#include "models/embedding/resample_patches.h"
 #include "models/state.h"
 
 namespace abl::models {
 namespace {
 
 constexpr std::array<std::string_view, 4> kHeads{"head.", "head.fc.", "fc.", "classifier."};
-constexpr std::array<const char*, 2> kPositions{"pos_embed", "pos"};  // one leading class token each
+constexpr std::array<std::string_view, 2> kPositions{"pos_embed", "pos"};  // one leading class token each
+constexpr std::string_view kKernel = "patch_embed.proj.weight";            // of a class-token ViT or Swin
+constexpr std::string_view kBiases = ".relative_position_bias_table";
+// Buffers that older Swin checkpoints hold, computed from the window and the size of the image.
+constexpr std::array<std::string_view, 3> kComputed{".relative_position_index", ".relative_coords_table",
+                                                    ".attn_mask"};
 constexpr std::string_view kConvolutions = "patch_embed.proj.";
 
 bool is_head(const std::string& name) {
@@ -48,13 +55,38 @@ void keep_head(State& given, const State& own, LoadedWeights& loaded) {
   }
 }
 
-torch::Tensor resized(const std::string& name, const torch::Tensor& table, const torch::Tensor& own) {
-  const auto places = own.size(1) - 1;
-  const auto side = std::llround(std::sqrt(static_cast<double>(places)));
-  try {
-    return interpolate_positions(table, side, side, /*extra=*/1);
-  } catch (const c10::Error& error) {
-    throw Error{Code::kInvalidArgument, name + ": " + error.what_without_backtrace()};
+std::int64_t side_of(std::int64_t places) { return std::llround(std::sqrt(static_cast<double>(places))); }
+
+bool is_computed(const std::string& name) {
+  return std::ranges::any_of(kComputed, [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// A tensor in the size that the model has; nothing where the options do not say that it may have another.
+std::optional<torch::Tensor> resized(const std::string& name, const torch::Tensor& given,
+                                     const torch::Tensor& own, const WeightsOptions& options) {
+  if (options.resize_positions && std::ranges::find(kPositions, name) != kPositions.end()) {
+    const auto side = side_of(own.size(1) - 1);
+    return interpolate_positions(given, side, side, /*extra=*/1);
+  }
+  if (options.resize_positions && name.ends_with(kBiases))
+    return interpolate_bias_table(given, (side_of(own.size(0)) + 1) / 2);
+  if (options.other_patch && name == kKernel && given.dim() == 4 && own.dim() == 4)
+    return resample_patches(given, own.size(2));
+  return std::nullopt;
+}
+
+void resize(State& given, const State& own, const WeightsOptions& options, LoadedWeights& loaded) {
+  for (auto& [name, tensor] : given) {
+    const auto mine = own.find(name);
+    if (mine == own.end() || tensor.sizes() == mine->second.sizes()) continue;
+    try {
+      if (const auto fitting = resized(name, tensor, mine->second, options)) {
+        tensor = *fitting;
+        loaded.resized.push_back(name);
+      }
+    } catch (const c10::Error& error) {
+      throw Error{Code::kInvalidArgument, name + ": " + error.what_without_backtrace()};
+    }
   }
 }
 
@@ -112,17 +144,11 @@ LoadedWeights load_weights(torch::nn::Module& model, const State& state, const W
   const torch::NoGradGuard no_grad;
   const auto own = state_of(model);
   auto given = with_our_names(state);
+  std::erase_if(given, [](const auto& entry) { return is_computed(entry.first); });
   LoadedWeights loaded;
   if (options.other_patch) renumber_convolutions(given, own, loaded);
   if (options.fresh_head) keep_head(given, own, loaded);
-  for (const auto* name : kPositions) {
-    const auto table = given.find(name);
-    const auto mine = own.find(name);
-    if (!options.resize_positions || table == given.end() || mine == own.end()) continue;
-    if (table->second.sizes() == mine->second.sizes()) continue;
-    table->second = resized(name, table->second, mine->second);
-    loaded.resized.emplace_back(name);
-  }
+  resize(given, own, options, loaded);
   check_kinds(given, own);
   load_state(model, given);
   return loaded;

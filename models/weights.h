@@ -14,12 +14,13 @@ namespace abl::models {
 struct WeightsOptions {
   /// The head may be missing, or be of another number of classes: the model's own stays as it started.
   bool fresh_head = false;
-  /// A learned table of positions may be of another image size or patch: it is interpolated. Positions that
-  /// are computed (the simple ViT's, XCiT's) fit every size anyhow.
+  /// A learned table of positions may be of another image size or patch, Swin's biases of another window:
+  /// they are interpolated. Positions that are computed (the simple ViT's, XCiT's, SwinV2's) fit every size
+  /// anyhow.
   bool resize_positions = false;
-  /// XCiT's patch may be of another size, 16 for 8 or 8 for 16: both embeddings end in the same convolutions,
-  /// which are taken; those before them stay as they started. The release has no such step: it loads only
-  /// between equal patches.
+  /// The patch may be of another size. The class-token ViT's kernel is resampled. XCiT's may be 16 for 8 or 8
+  /// for 16: both embeddings end in the same convolutions, which are taken; those before them stay as they
+  /// started. Its release has no such step: it loads only between equal patches.
   bool other_patch = false;
 };
 

@@ -69,16 +69,7 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
   }
   norm_ = register_module("norm", LayerNorm{dim, device, /*eps=*/1e-6});
   head_ = register_module("head", Linear{dim, options_.classes, device});
-  if (!device.is_meta()) start_as_released();
-}
-
-void XcitImpl::start_as_released() {
-  const torch::NoGradGuard no_grad;
-  for (const auto& part : modules(/*include_self=*/false))
-    if (auto* linear = part->as<LinearImpl>()) {
-      linear->weight.normal_(0, 0.02);
-      if (linear->bias.defined()) linear->bias.zero_();
-    }
+  if (!device.is_meta()) start_linear_layers(*this);
 }
 
 torch::Tensor XcitImpl::forward(const torch::Tensor& images) {

@@ -43,8 +43,6 @@ class XcitImpl : public Classifier {
   const XcitOptions& options() const { return options_; }
 
  private:
-  void start_as_released();
-
   const XcitOptions options_;
   ConvPatches patch_embed_{nullptr};
   FourierPositions pos_embed_{nullptr};

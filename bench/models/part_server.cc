@@ -13,8 +13,8 @@
 #include "models/attention/class_attention.h"
 #include "models/attention/cross_covariance.h"
 #include "models/attention/manifold_key.h"
-#include "models/attention/self_attention.h"
 #include "models/attention/shared_attention.h"
+#include "models/attention/token_attention.h"
 #include "models/attention/window_attention.h"
 #include "models/attention/window_shared_attention.h"
 #include "models/local_patch_interaction.h"
@@ -104,7 +104,7 @@ Subject make(const std::string& name) {
        }},
       {"self-attention",
        [] {
-         return part(SelfAttention{384, 6}, {8, 197, 384});
+         return part(TokenAttention{QkvOptions{.dim = 384}, 6}, {8, 197, 384});
        }},
       {"window-attention", [] { return window(std::make_shared<WindowQkvAttentionImpl>(kFirstStage)); }},
       {"window-attention-msf",

@@ -29,16 +29,29 @@ ClassAttentionImpl::ClassAttentionImpl(std::int64_t dim, std::int64_t heads, tor
 
 torch::Tensor ClassAttentionImpl::forward(const torch::Tensor& x) {
   const auto B = x.size(0), D = x.size(2);
+  const auto q =
+      q_(class_token(x)).view({B, heads_, D / heads_}) / std::sqrt(static_cast<double>(D / heads_));
+  const auto y = literal() ? average_values_as_written(q, x) : average_values(q, x);  // [B, H, d]
+  return proj_(y.reshape({B, 1, D}));
+}
+
+torch::Tensor ClassAttentionImpl::average_values(const torch::Tensor& q, const torch::Tensor& x) {
+  const auto D = x.size(2), H = heads_, d = D / H;
+  const auto by_head = q.transpose(0, 1);                                         // [H, B, d]
+  const auto asked = by_head.matmul(k_->weight.view({H, d, D})).transpose(0, 1);  // W_kᵀ q: [B, H, D]
+  const auto constant = (q * k_->bias.view({H, d})).sum(-1, /*keepdim=*/true);    // b_k·q: [B, H, 1]
+  const auto p = (asked.matmul(x.mT()) + constant).softmax(-1);                   // [B, H, tokens]
+  const auto mean = p.matmul(x).transpose(0, 1);                                  // Xᵀ p: [H, B, D]
+  return mean.matmul(v_->weight.view({H, d, D}).mT()).transpose(0, 1) + v_->bias.view({H, d});
+}
+
+torch::Tensor ClassAttentionImpl::average_values_as_written(const torch::Tensor& q, const torch::Tensor& x) {
   const auto cut = [&](const torch::Tensor& y) {
-    return y.view({B, -1, heads_, D / heads_}).transpose(1, 2);  // [B, H, tokens, d]
+    return y.view({y.size(0), y.size(1), heads_, -1}).transpose(1, 2);  // [B, H, tokens, d]
   };
-  // One query makes few scores, so that nothing is gained by fused attention, whose gradients are less exact.
-  const auto q = cut(q_(class_token(x)));     // [B, H, 1, d]
-  const auto k = cut(k_(x)), v = cut(v_(x));  // [B, H, tokens, d]
-  const auto scores = q.matmul(k.mT());
+  const auto scores = q.unsqueeze(2).matmul(cut(k_(x)).mT());  // [B, H, 1, tokens]
   count_scaled(scores.numel());
-  const auto y = (scores / std::sqrt(static_cast<double>(D / heads_))).softmax(-1).matmul(v);
-  return proj_(y.transpose(1, 2).reshape({B, 1, D}));
+  return scores.softmax(-1).matmul(cut(v_(x))).squeeze(2);
 }
 
 ClassAttentionBlockImpl::ClassAttentionBlockImpl(const ClassAttentionBlockOptions& options,

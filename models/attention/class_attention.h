@@ -8,10 +8,11 @@
 
 namespace abl::models {
 
-/// The class token asks, all tokens answer; without norm and residual. Under an observer that wants it, it is
-/// computed as in the release, where all tokens have queries.
+/// The class token asks, all tokens answer; without norm and residual. Its one query allows another order of
+/// the products, in which no token needs a key or a value of its own:
+///   K q = X (W_kᵀ q) + b_k·q,  Vᵀ p = W_v (Xᵀ p) + b_v
 /// Parameters: `q`, `k`, `v`, `proj`, each with bias.
-/// Shape: x [B, 1 + N, dim], the class token first -> [B, 1, dim].
+/// Shape: x [B, 1 + N, dim], the class token first -> [B, 1, dim]; cost N·dim·heads beside the projections.
 /// Source: XCiT section 3.3 (Global aggregation with class attention), after CaiT.
 class ClassAttentionImpl : public torch::nn::Module {
  public:
@@ -20,6 +21,9 @@ class ClassAttentionImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
+  torch::Tensor average_values(const torch::Tensor& q, const torch::Tensor& x);
+  torch::Tensor average_values_as_written(const torch::Tensor& q, const torch::Tensor& x);
+
   const std::int64_t heads_;
   Linear q_{nullptr}, k_{nullptr}, v_{nullptr}, proj_{nullptr};
 };

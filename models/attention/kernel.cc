@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "models/attention/block_attention.h"
 #include "models/part.h"
 
 namespace abl::models {
@@ -47,17 +48,33 @@ FusedOperands gaussian_operands(const torch::Tensor& q, const torch::Tensor& k, 
   const auto d = q.size(-1), width = (d + 2 + 7) / 8 * 8;
   return {.q = torch::cat({q, columns(q, 2, 1.0), columns(q, width - d - 2, 0.0)}, -1),
           .k = GaussianKey::apply(k, width),
-          .v = torch::constant_pad_nd(v, {0, width - d}),
+          .v = v,
           .scale = 1.0 / std::sqrt(static_cast<double>(d))};
 }
 
-torch::Tensor attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+FusedOperands operands_of(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k,
+                          const torch::Tensor& v) {
   TORCH_CHECK_VALUE(kernel != Kernel::kNone, "a layer without attention has no kernel to attend with");
-  if (kernel == Kernel::kDot || literal()) return at::scaled_dot_product_attention(q, k, v);
-  const auto fused = gaussian_operands(q, k, v);
-  const auto out = at::scaled_dot_product_attention(fused.q, fused.k, fused.v, /*attn_mask=*/{},
-                                                    /*dropout_p=*/0.0, /*is_causal=*/false, fused.scale);
-  return out.narrow(-1, 0, v.size(-1));
+  if (kernel == Kernel::kGaussian && !literal()) return gaussian_operands(q, k, v);
+  return {.q = q, .k = k, .v = v, .scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)))};
+}
+
+torch::Tensor fused_attention(const FusedOperands& operands, const std::optional<torch::Tensor>& added) {
+  const auto& [q, k, v, scale] = operands;
+  const auto width = q.size(-1), d = v.size(-1);
+  // equal widths, or PyTorch silently leaves the fused path
+  const auto values = width == d ? v : torch::constant_pad_nd(v, {0, width - d});
+  return at::scaled_dot_product_attention(q, k, values, added, /*dropout_p=*/0.0, /*is_causal=*/false, scale)
+      .narrow(-1, 0, d);
+}
+
+torch::Tensor attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+  const auto operands = operands_of(kernel, q, k, v);
+  if (literal() || q.is_cuda()) return fused_attention(operands);
+  // PyTorch's own is faster where it is made for: 32 bits, one width, many tokens
+  const bool is_plain = operands.q.size(-1) == v.size(-1) && q.scalar_type() != torch::kBFloat16;
+  if (is_plain && q.size(2) > 64) return fused_attention(operands);
+  return block_attention(operands.q, operands.k, v, operands.scale);
 }
 
 }  // namespace abl::models

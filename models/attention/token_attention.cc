@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention/token_attention.h"
 
+#include "models/attention/kernel.h"
+
 namespace abl::models {
 namespace {
 
@@ -21,7 +23,7 @@ torch::Tensor TokenAttentionImpl::forward(const torch::Tensor& x) {
   const auto heads = qkv_(x).view({B, N, 3, heads_, D / heads_}).permute({2, 0, 3, 1, 4});
   const auto qkv = heads.unbind();  // three times [B, H, N, d]
   count_scaled(B * heads_ * N * N);
-  const auto y = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2]);
+  const auto y = attend(Kernel::kDot, qkv[0], qkv[1], qkv[2]);
   return proj_(y.transpose(1, 2).reshape({B, N, D}));
 }
 

@@ -7,12 +7,12 @@
 
 namespace abl::models {
 
-/// The usual attention between tokens, without norm and residual, of any kind of projection to queries, keys
-/// and values.
+/// The usual attention of a vision transformer, without norm and residual, of any kind of projection to
+/// queries, keys and values.
 ///   softmax(Q Kᵀ / √d) V in each head, then `proj`
 /// Parameters: `qkv`, `proj`.
 /// Shape: x [B, N, dim] -> [B, N, dim]; cost quadratic in N.
-/// Source: XCiT section 3.1, SNE eq. 1.
+/// Source: XCiT section 3.1, SNE eq. 1, manifold key eq. 1.
 class TokenAttentionImpl : public torch::nn::Module {
  public:
   /// Throws: c10::ValueError when the heads do not divide the width or the embedding has no meaning.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention/window_attention.h"
 
-#include <cmath>
-
+#include "models/attention/block_attention.h"
 #include "models/attention/windows.h"
 
 namespace abl::models {
@@ -16,16 +15,17 @@ void check(const WindowAttentionOptions& options) {
 torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tensor& bias,
                                 const torch::Tensor& mask) {
   auto [q, k, v, scale] = operands;
-  const auto all = q.size(0), H = q.size(1), N = q.size(2), w = q.size(3);
-  auto added = bias.unsqueeze(0);  // [1, H, N, N]
-  if (mask.defined()) {
-    const auto W = mask.size(0);
-    added = (added + mask.unsqueeze(1)).reshape({1, W * H, N, N});
-    for (auto* x : {&q, &k, &v}) *x = x->reshape({all / W, W * H, N, w});
+  const auto all = q.size(0), H = q.size(1), N = q.size(2);
+  auto added = bias.unsqueeze(0);                         // [1, H, N, N]
+  if (mask.defined()) added = added + mask.unsqueeze(1);  // [W, H, N, N]
+  added = added.to(q.scalar_type());
+  if (!literal() && !q.is_cuda()) return block_attention(q, k, v, scale, added).transpose(1, 2);
+  if (const auto W = added.size(0); W > 1) {
+    added = added.view({1, W * H, N, N});
+    for (auto* x : {&q, &k, &v}) *x = x->reshape({all / W, W * H, N, x->size(3)});
   }
-  const auto y = at::scaled_dot_product_attention(q, k, v, added.to(q.scalar_type()), /*dropout_p=*/0.0,
-                                                  /*is_causal=*/false, scale);
-  return y.reshape({all, H, N, w}).transpose(1, 2);
+  const auto y = fused_attention({.q = q, .k = k, .v = v, .scale = scale}, added);
+  return y.reshape({all, H, N, v.size(3)}).transpose(1, 2);
 }
 
 torch::Tensor cut_heads(const torch::Tensor& x, std::int64_t heads) {
@@ -44,13 +44,10 @@ BiasedWindowAttentionImpl::BiasedWindowAttentionImpl(const WindowAttentionOption
 
 torch::Tensor BiasedWindowAttentionImpl::attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k,
                                                 const torch::Tensor& v, const torch::Tensor& mask) const {
-  const auto N = options_.tokens(), d = options_.dim / options_.heads;
+  const auto N = options_.tokens();
   count_scaled(q.numel());  // Swin scales the queries
   const auto bias = table_.index({positions_}).view({N, N, -1}).permute({2, 0, 1});  // [H, N, N]
-  const auto operands = kernel == Kernel::kGaussian && !literal()
-                            ? gaussian_operands(q, k, v)
-                            : FusedOperands{.q = q, .k = k, .v = v, .scale = 1.0 / std::sqrt(double(d))};
-  return attend_in_windows(operands, bias, mask).narrow(-1, 0, d).reshape({q.size(0), N, options_.dim});
+  return attend_in_windows(operands_of(kernel, q, k, v), bias, mask).reshape({q.size(0), N, options_.dim});
 }
 
 WindowQkvAttentionImpl::WindowQkvAttentionImpl(const WindowAttentionOptions& options, torch::Device device)

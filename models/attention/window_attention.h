@@ -39,10 +39,9 @@ WindowAttention new_window_attention(Arguments&&... arguments) {
   return std::shared_ptr<WindowAttentionImpl>{std::make_shared<Kind>(std::forward<Arguments>(arguments)...)};
 }
 
-/// softmax(scale q·k + bias + mask) v by fused attention. The bias belongs to a head and the mask to a
-/// window; where there is a mask, the windows of an image stand beside its heads, so that neither is repeated
-/// for each image.
-/// Shape: q, k, v [B·W, H, N, w], bias [H, N, N], mask [W, N, N] or undefined -> [B·W, N, H, w].
+/// softmax(scale q·k + bias + mask) v. The bias belongs to a head and the mask to a window; neither is
+/// repeated for each image: in fused attention the windows of an image stand beside its heads. Shape: q, k, v
+/// [B·W, H, N, w], bias [H, N, N], mask [W, N, N] or undefined -> [B·W, N, H, w of v].
 torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tensor& bias,
                                 const torch::Tensor& mask);
 

@@ -5,7 +5,7 @@ namespace abl::models {
 
 QkvProjection::QkvProjection(torch::nn::Module& owner, const QkvOptions& options, torch::Device device) {
   if (!options.embedding) {
-    linear_ = owner.register_module("qkv", Linear{options.dim, 3 * options.dim, device});
+    linear_ = owner.register_module("qkv", Linear{options.dim, 3 * options.dim, device, options.bias});
     return;
   }
   const auto& choice = *options.embedding;

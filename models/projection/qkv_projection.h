@@ -12,7 +12,8 @@ namespace abl::models {
 /// How an attention comes by its queries, keys and values.
 struct QkvOptions {
   std::int64_t dim = 0;
-  std::optional<EmbeddingChoice> embedding;  ///< none: one linear layer with bias
+  std::optional<EmbeddingChoice> embedding;  ///< none: one linear layer
+  bool bias = true;                          ///< of that linear layer
   Codes codes{nullptr};                      ///< those of the model, where the embedding uses such
 };
 

@@ -7,12 +7,15 @@
 #include <string>
 
 #include "base/error.h"
+#include "models/embedding/interpolate_bias_table.h"
 #include "models/embedding/interpolate_positions.h"
+#include "models/embedding/resample_patches.h"
 #include "models/key_vit.h"
 #include "models/resnet.h"
 #include "models/simple_vit.h"
 #include "models/state.h"
 #include "models/swin.h"
+#include "models/swin_v2.h"
 #include "models/vit.h"
 #include "models/xcit.h"
 
@@ -181,6 +184,82 @@ TEST(Weights, OfSwinFitAnyImageOfTheSameWindow) {
   Swin into{of_size(96)};
   EXPECT_THAT(load_weights(*into, copy_of(*from)).fresh, IsEmpty());
   expect_equal(*into, copy_of(*from));
+}
+
+SwinOptions swin_of_window(std::int64_t window) {
+  return {.image_size = 64,
+          .classes = 5,
+          .dim = 12,
+          .depths = {2},
+          .heads = {3},
+          .window = window,
+          .attention = std::vector<WindowAttentionChoice>(2, QkvChoice{})};
+}
+
+TEST(Weights, OfSwinOfAnotherWindowHaveTheirBiasesInterpolatedWhenAskedFor) {
+  torch::manual_seed(11);
+  const Swin from{swin_of_window(4)};
+  Swin into{swin_of_window(8)};
+  const std::string table = "layers.0.blocks.1.attn.relative_position_bias_table";
+  EXPECT_THAT(refusal(*into, copy_of(*from)), HasSubstr(table + " has shape [49, 3]"));
+  auto state = copy_of(*from);
+  state.at(table).select(1, 2).fill_(0.75);  // one head sees no positions: nor does it afterwards
+  const auto loaded = load_weights(*into, state, {.resize_positions = true});
+  EXPECT_THAT(loaded.resized, ElementsAre("layers.0.blocks.0.attn.relative_position_bias_table", table));
+  auto expected = state;
+  for (const auto& name : loaded.resized) expected.at(name) = interpolate_bias_table(state.at(name), 8);
+  expect_equal(*into, expected);
+  const auto now = copy_of(*into).at(table);
+  EXPECT_TRUE(now.select(1, 2).allclose(torch::full({225}, 0.75)));
+  EXPECT_TRUE(now[112].allclose(state.at(table)[24])) << "a token's bias towards itself stays";
+}
+
+TEST(Weights, BiasesOfNoSquareWindowAreRefused) {
+  Swin into{swin_of_window(8)};
+  auto state = copy_of(*into);
+  state.at("layers.0.blocks.0.attn.relative_position_bias_table") = torch::zeros({50, 3});
+  EXPECT_THAT(refusal(*into, state, {.resize_positions = true}),
+              AllOf(HasSubstr("relative_position_bias_table: "), HasSubstr("no square window")));
+}
+
+TEST(Weights, OfSwinV2FitAnyWindowForTheirPositionsAreComputed) {
+  torch::manual_seed(12);
+  const auto of_window = [](std::int64_t window) {
+    return SwinV2Options{.image_size = 64,
+                         .classes = 5,
+                         .dim = 12,
+                         .depths = {2},
+                         .heads = {3},
+                         .window = window,
+                         .attention = std::vector<CosineAttentionChoice>(2, QkvChoice{})};
+  };
+  const SwinV2 from{of_window(4)};
+  SwinV2 into{of_window(8)};
+  auto state = copy_of(*from);
+  state.emplace("layers.0.blocks.0.attn.relative_coords_table",
+                torch::zeros({1, 7, 7, 2}));  // as in older files
+  EXPECT_THAT(load_weights(*into, state).fresh, IsEmpty());
+  expect_equal(*into, copy_of(*from));
+}
+
+TEST(Weights, OfTheClassTokenVitServeAnotherPatchByAResampledKernel) {
+  torch::manual_seed(13);
+  const Vit from{vit(32)};
+  auto larger = vit(64);
+  larger.patch *= 2;
+  Vit into{larger};
+  EXPECT_THAT(refusal(*into, copy_of(*from)), HasSubstr("patch_embed.proj.weight has shape"));
+  EXPECT_THAT(load_weights(*into, copy_of(*from), {.other_patch = true}).resized,
+              ElementsAre("patch_embed.proj.weight"));
+}
+
+TEST(ResampledPatches, EmbedAnEnlargedPatchAsItWasEmbedded) {
+  torch::manual_seed(14);
+  const auto weight = torch::randn({4, 3, 8, 8}, torch::kDouble),
+             patch = torch::randn({1, 3, 8, 8}, torch::kDouble);
+  const auto enlarged = at::_upsample_bicubic2d_aa(patch, {16, 16}, false);
+  EXPECT_TRUE(
+      (resample_patches(weight, 16) * enlarged).sum({1, 2, 3}).allclose((weight * patch).sum({1, 2, 3})));
 }
 
 TEST(Weights, OfXcitFitAnyImageSize) {

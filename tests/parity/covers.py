@@ -7,7 +7,7 @@ import re
 FAMILY_PARTS = {
     "msf": "SimpleVit FeedForward Linear LayerNorm",
     "keyvit": "KeyVit KeyAttention FeedForward Linear LayerNorm",
-    "vit": "Vit VitBlock SelfAttention PatchEmbed Mlp Linear LayerNorm Conv2d",
+    "vit": "Vit VitBlock TokenAttention PatchEmbed Mlp Linear LayerNorm Conv2d",
     "swin": "Swin SwinPatchEmbed SwinPatchMerging SwinStage SwinHead Mlp Linear LayerNorm Conv2d NormPlace::kBefore",
     "swinv2": "SwinV2 SwinPatchEmbed SwinPatchMerging SwinStage SwinHead Mlp PositionBiasMlp Linear LayerNorm Conv2d "
               "NormPlace::kAfter",

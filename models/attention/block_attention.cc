@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/attention/block_attention.h"
+
+#include <ATen/autocast_mode.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace abl::models {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t kBlockBytes = 1 << 20;  // of scores: what a core's second-level cache holds
+constexpr std::int64_t kFewestRows = 64;
+constexpr std::int64_t kKeptTokens = 64;
+
+/// How the images of a batch and the queries of an image are cut.
+struct Blocks {
+  std::int64_t images;  ///< at once, with all heads
+  std::int64_t rows;    ///< queries at once: all, or some where those of one image are already too many
+};
+
+/// `masks`: the masks follow each other from image to image; a block takes a whole part of their cycle.
+Blocks blocks_of(const Tensor& q, std::int64_t masks) {
+  const auto H = q.size(1), N = q.size(2);
+  const auto scores = std::max<std::int64_t>(1, kBlockBytes / q.element_size() / H);  // of each head
+  if (N * N > 2 * scores) return {.images = 1, .rows = std::clamp(scores / N, std::min(kFewestRows, N), N)};
+  auto images = std::max<std::int64_t>(1, scores / (N * N));
+  if (masks > 1)
+    for (images = std::min(images, masks); masks % images != 0;) --images;
+  return {.images = images, .rows = N};
+}
+
+/// Some images of [B, H, N, d] as [images·H, N, d]; a view where it can be one.
+Tensor slices(const Tensor& x, std::int64_t first, std::int64_t images) {
+  return x.narrow(0, first, std::min(images, x.size(0) - first)).reshape({-1, x.size(2), x.size(3)});
+}
+
+/// The reverse way: [images·H, rows, d] to its place.
+void put(const Tensor& part, const Tensor& all, std::int64_t first_image, std::int64_t first_row) {
+  const auto H = all.size(1), images = part.size(0) / H, rows = part.size(1);
+  all.narrow(0, first_image, images)
+      .narrow(2, first_row, rows)
+      .copy_(part.view({images, H, rows, part.size(2)}));
+}
+
+/// [B, H, N, d] that lies in memory as [B, N, H, d], so that heads are joined without a copy.
+Tensor empty_heads(const Tensor& like) {
+  return at::empty({like.size(0), like.size(2), like.size(1), like.size(3)}, like.options()).transpose(1, 2);
+}
+
+/// The terms of the images of a block: [1 or images, H, rows, N].
+Tensor some_of(const Tensor& terms, std::int64_t image, std::int64_t images, std::int64_t row,
+               std::int64_t rows) {
+  const auto W = terms.size(0);
+  return (W == 1 ? terms : terms.narrow(0, image % W, images)).narrow(2, row, rows);
+}
+
+torch::ScalarType summed_in(const Tensor& x) { return torch::promote_types(x.scalar_type(), torch::kFloat); }
+
+/// softmax of some rows: queries [S, rows, w], already scaled, and keys [S, N, w] -> [S, rows, N].
+Tensor weights(const Tensor& queries, const Tensor& keys, const Tensor& terms, std::int64_t image,
+               std::int64_t row) {
+  auto scores = at::bmm(queries, keys.mT());
+  if (terms.defined()) {
+    const auto H = terms.size(1), rows = queries.size(1), images = queries.size(0) / H;
+    scores.view({images, H, rows, -1}).add_(some_of(terms, image, images, row, rows));
+  }
+  return at::softmax(scores, -1);
+}
+
+class BlockAttention : public torch::autograd::Function<BlockAttention> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v,
+                        double scale, const std::optional<Tensor>& maybe_terms) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
+    const auto terms = maybe_terms.value_or(Tensor{});
+    const auto blocks = blocks_of(q, terms.defined() ? terms.size(0) : 1);
+    const auto B = q.size(0), H = q.size(1), N = q.size(2);
+    const auto out = empty_heads(v);
+    Tensor kept;  // [B, H, N, N]
+    if (N <= kKeptTokens && torch::GradMode::is_enabled()) kept = at::empty({B, H, N, N}, q.options());
+    for (std::int64_t image = 0; image < B; image += blocks.images) {
+      const auto queries = slices(q, image, blocks.images) * scale, keys = slices(k, image, blocks.images),
+                 values = slices(v, image, blocks.images);
+      for (std::int64_t row = 0; row < N; row += blocks.rows) {
+        const auto some = queries.narrow(1, row, std::min(blocks.rows, N - row));
+        const auto p = weights(some, keys, terms, image, row);
+        if (kept.defined()) put(p, kept, image, row);
+        put(at::bmm(p, values), out, image, row);
+      }
+    }
+    context->saved_data["scale"] = scale;
+    context->save_for_backward({q, k, v, terms, kept});
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &q = saved[0], &k = saved[1], &v = saved[2], &terms = saved[3], &kept = saved[4];
+    const auto scale = context->saved_data["scale"].toDouble();
+    const auto blocks = blocks_of(q, terms.defined() ? terms.size(0) : 1);
+    const auto B = q.size(0), H = q.size(1), N = q.size(2);
+    const auto of_q = empty_heads(q), of_k = empty_heads(k), of_v = empty_heads(v);
+    const auto of_terms = terms.defined() ? at::zeros_like(terms, summed_in(terms)) : Tensor{};
+    for (std::int64_t image = 0; image < B; image += blocks.images) {
+      const auto queries = slices(q, image, blocks.images) * scale, keys = slices(k, image, blocks.images),
+                 values = slices(v, image, blocks.images),
+                 of_out = slices(gradients[0], image, blocks.images);
+      Tensor of_keys, of_values;  // sums over the blocks of rows, in 32 bits where there are several
+      const auto add = [&](Tensor& sum, const Tensor& part) {
+        if (sum.defined())
+          sum.add_(part);
+        else
+          sum = blocks.rows < N ? part.to(summed_in(part)) : part;
+      };
+      for (std::int64_t row = 0; row < N; row += blocks.rows) {
+        const auto rows = std::min(blocks.rows, N - row);
+        const auto some = queries.narrow(1, row, rows), of_some = of_out.narrow(1, row, rows);
+        const auto p = kept.defined() ? slices(kept, image, blocks.images)
+                                      : weights(some, keys, terms, image, row);  // [S, rows, N]
+        const auto of_p = at::bmm(of_some, values.mT());
+        const auto of_scores = at::_softmax_backward_data(of_p, p, -1, p.scalar_type());
+        if (of_terms.defined()) {
+          const auto part = of_scores.view({-1, H, rows, N});
+          some_of(of_terms, image, part.size(0), row, rows)
+              .add_(terms.size(0) == 1 ? part.sum(0, /*keepdim=*/true, summed_in(terms)) : part);
+        }
+        put(at::bmm(of_scores, keys).mul_(scale), of_q, image, row);
+        add(of_keys, at::bmm(of_scores.mT(), some));
+        add(of_values, at::bmm(p.mT(), of_some));
+      }
+      put(of_keys, of_k, image, 0);
+      put(of_values, of_v, image, 0);
+    }
+    return {of_q, of_k, of_v, {}, terms.defined() ? of_terms.to(terms.scalar_type()) : of_terms};
+  }
+};
+
+}  // namespace
+
+Tensor block_attention(const Tensor& q, const Tensor& k, const Tensor& v, double scale,
+                       const std::optional<Tensor>& terms) {
+  return BlockAttention::apply(q, k, v, scale, terms);
+}
+
+}  // namespace abl::models
