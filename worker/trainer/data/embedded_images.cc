@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "worker/trainer/random.h"
+#include "worker/trainer/augmentation/random.h"
 
 namespace abl::trainer {
 namespace {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "worker/trainer/random.h"
+#include "worker/trainer/augmentation/random.h"
 
 namespace abl::trainer {
 

@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "worker/trainer/augmentation/random.h"
 #include "worker/trainer/data/jpeg.h"
-#include "worker/trainer/random.h"
 
 namespace abl::trainer {
 namespace {

@@ -8,16 +8,11 @@
 #include <vector>
 
 #include "config/trial_config.h"
+#include "worker/trainer/augmentation/image.h"
 
 namespace abl::trainer {
 
 enum class Split { kTrain, kVal };
-
-/// Pixels as bytes, red, green, blue for each pixel, rows from the top.
-struct Image {
-  int width = 0, height = 0;
-  std::vector<std::uint8_t> pixels;  ///< [height, width, 3]
-};
 
 struct Sample {
   Image image;

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "worker/trainer/data/image_source.h"
+#include "worker/trainer/augmentation/image.h"
 
 namespace abl::trainer {
 

@@ -5,32 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
+#include "worker/trainer/augmentation/crop.h"
 
 namespace abl::trainer {
 namespace {
-
-/// The part from (left, top), which may reach outside: there it is black.
-Image crop(const Image& image, int left, int top, int width, int height) {
-  Image out{width, height, std::vector<std::uint8_t>(std::size_t{3} * width * height)};
-  const int from = std::max(0, left), to = std::min(image.width, left + width);
-  for (int y = 0; y < height && from < to; ++y)
-    if (const int row = top + y; row >= 0 && row < image.height)
-      std::memcpy(&out.pixels[std::size_t{3} * (std::size_t{1} * y * width + (from - left))],
-                  &image.pixels[std::size_t{3} * (std::size_t{1} * row * image.width + from)],
-                  std::size_t{3} * (to - from));
-  return out;
-}
-
-void flip(Image& image) {
-  for (int y = 0; y < image.height; ++y) {
-    auto* row = &image.pixels[std::size_t{3} * y * image.width];
-    for (int left = 0, right = image.width - 1; left < right; ++left, --right)
-      std::swap_ranges(row + 3 * left, row + 3 * left + 3, row + 3 * right);
-  }
-}
 
 /// Area 8 % to 100 %, aspect 3/4 to 4/3 of the image; the whole centre after ten misses. The field's usual
 /// random resized crop.

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "config/trial_config.h"
-#include "worker/trainer/data/image_source.h"
-#include "worker/trainer/random.h"
+#include "worker/trainer/augmentation/image.h"
+#include "worker/trainer/augmentation/random.h"
 
 namespace abl::trainer {
 

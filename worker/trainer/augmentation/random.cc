@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/random.h"
+#include "worker/trainer/augmentation/random.h"
 
+#include <cmath>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -31,6 +33,11 @@ std::uint64_t RandomStream::below(std::uint64_t bound) {
 }
 
 double RandomStream::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+double RandomStream::normal() {
+  const double u = 1 - uniform(), v = uniform();
+  return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+}
 
 std::vector<std::uint32_t> permutation(std::uint32_t n, RandomStream stream) {
   std::vector<std::uint32_t> order(n);

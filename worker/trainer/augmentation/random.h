@@ -31,6 +31,9 @@ class RandomStream {
   /// In [0, 1), with 53 bits.
   double uniform();
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  /// Standard normal, by Box and Muller: √(-2 ln u)·cos(2πv) of two uniform draws, u in (0, 1]. The sine that
+  /// they also give is dropped: the stream has no state but its position.
+  double normal();
 
  private:
   std::uint64_t state_;
