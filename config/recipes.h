@@ -1,34 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "config/trial_config.h"
+#include "config/trial_document.h"
 
 namespace abl::config {
 
-/// A training recipe by name. `recipe.use` names it too.
+/// A training recipe by name: one file of config/recipes.
 struct Recipe {
-  RecipeConfig recipe;
+  std::string name;
   std::string sentence;
+  Json settings;  ///< keys of `recipe`
+  /// What it sets otherwise for a preset's model, whether the preset or its sizes written out name that.
+  std::vector<std::pair<std::string, Json>> by_model;
 };
 
+/// In the order in which the reference lists them.
 const std::vector<Recipe>& recipes();
 /// Null when there is none of that name.
 const Recipe* find_recipe(std::string_view name);
 
-/// What `msf-imagenet` sets by model.
-struct BySize {
-  std::string_view preset;
-  int batch;
-  double mixing_alpha;
-};
-std::span<const BySize> msf_by_size();
-
-/// The settings of a recipe for one model: some recipes set batch and mixing strength by the model's size.
+/// The settings of a recipe for one model.
 RecipeConfig recipe_for(const Recipe& recipe, const ModelConfig& model);
 
 }  // namespace abl::config

@@ -130,23 +130,20 @@ std::string data_table() {
   return text;
 }
 
+std::string keys_of(const Json& settings) {
+  std::string keys;
+  for (const auto& [key, value] : settings.items())
+    keys += fmt::format("{}`{}: {}`", keys.empty() ? "" : ", ", key, plain_text(value));
+  return keys;
+}
+
 std::string recipe_list() {
   std::string text;
   for (const Recipe& recipe : recipes()) {
-    const Json settings = canonical_section(recipe_fields(), recipe.recipe);
-    std::string keys;
-    for (const auto& [key, value] : settings.items()) {
-      keys += fmt::format("{}`{}: {}`", keys.empty() ? "" : ", ", key, plain_text(value));
-    }
-    text += fmt::format("- `{}`: {}. {}\n", recipe.recipe.use, recipe.sentence, keys);
+    text += fmt::format("- `{}`: {}. {}\n", recipe.name, recipe.sentence, keys_of(recipe.settings));
+    for (const auto& [preset, settings] : recipe.by_model)
+      text += fmt::format("  - `{}`: {}\n", preset, keys_of(settings));
   }
-  return text;
-}
-
-std::string msf_table() {
-  std::string text = "| model | batch | mixing_alpha |\n|---|---|---|\n";
-  for (const BySize& by_size : msf_by_size())
-    text += fmt::format("| `{}` | {} | {} |\n", by_size.preset, by_size.batch, by_size.mixing_alpha);
   return text;
 }
 
@@ -182,12 +179,12 @@ trial's identity; a preset or a recipe is the same as its settings written out. 
 {}
 ### Recipes
 
-{}
-`msf-imagenet` goes by the size of the model, whether a preset or its settings name it; other models take what is above:
+One file each in `config/recipes`, which says where every number comes from. What stands below a recipe holds for models of that size, whether the
+preset or its settings name it.
 
 {})",
       key_table(model_fields()), family_table(), preset_tables(), layer_sections, key_table(data_fields()),
-      data_table(), key_table(recipe_fields()), recipe_list(), msf_table());
+      data_table(), key_table(recipe_fields()), recipe_list());
 }
 
 }  // namespace abl::config

@@ -107,26 +107,57 @@ struct DataConfig {
 struct RecipeConfig {
   std::string use;  ///< the named recipe it started from, for people; not part of the identity
   double epochs = 0;
-  int batch = 0;            ///< global
-  double lr = 0;            ///< peak
-  double weight_decay = 0;  ///< AdamW; on matrices only, not on norms and biases
+  int batch = 0;       ///< global
+  int accumulate = 1;  ///< parts of a batch that are computed one after another
+
+  std::string optimiser = "adamw";  ///< adamw | sgd
+  double lr = 0;                    ///< peak
+  double weight_decay = 0;
+  std::string decay = "matrices";  ///< matrices | matrices-not-codes | all
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double warmup = 0;        ///< fraction of all steps
-  double warmup_start = 0;  ///< fraction of the peak learning rate at step 0
-  double min_lr = 0;        ///< where the cosine ends
+  double momentum = 0.9;  ///< of sgd
+  bool nesterov = false;
+
+  std::string schedule = "cosine";  ///< cosine | linear | one-cycle | step | constant
+  double warmup = 0;                ///< fraction of all steps
+  double warmup_start = 0;          ///< fraction of the peak learning rate at step 0
+  double min_lr = 0;                ///< where cosine, linear and one-cycle end
+  std::vector<int> step_epochs;     ///< where schedule: step goes down
+  double step_factor = 0.1;
+
   double label_smoothing = 0;
-  double clip_norm = 0;       ///< 0 = off
+  double clip_norm = 0;  ///< 0 = off
+  double ema = 0;        ///< decay of the average of the weights that is evaluated too; 0 = none
+  double drop_path = 0;
+  std::string drop_path_rule = "linear";  ///< linear | constant
+
+  std::string distillation = "none";  ///< none | hard | soft
+  std::string teacher;                ///< preset
+  std::string teacher_weights;        ///< logical name of a safetensors file
+  double distillation_share = 0.5;
+  double distillation_temperature = 3;
+  std::string start_weights;  ///< logical name of a safetensors file; empty: from scratch
+
   std::string crop = "none";  ///< none | pad (zero padding, random crop) | resized (random resized crop)
   int crop_padding = 4;       ///< with crop: pad
-  double flip = 0;            ///< probability of a horizontal flip
-  double eval_every = 1;      ///< epochs between evaluations; the last step is always evaluated
-  double color_jitter = 0;    ///< brightness, contrast, saturation
-  std::string appearance = "none";  ///< none | 3-augment (grayscale, solarisation or blur)
-  std::string mixing = "none";      ///< none | mixup-or-cutmix
-  double mixing_alpha = 0;
+  double crop_area = 0.08;    ///< smallest part of the image, with crop: resized
+  std::string interpolation = "bilinear";  ///< bilinear | bicubic
+  double flip = 0;                         ///< probability of a horizontal flip
+  double color_jitter = 0;                 ///< brightness, contrast, saturation
+  std::string appearance = "none";         ///< none | 3-augment (grayscale, solarisation or blur)
+  std::string randaugment = "none";        ///< none | rand-m9-mstd0.5-inc1, …
+  double random_erasing = 0;               ///< probability
   int repeated_augmentation = 1;
+
+  std::string mixing = "none";  ///< none | mixup | cutmix | mixup-or-cutmix
+  double mixing_alpha = 0;
+  double cutmix_alpha = 0;    ///< with mixup-or-cutmix; derived: mixing_alpha
+  double cutmix_share = 0.5;  ///< with mixup-or-cutmix
+  double mixing_probability = 1;
+
+  double eval_every = 1;           ///< epochs between evaluations; the last step is always evaluated
   int eval_resize = 0;             ///< shorter side before the centre crop; 0 = image_size
-  std::string precision = "fp32";  ///< fp32 | bf16
+  std::string precision = "fp32";  ///< fp32 | bf16 | fp16
 };
 
 /// Everything that decides a trial's numbers, apart from the trainer's version and the data's fingerprint.

@@ -43,5 +43,68 @@ TEST(RecipesTest, ModelsThatThePaperDidNotTrainKeepTheRecipesOwn) {
   EXPECT_EQ(recipe_of({{"preset", "swinv2_tiny_window8_256"}, {"patch", 4}}).batch, 1024);
 }
 
+RecipeConfig recipe_of(const char* name, const Json& model, const Json& changes = Json::object()) {
+  auto document = document_of(model);
+  document["recipe"] = {{"use", name}};
+  document["recipe"].update(changes);
+  return read_trial_or_throw(document).recipe;
+}
+
+TEST(RecipesTest, EveryRecipeOfThePapersIsThere) {
+  for (const char* name :
+       {"msf-imagenet", "mk-imagenet", "sne-imagenet", "sne-imagenet-distill", "sne-transfer",
+        "xcit-imagenet", "xcit-imagenet-distill", "xcit-finetune-384", "cifar-lite"})
+    EXPECT_NE(find_recipe(name), nullptr) << name;
+}
+
+TEST(RecipesTest, TheManifoldKeysIsOneCycleOf300Epochs) {
+  const auto recipe = recipe_of("mk-imagenet", {{"preset", "swin_tiny_patch4_window7_224"}});
+  EXPECT_EQ(recipe.epochs, 300);
+  EXPECT_EQ(recipe.batch, 128);
+  EXPECT_EQ(recipe.schedule, "one-cycle");
+  EXPECT_EQ(recipe.lr, 5e-4);
+  EXPECT_EQ(recipe.min_lr, 5e-6);
+  EXPECT_EQ(recipe.weight_decay, 0.05);
+}
+
+TEST(RecipesTest, ThoseOfSneGoByTheModel) {
+  EXPECT_EQ(recipe_of("sne-imagenet", {{"preset", "xcit_nano_12_p16_224"}}).batch, 4096);
+  const auto tiny = recipe_of("sne-imagenet", {{"preset", "xcit_tiny_12_p16_224"}});
+  EXPECT_EQ(tiny.batch, 2816);
+  EXPECT_EQ(tiny.lr, 5e-4);
+  EXPECT_EQ(tiny.epochs, 400);
+  EXPECT_EQ(tiny.decay, "matrices-not-codes");
+  const auto taught = recipe_of("sne-imagenet-distill", {{"preset", "xcit_tiny_12_p16_224"}});
+  EXPECT_EQ(taught.batch, 4096);
+  EXPECT_EQ(taught.distillation, "hard");
+  EXPECT_EQ(taught.teacher, "regnety_160");
+  const auto transfer = recipe_of("sne-transfer", {{"preset", "xcit_nano_12_p16_224"}});
+  EXPECT_EQ(transfer.epochs, 1000);
+  EXPECT_EQ(transfer.lr, 5e-5);
+}
+
+TEST(RecipesTest, OfXcitsDeeperModelsDropMorePaths) {
+  EXPECT_EQ(recipe_of("xcit-imagenet", {{"preset", "xcit_tiny_12_p16_224"}}).drop_path, 0);
+  EXPECT_EQ(recipe_of("xcit-imagenet", {{"preset", "xcit_small_12_p16_224"}}).drop_path, 0.05);
+  EXPECT_EQ(recipe_of("xcit-imagenet", {{"preset", "xcit_small_12_p8_224"}}).drop_path, 0.05)
+      << "of that size";
+  EXPECT_EQ(recipe_of("xcit-imagenet", {{"preset", "xcit_large_24_p16_224"}}).drop_path, 0.25);
+}
+
+TEST(RecipesTest, BothKindsOfMixingAreAlikeUnlessSaid) {
+  EXPECT_EQ(recipe_of("msf-imagenet", {{"preset", "simple-vit-s"}}).cutmix_alpha, 0.2);
+  EXPECT_EQ(recipe_of("msf-imagenet", {{"preset", "simple-vit-s"}}, {{"mixing_alpha", 0.4}}).cutmix_alpha,
+            0.4);
+  EXPECT_EQ(
+      recipe_of("xcit-imagenet", {{"preset", "xcit_nano_12_p16_224"}}, {{"mixing_alpha", 0.4}}).cutmix_alpha,
+      1.0);
+}
+
+TEST(RecipesTest, AMistakenRandAugmentIsRefused) {
+  auto document = document_of({{"preset", "simple-vit-s"}});
+  document["recipe"] = {{"use", "msf-imagenet"}, {"randaugment", "rand-m9-mstd"}};
+  EXPECT_THAT(problems_of(document), testing::ElementsAre(testing::HasSubstr("rand-m9-mstd0.5-inc1")));
+}
+
 }  // namespace
 }  // namespace abl::config

@@ -51,8 +51,8 @@ TEST(ReadTrialTest, EveryPresetAndRecipeIsUsable) {
   for (const Preset& preset : presets()) {
     for (const Recipe& recipe : recipes()) {
       Json changed = document_of({{"preset", preset.name}});
-      changed["recipe"] = {{"use", recipe.recipe.use}};
-      EXPECT_THAT(problems_of(changed), IsEmpty()) << preset.name << " with " << recipe.recipe.use;
+      changed["recipe"] = {{"use", recipe.name}};
+      EXPECT_THAT(problems_of(changed), IsEmpty()) << preset.name << " with " << recipe.name;
     }
   }
 }
