@@ -63,6 +63,24 @@ TEST(SweepFileTest, RowsInheritTheBaseAndSetTheirOwn) {
   EXPECT_EQ(spec.data, "cifar10");
 }
 
+TEST(SweepFileTest, ARowKnowsWhatATrainingStepTakes) {
+  const SweepSpec spec = parse(R"(ablate: 1
+name: steps
+base:
+  model: {preset: simple-vit-s}
+  data: {name: imagenet-1k}
+  recipe: {use: msf-imagenet}
+rows:
+  - {id: a}
+  - {id: b, set: {recipe.batch: 96, recipe.precision: fp32}}
+)" + std::string{kColumns});
+  EXPECT_EQ(spec.rows[0].batch, 1024);
+  EXPECT_EQ(spec.rows[0].precision, "bf16");
+  EXPECT_EQ(spec.rows[1].batch, 96);
+  EXPECT_EQ(spec.rows[1].precision, "fp32");
+  EXPECT_EQ(parse(kCommand).rows[0].batch, 0) << "nobody knows what a command does";
+}
+
 TEST(SweepFileTest, WhatIsNotSaidHasADefault) {
   const SweepSpec spec = parse(std::string{kSmall}.replace(std::string{kSmall}.find(", paper"), 21, ""));
   EXPECT_THAT(spec.seeds, ElementsAre(0));
