@@ -81,6 +81,22 @@ rows:
   EXPECT_EQ(parse(kCommand).rows[0].batch, 0) << "nobody knows what a command does";
 }
 
+TEST(SweepFileTest, ARowsPresetGivesItsImageSize) {
+  const SweepSpec spec = parse(R"(ablate: 1
+name: sizes
+base:
+  data: {name: imagenet-1k}
+  recipe: {use: msf-imagenet}
+rows:
+  - {id: t, set: {model.preset: swin_tiny_patch4_window7_224}}
+  - {id: v2, set: {model.preset: swinv2_tiny_window8_256}}
+table: {columns: [{name: acc, metric: val/top1}, {name: size, setting: data.image_size}]}
+)");
+  EXPECT_THAT(spec.rows[0].config, HasSubstr(R"("image_size":224)"));
+  EXPECT_THAT(spec.rows[1].config, HasSubstr(R"("image_size":256)"));
+  EXPECT_EQ(spec.rows[1].set.at("data.image_size"), "256");
+}
+
 TEST(SweepFileTest, WhatIsNotSaidHasADefault) {
   const SweepSpec spec = parse(std::string{kSmall}.replace(std::string{kSmall}.find(", paper"), 21, ""));
   EXPECT_THAT(spec.seeds, ElementsAre(0));
