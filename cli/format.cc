@@ -37,6 +37,9 @@ std::string format_rate(double per_second, std::string_view unit) {
 std::string format_millions(double count) { return fmt::format("{:.2f}", count / 1e6); }
 std::string format_billions(double count) { return fmt::format("{:.2f}", count / 1e9); }
 
+std::string format_mib(double bytes) { return fmt::format("{:.2f}", bytes / (1 << 20)); }
+std::string format_gib(double bytes) { return fmt::format("{:.2f}", bytes / (1 << 30)); }
+
 std::string format_count(std::uint64_t count) {
   std::string digits = fmt::format("{}", count);
   for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)

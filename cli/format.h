@@ -25,6 +25,10 @@ std::string format_rate(double per_second, std::string_view unit);
 std::string format_millions(double count);
 std::string format_billions(double count);
 
+/// "12.35": bytes in units of 2^20 and 2^30.
+std::string format_mib(double bytes);
+std::string format_gib(double bytes);
+
 /// "1,234,567".
 std::string format_count(std::uint64_t count);
 

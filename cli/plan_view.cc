@@ -29,6 +29,24 @@ bool are_small(const SweepPlan& plan) {
   return largest > 0 && largest < 0.1e9;
 }
 
+/// Likewise of bytes: whether "0.02" would be all that GiB have to say.
+bool needs_little_memory(const SweepPlan& plan) {
+  return plan.has_memory_bytes() && plan.memory_bytes() < (1 << 30);
+}
+
+/// What the column of memory means and its largest value; and why some of it is missing.
+std::string memory_text(const SweepPlan& plan, std::string (*format)(double), const char* unit) {
+  std::string text;
+  if (plan.has_memory_bytes()) {
+    const auto where = plan.gpus() > 1 ? fmt::format(" on each of {} GPUs", plan.gpus()) : "";
+    text += fmt::format("memory is what a training step{} is predicted to take: at most {} {}\n", where,
+                        format(plan.memory_bytes()), unit);
+  }
+  if (!plan.memory_missing().empty() && plan.memory_missing() != plan.counts_missing())
+    text += fmt::format("– memory is not known: {}\n", plan.memory_missing());
+  return text;
+}
+
 /// "share=QKKPW groups=2": the last word of each key, since labels repeat in many tables.
 std::string settings_of(const PlanRow& row) {
   std::string text;
@@ -43,10 +61,16 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   const bool shares = plan.under_way() > 0;
   const bool repeats =
       std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return !row.same_as().empty(); });
-  const bool small = are_small(plan);
-  std::vector<Grid::Column> columns{
-      {"row"},          {"label"},       {"params (M)", true}, {small ? "FLOPs (M)" : "FLOPs (G)", true},
-      {"trials", true}, {"stored", true}};
+  const bool small = are_small(plan), little = needs_little_memory(plan);
+  const auto format_memory = little ? format_mib : format_gib;
+  const char* memory_unit = little ? "MiB" : "GiB";
+  std::vector<Grid::Column> columns{{"row"},
+                                    {"label"},
+                                    {"params (M)", true},
+                                    {small ? "FLOPs (M)" : "FLOPs (G)", true},
+                                    {fmt::format("memory ({})", memory_unit), true},
+                                    {"trials", true},
+                                    {"stored", true}};
   if (shares) columns.push_back({"under way", true});
   if (repeats) columns.push_back({"same as"});
   columns.push_back({"settings"});
@@ -56,6 +80,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
                                    row.label(),
                                    count_text(row, "params.weights", format_millions),
                                    count_text(row, "flops.macs", small ? format_millions : format_billions),
+                                   row.has_memory_bytes() ? format_memory(row.memory_bytes()) : "–",
                                    fmt::format("{}", row.trials()),
                                    fmt::format("{}", row.stored())};
     if (shares) cells.push_back(fmt::format("{}", row.under_way()));
@@ -77,8 +102,12 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   if (std::ranges::any_of(plan.rows(),
                           [](const PlanRow& row) { return row.counts().contains("flops.macs"); }))
     text += "FLOPs are multiply-adds for one image\n";
+  text += memory_text(plan, format_memory, memory_unit);
   if (!plan.counts_missing().empty())
-    text += fmt::format("– params and FLOPs are not known: {}\n", plan.counts_missing());
+    text += fmt::format(
+        "– {} are not known: {}\n",
+        plan.memory_missing() == plan.counts_missing() ? "params, FLOPs and memory" : "params and FLOPs",
+        plan.counts_missing());
   for (const auto& note : plan.notes()) text += "note: " + note + "\n";
   return text;
 }

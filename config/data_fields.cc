@@ -18,15 +18,16 @@ const std::vector<Field<DataConfig>>& data_fields() {
   static const std::vector<Field<D>> kFields{
       {.name = "name",
        .member = &D::name,
-       .sentence =
-           "Logical name; each worker maps it to a folder. An unknown name needs `classes` and `image_size`.",
+       .sentence = "Logical name; each worker maps it to a folder. An unknown name needs `classes`, and "
+                   "`image_size` where no preset gives it.",
        .required = true},
       {.name = "image_size",
        .member = &D::image_size,
        .sentence = "Side of the square images, pixels.",
        .range = {1, 65536},
        .required = true,
-       .derived_text = "the data set's"},
+       .derived_text = "the preset's (224 unless its line says another; `simple-vit-nano` has none), or the "
+                       "data set's where all its images have one"},
       {.name = "classes",
        .member = &D::classes,
        .sentence = "Number of classes.",

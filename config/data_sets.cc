@@ -8,10 +8,10 @@ namespace abl::config {
 namespace {
 
 constexpr std::array kDataSets{
-    DataSet{"imagenet-1k", 1000, 224, false, 0, 0,
+    DataSet{"imagenet-1k", 1000, 224, true, false, 0, 0,
             "ImageNet-1K as folders of JPEG files, one for each class"},
-    DataSet{"cifar10", 10, 32, false, 0, 0, "CIFAR-10 as folders of JPEG files, one for each class"},
-    DataSet{"shapes", 10, 32, true, 40000, 2000,
+    DataSet{"cifar10", 10, 32, false, false, 0, 0, "CIFAR-10 as folders of JPEG files, one for each class"},
+    DataSet{"shapes", 10, 32, false, true, 40000, 2000,
             "drawn by the trainer: ten classes that cannot be told apart without looking across the image"},
 };
 

@@ -11,7 +11,8 @@ namespace abl::config {
 struct DataSet {
   std::string_view name;
   int classes, image_size;
-  bool embedded;                 ///< drawn by the trainer: no folder, no damaged files
+  bool any_size;  ///< its images have no size of their own: a preset's goes before `image_size`
+  bool embedded;  ///< drawn by the trainer: no folder, no damaged files
   int train_images, val_images;  ///< 0: as many as the folder has
   std::string_view sentence;
 };

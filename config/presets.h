@@ -15,6 +15,9 @@ struct Preset {
   std::string_view sentence;
   ModelConfig sizes;     ///< without name and family: see model_of
   int image_size = 224;  ///< of the images it is made for
+  /// Whether data.image_size follows it where neither document nor data set settles that. Not so for a model
+  /// that is made for the size of a data set.
+  bool gives_image_size = true;
 };
 
 /// Family by family.

@@ -122,7 +122,10 @@ std::string preset_tables() {
 std::string data_table() {
   std::string text = "| name | classes | image_size | |\n|---|---|---|---|\n";
   for (const DataSet& set : data_sets()) {
-    text += fmt::format("| `{}` | {} | {} | {}", set.name, set.classes, set.image_size, set.sentence);
+    text += fmt::format(
+        "| `{}` | {} | {} | {}", set.name, set.classes,
+        set.any_size ? fmt::format("the preset's, or {}", set.image_size) : std::to_string(set.image_size),
+        set.sentence);
     if (set.embedded)
       text += fmt::format("; {} images to train and {} to evaluate", set.train_images, set.val_images);
     text += " |\n";

@@ -6,6 +6,7 @@
 #include "config/data_sets.h"
 #include "config/fields.h"
 #include "config/model_section.h"
+#include "config/presets.h"
 #include "config/recipes.h"
 #include "config/shape_rules.h"
 
@@ -21,17 +22,24 @@ Json section_of(const Json& document, const char* key, std::vector<Problem>& pro
   return expect_mapping(document[key], key, problems) ? document[key] : Json(nullptr);
 }
 
-DataConfig read_data(const Json& section, std::vector<Problem>& problems) {
+/// What `data.image_size` is where the document does not say; 0 where nothing does.
+int usual_image_size(const DataSet* known, const ModelConfig& model) {
+  const Preset* preset = find_preset(model.preset);
+  if (preset && preset->gives_image_size && (!known || known->any_size)) return preset->image_size;
+  return known ? known->image_size : 0;
+}
+
+DataConfig read_data(const Json& section, const ModelConfig& model, std::vector<Problem>& problems) {
   DataConfig data;
   if (section.is_null()) return data;
   const std::string* name = text_at(section, "name");
   const DataSet* known = name ? find_data_set(*name) : nullptr;
   if (known) {
     data.classes = known->classes;
-    data.image_size = known->image_size;
     data.train_images = known->train_images;
     data.val_images = known->val_images;
   }
+  data.image_size = usual_image_size(known, model);
   expect_keys(section, "data", names(data_fields()), problems);
   read_fields(section, "data", data_fields(), data, problems);
   if (!section.contains("name")) {
@@ -94,7 +102,7 @@ TrialConfig read_trial(const Json& document, std::vector<Problem>& problems) {
   expect_keys(document, "", {"model", "data", "recipe", "seed"}, problems);
   const std::size_t before = problems.size();
   trial.model = read_model(section_of(document, "model", problems), problems);
-  trial.data = read_data(section_of(document, "data", problems), problems);
+  trial.data = read_data(section_of(document, "data", problems), trial.model, problems);
   if (problems.size() == before) check_sizes(trial.model, trial.data, problems);
   trial.recipe = read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, problems);
   if (document.contains("seed")) {
@@ -119,7 +127,7 @@ TrialConfig read_model_or_throw(const Json& document) {
     Json data = section_of(document, "data", problems);
     if (data.is_object() && !data.contains("name")) data["name"] = "any";  // counts do not depend on it
     trial.model = read_model(section_of(document, "model", problems), problems);
-    trial.data = read_data(data, problems);
+    trial.data = read_data(data, trial.model, problems);
     if (problems.empty()) check_sizes(trial.model, trial.data, problems);
   }
   throw_if_any(problems);

@@ -20,8 +20,9 @@ struct Problem {
 };
 
 /// Reads {"model": …, "data": …, "recipe": …, "seed": n}, fills in presets, recipes and defaults and checks
-/// shapes and ranges. All problems are appended to `problems`; the result is usable only when there are none.
-/// Canonical text is accepted too.
+/// shapes and ranges. `data.image_size` follows the preset where the document does not give it, unless the
+/// data set's images have a size of their own. All problems are appended to `problems`; the result is usable
+/// only when there are none. Canonical text is accepted too.
 TrialConfig read_trial(const Json& document, std::vector<Problem>& problems);
 
 /// As above for one document that must be right. Throws: Error{kInvalidArgument} listing every problem, a

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
-
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -19,15 +17,10 @@ inline constexpr std::string_view kMetadata = "__metadata__";
 
 struct Dtype {
   std::string_view name;
-  torch::ScalarType type;
+  std::uint64_t bytes;  ///< of one element
 };
-inline constexpr std::array<Dtype, 8> kDtypes{{{"F64", torch::kDouble},
-                                               {"F32", torch::kFloat},
-                                               {"F16", torch::kHalf},
-                                               {"BF16", torch::kBFloat16},
-                                               {"I64", torch::kLong},
-                                               {"I32", torch::kInt},
-                                               {"U8", torch::kByte},
-                                               {"BOOL", torch::kBool}}};
+inline constexpr std::string_view kTruth = "BOOL";
+inline constexpr std::array<Dtype, 8> kDtypes{
+    {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"U8", 1}, {kTruth, 1}}};
 
 }  // namespace abl::models::safetensors

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "models/safetensors.h"
-#include "models/safetensors_format.h"
+#include "models/safetensors_types.h"
 
 namespace abl::models {
 namespace {
@@ -67,12 +67,12 @@ class Replacement {
 };
 
 std::string_view dtype_name(const std::string& tensor, torch::ScalarType type) {
-  const auto known = std::ranges::find(kDtypes, type, &Dtype::type);
-  if (known == kDtypes.end())
+  const auto known = std::ranges::find(kTypes, type);
+  if (known == kTypes.end())
     throw Error{Code::kInvalidArgument,
                 fmt::format("'{}' has the type {}, which a safetensors file cannot hold", tensor,
                             torch::toString(type))};
-  return known->name;
+  return kDtypes[static_cast<std::size_t>(known - kTypes.begin())].name;
 }
 
 }  // namespace

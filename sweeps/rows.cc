@@ -101,6 +101,8 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   row.config = config::canonical_json(document);
   row.config_hash = config::config_hash(row.config);
   row.model = config::canonical_model_text(trial);
+  row.batch = trial.recipe.batch;
+  row.precision = trial.recipe.precision;
   if (columns.empty()) return;
   const json full = config::full_document(trial);
   for (const std::string& key : columns) {

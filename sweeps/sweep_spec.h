@@ -59,6 +59,8 @@ struct Row {
   std::string config;       ///< canonical JSON without the seed; of a command: argv, params, version
   std::string config_hash;  ///< its SHA-256
   std::string model;        ///< canonical model document for counting; empty for a command trial
+  int batch = 0;            ///< images of a training step; 0 for a command trial
+  std::string precision;    ///< of a training step, as in the recipe; empty for a command trial
   Place place;
 };
 

@@ -46,6 +46,28 @@ bool has_worker_with(storage::Database& db, const std::string& data) {
   return !connected;
 }
 
+/// Bytes of a training step on each GPU, from what the trainer counts; nothing where it has not.
+std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::string, double>& counts,
+                                  int gpus) {
+  const auto state = counts.find("memory.state"), image = counts.find("memory.image." + row.precision);
+  if (row.batch == 0 || state == counts.end() || image == counts.end()) return std::nullopt;
+  const int parts = std::max(gpus, 1), images = (row.batch + parts - 1) / parts;
+  return state->second + images * image->second;
+}
+
+/// Fills in what the whole plan says of its rows' memory.
+void sum_up_memory(const sweeps::SweepSpec& spec, v1::SweepPlan& plan) {
+  for (const auto& row : plan.rows()) {
+    if (row.has_memory_bytes())
+      plan.set_memory_bytes(std::max(plan.memory_bytes(), row.memory_bytes()));
+    else if (spec.command)
+      plan.set_memory_missing("what a command needs cannot be predicted");
+    else
+      plan.set_memory_missing(plan.counts_missing().empty() ? "ablate-trainer did not predict it"
+                                                            : plan.counts_missing());
+  }
+}
+
 }  // namespace
 
 v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts,
@@ -56,18 +78,22 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   message.set_sweep(spec.name);
   message.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
   message.set_counts_missing(counts.missing);
+  message.set_gpus(static_cast<std::uint32_t>(spec.gpus));
   std::map<std::string, std::string> first_row;  // config hash -> id
   for (const auto& row : spec.rows) {
     auto* line = message.add_rows();
     line->set_id(row.id);
     line->set_label(row.label);
     line->mutable_set()->insert(row.set.begin(), row.set.end());
-    if (const auto found = counts.counts.find(row.model); found != counts.counts.end())
+    if (const auto found = counts.counts.find(row.model); found != counts.counts.end()) {
       line->mutable_counts()->insert(found->second.begin(), found->second.end());
+      if (const auto memory = step_memory(row, found->second, spec.gpus)) line->set_memory_bytes(*memory);
+    }
     line->set_config_hash(row.config_hash);
     const auto [first, is_first] = first_row.emplace(row.config_hash, row.id);
     if (!is_first) line->set_same_as(first->second);
   }
+  sum_up_memory(spec, message);
   std::map<std::string, Found> distinct;  // by identity
   for (const auto& trial : sweeps::expand(spec)) {
     const Found found = look_up(db, spec, trial, result_version);

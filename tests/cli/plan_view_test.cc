@@ -17,16 +17,18 @@ SweepPlan sample_plan() {
   plan.set_seeds(2);
   plan.set_trials(4);
   plan.set_stored(1);
-  for (const auto& [id, label, weights] : {std::tuple{"o", "Original", 21'906'432.0},
-                                           {"r", "MSF, full", 23'675'904.0},
-                                           {"s", "the same", 23'675'904.0}}) {
+  for (const auto& [id, label, weights, memory] : {std::tuple{"o", "Original", 21'906'432.0, 21e9},
+                                                   {"r", "MSF, full", 23'675'904.0, 23.5e9},
+                                                   {"s", "the same", 23'675'904.0, 23.5e9}}) {
     PlanRow& row = *plan.add_rows();
     row.set_id(id);
     row.set_label(label);
     (*row.mutable_counts())["params.weights"] = weights;
     (*row.mutable_counts())["flops.macs"] = 4.2e9;
+    row.set_memory_bytes(memory);
     row.set_trials(2);
   }
+  plan.set_memory_bytes(23.5e9);
   plan.mutable_rows(0)->set_stored(1);
   (*plan.mutable_rows(1)->mutable_set())["model.attention.kernel"] = "gaussian";
   (*plan.mutable_rows(1)->mutable_set())["model.attention.probe"] = "inside";
@@ -69,6 +71,39 @@ TEST(PlanView, CountsSmallModelsInMillionsOfMultiplyAdds) {
   (*plan.mutable_rows(0)->mutable_counts())["flops.macs"] = 0.1e9;
   EXPECT_NE(plan_text(plan, kPlain).find("FLOPs (G)"), std::string::npos)
       << "one unit for all, by the largest";
+}
+
+TEST(PlanView, SaysOfHowManyGpusTheMemoryIs) {
+  SweepPlan plan = sample_plan();
+  plan.set_gpus(4);
+  EXPECT_NE(plan_text(plan, kPlain)
+                .find("a training step on each of 4 GPUs is predicted to take: at most 21.89 GiB"),
+            std::string::npos);
+}
+
+TEST(PlanView, ShowsLittleMemoryInMebibytes) {
+  SweepPlan plan = sample_plan();
+  for (auto& row : *plan.mutable_rows()) row.set_memory_bytes(64 << 20);
+  plan.set_memory_bytes(64 << 20);
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find("memory (MiB)"), std::string::npos) << text;
+  EXPECT_NE(text.find("at most 64.00 MiB"), std::string::npos) << text;
+}
+
+TEST(PlanView, SaysWhyMemoryIsMissing) {
+  SweepPlan plan = sample_plan();
+  plan.mutable_rows(1)->clear_memory_bytes();
+  plan.set_memory_missing("what a command needs cannot be predicted");
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find("23.68       4.20             –"), std::string::npos) << text;
+  EXPECT_NE(text.find("– memory is not known: what a command needs cannot be predicted"), std::string::npos);
+  for (auto& row : *plan.mutable_rows()) row.clear_counts(), row.clear_memory_bytes();
+  plan.clear_memory_bytes();
+  plan.set_counts_missing("no ablate-trainer");
+  plan.set_memory_missing("no ablate-trainer");
+  EXPECT_NE(plan_text(plan, kPlain).find("– params, FLOPs and memory are not known: no ablate-trainer"),
+            std::string::npos)
+      << "one reason is told once";
 }
 
 TEST(PlanView, WhatOtherSweepsTrainIsNotCountedAsToRun) {

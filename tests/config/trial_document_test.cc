@@ -119,7 +119,7 @@ TEST(ReadTrialTest, WhatAMisspeltPresetOrRecipeWouldSetIsNotMissing) {
 }
 
 TEST(ReadTrialTest, AnUnknownDataSetStatesItsClassesAndSize) {
-  Json changed = document();
+  Json changed = document_of({{"dim", 384}, {"depth", 12}, {"heads", 6}});
   changed["data"] = {{"name", "flowers"}};
   EXPECT_THAT(problems_of(changed), ElementsAre("data.image_size: missing; expected a whole number; "
                                                 "'flowers' is none of the data sets that are known",
@@ -127,6 +127,36 @@ TEST(ReadTrialTest, AnUnknownDataSetStatesItsClassesAndSize) {
                                                 "is none of the data sets that are known"));
   changed["data"] = {{"name", "flowers"}, {"image_size", 224}, {"classes", 102}};
   EXPECT_THAT(problems_of(changed), IsEmpty());
+}
+
+int image_size_of(const Json& model, const Json& data) {
+  Json changed = document_of(model);
+  changed["data"] = data;
+  return read_trial_or_throw(changed).data.image_size;
+}
+
+TEST(ReadTrialTest, APresetGivesTheImageSizeWhereTheDataHasNone) {
+  const Json swin_v2{{"preset", "swinv2_tiny_window8_256"}}, vit{{"preset", "vit_tiny_patch16_224"}};
+  EXPECT_EQ(image_size_of(swin_v2, {{"name", "imagenet-1k"}}), 256);
+  EXPECT_EQ(image_size_of(swin_v2, {{"name", "imagenet-1k"}, {"image_size", 224}}), 224) << "what is written";
+  EXPECT_EQ(image_size_of(swin_v2, {{"name", "flowers"}, {"classes", 102}}), 256);
+  EXPECT_EQ(image_size_of(vit, {{"name", "imagenet-1k"}}), 224);
+  EXPECT_EQ(image_size_of(vit, {{"name", "flowers"}, {"classes", 102}}), 224);
+}
+
+TEST(ReadTrialTest, DataOfOneSizeKeepsItWhateverThePresetIsMadeFor) {
+  const Json swin_v2{{"preset", "swinv2_tiny_window8_256"}};
+  EXPECT_EQ(image_size_of(swin_v2, {{"name", "cifar10"}}), 32);
+  EXPECT_EQ(image_size_of(swin_v2, {{"name", "shapes"}}), 32);
+}
+
+TEST(ReadTrialTest, AModelForSmallImagesTakesTheSizeOfTheData) {
+  const Json nano{{"preset", "simple-vit-nano"}};
+  EXPECT_EQ(image_size_of(nano, {{"name", "imagenet-1k"}}), 224);
+  EXPECT_EQ(image_size_of(nano, {{"name", "shapes"}}), 32);
+  Json unknown = document_of(nano);
+  unknown["data"] = {{"name", "flowers"}, {"classes", 102}};
+  EXPECT_THAT(problems_of(unknown), ElementsAre(HasSubstr("data.image_size: missing")));
 }
 
 TEST(ReadTrialTest, MissingSectionsAreNamed) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/state.h"
+#include "tests/models/refusal.h"
 
 namespace abl::models {
 namespace {
@@ -42,13 +43,8 @@ bool has_free_weight(const std::string& share) {
   return share.substr(0, 4).find(share[4]) == std::string::npos;
 }
 
-std::string refusal(const AttentionChoice& choice) {
-  try {
-    SharedAttention{options_of(choice)};
-  } catch (const c10::ValueError& error) {
-    return error.what_without_backtrace();
-  }
-  return "accepted";
+std::string refusal_of(const AttentionChoice& choice) {
+  return refusal<SharedAttentionImpl>(options_of(choice));
 }
 
 TEST(SharedAttention, KeepsTheShapeAndReachesEveryParameterForEveryPartitionOfTheRoles) {
@@ -135,17 +131,17 @@ TEST(SharedAttention, HeadsNeedNotFillTheWidth) {
 }
 
 TEST(SharedAttention, RefusesWhatHasNoMeaningAndSaysWhy) {
-  EXPECT_THAT(refusal({.probe = Probe::kOutside, .share = "QKVQW"}), HasSubstr("cannot be shared"));
-  EXPECT_THAT(refusal({.probe = Probe::kOutside, .share = "QKVPP"}), HasSubstr("cannot be shared"));
-  EXPECT_THAT(refusal({.share = "QKV-Q", .groups = 2}), HasSubstr("cannot be grouped; use 1 group"));
-  EXPECT_THAT(refusal({.share = "QKV-W", .groups = 5}), HasSubstr("5 groups do not divide the width 24"));
-  EXPECT_THAT(refusal({.share = "QKV-W", .groups = 0}), HasSubstr("0 groups"));
-  EXPECT_THAT(refusal({.share = "QKVPW"}), HasSubstr("put '-' in the fourth place"));
-  EXPECT_THAT(refusal({.probe = Probe::kInside, .share = "QKV-W"}), HasSubstr("a probe is asked for"));
-  EXPECT_THAT(refusal({.share = "QKVW"}), HasSubstr("share is 'QKVW'; it names the matrices"));
-  EXPECT_THAT(refusal({.share = "qkv-w"}), HasSubstr("one capital letter each"));
-  EXPECT_THAT(refusal({.share = "QK--W"}), HasSubstr("one capital letter each"));
-  EXPECT_THAT(refusal({.kernel = Kernel::kNone}), HasSubstr("leave the attention out"));
+  EXPECT_THAT(refusal_of({.probe = Probe::kOutside, .share = "QKVQW"}), HasSubstr("cannot be shared"));
+  EXPECT_THAT(refusal_of({.probe = Probe::kOutside, .share = "QKVPP"}), HasSubstr("cannot be shared"));
+  EXPECT_THAT(refusal_of({.share = "QKV-Q", .groups = 2}), HasSubstr("cannot be grouped; use 1 group"));
+  EXPECT_THAT(refusal_of({.share = "QKV-W", .groups = 5}), HasSubstr("5 groups do not divide the width 24"));
+  EXPECT_THAT(refusal_of({.share = "QKV-W", .groups = 0}), HasSubstr("0 groups"));
+  EXPECT_THAT(refusal_of({.share = "QKVPW"}), HasSubstr("put '-' in the fourth place"));
+  EXPECT_THAT(refusal_of({.probe = Probe::kInside, .share = "QKV-W"}), HasSubstr("a probe is asked for"));
+  EXPECT_THAT(refusal_of({.share = "QKVW"}), HasSubstr("share is 'QKVW'; it names the matrices"));
+  EXPECT_THAT(refusal_of({.share = "qkv-w"}), HasSubstr("one capital letter each"));
+  EXPECT_THAT(refusal_of({.share = "QK--W"}), HasSubstr("one capital letter each"));
+  EXPECT_THAT(refusal_of({.kernel = Kernel::kNone}), HasSubstr("leave the attention out"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,33 +70,11 @@ TEST_P(CnnParity, IsTimms) {
   expect_parity(*model, reference);
 }
 
-const auto kNameOfCase = [](const auto& parameter) { return parameter.param; };
-
 INSTANTIATE_TEST_SUITE_P(Small, CnnParity,
                          ::testing::Values("timm_resnet_plain", "timm_resnet_widths",
                                            "timm_efficientnet_small", "timm_regnety_small",
                                            "timm_regnety_narrow"),
-                         kNameOfCase);
-
-/// At the sizes of the papers; only where their files, of a hundred megabytes each, were made.
-class FullSizeCnnParity : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(FullSizeCnnParity, IsTimmsWhereItsFileExists) {
-  const std::string name = GetParam();
-  if (!std::filesystem::exists(std::filesystem::path{ABLATE_PARITY_DIR} / (name + ".safetensors")))
-    GTEST_SKIP() << "no file of " << name;
-  std::unique_ptr<Classifier> model;
-  if (name == "timm_resnet50") model = std::make_unique<ResNetImpl>(ResNetOptions{});
-  if (name == "timm_resnext50_32x4d")
-    model = std::make_unique<ResNetImpl>(ResNetOptions{.groups = 32, .width_per_group = 4});
-  if (name == "timm_efficientnet_b0") model = std::make_unique<EfficientNetImpl>(EfficientNetOptions{});
-  ASSERT_TRUE(model);
-  expect_parity(*model, ParityCase{name});
-}
-
-INSTANTIATE_TEST_SUITE_P(FullSize, FullSizeCnnParity,
-                         ::testing::Values("timm_resnet50", "timm_resnext50_32x4d", "timm_efficientnet_b0"),
-                         kNameOfCase);
+                         [](const auto& parameter) { return parameter.param; });
 
 }  // namespace
 }  // namespace abl::models

@@ -11,6 +11,7 @@
 #include "models/efficient_net.h"
 #include "models/reg_net.h"
 #include "models/resnet.h"
+#include "tests/models/refusal.h"
 
 namespace abl::models {
 namespace {
@@ -132,17 +133,6 @@ TEST(SqueezeExcite, ScalesAChannelByWhatTheMeansSay) {
   EXPECT_TRUE(torch::allclose(factor, factor.mean({2, 3}, /*keepdim=*/true).expand_as(factor)));
   const auto shuffled = x.flatten(2).index_select(2, torch::randperm(25)).reshape(x.sizes());
   EXPECT_TRUE(torch::allclose(part.forward(shuffled) / shuffled, factor, 1e-5, 1e-6));
-}
-
-/// What building it says, in its one line.
-template <class Impl, class Options>
-std::string refusal(const Options& options) {
-  try {
-    const Impl model{options, torch::kMeta};
-  } catch (const c10::ValueError& error) {
-    return error.what_without_backtrace();
-  }
-  return "nothing was refused";
 }
 
 TEST(Cnns, RefuseWhatDoesNotFitInOneLine) {

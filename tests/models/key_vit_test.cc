@@ -1,79 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/key_vit.h"
 
-#include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "models/counting/parameters.h"
-#include "parity_case.h"
+#include "models/state.h"
+#include "tests/models/bfloat16.h"
+#include "tests/models/refusal.h"
 
 namespace abl::models {
 namespace {
 
-using Json = nlohmann::json;
 using Keys = std::vector<std::optional<KeyChoice>>;
-
-const std::map<std::string, KeyMethod> kMethods{
-    {"spatialk", KeyMethod::kSpatialK}, {"spatial", KeyMethod::kSpatialK},
-    {"kua", KeyMethod::kKua},           {"simplek", KeyMethod::kSimpleK},
-    {"simple", KeyMethod::kSimpleK},    {"vanillak", KeyMethod::kVanillaK},
-    {"vanilla", KeyMethod::kVanillaK},  {"vanilla_nocb", KeyMethod::kVanillaK}};
-const std::map<std::string, Broadcasting> kBroadcastings{
-    {"none", Broadcasting::kNone}, {"all", Broadcasting::kOverAll}, {"charts", Broadcasting::kOverCharts}};
-
-std::optional<KeyChoice> choice_of(const Json& layer) {
-  if (layer.is_null()) return {};
-  return KeyChoice{
-      .method = kMethods.at(layer.at("method")),
-      .charts = layer.at("charts"),
-      .broadcasting = kBroadcastings.at(layer.at("broadcasting")),
-      .order = layer.at("order") == "plain" ? ChartOrder::kPlainReshape : ChartOrder::kChartMajor};
-}
-
-/// `kind` is the reference's word for one key in every layer.
-std::optional<KeyChoice> choice_of_kind(const std::string& kind, std::int64_t charts) {
-  if (kind == "none") return {};
-  KeyChoice choice{.method = kMethods.at(kind), .charts = charts};
-  if (kind == "vanilla_nocb") choice.broadcasting = Broadcasting::kNone;
-  return choice;
-}
-
-KeyVitOptions options_of(const Json& config) {
-  KeyVitOptions options{.image_size = config.at("image"),
-                        .patch = config.at("patch"),
-                        .classes = config.at("classes"),
-                        .dim = config.at("dim"),
-                        .heads = config.at("heads")};
-  options.mlp_dim = config.value("mlp", 4 * options.dim);
-  if (config.contains("keys"))
-    for (const auto& layer : config.at("keys")) options.keys.push_back(choice_of(layer));
-  else
-    options.keys.assign(config.at("depth"), choice_of_kind(config.at("kind"), config.at("charts")));
-  return options;
-}
-
-class KeyVitParity : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(KeyVitParity, IsTheReference) {
-  const ParityCase reference{GetParam()};
-  KeyVitImpl model{options_of(reference.config())};
-  expect_parity(model, reference);
-}
-
-INSTANTIATE_TEST_SUITE_P(KeyVit, KeyVitParity,
-                         ::testing::Values("ref_keyvit_none", "ref_keyvit_spatial", "ref_keyvit_kua",
-                                           "ref_keyvit_simple", "ref_keyvit_vanilla",
-                                           "ref_keyvit_vanilla_nocb", "ref_keyvit_spatialk_plain",
-                                           "ref_keyvit_kua_plain", "ref_keyvit_simplek_plain",
-                                           "ref_keyvit_vanillak_plain", "ref_keyvit_vanillak_plain_charts",
-                                           "ref_keyvit_kua_plain_charts", "ref_keyvit_kua_over_charts",
-                                           "ref_keyvit_vanillak_over_charts", "ref_keyvit_one_chart",
-                                           "ref_keyvit_three_charts", "ref_keyvit_placement"),
-                         [](const auto& parameter) { return parameter.param; });
 
 KeyVitOptions vit_s(std::optional<KeyChoice> everywhere) { return {.keys = Keys(12, everywhere)}; }
 KeyVitOptions vit_b(std::optional<KeyChoice> everywhere) {
@@ -220,25 +164,13 @@ TEST(KeyVit, TrainsInBfloat16UnderAutocast) {
   torch::manual_seed(4);
   KeyVitImpl model{small({few(kKua), few(kSimpleK), few(kVanillaK), std::nullopt})};
   const auto images = torch::randn({2, 3, 16, 16});
-  const auto exact = model.forward(images);
-  at::autocast::set_autocast_enabled(at::kCPU, true);
-  const auto rounded = model.forward(images);
-  at::autocast::clear_cache();
-  at::autocast::set_autocast_enabled(at::kCPU, false);
-  EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
-  EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), 0.05);
+  expect_close_in_bfloat16(model, images);
 }
 
-/// What a wrong set of options is answered with.
 std::string refusal_of(void (*change)(KeyVitOptions&)) {
   auto options = small({kSpatialK, std::nullopt});
   change(options);
-  try {
-    KeyVitImpl{options, torch::kMeta};
-  } catch (const c10::ValueError& error) {
-    return error.what_without_backtrace();
-  }
-  return "accepted";
+  return refusal<KeyVitImpl>(options);
 }
 
 TEST(KeyVit, RefusesInOneLineOptionsThatDoNotFitTogether) {

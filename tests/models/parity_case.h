@@ -15,15 +15,9 @@
 #include "models/features.h"
 #include "models/safetensors.h"
 #include "models/state.h"
+#include "tests/models/relative_error.h"
 
 namespace abl::models {
-
-/// Largest difference, relative to `scale`, or to the largest value expected.
-inline double relative_error(const torch::Tensor& got, const torch::Tensor& expected, double scale = 0) {
-  EXPECT_EQ(got.sizes(), expected.sizes());
-  if (scale == 0) scale = expected.abs().max().item<double>();
-  return (got - expected).abs().max().item<double>() / scale;
-}
 
 /// One file of ground truth (tests/parity/write_ground_truth.py): what the reference was, what it was given,
 /// and what came out.

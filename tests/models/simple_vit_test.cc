@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/simple_vit.h"
 
-#include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "models/registry.h"
+#include "tests/models/bfloat16.h"
 
 namespace abl::models {
 namespace {
@@ -108,13 +108,7 @@ TEST(SimpleVit, TrainsInBfloat16UnderAutocast) {
   torch::manual_seed(3);
   SimpleVit model{small({kMeanShift(), {}})};
   const auto images = torch::randn({2, 3, 16, 16});
-  const auto exact = model(images);
-  at::autocast::set_autocast_enabled(at::kCPU, true);
-  const auto rounded = model(images);
-  at::autocast::clear_cache();
-  at::autocast::set_autocast_enabled(at::kCPU, false);
-  EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
-  EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), 0.05);
+  expect_close_in_bfloat16(*model, images);
 }
 
 TEST(SimpleVit, RefusesOptionsThatDoNotFitTogether) {

@@ -4,15 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "base/error.h"
 #include "models/feed_forward.h"
+#include "models/vit.h"
 
 namespace abl::models {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(State, OfOneModelMakesAnotherEqual) {
   torch::manual_seed(1);
@@ -40,6 +44,25 @@ TEST(State, NamesAllThatDoesNotFitAndLeavesTheModelAlone) {
     EXPECT_THAT(error.what(), HasSubstr("fc3.weight is not a parameter of the model"));
   }
   EXPECT_TRUE(torch::equal(model->fc1->weight, before));
+}
+
+TEST(State, OfMissingSurplusAndMisshapenTensorsNamesThemAllAndChangesNothing) {
+  torch::manual_seed(1);
+  Vit model{VitOptions{.image_size = 16, .patch = 8, .classes = 3, .dim = 8, .depth = 1, .heads = 2}};
+  std::map<std::string, torch::Tensor> state;
+  for (const auto& [name, tensor] : state_of(*model)) state.emplace(name, torch::zeros_like(tensor));
+  state.erase("cls_token");
+  state.emplace("more", torch::zeros({1}));
+  state.insert_or_assign("head.weight", torch::zeros({8, 3}));
+  const auto before = state_of(*model).at("norm.weight").clone();
+  try {
+    load_state(*model, state);
+    FAIL() << "was loaded";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("cls_token is missing"), HasSubstr("more is not a parameter"),
+                                    HasSubstr("head.weight has shape [8, 3]"), Not(HasSubstr("norm"))));
+  }
+  EXPECT_TRUE(torch::equal(state_of(*model).at("norm.weight"), before));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/swin.h"
 
-#include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +10,7 @@
 #include "models/counting/parameters.h"
 #include "models/features.h"
 #include "models/swin_v2.h"
+#include "tests/models/bfloat16.h"
 
 namespace abl::models {
 namespace {
@@ -125,21 +125,12 @@ TEST(Swin, ABlockWithoutAttentionHasNoParametersOfOne) {
 TEST(Swin, TrainsInBfloat16UnderAutocast) {
   torch::manual_seed(2);
   const auto images = torch::randn({2, 3, 32, 32});
-  const auto expect_close = [&](Classifier& model) {
-    const auto exact = model.forward(images);
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    const auto rounded = model.forward(images);
-    at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCPU, false);
-    EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
-    EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), 0.05);
-  };
   auto grouped = kMeanShift();
   grouped.groups = 2;
   SwinImpl first{small({QkvChoice{}, grouped, KeyChoice{.charts = 2}, kMeanShift()})};
-  expect_close(first);
+  expect_close_in_bfloat16(first, images);
   SwinV2Impl second{small_version_2({QkvChoice{}, KeyChoice{.charts = 2}})};
-  expect_close(second);
+  expect_close_in_bfloat16(second, images);
 }
 
 TEST(Swin, OfVersion2StartsWithEveryBlockAsTheIdentity) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/vit.h"
 
-#include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,31 +8,13 @@
 
 #include "models/counting/parameters.h"
 #include "models/embedding/interpolate_positions.h"
-#include "parity_case.h"
-#include "position_tables.h"
+#include "tests/models/bfloat16.h"
+#include "tests/models/position_tables.h"
+#include "tests/models/refusal.h"
+#include "tests/models/relative_error.h"
 
 namespace abl::models {
 namespace {
-
-class VitParity : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(VitParity, IsTimms) {
-  const ParityCase reference{GetParam()};
-  const auto config = reference.config();
-  VitImpl model{{.image_size = config.at("img_size"),
-                 .patch = config.at("patch_size"),
-                 .classes = config.at("num_classes"),
-                 .dim = config.at("embed_dim"),
-                 .depth = config.at("depth"),
-                 .heads = config.at("num_heads"),
-                 .mlp_ratio = config.value("mlp_ratio", 4),
-                 .has_qkv_bias = config.value("qkv_bias", true)}};
-  expect_parity(model, reference);
-}
-
-INSTANTIATE_TEST_SUITE_P(Vit, VitParity,
-                         ::testing::Values("timm_vit_small_case", "timm_vit_no_qkv_bias", "timm_vit_sizes"),
-                         [](const auto& parameter) { return parameter.param; });
 
 std::int64_t all_of(const VitOptions& options) {
   std::int64_t sum = 0;
@@ -79,25 +60,13 @@ TEST(Vit, TrainsInBfloat16UnderAutocast) {
   torch::manual_seed(3);
   VitImpl model{small()};
   const auto images = torch::randn({2, 3, 32, 32});
-  const auto exact = model.forward(images);
-  at::autocast::set_autocast_enabled(at::kCPU, true);
-  const auto rounded = model.forward(images);
-  at::autocast::clear_cache();
-  at::autocast::set_autocast_enabled(at::kCPU, false);
-  EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
-  EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), 0.02);
+  expect_close_in_bfloat16(model, images, 0.02);
 }
 
-/// What a wrong set of options is answered with.
 std::string refusal_of(void (*change)(VitOptions&)) {
   auto options = small();
   change(options);
-  try {
-    VitImpl{options, torch::kMeta};
-  } catch (const c10::ValueError& error) {
-    return error.what_without_backtrace();
-  }
-  return "accepted";
+  return refusal<VitImpl>(options);
 }
 
 TEST(Vit, RefusesInOneLineOptionsThatDoNotFitTogether) {

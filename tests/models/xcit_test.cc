@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/xcit.h"
 
-#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "tests/models/bfloat16.h"
+#include "tests/models/refusal.h"
 
 namespace abl::models {
 namespace {
@@ -82,14 +84,7 @@ TEST(Xcit, TrainsInBfloat16UnderAutocast) {
   XcitImpl model{small(all_kinds())};
   for (const bool training : {false, true}) {
     model.train(training);
-    const auto exact = model.forward(images);
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    const auto rounded = model.forward(images);
-    at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCPU, false);
-    EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
-    EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), 0.05);
-    rounded.sum().backward();
+    expect_close_in_bfloat16(model, images).sum().backward();
   }
 }
 
@@ -108,25 +103,15 @@ TEST(Xcit, OfSharedCodesHasOneSetAndOtherwiseOneForEachBlock) {
             (std::vector<std::string>{"blocks.0.attn.codes.code", "blocks.1.attn.codes.code"}));
 }
 
-/// What the model refuses, as it says it.
-std::string refusal(const XcitOptions& options) {
-  try {
-    XcitImpl{options, torch::kMeta};
-  } catch (const c10::ValueError& error) {
-    return error.what_without_backtrace();
-  }
-  return "accepted";
-}
-
 TEST(Xcit, RefusesOptionsThatDoNotFitTogetherInOneLine) {
   const auto refused = [](const std::string& option, auto&& change) {
     auto options = small({{.embedding = fully_shared()}, {}});
     change(options, options.blocks[0], *options.blocks[0].embedding);
-    const auto text = refusal(options);
+    const auto text = refusal<XcitImpl>(options);
     EXPECT_NE(text.find(option), std::string::npos) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
   };
-  EXPECT_EQ(refusal(small({{.embedding = fully_shared()}, {}})), "accepted");
+  EXPECT_EQ(refusal<XcitImpl>(small({{.embedding = fully_shared()}, {}})), "accepted");
   refused("36 pixels", [](auto& options, auto&, auto&) { options.image_size = 36; });
   refused("patches of 0", [](auto& options, auto&, auto&) { options.patch = 0; });
   refused("dim is 9", [](auto& options, auto&, auto&) {

@@ -63,6 +63,40 @@ TEST(SweepFileTest, RowsInheritTheBaseAndSetTheirOwn) {
   EXPECT_EQ(spec.data, "cifar10");
 }
 
+TEST(SweepFileTest, ARowKnowsWhatATrainingStepTakes) {
+  const SweepSpec spec = parse(R"(ablate: 1
+name: steps
+base:
+  model: {preset: simple-vit-s}
+  data: {name: imagenet-1k}
+  recipe: {use: msf-imagenet}
+rows:
+  - {id: a}
+  - {id: b, set: {recipe.batch: 96, recipe.precision: fp32}}
+)" + std::string{kColumns});
+  EXPECT_EQ(spec.rows[0].batch, 1024);
+  EXPECT_EQ(spec.rows[0].precision, "bf16");
+  EXPECT_EQ(spec.rows[1].batch, 96);
+  EXPECT_EQ(spec.rows[1].precision, "fp32");
+  EXPECT_EQ(parse(kCommand).rows[0].batch, 0) << "nobody knows what a command does";
+}
+
+TEST(SweepFileTest, ARowsPresetGivesItsImageSize) {
+  const SweepSpec spec = parse(R"(ablate: 1
+name: sizes
+base:
+  data: {name: imagenet-1k}
+  recipe: {use: msf-imagenet}
+rows:
+  - {id: t, set: {model.preset: swin_tiny_patch4_window7_224}}
+  - {id: v2, set: {model.preset: swinv2_tiny_window8_256}}
+table: {columns: [{name: acc, metric: val/top1}, {name: size, setting: data.image_size}]}
+)");
+  EXPECT_THAT(spec.rows[0].config, HasSubstr(R"("image_size":224)"));
+  EXPECT_THAT(spec.rows[1].config, HasSubstr(R"("image_size":256)"));
+  EXPECT_EQ(spec.rows[1].set.at("data.image_size"), "256");
+}
+
 TEST(SweepFileTest, WhatIsNotSaidHasADefault) {
   const SweepSpec spec = parse(std::string{kSmall}.replace(std::string{kSmall}.find(", paper"), 21, ""));
   EXPECT_THAT(spec.seeds, ElementsAre(0));

@@ -131,6 +131,52 @@ TEST_F(PlanTest, EveryRowIsShownWithItsCountsAndTwinsAreNamed) {
   EXPECT_EQ(plan.rows(1).config_hash(), spec.rows[1].config_hash);
 }
 
+/// Two rows whose step takes 1000 bytes and 10 or 4 for each of its 7 images.
+ModelCounter::Result count_memory(sweeps::SweepSpec& spec) {
+  ModelCounter::Result counts;
+  spec.rows.pop_back();
+  for (auto& row : spec.rows) {
+    row.batch = 7;
+    row.precision = row.id == "b" ? "bf16" : "fp32";
+    counts.counts[row.model] = {{"memory.state", 1000}, {"memory.image.fp32", 10}, {"memory.image.bf16", 4}};
+  }
+  return counts;
+}
+
+TEST_F(PlanTest, MemoryOfAStepFollowsFromBatchAndPrecision) {
+  const auto plan = views::plan(spec, nullptr, count_memory(spec), 1);
+  EXPECT_EQ(plan.rows(0).memory_bytes(), 1070);
+  EXPECT_EQ(plan.rows(1).memory_bytes(), 1028);
+  EXPECT_EQ(plan.memory_bytes(), 1070);
+  EXPECT_EQ(plan.memory_missing(), "");
+  EXPECT_EQ(plan.gpus(), 0u);
+}
+
+TEST_F(PlanTest, MemoryIsThatOfEachGpuWhichTakesItsPartOfTheBatch) {
+  const auto counts = count_memory(spec);
+  spec.gpus = 2;
+  const auto plan = views::plan(spec, nullptr, counts, 1);
+  EXPECT_EQ(plan.rows(0).memory_bytes(), 1040) << "4 of the 7 images";
+  EXPECT_EQ(plan.gpus(), 2u);
+}
+
+TEST_F(PlanTest, WhereMemoryIsNotKnownThePlanSaysWhy) {
+  auto counts = count_memory(spec);
+  counts.counts[spec.rows[0].model].erase("memory.image.fp32");
+  auto plan = views::plan(spec, nullptr, counts, 1);
+  EXPECT_FALSE(plan.rows(0).has_memory_bytes());
+  EXPECT_EQ(plan.memory_bytes(), 1028) << "the largest that is known";
+  EXPECT_EQ(plan.memory_missing(), "ablate-trainer did not predict it");
+
+  counts = {.counts = {}, .missing = "no ablate-trainer"};
+  plan = views::plan(spec, nullptr, counts, 1);
+  EXPECT_FALSE(plan.has_memory_bytes());
+  EXPECT_EQ(plan.memory_missing(), "no ablate-trainer");
+
+  spec.command = sweeps::Command{.argv = {"true"}};
+  EXPECT_EQ(views::plan(spec, nullptr, {}, 1).memory_missing(), "what a command needs cannot be predicted");
+}
+
 TEST_F(PlanTest, TrialsOfTheStoreAreCountedByWhatTheyDo) {
   store({0, 1});  // trials 1 2 (seed 0), 3 4 (seed 1)
   complete(1, 80);

@@ -41,17 +41,16 @@ std::string reason(const std::exception& error) {
 
 Json parts_json(const std::vector<models::PartCount>& parts) {
   Json list = Json::array();
-  for (const auto& part : parts)
-    list.push_back({{"name", part.name},
-                    {"type", part.type},
-                    {"output", part.output},
-                    {"params.all", part.params_all},
-                    {"params.weights", part.params_weights},
-                    {"flops.macs", part.work.macs},
-                    {"flops.msf", models::flops_msf(part.work)},
-                    {"flops.cnn", models::flops_cnn(part.work)},
-                    {"flops.fvcore(2)", models::flops_fvcore(part.work, 2)},
-                    {"flops.fvcore(5)", models::flops_fvcore(part.work, 5)}});
+  for (const auto& part : parts) {
+    Json entry(flops_of(part.work));
+    entry.update({{"name", part.name},
+                  {"type", part.type},
+                  {"output", part.output},
+                  {"params.all", part.params_all},
+                  {"params.weights", part.params_weights},
+                  {"flops.macs", part.work.macs}});  // as what it is, a whole number
+    list.push_back(std::move(entry));
+  }
   return list;
 }
 

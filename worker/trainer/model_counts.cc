@@ -11,14 +11,6 @@ namespace {
 
 using Counts = std::map<std::string, double>;
 
-Counts flops_of(const models::Work& work) {
-  return {{"flops.macs", static_cast<double>(work.macs)},
-          {"flops.msf", flops_msf(work)},
-          {"flops.cnn", flops_cnn(work)},
-          {"flops.fvcore(2)", flops_fvcore(work, 2)},
-          {"flops.fvcore(5)", flops_fvcore(work, 5)}};
-}
-
 void add_conventions(const std::vector<models::PartCount>& parts, Counts& counts) {
   for (const auto& convention : models::conventions()) {
     auto changed = parts;
@@ -44,6 +36,14 @@ void add_memory(const models::ModelOptions& options, Counts& counts) {
 }
 
 }  // namespace
+
+Counts flops_of(const models::Work& work) {
+  return {{"flops.macs", static_cast<double>(work.macs)},
+          {"flops.msf", flops_msf(work)},
+          {"flops.cnn", flops_cnn(work)},
+          {"flops.fvcore(2)", flops_fvcore(work, 2)},
+          {"flops.fvcore(5)", flops_fvcore(work, 5)}};
+}
 
 Counts counts_of(const models::ModelOptions& options, const std::vector<models::PartCount>& parts) {
   const auto& whole = parts.front();

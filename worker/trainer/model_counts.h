@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "models/counting/counter.h"
+#include "models/counting/work.h"
 #include "models/registry.h"
 
 namespace abl::trainer {
+
+/// The work of one image by the modes of `counts_of` that begin with "flops.", conventions left out.
+std::map<std::string, double> flops_of(const models::Work& work);
 
 /// What is known of a model before it is trained, by the names that `count:` takes in a sweep file.
 ///   params.all, params.weights                 elements

@@ -118,31 +118,29 @@ models::WindowAttentionChoice window_choice(const config::AttentionConfig& atten
   return attention_choice(attention);
 }
 
+/// What both versions of Swin take alike; the attention is left to the caller.
+template <class Options>
+Options swin_sizes(const ModelConfig& model, const DataConfig& data) {
+  return {.image_size = data.image_size,
+          .patch = model.patch,
+          .classes = data.classes,
+          .dim = model.dim,
+          .depths = widened(model.stage_depths),
+          .heads = widened(model.stage_heads),
+          .window = model.window,
+          .mlp_ratio = model.mlp_ratio,
+          .attention = {}};
+}
+
 models::ModelOptions swin(const ModelConfig& model, const DataConfig& data) {
-  models::SwinOptions options{.image_size = data.image_size,
-                              .patch = model.patch,
-                              .classes = data.classes,
-                              .dim = model.dim,
-                              .depths = widened(model.stage_depths),
-                              .heads = widened(model.stage_heads),
-                              .window = model.window,
-                              .mlp_ratio = model.mlp_ratio,
-                              .attention = {}};
+  auto options = swin_sizes<models::SwinOptions>(model, data);
   for (std::size_t block = 0; block < model.attention.size(); ++block)
     options.attention.push_back(window_choice(model.attention[block], model.key[block]));
   return options;
 }
 
 models::ModelOptions swin_v2(const ModelConfig& model, const DataConfig& data) {
-  models::SwinV2Options options{.image_size = data.image_size,
-                                .patch = model.patch,
-                                .classes = data.classes,
-                                .dim = model.dim,
-                                .depths = widened(model.stage_depths),
-                                .heads = widened(model.stage_heads),
-                                .window = model.window,
-                                .mlp_ratio = model.mlp_ratio,
-                                .attention = {}};
+  auto options = swin_sizes<models::SwinV2Options>(model, data);
   for (const auto& layer : model.key) {
     if (const auto choice = key_choice(layer))
       options.attention.emplace_back(*choice);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cancelling, pausing, resuming and retrying a sweep, and stopping a worker.
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+using ablate::v1::RunEnded;
+using storage::TrialState;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+TEST_F(CoordinatorTest, CancelStopsWhatRunsAndNothingFollows) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  EXPECT_EQ(answer_of([&](auto answer) { coordinator->cancel("s", answer); }).first, Code::kOk);
+  settle();
+  EXPECT_THAT(worker.take_said(), Contains("stop 1 cancelled"));
+  say(worker, ended(1, 2, RunEnded::STATUS_STOPPED));
+  EXPECT_EQ(trial(1).state, TrialState::kCancelled);
+  EXPECT_EQ(trial(2).state, TrialState::kCancelled);
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1));
+}
+
+TEST_F(CoordinatorTest, AWorkerThatWasAwayDuringTheCancelHearsOfItWhenItReturns) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  disconnect(worker);
+  answer_of([&](auto answer) { coordinator->cancel("s", answer); });
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_said(), Contains("stop 1 cancelled"));
+}
+
+TEST_F(CoordinatorTest, APausedSweepWaitsAndGoesOnWhenResumed) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  settle();
+  EXPECT_THAT(worker.take_said(), Contains("stop 1 paused"));
+  say(worker, ended(1, 2, RunEnded::STATUS_STOPPED));
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "nothing new";
+  EXPECT_EQ(trial(1).state, TrialState::kQueued);
+  EXPECT_EQ(trial(1).reason, "sweep is paused");
+  answer_of([&](auto answer) { coordinator->resume("s", answer); });
+  settle();
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_EQ(assigned[0].trial(), 1u);
+  EXPECT_EQ(assigned[0].attempt(), 2u);
+}
+
+TEST_F(CoordinatorTest, AWorkerThatWasAwayHearsOfThePauseThoughTheSchedulerBeganAnew) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  disconnect(worker);
+  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  stop();
+  start();
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_said(), Contains("stop 1 paused"));
+}
+
+TEST_F(CoordinatorTest, AResumedSweepTakesBackAStopThatItsWorkerHasNotHeard) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  disconnect(worker);
+  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  answer_of([&](auto answer) { coordinator->resume("s", answer); });
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_said(), Not(Contains(HasSubstr("stop"))));
+}
+
+TEST_F(CoordinatorTest, AResumedSweepSaysAtOnceWhatItsTrialsWaitFor) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  answer_of([&](auto answer) { coordinator->pause("s", false, answer); });
+  settle();
+  EXPECT_EQ(trial(2).reason, "sweep is paused");
+  answer_of([&](auto answer) { coordinator->resume("s", answer); });
+  settle();
+  EXPECT_EQ(trial(2).reason, "the only slot is busy");
+}
+
+TEST_F(CoordinatorTest, AFailedTrialIsRetriedOnRequest) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  say(worker, ended(1, 2, RunEnded::STATUS_FAILED, "out of memory"));
+  EXPECT_EQ(trial(1).state, TrialState::kFailed);
+  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "zz", answer); }).first, Code::kNotFound);
+  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "a", answer); }).first, Code::kOk);
+  settle();
+  EXPECT_EQ(worker.take_assigned().back().attempt(), 2u);
+}
+
+TEST_F(CoordinatorTest, AStoppingWorkerGetsNothingMore) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker stopping = connect({.name = "stopping"});
+  say(stopping, started(1, 1));
+  ablate::v1::WorkerMessage message;
+  message.mutable_heartbeat()->add_runs(1);
+  message.mutable_heartbeat()->set_draining(true);
+  coordinator->receive(stopping.session, message);
+  say(stopping, ended(1, 2, RunEnded::STATUS_STOPPED, "worker is stopping"));
+  EXPECT_THAT(stopping.take_assigned(), SizeIs(1)) << "its own trial is queued, and not for it";
+  EXPECT_EQ(trial(1).reason, "worker stopping is stopping");
+  FakeWorker other = connect({.name = "other", .slots = 2});
+  EXPECT_THAT(other.take_assigned(), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace abl::scheduler

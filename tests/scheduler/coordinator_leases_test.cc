@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leases and sessions: who holds a trial, and until when.
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+using storage::RunState;
+using storage::TrialState;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST_F(CoordinatorTest, HeartbeatsKeepALease) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  for (int i = 0; i < 10; ++i) {
+    pass(5s);
+    heartbeat(worker, {1});
+  }
+  EXPECT_EQ(run(1).state, RunState::kLeased);
+  EXPECT_THAT(worker.take_said(), ElementsAre("welcome"));
+}
+
+TEST_F(CoordinatorTest, AnExpiredLeaseReturnsTheTrialToTheQueueAndTheStaleAttemptIsFenced) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker silent = connect({.name = "silent"});
+  say(silent, started(1, 1));
+  pass(16s);
+  EXPECT_EQ(run(1).state, RunState::kLost);
+  EXPECT_TRUE(silent.channel->closed()) << "a session without heartbeats is closed";
+  FakeWorker other = connect({.name = "other"});
+  const auto assigned = other.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_EQ(assigned[0].trial(), 1u);
+  EXPECT_EQ(assigned[0].attempt(), 2u);
+
+  FakeWorker back = connect({.name = "silent", .runs = {1}});
+  EXPECT_THAT(back.take_said(), ElementsAre("welcome", "fenced 1"));
+  say(back, measured(1, 2, 99));
+  EXPECT_THAT(back.take_said(), ElementsAre("fenced 1"));
+  EXPECT_THAT(read([](storage::Database& db) { return storage::MetricStore{db}.summaries(1); }), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, AMachineThatSleptEndsNoLease) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  clock.pass(1h);  // and no tick in between
+  coordinator->tick();
+  settle();
+  EXPECT_EQ(run(1).state, RunState::kLeased);
+  EXPECT_FALSE(worker.channel->closed());
+}
+
+TEST_F(CoordinatorTest, ADisconnectedWorkerKeepsItsRunsUntilTheLeaseEnds) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  disconnect(worker);
+  pass(5s);
+  EXPECT_EQ(run(1).state, RunState::kRunning);
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_said(), ElementsAre("welcome", "ack 1 1"));
+  pass(11s);
+  EXPECT_EQ(run(1).state, RunState::kRunning) << "coming back renewed the lease";
+  EXPECT_THAT(back.take_assigned(), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, AWorkerThatComesBackWithoutItsRunLosesItAtOnce) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  disconnect(worker);
+  FakeWorker back = connect();
+  EXPECT_EQ(run(1).state, RunState::kLost);
+  const auto assigned = back.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_EQ(assigned[0].attempt(), 2u);
+}
+
+TEST_F(CoordinatorTest, ARestartedSchedulerGoesOnWithARunningTrainer) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  stop();
+  clock.pass(20s);  // longer than a lease
+  start();
+  pass(3s);
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_assigned(), IsEmpty()) << "its only slot is busy with the run that goes on";
+  say(back, ended(1, 2));
+  EXPECT_EQ(trial(1).state, TrialState::kCompleted);
+  EXPECT_EQ(trial(1).attempt, 1);
+  EXPECT_THAT(back.take_assigned(), SizeIs(1)) << "the next trial";
+}
+
+TEST_F(CoordinatorTest, AWorkerThatDoesNotReturnAfterARestartLosesItsRuns) {
+  submit(sweep_of("s", 1, 1));
+  connect();
+  stop();
+  start();
+  pass(29s);
+  EXPECT_EQ(run(1).state, RunState::kLeased);
+  pass(2s);
+  EXPECT_EQ(run(1).state, RunState::kLost);
+}
+
+TEST_F(CoordinatorTest, ANewerSessionOfAWorkerReplacesTheOlder) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker older = connect();
+  FakeWorker newer = connect({.runs = {1}});
+  ASSERT_TRUE(older.channel->closed());
+  EXPECT_EQ(older.channel->closed()->code(), Code::kAborted);
+  disconnect(older);
+  say(newer, ended(1, 1));
+  EXPECT_EQ(trial(1).state, TrialState::kCompleted);
+  EXPECT_THAT(newer.take_assigned(), SizeIs(1)) << "the end of the older session left the newer one alone";
+}
+
+TEST_F(CoordinatorTest, AnotherProtocolIsRefusedWithBothRanges) {
+  ablate::v1::Hello hello = hello_of({});
+  hello.set_lowest_protocol(3);
+  hello.set_highest_protocol(4);
+  try {
+    coordinator->open_session(hello, std::make_shared<FakeChannel>());
+    FAIL() << "a session of an unknown protocol was opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kFailedPrecondition);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("3 to 4"), HasSubstr("1 to 1")));
+  }
+}
+
+TEST_F(CoordinatorTest, AnotherWorkerOfTheSameNameIsRefusedWhileTheFirstIsConnected) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker first = connect();
+  FakeWorker second = connect({.instance = "second"});
+  ASSERT_TRUE(second.channel->closed());
+  EXPECT_EQ(second.channel->closed()->code(), Code::kAlreadyExists);
+  EXPECT_THAT(second.channel->closed()->what(), HasSubstr("--name"));
+  EXPECT_FALSE(first.channel->closed());
+  say(first, started(1, 1));
+  EXPECT_EQ(trial(1).state, TrialState::kRunning) << "the first goes on undisturbed";
+  disconnect(first);
+  EXPECT_FALSE(connect({.instance = "second"}).channel->closed());
+}
+
+TEST_F(CoordinatorTest, ACommitThatTookLongEndsNoLease) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  writer->post([&](storage::Database&) { clock.pass(20s); }, [](std::exception_ptr) {});
+  coordinator->tick();  // sees at most the gap
+  settle();
+  coordinator->tick();
+  settle();
+  EXPECT_EQ(run(1).state, RunState::kLeased);
+  EXPECT_FALSE(worker.channel->closed());
+}
+
+}  // namespace
+}  // namespace abl::scheduler

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What workers say of runs: batches, refusals, ends and what follows from them.
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+using ablate::v1::RunEnded;
+using storage::TrialState;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST_F(CoordinatorTest, ARunIsAcknowledgedAndCompletesItsTrial) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  EXPECT_THAT(worker.take_said(), ElementsAre("welcome"));
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_EQ(assigned[0].data(), "shapes");
+  EXPECT_EQ(assigned[0].attempt(), 1u);
+  say(worker, started(1, 1));
+  EXPECT_EQ(trial(1).state, TrialState::kRunning);
+  say(worker, measured(1, 2, 81.5));
+  say(worker, ended(1, 3));
+  EXPECT_THAT(worker.take_said(), ElementsAre("ack 1 1", "ack 1 2", "ack 1 3"));
+  EXPECT_EQ(trial(1).state, TrialState::kCompleted);
+}
+
+TEST_F(CoordinatorTest, ABatchThatComesTwiceIsStoredOnceAndAcknowledgedTwice) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  say(worker, measured(1, 2, 50));
+  say(worker, measured(1, 2, 50));
+  auto last = ended(1, 3);
+  last.set_log("done\n");
+  say(worker, last);
+  say(worker, last);
+  EXPECT_THAT(worker.take_said(),
+              ElementsAre("welcome", "ack 1 1", "ack 1 2", "ack 1 2", "ack 1 3", "ack 1 3"));
+  const auto [points, log] = read([](storage::Database& db) {
+    const storage::MetricStore metrics{db};
+    return std::pair{metrics.summaries(1).at(0).count, metrics.log(1, 0, 100)};
+  });
+  EXPECT_EQ(points, 1u);
+  EXPECT_EQ(log, "done\n");
+}
+
+TEST_F(CoordinatorTest, AMissingBatchEndsTheSessionSoThatTheWorkerSendsItAgain) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  say(worker, ended(1, 3));
+  ASSERT_TRUE(worker.channel->closed());
+  EXPECT_EQ(worker.channel->closed()->code(), Code::kFailedPrecondition);
+  EXPECT_EQ(trial(1).state, TrialState::kRunning) << "nothing of batch 3 is stored";
+}
+
+TEST_F(CoordinatorTest, ATrialThatKillsItsWorkerAgainAndAgainFails) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  for (int attempt = 1; attempt <= storage::TrialStore::kLossesInARow; ++attempt) {
+    const auto assigned = worker.take_assigned();
+    ASSERT_THAT(assigned, SizeIs(1)) << attempt;
+    disconnect(worker);  // killed, and started again with what is in its spool
+    worker = connect({.instance = std::to_string(attempt), .runs = {assigned[0].run()}});
+    say(worker, ended(assigned[0].run(), 1, RunEnded::STATUS_LOST, "its worker was killed"));
+  }
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  EXPECT_EQ(trial(1).state, TrialState::kFailed);
+  EXPECT_THAT(trial(1).reason, HasSubstr("its worker was killed; so ended 5 attempts in a row"));
+}
+
+TEST_F(CoordinatorTest, AWorkerWithOtherDataThanThePinnedGetsNoTrialOfThatDataAndSpoilsNone) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1, "f1"));
+  say(worker, ended(1, 2));
+  EXPECT_EQ(worker.take_assigned().back().data_fingerprint(), "f1");
+  say(worker, started(2, 1, "f2"));
+  EXPECT_EQ(trial(2).state, TrialState::kQueued);
+  EXPECT_THAT(trial(2).reason, AllOf(HasSubstr("f1"), HasSubstr("f2"), HasSubstr("worker 'w'")));
+  EXPECT_THAT(worker.take_said(), Contains("fenced 2"));
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  FakeWorker right = connect({.name = "right"});
+  ASSERT_THAT(right.take_assigned(), SizeIs(1));
+  say(right, started(3, 1, "f1"));
+  EXPECT_EQ(trial(2).state, TrialState::kRunning);
+}
+
+TEST_F(CoordinatorTest, ARefusedTrialGoesToAnotherWorker) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker picky = connect({.name = "picky"});
+  refuse(picky, 1, "no room on the disk", false);
+  EXPECT_THAT(picky.take_assigned(), SizeIs(1)) << "the first assignment, and no second";
+  EXPECT_EQ(trial(1).reason, "worker picky refused it: no room on the disk");
+  FakeWorker other = connect({.name = "other"});
+  EXPECT_THAT(other.take_assigned(), SizeIs(1));
+}
+
+TEST_F(CoordinatorTest, ATrialThatCanNeverRunFailsAtOnce) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  refuse(worker, 1, "argv[0] is no program", true);
+  EXPECT_EQ(trial(1).state, TrialState::kFailed);
+  EXPECT_THAT(trial(1).reason, HasSubstr("argv[0] is no program"));
+}
+
+TEST_F(CoordinatorTest, AResumedAttemptGetsTheCheckpointsOfTheEarlierOnes) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  auto first = started(1, 1);
+  auto& checkpoint = *first.add_checkpoints();
+  checkpoint.set_step(40);
+  checkpoint.set_path("/runs/1/1/40.ckpt");
+  checkpoint.set_sha256("abc");
+  say(worker, first);
+  say(worker, ended(1, 2, RunEnded::STATUS_STOPPED));
+  const auto again = worker.take_assigned().back();
+  ASSERT_EQ(again.checkpoints_size(), 1);
+  EXPECT_EQ(again.checkpoints(0).run(), 1u);
+  EXPECT_EQ(again.checkpoints(0).step(), 40u);
+  EXPECT_EQ(again.checkpoints(0).host(), "w-host");
+}
+
+TEST_F(CoordinatorTest, AFailureBacksOffAndIsRetriedByPolicy) {
+  sweeps::SweepSpec spec = sweep_of("s", 1, 1);
+  spec.max_retries = 1;
+  submit(spec);
+  FakeWorker worker = connect();
+  say(worker, ended(1, 1, RunEnded::STATUS_FAILED, "killed by SIGSEGV (11)"));
+  EXPECT_EQ(trial(1).reason, "retry in 1 s");
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1));
+  pass(2s);
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace abl::scheduler

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sweep becomes when it is submitted, and what its trials say while they wait.
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST_F(CoordinatorTest, TheSameSweepIsStoredOnce) {
+  const Submission first = submit(sweep_of("s", 2, 3));
+  EXPECT_TRUE(first.created);
+  EXPECT_EQ(first.new_trials, 6u);
+  const Submission again = submit(sweep_of("s", 2, 3));
+  EXPECT_FALSE(again.created);
+  EXPECT_EQ(read([](storage::Database& db) { return storage::SweepStore{db}.list().size(); }), 1u);
+}
+
+TEST_F(CoordinatorTest, ATakenNameWithAnotherContentIsRefusedWithTheDifference) {
+  submit(sweep_of("s", 2, 1));
+  const auto [code, message] =
+      answer_of([&](auto answer) { coordinator->submit(sweep_of("s", 3, 1), 0, answer); });
+  EXPECT_EQ(code, Code::kAlreadyExists);
+  EXPECT_THAT(message, AllOf(HasSubstr("sweep s "), HasSubstr("\nrows.c: only here")));
+}
+
+TEST_F(CoordinatorTest, ASweepSubmittedAgainTakesThePriorityThatIsGiven) {
+  const auto priority = [&] {
+    return read([](storage::Database& db) { return storage::SweepStore{db}.get("s").priority; });
+  };
+  submit(sweep_of("s", 1, 1), 3);
+  answer_of([&](auto answer) { coordinator->submit(sweep_of("s", 1, 1), std::nullopt, answer); });
+  EXPECT_EQ(priority(), 3);
+  answer_of([&](auto answer) { coordinator->submit(sweep_of("s", 1, 1), 7, answer); });
+  EXPECT_EQ(priority(), 7);
+}
+
+TEST_F(CoordinatorTest, AStoredTrialIsNotTrainedAgainByAnotherSweep) {
+  submit(sweep_of("first", 2, 1));
+  FakeWorker worker = connect({.slots = 4});
+  say(worker, ended(1, 1));
+  worker.take_assigned();
+  const Submission second = submit(sweep_of("second", 3, 1));
+  EXPECT_EQ(second.new_trials, 1u);
+  EXPECT_EQ(second.shared_trials, 2u);
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_EQ(assigned[0].trial(), 3u);
+}
+
+TEST_F(CoordinatorTest, EveryRowsFirstSeedRunsBeforeTheSecondSeed) {
+  submit(sweep_of("s", 3, 2));
+  FakeWorker worker = connect({.slots = 4});
+  std::vector<std::pair<std::string, std::int64_t>> order;
+  for (const auto& assign : worker.take_assigned()) order.emplace_back(assign.config_json(), assign.seed());
+  ASSERT_THAT(order, SizeIs(4));
+  EXPECT_THAT((std::vector<std::int64_t>{order[0].second, order[1].second, order[2].second, order[3].second}),
+              ElementsAre(0, 0, 0, 1));
+}
+
+TEST_F(CoordinatorTest, TwoTrialsAreNeverInOneSlot) {
+  submit(sweep_of("s", 4, 2));
+  FakeWorker worker = connect({.slots = 2});
+  auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(2));
+  EXPECT_NE(assigned[0].slots(0), assigned[1].slots(0));
+  coordinator->tick();
+  EXPECT_THAT(worker.take_assigned(), IsEmpty()) << "both slots are busy";
+  say(worker, started(assigned[0].run(), 1));
+  say(worker, ended(assigned[0].run(), 2));
+  const auto next = worker.take_assigned();
+  ASSERT_THAT(next, SizeIs(1));
+  EXPECT_EQ(next[0].slots(0), assigned[0].slots(0));
+}
+
+TEST_F(CoordinatorTest, WhatWaitsSaysWhy) {
+  submit(sweep_of("s", 2, 1));
+  pass(1s);
+  EXPECT_EQ(trial(1).reason, "no worker is connected");
+  FakeWorker bare = connect({.name = "bare", .data = {}});
+  EXPECT_EQ(trial(1).reason, "no worker maps the data set shapes (start one with --data shapes=FOLDER)");
+  FakeWorker worker = connect();
+  EXPECT_EQ(trial(2).reason, "the only slot is busy");
+}
+
+}  // namespace
+}  // namespace abl::scheduler
