@@ -46,12 +46,15 @@ std::vector<std::string> worker_argv(const Context& context, const UpOptions& op
       context.home().string(),  "--runs-root", (context.home() / "runs").string()};
   if (options.slots) argv.insert(argv.end(), {"--slots", fmt::format("{}", options.slots)});
   if (options.threads) argv.insert(argv.end(), {"--threads", fmt::format("{}", options.threads)});
-  for (const auto& data : options.data) {
-    const auto equals = data.find('=');
-    argv.insert(argv.end(),
-                {"--data", data.substr(0, equals + 1) +
-                               fs::absolute(data.substr(equals + 1)).lexically_normal().string()});
-  }
+  const auto add_named = [&argv](const char* flag, const std::vector<std::string>& given) {
+    for (const auto& text : given) {
+      const auto equals = text.find('=');
+      argv.insert(argv.end(), {flag, text.substr(0, equals + 1) +
+                                         fs::absolute(text.substr(equals + 1)).lexically_normal().string()});
+    }
+  };
+  add_named("--data", options.data);
+  add_named("--weights", options.weights);
   if (options.allow_commands) argv.emplace_back("--allow-commands");
   return argv;
 }
@@ -124,16 +127,23 @@ void make_home(const Context& context) {
   if (failure) throw system_error("cannot protect " + (context.home() / "run").string(), failure.value());
 }
 
-void check_up(const Context& context, const UpOptions& options) {
-  for (const auto& data : options.data) {
-    const auto equals = data.find('=');
+/// Whether each is NAME=PATH with the path there.
+void check_named(const char* flag, const char* kind, const char* example,
+                 const std::vector<std::string>& given) {
+  for (const auto& text : given) {
+    const auto equals = text.find('=');
     if (equals == 0 || equals == std::string::npos)
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("--data: '{}' is not NAME=FOLDER, such as cifar10=/data/cifar10", data)};
-    if (!fs::is_directory(data.substr(equals + 1)))
-      throw Error{Code::kNotFound, fmt::format("--data: there is no folder {} for {}",
-                                               data.substr(equals + 1), data.substr(0, equals))};
+      throw Error{Code::kInvalidArgument, fmt::format("{}: '{}' is not {}", flag, text, example)};
+    if (!fs::exists(text.substr(equals + 1)))
+      throw Error{Code::kNotFound, fmt::format("{}: there is no {} {} for {}", flag, kind,
+                                               text.substr(equals + 1), text.substr(0, equals))};
   }
+}
+
+void check_up(const Context& context, const UpOptions& options) {
+  check_named("--data", "folder", "NAME=FOLDER, such as cifar10=/data/cifar10", options.data);
+  check_named("--weights", "file", "NAME=FILE, such as regnety_160=/weights/regnety_160.safetensors",
+              options.weights);
   sibling("ablate-scheduler");
   sibling("ablate-worker");
   make_home(context);

@@ -13,9 +13,10 @@
 namespace abl::cli {
 
 struct UpOptions {
-  std::uint16_t port = 0;         ///< of the dashboard; 0: the default one, or a free one
-  int slots = 0, threads = 0;     ///< 0: the worker decides
-  std::vector<std::string> data;  ///< NAME=FOLDER
+  std::uint16_t port = 0;            ///< of the dashboard; 0: the default one, or a free one
+  int slots = 0, threads = 0;        ///< 0: the worker decides
+  std::vector<std::string> data;     ///< NAME=FOLDER
+  std::vector<std::string> weights;  ///< NAME=FILE
   bool allow_commands = false;
 };
 

@@ -75,6 +75,16 @@ RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const Da
     expect_required(recipe_fields(), recipe, "recipe", ", or a recipe that sets it (use)", section, problems);
   }
   reset_inert(recipe_fields(), recipe);
+  const auto demand = [&](bool missing, const char* key, const char* message) {
+    if (missing && !is_misspelt(key, problems)) problems.push_back({key, message, {}});
+  };
+  const bool distils = recipe.distillation != "none";
+  demand(distils && recipe.teacher.empty(), "recipe.teacher",
+         "missing; distillation needs the teacher's preset");
+  demand(distils && recipe.teacher_weights.empty(), "recipe.teacher_weights",
+         "missing; distillation needs the name of the teacher's weights");
+  demand(recipe.schedule == "step" && recipe.step_epochs.empty(), "recipe.step_epochs",
+         "missing; the step schedule needs the epochs at which the learning rate goes down");
   if (recipe.eval_resize == data.image_size) recipe.eval_resize = 0;  // the same by another name
   return recipe;
 }

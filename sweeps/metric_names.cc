@@ -8,10 +8,17 @@ namespace abl::sweeps {
 namespace {
 
 constexpr std::array kTrainerMetrics{
-    Quantity{"train/loss", "", "lower"},    Quantity{"train/top1", "%", "higher"},
-    Quantity{"val/loss", "", "lower"},      Quantity{"val/top1", "%", "higher"},
-    Quantity{"val/top5", "%", "higher"},    Quantity{"lr", "", "none"},
-    Quantity{"images_per_s", "", "higher"}, Quantity{"memory_bytes", "G", "lower"},
+    Quantity{"train/loss", "", "lower"},
+    Quantity{"train/top1", "%", "higher"},
+    Quantity{"val/loss", "", "lower"},
+    Quantity{"val/top1", "%", "higher"},
+    Quantity{"val/top5", "%", "higher"},
+    Quantity{"val_ema/loss", "", "lower"},
+    Quantity{"val_ema/top1", "%", "higher"},
+    Quantity{"val_ema/top5", "%", "higher"},
+    Quantity{"lr", "", "none"},
+    Quantity{"images_per_s", "", "higher"},
+    Quantity{"memory_bytes", "G", "lower"},
 };
 constexpr std::array kCountModes{
     Quantity{"params.all", "M", "lower"},

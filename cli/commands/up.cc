@@ -104,6 +104,10 @@ Run declare_up(CLI::App& app, Context& context) {
   app.add_option("--data", options.data, "Where a data set lies, such as cifar10=/data/cifar10; repeatable")
       ->type_name("NAME=FOLDER")
       ->allow_extra_args(false);
+  app.add_option("--weights", options.weights,
+                 "Where weights lie that recipes name (teacher, start); repeatable")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
   app.add_flag("--allow-commands", options.allow_commands,
                "Run trials that are commands of the sweep's author");
   app.add_option("--port", options.port,

@@ -56,15 +56,31 @@ TEST(LoaderTest, CanBeLeftInTheMiddle) {
 }
 
 TEST(CollateTest, ReplacesASkippedImageInTrainingAndLeavesItOutInEvaluation) {
-  const Prepare prepare = [](std::uint32_t index) -> std::optional<Sample> {
+  const Prepare prepare = [](std::uint32_t index, std::size_t) -> std::optional<Prepared> {
     if (index == 2) return std::nullopt;
-    return Sample{.image = {1, 1, {static_cast<std::uint8_t>(index), 0, 0}},
-                  .label = static_cast<int>(index)};
+    return Prepared{.view = {.image = {1, 1, {static_cast<std::uint8_t>(index), 0, 0}}, .erasure = {}},
+                    .label = static_cast<int>(index)};
   };
   EXPECT_TRUE(
       torch::equal(collate({1, 2, 0}, 4, 1, prepare).labels, torch::tensor({1, 3, 0}, torch::kInt64)));
   EXPECT_TRUE(torch::equal(collate({1, 2, 0}, 0, 1, prepare).labels, torch::tensor({1, 0}, torch::kInt64)));
-  EXPECT_THROW(collate({2}, 3, 1, [](std::uint32_t) { return std::optional<Sample>{}; }), Error);
+  EXPECT_THROW(collate({2}, 3, 1, [](std::uint32_t, std::size_t) { return std::optional<Prepared>{}; }),
+               Error);
+}
+
+TEST(CollateTest, KeepsWhatIsToBeErasedWithItsNoise) {
+  const auto batch =
+      collate({0, 1}, 0, 4, [](std::uint32_t index, std::size_t place) -> std::optional<Prepared> {
+        EXPECT_EQ(index, place);
+        View view{.image = black(4, 4), .erasure = {}};
+        if (index == 1)
+          view.erasure =
+              Erasure{.rectangle = {.left = 1, .top = 2, .width = 3, .height = 1}, .noise_seed = 5};
+        return Prepared{.view = std::move(view), .label = 0};
+      });
+  ASSERT_EQ(batch.patches.size(), 1u);
+  EXPECT_EQ(batch.patches[0].image, 1);
+  EXPECT_EQ(batch.patches[0].noise.sizes(), (torch::IntArrayRef{3, 1, 3}));
 }
 
 TEST(EpochOrderTest, IsAShuffleOfItsOwnForEachEpochAndSeed) {

@@ -48,5 +48,39 @@ TEST(ScheduleTest, NoWarmUpStartsAtThePeak) {
   EXPECT_DOUBLE_EQ(learning_rate(cold, 0, 100), 1e-3);
 }
 
+TEST(ScheduleTest, LinearFallsAlongALine) {
+  auto linear = recipe();
+  linear.schedule = "linear", linear.min_lr = 1e-4;
+  EXPECT_DOUBLE_EQ(learning_rate(linear, 10, 100), 1e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(linear, 55, 100), 0.55e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(linear, 100, 100), 1e-4);
+}
+
+TEST(ScheduleTest, OneCycleRisesAndFallsAlongCosines) {
+  auto cycle = recipe();
+  cycle.schedule = "one-cycle", cycle.warmup_start = 0, cycle.min_lr = 5e-6;
+  EXPECT_DOUBLE_EQ(learning_rate(cycle, 0, 100), 0);
+  EXPECT_NEAR(learning_rate(cycle, 5, 100), 0.5e-3, 1e-12) << "half way up";
+  EXPECT_LT(learning_rate(cycle, 2, 100), 0.2e-3) << "below the line";
+  EXPECT_DOUBLE_EQ(learning_rate(cycle, 10, 100), 1e-3);
+  EXPECT_NEAR(learning_rate(cycle, 100, 100), 5e-6, 1e-12);
+}
+
+TEST(ScheduleTest, StepsGoDownAtTheirEpochs) {
+  auto steps = recipe();
+  steps.schedule = "step", steps.step_epochs = {3, 6}, steps.step_factor = 0.5, steps.warmup = 0;
+  EXPECT_DOUBLE_EQ(learning_rate(steps, 29, 100), 1e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(steps, 30, 100), 0.5e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(steps, 59, 100), 0.5e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(steps, 60, 100), 0.25e-3);
+}
+
+TEST(ScheduleTest, ConstantStaysAfterItsWarmUp) {
+  auto constant = recipe();
+  constant.schedule = "constant";
+  EXPECT_LT(learning_rate(constant, 5, 100), 1e-3);
+  for (const std::int64_t done : {10, 50, 99}) EXPECT_DOUBLE_EQ(learning_rate(constant, done, 100), 1e-3);
+}
+
 }  // namespace
 }  // namespace abl::trainer

@@ -20,7 +20,7 @@ class Recorder final : public Events {
   void start(const Start& start) override { started = start; }
   void metric(std::int64_t step, const std::map<std::string, double>& values) override {
     for (const auto& [name, value] : values)
-      if (name.starts_with("train/") || name.starts_with("val/") || name == "lr") points[name][step] = value;
+      if (name.starts_with("train/") || name.starts_with("val") || name == "lr") points[name][step] = value;
     if (step >= stop_at) stop = true;
   }
   void log(const std::string&, const std::string& text) override { logs.push_back(text); }
@@ -141,6 +141,125 @@ TEST_F(TrainingTest, LoweredPrecisionTrainsToo) {
   lowered.trial.recipe.precision = "bf16";
   EXPECT_TRUE(Training(lowered, said).run(said.stop));
   EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
+}
+
+TEST_F(TrainingTest, HalfPrecisionTrainsToo) {
+  Recorder said;
+  auto lowered = options();
+  lowered.trial.recipe.precision = "fp16";
+  EXPECT_TRUE(Training(lowered, said).run(said.stop));
+  EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
+}
+
+/// A recipe with everything that has random numbers or a state.
+void demand_all(config::RecipeConfig& recipe) {
+  recipe.crop = "resized", recipe.interpolation = "bicubic", recipe.randaugment = "rand-m9-mstd0.5-inc1";
+  recipe.random_erasing = 0.25, recipe.repeated_augmentation = 3, recipe.drop_path = 0.1;
+  recipe.drop_path_rule = "constant", recipe.mixing = "mixup-or-cutmix", recipe.mixing_alpha = 0.8;
+  recipe.cutmix_alpha = 1, recipe.ema = 0.9, recipe.accumulate = 2, recipe.clip_norm = 1;
+  recipe.label_smoothing = 0.1;
+}
+
+TEST_F(TrainingTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
+  for (const char* precision : {"fp32", "bf16", "fp16"}) {
+    auto full = options();
+    demand_all(full.trial.recipe);
+    full.trial.recipe.precision = precision;
+    Recorder whole, first, second;
+    EXPECT_TRUE(Training(full, whole).run(whole.stop));
+    EXPECT_EQ(whole.points["val_ema/top1"].size(), 3u);
+    first.stop_at = 13;
+    EXPECT_FALSE(Training(full, first).run(first.stop));
+    full.resume = first.newest, full.resume_sha256 = first.newest_sha256;
+    EXPECT_TRUE(Training(full, second).run(second.stop));
+    expect_same_weights(whole, second);
+    auto points = first.points;
+    for (auto& [name, steps] : second.points) points[name].insert(steps.begin(), steps.end());
+    EXPECT_EQ(points, whole.points) << precision;
+  }
+}
+
+TEST_F(TrainingTest, TheNumberOfThreadsThatPrepareImagesChangesNothing) {
+  auto full = options();
+  demand_all(full.trial.recipe);
+  Recorder one, other;
+  full.loader_threads = 1;
+  Training(full, one).run(one.stop);
+  full.loader_threads = 3;
+  Training(full, other).run(other.stop);
+  EXPECT_EQ(one.points, other.points);
+  expect_same_weights(one, other);
+}
+
+TEST_F(TrainingTest, PartsOfABatchAddUpToTheBatch) {
+  auto whole = options(), parts = options();
+  parts.trial.recipe.accumulate = 4;
+  Recorder at_once, in_parts;
+  Training(whole, at_once).run(at_once.stop);
+  Training(parts, in_parts).run(in_parts.stop);
+  EXPECT_NEAR(at_once.points["train/loss"][3], in_parts.points["train/loss"][3], 1e-4);
+}
+
+TEST_F(TrainingTest, GradientDescentWithStepsTrains) {
+  auto sgd = options();
+  auto& recipe = sgd.trial.recipe;
+  recipe.optimiser = "sgd", recipe.lr = 0.05, recipe.schedule = "step", recipe.step_epochs = {2};
+  Recorder said;
+  EXPECT_TRUE(Training(sgd, said).run(said.stop));
+  EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
+  EXPECT_NEAR(said.points["lr"][30], 0.005, 1e-9);
+}
+
+class WeightsTest : public TrainingTest {
+ protected:
+  /// A small teacher, trained here.
+  std::filesystem::path teacher(const TrainingOptions& like) {
+    auto options = like;
+    options.trial.model = config::read_trial_or_throw(config::Json::parse(R"({
+      "model": {"preset": "simple-vit-nano", "patch": 8}, "data": {"name": "shapes"}, "recipe": {"use": "demo"}})"))
+                              .model;
+    Recorder said;
+    Training(options, said).run(said.stop);
+    models::TensorFile file;
+    for (const auto& [name, tensor] : weights(said))
+      if (name.starts_with("model.")) file.tensors.emplace(name.substr(6), tensor);
+    const auto path = folder_.path() / "teacher.safetensors";
+    models::write_safetensors(path, file);
+    return path;
+  }
+};
+
+TEST_F(WeightsTest, AStudentLearnsFromATeacherThatATestTrained) {
+  for (const char* kind : {"hard", "soft"}) {
+    auto taught = options();
+    auto& recipe = taught.trial.recipe;
+    recipe.distillation = kind, recipe.teacher = "simple-vit-nano", recipe.teacher_weights = "small";
+    Recorder said, alone;
+    EXPECT_THROW((Training{taught, said}), Error) << "no file is given";
+    taught.weights["small"] = teacher(options());
+    EXPECT_TRUE(Training(taught, said).run(said.stop));
+    EXPECT_NE(said.started.data_fingerprint.find("+weights:small:"), std::string::npos);
+    Training(options(), alone).run(alone.stop);
+    EXPECT_NE(said.points["train/loss"], alone.points["train/loss"]);
+    EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
+  }
+}
+
+TEST_F(WeightsTest, FineTuningStartsFromWeightsOfAnotherHeadAndSize) {
+  auto first = options();
+  Recorder trained, said;
+  Training(first, trained).run(trained.stop);
+  models::TensorFile file;
+  for (const auto& [name, tensor] : weights(trained))
+    if (name.starts_with("model.")) file.tensors.emplace(name.substr(6), tensor);
+  const auto path = folder_.path() / "start.safetensors";
+  models::write_safetensors(path, file);
+  auto tuned = options();
+  tuned.trial.recipe.start_weights = "before", tuned.weights["before"] = path, tuned.trial.recipe.lr = 1e-6;
+  EXPECT_TRUE(Training(tuned, said).run(said.stop));
+  EXPECT_LT(said.points["train/loss"][1], trained.points["train/loss"][1])
+      << "it starts with what was learned";
+  EXPECT_NE(said.logs.at(0).find("starts from the weights before"), std::string::npos);
 }
 
 TEST_F(TrainingTest, KeepsTheTwoNewestCheckpointsAlone) {

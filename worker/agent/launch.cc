@@ -110,6 +110,8 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
   add("--resume", checkpoint);
   add("--resume-sha256", digest);
   add("--data-root", data_root);
+  for (const auto& [name, file] : settings.weights)
+    add("--weights", fmt::format("{}={}", name, file.string()));
   add("--threads", std::to_string(threads));
   add("--device", device);
   return launch;

@@ -19,6 +19,7 @@ struct RunSettings {
   std::filesystem::path trainer;    ///< empty: there is none
   std::map<std::string, std::filesystem::path>
       data;  ///< logical name -> folder; empty for data that the trainer draws itself
+  std::map<std::string, std::filesystem::path> weights;  ///< logical name -> safetensors file, for recipes
   std::string host;
   Milliseconds grace{5000};  ///< where the assignment says nothing
 };

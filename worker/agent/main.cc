@@ -37,7 +37,7 @@ struct Flags {
   std::string scheduler, name, trainer;
   fs::path home, runs_root;
   int slots = 0, threads = 0, grace_ms = 5000;
-  std::vector<std::string> data;
+  std::vector<std::string> data, weights;
   bool allow_commands = false, verbose = false;
 };
 
@@ -53,21 +53,29 @@ std::string default_scheduler() {
   return address && *address ? address : "unix:" + (home_folder() / "run" / "scheduler.sock").string();
 }
 
-/// "name=FOLDER", the folder there.
-std::map<std::string, fs::path> data_folders(const std::vector<std::string>& flags) {
-  std::map<std::string, fs::path> folders;
-  for (const auto& flag : flags) {
-    const auto equals = flag.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == flag.size())
-      throw Error{Code::kInvalidArgument, fmt::format("--data {}: expected NAME=FOLDER", flag)};
-    const std::string name = flag.substr(0, equals);
-    const fs::path folder = fs::absolute(flag.substr(equals + 1));
-    if (!fs::is_directory(folder))
-      throw Error{Code::kNotFound, fmt::format("--data {}: there is no folder {}", name, folder.string())};
-    if (!folders.emplace(name, folder).second)
-      throw Error{Code::kInvalidArgument, fmt::format("--data {}: given twice", name)};
+/// What a flag names: a thing with a name in trials and a place on this machine.
+struct NamedPath {
+  const char* flag;
+  const char* kind;   ///< "folder"
+  const char* usage;  ///< "NAME=FOLDER"
+};
+
+/// The paths behind the names, all of them there.
+std::map<std::string, fs::path> named_paths(const NamedPath& what, const std::vector<std::string>& given) {
+  std::map<std::string, fs::path> paths;
+  for (const auto& text : given) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      throw Error{Code::kInvalidArgument, fmt::format("{} {}: expected {}", what.flag, text, what.usage)};
+    const std::string name = text.substr(0, equals);
+    const fs::path path = fs::absolute(text.substr(equals + 1));
+    if (!fs::exists(path))
+      throw Error{Code::kNotFound,
+                  fmt::format("{} {}: there is no {} {}", what.flag, name, what.kind, path.string())};
+    if (!paths.emplace(name, path).second)
+      throw Error{Code::kInvalidArgument, fmt::format("{} {}: given twice", what.flag, name)};
   }
-  return folders;
+  return paths;
 }
 
 /// 0 where there is no trainer, or one that does not start.
@@ -91,7 +99,8 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.allow_commands = flags.allow_commands;
   options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
   options.runs.runs_root = flags.runs_root;
-  options.runs.data = data_folders(flags.data);
+  options.runs.data = named_paths({"--data", "folder", "NAME=FOLDER"}, flags.data);
+  options.runs.weights = named_paths({"--weights", "file", "NAME=FILE"}, flags.weights);
   options.runs.host = host_name();
   options.runs.grace = Milliseconds{flags.grace_ms};
   const fs::path sibling = program_folder() / "ablate-trainer";
@@ -172,6 +181,7 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--threads", flags.threads, "Threads of each slot [cores / slots]")
       ->check(CLI::Range(1, 1024));
+  app.add_option("--weights", flags.weights, "NAME=FILE: where weights lie that recipes name (repeatable)");
   app.add_option("--data", flags.data, "NAME=FOLDER: where a data set lies (repeatable)")
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", flags.allow_commands,

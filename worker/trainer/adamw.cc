@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/adamw.h"
 
-#include "base/error.h"
-
 namespace abl::trainer {
 
-AdamW::AdamW(const torch::nn::Module& model, const config::RecipeConfig& recipe)
-    : recipe_{recipe}, groups_(2) {
-  groups_[0].weight_decay = recipe.weight_decay;
-  for (const auto& item : model.named_parameters()) {
-    const auto& parameter = item.value();
-    auto& group = groups_[parameter.dim() >= 2 ? 0 : 1];
-    group.names.push_back(item.key());
-    group.parameters.push_back(parameter);
-    group.first.push_back(torch::zeros_like(parameter));
-    group.second.push_back(torch::zeros_like(parameter));
-    group.steps.push_back(torch::zeros({}, torch::TensorOptions{torch::kFloat32}.device(parameter.device())));
+AdamW::AdamW(std::vector<ParameterGroup> groups, const config::RecipeConfig& recipe)
+    : beta1_{recipe.beta1}, beta2_{recipe.beta2}, eps_{recipe.eps} {
+  for (auto& given : groups) {
+    auto& group = groups_.emplace_back(Group{std::move(given), {}, {}, {}});
+    for (const auto& parameter : group.parameters) {
+      group.first.push_back(torch::zeros_like(parameter));
+      group.second.push_back(torch::zeros_like(parameter));
+      group.steps.push_back(
+          torch::zeros({}, torch::TensorOptions{torch::kFloat32}.device(parameter.device())));
+    }
   }
 }
 
@@ -32,8 +29,8 @@ void AdamW::step(double lr) {
     }
     if (parameters.empty()) continue;
     at::_foreach_add_(steps, 1);
-    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, recipe_.beta1, recipe_.beta2,
-                      group.weight_decay, recipe_.eps, /*amsgrad=*/false, /*maximize=*/false);
+    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, beta1_, beta2_, group.weight_decay,
+                      eps_, /*amsgrad=*/false, /*maximize=*/false);
   }
 }
 
@@ -46,27 +43,6 @@ std::map<std::string, torch::Tensor> AdamW::state() const {
       state["adamw.step." + group.names[i]] = group.steps[i];
     }
   return state;
-}
-
-void AdamW::load(const std::map<std::string, torch::Tensor>& state) {
-  const torch::NoGradGuard no_grad;
-  for (auto& [name, tensor] : this->state()) {
-    const auto found = state.find(name);
-    if (found == state.end() || found->second.sizes() != tensor.sizes())
-      throw Error{Code::kDataLoss, "the checkpoint has no fitting " + name};
-    tensor.copy_(found->second);
-  }
-}
-
-void clip_gradients(const torch::nn::Module& model, double bound) {
-  const torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> gradients;
-  for (const auto& parameter : model.parameters())
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
-  if (gradients.empty()) return;
-  const auto norm = torch::stack(at::_foreach_norm(gradients, 2)).norm();
-  at::_foreach_mul_(gradients,
-                    (bound / (norm + 1e-6)).clamp_max(1.0));  // a tensor: nothing waits for the device
 }
 
 }  // namespace abl::trainer

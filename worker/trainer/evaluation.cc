@@ -21,9 +21,9 @@ torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device) {
 }
 
 Precision::Precision(const config::RecipeConfig& recipe, torch::Device device)
-    : lowered_{recipe.precision == "bf16"}, device_{device.type()} {
+    : lowered_{recipe.precision != "fp32"}, device_{device.type()} {
   if (!lowered_) return;
-  at::autocast::set_autocast_dtype(device_, torch::kBFloat16);
+  at::autocast::set_autocast_dtype(device_, recipe.precision == "fp16" ? torch::kHalf : torch::kBFloat16);
   at::autocast::set_autocast_enabled(device_, true);
 }
 
@@ -40,17 +40,19 @@ std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource&
   const auto& [recipe, data] = std::tie(trial.recipe, trial.data);
   const int size = data.image_size, resize = recipe.eval_resize > 0 ? recipe.eval_resize : size;
   const std::int64_t batches = (images.size() + recipe.batch - 1) / recipe.batch;
-  Loader loader{0, batches, loader_threads, 2 * loader_threads, [&](std::int64_t number) {
-                  const auto first = static_cast<std::uint32_t>(number * recipe.batch);
-                  std::vector<std::uint32_t> indices(std::min<std::uint32_t>(
-                      static_cast<std::uint32_t>(recipe.batch), images.size() - first));
-                  std::iota(indices.begin(), indices.end(), first);
-                  return collate(indices, 0, size, [&](std::uint32_t index) -> std::optional<Sample> {
-                    auto sample = images.load(index);
-                    if (sample) sample->image = centre(sample->image, resize, size);
-                    return sample;
-                  });
-                }};
+  Loader loader{
+      0, batches, loader_threads, 2 * loader_threads, [&](std::int64_t number) {
+        const auto first = static_cast<std::uint32_t>(number * recipe.batch);
+        std::vector<std::uint32_t> indices(
+            std::min<std::uint32_t>(static_cast<std::uint32_t>(recipe.batch), images.size() - first));
+        std::iota(indices.begin(), indices.end(), first);
+        return collate(indices, 0, size, [&](std::uint32_t index, std::size_t) -> std::optional<Prepared> {
+          const auto sample = images.load(index);
+          if (!sample) return std::nullopt;
+          return Prepared{.view = {.image = centre(sample->image, resize, size, interpolation_of(recipe))},
+                          .label = sample->label};
+        });
+      }};
   model.eval();
   Evaluation result;
   auto totals =

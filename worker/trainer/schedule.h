@@ -17,8 +17,12 @@ struct Length {
 };
 Length length_of(const config::RecipeConfig& recipe, std::int64_t train_images);
 
-/// Learning rate of the step that follows `done` completed ones: linear warm-up from warmup_start · lr, then
-/// a cosine to min_lr. Source: MSF supplement, Table A.
+/// Learning rate of the step that follows `done` completed ones: warm-up from warmup_start · lr, then
+///   cosine     half a cosine to min_lr (MSF supplement, Table A)
+///   linear     a line to min_lr
+///   one-cycle  as cosine, after a warm-up along half a cosine (manifold key, section 5)
+///   step       step_factor at each of step_epochs
+///   constant   lr
 double learning_rate(const config::RecipeConfig& recipe, std::int64_t done, std::int64_t total_steps);
 
 }  // namespace abl::trainer

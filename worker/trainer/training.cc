@@ -8,20 +8,29 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "models/drop_path.h"
 #include "models/registry.h"
 #include "models/state.h"
-#include "worker/trainer/data/transform.h"
+#include "worker/trainer/batch_mixing.h"
 #include "worker/trainer/evaluation.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
 namespace {
 
-namespace F = torch::nn::functional;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
+}
+
+/// Puts the noise of random erasing in its place.
+void fill(const std::vector<Patch>& patches, torch::Tensor& images) {
+  for (const auto& [image, rectangle, noise] : patches)
+    images[image]
+        .narrow(1, rectangle.top, rectangle.height)
+        .narrow(2, rectangle.left, rectangle.width)
+        .copy_(noise);
 }
 
 /// Of this process on the host: where the model is on a GPU it says nothing of it.
@@ -34,19 +43,33 @@ double peak_memory_bytes() {
 }  // namespace
 
 Training::Training(TrainingOptions options, Events& events)
-    : options_{std::move(options)}, events_{events}, device_{options_.device} {
+    : options_{std::move(options)},
+      events_{events},
+      device_{options_.device},
+      augmentation_{options_.trial.recipe, options_.trial.data.image_size} {
   const auto& trial = options_.trial;
-  check_supported(trial.recipe);
   at::set_num_threads(options_.threads);
   data_ = open_data(trial.data, options_.data_root);
+  data_.fingerprint += weights_fingerprint(trial.recipe, options_.weights);
   length_ = length_of(trial.recipe, data_.train->size());
   order_ = std::make_unique<EpochOrder>(trial.seed, data_.train->size());
 
   torch::manual_seed(RandomStream{trial.seed, Purpose::kInitialisation}.next());
-  model_ = models::build(
-      model_options(trial.model, trial.data));  // on the CPU first: the same start on every device
+  const auto model =
+      models::with_drop_path(model_options(trial.model, trial.data), trial.recipe.drop_path,
+                             trial.recipe.drop_path_rule == "constant" ? models::DropPathRule::kConstant
+                                                                       : models::DropPathRule::kLinear);
+  model_ = models::build(model);  // on the CPU first: the same start on every device
+  const auto started = start_from_weights(*model_, trial.recipe, options_.weights);
   model_->to(device_);
-  optimiser_ = std::make_unique<AdamW>(*model_, trial.recipe);
+  if ((teacher_ = load_teacher(trial, options_.weights))) teacher_->to(device_);
+  optimiser_ = make_optimiser(*model_, trial.recipe);
+  if (trial.recipe.precision == "fp16") scaler_.emplace(device_);
+  if (trial.recipe.ema > 0) {
+    auto average = models::build(model);
+    average->to(device_);
+    average_.emplace(std::move(average), *model_, trial.recipe.ema);
+  }
   loss_sum_ = torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device_));
   correct_ = torch::zeros_like(loss_sum_);
 
@@ -61,6 +84,7 @@ Training::Training(TrainingOptions options, Events& events)
                                       {"result_version", config::kResultVersion}}};
   if (!options_.resume.empty()) resume(start);
   events_.start(start);
+  if (!started.empty() && done_ == 0) events_.log("info", started);
   timed_since_ = saved_at_ = Clock::now();
 }
 
@@ -76,7 +100,10 @@ void Training::resume(Events::Start& start) {
   for (const auto& [name, tensor] : checkpoint.tensors)
     if (name.starts_with("model.")) weights[name.substr(6)] = tensor;
   models::load_state(*model_, weights);
-  optimiser_->load(checkpoint.tensors);
+  load_optimiser(*optimiser_, checkpoint.tensors);
+  if (average_) average_->load(checkpoint.tensors);
+  if (scaler_)
+    for (auto& [name, tensor] : scaler_->state()) tensor.copy_(checkpoint.tensors.at(name));
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   generator.set_state(checkpoint.tensors.at("random.cpu").clone());
   done_ = checkpoint.step, evaluated_ = checkpoint.evaluated, seen_ = checkpoint.seen;
@@ -92,34 +119,66 @@ Batch Training::make_batch(std::int64_t step) {
   const auto order = order_->of(epoch);
   const auto size = std::min<std::int64_t>(recipe.batch, images),
              first = step % length_.steps_per_epoch * size;
-  return collate({order->begin() + first, order->begin() + first + size}, images, data.image_size,
-                 [&](std::uint32_t index) -> std::optional<Sample> {
-                   auto sample = data_.train->load(index);
-                   RandomStream random{options_.trial.seed, Purpose::kAugmentation, {epoch, index}};
-                   if (sample) sample->image = augment(sample->image, recipe, data.image_size, random);
-                   return sample;
-                 });
+  // with repeated augmentation an image stands in several places of the epoch, one after another
+  const std::int64_t copies = recipe.repeated_augmentation;
+  std::vector<std::uint32_t> indices;
+  for (auto place = first; place < first + size; ++place)
+    indices.push_back(order->at(static_cast<std::size_t>(place / copies)));
+  return collate(
+      indices, images, data.image_size,
+      [&](std::uint32_t index, std::size_t place) -> std::optional<Prepared> {
+        const auto copy = static_cast<std::uint64_t>((first + static_cast<std::int64_t>(place)) % copies);
+        const auto sample = data_.train->load(index);
+        if (!sample) return std::nullopt;
+        RandomStream random =
+            copy == 0 ? RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index}}
+                      : RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index, copy}};
+        return Prepared{.view = augmentation_(sample->image, random), .label = sample->label};
+      });
+}
+
+/// What the batch is to be recognised as; mixes its images where the recipe says so.
+Targets Training::targets_of(const Batch& batch, torch::Tensor& images) const {
+  const auto& [data, recipe] = std::tie(options_.trial.data, options_.trial.recipe);
+  Targets targets{.labels = batch.labels.to(device_), .other_labels = {}, .share = 1, .teacher = {}};
+  RandomStream random{options_.trial.seed, Purpose::kMixing, {static_cast<std::uint64_t>(done_)}};
+  mix_batch(draw_mix_of(recipe, data.image_size, random), images, targets);
+  if (teacher_) {
+    const torch::NoGradGuard no_grad;
+    const Precision precision{recipe, device_};
+    targets.teacher = teacher_->forward(images).to(torch::kFloat32);
+  }
+  return targets;
 }
 
 void Training::step(const Batch& batch) {
   const auto& recipe = options_.trial.recipe;
-  const auto labels = batch.labels.to(device_);
-  torch::Tensor loss, logits;
-  {
-    const Precision precision{recipe, device_};
-    logits = model_->forward(to_input(batch.images, device_));
-    loss = F::cross_entropy(logits.to(torch::kFloat32), labels,
-                            F::CrossEntropyFuncOptions{}.label_smoothing(recipe.label_smoothing));
+  auto images = to_input(batch.images, device_);
+  fill(batch.patches, images);
+  const auto targets = targets_of(batch, images);
+  const auto count = images.size(0), part = (count + recipe.accumulate - 1) / recipe.accumulate;
+  for (std::int64_t first = 0; first < count; first += part) {
+    const auto size = std::min(part, count - first);
+    const auto some = targets.narrow(first, size);
+    torch::Tensor loss, logits;
+    {
+      const Precision precision{recipe, device_};
+      logits = model_->forward(images.narrow(0, first, size));
+      loss = loss_of(logits.to(torch::kFloat32), some, recipe);
+    }
+    const auto weighted =
+        size == count ? loss : loss * (static_cast<double>(size) / static_cast<double>(count));
+    (scaler_ ? scaler_->scale(weighted) : weighted).backward();
+    const torch::NoGradGuard no_grad;
+    loss_sum_ += loss.detach().to(torch::kFloat64) * size;
+    correct_ += logits.detach().argmax(1).eq(some.labels).sum();
   }
-  loss.backward();
-  if (recipe.clip_norm > 0) clip_gradients(*model_, recipe.clip_norm);
-  optimiser_->step(learning_rate(recipe, done_, length_.total_steps));
+  const bool usable = !scaler_ || scaler_->unscale(*model_);
+  if (usable && recipe.clip_norm > 0) clip_gradients(*model_, recipe.clip_norm);
+  if (usable) optimiser_->step(learning_rate(recipe, done_, length_.total_steps));
+  if (average_) average_->follow(*model_);
   ++done_;
-  const torch::NoGradGuard no_grad;
-  const auto images = labels.numel();
-  loss_sum_ += loss.detach().to(torch::kFloat64) * images;
-  correct_ += logits.detach().argmax(1).eq(labels).sum();
-  seen_ += images, timed_images_ += images;
+  seen_ += count, timed_images_ += count;
 }
 
 void Training::report() {
@@ -137,14 +196,23 @@ void Training::report() {
     throw Error{Code::kOutOfRange, fmt::format("the training loss is not finite at step {}", done_)};
 }
 
+bool Training::evaluate_as(const std::string& split, models::Classifier& model,
+                           const std::atomic<bool>& stop) {
+  const auto result = evaluate(model, *data_.val, options_.trial, device_, loader_threads(), stop);
+  if (!result) return false;
+  events_.metric(
+      done_,
+      {{split + "/loss", result->loss}, {split + "/top1", result->top1}, {split + "/top5", result->top5}});
+  return true;
+}
+
 /// False when it was due but stopped on the way.
 bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   const bool due = done_ > 0 && (done_ % length_.eval_every == 0 || done_ == length_.total_steps);
   if (!due || evaluated_ == done_) return true;
   const auto begun = Clock::now();
-  const auto result = evaluate(*model_, *data_.val, options_.trial, device_, options_.threads, stop);
-  if (!result) return false;
-  events_.metric(done_, {{"val/loss", result->loss}, {"val/top1", result->top1}, {"val/top5", result->top5}});
+  if (!evaluate_as("val", *model_, stop)) return false;
+  if (average_ && !evaluate_as("val_ema", average_->model(), stop)) return false;
   evaluated_ = done_;
   timed_since_ += Clock::now() - begun;  // images_per_s is the training's
   return true;
@@ -160,6 +228,8 @@ void Training::save() {
                         .machine = this_machine(device_),
                         .tensors = optimiser_->state()};
   for (const auto& [name, tensor] : models::state_of(*model_)) checkpoint.tensors["model." + name] = tensor;
+  if (average_) checkpoint.tensors.merge(average_->state());
+  if (scaler_) checkpoint.tensors.merge(scaler_->state());
   checkpoint.tensors["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
   const auto file = options_.run_dir / fmt::format("checkpoint-{}.safetensors", done_);
   const auto begun = Clock::now();
@@ -175,7 +245,7 @@ void Training::save() {
 
 bool Training::run(const std::atomic<bool>& stop) {
   bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
-  Loader loader{done_, length_.total_steps - done_, options_.threads, 2 * options_.threads + 2,
+  Loader loader{done_, length_.total_steps - done_, loader_threads(), 2 * loader_threads() + 2,
                 [this](std::int64_t number) { return make_batch(number); }};
   while (!stopped && !stop) {
     const auto batch = loader.next();

@@ -7,17 +7,23 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "config/trial_config.h"
 #include "models/classifier.h"
-#include "worker/trainer/adamw.h"
 #include "worker/trainer/checkpoint.h"
 #include "worker/trainer/data/epoch_order.h"
 #include "worker/trainer/data/image_source.h"
 #include "worker/trainer/data/loader.h"
+#include "worker/trainer/data/transform.h"
 #include "worker/trainer/events.h"
+#include "worker/trainer/loss.h"
+#include "worker/trainer/loss_scaler.h"
+#include "worker/trainer/optimiser.h"
 #include "worker/trainer/schedule.h"
+#include "worker/trainer/weight_average.h"
+#include "worker/trainer/weight_files.h"
 
 namespace abl::trainer {
 
@@ -26,10 +32,12 @@ struct TrainingOptions {
   std::string config_hash;
   std::filesystem::path run_dir;
   std::string data_root;         ///< empty: embedded data
+  WeightFiles weights;           ///< of the names in the recipe
   std::filesystem::path resume;  ///< empty: from the start
   std::string resume_sha256;
   std::string device = "cpu";
-  int threads = 1;  ///< of the products; images are prepared by further ones
+  int threads = 1;         ///< of the products
+  int loader_threads = 0;  ///< that prepare images; 0: as many as `threads`
   std::chrono::duration<double> checkpoint_every{20};
 };
 
@@ -46,10 +54,15 @@ class Training {
 
  private:
   void resume(Events::Start& start);
+  int loader_threads() const {
+    return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;
+  }
   Batch make_batch(std::int64_t step);
+  Targets targets_of(const Batch& batch, torch::Tensor& images) const;
   void step(const Batch& batch);
   void report();
   bool evaluate_if_due(const std::atomic<bool>& stop);
+  bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
   void save();
 
   const TrainingOptions options_;
@@ -58,8 +71,12 @@ class Training {
   DataSet data_;
   Length length_;
   std::unique_ptr<EpochOrder> order_;
+  const Augmentation augmentation_;
   std::shared_ptr<models::Classifier> model_;
-  std::unique_ptr<AdamW> optimiser_;
+  std::shared_ptr<models::Classifier> teacher_;  ///< null without distillation
+  std::unique_ptr<Optimiser> optimiser_;
+  std::optional<WeightAverage> average_;  ///< where the recipe has one
+  std::optional<LossScaler> scaler_;      ///< with half precision
   std::int64_t done_ = 0, evaluated_ = 0;
   torch::Tensor loss_sum_,
       correct_;  ///< of the steps since the newest report, on the device: reading them would wait for it

@@ -16,7 +16,8 @@ enum class Purpose : std::uint64_t {
   kAugmentation = 3,
   kSubset = 4,
   kEmbeddedClass = 5,
-  kEmbeddedImage = 6
+  kEmbeddedImage = 6,
+  kMixing = 7
 };
 
 /// SplitMix64 from a key: small, of known quality, the same on every machine.

@@ -16,6 +16,18 @@ namespace {
 
 std::atomic<bool> stop_asked = false;
 
+WeightFiles weight_files(const std::vector<std::string>& flags) {
+  WeightFiles files;
+  for (const auto& flag : flags) {
+    const auto cut = flag.find('=');
+    if (cut == 0 || cut == std::string::npos || cut + 1 == flag.size())
+      throw Error{Code::kInvalidArgument, "--weights " + flag + ": expected NAME=FILE"};
+    if (!files.emplace(flag.substr(0, cut), flag.substr(cut + 1)).second)
+      throw Error{Code::kInvalidArgument, "--weights " + flag + ": this name is given twice"};
+  }
+  return files;
+}
+
 std::unique_ptr<Events> events_for(bool json) {
   if (json || !isatty(STDOUT_FILENO)) return std::make_unique<JsonLines>();
   return std::make_unique<TerminalEvents>();
@@ -54,6 +66,7 @@ Run declare_train(CLI::App& app) {
     TrainingOptions options;
     std::string config_file;
     double checkpoint_seconds = TrainingOptions{}.checkpoint_every.count();
+    std::vector<std::string> weights;
     bool json = false;
   };
   auto flags = std::make_shared<Flags>();
@@ -63,8 +76,14 @@ Run declare_train(CLI::App& app) {
   app.add_option("--resume", options.resume, "Go on from this checkpoint");
   app.add_option("--resume-sha256", options.resume_sha256, "Its digest as reported");
   app.add_option("--data-root", options.data_root, "Folder of the data set");
+  app.add_option("--weights", flags->weights,
+                 "NAME=FILE: safetensors of that name in the recipe (repeatable)");
   app.add_option("--threads", options.threads, "Threads for the products")
       ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--loader-threads", options.loader_threads,
+                 "Threads that prepare images; 0: as many as --threads")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--device", options.device, "cpu or cuda:N")->capture_default_str();
   app.add_option("--checkpoint-seconds", flags->checkpoint_seconds, "Time between checkpoints")
@@ -72,6 +91,7 @@ Run declare_train(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--json", flags->json, "Events as JSON Lines on a terminal too");
   return [flags]() -> int {
+    flags->options.weights = weight_files(flags->weights);
     flags->options.checkpoint_every = std::chrono::duration<double>{flags->checkpoint_seconds};
     return train(flags->options, flags->config_file, flags->json);
   };

@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/data/loader.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
 
 namespace abl::trainer {
+namespace {
+
+Patch patch_of(const Erasure& erasure, std::size_t image) {
+  const auto& rectangle = erasure.rectangle;
+  const auto generator = at::make_generator<at::CPUGeneratorImpl>(erasure.noise_seed);
+  return {.image = static_cast<std::int64_t>(image),
+          .rectangle = rectangle,
+          .noise = torch::randn({3, rectangle.height, rectangle.width}, generator)};
+}
+
+}  // namespace
 
 Loader::Loader(std::int64_t first, std::int64_t count, int threads, int ahead, MakeBatch make)
     : end_{first + count},
@@ -62,16 +75,22 @@ Batch collate(const std::vector<std::uint32_t>& indices, std::uint32_t size, int
   auto images =
       torch::empty({static_cast<std::int64_t>(indices.size()), image_size, image_size, 3}, torch::kUInt8);
   std::vector<std::int64_t> labels;
-  for (const auto index : indices) {
-    auto sample = prepare(index);
-    for (std::uint32_t step = 1; !sample && step < size; ++step) sample = prepare((index + step) % size);
+  std::vector<Patch> patches;
+  for (std::size_t place = 0; place < indices.size(); ++place) {
+    auto sample = prepare(indices[place], place);
+    for (std::uint32_t step = 1; !sample && step < size; ++step)
+      sample = prepare((indices[place] + step) % size, place);
     if (!sample && size > 0) throw Error{Code::kDataLoss, "data: none of the images can be read"};
     if (!sample) continue;
-    std::memcpy(images.data_ptr<std::uint8_t>() + labels.size() * bytes, sample->image.pixels.data(), bytes);
+    std::memcpy(images.data_ptr<std::uint8_t>() + labels.size() * bytes, sample->view.image.pixels.data(),
+                bytes);
+    if (sample->view.erasure) patches.push_back(patch_of(*sample->view.erasure, labels.size()));
     labels.push_back(sample->label);
   }
   const auto count = static_cast<std::int64_t>(labels.size());
-  return {.images = images.narrow(0, 0, count), .labels = torch::tensor(labels, torch::kInt64)};
+  return {.images = images.narrow(0, 0, count),
+          .labels = torch::tensor(labels, torch::kInt64),
+          .patches = std::move(patches)};
 }
 
 }  // namespace abl::trainer

@@ -14,13 +14,22 @@
 #include <vector>
 
 #include "worker/trainer/data/image_source.h"
+#include "worker/trainer/data/transform.h"
 
 namespace abl::trainer {
+
+/// A part of an image that is to be replaced once the image is normalised.
+struct Patch {
+  std::int64_t image = 0;  ///< its place in the batch
+  Rectangle rectangle;
+  torch::Tensor noise;  ///< [3, height, width], standard normal
+};
 
 /// What a step or an evaluation gets.
 struct Batch {
   torch::Tensor images;  ///< [B, S, S, 3], bytes
   torch::Tensor labels;  ///< [B], int64
+  std::vector<Patch> patches;
 };
 
 /// Makes batches 0 … count-1 in the background, at most `ahead` of them before they are asked for, and hands
@@ -55,8 +64,14 @@ class Loader {
   std::vector<std::thread> threads_;
 };
 
-/// One image as the model will see it, or nothing when it is skipped.
-using Prepare = std::function<std::optional<Sample>(std::uint32_t index)>;
+/// One image as the model will see it.
+struct Prepared {
+  View view;
+  int label = 0;
+};
+
+/// `place`: in the batch. Nothing when an image is skipped.
+using Prepare = std::function<std::optional<Prepared>(std::uint32_t index, std::size_t place)>;
 
 /// A batch of the images that `indices` name. A skipped image is replaced by the next readable one when
 /// `size` > 0 (training wants full batches), otherwise it is left out.

@@ -6,84 +6,81 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "worker/trainer/augmentation/colour_jitter.h"
 #include "worker/trainer/augmentation/crop.h"
+#include "worker/trainer/augmentation/resized_crop.h"
+#include "worker/trainer/augmentation/three_augment.h"
 
 namespace abl::trainer {
-namespace {
 
-/// Area 8 % to 100 %, aspect 3/4 to 4/3 of the image; the whole centre after ten misses. The field's usual
-/// random resized crop.
-Image random_resized_crop(const Image& image, int size, RandomStream& random) {
-  const double area = 1.0 * image.width * image.height;
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double target = area * random.uniform(0.08, 1.0);
-    const double aspect = std::exp(random.uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
-    const int width = static_cast<int>(std::lround(std::sqrt(target * aspect)));
-    const int height = static_cast<int>(std::lround(std::sqrt(target / aspect)));
-    if (width < 1 || height < 1 || width > image.width || height > image.height) continue;
-    const int left = static_cast<int>(random.below(static_cast<std::uint64_t>(image.width - width + 1)));
-    const int top = static_cast<int>(random.below(static_cast<std::uint64_t>(image.height - height + 1)));
-    return resize(crop(image, left, top, width, height), size, size);
-  }
-  return centre(image, size, size);
+Interpolation interpolation_of(const config::RecipeConfig& recipe) {
+  return recipe.interpolation == "bicubic" ? Interpolation::kBicubic : Interpolation::kBilinear;
 }
 
-}  // namespace
-
-Image resize(const Image& image, int width, int height) {
+Image resize(const Image& image, int width, int height, Interpolation interpolation) {
   if (image.width == width && image.height == height) return image;
   const torch::NoGradGuard no_grad;
-  // LibTorch's kernel for bytes is Pillow's algorithm, vectorised; it only reads
+  // LibTorch's kernels for bytes are Pillow's algorithm, vectorised; they only read
   const auto in = torch::from_blob(const_cast<std::uint8_t*>(image.pixels.data()),
-                                   {1, image.height, image.width, 3}, torch::kUInt8);
-  const auto out = at::_upsample_bilinear2d_aa(in.permute({0, 3, 1, 2}), {height, width}, false)
-                       .permute({0, 2, 3, 1})
-                       .contiguous();  // [1, height, width, 3]
+                                   {1, image.height, image.width, 3}, torch::kUInt8)
+                      .permute({0, 3, 1, 2});
+  const auto scaled = interpolation == Interpolation::kBicubic
+                          ? at::_upsample_bicubic2d_aa(in, {height, width}, /*align_corners=*/false)
+                          : at::_upsample_bilinear2d_aa(in, {height, width}, /*align_corners=*/false);
+  const auto out = scaled.permute({0, 2, 3, 1}).contiguous();  // [1, height, width, 3]
   const auto* bytes = out.const_data_ptr<std::uint8_t>();
   return Image{width, height, {bytes, bytes + out.numel()}};
 }
 
-Image centre(const Image& image, int target, int image_size) {
+Image centre(const Image& image, int target, int image_size, Interpolation interpolation) {
   const double scale = 1.0 * target / std::min(image.width, image.height);
-  const Image scaled = resize(image, std::max(image_size, static_cast<int>(std::lround(image.width * scale))),
-                              std::max(image_size, static_cast<int>(std::lround(image.height * scale))));
+  const Image scaled =
+      resize(image, std::max(image_size, static_cast<int>(std::lround(image.width * scale))),
+             std::max(image_size, static_cast<int>(std::lround(image.height * scale))), interpolation);
   if (scaled.width == image_size && scaled.height == image_size) return scaled;
   return crop(scaled, (scaled.width - image_size) / 2, (scaled.height - image_size) / 2, image_size,
               image_size);
 }
 
-Image augment(const Image& image, const config::RecipeConfig& recipe, int image_size, RandomStream& random) {
-  Image out;
-  if (recipe.crop == "resized") {
-    out = random_resized_crop(image, image_size, random);
-  } else {
-    out = centre(image, image_size, image_size);
-    if (recipe.crop == "pad") {
-      const auto shift = [&] {
-        return static_cast<int>(random.below(std::uint64_t{2} * recipe.crop_padding + 1)) -
-               recipe.crop_padding;
-      };
-      const int left = shift(), top = shift();
-      out = crop(out, left, top, image_size, image_size);
-    }
-  }
-  if (recipe.flip > 0 && random.uniform() < recipe.flip) flip(out);
-  return out;
+Augmentation::Augmentation(const config::RecipeConfig& recipe, int image_size)
+    : recipe_{recipe}, image_size_{image_size}, interpolation_{interpolation_of(recipe)} {
+  if (recipe_.randaugment == "none") return;
+  rand_augment_ = parse_rand_augment(recipe_.randaugment);
+  rand_augment_->interpolation = interpolation_;  // as timm does where the recipe names one
 }
 
-void check_supported(const config::RecipeConfig& recipe) {
-  std::string parts;
-  const auto refuse = [&](bool asked, const char* part) {
-    if (asked) parts += (parts.empty() ? "" : ", ") + std::string{part};
+Image Augmentation::crop_of(const Image& image, RandomStream& random) const {
+  if (recipe_.crop == "resized") {
+    const auto part = draw_resized_crop(image.width, image.height, {.area_low = recipe_.crop_area}, random);
+    return resize(crop(image, part.left, part.top, part.width, part.height), image_size_, image_size_,
+                  interpolation_);
+  }
+  const Image whole = centre(image, image_size_, image_size_, interpolation_);
+  if (recipe_.crop == "none") return whole;
+  const auto shift = [&] {
+    return static_cast<int>(random.below(std::uint64_t{2} * recipe_.crop_padding + 1)) - recipe_.crop_padding;
   };
-  refuse(recipe.color_jitter > 0, "recipe.color_jitter");
-  refuse(recipe.appearance != "none", "recipe.appearance");
-  refuse(recipe.mixing != "none", "recipe.mixing");
-  refuse(recipe.repeated_augmentation > 1, "recipe.repeated_augmentation");
-  if (!parts.empty())
-    throw Error{Code::kUnimplemented,
-                "this trainer does not do " + parts + "; set it to its neutral value, or plan only"};
+  const int left = shift(), top = shift();
+  return crop(whole, left, top, image_size_, image_size_);
+}
+
+View Augmentation::operator()(const Image& image, RandomStream& random) const {
+  View view{.image = crop_of(image, random), .erasure = {}};
+  if (recipe_.flip > 0 && random.uniform() < recipe_.flip) flip(view.image);
+  if (rand_augment_) rand_augment(view.image, *rand_augment_, random);
+  const ColourJitter jitter{.brightness = recipe_.color_jitter,
+                            .contrast = recipe_.color_jitter,
+                            .saturation = recipe_.color_jitter};
+  if (recipe_.appearance == "3-augment") {
+    auto three = kMsfThreeAugment;
+    three.jitter = jitter;
+    three_augment(view.image, three, random);
+  } else if (recipe_.color_jitter > 0) {
+    colour_jitter(view.image, jitter, random);
+  }
+  if (recipe_.random_erasing > 0)
+    view.erasure = draw_erasure(image_size_, image_size_, {.probability = recipe_.random_erasing}, random);
+  return view;
 }
 
 }  // namespace abl::trainer

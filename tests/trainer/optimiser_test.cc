@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/adamw.h"
+#include "worker/trainer/optimiser.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -35,11 +35,11 @@ double expected(double parameter, double gradient, double& first, double& second
 
 TEST(AdamWTest, DecaysMatricesAndNothingElse) {
   Small model;
-  AdamW optimiser{model, recipe()};
+  const auto optimiser = make_optimiser(model, recipe());
   double matrix = 1.0, bias = 0.1, m1 = 0, m2 = 0, b1 = 0, b2 = 0;
   for (int t = 1; t <= 3; ++t) {
     (model.matrix.sum() * 2 + model.bias.sum() * 3).backward();
-    optimiser.step(0.01);
+    optimiser->step(0.01);
     matrix = expected(matrix, 2, m1, m2, t, 0.01, 0.05);
     bias = expected(bias, 3, b1, b2, t, 0.01, 0.0);
     EXPECT_NEAR(model.matrix[0][0].item<double>(), matrix, 1e-6) << "step " << t;
@@ -51,28 +51,65 @@ TEST(AdamWTest, DecaysMatricesAndNothingElse) {
 
 TEST(AdamWTest, GoesOnFromItsStateToTheBit) {
   Small model, other;
-  AdamW optimiser{model, recipe()}, resumed{other, recipe()};
-  const auto step = [](Small& m, AdamW& o) {
+  const auto optimiser = make_optimiser(model, recipe()), resumed = make_optimiser(other, recipe());
+  const auto step = [](Small& m, Optimiser& o) {
     (m.matrix * m.matrix).sum().backward();
     o.step(0.01);
   };
-  step(model, optimiser);
+  step(model, *optimiser);
   {
     const torch::NoGradGuard no_grad;
     other.matrix.copy_(model.matrix);
   }
-  resumed.load(optimiser.state());
-  step(model, optimiser);
-  step(other, resumed);
+  load_optimiser(*resumed, optimiser->state());
+  step(model, *optimiser);
+  step(other, *resumed);
   EXPECT_TRUE(torch::equal(model.matrix, other.matrix));
 }
 
 TEST(AdamWTest, RefusesAStateThatLacksSomething) {
   Small model;
-  AdamW optimiser{model, recipe()};
-  auto state = optimiser.state();
+  const auto optimiser = make_optimiser(model, recipe());
+  auto state = optimiser->state();
   state.erase("adamw.second.bias");
-  EXPECT_THROW(optimiser.load(state), Error);
+  EXPECT_THROW(load_optimiser(*optimiser, state), Error);
+}
+
+TEST(AdamWTest, DecaysEverythingWhereTheRecipeSaysSo) {
+  auto all = recipe();
+  all.decay = "all";
+  Small model;
+  const auto groups = parameter_groups(model, all);
+  EXPECT_EQ(groups[0].names.size(), 3u);
+  EXPECT_TRUE(groups[1].names.empty());
+}
+
+/// As `torch.optim.SGD` documents it, for one number.
+double descended(double parameter, double gradient, double& velocity, double lr, double decay,
+                 bool nesterov) {
+  gradient += decay * parameter;
+  velocity = 0.9 * velocity + gradient;
+  return parameter - lr * (nesterov ? gradient + 0.9 * velocity : velocity);
+}
+
+TEST(SgdTest, IsThatOfPyTorch) {
+  for (const bool nesterov : {false, true}) {
+    auto sgd = recipe();
+    sgd.optimiser = "sgd", sgd.nesterov = nesterov;
+    Small model;
+    const auto optimiser = make_optimiser(model, sgd);
+    double matrix = 1.0, bias = 0.1, of_matrix = 0, of_bias = 0;
+    for (int t = 1; t <= 3; ++t) {
+      (model.matrix.sum() * 2 + model.bias.sum() * 3).backward();
+      optimiser->step(0.01);
+      matrix = descended(matrix, 2, of_matrix, 0.01, 0.05, nesterov);
+      bias = descended(bias, 3, of_bias, 0.01, 0, nesterov);
+      EXPECT_NEAR(model.matrix[0][0].item<double>(), matrix, 1e-6) << "step " << t;
+      EXPECT_NEAR(model.bias[0].item<double>(), bias, 1e-6) << "step " << t;
+    }
+    EXPECT_EQ(model.idle.item<float>(), 7.0f);
+    EXPECT_TRUE(optimiser->state().contains("sgd.velocity.matrix"));
+  }
 }
 
 TEST(ClipGradientsTest, BoundsTheJointNorm) {

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "base/error.h"
+#include "models/simple_vit.h"
+#include "models/state.h"
+#include "worker/trainer/batch_mixing.h"
+#include "worker/trainer/loss.h"
+#include "worker/trainer/loss_scaler.h"
+#include "worker/trainer/weight_average.h"
+
+namespace abl::trainer {
+namespace {
+
+namespace F = torch::nn::functional;
+using config::RecipeConfig;
+
+Targets labelled(const torch::Tensor& labels) {
+  return {.labels = labels, .other_labels = {}, .share = 1, .teacher = {}};
+}
+
+TEST(LossTest, OfMixedLabelsIsTheCrossEntropyOfTheMixedDistribution) {
+  torch::manual_seed(1);
+  const auto logits = torch::randn({4, 5}, torch::kDouble);
+  RecipeConfig recipe;
+  recipe.label_smoothing = 0.1;
+  auto targets = labelled(torch::tensor({0, 1, 2, 3}));
+  targets.other_labels = targets.labels.flip(0), targets.share = 0.3;
+  const auto soft = 0.3 * F::one_hot(targets.labels, 5) + 0.7 * F::one_hot(targets.other_labels, 5);
+  const auto smoothed = 0.9 * soft + 0.1 / 5;
+  const auto expected = -(smoothed * logits.log_softmax(1)).sum(1).mean();
+  EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), expected.item<double>(), 1e-12);
+}
+
+TEST(LossTest, AHardTeacherGivesItsMostLikelyClass) {
+  torch::manual_seed(2);
+  const auto logits = torch::randn({4, 5}, torch::kDouble), teacher = torch::randn({4, 5}, torch::kDouble);
+  RecipeConfig recipe;
+  recipe.distillation = "hard", recipe.distillation_share = 0.25;
+  auto targets = labelled(torch::tensor({0, 1, 2, 3}));
+  const double own = loss_of(logits, targets, recipe).item<double>();
+  targets.teacher = teacher;
+  const double taught = F::cross_entropy(logits, teacher.argmax(1)).item<double>();
+  EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), 0.75 * own + 0.25 * taught, 1e-12);
+}
+
+TEST(LossTest, ASoftTeacherGivesItsProbabilitiesAtATemperature) {
+  torch::manual_seed(3);
+  const auto logits = torch::randn({4, 5}, torch::kDouble), teacher = torch::randn({4, 5}, torch::kDouble);
+  RecipeConfig recipe;
+  recipe.distillation = "soft", recipe.distillation_share = 1, recipe.distillation_temperature = 3;
+  auto targets = labelled(torch::tensor({0, 1, 2, 3}));
+  targets.teacher = teacher;
+  const auto p = (teacher / 3).softmax(1), q = (logits / 3).softmax(1);
+  const double divergence = (p * (p / q).log()).sum().item<double>() * 9 / 20;
+  EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), divergence, 1e-12);
+  targets.teacher = logits;
+  EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), 0, 1e-12);
+}
+
+torch::Tensor numbered_images() {  // image i holds i everywhere
+  return torch::arange(4, torch::kFloat).view({4, 1, 1, 1}).expand({4, 3, 8, 8}).clone();
+}
+
+TEST(MixBatchTest, MixUpAveragesOppositeImages) {
+  auto images = numbered_images();
+  auto targets = labelled(torch::tensor({0, 1, 2, 3}));
+  mix_batch({.kind = Mix::Kind::kMixUp, .lambda = 0.75, .box = {}}, images, targets);
+  EXPECT_NEAR(images[0][0][0][0].item<float>(), 0.75f * 0 + 0.25f * 3, 1e-6);
+  EXPECT_NEAR(images[2][1][7][7].item<float>(), 0.75f * 2 + 0.25f * 1, 1e-6);
+  EXPECT_TRUE(torch::equal(targets.other_labels, torch::tensor({3, 2, 1, 0})));
+  EXPECT_EQ(targets.share, 0.75);
+}
+
+TEST(MixBatchTest, CutMixPutsARectangleOfTheOppositeImage) {
+  auto images = numbered_images();
+  auto targets = labelled(torch::tensor({0, 1, 2, 3}));
+  mix_batch(
+      {.kind = Mix::Kind::kCutMix, .lambda = 0.9375, .box = {.left = 1, .top = 2, .width = 2, .height = 2}},
+      images, targets);
+  EXPECT_EQ(images[0].eq(3).sum().item<int>(), 3 * 4);
+  EXPECT_EQ(images[0][0][2][1].item<float>(), 3);
+  EXPECT_EQ(images[0][0][4][1].item<float>(), 0);
+  EXPECT_EQ(images[3].eq(0).sum().item<int>(), 3 * 4) << "the partner gets what was there before";
+}
+
+TEST(MixBatchTest, ARecipeSaysWhichKindsThereAre) {
+  const auto kinds = [](const char* mixing) {
+    RecipeConfig recipe;
+    recipe.mixing = mixing, recipe.mixing_alpha = 0.8, recipe.cutmix_alpha = 1,
+    recipe.mixing_probability = 0.8;
+    std::map<Mix::Kind, int> count;
+    for (std::uint64_t step = 0; step < 500; ++step) {
+      RandomStream random{0, Purpose::kMixing, {step}};
+      ++count[draw_mix_of(recipe, 32, random).kind];
+    }
+    return count;
+  };
+  EXPECT_EQ(kinds("none")[Mix::Kind::kNone], 500);
+  EXPECT_EQ(kinds("mixup")[Mix::Kind::kCutMix], 0);
+  EXPECT_EQ(kinds("cutmix")[Mix::Kind::kMixUp], 0);
+  auto both = kinds("mixup-or-cutmix");
+  EXPECT_NEAR(both[Mix::Kind::kMixUp], 200, 45);
+  EXPECT_NEAR(both[Mix::Kind::kCutMix], 200, 45);
+}
+
+std::shared_ptr<models::Classifier> small_model() {
+  models::SimpleVitOptions options{.image_size = 8,
+                                   .patch = 4,
+                                   .classes = 3,
+                                   .dim = 8,
+                                   .depth = 1,
+                                   .heads = 1,
+                                   .dim_head = 8,
+                                   .mlp_dim = 16,
+                                   .attention = {}};
+  options.attention.resize(1);
+  return std::make_shared<models::SimpleVitImpl>(options);
+}
+
+TEST(WeightAverageTest, MovesByItsDecayAndGoesOnFromItsState) {
+  torch::manual_seed(4);
+  const auto model = small_model();
+  WeightAverage average{small_model(), *model, 0.9};
+  const auto before = models::state_of(*model).begin()->second.clone();
+  {
+    const torch::NoGradGuard no_grad;
+    for (auto& parameter : model->parameters()) parameter.add_(1);
+  }
+  average.follow(*model);
+  EXPECT_TRUE(models::state_of(average.model()).begin()->second.allclose(before + 0.1));
+  WeightAverage resumed{small_model(), *model, 0.9};
+  resumed.load(average.state());
+  average.follow(*model), resumed.follow(*model);
+  for (const auto& [name, tensor] : average.state())
+    EXPECT_TRUE(torch::equal(tensor, resumed.state().at(name)));
+  EXPECT_THROW(resumed.load({}), Error);
+}
+
+TEST(LossScalerTest, DividesGradientsAndLeavesOutAStepThatIsNotFinite) {
+  const auto model = small_model();
+  LossScaler scaler{torch::kCPU};
+  EXPECT_EQ(scaler.factor(), 65536);
+  const auto backward = [&](double factor) {
+    auto loss = torch::zeros({});
+    for (const auto& parameter : model->parameters()) loss = loss + parameter.sum() * factor;
+    scaler.scale(loss).backward();
+  };
+  backward(2);
+  EXPECT_TRUE(scaler.unscale(*model));
+  EXPECT_NEAR(model->parameters()[0].grad().flatten()[0].item<float>(), 2, 1e-6);
+  for (auto& parameter : model->parameters()) parameter.mutable_grad() = torch::Tensor{};
+  backward(1e38);
+  EXPECT_FALSE(scaler.unscale(*model));
+  EXPECT_EQ(scaler.factor(), 32768);
+  EXPECT_FALSE(model->parameters()[0].grad().defined());
+}
+
+}  // namespace
+}  // namespace abl::trainer

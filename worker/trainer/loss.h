@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include "config/trial_config.h"
+
+namespace abl::trainer {
+
+/// What a batch is to be recognised as.
+struct Targets {
+  torch::Tensor labels;        ///< [B]
+  torch::Tensor other_labels;  ///< [B]: of the image that is mixed in; undefined where none is
+  double share = 1;            ///< of `labels`
+  torch::Tensor teacher;       ///< [B, classes]: logits of the teacher; undefined without one
+
+  /// Those of some images of the batch.
+  Targets narrow(std::int64_t first, std::int64_t count) const;
+};
+
+/// The mean loss of a batch: cross entropy with smoothed labels, shared between two labels where images are mixed,
+/// and the recipe's share of what the teacher says.
+///   hard: cross entropy with the teacher's most likely class
+///   soft: T² KL(teacher ‖ student), both at temperature T, over B · classes as in DeiT's release
+/// Shape: logits [B, classes], float -> [].
+/// Source: XCiT section 3.3 and its release, after DeiT.
+torch::Tensor loss_of(const torch::Tensor& logits, const Targets& targets,
+                      const config::RecipeConfig& recipe);
+
+}  // namespace abl::trainer

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+namespace abl::trainer {
+
+/// Keeps gradients in the range of half precision: the loss is multiplied by a factor that doubles after 2,000
+/// good steps and is halved after a gradient that is not finite; that step is left out.
+/// Nothing waits for the device but `unscale`, which must know whether to step.
+class LossScaler {
+ public:
+  explicit LossScaler(torch::Device device);
+
+  torch::Tensor scale(const torch::Tensor& loss) const { return loss * scale_; }
+  /// Divides the gradients by the factor. Returns: whether all were finite; otherwise they are cleared.
+  bool unscale(torch::nn::Module& model);
+
+  double factor() const { return scale_.item<double>(); }
+  /// By name; they share memory.
+  std::map<std::string, torch::Tensor> state() const;
+
+ private:
+  torch::Tensor scale_, good_steps_;
+};
+
+}  // namespace abl::trainer

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "models/classifier.h"
+
+namespace abl::trainer {
+
+/// A model whose weights follow those of another as a running average.
+///   w̄ ← w̄ + (1 - decay) (w - w̄)
+/// The statistics of batch normalisation are averaged too; counts are copied.
+class WeightAverage {
+ public:
+  /// `average`: built as `model`; it starts with its weights.
+  WeightAverage(std::shared_ptr<models::Classifier> average, const models::Classifier& model, double decay);
+  void follow(const models::Classifier& model);
+
+  models::Classifier& model() { return *average_; }
+  /// By name, "ema.NAME"; they share memory.
+  std::map<std::string, torch::Tensor> state() const;
+  /// Throws: Error{kInvalidArgument} when something is missing.
+  void load(const std::map<std::string, torch::Tensor>& state);
+
+ private:
+  const std::shared_ptr<models::Classifier> average_;
+  const double decay_;
+};
+
+}  // namespace abl::trainer

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/weight_files.h"
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "config/trial_document.h"
+#include "models/registry.h"
+#include "models/safetensors.h"
+#include "models/weights.h"
+#include "worker/trainer/model_factory.h"
+
+namespace abl::trainer {
+namespace {
+
+const std::filesystem::path& file_of(const std::string& name, const WeightFiles& files) {
+  const auto found = files.find(name);
+  if (found == files.end())
+    throw Error{Code::kNotFound,
+                fmt::format("no file is given for the weights {0}: start the worker, or the trainer, with "
+                            "--weights {0}=FILE",
+                            name)};
+  return found->second;
+}
+
+models::LoadedWeights load(models::Classifier& model, const std::string& name, const WeightFiles& files,
+                           const models::WeightsOptions& options) {
+  const auto& file = file_of(name, files);
+  const auto content = models::read_safetensors(file);
+  try {
+    return models::load_weights(model, content.tensors, options);
+  } catch (const Error& error) {
+    throw Error{error.code(), fmt::format("weights {}, {}: {}", name, file.string(), error.what())};
+  }
+}
+
+}  // namespace
+
+std::string weights_fingerprint(const config::RecipeConfig& recipe, const WeightFiles& files) {
+  std::string text;
+  for (const auto* name : {&recipe.start_weights, &recipe.teacher_weights})
+    if (!name->empty()) text += fmt::format("+weights:{}:{}", *name, sha256_file(file_of(*name, files)));
+  return text;
+}
+
+std::string start_from_weights(models::Classifier& model, const config::RecipeConfig& recipe,
+                               const WeightFiles& files) {
+  if (recipe.start_weights.empty()) return {};
+  const auto loaded = load(model, recipe.start_weights, files,
+                           {.fresh_head = true, .resize_positions = true, .other_patch = true});
+  std::string text = fmt::format("starts from the weights {}", recipe.start_weights);
+  if (!loaded.fresh.empty()) text += fmt::format("; as in a new model: {}", fmt::join(loaded.fresh, ", "));
+  if (!loaded.resized.empty()) text += fmt::format("; resized: {}", fmt::join(loaded.resized, ", "));
+  return text;
+}
+
+std::shared_ptr<models::Classifier> load_teacher(const config::TrialConfig& trial, const WeightFiles& files) {
+  const auto& recipe = trial.recipe;
+  if (recipe.distillation == "none") return nullptr;
+  const auto config = config::read_model_or_throw(
+      {{"model", {{"preset", recipe.teacher}}},
+       {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}});
+  auto teacher = models::build(model_options(config.model, config.data));
+  load(*teacher, recipe.teacher_weights, files, {.resize_positions = true});
+  teacher->eval();
+  for (auto& parameter : teacher->parameters()) parameter.requires_grad_(false);
+  return teacher;
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "config/trial_config.h"
+#include "models/classifier.h"
+
+namespace abl::trainer {
+
+/// Where the weights lie that recipes name: as data, they have a name in the trial and a place on each
+/// machine.
+using WeightFiles = std::map<std::string, std::filesystem::path>;
+
+/// What the weights that a recipe names are: part of the identity, as the data's fingerprint is. Empty where
+/// it names none, otherwise "+weights:NAME:SHA-256" for each. Throws: Error{kNotFound} for a name without a
+/// file.
+std::string weights_fingerprint(const config::RecipeConfig& recipe, const WeightFiles& files);
+
+/// Starts the model from the weights that the recipe names: another head, image size, window or patch is
+/// fitted. Nothing where it names none. Returns: what did not come from the file as it was, for the log.
+/// Throws: Error{kNotFound, kInvalidArgument} naming the file.
+std::string start_from_weights(models::Classifier& model, const config::RecipeConfig& recipe,
+                               const WeightFiles& files);
+
+/// The frozen teacher of a trial, in evaluation mode; null without distillation.
+/// Throws: Error{kNotFound, kInvalidArgument} naming the file.
+std::shared_ptr<models::Classifier> load_teacher(const config::TrialConfig& trial, const WeightFiles& files);
+
+}  // namespace abl::trainer
