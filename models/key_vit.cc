@@ -49,7 +49,8 @@ torch::Tensor KeyAttentionImpl::forward(const torch::Tensor& x) {
   return proj_(y.transpose(1, 2).reshape({B, N, D}));
 }
 
-KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device) : options_{checked(std::move(options))} {
+KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device)
+    : options_{checked(std::move(options))}, drop_rates_{drop_rates(options_.drop_path, options_.depth())} {
   const auto dim = options_.dim, pixels = 3 * options_.patch * options_.patch;
   embed_norm1_ = register_module("embed_norm1", LayerNorm{pixels, device});
   embed_ = register_module("embed", Linear{pixels, dim, device});
@@ -69,8 +70,8 @@ KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device) : options_{c
 torch::Tensor KeyVitImpl::forward(const torch::Tensor& images) {
   auto x = embed_images(images);
   for (std::size_t layer = 0; layer < attention_.size(); ++layer) {
-    x = add_residual(x, attention_[layer](x));
-    x = add_residual(x, feed_forward_[layer](x));
+    x = add_residual(x, drop_path(attention_[layer](x), drop_rates_[layer], is_training()));
+    x = add_residual(x, drop_path(feed_forward_[layer](x), drop_rates_[layer], is_training()));
   }
   return head_(norm_(x).select(1, 0));
 }

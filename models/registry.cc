@@ -29,6 +29,16 @@ std::shared_ptr<Classifier> build(const ModelOptions& options, torch::Device dev
       options);
 }
 
+ModelOptions with_drop_path(ModelOptions options, double rate, std::optional<DropPathRule> rule) {
+  std::visit(
+      [&](auto& chosen) {
+        chosen.drop_path.rate = rate;
+        if (rule) chosen.drop_path.rule = *rule;
+      },
+      options);
+  return options;
+}
+
 std::int64_t image_size(const ModelOptions& options) {
   return std::visit([](const auto& chosen) { return chosen.image_size; }, options);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "models/classifier.h"
@@ -25,6 +26,10 @@ using ModelOptions = std::variant<SimpleVitOptions, VitOptions, KeyVitOptions, S
 /// numbers: that is how models are counted.
 /// Throws: c10::ValueError when the options do not fit together.
 std::shared_ptr<Classifier> build(const ModelOptions& options, torch::Device device = torch::kCPU);
+
+/// The same model with stochastic depth. `rule`: none leaves the family's own, which is constant in XCiT and
+/// linear elsewhere.
+ModelOptions with_drop_path(ModelOptions options, double rate, std::optional<DropPathRule> rule = {});
 
 /// Side of the square images that the model is made for, pixels.
 std::int64_t image_size(const ModelOptions& options);

@@ -25,6 +25,7 @@ void check(const SimpleVitOptions& options) {
 
 SimpleVitImpl::SimpleVitImpl(SimpleVitOptions options, torch::Device device) : options_{std::move(options)} {
   check(options_);
+  drop_rates_ = drop_rates(options_.drop_path, options_.depth);
   const auto dim = options_.dim, rows = options_.image_size / options_.patch;
   const auto pixels = 3 * options_.patch * options_.patch;
   embed_norm1_ = register_module("embed_norm1", LayerNorm{pixels, device});
@@ -63,8 +64,11 @@ torch::Tensor SimpleVitImpl::embed_images(const torch::Tensor& images) {
 
 torch::Tensor SimpleVitImpl::layer(std::int64_t index, const torch::Tensor& x) {
   auto attention = attention_.at(index);
-  const auto y = attention ? add_residual(x, attention(x)) : x;
-  return add_residual(y, feed_forward_.at(index)(y));
+  const auto drop = [&](const torch::Tensor& branch) {
+    return drop_path(branch, drop_rates_.at(static_cast<std::size_t>(index)), is_training());
+  };
+  const auto y = attention ? add_residual(x, drop(attention(x))) : x;
+  return add_residual(y, drop(feed_forward_.at(index)(y)));
 }
 
 }  // namespace abl::models

@@ -26,6 +26,7 @@ struct SwinOptions {
   std::int64_t window = 7;  ///< side in tokens; a smaller map is one window
   std::int64_t mlp_ratio = 4;
   std::vector<WindowAttentionChoice> attention;  ///< one for each block of all stages
+  DropPathOptions drop_path{};
 };
 
 /// The Swin transformer, by default Swin-T. The attention is chosen block by block; a block with

@@ -92,6 +92,7 @@ SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const Ma
                              torch::Device device) {
   check(sizes);
   auto side = sizes.image_size / sizes.patch, dim = sizes.dim;
+  const auto rates = drop_rates(sizes.drop_path, static_cast<std::int64_t>(sizes.choices));
   std::int64_t index = 0;
   patch_embed_ = register_module("patch_embed", SwinPatchEmbed{sizes.image_size, sizes.patch, dim, device});
   auto layers = register_module("layers", torch::nn::ModuleList{});
@@ -102,12 +103,13 @@ SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const Ma
       side = (side + 1) / 2, dim *= 2;
     }
     std::vector<SwinBlock> blocks;
-    for (std::int64_t block = 0; block < sizes.depths[stage]; ++block)
-      blocks.push_back(make_block({.index = index++,
+    for (std::int64_t block = 0; block < sizes.depths[stage]; ++block, ++index)
+      blocks.push_back(make_block({.index = index,
                                    .dim = dim,
                                    .heads = sizes.heads[stage],
                                    .mlp_dim = sizes.mlp_ratio * dim,
-                                   .grid = fit_windows(side, sizes.window, /*shifted=*/block % 2 == 1)}));
+                                   .grid = fit_windows(side, sizes.window, /*shifted=*/block % 2 == 1),
+                                   .drop_rate = rates.at(static_cast<std::size_t>(index))}));
     layers->push_back(stages_.emplace_back(downsample, std::move(blocks)));
   }
   norm_ = register_module("norm", LayerNorm{dim, device});

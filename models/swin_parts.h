@@ -10,6 +10,7 @@
 
 #include "models/attention/windows.h"
 #include "models/classifier.h"
+#include "models/drop_path.h"
 #include "models/layers.h"
 
 /// What both Swin transformers consist of, but for the blocks.
@@ -86,6 +87,7 @@ struct SwinSizes {
   std::vector<std::int64_t> depths, heads;
   std::int64_t window = 0, mlp_ratio = 0;
   std::size_t choices = 0;  ///< of attention
+  DropPathOptions drop_path{};
 };
 
 template <class Options>
@@ -98,7 +100,8 @@ SwinSizes sizes_of(const Options& options) {
           .heads = options.heads,
           .window = options.window,
           .mlp_ratio = options.mlp_ratio,
-          .choices = options.attention.size()};
+          .choices = options.attention.size(),
+          .drop_path = options.drop_path};
 }
 
 /// What a block is built for.
@@ -106,6 +109,7 @@ struct SwinBlockPlace {
   std::int64_t index = 0;  ///< over all stages
   std::int64_t dim = 0, heads = 0, mlp_dim = 0;
   WindowGrid grid;  ///< every second block of a stage is shifted
+  double drop_rate = 0;
 };
 using MakeSwinBlock = std::function<SwinBlock(const SwinBlockPlace& place)>;
 

@@ -47,13 +47,15 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
     codes = register_module("codes", Codes{*embedding, device});
 
   auto blocks = register_module("blocks", torch::nn::ModuleList{});
-  for (const auto& choice : options_.blocks) {
+  const auto rates = drop_rates(options_.drop_path, static_cast<std::int64_t>(options_.blocks.size()));
+  for (std::size_t block = 0; block < rates.size(); ++block) {
     blocks_.emplace_back(XcitBlockOptions{.dim = dim,
                                           .heads = options_.heads,
                                           .mlp_dim = mlp_dim,
                                           .eta = options_.eta,
                                           .codes = codes,
-                                          .choice = choice},
+                                          .choice = options_.blocks[block],
+                                          .drop_rate = rates[block]},
                          device);
     blocks->push_back(blocks_.back());
   }

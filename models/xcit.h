@@ -26,6 +26,8 @@ struct XcitOptions {
   bool tokens_norm = true;        ///< class attention normalises all tokens, but in XCiT-N12
   PatchProjection patch_projection = PatchProjection::kConvolutions;
   std::vector<XcitChoice> blocks;  ///< one for each block
+  /// Not of class attention, which the release spares.
+  DropPathOptions drop_path{.rule = DropPathRule::kConstant};
 };
 
 /// XCiT, the cross-covariance image transformer. All that is ablated inside a block is chosen block by block.
