@@ -23,6 +23,7 @@ struct KeyVitOptions {
   std::int64_t mlp_dim = 1536;
   std::vector<std::optional<KeyChoice>> keys;  ///< one for each layer; nothing: a linear key
   DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
   std::int64_t depth() const { return static_cast<std::int64_t>(keys.size()); }
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch) + 1; }
@@ -62,6 +63,7 @@ class KeyVitImpl : public Classifier {
 
  private:
   torch::Tensor embed_images(const torch::Tensor& images);
+  torch::Tensor layer(std::size_t index, const torch::Tensor& x) const;
 
   const KeyVitOptions options_;
   LayerNorm embed_norm1_{nullptr}, embed_norm2_{nullptr}, norm_{nullptr};

@@ -39,6 +39,19 @@ ModelOptions with_drop_path(ModelOptions options, double rate, std::optional<Dro
   return options;
 }
 
+ModelOptions with_checkpointing(ModelOptions options, std::int64_t blocks) {
+  std::visit(
+      [&](auto& chosen) {
+        if constexpr (requires { chosen.checkpoint_blocks; })
+          chosen.checkpoint_blocks = blocks;
+        else
+          TORCH_CHECK_VALUE(blocks == 0, "checkpoint_blocks is ", blocks,
+                            " for a convolutional network, which has no transformer blocks; 0 is expected");
+      },
+      options);
+  return options;
+}
+
 std::int64_t image_size(const ModelOptions& options) {
   return std::visit([](const auto& chosen) { return chosen.image_size; }, options);
 }

@@ -24,6 +24,7 @@ struct SimpleVitOptions {
   std::int64_t mlp_dim = 0;
   std::vector<AttentionChoice> attention;  ///< one for each layer, `depth` of them
   DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch); }
 };

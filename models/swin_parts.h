@@ -61,12 +61,15 @@ using SwinBlock = Part<SwinBlockImpl>;
 /// Parameters: `downsample` (none in the first stage), `blocks`.
 class SwinStageImpl : public torch::nn::Module {
  public:
-  SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock> blocks);
+  /// `recomputed`: of the blocks, the first so many are run again in the backward pass; may be more or less
+  /// than there are.
+  SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock> blocks, std::int64_t recomputed = 0);
   torch::Tensor forward(const torch::Tensor& map);
 
  private:
   SwinPatchMerging downsample_;
   std::vector<SwinBlock> blocks_;
+  const std::int64_t recomputed_;
 };
 using SwinStage = Part<SwinStageImpl>;
 
@@ -88,6 +91,7 @@ struct SwinSizes {
   std::int64_t window = 0, mlp_ratio = 0;
   std::size_t choices = 0;  ///< of attention
   DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;
 };
 
 template <class Options>
@@ -101,7 +105,8 @@ SwinSizes sizes_of(const Options& options) {
           .window = options.window,
           .mlp_ratio = options.mlp_ratio,
           .choices = options.attention.size(),
-          .drop_path = options.drop_path};
+          .drop_path = options.drop_path,
+          .checkpoint_blocks = options.checkpoint_blocks};
 }
 
 /// What a block is built for.

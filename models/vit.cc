@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/vit.h"
 
+#include "models/recompute.h"
+
 namespace abl::models {
 namespace {
 
@@ -36,6 +38,7 @@ torch::Tensor VitBlockImpl::forward(const torch::Tensor& x) {
 }
 
 VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{checked(options)} {
+  check_recomputed(options_.checkpoint_blocks, options_.depth);
   const auto dim = options_.dim;
   cls_token_ = register_parameter("cls_token", new_normal({1, 1, dim}, 1e-6, device));
   pos_embed_ = register_parameter("pos_embed", new_normal({1, options_.tokens(), dim}, 0.02, device));
@@ -51,7 +54,8 @@ VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{che
 torch::Tensor VitImpl::forward(const torch::Tensor& images) {
   const auto patches = patch_embed_(images);
   auto x = torch::cat({cls_token_.expand({patches.size(0), -1, -1}), patches}, 1) + pos_embed_;
-  for (const auto& block : blocks_) x = block(x);
+  for (std::int64_t layer = 0; layer < options_.depth; ++layer)
+    x = run_block(blocks_[static_cast<std::size_t>(layer)], x, layer < options_.checkpoint_blocks);
   return head_(norm_(x).select(1, 0));
 }
 

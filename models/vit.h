@@ -24,6 +24,7 @@ struct VitOptions {
   std::int64_t mlp_ratio = 4;
   bool has_qkv_bias = true;
   DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch) + 1; }
 };
