@@ -37,8 +37,8 @@ Conv2d conv(Conv2dOptions options, torch::Device device) {
 }  // namespace
 
 MobileBottleneckImpl::MobileBottleneckImpl(std::int64_t in, const EfficientNetStageOptions& options,
-                                           torch::Device device)
-    : has_residual_{options.stride == 1 && in == options.width} {
+                                           torch::Device device, double drop_rate)
+    : has_residual_{options.stride == 1 && in == options.width}, drop_rate_{drop_rate} {
   const auto inner = in * options.expansion;
   const bool expands = options.expansion != 1;
   if (expands) {
@@ -66,13 +66,14 @@ torch::Tensor MobileBottleneckImpl::forward(const torch::Tensor& x) {
   auto y = expand_ ? expand_norm_(expand_(x)) : x;
   y = se_(depthwise_norm_(depthwise_(y)));
   y = project_norm_(project_(y));
-  return has_residual_ ? add_residual(x, y) : y;
+  return has_residual_ ? add_residual(x, drop_path(y, drop_rate_, is_training())) : y;
 }
 
 EfficientNetStageImpl::EfficientNetStageImpl(std::int64_t in, EfficientNetStageOptions options,
-                                             torch::Device device) {
-  for (std::int64_t index = 0; index < options.depth; ++index) {
-    blocks_.push_back(register_module(std::to_string(index), MobileBottleneck{in, options, device}));
+                                             std::span<const double> drop_rates, torch::Device device) {
+  for (const auto drop_rate : drop_rates) {
+    blocks_.push_back(
+        register_module(std::to_string(blocks_.size()), MobileBottleneck{in, options, device, drop_rate}));
     in = options.width;
     options.stride = 1;
   }
@@ -90,8 +91,14 @@ EfficientNetImpl::EfficientNetImpl(EfficientNetOptions options, torch::Device de
   conv_stem_ = register_module("conv_stem", conv({.in = 3, .out = width, .kernel = 3, .stride = 2}, device));
   bn1_ = register_module("bn1", BatchNormAct{width, device, Activation::kSilu});
   auto blocks = register_module("blocks", torch::nn::ModuleList{});
+  std::int64_t block = 0;
+  for (const auto& stage : options_.stages) block += stage.depth;
+  const auto rates = drop_rates(options_.drop_path, block + 1);  // the last is nobody's
+  auto rest = std::span{rates};
   for (const auto& stage : options_.stages) {
-    stages_.emplace_back(width, stage, device);
+    const auto depth = static_cast<std::size_t>(stage.depth);
+    stages_.emplace_back(width, stage, rest.first(depth), device);
+    rest = rest.subspan(depth);
     blocks->push_back(stages_.back().ptr());
     width = stage.width;
   }

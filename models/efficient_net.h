@@ -3,10 +3,12 @@
 
 #include <torch/torch.h>
 
+#include <span>
 #include <vector>
 
 #include "models/classifier.h"
 #include "models/conv_norm_act.h"
+#include "models/drop_path.h"
 #include "models/squeeze_excite.h"
 
 namespace abl::models {
@@ -32,6 +34,8 @@ struct EfficientNetOptions {
       {.depth = 4, .width = 192, .kernel = 5, .stride = 2, .expansion = 6},
       {.depth = 1, .width = 320, .kernel = 3, .stride = 1, .expansion = 6},
   };
+  /// Of blocks that add their input. The linear rule stops one step short of the rate, as in timm.
+  DropPathOptions drop_path{};
 };
 
 /// The mobile bottleneck: a 1 x 1 convolution widens, a depthwise one mixes pixels, squeeze and excitation
@@ -43,11 +47,12 @@ struct EfficientNetOptions {
 class MobileBottleneckImpl : public torch::nn::Module {
  public:
   MobileBottleneckImpl(std::int64_t in, const EfficientNetStageOptions& options,
-                       torch::Device device = torch::kCPU);
+                       torch::Device device = torch::kCPU, double drop_rate = 0);
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
   const bool has_residual_;
+  const double drop_rate_;
   Conv2d expand_{nullptr};  ///< with its norm, null where there is no expansion
   BatchNormAct expand_norm_{nullptr};
   Conv2d depthwise_{nullptr}, project_{nullptr};
@@ -59,7 +64,8 @@ using MobileBottleneck = Part<MobileBottleneckImpl>;
 /// Children "0", "1", … Shape: x [B, in, H, W] -> [B, width, ⌈H/stride⌉, ⌈W/stride⌉].
 class EfficientNetStageImpl : public torch::nn::Module {
  public:
-  EfficientNetStageImpl(std::int64_t in, EfficientNetStageOptions options,
+  /// `drop_rates`: of each block.
+  EfficientNetStageImpl(std::int64_t in, EfficientNetStageOptions options, std::span<const double> drop_rates,
                         torch::Device device = torch::kCPU);
   torch::Tensor forward(torch::Tensor x);
 
@@ -71,7 +77,7 @@ using EfficientNetStage = Part<EfficientNetStageImpl>;
 /// EfficientNet. Parameters are named as in timm: `conv_stem`, `bn1`, `blocks.i.j`, `conv_head`, `bn2`,
 /// `classifier`.
 /// Convolutions start normal with variance 2 / fan-out, groups divided out; the classifier uniform in
-/// ±1/√classes; all biases at 0: as the release in TensorFlow, and timm. No dropout and no dropped paths.
+/// ±1/√classes; all biases at 0: as the release in TensorFlow, and timm. No dropout.
 /// Shape: images [B, 3, H, W], of any size -> [B, classes].
 /// Source: "EfficientNet", Table 1; the comparator of MSF Table 6.
 class EfficientNetImpl : public Classifier {

@@ -3,6 +3,7 @@
 
 #include "models/attention/kernel.h"
 #include "models/embedding/patchify.h"
+#include "models/recompute.h"
 
 namespace abl::models {
 namespace {
@@ -15,6 +16,7 @@ KeyVitOptions checked(KeyVitOptions options) {
                     " classes and an MLP of width ", options.mlp_dim, "; both must be positive");
   TORCH_CHECK_VALUE(options.dim > 0 && options.heads > 0 && options.dim % options.heads == 0, options.heads,
                     " heads do not divide the width ", options.dim);
+  check_recomputed(options.checkpoint_blocks, options.depth());
   return options;
 }
 
@@ -49,7 +51,8 @@ torch::Tensor KeyAttentionImpl::forward(const torch::Tensor& x) {
   return proj_(y.transpose(1, 2).reshape({B, N, D}));
 }
 
-KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device) : options_{checked(std::move(options))} {
+KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device)
+    : options_{checked(std::move(options))}, drop_rates_{drop_rates(options_.drop_path, options_.depth())} {
   const auto dim = options_.dim, pixels = 3 * options_.patch * options_.patch;
   embed_norm1_ = register_module("embed_norm1", LayerNorm{pixels, device});
   embed_ = register_module("embed", Linear{pixels, dim, device});
@@ -68,11 +71,20 @@ KeyVitImpl::KeyVitImpl(KeyVitOptions options, torch::Device device) : options_{c
 
 torch::Tensor KeyVitImpl::forward(const torch::Tensor& images) {
   auto x = embed_images(images);
-  for (std::size_t layer = 0; layer < attention_.size(); ++layer) {
-    x = add_residual(x, attention_[layer](x));
-    x = add_residual(x, feed_forward_[layer](x));
-  }
+  for (std::size_t index = 0; index < attention_.size(); ++index) x = layer(index, x);
   return head_(norm_(x).select(1, 0));
+}
+
+torch::Tensor KeyVitImpl::layer(std::size_t index, const torch::Tensor& x) const {
+  const auto run = [attention = attention_[index], feed_forward = feed_forward_[index],
+                    rate = drop_rates_[index], training = is_training()](const torch::Tensor& in) {
+    const auto y = add_residual(in, drop_path(attention(in), rate, training));
+    return add_residual(y, drop_path(feed_forward(y), rate, training));
+  };
+  if (static_cast<std::int64_t>(index) >= options_.checkpoint_blocks) return run(x);
+  auto parameters = attention_[index]->parameters();
+  for (const auto& parameter : feed_forward_[index]->parameters()) parameters.push_back(parameter);
+  return recomputed(run, x, parameters);
 }
 
 torch::Tensor KeyVitImpl::embed_images(const torch::Tensor& images) {

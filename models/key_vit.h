@@ -8,6 +8,7 @@
 
 #include "models/attention/manifold_key.h"
 #include "models/classifier.h"
+#include "models/drop_path.h"
 #include "models/feed_forward.h"
 
 namespace abl::models {
@@ -21,6 +22,8 @@ struct KeyVitOptions {
   std::int64_t heads = 6;  ///< divides `dim`
   std::int64_t mlp_dim = 1536;
   std::vector<std::optional<KeyChoice>> keys;  ///< one for each layer; nothing: a linear key
+  DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
   std::int64_t depth() const { return static_cast<std::int64_t>(keys.size()); }
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch) + 1; }
@@ -60,6 +63,7 @@ class KeyVitImpl : public Classifier {
 
  private:
   torch::Tensor embed_images(const torch::Tensor& images);
+  torch::Tensor layer(std::size_t index, const torch::Tensor& x) const;
 
   const KeyVitOptions options_;
   LayerNorm embed_norm1_{nullptr}, embed_norm2_{nullptr}, norm_{nullptr};
@@ -67,6 +71,7 @@ class KeyVitImpl : public Classifier {
   torch::Tensor cls_, pos_;
   std::vector<KeyAttention> attention_;
   std::vector<FeedForward> feed_forward_;
+  const std::vector<double> drop_rates_;  ///< of each layer
 };
 using KeyVit = Part<KeyVitImpl>;
 

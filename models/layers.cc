@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "models/recompute.h"
+
 namespace abl::models {
 namespace {
 
@@ -91,9 +93,14 @@ BatchNorm2dImpl::BatchNorm2dImpl(std::int64_t channels, torch::Device device, do
 }
 
 torch::Tensor BatchNorm2dImpl::forward(const torch::Tensor& x) {
-  if (is_training()) num_batches_tracked.add_(1);
-  return torch::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum_, eps_,
-                           /*cudnn_enabled=*/true);
+  // A block that runs again for its gradients has counted this batch before.
+  const bool counts = is_training() && !recomputing();
+  if (counts) num_batches_tracked.add_(1);
+  const auto followed = [&](const torch::Tensor& running) {
+    return counts || !is_training() ? running : torch::Tensor{};
+  };
+  return torch::batch_norm(x, weight, bias, followed(running_mean), followed(running_var), is_training(),
+                           momentum_, eps_, /*cudnn_enabled=*/true);
 }
 
 }  // namespace abl::models

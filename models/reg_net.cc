@@ -63,8 +63,9 @@ std::vector<RegNetStageSize> stages_of(const RegNetRule& rule) {
   return stages;
 }
 
-RegNetBlockImpl::RegNetBlockImpl(const RegNetBlockOptions& options, torch::Device device) {
-  const auto& [in, width, stride, group_width, se_ratio] = options;
+RegNetBlockImpl::RegNetBlockImpl(const RegNetBlockOptions& options, torch::Device device)
+    : drop_rate_{options.drop_rate} {
+  const auto& [in, width, stride, group_width, se_ratio, drop_rate] = options;
   conv1_ = register_module("conv1", ConvNormAct{Conv2dOptions{.in = in, .out = width}, device});
   conv2_ = register_module(
       "conv2",
@@ -86,13 +87,16 @@ RegNetBlockImpl::RegNetBlockImpl(const RegNetBlockOptions& options, torch::Devic
 }
 
 torch::Tensor RegNetBlockImpl::forward(const torch::Tensor& x) {
-  const auto y = conv3_(se_(conv2_(conv1_(x))));
+  const auto y = drop_path(conv3_(se_(conv2_(conv1_(x)))), drop_rate_, is_training());
   return torch::relu(add_residual(downsample_ ? downsample_(x) : x, y));
 }
 
-RegNetStageImpl::RegNetStageImpl(std::int64_t depth, RegNetBlockOptions options, torch::Device device) {
-  for (std::int64_t index = 1; index <= depth; ++index) {
-    blocks_.push_back(register_module("b" + std::to_string(index), RegNetBlock{options, device}));
+RegNetStageImpl::RegNetStageImpl(std::span<const double> drop_rates, RegNetBlockOptions options,
+                                 torch::Device device) {
+  for (const auto drop_rate : drop_rates) {
+    options.drop_rate = drop_rate;
+    blocks_.push_back(
+        register_module("b" + std::to_string(blocks_.size() + 1), RegNetBlock{options, device}));
     options.in = options.width;
     options.stride = 1;
   }
@@ -117,14 +121,20 @@ RegNetImpl::RegNetImpl(RegNetOptions options, torch::Device device) : options_{s
   auto width = options_.stem;
   stem_ = register_module(
       "stem", ConvNormAct{Conv2dOptions{.in = 3, .out = width, .kernel = 3, .stride = 2}, device});
+  std::int64_t blocks = 0;
+  for (const auto& stage : stages) blocks += stage.depth;
+  const auto rates = drop_rates(options_.drop_path, blocks);
+  auto rest = std::span{rates};
   for (const auto& stage : stages) {
+    const auto depth = static_cast<std::size_t>(stage.depth);
     const RegNetBlockOptions first{.in = width,
                                    .width = stage.width,
                                    .stride = 2,
                                    .group_width = stage.group_width,
                                    .se_ratio = options_.se_ratio};
-    stages_.push_back(
-        register_module("s" + std::to_string(stages_.size() + 1), RegNetStage{stage.depth, first, device}));
+    stages_.push_back(register_module("s" + std::to_string(stages_.size() + 1),
+                                      RegNetStage{rest.first(depth), first, device}));
+    rest = rest.subspan(depth);
     width = stage.width;
   }
   head_ = register_module("head", PoolingHead{width, options_.classes, device});

@@ -3,10 +3,12 @@
 
 #include <torch/torch.h>
 
+#include <span>
 #include <vector>
 
 #include "models/classifier.h"
 #include "models/conv_norm_act.h"
+#include "models/drop_path.h"
 #include "models/squeeze_excite.h"
 
 namespace abl::models {
@@ -39,11 +41,13 @@ struct RegNetOptions {
   std::int64_t stem = 32;  ///< channels of the first convolution
   std::vector<RegNetStageSize> stages = stages_of(RegNetRule{});
   double se_ratio = 0.25;  ///< of a block's input, what squeeze and excitation leaves
+  DropPathOptions drop_path{};
 };
 
 struct RegNetBlockOptions {
   std::int64_t in = 0, width = 0, stride = 1, group_width = 0;
   double se_ratio = 0.25;
+  double drop_rate = 0;
 };
 
 /// The Y block: a bottleneck that does not narrow, with squeeze and excitation after its 3 x 3 convolution.
@@ -56,6 +60,7 @@ class RegNetBlockImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
+  const double drop_rate_;
   ConvNormAct conv1_{nullptr}, conv2_{nullptr}, conv3_{nullptr};
   SqueezeExcite se_{nullptr};
   ConvNormAct downsample_{nullptr};  ///< null where the shape stays
@@ -65,7 +70,9 @@ using RegNetBlock = Part<RegNetBlockImpl>;
 /// Blocks `b1`, `b2`, …; the first halves the image. Shape: x [B, in, H, W] -> [B, width, ⌈H/2⌉, ⌈W/2⌉].
 class RegNetStageImpl : public torch::nn::Module {
  public:
-  RegNetStageImpl(std::int64_t depth, RegNetBlockOptions first, torch::Device device = torch::kCPU);
+  /// `drop_rates`: of each block.
+  RegNetStageImpl(std::span<const double> drop_rates, RegNetBlockOptions first,
+                  torch::Device device = torch::kCPU);
   torch::Tensor forward(torch::Tensor x);
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/resnet.h"
 
+#include <numeric>
 #include <string>
 
 #include "models/conv_norm_act.h"
@@ -45,8 +46,9 @@ ResNetShortcutImpl::ResNetShortcutImpl(std::int64_t in, std::int64_t out, std::i
   norm_ = register_module("1", BatchNorm2d{out, device});
 }
 
-ResNetBlockImpl::ResNetBlockImpl(const ResNetBlockOptions& options, torch::Device device) {
-  const auto& [in, width, out, stride, groups, zero_init_last] = options;
+ResNetBlockImpl::ResNetBlockImpl(const ResNetBlockOptions& options, torch::Device device)
+    : drop_rate_{options.drop_rate} {
+  const auto& [in, width, out, stride, groups, zero_init_last, drop_rate] = options;
   conv1_ = register_module("conv1", conv({.in = in, .out = width}, device));
   bn1_ = register_module("bn1", BatchNorm2d{width, device});
   conv2_ = register_module(
@@ -65,13 +67,15 @@ ResNetBlockImpl::ResNetBlockImpl(const ResNetBlockOptions& options, torch::Devic
 torch::Tensor ResNetBlockImpl::forward(const torch::Tensor& x) {
   auto y = torch::relu(bn1_(conv1_(x)));
   y = torch::relu(bn2_(conv2_(y)));
-  y = bn3_(conv3_(y));
+  y = drop_path(bn3_(conv3_(y)), drop_rate_, is_training());
   return torch::relu(add_residual(downsample_ ? downsample_(x) : x, y));
 }
 
-ResNetStageImpl::ResNetStageImpl(std::int64_t depth, ResNetBlockOptions options, torch::Device device) {
-  for (std::int64_t index = 0; index < depth; ++index) {
-    blocks_.push_back(register_module(std::to_string(index), ResNetBlock{options, device}));
+ResNetStageImpl::ResNetStageImpl(std::span<const double> drop_rates, ResNetBlockOptions options,
+                                 torch::Device device) {
+  for (const auto drop_rate : drop_rates) {
+    options.drop_rate = drop_rate;
+    blocks_.push_back(register_module(std::to_string(blocks_.size()), ResNetBlock{options, device}));
     options.in = options.out;
     options.stride = 1;
   }
@@ -88,11 +92,16 @@ ResNetImpl::ResNetImpl(ResNetOptions options, torch::Device device) : options_{s
   bn1_ = register_module("bn1", BatchNorm2d{kStem, device});
   maxpool_ = register_module("maxpool", MaxPool{std::make_shared<MaxPoolImpl>()});
   ResNetBlockOptions block{.in = kStem, .groups = options_.groups, .zero_init_last = options_.zero_init_last};
+  const auto rates = drop_rates(
+      options_.drop_path, std::accumulate(options_.layers.begin(), options_.layers.end(), std::int64_t{0}));
+  auto rest = std::span{rates};
   for (std::size_t stage = 0; stage < options_.layers.size(); ++stage) {
+    const auto depth = static_cast<std::size_t>(options_.layers[stage]);
     block.width = inner_width(options_, options_.widths[stage]);
     block.out = kExpansion * options_.widths[stage];
-    stages_.push_back(register_module("layer" + std::to_string(stage + 1),
-                                      ResNetStage{options_.layers[stage], block, device}));
+    stages_.push_back(
+        register_module("layer" + std::to_string(stage + 1), ResNetStage{rest.first(depth), block, device}));
+    rest = rest.subspan(depth);
     block.in = block.out;
     block.stride = 2;  // the first stage has none: the pooling before it
   }

@@ -3,9 +3,11 @@
 
 #include <torch/torch.h>
 
+#include <span>
 #include <vector>
 
 #include "models/classifier.h"
+#include "models/drop_path.h"
 #include "models/layers.h"
 
 namespace abl::models {
@@ -19,6 +21,7 @@ struct ResNetOptions {
   std::int64_t groups = 1;            ///< of the 3 x 3 convolutions: ResNeXt's cardinality
   std::int64_t width_per_group = 64;  ///< where the stage's width is 64; proportional in the others
   bool zero_init_last = true;         ///< the last normalisation of each block starts at 0
+  DropPathOptions drop_path{};
 };
 
 /// The projection of a block's input where its shape changes: a 1 x 1 convolution and batch normalisation.
@@ -39,6 +42,7 @@ struct ResNetBlockOptions {
   std::int64_t in = 0, width = 0, out = 0;  ///< `width`: of the 3 x 3 convolution
   std::int64_t stride = 1, groups = 1;
   bool zero_init_last = true;
+  double drop_rate = 0;
 };
 
 /// The bottleneck: 1 x 1, 3 x 3 and 1 x 1 convolutions, each with batch normalisation; the 3 x 3 has the
@@ -55,6 +59,7 @@ class ResNetBlockImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
+  const double drop_rate_;
   Conv2d conv1_{nullptr}, conv2_{nullptr}, conv3_{nullptr};
   BatchNorm2d bn1_{nullptr}, bn2_{nullptr}, bn3_{nullptr};
   ResNetShortcut downsample_{nullptr};  ///< null where the shape stays
@@ -65,7 +70,9 @@ using ResNetBlock = Part<ResNetBlockImpl>;
 /// Shape: x [B, in, H, W] -> [B, out, ⌈H/stride⌉, ⌈W/stride⌉].
 class ResNetStageImpl : public torch::nn::Module {
  public:
-  ResNetStageImpl(std::int64_t depth, ResNetBlockOptions first, torch::Device device = torch::kCPU);
+  /// `drop_rates`: of each block.
+  ResNetStageImpl(std::span<const double> drop_rates, ResNetBlockOptions first,
+                  torch::Device device = torch::kCPU);
   torch::Tensor forward(torch::Tensor x);
 
  private:

@@ -5,6 +5,7 @@
 
 #include "models/embedding/patchify.h"
 #include "models/embedding/sincos.h"
+#include "models/recompute.h"
 
 namespace abl::models {
 namespace {
@@ -25,6 +26,8 @@ void check(const SimpleVitOptions& options) {
 
 SimpleVitImpl::SimpleVitImpl(SimpleVitOptions options, torch::Device device) : options_{std::move(options)} {
   check(options_);
+  check_recomputed(options_.checkpoint_blocks, options_.depth);
+  drop_rates_ = drop_rates(options_.drop_path, options_.depth);
   const auto dim = options_.dim, rows = options_.image_size / options_.patch;
   const auto pixels = 3 * options_.patch * options_.patch;
   embed_norm1_ = register_module("embed_norm1", LayerNorm{pixels, device});
@@ -62,9 +65,18 @@ torch::Tensor SimpleVitImpl::embed_images(const torch::Tensor& images) {
 }
 
 torch::Tensor SimpleVitImpl::layer(std::int64_t index, const torch::Tensor& x) {
-  auto attention = attention_.at(index);
-  const auto y = attention ? add_residual(x, attention(x)) : x;
-  return add_residual(y, feed_forward_.at(index)(y));
+  const auto attention = attention_.at(index);
+  const auto feed_forward = feed_forward_.at(index);
+  const auto run = [attention, feed_forward, rate = drop_rates_.at(static_cast<std::size_t>(index)),
+                    training = is_training()](const torch::Tensor& in) {
+    const auto y = attention ? add_residual(in, drop_path(attention(in), rate, training)) : in;
+    return add_residual(y, drop_path(feed_forward(y), rate, training));
+  };
+  if (index >= options_.checkpoint_blocks) return run(x);
+  auto parameters = feed_forward->parameters();
+  if (attention)
+    for (const auto& parameter : attention->parameters()) parameters.push_back(parameter);
+  return recomputed(run, x, parameters);
 }
 
 }  // namespace abl::models

@@ -7,6 +7,7 @@
 
 #include "models/attention/shared_attention.h"
 #include "models/classifier.h"
+#include "models/drop_path.h"
 #include "models/feed_forward.h"
 #include "models/layers.h"
 
@@ -22,6 +23,8 @@ struct SimpleVitOptions {
   std::int64_t dim_head = 64;
   std::int64_t mlp_dim = 0;
   std::vector<AttentionChoice> attention;  ///< one for each layer, `depth` of them
+  DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch); }
 };
@@ -56,6 +59,7 @@ class SimpleVitImpl : public Classifier {
   torch::Tensor positions_;
   std::vector<SharedAttention> attention_;
   std::vector<FeedForward> feed_forward_;
+  std::vector<double> drop_rates_;  ///< of each layer
 };
 using SimpleVit = Part<SimpleVitImpl>;
 

@@ -29,7 +29,7 @@ struct MakeAttention {
 class BlockImpl : public SwinBlockImpl {
  public:
   BlockImpl(const SwinBlockPlace& place, const WindowAttentionChoice& choice, torch::Device device)
-      : grid_{place.grid} {
+      : grid_{place.grid}, drop_rate_{place.drop_rate} {
     const WindowAttentionOptions options{.dim = place.dim, .heads = place.heads, .window = grid_.window};
     attn_ = std::visit(MakeAttention{options, device}, choice);
     if (attn_) {
@@ -43,12 +43,17 @@ class BlockImpl : public SwinBlockImpl {
 
   torch::Tensor forward(const torch::Tensor& map) override {
     auto x = map;
-    if (attn_) x = add_residual(x, join_windows(attn_(cut_windows(norm1_(x), grid_), mask_), grid_));
-    return add_residual(x, mlp_(norm2_(x)));
+    if (attn_) x = add_residual(x, drop(join_windows(attn_(cut_windows(norm1_(x), grid_), mask_), grid_)));
+    return add_residual(x, drop(mlp_(norm2_(x))));
   }
 
  private:
+  torch::Tensor drop(const torch::Tensor& branch) const {
+    return drop_path(branch, drop_rate_, is_training());
+  }
+
   const WindowGrid grid_;
+  const double drop_rate_;
   LayerNorm norm1_{nullptr}, norm2_{nullptr};
   WindowAttention attn_{nullptr};
   Mlp mlp_{nullptr};

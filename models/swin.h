@@ -26,6 +26,8 @@ struct SwinOptions {
   std::int64_t window = 7;  ///< side in tokens; a smaller map is one window
   std::int64_t mlp_ratio = 4;
   std::vector<WindowAttentionChoice> attention;  ///< one for each block of all stages
+  DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 };
 
 /// The Swin transformer, by default Swin-T. The attention is chosen block by block; a block with

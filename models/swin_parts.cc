@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "models/attention/charts.h"
+#include "models/recompute.h"
 
 namespace abl::models {
 namespace {
@@ -24,6 +25,7 @@ void check(const SwinSizes& sizes) {
                     sizes.heads, "]; one positive number for each of the ", sizes.depths.size(),
                     " stages is expected");
   const auto blocks = std::accumulate(sizes.depths.begin(), sizes.depths.end(), std::size_t{0});
+  check_recomputed(sizes.checkpoint_blocks, static_cast<std::int64_t>(blocks));
   TORCH_CHECK_VALUE(sizes.choices == blocks, sizes.choices, " attention choices for ", blocks,
                     " blocks; one for each block of all stages is expected");
 }
@@ -67,8 +69,9 @@ torch::Tensor SwinPatchMergingImpl::forward(const torch::Tensor& map) {
   return place_ == NormPlace::kBefore ? reduction_(norm_(x)) : norm_(reduction_(x));
 }
 
-SwinStageImpl::SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock> blocks)
-    : downsample_{std::move(downsample)}, blocks_{std::move(blocks)} {
+SwinStageImpl::SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock> blocks,
+                             std::int64_t recomputed)
+    : downsample_{std::move(downsample)}, blocks_{std::move(blocks)}, recomputed_{recomputed} {
   if (downsample_) register_module("downsample", downsample_);
   auto list = register_module("blocks", torch::nn::ModuleList{});
   for (const auto& block : blocks_) list->push_back(block.ptr());
@@ -76,7 +79,8 @@ SwinStageImpl::SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock>
 
 torch::Tensor SwinStageImpl::forward(const torch::Tensor& map) {
   auto x = downsample_ ? downsample_(map) : map;
-  for (const auto& block : blocks_) x = block(x);
+  std::int64_t index = 0;
+  for (const auto& block : blocks_) x = run_block(block, x, index++ < recomputed_);
   return x;
 }
 
@@ -92,6 +96,7 @@ SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const Ma
                              torch::Device device) {
   check(sizes);
   auto side = sizes.image_size / sizes.patch, dim = sizes.dim;
+  const auto rates = drop_rates(sizes.drop_path, static_cast<std::int64_t>(sizes.choices));
   std::int64_t index = 0;
   patch_embed_ = register_module("patch_embed", SwinPatchEmbed{sizes.image_size, sizes.patch, dim, device});
   auto layers = register_module("layers", torch::nn::ModuleList{});
@@ -101,14 +106,16 @@ SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const Ma
       downsample = SwinPatchMerging{dim, merging, device};
       side = (side + 1) / 2, dim *= 2;
     }
+    const auto recomputed = sizes.checkpoint_blocks - index;
     std::vector<SwinBlock> blocks;
-    for (std::int64_t block = 0; block < sizes.depths[stage]; ++block)
-      blocks.push_back(make_block({.index = index++,
+    for (std::int64_t block = 0; block < sizes.depths[stage]; ++block, ++index)
+      blocks.push_back(make_block({.index = index,
                                    .dim = dim,
                                    .heads = sizes.heads[stage],
                                    .mlp_dim = sizes.mlp_ratio * dim,
-                                   .grid = fit_windows(side, sizes.window, /*shifted=*/block % 2 == 1)}));
-    layers->push_back(stages_.emplace_back(downsample, std::move(blocks)));
+                                   .grid = fit_windows(side, sizes.window, /*shifted=*/block % 2 == 1),
+                                   .drop_rate = rates.at(static_cast<std::size_t>(index))}));
+    layers->push_back(stages_.emplace_back(downsample, std::move(blocks), recomputed));
   }
   norm_ = register_module("norm", LayerNorm{dim, device});
   head_ = register_module("head", SwinHead{dim, sizes.classes, device});

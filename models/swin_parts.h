@@ -10,6 +10,7 @@
 
 #include "models/attention/windows.h"
 #include "models/classifier.h"
+#include "models/drop_path.h"
 #include "models/layers.h"
 
 /// What both Swin transformers consist of, but for the blocks.
@@ -60,12 +61,15 @@ using SwinBlock = Part<SwinBlockImpl>;
 /// Parameters: `downsample` (none in the first stage), `blocks`.
 class SwinStageImpl : public torch::nn::Module {
  public:
-  SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock> blocks);
+  /// `recomputed`: of the blocks, the first so many are run again in the backward pass; may be more or less
+  /// than there are.
+  SwinStageImpl(SwinPatchMerging downsample, std::vector<SwinBlock> blocks, std::int64_t recomputed = 0);
   torch::Tensor forward(const torch::Tensor& map);
 
  private:
   SwinPatchMerging downsample_;
   std::vector<SwinBlock> blocks_;
+  const std::int64_t recomputed_;
 };
 using SwinStage = Part<SwinStageImpl>;
 
@@ -86,6 +90,8 @@ struct SwinSizes {
   std::vector<std::int64_t> depths, heads;
   std::int64_t window = 0, mlp_ratio = 0;
   std::size_t choices = 0;  ///< of attention
+  DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;
 };
 
 template <class Options>
@@ -98,7 +104,9 @@ SwinSizes sizes_of(const Options& options) {
           .heads = options.heads,
           .window = options.window,
           .mlp_ratio = options.mlp_ratio,
-          .choices = options.attention.size()};
+          .choices = options.attention.size(),
+          .drop_path = options.drop_path,
+          .checkpoint_blocks = options.checkpoint_blocks};
 }
 
 /// What a block is built for.
@@ -106,6 +114,7 @@ struct SwinBlockPlace {
   std::int64_t index = 0;  ///< over all stages
   std::int64_t dim = 0, heads = 0, mlp_dim = 0;
   WindowGrid grid;  ///< every second block of a stage is shifted
+  double drop_rate = 0;
 };
 using MakeSwinBlock = std::function<SwinBlock(const SwinBlockPlace& place)>;
 

@@ -31,7 +31,7 @@ struct MakeAttention {
 class BlockImpl : public SwinBlockImpl {
  public:
   BlockImpl(const SwinBlockPlace& place, const CosineAttentionChoice& choice, torch::Device device)
-      : grid_{place.grid} {
+      : grid_{place.grid}, drop_rate_{place.drop_rate} {
     const WindowAttentionOptions options{.dim = place.dim, .heads = place.heads, .window = grid_.window};
     attn_ = register_module("attn", std::visit(MakeAttention{options, device}, choice));
     norm1_ = register_module("norm1", norm_from_zero(place.dim, device));
@@ -41,12 +41,18 @@ class BlockImpl : public SwinBlockImpl {
   }
 
   torch::Tensor forward(const torch::Tensor& map) override {
-    const auto x = add_residual(map, norm1_(join_windows(attn_(cut_windows(map, grid_), mask_), grid_)));
-    return add_residual(x, norm2_(mlp_(x)));
+    const auto x =
+        add_residual(map, drop(norm1_(join_windows(attn_(cut_windows(map, grid_), mask_), grid_))));
+    return add_residual(x, drop(norm2_(mlp_(x))));
   }
 
  private:
+  torch::Tensor drop(const torch::Tensor& branch) const {
+    return drop_path(branch, drop_rate_, is_training());
+  }
+
   const WindowGrid grid_;
+  const double drop_rate_;
   WindowAttention attn_{nullptr};
   LayerNorm norm1_{nullptr}, norm2_{nullptr};
   Mlp mlp_{nullptr};

@@ -25,6 +25,8 @@ struct SwinV2Options {
   std::int64_t window = 8;  ///< side in tokens; a smaller map is one window
   std::int64_t mlp_ratio = 4;
   std::vector<CosineAttentionChoice> attention;  ///< one for each block of all stages
+  DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 };
 
 /// The Swin transformer V2, by default SwinV2-T with windows of 8 x 8: cosine attention, and norms at the end

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/vit.h"
 
+#include "models/recompute.h"
+
 namespace abl::models {
 namespace {
 
@@ -20,7 +22,8 @@ VitOptions checked(const VitOptions& options) {
 
 }  // namespace
 
-VitBlockImpl::VitBlockImpl(const VitOptions& options, torch::Device device) {
+VitBlockImpl::VitBlockImpl(const VitOptions& options, torch::Device device, double drop_rate)
+    : drop_rate_{drop_rate} {
   const auto dim = options.dim;
   norm1_ = register_module("norm1", LayerNorm{dim, device, kEps});
   attn_ = register_module(
@@ -30,18 +33,19 @@ VitBlockImpl::VitBlockImpl(const VitOptions& options, torch::Device device) {
 }
 
 torch::Tensor VitBlockImpl::forward(const torch::Tensor& x) {
-  const auto y = add_residual(x, attn_(norm1_(x)));
-  return add_residual(y, mlp_(norm2_(y)));
+  const auto y = add_residual(x, drop_path(attn_(norm1_(x)), drop_rate_, is_training()));
+  return add_residual(y, drop_path(mlp_(norm2_(y)), drop_rate_, is_training()));
 }
 
 VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{checked(options)} {
+  check_recomputed(options_.checkpoint_blocks, options_.depth);
   const auto dim = options_.dim;
   cls_token_ = register_parameter("cls_token", new_normal({1, 1, dim}, 1e-6, device));
   pos_embed_ = register_parameter("pos_embed", new_normal({1, options_.tokens(), dim}, 0.02, device));
   patch_embed_ = register_module("patch_embed", PatchEmbed{options_.image_size, options_.patch, dim, device});
   auto blocks = register_module("blocks", torch::nn::ModuleList{});
-  for (std::int64_t layer = 0; layer < options_.depth; ++layer)
-    blocks->push_back(blocks_.emplace_back(options_, device));
+  for (const auto drop_rate : drop_rates(options_.drop_path, options_.depth))
+    blocks->push_back(blocks_.emplace_back(options_, device, drop_rate));
   norm_ = register_module("norm", LayerNorm{dim, device, kEps});
   head_ = register_module("head", Linear{dim, options_.classes, device});
   if (!device.is_meta()) start_linear_layers(*this);
@@ -50,7 +54,8 @@ VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{che
 torch::Tensor VitImpl::forward(const torch::Tensor& images) {
   const auto patches = patch_embed_(images);
   auto x = torch::cat({cls_token_.expand({patches.size(0), -1, -1}), patches}, 1) + pos_embed_;
-  for (const auto& block : blocks_) x = block(x);
+  for (std::int64_t layer = 0; layer < options_.depth; ++layer)
+    x = run_block(blocks_[static_cast<std::size_t>(layer)], x, layer < options_.checkpoint_blocks);
   return head_(norm_(x).select(1, 0));
 }
 

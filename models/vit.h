@@ -7,6 +7,7 @@
 
 #include "models/attention/token_attention.h"
 #include "models/classifier.h"
+#include "models/drop_path.h"
 #include "models/embedding/patch_embed.h"
 #include "models/mlp.h"
 
@@ -22,6 +23,8 @@ struct VitOptions {
   std::int64_t heads = 6;  ///< divides `dim`
   std::int64_t mlp_ratio = 4;
   bool has_qkv_bias = true;
+  DropPathOptions drop_path{};
+  std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 
   std::int64_t tokens() const { return (image_size / patch) * (image_size / patch) + 1; }
 };
@@ -30,10 +33,11 @@ struct VitOptions {
 /// Shape: x [B, N, dim] -> [B, N, dim].
 class VitBlockImpl : public torch::nn::Module {
  public:
-  explicit VitBlockImpl(const VitOptions& options, torch::Device device = torch::kCPU);
+  explicit VitBlockImpl(const VitOptions& options, torch::Device device = torch::kCPU, double drop_rate = 0);
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
+  const double drop_rate_;
   LayerNorm norm1_{nullptr}, norm2_{nullptr};
   TokenAttention attn_{nullptr};
   Mlp mlp_{nullptr};

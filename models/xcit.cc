@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/xcit.h"
 
+#include "models/recompute.h"
+
 namespace abl::models {
 namespace {
 
@@ -21,6 +23,7 @@ void check(const XcitOptions& options) {
                     options.class_blocks, " blocks of class attention; all three must be positive");
   check_heads(options.dim, options.heads);
   for (const auto& block : options.blocks) check(block);
+  check_recomputed(options.checkpoint_blocks, static_cast<std::int64_t>(options.blocks.size()));
   const auto* first = model_codes(options);
   for (const auto& block : options.blocks) {
     if (!block.embedding || block.embedding->code_size == 0 || !block.embedding->codes_over_blocks) continue;
@@ -47,13 +50,15 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
     codes = register_module("codes", Codes{*embedding, device});
 
   auto blocks = register_module("blocks", torch::nn::ModuleList{});
-  for (const auto& choice : options_.blocks) {
+  const auto rates = drop_rates(options_.drop_path, static_cast<std::int64_t>(options_.blocks.size()));
+  for (std::size_t block = 0; block < rates.size(); ++block) {
     blocks_.emplace_back(XcitBlockOptions{.dim = dim,
                                           .heads = options_.heads,
                                           .mlp_dim = mlp_dim,
                                           .eta = options_.eta,
                                           .codes = codes,
-                                          .choice = choice},
+                                          .choice = options_.blocks[block],
+                                          .drop_rate = rates[block]},
                          device);
     blocks->push_back(blocks_.back());
   }
@@ -76,12 +81,20 @@ torch::Tensor XcitImpl::forward(const torch::Tensor& images) {
   const auto map = patch_embed_(images);  // [B, dim, rows, columns]
   const auto rows = map.size(2), columns = map.size(3);
   auto x = (map + pos_embed_(rows, columns)).flatten(2).mT().contiguous();  // [B, N, dim]
-  for (const auto& block : blocks_) x = block(x, rows, columns);
+  for (std::size_t block = 0; block < blocks_.size(); ++block) x = run(block, x, rows, columns);
 
   const auto cls_token = cls_token_.to(x.scalar_type()).expand({x.size(0), -1, -1});
   x = torch::cat({cls_token, x}, 1);  // [B, 1 + N, dim]
   for (const auto& block : cls_attn_blocks_) x = block(x);
   return head_(norm_(x).select(1, 0));
+}
+
+torch::Tensor XcitImpl::run(std::size_t index, const torch::Tensor& x, std::int64_t rows,
+                            std::int64_t columns) const {
+  const auto& block = blocks_[index];
+  if (static_cast<std::int64_t>(index) >= options_.checkpoint_blocks) return block(x, rows, columns);
+  return recomputed([=](const torch::Tensor& in) { return block(in, rows, columns); }, x,
+                    block->parameters());
 }
 
 }  // namespace abl::models

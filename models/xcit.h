@@ -26,6 +26,10 @@ struct XcitOptions {
   bool tokens_norm = true;        ///< class attention normalises all tokens, but in XCiT-N12
   PatchProjection patch_projection = PatchProjection::kConvolutions;
   std::vector<XcitChoice> blocks;  ///< one for each block
+  /// Not of class attention, which the release spares.
+  DropPathOptions drop_path{.rule = DropPathRule::kConstant};
+  /// The first so many of them are run again in the backward pass.
+  std::int64_t checkpoint_blocks = 0;
 };
 
 /// XCiT, the cross-covariance image transformer. All that is ablated inside a block is chosen block by block.
@@ -43,6 +47,8 @@ class XcitImpl : public Classifier {
   const XcitOptions& options() const { return options_; }
 
  private:
+  torch::Tensor run(std::size_t block, const torch::Tensor& x, std::int64_t rows, std::int64_t columns) const;
+
   const XcitOptions options_;
   ConvPatches patch_embed_{nullptr};
   FourierPositions pos_embed_{nullptr};

@@ -17,7 +17,8 @@ void check(const XcitChoice& choice) {
   if (choice.embedding) check(*choice.embedding);
 }
 
-XcitBlockImpl::XcitBlockImpl(const XcitBlockOptions& options, torch::Device device) {
+XcitBlockImpl::XcitBlockImpl(const XcitBlockOptions& options, torch::Device device)
+    : drop_rate_{options.drop_rate} {
   const auto& choice = options.choice;
   check(choice);
   const auto norm = [&](const char* name) {
@@ -54,9 +55,9 @@ XcitBlockImpl::XcitBlockImpl(const XcitBlockOptions& options, torch::Device devi
 
 torch::Tensor XcitBlockImpl::forward(const torch::Tensor& x, std::int64_t rows, std::int64_t columns) {
   auto y = x;
-  if (norm1_) y = add_residual(y, gamma1_ * attend(norm1_(y)));
-  if (norm3_) y = add_residual(y, gamma3_ * local_mp_(norm3_(y), rows, columns));
-  return add_residual(y, gamma2_ * mlp_(norm2_(y)));
+  if (norm1_) y = add_residual(y, drop(gamma1_ * attend(norm1_(y))));
+  if (norm3_) y = add_residual(y, drop(gamma3_ * local_mp_(norm3_(y), rows, columns)));
+  return add_residual(y, drop(gamma2_ * mlp_(norm2_(y))));
 }
 
 }  // namespace abl::models

@@ -7,6 +7,7 @@
 
 #include "models/attention/cross_covariance.h"
 #include "models/attention/token_attention.h"
+#include "models/drop_path.h"
 #include "models/local_patch_interaction.h"
 #include "models/mlp.h"
 
@@ -36,6 +37,7 @@ struct XcitBlockOptions {
   double eta = 1.0;      ///< where LayerScale starts
   Codes codes{nullptr};  ///< those of the model, where the embedding uses such
   XcitChoice choice;
+  double drop_rate = 0;  ///< of each branch
 };
 
 /// Refuses what has no meaning.
@@ -54,10 +56,14 @@ class XcitBlockImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x, std::int64_t rows, std::int64_t columns);
 
  private:
+  torch::Tensor drop(const torch::Tensor& branch) const {
+    return drop_path(branch, drop_rate_, is_training());
+  }
   torch::Tensor attend(const torch::Tensor& x) const {
     return over_tokens_ ? over_tokens_(x) : over_channels_(x);
   }
 
+  const double drop_rate_;
   LayerNorm norm1_{nullptr}, norm3_{nullptr}, norm2_{nullptr};
   CrossCovariance over_channels_{nullptr};  ///< one of the two, or neither
   TokenAttention over_tokens_{nullptr};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/counting/meta_autocast.h"
 
+#include <ATen/autocast_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 #include <torch/torch.h>
@@ -22,9 +23,14 @@ std::unordered_map<const void*, Tensor>& cast_parameters() {
   return casts;
 }
 
+thread_local bool keeps_casts = false;
+
 Tensor lowered(const Tensor& x) {
   if (!x.defined() || x.scalar_type() != torch::kFloat) return x;
-  if (!x.is_leaf() || !x.requires_grad()) return x.to(torch::kBFloat16);
+  // A recomputed block says in its first run that no cast is to be kept; its second, in the backward pass,
+  // runs under its autocast, but after the life of a MetaAutocast.
+  const bool keeps = keeps_casts && at::autocast::is_autocast_cache_enabled();
+  if (!keeps || !x.is_leaf() || !x.requires_grad()) return x.to(torch::kBFloat16);
   auto& cast = cast_parameters()[x.unsafeGetTensorImpl()];
   if (!cast.defined()) cast = x.to(torch::kBFloat16);
   return cast;
@@ -101,6 +107,7 @@ MetaAutocast::~MetaAutocast() {
 }
 
 void MetaAutocast::set(bool enabled) {
+  keeps_casts = enabled;
   c10::impl::tls_set_dispatch_key_excluded(kKey, !enabled);  // as PyTorch has it by default
   c10::impl::tls_set_dispatch_key_included(kKey, enabled);   // no tensor of the meta device brings it
 }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/counting/memory.h"
 
-#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "models/counting/counting_allocator.h"
 #include "models/registry.h"
+#include "tests/models/autocast.h"
+#include "tests/models/small_models.h"
 
 namespace abl::models {
 namespace {
-
-const AttentionChoice kMeanShift{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
 
 using Build = std::function<std::shared_ptr<Classifier>(torch::Device)>;
 
@@ -28,12 +27,11 @@ std::int64_t measured_peak(const Build& build, const StepOptions& options) {
   memory.forget_peak();
   const auto images = torch::randn({options.batch, 3, options.image_size, options.image_size});
   const auto classes = torch::zeros({options.batch}, torch::kLong);
-  const bool lowered = options.precision == Precision::kBFloat16;
-  at::autocast::set_autocast_dtype(torch::kCPU, torch::kBFloat16);
-  at::autocast::set_autocast_enabled(torch::kCPU, lowered);
-  const auto loss = torch::cross_entropy_loss(model->forward(images), classes);
-  at::autocast::set_autocast_enabled(torch::kCPU, false);
-  at::autocast::clear_cache();
+  torch::Tensor loss;
+  {
+    const Autocast lowered{options.precision == Precision::kBFloat16};
+    loss = torch::cross_entropy_loss(model->forward(images), classes);
+  }
   loss.backward();
   return memory.peak();
 }
@@ -67,56 +65,9 @@ TEST(StepMemory, IsThatOfARealStep) {
   }
 }
 
-/// A small model of each family, 64 × 64 images.
-std::vector<std::pair<const char*, ModelOptions>> one_of_each_family() {
-  const EmbeddingChoice sne{.widths = {32}, .shared = {false, false}};
-  const EmbeddingChoice p_sne{.widths = {32}, .shared = {false, true}};
-  const EmbeddingChoice f_sne{.widths = {32}, .shared = {true, true}, .code_size = 8};
-  return {{"vit", VitOptions{.image_size = 64, .patch = 8, .classes = 10, .dim = 96, .depth = 3, .heads = 3}},
-          {"key-vit", KeyVitOptions{.image_size = 64,
-                                    .patch = 8,
-                                    .classes = 10,
-                                    .dim = 96,
-                                    .heads = 3,
-                                    .mlp_dim = 384,
-                                    .keys = {KeyChoice{.charts = 4}, std::nullopt}}},
-          {"swin", SwinOptions{.image_size = 64,
-                               .classes = 10,
-                               .dim = 48,
-                               .depths = {2, 2},
-                               .heads = {3, 6},
-                               .window = 4,
-                               .attention = {QkvChoice{}, QkvChoice{}, kMeanShift, QkvChoice{}}}},
-          {"swin-v2", SwinV2Options{.image_size = 64,
-                                    .classes = 10,
-                                    .dim = 48,
-                                    .depths = {2, 2},
-                                    .heads = {3, 6},
-                                    .window = 4,
-                                    .attention = {4, QkvChoice{}}}},
-          {"xcit", XcitOptions{.image_size = 64,
-                               .patch = 8,
-                               .classes = 10,
-                               .dim = 64,
-                               .heads = 4,
-                               .blocks = {{}, {.embedding = f_sne}, {.l2_norm = false}}}},
-          {"xcit with other embeddings", XcitOptions{.image_size = 64,
-                                                     .patch = 8,
-                                                     .classes = 10,
-                                                     .dim = 64,
-                                                     .heads = 4,
-                                                     .blocks = {{.embedding = sne}, {.embedding = p_sne}}}},
-          {"resnet", ResNetOptions{.image_size = 64, .classes = 10, .layers = {1, 1, 1, 1}}},
-          {"efficientnet", EfficientNetOptions{.image_size = 64, .classes = 10}},
-          {"regnet", RegNetOptions{.image_size = 64,
-                                   .classes = 10,
-                                   .stages = {{.depth = 1, .width = 48, .group_width = 16},
-                                              {.depth = 2, .width = 96, .group_width = 16}}}}};
-}
-
 TEST(StepMemory, IsThatOfARealStepInEveryFamily) {
   for (const auto precision : {Precision::kFloat, Precision::kBFloat16})
-    for (const auto& [name, options] : one_of_each_family())
+    for (const auto& [name, options] : small_models())
       expect_predicted(name, [&](torch::Device device) { return build(options, device); },
                        {.batch = 16, .image_size = 64, .precision = precision});
 }

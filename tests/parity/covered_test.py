@@ -26,6 +26,8 @@ EXCEPTIONS = {
     "FanOut::kOfGroup": "says how weights start, which ground truth replaces",
     "KeyChoice.gamma": "says how weights start, which ground truth replaces",
     "KeyChoice.gamma_cb": "says how weights start, which ground truth replaces",
+    "DropPathRule::kLinear": "acts in training, and ground truth is of evaluation",
+    "DropPathRule::kConstant": "acts in training, and ground truth is of evaluation",
     "EmbeddingChoice.code_deviation": "says how weights start, which ground truth replaces",
 }
 
