@@ -6,7 +6,11 @@
 #include <array>
 
 #include "base/error.h"
+#include "worker/trainer/data/cifar.h"
 #include "worker/trainer/data/image_folder.h"
+#include "worker/trainer/data/image_lists.h"
+#include "worker/trainer/data/inaturalist.h"
+#include "worker/trainer/data/stl10.h"
 
 namespace abl::trainer {
 namespace {
@@ -19,10 +23,22 @@ struct Format {
   DataSet (*open)(const config::DataConfig& config, const fs::path& root);
 };
 
-/// In this order.
+template <int kWhich>
+bool has(const fs::path& root) {
+  constexpr const char* kFirst[] = {"data_batch_1.bin", "train.bin", "train_X.bin"};
+  return fs::is_regular_file(root / kFirst[kWhich]);
+}
+
+/// In this order: lists lie beside folders that are no classes, and sometimes beside those that are splits.
 constexpr std::array kFormats{
+    Format{"data_batch_1.bin (CIFAR-10)", has<0>, open_cifar10},
+    Format{"train.bin (CIFAR-100)", has<1>, open_cifar100},
+    Format{"train_X.bin (STL-10)", has<2>, open_stl10},
+    Format{"train2018.json or train2019.json (iNaturalist)", is_inaturalist, open_inaturalist},
     Format{"folders 0 to 999 (ImageNet-V2)", is_numbered_folders, open_numbered_folders},
     Format{"train/CLASS with val/CLASS", has_split_folders, open_image_folder},
+    Format{"anno_train.csv with anno_test.csv, or train.txt with val.txt (lists)", is_image_lists,
+           open_image_lists},
     Format{"CLASS with .jpg files", has_class_folders, open_image_folder}};
 
 /// Archives often bring a folder of their own: "; did you mean FOLDER/cifar-10-batches-bin?"
