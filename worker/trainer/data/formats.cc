@@ -10,6 +10,7 @@
 #include "worker/trainer/data/image_folder.h"
 #include "worker/trainer/data/image_lists.h"
 #include "worker/trainer/data/inaturalist.h"
+#include "worker/trainer/data/pack_source.h"
 #include "worker/trainer/data/stl10.h"
 
 namespace abl::trainer {
@@ -54,9 +55,10 @@ std::string nearest(const fs::path& root) {
 }  // namespace
 
 DataSet open_stored(const config::DataConfig& config, const fs::path& root) {
+  if (fs::is_regular_file(root)) return open_pack(config, root);
   if (!fs::is_directory(root))
     throw Error{Code::kNotFound,
-                fmt::format("data: {} of the data set {} is not there; expected a folder",
+                fmt::format("data: {} of the data set {} is not there; expected a folder or a packed file",
                             root.string(), config.name)};
   std::string looked_for;
   for (const auto& format : kFormats) {
