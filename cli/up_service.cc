@@ -130,9 +130,10 @@ void check_up(const Context& context, const UpOptions& options) {
     if (equals == 0 || equals == std::string::npos)
       throw Error{Code::kInvalidArgument,
                   fmt::format("--data: '{}' is not NAME=FOLDER, such as cifar10=/data/cifar10", data)};
-    if (!fs::is_directory(data.substr(equals + 1)))
-      throw Error{Code::kNotFound, fmt::format("--data: there is no folder {} for {}",
-                                               data.substr(equals + 1), data.substr(0, equals))};
+    const fs::path root = data.substr(equals + 1);
+    if (!fs::is_directory(root) && !fs::is_regular_file(root))
+      throw Error{Code::kNotFound, fmt::format("--data: there is no folder and no packed file {} for {}",
+                                               root.string(), data.substr(0, equals))};
   }
   sibling("ablate-scheduler");
   sibling("ablate-worker");
