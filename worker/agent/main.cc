@@ -62,8 +62,9 @@ std::map<std::string, fs::path> data_folders(const std::vector<std::string>& fla
       throw Error{Code::kInvalidArgument, fmt::format("--data {}: expected NAME=FOLDER", flag)};
     const std::string name = flag.substr(0, equals);
     const fs::path folder = fs::absolute(flag.substr(equals + 1));
-    if (!fs::is_directory(folder))
-      throw Error{Code::kNotFound, fmt::format("--data {}: there is no folder {}", name, folder.string())};
+    if (!fs::is_directory(folder) && !fs::is_regular_file(folder))
+      throw Error{Code::kNotFound,
+                  fmt::format("--data {}: there is no folder and no packed file {}", name, folder.string())};
     if (!folders.emplace(name, folder).second)
       throw Error{Code::kInvalidArgument, fmt::format("--data {}: given twice", name)};
   }
