@@ -49,6 +49,10 @@ const std::vector<Command>& commands() {
       {"dashboard", "Serve a results file's dashboard, read-only",
        "ablate dashboard --store results.db --port 8080", "stopped by Ctrl-C, or it is served already",
        kInternal, declare_dashboard},
+      {"data", "Check the images of a data set, or pack them into one file that trainers share",
+       "ablate data check --root /data/imagenet --name imagenet-1k\n"
+       "ablate data pack --root /data/imagenet --output /data/imagenet.abldata --bound 512",
+       "every image can be decoded; the packed file is there", "an image is damaged", declare_data},
       {"completion", "Print a completion script for bash, zsh or fish",
        "source <(ablate completion bash)\nablate completion fish > ~/.config/fish/completions/ablate.fish",
        kDone, kInternal, declare_completion},

@@ -59,6 +59,7 @@ Run declare_table(CLI::App& app, Context& context);
 Run declare_export(CLI::App& app, Context& context);
 Run declare_workers(CLI::App& app, Context& context);
 Run declare_dashboard(CLI::App& app, Context& context);
+Run declare_data(CLI::App& app, Context& context);
 Run declare_completion(CLI::App& app, Context& context);
 
 }  // namespace abl::cli

@@ -141,7 +141,8 @@ void check_named(const char* flag, const char* kind, const char* example,
 }
 
 void check_up(const Context& context, const UpOptions& options) {
-  check_named("--data", "folder", "NAME=FOLDER, such as cifar10=/data/cifar10", options.data);
+  check_named("--data", "folder and no packed file", "NAME=FOLDER, such as cifar10=/data/cifar10",
+              options.data);
   check_named("--weights", "file", "NAME=FILE, such as regnety_160=/weights/regnety_160.safetensors",
               options.weights);
   sibling("ablate-scheduler");

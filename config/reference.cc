@@ -25,6 +25,7 @@ std::string type_text(const Field<Section>& field) {
     case Kind::kWholeList:
       return fmt::format("{}, each {}", name_of(field.kind()), field.range.text());
     case Kind::kText:
+      if (field.choices.size() > 20) return "a preset's name";
       return field.choices.empty() ? "text" : code_list(field.choices);
     default:
       return fmt::format("{}, {}", name_of(field.kind()), field.range.text());

@@ -19,12 +19,6 @@ using Counts = std::map<std::string, double>;
 
 constexpr auto kPatience = std::chrono::minutes{5};
 
-fs::path find_trainer() {
-  if (const fs::path beside = program_folder() / "ablate-trainer"; fs::exists(beside)) return beside;
-  const char* named = std::getenv("ABLATE_TRAINER");
-  return named ? named : "";
-}
-
 /// One answer of `describe`: counts, or why there are none.
 std::optional<Counts> read_counts(const std::string& line, std::string& missing) {
   const auto answer = nlohmann::json::parse(line, nullptr, false);
@@ -35,6 +29,12 @@ std::optional<Counts> read_counts(const std::string& line, std::string& missing)
 }
 
 }  // namespace
+
+fs::path find_trainer() {
+  if (const fs::path beside = program_folder() / "ablate-trainer"; fs::exists(beside)) return beside;
+  const char* named = std::getenv("ABLATE_TRAINER");
+  return named ? named : "";
+}
 
 ModelCounter::ModelCounter(fs::path trainer)
     : trainer_{trainer.empty() ? find_trainer() : std::move(trainer)} {}

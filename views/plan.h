@@ -12,6 +12,9 @@
 
 namespace abl::views {
 
+/// The ablate-trainer beside the running program, otherwise $ABLATE_TRAINER; empty when there is none.
+std::filesystem::path find_trainer();
+
 /// Counts of architectures, from `ablate-trainer describe --stdin`: one process for all that are not cached.
 class ModelCounter {
  public:

@@ -75,14 +75,14 @@ Tensor weights(const Tensor& queries, const Tensor& keys, const Tensor& terms, s
 class BlockAttention : public torch::autograd::Function<BlockAttention> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v,
-                        double scale, const std::optional<Tensor>& maybe_terms) {
+                        double scale, bool is_trained, const std::optional<Tensor>& maybe_terms) {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
     const auto terms = maybe_terms.value_or(Tensor{});
     const auto blocks = blocks_of(q, terms.defined() ? terms.size(0) : 1);
     const auto B = q.size(0), H = q.size(1), N = q.size(2);
     const auto out = empty_heads(v);
     Tensor kept;  // [B, H, N, N]
-    if (N <= kKeptTokens && torch::GradMode::is_enabled()) kept = at::empty({B, H, N, N}, q.options());
+    if (N <= kKeptTokens && is_trained) kept = at::empty({B, H, N, N}, q.options());
     for (std::int64_t image = 0; image < B; image += blocks.images) {
       const auto queries = slices(q, image, blocks.images) * scale, keys = slices(k, image, blocks.images),
                  values = slices(v, image, blocks.images);
@@ -136,7 +136,7 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
       put(of_keys, of_k, image, 0);
       put(of_values, of_v, image, 0);
     }
-    return {of_q, of_k, of_v, {}, terms.defined() ? of_terms.to(terms.scalar_type()) : of_terms};
+    return {of_q, of_k, of_v, {}, {}, terms.defined() ? of_terms.to(terms.scalar_type()) : of_terms};
   }
 };
 
@@ -144,7 +144,10 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
 
 Tensor block_attention(const Tensor& q, const Tensor& k, const Tensor& v, double scale,
                        const std::optional<Tensor>& terms) {
-  return BlockAttention::apply(q, k, v, scale, terms);
+  // asked here: within a function of autograd gradients are always off
+  const bool is_trained =
+      torch::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
+  return BlockAttention::apply(q, k, v, scale, is_trained, terms);
 }
 
 }  // namespace abl::models

@@ -18,9 +18,9 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-const std::vector<std::string> kCommands{"up",    "down",  "validate", "plan",    "submit",    "ls",
-                                         "show",  "watch", "logs",     "cancel",  "pause",     "resume",
-                                         "retry", "table", "export",   "workers", "dashboard", "completion"};
+const std::vector<std::string> kCommands{
+    "up",    "down",   "validate", "plan",  "submit", "ls",      "show",      "watch", "logs",      "cancel",
+    "pause", "resume", "retry",    "table", "export", "workers", "dashboard", "data",  "completion"};
 
 class Program : public testing::Test {
  protected:
@@ -160,7 +160,7 @@ TEST_F(Program, UpRefusesAPortInUseBeforeItStartsAnything) {
 TEST_F(Program, UpRefusesADataFolderThatIsNotThere) {
   const Outcome outcome = home_.run({"up", "--data", "cifar10=/absent"});
   EXPECT_EQ(outcome.code, kExitUsage);
-  EXPECT_EQ(outcome.err, "error: --data: there is no folder /absent for cifar10\n");
+  EXPECT_EQ(outcome.err, "error: --data: there is no folder and no packed file /absent for cifar10\n");
 }
 
 TEST_F(Program, OutputThatCannotBeWrittenIsAnError) {

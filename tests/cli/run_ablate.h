@@ -37,8 +37,10 @@ class Home {
     return folder_ / name;
   }
 
-  Outcome run(std::vector<std::string> arguments, std::map<std::string, std::string> environment = {}) const {
-    arguments.insert(arguments.begin(), std::string{ABLATE_BIN_DIR} + "/ablate");
+  /// `program`: the built one, unless it is given.
+  Outcome run(std::vector<std::string> arguments, std::map<std::string, std::string> environment = {},
+              const std::filesystem::path& program = std::string{ABLATE_BIN_DIR} + "/ablate") const {
+    arguments.insert(arguments.begin(), program.string());
     environment.insert({{"ABLATE_HOME", folder_.string()}, {"ABLATE_SCHEDULER", ""}});
     const auto out = folder_ / "stdout", err = folder_ / "stderr";
     ChildOptions options{.argv = arguments, .environment = environment};

@@ -119,6 +119,18 @@ TEST(BlockAttention, KeepsNothingOfTheSizeOfTheScores) {
   EXPECT_LT(memory.peak(), 8 << 20) << "blocks of 1 MiB; all scores of two heads would be 8 MiB";
 }
 
+TEST(BlockAttention, KeepsTheSoftmaxOfFewTokensWhereItIsTrained) {
+  const auto x = draw(1, 64, 0, torch::kFloat);
+  CountingAllocator memory{torch::kCPU};
+  const auto trained = in_blocks(x);
+  const auto scores = std::int64_t{2} * 64 * 64 * 4;
+  EXPECT_EQ(memory.held(), static_cast<std::int64_t>(trained.nbytes()) + scores);
+  const torch::NoGradGuard no_grad;
+  const auto before = memory.held();
+  const auto seen = in_blocks(x);
+  EXPECT_EQ(memory.held() - before, static_cast<std::int64_t>(seen.nbytes()));
+}
+
 TEST(BlockAttention, ComputesInTheTypeOfItsOperandsUnderAutocast) {
   const auto x = draw(2, 65, 0, torch::kFloat);
   const auto plain = in_blocks(x);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <turbojpeg.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,7 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <vector>
+
+#include "worker/trainer/data/jpeg_encode.h"
 
 namespace abl::trainer {
 
@@ -31,16 +31,10 @@ class TemporaryFolder {
 
 /// A JPEG of one colour.
 inline std::string jpeg_of(int width, int height, std::array<std::uint8_t, 3> colour) {
-  std::vector<std::uint8_t> pixels;
-  for (int i = 0; i < width * height; ++i) pixels.insert(pixels.end(), colour.begin(), colour.end());
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  tjhandle encoder = tjInitCompress();
-  tjCompress2(encoder, pixels.data(), width, 0, height, TJPF_RGB, &bytes, &size, TJSAMP_444, 95, 0);
-  std::string text{reinterpret_cast<char*>(bytes), size};
-  tjFree(bytes);
-  tjDestroy(encoder);
-  return text;
+  Image image{width, height, {}};
+  for (int i = 0; i < width * height; ++i)
+    image.pixels.insert(image.pixels.end(), colour.begin(), colour.end());
+  return encode_jpeg(image, 95, Chroma::kFull);
 }
 
 inline void write(const std::filesystem::path& file, const std::string& bytes) {

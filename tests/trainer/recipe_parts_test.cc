@@ -27,7 +27,8 @@ TEST(LossTest, OfMixedLabelsIsTheCrossEntropyOfTheMixedDistribution) {
   recipe.label_smoothing = 0.1;
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
   targets.other_labels = targets.labels.flip(0), targets.share = 0.3;
-  const auto soft = 0.3 * F::one_hot(targets.labels, 5) + 0.7 * F::one_hot(targets.other_labels, 5);
+  const auto one_hot = [](const torch::Tensor& labels) { return F::one_hot(labels, 5).to(torch::kDouble); };
+  const auto soft = 0.3 * one_hot(targets.labels) + 0.7 * one_hot(targets.other_labels);
   const auto smoothed = 0.9 * soft + 0.1 / 5;
   const auto expected = -(smoothed * logits.log_softmax(1)).sum(1).mean();
   EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), expected.item<double>(), 1e-12);

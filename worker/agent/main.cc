@@ -56,8 +56,8 @@ std::string default_scheduler() {
 /// What a flag names: a thing with a name in trials and a place on this machine.
 struct NamedPath {
   const char* flag;
-  const char* kind;   ///< "folder"
-  const char* usage;  ///< "NAME=FOLDER"
+  const char* kind;   ///< "file"
+  const char* usage;  ///< "NAME=FILE"
 };
 
 /// The paths behind the names, all of them there.
@@ -99,7 +99,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.allow_commands = flags.allow_commands;
   options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
   options.runs.runs_root = flags.runs_root;
-  options.runs.data = named_paths({"--data", "folder", "NAME=FOLDER"}, flags.data);
+  options.runs.data = named_paths({"--data", "folder and no packed file", "NAME=FOLDER"}, flags.data);
   options.runs.weights = named_paths({"--weights", "file", "NAME=FILE"}, flags.weights);
   options.runs.host = host_name();
   options.runs.grace = Milliseconds{flags.grace_ms};

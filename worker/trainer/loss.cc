@@ -14,8 +14,7 @@ torch::Tensor from_labels(const torch::Tensor& logits, const Targets& targets, d
   const auto options = F::CrossEntropyFuncOptions{}.label_smoothing(smoothing);
   const auto loss = F::cross_entropy(logits, targets.labels, options);
   if (!targets.other_labels.defined()) return loss;
-  return targets.share * loss +
-         (1 - targets.share) * F::cross_entropy(logits, targets.other_labels, options);
+  return targets.share * loss + (1 - targets.share) * F::cross_entropy(logits, targets.other_labels, options);
 }
 
 torch::Tensor from_teacher(const torch::Tensor& logits, const torch::Tensor& teacher,

@@ -18,8 +18,8 @@ struct Targets {
   Targets narrow(std::int64_t first, std::int64_t count) const;
 };
 
-/// The mean loss of a batch: cross entropy with smoothed labels, shared between two labels where images are mixed,
-/// and the recipe's share of what the teacher says.
+/// The mean loss of a batch: cross entropy with smoothed labels, shared between two labels where images are
+/// mixed, and the recipe's share of what the teacher says.
 ///   hard: cross entropy with the teacher's most likely class
 ///   soft: T² KL(teacher ‖ student), both at temperature T, over B · classes as in DeiT's release
 /// Shape: logits [B, classes], float -> [].

@@ -8,9 +8,9 @@
 
 namespace abl::trainer {
 
-/// Keeps gradients in the range of half precision: the loss is multiplied by a factor that doubles after 2,000
-/// good steps and is halved after a gradient that is not finite; that step is left out.
-/// Nothing waits for the device but `unscale`, which must know whether to step.
+/// Keeps gradients in the range of half precision: the loss is multiplied by a factor that doubles after
+/// 2,000 good steps and is halved after a gradient that is not finite; that step is left out. Nothing waits
+/// for the device but `unscale`, which must know whether to step.
 class LossScaler {
  public:
   explicit LossScaler(torch::Device device);

@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
      &trainer::declare_describe},
     {"infer", "Run a model once on given weights and images, for comparison with another implementation",
      &trainer::declare_infer},
+    {"data", "Check the images of a data set, or pack them into one file", &trainer::declare_data},
     {"presets", "List the models that have a name", &trainer::declare_presets},
 };
 

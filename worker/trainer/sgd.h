@@ -5,8 +5,8 @@
 
 namespace abl::trainer {
 
-/// Gradient descent with momentum as PyTorch's: weight decay is added to the gradient, the first velocity is the
-/// first gradient.
+/// Gradient descent with momentum as PyTorch's: weight decay is added to the gradient, the first velocity is
+/// the first gradient.
 ///   g ← g + λ w,  v ← μ v + g,  w ← w - η v    (Nesterov: w ← w - η (g + μ v))
 class Sgd final : public Optimiser {
  public:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <functional>
 
 namespace abl::trainer {
@@ -15,8 +16,12 @@ Run declare_train(CLI::App& app);
 Run declare_describe(CLI::App& app);
 Run declare_infer(CLI::App& app);
 Run declare_presets(CLI::App& app);
+Run declare_data(CLI::App& app);  ///< and its own commands:
+Run declare_data_check(CLI::App& app);
+Run declare_data_pack(CLI::App& app);
 
 /// Raised by SIGTERM and SIGINT: write a checkpoint and stop.
 void ask_to_stop();
+const std::atomic<bool>& stop_asked();
 
 }  // namespace abl::trainer

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include <atomic>
 #include <memory>
 
 #include "base/error.h"
@@ -13,8 +12,6 @@
 
 namespace abl::trainer {
 namespace {
-
-std::atomic<bool> stop_asked = false;
 
 WeightFiles weight_files(const std::vector<std::string>& flags) {
   WeightFiles files;
@@ -40,7 +37,7 @@ int train(TrainingOptions options, const std::string& config_file, bool json) {
     options.config_hash = config::config_hash(config::canonical_text(options.trial));
     std::filesystem::create_directories(options.run_dir);
     Training training{std::move(options), *events};
-    const bool complete = training.run(stop_asked);
+    const bool complete = training.run(stop_asked());
     events->end(complete ? "completed" : "stopped", complete ? "" : "stopped on request", true);
     return kExitOk;
   } catch (const Error& error) {
@@ -58,8 +55,6 @@ int train(TrainingOptions options, const std::string& config_file, bool json) {
 }
 
 }  // namespace
-
-void ask_to_stop() { stop_asked = true; }
 
 Run declare_train(CLI::App& app) {
   struct Flags {

@@ -14,5 +14,12 @@ namespace abl::trainer {
 /// Throws: Error{kNotFound} for a folder that is not there, Error{kInvalidArgument} for a wrong number of
 /// classes or an empty one.
 DataSet open_image_folder(const config::DataConfig& config, const std::filesystem::path& root);
+/// The first layout, and the second.
+bool has_split_folders(const std::filesystem::path& root);
+bool has_class_folders(const std::filesystem::path& root);
+
+/// ImageNet-V2: ROOT/0 … ROOT/999. The label is the folder's number, every image is for validation.
+DataSet open_numbered_folders(const config::DataConfig& config, const std::filesystem::path& root);
+bool is_numbered_folders(const std::filesystem::path& root);
 
 }  // namespace abl::trainer

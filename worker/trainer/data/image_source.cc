@@ -5,19 +5,24 @@
 
 #include "base/error.h"
 #include "worker/trainer/data/drawn_source.h"
-#include "worker/trainer/data/image_folder.h"
+#include "worker/trainer/data/formats.h"
 
 namespace abl::trainer {
 
-DataSet open_data(const config::DataConfig& config, const std::string& root) {
-  if (config.name == "shapes") return open_drawn(config);
+DataSet open_data(const config::DataConfig& data, const std::string& root, Needs needs) {
+  if (data.name == "shapes") return open_drawn(data);
   if (root.empty())
     throw Error{
         Code::kNotFound,
         fmt::format("no folder is given for the data set {0}: start the worker with --data {0}=FOLDER, "
                     "or the trainer with --data-root FOLDER",
-                    config.name)};
-  return open_image_folder(config, root);
+                    data.name)};
+  DataSet set = open_stored(data, root);
+  if (needs == Needs::kTrainAndVal && set.train->size() == 0)
+    throw Error{
+        Code::kFailedPrecondition,
+        fmt::format("data: {} ({}) has images to evaluate on, but none to train on", root, set.format)};
+  return set;
 }
 
 }  // namespace abl::trainer

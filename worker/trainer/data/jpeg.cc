@@ -2,21 +2,87 @@
 #include "worker/trainer/data/jpeg.h"
 
 #include <fmt/format.h>
-#include <turbojpeg.h>
 
 #include <algorithm>
-#include <memory>
+#include <cmath>
+#include <cstring>
 
 #include "base/error.h"
+#include "worker/trainer/data/jpeg_errors.h"
+// libjpeg's codes and macros; after its main header
+#include <jerror.h>
 
 namespace abl::trainer {
+
+struct JpegReader::State {
+  JpegErrors errors{};
+  jpeg_decompress_struct jpeg{};  // zeros: may be destroyed before it was created
+  ~State() { jpeg_destroy_decompress(&jpeg); }
+
+  bool inks() const { return jpeg.jpeg_color_space == JCS_CMYK || jpeg.jpeg_color_space == JCS_YCCK; }
+  /// What a side measures at a scale.
+  static int scaled(int side, int eighths) { return (side * eighths + 7) / 8; }
+  Image part(int eighths, int left, int top, int width, int height);
+};
+
 namespace {
 
 constexpr int kLargestSide = 32'768;  // a hostile header must not make us allocate gigabytes
+constexpr int kEighths = 8;           // scales are n/8: libjpeg-turbo's DCTs of n × n
 
-struct Closer {
-  void operator()(void* handle) const { tjDestroy(handle); }
+/// Rows and columns of the scaled picture.
+struct Part {
+  JDIMENSION left, top, width, height;
 };
+
+// The three functions below are libjpeg's side of the border: see JpegErrors.
+
+bool read_header(jpeg_decompress_struct& jpeg, JpegErrors& errors, const unsigned char* data,
+                 unsigned long size) {
+  jpeg.err = errors.set_up();
+  if (setjmp(errors.jump) != 0) return false;
+  jpeg_create_decompress(&jpeg);
+  jpeg_mem_src(&jpeg, data, size);
+  jpeg_read_header(&jpeg, TRUE);
+  return true;
+}
+
+bool set_scale(jpeg_decompress_struct& jpeg, JpegErrors& errors, int eighths, bool inks) {
+  if (setjmp(errors.jump) != 0) return false;
+  jpeg.scale_num = static_cast<unsigned>(eighths), jpeg.scale_denom = kEighths;
+  jpeg.out_color_space = inks ? JCS_CMYK : JCS_RGB;
+  jpeg_calc_output_dimensions(&jpeg);
+  return true;
+}
+
+/// Without an end marker the file is cut off, though perhaps below the rows that were asked for. In the
+/// compressed data itself, which `rest` begins with, 0xff is never followed by 0xd9.
+bool has_end(std::string_view rest) {
+  return rest.rfind("\xff\xd9") != rest.npos;  // as a rule its last two bytes
+}
+
+/// `row` has room for a whole row; `out` [part.height, part.width, channels].
+bool read_rows(jpeg_decompress_struct& jpeg, JpegErrors& errors, const Part& part, unsigned char* row,
+               unsigned char* out) {
+  if (setjmp(errors.jump) != 0) return false;
+  const std::string_view rest{reinterpret_cast<const char*>(jpeg.src->next_input_byte),
+                              jpeg.src->bytes_in_buffer};
+  const bool whole_file_is_read = jpeg_has_multiple_scans(&jpeg);  // before the first row comes out
+  jpeg_start_decompress(&jpeg);
+  const std::size_t pixel = static_cast<std::size_t>(jpeg.output_components);
+  JDIMENSION from = part.left, width = part.width;
+  if (width < jpeg.output_width) jpeg_crop_scanline(&jpeg, &from, &width);  // moves `from` to a block's edge
+  if (part.top > 0) jpeg_skip_scanlines(&jpeg, part.top);
+  for (JDIMENSION y = 0; y < part.height; ++y) {
+    jpeg_read_scanlines(&jpeg, &row, 1);
+    std::memcpy(out + y * part.width * pixel, row + (part.left - from) * pixel, part.width * pixel);
+  }
+  if (jpeg.output_scanline == jpeg.output_height)
+    jpeg_finish_decompress(&jpeg);
+  else if (!whole_file_is_read && !has_end(rest))
+    WARNMS(&jpeg, JWRN_JPEG_EOF);
+  return true;
+}
 
 /// libjpeg-turbo has no decoder from CMYK to RGB: Adobe writes the four inks inverted.
 Image from_inks(const Image& inks) {
@@ -27,41 +93,86 @@ Image from_inks(const Image& inks) {
   return rgb;
 }
 
+/// The columns from `left` on.
+Image cut(const Image& image, int left, int width) {
+  if (width == image.width) return image;
+  Image out{width, image.height, std::vector<std::uint8_t>(std::size_t{3} * width * image.height)};
+  for (std::size_t y = 0; y < static_cast<std::size_t>(image.height); ++y)
+    std::memcpy(&out.pixels[y * 3 * width], &image.pixels[3 * (y * image.width + left)],
+                std::size_t{3} * width);
+  return out;
+}
+
 }  // namespace
 
-Image decode_jpeg(std::string_view bytes, int shorter_side) {
-  thread_local std::unique_ptr<void, Closer> decoder;
-  if (!decoder) decoder.reset(tjInitDecompress());
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  const auto damaged = [&] {
-    Error error{Code::kDataLoss, tjGetErrorStr2(decoder.get())};
-    decoder.reset();  // after a broken header it would take the next picture for the rest of this one
-    return error;
-  };
-  int width = 0, height = 0, subsampling = 0, colours = 0;
-  if (bytes.empty()) throw Error{Code::kDataLoss, "the file is empty"};
-  if (tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling, &colours) != 0)
-    throw damaged();
-  if (std::max(width, height) > kLargestSide)
-    throw Error{Code::kDataLoss, fmt::format("it claims to be {}×{} pixels; at most {} a side are accepted",
-                                             width, height, kLargestSide)};
-
-  int count = 0;
-  const tjscalingfactor* factors = tjGetScalingFactors(&count);
-  tjscalingfactor best{1, 1};
-  for (int i = 0; shorter_side > 0 && i < count; ++i)
-    if (std::min(TJSCALED(width, factors[i]), TJSCALED(height, factors[i])) >= shorter_side &&
-        factors[i].num * best.denom < best.num * factors[i].denom)
-      best = factors[i];
-
-  const bool inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
-  Image image{TJSCALED(width, best), TJSCALED(height, best), {}};
-  image.pixels.resize(std::size_t{1} * image.width * image.height * (inks ? 4 : 3));
-  // TJFLAG_STOPONWARNING: a truncated file is a warning to libjpeg-turbo, and half a grey picture to us
-  if (tjDecompress2(decoder.get(), data, bytes.size(), image.pixels.data(), image.width, 0, image.height,
-                    inks ? TJPF_CMYK : TJPF_RGB, TJFLAG_STOPONWARNING) != 0)
-    throw damaged();
-  return inks ? from_inks(image) : image;
+/// Shape: the pixels of the scaled picture from (left, top).
+Image JpegReader::State::part(int eighths, int left, int top, int width, int height) {
+  const auto fail = [this] { return Error{Code::kDataLoss, errors.reason}; };
+  if (!set_scale(jpeg, errors, eighths, inks())) throw fail();
+  const std::size_t channels = inks() ? 4 : 3;
+  std::vector<std::uint8_t> row(jpeg.output_width * channels);
+  Image image{width, height, std::vector<std::uint8_t>(channels * width * height)};
+  const auto number = [](int value) { return static_cast<JDIMENSION>(value); };
+  if (!read_rows(jpeg, errors, {number(left), number(top), number(width), number(height)}, row.data(),
+                 image.pixels.data()))
+    throw fail();
+  return inks() ? from_inks(image) : std::move(image);
 }
+
+JpegReader::JpegReader(std::string_view bytes) : state_{std::make_unique<State>()} {
+  if (bytes.empty()) throw Error{Code::kDataLoss, "the file is empty"};
+  if (!read_header(state_->jpeg, state_->errors, reinterpret_cast<const unsigned char*>(bytes.data()),
+                   bytes.size()))
+    throw Error{Code::kDataLoss, state_->errors.reason};
+  if (std::max(width(), height()) > kLargestSide)
+    throw Error{Code::kDataLoss, fmt::format("it claims to be {}×{} pixels; at most {} a side are accepted",
+                                             width(), height(), kLargestSide)};
+}
+
+JpegReader::~JpegReader() = default;
+
+int JpegReader::width() const { return static_cast<int>(state_->jpeg.image_width); }
+int JpegReader::height() const { return static_cast<int>(state_->jpeg.image_height); }
+
+Image JpegReader::decode(int shorter_side) {
+  const auto scaled = State::scaled;
+  int eighths = kEighths;
+  if (shorter_side > 0)
+    while (eighths > 1 && scaled(std::min(width(), height()), eighths - 1) >= shorter_side) --eighths;
+  // of several scales that give the same dimensions (tiny pictures have them) the one nearest to the full
+  while (eighths < kEighths && scaled(width(), eighths + 1) == scaled(width(), eighths) &&
+         scaled(height(), eighths + 1) == scaled(height(), eighths))
+    ++eighths;
+  return state_->part(eighths, 0, 0, scaled(width(), eighths), scaled(height(), eighths));
+}
+
+RegionView JpegReader::decode(const Wanted& wanted) {
+  const auto& [region, wanted_width, wanted_height] = wanted;
+  if (region.left < 0 || region.top < 0 || region.width < 1 || region.height < 1 ||
+      region.width > width() - region.left || region.height > height() - region.top)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("region {}×{} at ({}, {}) does not lie in a picture of {}×{} pixels",
+                            region.width, region.height, region.left, region.top, width(), height())};
+  int eighths = kEighths;
+  if (wanted_width > 0 && wanted_height > 0)
+    while (eighths > 1 && region.width * (eighths / 2) >= wanted_width * kEighths &&
+           region.height * (eighths / 2) >= wanted_height * kEighths)
+      eighths /= 2;  // 7/8, 6/8 … have no vector code: they take as long as the full scale, and blur
+
+  const auto first = [&](int at) { return at * eighths / kEighths; };
+  const auto exact = [&](int at) { return static_cast<double>(at) * eighths / kEighths; };
+  const int left = first(region.left), right = State::scaled(region.left + region.width, eighths);
+  const int top = first(region.top), bottom = State::scaled(region.top + region.height, eighths);
+  const int from = std::max(0, left - kMargin),
+            to = std::min(State::scaled(width(), eighths), right + kMargin);
+  Image image = state_->part(eighths, from, top, to - from, bottom - top);
+  return {.image = cut(image, left - from, right - left),
+          .left = exact(region.left) - left,
+          .top = exact(region.top) - top,
+          .width = exact(region.width),
+          .height = exact(region.height)};
+}
+
+Image decode_jpeg(std::string_view bytes, int shorter_side) { return JpegReader{bytes}.decode(shorter_side); }
 
 }  // namespace abl::trainer

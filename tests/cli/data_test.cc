@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ablate data` hands over to the trainer that lies beside it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/cli/run_ablate.h"
+
+namespace abl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class DataCommand : public testing::Test {
+ protected:
+  /// Runs a copy of `ablate` that has this script as its trainer, or none.
+  Outcome run(const std::vector<std::string>& arguments, const std::string& trainer) const {
+    const auto copy = home_.folder() / "ablate", script = home_.folder() / "ablate-trainer";
+    if (!fs::exists(copy)) fs::copy_file(std::string{ABLATE_BIN_DIR} + "/ablate", copy);
+    if (!trainer.empty()) {
+      home_.file("ablate-trainer", "#!/bin/sh\n" + trainer + "\n");
+      fs::permissions(script, fs::perms::owner_all);
+    }
+    return home_.run(arguments, {{"ABLATE_TRAINER", ""}}, copy);
+  }
+  Home home_;
+};
+
+TEST_F(DataCommand, BecomesTheTrainersCommandWithItsOutputAndExitCode) {
+  const auto outcome = run({"data", "check", "--root", "some folder", "--name", "cifar10", "--json"},
+                           "echo \"$0|$@|$3$4\"; echo seen >&2; exit 1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(
+      outcome.out,
+      HasSubstr("ablate-trainer|data check --root some folder --name cifar10 --json|--rootsome folder\n"));
+  EXPECT_EQ(outcome.err, "seen\n");
+}
+
+TEST_F(DataCommand, PacksWithWhatItWasGiven) {
+  const auto outcome =
+      run({"data", "pack", "--root", "a", "--output", "b", "--bound", "256", "--raw"}, "echo \"$@\"");
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_EQ(outcome.out, "data pack --root a --output b --bound 256 --raw\n");
+}
+
+TEST_F(DataCommand, BadUsageIsSaidBeforeATrainerIsLookedFor) {
+  EXPECT_EQ(run({"data", "check"}, "").code, kExitUsage);
+  EXPECT_THAT(run({"data", "chekc", "--root", "a"}, "").err, HasSubstr("did you mean 'check'?"));
+  EXPECT_THAT(run({"data", "pack", "--root", "a"}, "").err, HasSubstr("--output FILE is missing"));
+  EXPECT_THAT(run({"data", "check", "--root", "a", "--raw"}, "").err, HasSubstr("'data pack' does"));
+}
+
+TEST_F(DataCommand, WithoutATrainerItSaysHowToNameOne) {
+  const auto outcome = run({"data", "check", "--root", "a"}, "");
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("set ABLATE_TRAINER"));
+}
+
+}  // namespace
+}  // namespace abl::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/commands/commands.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/data/data_folder.h"
+
+namespace abl::trainer {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+class DataCommands : public DataFolder {
+ protected:
+  struct Outcome {
+    int code = -1;
+    std::string out, err;
+  };
+  /// As `ablate-trainer data …` ends.
+  Outcome run(std::vector<std::string> arguments) const {
+    CLI::App app{"test", "test"};
+    const trainer::Run execute = declare_data(app);
+    std::ranges::reverse(arguments);  // CLI11 takes them from the back
+    Outcome outcome;
+    testing::internal::CaptureStdout(), testing::internal::CaptureStderr();
+    try {
+      app.parse(arguments);
+      outcome.code = execute();
+    } catch (const CLI::ParseError& error) {
+      outcome.code = app.exit(error) == 0 ? kExitOk : kExitUsage;
+    } catch (const Error& error) {
+      std::cerr << error.what() << '\n';
+      outcome.code = exit_code(error.code());
+    }
+    outcome.out = testing::internal::GetCapturedStdout(),
+    outcome.err = testing::internal::GetCapturedStderr();
+    return outcome;
+  }
+  void SetUp() override {
+    for (const char* file : {"set/train/a/1.jpg", "set/train/a/2.jpg", "set/train/b/1.jpg", "set/val/a/1.jpg",
+                             "set/val/b/1.jpg"})
+      put_picture(file);
+  }
+  std::string root() const { return path("set").string(); }
+};
+
+TEST_F(DataCommands, CheckSaysWhatThereIs) {
+  const auto outcome = run({"check", "--root", root()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("folders of JPEG files, folder-1:"), HasSubstr("classes  2: a, b"),
+                                 HasSubstr("train    3 images of 2 classes, 1 to 2 of a class"),
+                                 HasSubstr("all 5 images can be decoded")));
+}
+
+TEST_F(DataCommands, CheckListsEveryDamagedImageAndEndsWithOne) {
+  const auto whole = jpeg_of(64, 64, {9, 9, 9});
+  put("set/train/a/2.jpg", whole.substr(0, whole.size() / 2)), put("set/val/b/1.jpg", "");
+  const auto outcome = run({"check", "--root", root(), "--json", "--threads", "3"});
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  const auto report = Json::parse(outcome.out);
+  ASSERT_EQ(report.at("damaged").size(), 2u);
+  EXPECT_THAT(report.at("damaged")[0].at("name").get<std::string>(), HasSubstr("train/a/2.jpg"));
+  EXPECT_THAT(report.at("damaged")[1].at("reason").get<std::string>(), HasSubstr("empty"));
+  EXPECT_EQ(report.at("splits").at("train").at("images_per_class").at("max"), 2);
+  EXPECT_THAT(run({"check", "--root", root()}).out, HasSubstr("2 of 5 images cannot be decoded"));
+}
+
+TEST_F(DataCommands, WhatIsUnknownEndsWithTwo) {
+  EXPECT_EQ(run({"check"}).code, 2);
+  EXPECT_EQ(run({}).code, 2);
+  EXPECT_EQ(run({"check", "--root", path("nowhere").string()}).code, 2);
+  EXPECT_EQ(run({"check", "--root", path().string()}).code, 2) << "no known format";
+  EXPECT_THAT(run({"check", "--root", root(), "--name", "imagenet1k"}).err,
+              HasSubstr("did you mean 'imagenet-1k'"));
+  const auto counted = run({"check", "--root", root(), "--name", "imagenet-1k"});
+  EXPECT_EQ(counted.code, 2);
+  EXPECT_THAT(counted.err, HasSubstr("has 2 class folders, the trial is for 1000 classes"));
+}
+
+TEST_F(DataCommands, PackThenCheckThePack) {
+  const std::string file = path("set.abldata").string();
+  const auto packed = run({"pack", "--root", root(), "--output", file, "--json"});
+  EXPECT_EQ(packed.code, 0) << packed.err;
+  EXPECT_EQ(Json::parse(packed.out).at("made"), true);
+  EXPECT_THAT(run({"pack", "--root", root(), "--output", file}).out, HasSubstr("there already"));
+  const auto checked = run({"check", "--root", file});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("packed file, folder-1:"), HasSubstr("all 5 images")));
+  EXPECT_EQ(run({"pack", "--root", root(), "--output", file, "--raw"}).code, 2) << "another one is there";
+  put("set/train/a/0.jpg", "no picture");
+  EXPECT_EQ(run({"pack", "--root", root(), "--output", path("other.abldata").string()}).code, 1);
+  EXPECT_EQ(run({"pack", "--root", root()}).code, 2) << "no output is named";
+}
+
+}  // namespace
+}  // namespace abl::trainer

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/data_flags.h"
+#include "worker/trainer/data/pack.h"
+#include "worker/trainer/data/progress.h"
+
+namespace abl::trainer {
+namespace {
+
+std::string as_json(const std::string& file, const PackResult& result) {
+  const nlohmann::ordered_json report{{"file", file},
+                                      {"made", result.made},
+                                      {"bytes", result.bytes},
+                                      {"train", result.train},
+                                      {"val", result.val},
+                                      {"resized", result.resized},
+                                      {"fingerprint", result.fingerprint}};
+  return report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string as_text(const std::string& file, const PackResult& result) {
+  return fmt::format("{}: {}, {} + {} images, {:.1f} MiB{}, {}", file,
+                     result.made ? "written" : "there already, made of the same images", result.train,
+                     result.val, static_cast<double>(result.bytes) / (1 << 20),
+                     result.resized > 0 ? fmt::format(", {} made smaller", result.resized) : "",
+                     result.fingerprint);
+}
+
+}  // namespace
+
+Run declare_data_pack(CLI::App& app) {
+  struct Flags {
+    DataFlags data;
+    PackOptions pack;
+  };
+  auto flags = std::make_shared<Flags>();
+  flags->data.declare(app);
+  app.add_option("--output", flags->pack.output, "The packed file, FILE.abldata")->required();
+  app.add_option("--bound", flags->pack.bound,
+                 "Make images whose shorter side is longer than these pixels that small (JPEG, quality 95)")
+      ->check(CLI::Range(1, 32'768));
+  app.add_flag("--raw", flags->pack.raw, "Pixels instead of JPEG files: larger, and nothing to decode");
+  app.footer(
+      "Example:\n  ablate-trainer data pack --root /data/imagenet --output /data/imagenet.abldata --bound "
+      "512\n"
+      "\nExit codes: 0 the file is there; 1 an image is damaged; 2 bad input; 3 the disk is full");
+  return [flags]() -> int {
+    const DataSet data = flags->data.open();
+    flags->pack.threads = flags->data.threads, flags->pack.stop = &stop_asked();
+    PackResult result;
+    {
+      Progress progress{std::uint64_t{data.train->size()} + data.val->size()};
+      flags->pack.progress = [&](auto images) { progress.advance(images); };
+      result = pack(data, flags->pack);
+    }
+    const std::string file = flags->pack.output.string();
+    std::cout << (flags->data.json ? as_json(file, result) : as_text(file, result)) + "\n";
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::trainer

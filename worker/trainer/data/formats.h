@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "worker/trainer/data/image_source.h"
+
+namespace abl::trainer {
+
+/// Recognises what a folder holds, or takes a packed file, and opens it. To add a format: a source file that
+/// opens it, a line in the table of formats.cc, and a section in docs/data.md.
+/// Throws: Error{kNotFound} listing what was looked for; what the format throws.
+DataSet open_stored(const config::DataConfig& config, const std::filesystem::path& root);
+
+}  // namespace abl::trainer

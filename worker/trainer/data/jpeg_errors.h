@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+// libjpeg's header needs the two above
+#include <jpeglib.h>
+
+#include <csetjmp>
+
+namespace abl::trainer {
+
+/// libjpeg reports an error by a function that must not return. It jumps to where the calling function has
+/// called setjmp, so such a function holds nothing with a destructor; its caller throws.
+struct JpegErrors {
+  jpeg_error_mgr manager;  // first: libjpeg hands its address back
+  std::jmp_buf jump;
+  char reason[JMSG_LENGTH_MAX];
+
+  /// Must be called before jpeg_create_…; a warning, such as a file that breaks off, is an error too.
+  jpeg_error_mgr* set_up();
+};
+
+}  // namespace abl::trainer

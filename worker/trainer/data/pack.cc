@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/data/pack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "worker/trainer/data/jpeg_encode.h"
+#include "worker/trainer/data/mapped_file.h"
+#include "worker/trainer/data/output_file.h"
+#include "worker/trainer/data/pack_format.h"
+#include "worker/trainer/data/parallel.h"
+#include "worker/trainer/data/shrink.h"
+#include "worker/trainer/data/stored_source.h"
+
+namespace abl::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+using Coding = EncodedImage::Coding;
+
+constexpr int kQuality = 95;             // of what is made smaller
+constexpr std::size_t kAtOnceEach = 16;  // images a thread prepares before they are written
+
+/// An image as it goes into the file.
+struct Prepared {
+  EncodedImage image;
+  bool resized = false, decoded = false;
+};
+
+EncodedImage own(Coding coding, std::string bytes, int width, int height, int label) {
+  auto kept = std::make_shared<const std::string>(std::move(bytes));
+  return {.coding = coding, .bytes = *kept, .owner = kept, .width = width, .height = height, .label = label};
+}
+
+Prepared prepare(const ImageSource& source, std::uint32_t index, const PackOptions& options) {
+  try {
+    EncodedImage stored = source.open(index);
+    const bool resize = options.bound > 0 && std::min(stored.width, stored.height) > options.bound;
+    if (!resize && (!options.raw || stored.coding == Coding::kPixels)) return {std::move(stored)};
+    Image image = decode_image(stored);
+    if (resize) {
+      const double scale = 1.0 * options.bound / std::min(image.width, image.height);
+      const auto shorter = [&](int side) { return static_cast<int>(std::lround(side * scale)); };
+      image = shrink(image, shorter(image.width), shorter(image.height));
+    }
+    const bool pixels = options.raw || stored.coding == Coding::kPixels;
+    return {own(pixels ? Coding::kPixels : Coding::kJpeg,
+                pixels ? std::string{image.pixels.begin(), image.pixels.end()}
+                       : encode_jpeg(image, kQuality, Chroma::kHalved),
+                image.width, image.height, stored.label),
+            resize, pixels && stored.coding == Coding::kJpeg};
+  } catch (const Error& error) {
+    if (error.code() != Code::kDataLoss) throw;
+    throw Error{Code::kDataLoss, fmt::format("unreadable image {}: {} ('data check' lists every one)",
+                                             source.name(index), error.what())};
+  }
+}
+
+std::string packing_of(const PackOptions& options) {
+  std::string packing = options.raw ? "raw" : "";
+  if (options.bound > 0) packing += fmt::format("{}bound-{}", packing.empty() ? "" : "-", options.bound);
+  return packing;
+}
+
+/// What is there already, if it is what would be made. Throws: Error{kAlreadyExists} when it is another.
+std::optional<PackResult> existing(const DataSet& data, const PackOptions& options) {
+  if (!fs::exists(options.output)) return std::nullopt;
+  const auto other = [&](const std::string& what) {
+    return Error{Code::kAlreadyExists, fmt::format("{} is there and {}; remove it, or name another file",
+                                                   options.output.string(), what)};
+  };
+  const MappedFile file{options.output};
+  PackIndex index;
+  try {
+    index = decode_pack(file.bytes());
+  } catch (const Error& error) {
+    throw other(fmt::format("is no packed file that can be used: {}", error.what()));
+  }
+  if (index.made_of != data.fingerprint || index.packing != packing_of(options))
+    throw other(fmt::format("was made of {}{}", index.made_of,
+                            index.packing.empty() ? "" : " with " + index.packing));
+  return PackResult{.made = false,
+                    .bytes = file.bytes().size(),
+                    .train = static_cast<std::uint32_t>(index.train.size()),
+                    .val = static_cast<std::uint32_t>(index.val.size()),
+                    .fingerprint = index.fingerprint()};
+}
+
+/// Writes the images of a split from `at` on.
+void write_images(const ImageSource& source, const PackOptions& options, OutputFile& out, std::uint64_t& at,
+                  std::vector<PackEntry>& entries, PackResult& result) {
+  const std::size_t at_once = kAtOnceEach * static_cast<std::size_t>(std::max(1, options.threads));
+  for (std::uint32_t first = 0; first < source.size();) {
+    if (options.stop && *options.stop) throw Error{Code::kCancelled, "stopped: nothing was packed"};
+    const auto count = std::min<std::size_t>(at_once, source.size() - first);
+    std::vector<Prepared> prepared(count);
+    parallel_for(count, options.threads, [&](std::size_t i) {
+      prepared[i] = prepare(source, first + static_cast<std::uint32_t>(i), options);
+    });
+    for (const auto& [image, resized, decoded] : prepared) {
+      out.write(at, image.bytes);
+      entries.push_back({.offset = at,
+                         .length = static_cast<std::uint32_t>(image.bytes.size()),
+                         .label = image.label,
+                         .width = static_cast<std::uint32_t>(image.width),
+                         .height = static_cast<std::uint32_t>(image.height),
+                         .coding = image.coding});
+      at += image.bytes.size();
+      result.resized += resized, result.decoded += decoded;
+    }
+    first += static_cast<std::uint32_t>(count);
+    if (options.progress) options.progress(count);
+  }
+}
+
+}  // namespace
+
+PackResult pack(const DataSet& data, const PackOptions& options) {
+  const MakingLock lock{options.output};
+  if (const auto there = existing(data, options)) return *there;
+  PackResult result{.made = true, .train = data.train->size(), .val = data.val->size()};
+  PackIndex index{.made_of = data.fingerprint, .packing = packing_of(options), .classes = data.classes};
+  // its size does not depend on what it says of the images: room for it can be left before them
+  index.train.resize(result.train), index.val.resize(result.val);
+  const std::size_t index_size = encode_index(index).size();
+  index.train.clear(), index.val.clear();
+  const std::uint64_t payload = (kPackHeader + index_size + kPackPage - 1) / kPackPage * kPackPage;
+
+  OutputFile out{options.output};
+  std::uint64_t at = payload;
+  write_images(*data.train, options, out, at, index.train, result);
+  write_images(*data.val, options, out, at, index.val, result);
+  // JPEG files that are pixels now are no longer decoded at a reduced scale
+  index.changed = result.resized > 0 || result.decoded > 0;
+  const std::string text = encode_index(index);
+  out.write(kPackHeader, text);
+  out.write(0, encode_header(text, payload, at));
+  out.publish();
+  result.bytes = at, result.fingerprint = index.fingerprint();
+  return result;
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+
+#include "worker/trainer/data/image_source.h"
+
+namespace abl::trainer {
+
+struct PackOptions {
+  std::filesystem::path output;
+  int bound = 0;     ///< images whose shorter side is longer are made that small; 0: none
+  bool raw = false;  ///< pixels instead of JPEG files: larger, and nothing to decode
+  int threads = 1;
+  const std::atomic<bool>* stop = nullptr;             ///< leaves off when it becomes true
+  std::function<void(std::uint64_t images)> progress;  ///< called after each piece of work
+};
+
+struct PackResult {
+  bool made = false;  ///< false: the file was there, made of the same images in the same way
+  std::uint64_t bytes = 0;
+  std::uint64_t resized = 0, decoded = 0;  ///< images made smaller; JPEG files kept as pixels
+  std::uint32_t train = 0, val = 0;
+  std::string fingerprint;
+};
+
+/// Writes both splits of a data set into one file that every trainer of a machine can map. JPEG files stay as
+/// they are to the byte, unless `bound` or `raw` ask for other pixels. The file appears when it is complete;
+/// of several processes that are to make it one does, and the others wait for it.
+/// Throws: Error{kDataLoss} naming a damaged image; Error{kAlreadyExists} when the file is made of something
+/// else; Error{kResourceExhausted} when the disk is full; Error{kCancelled}. Nothing is left over then.
+PackResult pack(const DataSet& data, const PackOptions& options);
+
+}  // namespace abl::trainer

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/data/pack_format.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+
+namespace abl::trainer {
+namespace {
+
+// In the header: after magic, version, its own size, and the sizes of file, index and what lies before the
+// images.
+constexpr std::size_t kDigestAt = 40, kDigestSize = 64;
+
+template <class Number>
+void put(std::string& out, Number number) {
+  for (std::size_t i = 0; i < sizeof(Number); ++i)
+    out.push_back(static_cast<char>(static_cast<std::uint64_t>(number) >> (8 * i)));
+}
+
+void put_text(std::string& out, std::string_view text) {
+  put(out, static_cast<std::uint32_t>(text.size()));
+  out += text;
+}
+
+[[noreturn]] void refuse(const std::string& reason) { throw Error{Code::kDataLoss, reason}; }
+
+/// Takes numbers and texts from the front, never more than there is.
+class Taker {
+ public:
+  explicit Taker(std::string_view bytes) : rest_{bytes} {}
+  std::size_t left() const { return rest_.size(); }
+  template <class Number>
+  Number number() {
+    std::uint64_t value = 0;
+    const auto bytes = take(sizeof(Number));
+    for (std::size_t i = 0; i < sizeof(Number); ++i)
+      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+    return static_cast<Number>(value);
+  }
+  std::string text() { return std::string{take(number<std::uint32_t>())}; }
+
+ private:
+  std::string_view take(std::size_t size) {
+    if (size > rest_.size()) refuse("its index breaks off; the file is damaged");
+    const auto taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+  std::string_view rest_;
+};
+
+void put_entry(std::string& out, const PackEntry& entry) {
+  put(out, entry.offset);
+  put(out, entry.length);
+  put(out, entry.label);
+  put(out, entry.width);
+  put(out, entry.height);
+  put(out, static_cast<std::uint32_t>(entry.coding));
+  put(out, std::uint32_t{0});
+}
+
+/// The images follow each other: `free_from` is where the one before ended.
+PackEntry take_entry(Taker& taker, std::uint64_t& free_from, std::uint64_t end, std::uint32_t classes) {
+  const auto offset = taker.number<std::uint64_t>();
+  const auto length = taker.number<std::uint32_t>();
+  const auto label = taker.number<std::uint32_t>();
+  const auto width = taker.number<std::uint32_t>(), height = taker.number<std::uint32_t>();
+  const auto coding = taker.number<std::uint32_t>();
+  taker.number<std::uint32_t>();
+  if (offset < free_from || offset > end || length == 0 || length > end - offset)
+    refuse(fmt::format("an image of {} bytes at {} lies outside the file's {} bytes or over another", length,
+                       offset, end));
+  if (label >= classes) refuse(fmt::format("an image has label {}; expected 0 to {}", label, classes - 1));
+  if (width < 1 || height < 1 || width > kPackLargestSide || height > kPackLargestSide)
+    refuse(fmt::format("an image is {}×{} pixels; expected 1 to {} a side", width, height, kPackLargestSide));
+  if (coding > static_cast<std::uint32_t>(EncodedImage::Coding::kPixels))
+    refuse(fmt::format("an image has coding {}; expected 0 (JPEG) or 1 (pixels)", coding));
+  const PackEntry entry{.offset = offset,
+                        .length = length,
+                        .label = static_cast<std::int32_t>(label),
+                        .width = width,
+                        .height = height,
+                        .coding = static_cast<EncodedImage::Coding>(coding)};
+  if (entry.coding == EncodedImage::Coding::kPixels && length != std::uint64_t{3} * width * height)
+    refuse(
+        fmt::format("an image of {}×{} pixels has {} bytes; expected three a pixel", width, height, length));
+  free_from = offset + length;
+  return entry;
+}
+
+}  // namespace
+
+std::string encode_index(const PackIndex& index) {
+  std::string out;
+  for (const auto size : {index.train.size(), index.val.size(), index.classes.size()})
+    put(out, static_cast<std::uint32_t>(size));
+  put(out, static_cast<std::uint32_t>(index.changed));
+  for (const auto* split : {&index.train, &index.val})
+    for (const auto& entry : *split) put_entry(out, entry);
+  put_text(out, index.made_of);
+  put_text(out, index.packing);
+  for (const auto& name : index.classes) put_text(out, name);
+  return out;
+}
+
+std::string encode_header(std::string_view index, std::uint64_t payload, std::uint64_t file_size) {
+  std::string out{kPackMagic};
+  put(out, kPackVersion);
+  put(out, static_cast<std::uint32_t>(kPackHeader));
+  put(out, file_size);
+  put(out, static_cast<std::uint64_t>(index.size()));
+  put(out, payload);
+  out += sha256_hex(index);
+  out.resize(kPackHeader, '\0');
+  return out;
+}
+
+PackIndex decode_pack(std::string_view file) {
+  if (file.substr(0, kPackMagic.size()) != kPackMagic)
+    refuse("it does not begin as a packed file (ABLDATA) does; make one with 'ablate data pack'");
+  if (file.size() < kPackHeader) refuse(fmt::format("it breaks off after {} bytes", file.size()));
+  Taker header{file.substr(kPackMagic.size(), kDigestAt - kPackMagic.size())};
+  const auto version = header.number<std::uint32_t>(), header_size = header.number<std::uint32_t>();
+  const auto file_size = header.number<std::uint64_t>(), index_size = header.number<std::uint64_t>(),
+             payload = header.number<std::uint64_t>();
+  if (version != kPackVersion || header_size != kPackHeader)
+    refuse(fmt::format("it is of version {}; expected {}: pack it again", version, kPackVersion));
+  if (file_size != file.size())
+    refuse(fmt::format("it has {} bytes, its header says {}: it is truncated or damaged", file.size(),
+                       file_size));
+  if (index_size > file.size() - kPackHeader || payload < kPackHeader + index_size || payload > file.size())
+    refuse(fmt::format("its header puts an index of {} bytes before {}, which does not fit {} bytes",
+                       index_size, payload, file.size()));
+  const auto bytes = file.substr(kPackHeader, index_size);
+  if (sha256_hex(bytes) != file.substr(kDigestAt, kDigestSize))
+    refuse("its index does not have the SHA-256 that its header gives: it is damaged");
+
+  Taker taker{bytes};
+  const std::uint64_t train = taker.number<std::uint32_t>(), val = taker.number<std::uint32_t>();
+  const auto classes = taker.number<std::uint32_t>();
+  const auto changed = taker.number<std::uint32_t>();
+  if (classes < 1 || classes > kPackMostClasses || changed > 1 || (train + val) > taker.left() / kPackEntry)
+    refuse(fmt::format("its index announces {} images of {} classes, which do not fit its {} bytes",
+                       train + val, classes, bytes.size()));
+  PackIndex index{.changed = changed == 1};
+  std::uint64_t free_from = payload;
+  for (auto* const split : {&index.train, &index.val}) {
+    const auto count = split == &index.train ? train : val;
+    split->reserve(count);
+    for (std::uint64_t i = 0; i < count; ++i)
+      split->push_back(take_entry(taker, free_from, file.size(), classes));
+  }
+  index.made_of = taker.text();
+  index.packing = taker.text();
+  for (std::uint32_t i = 0; i < classes; ++i) index.classes.push_back(taker.text());
+  if (taker.left() > 0) refuse(fmt::format("its index has {} bytes too many", taker.left()));
+  return index;
+}
+
+}  // namespace abl::trainer

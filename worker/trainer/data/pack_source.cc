@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/data/pack_source.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "worker/trainer/data/mapped_file.h"
+#include "worker/trainer/data/pack_format.h"
+#include "worker/trainer/data/records.h"
+#include "worker/trainer/data/stored_source.h"
+#include "worker/trainer/data/subset.h"
+
+namespace abl::trainer {
+namespace {
+
+class PackSource final : public StoredSource {
+ public:
+  PackSource(const config::DataConfig& data, std::shared_ptr<const MappedFile> file, const char* split,
+             std::vector<PackEntry> entries)
+      : StoredSource{data, entries.size()},
+        file_{std::move(file)},
+        split_{split},
+        entries_{std::move(entries)} {}
+
+  std::uint32_t size() const override { return static_cast<std::uint32_t>(entries_.size()); }
+  int label(std::uint32_t index) const override { return entries_.at(index).label; }
+  std::string name(std::uint32_t index) const override {
+    return fmt::format("{}, {} image {}", file_->path().string(), split_, index);
+  }
+  EncodedImage open(std::uint32_t index) const override {
+    const PackEntry& entry = entries_.at(index);
+    return {.coding = entry.coding,
+            .bytes = file_->bytes().substr(entry.offset, entry.length),
+            .owner = file_,
+            .width = static_cast<int>(entry.width),
+            .height = static_cast<int>(entry.height),
+            .label = entry.label};
+  }
+
+ private:
+  const std::shared_ptr<const MappedFile> file_;
+  const char* const split_;
+  const std::vector<PackEntry> entries_;
+};
+
+}  // namespace
+
+DataSet open_pack(const config::DataConfig& config, const std::filesystem::path& file) {
+  auto mapped = std::make_shared<const MappedFile>(file);
+  PackIndex index;
+  try {
+    index = decode_pack(mapped->bytes());
+  } catch (const Error& error) {
+    throw Error{error.code(), fmt::format("data: {}: {}", file.string(), error.what())};
+  }
+  check_classes(config, file, "a packed file", static_cast<int>(index.classes.size()));
+  const std::string fingerprint = index.fingerprint();
+  keep_some(index.train, config.train_images);
+  keep_some(index.val, config.val_images);
+  return {.train = std::make_shared<PackSource>(config, mapped, "train", std::move(index.train)),
+          .val = std::make_shared<PackSource>(config, mapped, "val", std::move(index.val)),
+          .fingerprint = fingerprint,
+          .classes = std::move(index.classes),
+          .format = "packed file"};
+}
+
+}  // namespace abl::trainer
