@@ -114,12 +114,21 @@ bool expect_mapping(const Json& section, const std::string& path, std::vector<Pr
   return false;
 }
 
+namespace {
+/// All of them, unless that hides what is wrong.
+std::string keys_text(const std::vector<std::string>& known) {
+  constexpr std::size_t kMost = 24;
+  if (known.size() <= kMost) return any_of(known);
+  return fmt::format("one of the {} keys that docs/config-reference.md lists", known.size());
+}
+}  // namespace
+
 void expect_keys(const Json& section, const std::string& path, const std::vector<std::string>& known,
                  std::vector<Problem>& problems) {
   for (const auto& [key, value] : section.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     problems.push_back({path.empty() ? key : path + "." + key,
-                        fmt::format("unknown key; expected {}", any_of(known)), nearest_name(key, known)});
+                        fmt::format("unknown key; expected {}", keys_text(known)), nearest_name(key, known)});
   }
 }
 

@@ -21,7 +21,7 @@ torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tens
   added = added.to(q.scalar_type());
   if (!literal() && !q.is_cuda()) return block_attention(q, k, v, scale, added).transpose(1, 2);
   if (const auto W = added.size(0); W > 1) {
-    added = added.view({1, W * H, N, N});
+    added = added.reshape({1, W * H, N, N});
     for (auto* x : {&q, &k, &v}) *x = x->reshape({all / W, W * H, N, x->size(3)});
   }
   const auto y = fused_attention({.q = q, .k = k, .v = v, .scale = scale}, added);

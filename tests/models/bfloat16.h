@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include "models/classifier.h"
+#include "tests/models/autocast.h"
 
 namespace abl::models {
 
@@ -13,10 +13,10 @@ namespace abl::models {
 inline torch::Tensor expect_close_in_bfloat16(Classifier& model, const torch::Tensor& images,
                                               double tolerance = 0.05) {
   const auto exact = model.forward(images);
-  at::autocast::set_autocast_enabled(at::kCPU, true);
-  const auto rounded = model.forward(images);
-  at::autocast::clear_cache();
-  at::autocast::set_autocast_enabled(at::kCPU, false);
+  const auto rounded = [&] {
+    const Autocast autocast;
+    return model.forward(images);
+  }();
   EXPECT_EQ(rounded.scalar_type(), torch::kBFloat16);
   EXPECT_LT((rounded.to(torch::kFloat) - exact).abs().max().item<double>(), tolerance);
   return rounded;

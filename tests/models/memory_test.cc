@@ -36,7 +36,7 @@ std::int64_t measured_peak(const Build& build, const StepOptions& options) {
   return memory.peak();
 }
 
-void expect_predicted(const char* what, const Build& build, const StepOptions& options) {
+void expect_predicted(const std::string& what, const Build& build, const StepOptions& options) {
   const auto predicted = predict_step_memory(build, options).peak;
   const auto measured = measured_peak(build, options);
   EXPECT_NEAR(static_cast<double>(predicted) / static_cast<double>(measured), 1.0, 0.15) << what;

@@ -106,5 +106,15 @@ TEST_F(InferTest, SaysWhatIsWrongWithItsFilesAndWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(options.output));
 }
 
+TEST_F(InferTest, ReplacesNothingButAFileThatItDoesNotRead) {
+  const auto trial = trial_of(kVit);
+  prepare(trial);
+  options.output = options.input;
+  EXPECT_THAT(refusal(trial), HasSubstr("it is also what is read"));
+  EXPECT_TRUE(models::read_safetensors(options.input).tensors.contains("input"));
+  options.output = options.input.parent_path();
+  EXPECT_THAT(refusal(trial), HasSubstr("no regular file"));
+}
+
 }  // namespace
 }  // namespace abl::trainer

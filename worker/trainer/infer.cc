@@ -2,7 +2,9 @@
 #include "worker/trainer/infer.h"
 
 #include <fmt/format.h>
+
 #include <fmt/ranges.h>
+#include <algorithm>
 
 #include <map>
 
@@ -65,11 +67,34 @@ void add_buffers(const torch::nn::Module& model, Tensors& output) {
     if (!parameters.contains(name)) output.emplace("train." + name, tensor);
 }
 
+/// The output is replaced as a whole: nothing but a file may stand there, and not one that is read.
+void check_output(const InferOptions& options) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::exists(options.output, ignored)) return;
+  if (!fs::is_regular_file(options.output, ignored))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--output {}: it is there and no regular file", options.output.string())};
+  for (const auto& file : {options.input, options.weights})
+    if (fs::equivalent(options.output, file, ignored))
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("--output {}: it is also what is read", options.output.string())};
+}
+
 }  // namespace
 
 void infer(const config::TrialConfig& trial, const InferOptions& options) {
+  check_output(options);
   const auto model = models::build(model_options(trial.model, trial.data));
-  models::load_state(*model, models::read_safetensors(options.weights).tensors);
+  try {
+    models::load_state(*model, models::read_safetensors(options.weights).tensors);
+  } catch (const Error& error) {
+    if (error.code() != Code::kInvalidArgument) throw;
+    const std::string problems = error.what();  // a line for each tensor
+    throw Error{error.code(),
+                fmt::format("{} does not fit the model in {} tensors:\n{}", options.weights.string(),
+                            1 + std::ranges::count(problems, '\n'), problems)};
+  }
   model->train(options.train);
   const auto given = models::read_safetensors(options.input).tensors;
   const auto input = images(given, trial.data.image_size, options.input);

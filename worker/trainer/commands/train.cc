@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <regex>
 
 #include "base/error.h"
 #include "config/trial_document.h"
@@ -25,6 +26,17 @@ WeightFiles weight_files(const std::vector<std::string>& flags) {
   return files;
 }
 
+/// Throws: Error{kInvalidArgument} for what is no device, Error{kFailedPrecondition} for one that is not
+/// here.
+void check_device(const std::string& device) {
+  if (device == "cpu") return;
+  if (!std::regex_match(device, std::regex{"cuda(:[0-9]{1,3})?"}))
+    throw Error{Code::kInvalidArgument, "--device " + device + ": expected cpu, cuda or cuda:N"};
+  if (!torch::cuda::is_available())
+    throw Error{Code::kFailedPrecondition,
+                "--device " + device + ": no GPU can be used here, or this PyTorch is built without CUDA"};
+}
+
 std::unique_ptr<Events> events_for(bool json) {
   if (json || !isatty(STDOUT_FILENO)) return std::make_unique<JsonLines>();
   return std::make_unique<TerminalEvents>();
@@ -35,6 +47,7 @@ int train(TrainingOptions options, const std::string& config_file, bool json) {
   try {
     options.trial = config::read_trial_or_throw(parse_json(config_file));
     options.config_hash = config::config_hash(config::canonical_text(options.trial));
+    check_device(options.device);
     std::filesystem::create_directories(options.run_dir);
     Training training{std::move(options), *events};
     const bool complete = training.run(stop_asked());
