@@ -29,6 +29,12 @@ std::string wrong_randaugment(const std::string& text) {
   return std::regex_match(text, kForm) ? "" : "expected none, or rand and its parts: rand-m9-mstd0.5-inc1";
 }
 
+std::string wrong_sha256(const std::string& text) {
+  static const std::regex kForm{"[0-9a-f]{64}"};
+  return text.empty() || std::regex_match(text, kForm) ? ""
+                                                       : "expected a SHA-256: 64 digits and letters a to f";
+}
+
 bool distils(const RecipeConfig& r) { return r.distillation != "none"; }
 bool is_sgd(const RecipeConfig& r) { return r.optimiser == "sgd"; }
 
@@ -174,6 +180,13 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
            "Name of the teacher's safetensors file; each worker says where it lies (--weights NAME=FILE).",
        .inert = [](const R& r) { return !distils(r); },
        .inert_when = "distillation is none"},
+      {.name = "teacher_sha256",
+       .member = &R::teacher_sha256,
+       .sentence = "SHA-256 of that file: another one of the name is refused. Without it the name alone "
+                   "tells trials apart.",
+       .form = wrong_sha256,
+       .inert = [](const R& r) { return !distils(r); },
+       .inert_when = "distillation is none"},
       {.name = "distillation_share",
        .member = &R::distillation_share,
        .sentence = "Share of the teacher in the loss.",
@@ -191,6 +204,12 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .sentence =
            "Name of a safetensors file to start from, for fine-tuning: another head, image size or patch is "
            "fitted; each worker says where it lies (--weights NAME=FILE)."},
+      {.name = "start_sha256",
+       .member = &R::start_sha256,
+       .sentence = "SHA-256 of that file, as teacher_sha256.",
+       .form = wrong_sha256,
+       .inert = [](const R& r) { return r.start_weights.empty(); },
+       .inert_when = "there are no start_weights"},
       {.name = "crop",
        .member = &R::crop,
        .sentence = "Random crops in training: none, of the zero-padded image, or of random size and shape.",

@@ -134,9 +134,11 @@ struct RecipeConfig {
   std::string distillation = "none";  ///< none | hard | soft
   std::string teacher;                ///< preset
   std::string teacher_weights;        ///< logical name of a safetensors file
+  std::string teacher_sha256;         ///< of that file; empty: any of that name
   double distillation_share = 0.5;
   double distillation_temperature = 3;
   std::string start_weights;  ///< logical name of a safetensors file; empty: from scratch
+  std::string start_sha256;   ///< of that file; empty: any of that name
 
   std::string crop = "none";  ///< none | pad (zero padding, random crop) | resized (random resized crop)
   int crop_padding = 4;       ///< with crop: pad

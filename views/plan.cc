@@ -49,7 +49,8 @@ bool has_worker_with(storage::Database& db, const std::string& data) {
 /// Bytes of a training step on each GPU, from what the trainer counts; nothing where it has not.
 std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::string, double>& counts,
                                   int gpus) {
-  const auto state = counts.find("memory.state"), image = counts.find("memory.image." + row.precision);
+  const auto state = counts.find("memory.state"),
+             image = counts.find(row.precision == "fp32" ? "memory.image.fp32" : "memory.image.bf16");
   if (row.batch == 0 || state == counts.end() || image == counts.end()) return std::nullopt;
   const int parts = std::max(gpus, 1), images = (row.batch + parts - 1) / parts;
   return state->second + images * image->second;

@@ -10,21 +10,20 @@ Both sides take an image and give a new one.
 import argparse
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "augmentation"))
+sys.path[:0] = [str(HERE.parents[1] / "tests" / "augmentation"), str(HERE.parent)]
 import numpy as np
 import torch
 from PIL import Image
 
+from pairs import PAIRS, compare, conclude, heading
 from references import IMAGES
 
-PAIRS = 7
 OPERATIONS = [
     ("brightness", 1.4), ("contrast", 1.4), ("saturation", 1.4), ("hue", 0.1), ("sharpness", 1.4), ("grayscale",), ("invert",),
     ("solarise", 128), ("solarise_add", 60), ("posterise", 3), ("equalise",), ("auto_contrast",),
@@ -76,24 +75,15 @@ def main():
     options = arguments.parse_args()
     torch.set_num_threads(1)
     image = picture(options.size)
-    ours, slower = Ours(image), []
+    ours, medians = Ours(image), {}
     print(f"{options.size}×{options.size}: microseconds for an image, median of {PAIRS} pairs in turns")
-    print(f"{'operation':32} {'Python':>9} {'C++':>9} {'ratio':>7}   spread of the ratio")
+    heading("operation")
     for operation in OPERATIONS:
         name = " ".join(map(str, operation))
-        if options.only not in name:
-            continue
-        once = min(theirs(image, operation, 1) for _ in range(3))
-        ours(operation, 3)
-        repeats = max(1, int(options.seconds / once))
-        pairs = [(theirs(image, operation, repeats) / repeats, ours(operation, repeats) / repeats) for _ in range(PAIRS)]
-        ratios = sorted(t / o for t, o in pairs)
-        median = statistics.median(ratios)
-        print(f"{name:32} {1e6 * statistics.median(t for t, _ in pairs):9.0f} {1e6 * statistics.median(o for _, o in pairs):9.0f} {median:7.2f}   "
-              f"{ratios[0]:.2f} to {ratios[-1]:.2f}", flush=True)
-        if median < 1:
-            slower.append(name)
-    print("every operation is at least as fast" if not slower else f"slower: {', '.join(slower)}")
+        if options.only in name:
+            medians[name] = compare(name, lambda repeats: theirs(image, operation, repeats), lambda repeats: ours(operation, repeats),
+                                    options.seconds, unit=1e6)
+    conclude("operation", medians)
 
 
 main()

@@ -11,22 +11,21 @@ tests/parity/reference_models for what only the papers have.
 import argparse
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "parity"))
+sys.path[:0] = [str(HERE.parents[1] / "tests" / "parity"), str(HERE.parent)]
 import torch
 from torch import nn
 import torch.nn.functional as F
 from environment import import_timm
+from pairs import PAIRS, compare, conclude, heading
 from reference_models.manifold_key import ManifoldKey
 from reference_models.msf import SharedAttention
 from reference_models.xcit import Codes, NonLinearQKV
 
-PAIRS = 7
 
 
 class FusedAttention(nn.Module):
@@ -117,25 +116,17 @@ def main():
     torch.set_num_threads(options.threads)
     timm = import_timm()
     timm.layers.set_fused_attn(True)
-    ours, slower = Ours(options.threads), []
+    ours, medians = Ours(options.threads), {}
     print(f"PyTorch {torch.__version__}, {options.threads} threads, {options.dtype}: milliseconds of forward + backward, median of {PAIRS} pairs in turns")
-    print(f"{'part':32} {'Python':>9} {'C++':>9} {'ratio':>7}   spread of the ratio")
+    heading("part")
     for name, make in parts(timm).items():
         if options.only not in name:
             continue
         module, shape = make()
         x = torch.randn(shape, requires_grad=True)
-        once = min(theirs(module, x, options.dtype, 1) for _ in range(3))
-        ours(name, options.dtype, 3)
-        repeats = max(1, int(options.seconds / once))
-        pairs = [(theirs(module, x, options.dtype, repeats) / repeats, ours(name, options.dtype, repeats) / repeats) for _ in range(PAIRS)]
-        ratios = sorted(t / o for t, o in pairs)
-        median = statistics.median(ratios)
-        print(f"{name:32} {1e3 * statistics.median(t for t, _ in pairs):9.2f} {1e3 * statistics.median(o for _, o in pairs):9.2f} {median:7.2f}   "
-              f"{ratios[0]:.2f} to {ratios[-1]:.2f}", flush=True)
-        if median < 1:
-            slower.append(name)
-    print("every part is at least as fast" if not slower else f"slower: {', '.join(slower)}")
+        medians[name] = compare(name, lambda repeats: theirs(module, x, options.dtype, repeats), lambda repeats: ours(name, options.dtype, repeats),
+                                options.seconds, unit=1e3)
+    conclude("part", medians)
 
 
 main()

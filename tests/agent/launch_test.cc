@@ -68,6 +68,12 @@ TEST_F(LaunchTest, TheTrainerIsStartedAsItsProtocolSays) {
   EXPECT_EQ(launch.environment, expected);
 }
 
+TEST_F(LaunchTest, WeightsThatRecipesNameGoWithTheTrainer) {
+  settings.weights = {{"regnety_160", "/weights/teacher.safetensors"}};
+  EXPECT_THAT(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).argv,
+              testing::IsSupersetOf({"--weights", "regnety_160=/weights/teacher.safetensors"}));
+}
+
 TEST_F(LaunchTest, WhatIsNotThereIsLeftOut) {
   assign.set_data("shapes");
   const auto launch = plan_launch(assign, {cpu}, settings, "/runs/3/2", {});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "config/trial_document.h"
 #include "models/safetensors.h"
 #include "tests/trainer/picture_files.h"
@@ -136,19 +137,13 @@ TEST_F(TrainingTest, ACheckpointOfAnotherTrialIsNotContinued) {
 }
 
 TEST_F(TrainingTest, LoweredPrecisionTrainsToo) {
-  Recorder said;
-  auto lowered = options();
-  lowered.trial.recipe.precision = "bf16";
-  EXPECT_TRUE(Training(lowered, said).run(said.stop));
-  EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
-}
-
-TEST_F(TrainingTest, HalfPrecisionTrainsToo) {
-  Recorder said;
-  auto lowered = options();
-  lowered.trial.recipe.precision = "fp16";
-  EXPECT_TRUE(Training(lowered, said).run(said.stop));
-  EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
+  for (const char* precision : {"bf16", "fp16"}) {
+    Recorder said;
+    auto lowered = options();
+    lowered.trial.recipe.precision = precision;
+    EXPECT_TRUE(Training(lowered, said).run(said.stop));
+    EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]) << precision;
+  }
 }
 
 /// A recipe with everything that has random numbers or a state.
@@ -238,8 +233,11 @@ TEST_F(WeightsTest, AStudentLearnsFromATeacherThatATestTrained) {
     EXPECT_THROW((Training{taught, said}), Error) << "no file is given";
     taught.weights["small"] = teacher(options());
     EXPECT_TRUE(Training(taught, said).run(said.stop));
-    EXPECT_NE(said.started.data_fingerprint.find("+weights:small:"), std::string::npos);
     Training(options(), alone).run(alone.stop);
+    EXPECT_EQ(said.started.data_fingerprint, alone.started.data_fingerprint) << "the data are the same";
+    EXPECT_EQ(said.started.environment.at("weights").at("small"), sha256_file(taught.weights["small"]));
+    recipe.teacher_sha256 = std::string(64, '0');
+    EXPECT_THROW((Training{taught, said}), Error) << "another file of that name";
     EXPECT_NE(said.points["train/loss"], alone.points["train/loss"]);
     EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
   }

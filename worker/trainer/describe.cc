@@ -29,7 +29,7 @@ models::StepMemory memory_of(const models::ModelOptions& options, std::int64_t b
       [&](torch::Device device) { return models::build(options, device); },
       {.batch = batch,
        .image_size = models::image_size(options),
-       .precision = precision == "bf16" ? models::Precision::kBFloat16 : models::Precision::kFloat});
+       .precision = precision == "fp32" ? models::Precision::kFloat : models::Precision::kBFloat16});
 }
 
 /// "name: message" for LibTorch's errors, without its backtrace.

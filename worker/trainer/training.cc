@@ -50,7 +50,7 @@ Training::Training(TrainingOptions options, Events& events)
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
   data_ = open_data(trial.data, options_.data_root);
-  data_.fingerprint += weights_fingerprint(trial.recipe, options_.weights);
+  const auto weights = weight_digests(trial.recipe, options_.weights);
   length_ = length_of(trial.recipe, data_.train->size());
   order_ = std::make_unique<EpochOrder>(trial.seed, data_.train->size());
 
@@ -82,6 +82,7 @@ Training::Training(TrainingOptions options, Events& events)
                                       {"threads", machine.threads},
                                       {"trainer", ABLATE_VERSION},
                                       {"result_version", config::kResultVersion}}};
+  if (!weights.empty()) start.environment["weights"] = weights;
   if (!options_.resume.empty()) resume(start);
   events_.start(start);
   if (!started.empty() && done_ == 0) events_.log("info", started);

@@ -37,11 +37,21 @@ models::LoadedWeights load(models::Classifier& model, const std::string& name, c
 
 }  // namespace
 
-std::string weights_fingerprint(const config::RecipeConfig& recipe, const WeightFiles& files) {
-  std::string text;
-  for (const auto* name : {&recipe.start_weights, &recipe.teacher_weights})
-    if (!name->empty()) text += fmt::format("+weights:{}:{}", *name, sha256_file(file_of(*name, files)));
-  return text;
+nlohmann::json weight_digests(const config::RecipeConfig& recipe, const WeightFiles& files) {
+  auto digests = nlohmann::json::object();
+  const auto add = [&](const std::string& name, const std::string& wanted) {
+    if (name.empty()) return;
+    const auto& file = file_of(name, files);
+    const auto digest = sha256_file(file);
+    if (!wanted.empty() && digest != wanted)
+      throw Error{Code::kFailedPrecondition,
+                  fmt::format("weights {}, {}: its SHA-256 is {}; the recipe wants {}", name, file.string(),
+                              digest, wanted)};
+    digests[name] = digest;
+  };
+  add(recipe.start_weights, recipe.start_sha256);
+  add(recipe.teacher_weights, recipe.teacher_sha256);
+  return digests;
 }
 
 std::string start_from_weights(models::Classifier& model, const config::RecipeConfig& recipe,

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "config/trial_config.h"
@@ -15,10 +16,10 @@ namespace abl::trainer {
 /// machine.
 using WeightFiles = std::map<std::string, std::filesystem::path>;
 
-/// What the weights that a recipe names are: part of the identity, as the data's fingerprint is. Empty where
-/// it names none, otherwise "+weights:NAME:SHA-256" for each. Throws: Error{kNotFound} for a name without a
-/// file.
-std::string weights_fingerprint(const config::RecipeConfig& recipe, const WeightFiles& files);
+/// Digests of the weights that a recipe names: {"NAME": "SHA-256"}, for the record of the run.
+/// Throws: Error{kNotFound} for a name without a file, Error{kFailedPrecondition} for a file that is not the
+/// one that the recipe wants.
+nlohmann::json weight_digests(const config::RecipeConfig& recipe, const WeightFiles& files);
 
 /// Starts the model from the weights that the recipe names: another head, image size, window or patch is
 /// fitted. Nothing where it names none. Returns: what did not come from the file as it was, for the log.
