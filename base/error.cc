@@ -9,7 +9,11 @@ namespace abl {
 Error system_error(const std::string& what, int error_number) {
   Code code = Code::kUnknown;
   if (error_number == ENOENT) code = Code::kNotFound;
-  if (error_number == EACCES || error_number == EPERM) code = Code::kPermissionDenied;
+  if (error_number == EACCES || error_number == EPERM || error_number == EROFS)
+    code = Code::kPermissionDenied;
+  if (error_number == ENOTDIR || error_number == EISDIR || error_number == EEXIST ||
+      error_number == ENAMETOOLONG || error_number == ELOOP)
+    code = Code::kInvalidArgument;  // the name is wrong, or something else has it
   if (error_number == ENOSPC || error_number == EDQUOT || error_number == ENOMEM)
     code = Code::kResourceExhausted;
   if (error_number == EADDRINUSE || error_number == ECONNREFUSED) code = Code::kUnavailable;
@@ -28,6 +32,7 @@ ExitCode exit_code(Code code) {
     case Code::kPermissionDenied:
     case Code::kUnauthenticated:
     case Code::kUnimplemented:
+    case Code::kDataLoss:
       return kExitUsage;
     case Code::kUnavailable:
     case Code::kDeadlineExceeded:

@@ -49,6 +49,12 @@ void write_file_atomically(const fs::path& file, std::string_view text) {
   if (::rename(temporary.c_str(), file.c_str()) != 0) throw fail(errno);
 }
 
+void make_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw system_error("cannot create the folder " + folder.string(), failed.value());
+}
+
 fs::path program_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
 fs::path home_folder() {

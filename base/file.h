@@ -14,6 +14,10 @@ std::string read_file(const std::filesystem::path& file);
 /// new one. Throws: Error (kResourceExhausted when the disk is full); the old file is then untouched.
 void write_file_atomically(const std::filesystem::path& file, std::string_view text);
 
+/// Makes the folder and those above it, where they are not there. Throws: Error naming the folder and the
+/// reason.
+void make_folder(const std::filesystem::path& folder);
+
 /// The folder in which the running program lies; sibling programs are found there.
 std::filesystem::path program_folder();
 

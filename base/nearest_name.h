@@ -8,7 +8,8 @@
 namespace abl {
 
 /// The name of `names` that was probably meant by `written`: fewest edits (insert, delete, replace, swap of
-/// neighbours), letter case ignored. Empty when more than half of the letters would have to change.
+/// neighbours; a separator counts half), letter case ignored. Empty when more than half of the letters would
+/// have to change.
 std::string nearest_name(std::string_view written, const std::vector<std::string>& names);
 
 /// "; did you mean 'submit'?" for the nearest of `names`, or nothing when none is near.

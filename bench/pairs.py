@@ -5,8 +5,8 @@ import statistics
 PAIRS = 7
 
 
-def heading(what):
-    print(f"{what:32} {'Python':>9} {'C++':>9} {'ratio':>7}   spread of the ratio")
+def heading(what, left="Python", right="C++"):
+    print(f"{what:32} {left:>9} {right:>9} {'ratio':>7}   spread of the ratio")
 
 
 def compare(name, theirs, ours, seconds, unit):

@@ -51,6 +51,7 @@ Run declare_ls(CLI::App& app, Context& context);
 Run declare_show(CLI::App& app, Context& context);
 Run declare_watch(CLI::App& app, Context& context);
 Run declare_logs(CLI::App& app, Context& context);
+Run declare_verify(CLI::App& app, Context& context);
 Run declare_cancel(CLI::App& app, Context& context);
 Run declare_pause(CLI::App& app, Context& context);
 Run declare_resume(CLI::App& app, Context& context);

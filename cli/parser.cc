@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <regex>
 
+#include "base/command_line.h"
 #include "base/error.h"
-#include "base/nearest_name.h"
 
 namespace abl::cli {
 namespace {
@@ -28,56 +28,6 @@ std::string exit_codes(const char* success, const char* failure) {
       "exist\n"
       "  3    a scheduler does not answer; a port or file is in use; a disk is full\n  130  interrupted",
       success, failure);
-}
-
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const auto& command : commands()) names.emplace_back(command.name);
-  return names;
-}
-
-std::vector<std::string> flag_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* option : app.get_options())
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-  return names;
-}
-
-/// What CLI11 would report only after other complaints, or without the nearest name.
-void check_spelling(const CLI::App& parser, int argc, const char* const* argv) {
-  if (argc < 2) return;
-  const std::string first = argv[1];
-  const CLI::App* app = &parser;
-  if (!first.starts_with('-')) {
-    const auto names = command_names();
-    if (std::ranges::find(names, first) == names.end())
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("unknown command '{}'{}", first, did_you_mean(first, names))};
-    app = parser.get_subcommand(first);
-  }
-  for (int at = 1; at < argc && std::string_view{argv[at]} != "--"; ++at) {
-    const std::string name = std::string{argv[at]}.substr(0, std::string_view{argv[at]}.find('='));
-    if (!name.starts_with("--") || app->get_option_no_throw(name)) continue;
-    throw Error{Code::kInvalidArgument,
-                fmt::format("unknown flag '{}'{}", name, did_you_mean(name, flag_names(*app)))};
-  }
-}
-
-std::string help_hint(const CLI::App& parser) {
-  const auto given = parser.get_subcommands();
-  return fmt::format("see 'ablate {}--help'", given.empty() ? "" : given[0]->get_name() + " ");
-}
-
-/// CLI11's complaint as one line.
-std::string message_of(const CLI::App& parser, const CLI::ParseError& error) {
-  std::string text = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error))
-    text = text.substr(0, text.find(':')) + ": a value is missing";
-  if (dynamic_cast<const CLI::ExtrasError*>(&error))
-    text = "unexpected argument" + text.substr(text.rfind(": ") + 1);
-  text.erase(text.find_last_not_of("\r\n ") + 1);
-  std::ranges::replace(text, '\n', ' ');
-  return fmt::format("{}; {}", text, help_hint(parser));
 }
 
 /// A message about a place in a file stands alone, so that editors find the place.
@@ -131,7 +81,7 @@ int run_ablate(int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {  // --help, --version
     return parser->exit(help);
   } catch (const CLI::ParseError& error) {
-    print_error(context, argc < 2 ? "a command is needed; see 'ablate --help'" : message_of(*parser, error));
+    print_error(context, argc < 2 ? "a command is needed; see 'ablate --help'" : complaint(*parser, error));
     return kExitUsage;
   } catch (const Error& error) {
     print_error(context, error.what());

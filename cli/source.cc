@@ -19,6 +19,12 @@ Request named(const std::string& sweep) {
   return request;
 }
 
+GetMetricsRequest metrics_request(std::uint32_t run) {
+  GetMetricsRequest request;
+  request.add_runs(run);
+  return request;
+}
+
 class SchedulerSource final : public Source {
  public:
   explicit SchedulerSource(const Context& context) : context_{context}, client_{context} {}
@@ -34,6 +40,15 @@ class SchedulerSource final : public Source {
   }
   ListWorkersResponse list_workers() override {
     return client_.call(&Workers::Stub::ListWorkers, ListWorkersRequest{});
+  }
+
+  RunDetail run(std::uint32_t run) override {
+    RunRequest request;
+    request.set_run(run);
+    return client_.call(&Runs::Stub::GetRun, request);
+  }
+  GetMetricsResponse metrics(std::uint32_t run) override {
+    return client_.call(&Runs::Stub::GetMetrics, metrics_request(run));
   }
 
   void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {
@@ -69,6 +84,9 @@ class StoreSource final : public Source {
   SweepDetail sweep(const std::string& name) override { return views::sweep_detail(db_, name); }
   Table table(const std::string& name) override { return views::table(db_, name); }
   ListWorkersResponse list_workers() override { return views::list_workers(db_); }
+
+  RunDetail run(std::uint32_t run) override { return views::run_detail(db_, run); }
+  GetMetricsResponse metrics(std::uint32_t run) override { return views::metrics(db_, metrics_request(run)); }
 
   void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {
     if (follow)

@@ -26,6 +26,9 @@ class Source {
   /// Calls `sink` with the log of a run in pieces; with `follow` until the run has ended.
   virtual void log(std::uint32_t run, bool follow,
                    const std::function<void(const ablate::v1::LogText&)>& sink) = 0;
+  virtual ablate::v1::RunDetail run(std::uint32_t run) = 0;
+  /// Every point of every metric of a run.
+  virtual ablate::v1::GetMetricsResponse metrics(std::uint32_t run) = 0;
   /// Calls `sink` for each run of the sweep's table and each metric, in table order.
   virtual void export_points(const std::string& name,
                              const std::function<void(const ablate::v1::ExportBlock&)>& sink) = 0;

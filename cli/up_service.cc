@@ -119,10 +119,7 @@ void make_home(const Context& context) {
         fmt::format("the socket's path {} has {} bytes, at most {} are possible: choose a shorter --home",
                     socket, socket.size(), kLongest)};
   std::error_code failure;
-  for (const fs::path& folder : {context.home() / "run", context.home() / "logs"}) {
-    fs::create_directories(folder, failure);
-    if (failure) throw system_error("cannot make the folder " + folder.string(), failure.value());
-  }
+  for (const fs::path& folder : {context.home() / "run", context.home() / "logs"}) make_folder(folder);
   fs::permissions(context.home() / "run", fs::perms::owner_all, failure);
   if (failure) throw system_error("cannot protect " + (context.home() / "run").string(), failure.value());
 }

@@ -44,8 +44,9 @@ const std::vector<Field<AttentionConfig>>& attention_fields() {
        .inert_when = "kernel is none"},
       {.name = "layout",
        .member = &A::layout,
-       .sentence = "How the outputs of the groups fill the heads (MSF Figure 2).",
-       .choices = {"interleaved", "block"},
+       .sentence = "How the outputs of the groups fill the heads (MSF Figure 2): in turns, in blocks of each "
+                   "projection, or in blocks over all projections side by side (the release).",
+       .choices = {"interleaved", "block", "fused-block"},
        .inert = [](const A& a) { return no_attention(a) || a.groups == 1; },
        .inert_when = "groups is 1"},
       {.name = "tied_weight_scale",

@@ -64,6 +64,11 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .member = &R::accumulate,
        .sentence = "Parts into which the batch is cut where it does not fit; their gradients are added up.",
        .range = {1, 65536}},
+      {.name = "checkpoint_blocks",
+       .member = &R::checkpoint_blocks,
+       .sentence = "Leading transformer blocks whose activations are computed again in the backward pass "
+                   "instead of being kept: less memory for more time.",
+       .range = {0, 65536}},
       {.name = "optimiser",
        .member = &R::optimiser,
        .sentence = "AdamW, or gradient descent with momentum.",
@@ -291,7 +296,9 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .range = {0, 65536}},
       {.name = "precision",
        .member = &R::precision,
-       .sentence = "Of the forward and backward pass; weights and optimiser are fp32.",
+       .sentence =
+           "Of the forward and backward pass: bf16 computes with rounded copies of the float32 weights, fp16 "
+           "by autocast with a scaled loss. The optimiser moves float32 weights.",
        .choices = {"fp32", "bf16", "fp16"}},
   };
   return kFields;

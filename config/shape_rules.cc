@@ -10,6 +10,8 @@
 namespace abl::config {
 namespace {
 
+constexpr std::int64_t kMostTokens = 1 << 20;  // a matrix over pairs of them still has a size in 64 bits
+
 /// Collects problems of keys of the model.
 class Complaints {
  public:
@@ -37,6 +39,9 @@ void check_positions(const ModelConfig& model, Complaints& complaints) {
 void check_patches(const ModelConfig& model, int image_size, Complaints& complaints) {
   if (image_size % model.patch != 0)
     complaints.add("patch", "patches of {} do not divide the image size {}", model.patch, image_size);
+  else if (const std::int64_t side = image_size / model.patch; side * side > kMostTokens)
+    complaints.add("patch", "patches of {} cut images of {} into {} tokens; at most {} are possible",
+                   model.patch, image_size, side * side, kMostTokens);
 }
 
 /// XCiT halves the image with each convolution, and starts with as many channels as end in `dim`.

@@ -8,7 +8,7 @@
 namespace abl::config {
 
 /// Raised when the trainer changes so that the same trial gives other numbers. Part of a trial's identity.
-inline constexpr int kResultVersion = 3;
+inline constexpr int kResultVersion = 4;
 
 /// The attention of one layer. The four papers' points: original = dot + none, MSF = gaussian + inside (eq.
 /// 12), residual = gaussian + outside (eq. 14), Gauss-Orig = gaussian + none.
@@ -20,7 +20,7 @@ struct AttentionConfig {
   /// PROBE.
   std::string share = "QKV-W";
   int groups = 1;                      ///< of QUERY, KEY, VALUE and PROBE; WEIGHT stays full
-  std::string layout = "interleaved";  ///< interleaved | block; without effect when groups = 1
+  std::string layout = "interleaved";  ///< interleaved | block | fused-block; without effect when groups = 1
   double tied_weight_scale = 1.0;  ///< the factor before a WEIGHT that is tied to another role (eq. 9 and 11)
   bool operator==(const AttentionConfig&) const = default;
 };
@@ -107,8 +107,9 @@ struct DataConfig {
 struct RecipeConfig {
   std::string use;  ///< the named recipe it started from, for people; not part of the identity
   double epochs = 0;
-  int batch = 0;       ///< global
-  int accumulate = 1;  ///< parts of a batch that are computed one after another
+  int batch = 0;              ///< global
+  int accumulate = 1;         ///< parts of a batch that are computed one after another
+  int checkpoint_blocks = 0;  ///< leading blocks that keep no activations
 
   std::string optimiser = "adamw";  ///< adamw | sgd
   double lr = 0;                    ///< peak

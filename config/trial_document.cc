@@ -83,6 +83,11 @@ RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const Da
          "missing; distillation needs the teacher's preset");
   demand(distils && recipe.teacher_weights.empty(), "recipe.teacher_weights",
          "missing; distillation needs the name of the teacher's weights");
+  if (problems.empty() && recipe.checkpoint_blocks > model.layers())
+    problems.push_back(
+        {"recipe.checkpoint_blocks",
+         fmt::format("{} of a model of {} transformer blocks", recipe.checkpoint_blocks, model.layers()),
+         {}});
   demand(recipe.schedule == "step" && recipe.step_epochs.empty(), "recipe.step_epochs",
          "missing; the step schedule needs the epochs at which the learning rate goes down");
   if (recipe.eval_resize == data.image_size) recipe.eval_resize = 0;  // the same by another name

@@ -46,11 +46,16 @@ std::optional<std::string> renamed(
 
 /// The matrices of the roles. Shape: fused [roles·inner, dim/G] -> each [inner, dim/G], group after group.
 std::vector<torch::Tensor> split_roles(const std::string& name, const torch::Tensor& fused,
-                                       std::int64_t roles, std::int64_t dim) {
+                                       std::int64_t roles, std::int64_t dim, Layout layout) {
   const bool is_matrix = fused.dim() == 2 && fused.size(1) > 0 && dim % fused.size(1) == 0;
   const auto groups = is_matrix ? dim / fused.size(1) : 0;
   if (!is_matrix || fused.size(0) == 0 || fused.size(0) % (roles * groups) != 0)
     throw refusal(name, fused, fmt::format("[{} roles, {} / groups] are", roles, dim));
+  if (groups > 1 && layout == Layout::kBlock)
+    throw Error{Code::kInvalidArgument, name +
+                                            " has groups over all projections side by side; the model has "
+                                            "them in each projection (fused-block is the release's)"};
+  if (layout == Layout::kFusedBlock) return fused.chunk(roles);
   const auto inner = fused.size(0) / roles;
   const auto by_role = fused.view({groups, roles, inner / groups, dim / groups}).transpose(0, 1);
   std::vector<torch::Tensor> matrices;
@@ -61,7 +66,7 @@ std::vector<torch::Tensor> split_roles(const std::string& name, const torch::Ten
 
 /// The names of `attn.<layer>.`, where `name` is what follows `transformer.layers.<layer>.0.`.
 void add_attention(State& ours, const State& release, const std::string& full_name, const std::string& layer,
-                   const std::string& name, const torch::Tensor& tensor) {
+                   const std::string& name, const torch::Tensor& tensor, Layout layout) {
   const auto prefix = "attn." + layer + ".";
   if (name == "to_out.weight") {
     ours.emplace(prefix + "mat.W", tensor);
@@ -70,8 +75,8 @@ void add_attention(State& ours, const State& release, const std::string& full_na
     if (norm == release.end() || norm->second.dim() != 1)
       throw Error{Code::kInvalidArgument, full_name + " stands without the norm before it"};
     const std::string_view letters = name == "to_qkv.weight" ? "QKV" : "QKVP";
-    const auto matrices =
-        split_roles(full_name, tensor, static_cast<std::int64_t>(letters.size()), norm->second.size(0));
+    const auto matrices = split_roles(full_name, tensor, static_cast<std::int64_t>(letters.size()),
+                                      norm->second.size(0), layout);
     for (std::size_t role = 0; role < letters.size(); ++role)
       ours.emplace(fmt::format("{}mat.{}", prefix, letters[role]), matrices[role]);
   } else {
@@ -81,7 +86,7 @@ void add_attention(State& ours, const State& release, const std::string& full_na
 
 }  // namespace
 
-State from_msf_release(const State& release) {
+State from_msf_release(const State& release, Layout layout) {
   State ours;
   for (const auto& [name, tensor] : release) {
     const auto rest = rest_of(name, kMsfLayers);
@@ -92,7 +97,7 @@ State from_msf_release(const State& release) {
     const auto layer = rest->substr(0, rest->find('.'));
     const auto inside = rest->substr(layer.size() + 1);
     if (const auto attention = rest_of(inside, "0."))
-      add_attention(ours, release, name, layer, *attention, tensor);
+      add_attention(ours, release, name, layer, *attention, tensor, layout);
     else if (const auto feed_forward = rest_of(inside, "1."))
       ours.emplace("ff." + layer + "." + renamed(*feed_forward, kMsfFeedForward).value_or(*feed_forward),
                    tensor);
@@ -124,11 +129,11 @@ State from_xcit_release(const State& release) {
   return ours;
 }
 
-State with_our_names(const State& state) {
+State with_our_names(const State& state, Layout layout) {
   const auto any = [&state](std::string_view prefix) {
     return std::ranges::any_of(state, [&](const auto& entry) { return entry.first.starts_with(prefix); });
   };
-  if (any(kMsfLayers)) return from_msf_release(state);
+  if (any(kMsfLayers)) return from_msf_release(state, layout);
   if (any("cls_attn_blocks.")) return from_xcit_release(state);
   return state;
 }

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "models/projection/grouped_linear.h"
+
 namespace abl::models {
 
 using State = std::map<std::string, torch::Tensor>;
@@ -20,11 +22,12 @@ using State = std::map<std::string, torch::Tensor>;
 ///   transformer.layers.I.1.net.0, .1, .3 ff.I.norm, fc1, fc2
 ///   linear_head.0, .1                    head_norm, head
 ///
-/// Grouped projections are read as interleaved, which alone the release's models use: the rows of the fused
-/// tensor are ordered by group, then role, then row of the group.
-/// Source: github.com/tk1980/MSFtransformer, vit_pytorch/.
-/// Throws: Error{kInvalidArgument} naming a fused tensor that does not consist of its roles.
-State from_msf_release(const State& release);
+/// The rows of a fused tensor are ordered by group, then role, then row of the group where the groups are
+/// interleaved (`layout`), and by role where they are blocks of the fused outputs. The release has no blocks
+/// of each projection. Source: github.com/tk1980/MSFtransformer, vit_pytorch/. Throws:
+/// Error{kInvalidArgument} naming a fused tensor that does not consist of its roles, or whose groups are not
+/// laid out as those of the model.
+State from_msf_release(const State& release, Layout layout = Layout::kInterleaved);
 
 /// A state of the XCiT release under our names.
 ///
@@ -36,7 +39,8 @@ State from_msf_release(const State& release);
 /// Throws: Error{kInvalidArgument} naming a fused tensor that does not consist of its roles.
 State from_xcit_release(const State& release);
 
-/// A state under our names, whichever of the names above or our own it comes with.
-State with_our_names(const State& state);
+/// A state under our names, whichever of the names above or our own it comes with. `layout`: of the model's
+/// groups.
+State with_our_names(const State& state, Layout layout = Layout::kInterleaved);
 
 }  // namespace abl::models

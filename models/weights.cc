@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "models/attention/shared_attention.h"
 #include "models/embedding/interpolate_bias_table.h"
 #include "models/embedding/interpolate_positions.h"
 #include "models/embedding/resample_patches.h"
@@ -138,12 +139,19 @@ void check_kinds(const State& given, const State& own) {
   if (!problems.empty()) throw Error{Code::kInvalidArgument, problems};
 }
 
+/// Of the groups of its attention.
+Layout layout_of(const torch::nn::Module& model) {
+  for (const auto& part : model.modules())
+    if (const auto* attention = part->as<SharedAttentionImpl>()) return attention->options().choice.layout;
+  return Layout::kInterleaved;
+}
+
 }  // namespace
 
 LoadedWeights load_weights(torch::nn::Module& model, const State& state, const WeightsOptions& options) {
   const torch::NoGradGuard no_grad;
   const auto own = state_of(model);
-  auto given = with_our_names(state);
+  auto given = with_our_names(state, layout_of(model));
   std::erase_if(given, [](const auto& entry) { return is_computed(entry.first); });
   LoadedWeights loaded;
   if (options.other_patch) renumber_convolutions(given, own, loaded);

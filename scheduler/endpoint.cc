@@ -44,7 +44,7 @@ bool loopback(const std::string& host) {
 
 void prepare_folder(const fs::path& folder) {
   if (!fs::exists(folder)) {
-    fs::create_directories(folder.parent_path());
+    make_folder(folder.parent_path());
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
       throw system_error(fmt::format("cannot create {}", folder.string()), errno);
   }

@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/command_line.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "scheduler/server.h"
@@ -85,16 +86,21 @@ int serve(const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Takes sweeps in, leases their trials to workers and stores what they measure."};
+  CLI::App app{"Takes sweeps in, leases their trials to workers and stores what they measure.",
+               "ablate-scheduler"};
   app.footer(kFooter);
   app.set_version_flag("--version", ABLATE_VERSION);
   try {
     Flags flags;
     add_flags(app, flags);
+    abl::check_spelling(app, argc, argv);
     app.parse(argc, argv);
     return serve(flags);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? abl::kExitOk : abl::kExitUsage;
+    fmt::print(stderr, "ablate-scheduler: {}\n", abl::complaint(app, error));
+    return abl::kExitUsage;
   } catch (const abl::Error& error) {
     fmt::print(stderr, "ablate-scheduler: {}\n", error.what());
     return abl::exit_code(error.code());

@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "base/file.h"
 #include "scheduler/endpoint.h"
 #include "scheduler/store_lock.h"
 #include "web/server/server.h"
@@ -23,11 +24,7 @@ constexpr auto kGoodbye = std::chrono::seconds{2};
 
 std::filesystem::path with_folder(const std::filesystem::path& store) {
   if (store.empty()) throw Error{Code::kInvalidArgument, "no results file: name one with --store"};
-  if (const auto folder = store.parent_path(); !folder.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) throw system_error(fmt::format("cannot create {}", folder.string()), error.value());
-  }
+  if (const auto folder = store.parent_path(); !folder.empty()) make_folder(folder);
   return store;
 }
 

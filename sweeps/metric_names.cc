@@ -31,8 +31,10 @@ constexpr std::array kCountModes{
     Quantity{"flops.fvcore(5)@xcit-2021", "G", "lower"},
     Quantity{"flops.fvcore(2)@mk-head-all-tokens", "G", "lower"},
     Quantity{"memory.state", "G", "lower"},
+    Quantity{"memory.state.bf16", "G", "lower"},
     Quantity{"memory.image.fp32", "G", "lower"},
     Quantity{"memory.image.bf16", "G", "lower"},
+    Quantity{"memory.image.fp16", "G", "lower"},
 };
 
 }  // namespace

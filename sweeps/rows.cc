@@ -101,7 +101,8 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   row.config = config::canonical_json(document);
   row.config_hash = config::config_hash(row.config);
   row.model = config::canonical_model_text(trial);
-  row.batch = trial.recipe.batch;
+  row.batch = (trial.recipe.batch + trial.recipe.accumulate - 1) / trial.recipe.accumulate;
+  row.more_weights = (trial.recipe.ema > 0 ? 1 : 0) - (trial.recipe.optimiser == "sgd" ? 1 : 0);
   row.precision = trial.recipe.precision;
   if (columns.empty()) return;
   const json full = config::full_document(trial);

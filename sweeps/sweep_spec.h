@@ -59,7 +59,8 @@ struct Row {
   std::string config;       ///< canonical JSON without the seed; of a command: argv, params, version
   std::string config_hash;  ///< its SHA-256
   std::string model;        ///< canonical model document for counting; empty for a command trial
-  int batch = 0;            ///< images of a training step; 0 for a command trial
+  int batch = 0;            ///< images of a training step that are on the way at once; 0 for a command trial
+  int more_weights = 0;     ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
   std::string precision;    ///< of a training step, as in the recipe; empty for a command trial
   Place place;
 };

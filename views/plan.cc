@@ -49,11 +49,13 @@ bool has_worker_with(storage::Database& db, const std::string& data) {
 /// Bytes of a training step on each GPU, from what the trainer counts; nothing where it has not.
 std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::string, double>& counts,
                                   int gpus) {
-  const auto state = counts.find("memory.state"),
-             image = counts.find(row.precision == "fp32" ? "memory.image.fp32" : "memory.image.bf16");
+  const auto state = counts.find(row.precision == "bf16" ? "memory.state.bf16" : "memory.state"),
+             image = counts.find("memory.image." + row.precision);
   if (row.batch == 0 || state == counts.end() || image == counts.end()) return std::nullopt;
   const int parts = std::max(gpus, 1), images = (row.batch + parts - 1) / parts;
-  return state->second + images * image->second;
+  const auto params = counts.find("params.all");
+  const double more = params == counts.end() ? 0 : 4.0 * row.more_weights * params->second;
+  return state->second + more + images * image->second;
 }
 
 /// Fills in what the whole plan says of its rows' memory.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
-#include <cerrno>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "views/plan.h"
+#include "cli/trainer_program.h"
 
 namespace abl::cli {
 namespace {
@@ -15,16 +12,6 @@ struct Flags {
   std::string what, root, name, output, bound, threads;
   bool raw = false;
 };
-
-/// Takes this program's place: its output, its progress bar and its exit code are the command's. Returns only
-/// by throwing.
-[[noreturn]] void become(const std::vector<std::string>& command) {
-  std::vector<char*> argv;
-  for (const auto& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  ::execv(argv[0], argv.data());
-  throw system_error("cannot run " + command[0], errno);
-}
 
 }  // namespace
 
@@ -54,11 +41,7 @@ Run declare_data(CLI::App& app, Context& context) {
       throw Error{Code::kInvalidArgument, "data pack: --output FILE is missing; expected where to write"};
     if (!pack && (!flags->output.empty() || !flags->bound.empty() || flags->raw))
       throw Error{Code::kInvalidArgument, "data check takes no --output, --bound or --raw: 'data pack' does"};
-    const auto trainer = views::find_trainer();
-    if (trainer.empty())
-      throw Error{Code::kNotFound,
-                  "no ablate-trainer beside this program (built with ABLATE_TORCH=OFF?): set ABLATE_TRAINER"};
-    std::vector<std::string> command{trainer.string(), "data", flags->what};
+    std::vector<std::string> command{"data", flags->what};
     const auto add = [&](const char* flag, const std::string& value) {
       if (!value.empty()) command.insert(command.end(), {flag, value});
     };
@@ -69,7 +52,7 @@ Run declare_data(CLI::App& app, Context& context) {
     add("--threads", flags->threads);
     if (flags->raw) command.emplace_back("--raw");
     if (context.json) command.emplace_back("--json");
-    become(command);
+    become_trainer(std::move(command));
   };
 }
 

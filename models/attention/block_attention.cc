@@ -34,6 +34,12 @@ Blocks blocks_of(const Tensor& q, std::int64_t masks) {
   return {.images = images, .rows = N};
 }
 
+/// Where to stop counting blocks: on the meta device after the first, for all take the same memory and
+/// nothing is computed.
+std::int64_t end_of(const Tensor& q, std::int64_t all, std::int64_t block) {
+  return q.is_meta() ? std::min(all, block) : all;
+}
+
 /// Some images of [B, H, N, d] as [images·H, N, d]; a view where it can be one.
 Tensor slices(const Tensor& x, std::int64_t first, std::int64_t images) {
   return x.narrow(0, first, std::min(images, x.size(0) - first)).reshape({-1, x.size(2), x.size(3)});
@@ -83,10 +89,10 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
     const auto out = empty_heads(v);
     Tensor kept;  // [B, H, N, N]
     if (N <= kKeptTokens && is_trained) kept = at::empty({B, H, N, N}, q.options());
-    for (std::int64_t image = 0; image < B; image += blocks.images) {
+    for (std::int64_t image = 0; image < end_of(q, B, blocks.images); image += blocks.images) {
       const auto queries = slices(q, image, blocks.images) * scale, keys = slices(k, image, blocks.images),
                  values = slices(v, image, blocks.images);
-      for (std::int64_t row = 0; row < N; row += blocks.rows) {
+      for (std::int64_t row = 0; row < end_of(q, N, blocks.rows); row += blocks.rows) {
         const auto some = queries.narrow(1, row, std::min(blocks.rows, N - row));
         const auto p = weights(some, keys, terms, image, row);
         if (kept.defined()) put(p, kept, image, row);
@@ -106,7 +112,7 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
     const auto B = q.size(0), H = q.size(1), N = q.size(2);
     const auto of_q = empty_heads(q), of_k = empty_heads(k), of_v = empty_heads(v);
     const auto of_terms = terms.defined() ? at::zeros_like(terms, summed_in(terms)) : Tensor{};
-    for (std::int64_t image = 0; image < B; image += blocks.images) {
+    for (std::int64_t image = 0; image < end_of(q, B, blocks.images); image += blocks.images) {
       const auto queries = slices(q, image, blocks.images) * scale, keys = slices(k, image, blocks.images),
                  values = slices(v, image, blocks.images),
                  of_out = slices(gradients[0], image, blocks.images);
@@ -117,7 +123,7 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
         else
           sum = blocks.rows < N ? part.to(summed_in(part)) : part;
       };
-      for (std::int64_t row = 0; row < N; row += blocks.rows) {
+      for (std::int64_t row = 0; row < end_of(q, N, blocks.rows); row += blocks.rows) {
         const auto rows = std::min(blocks.rows, N - row);
         const auto some = queries.narrow(1, row, rows), of_some = of_out.narrow(1, row, rows);
         const auto p = kept.defined() ? slices(kept, image, blocks.images)

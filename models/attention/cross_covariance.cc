@@ -43,7 +43,7 @@ torch::Tensor CrossCovarianceImpl::mixing(const torch::Tensor& queries, const to
     scores = scores * temperature_;
   else if (options_.temperature != 1.0)
     scores = scores * options_.temperature;
-  return scores.softmax(-1);
+  return scores.softmax(-1).to(queries.scalar_type());
 }
 
 }  // namespace abl::models

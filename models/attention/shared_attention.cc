@@ -38,6 +38,15 @@ std::set<char> projections_of(const AttentionChoice& choice) {
   return letters;
 }
 
+FusedPlace fused_place(const AttentionChoice& choice, Role role) {
+  std::string order;  // of the letters
+  for (const auto each : {kQuery, kKey, kValue, kProbe})
+    if ((each != kProbe || choice.probe == Probe::kInside) && order.find(choice.share[each]) == order.npos)
+      order += choice.share[each];
+  return {.index = static_cast<std::int64_t>(order.find(choice.share[role])),
+          .count = static_cast<std::int64_t>(order.size())};
+}
+
 bool weight_is_tied(const AttentionChoice& choice) {
   return projections_of(choice).contains(choice.share[kWeight]);
 }
@@ -83,7 +92,8 @@ torch::Tensor SharedAttentionImpl::forward(const torch::Tensor& x) {
   const auto projection = [&](Role role) {  // [B, N, H·d]
     auto& y = projected[choice.share[role]];
     if (!y.defined() || literal())
-      y = grouped_linear(normalised, matrix(choice.share[role]), choice.groups, choice.layout);
+      y = grouped_linear(normalised, matrix(choice.share[role]), choice.groups, choice.layout, {},
+                         fused_place(choice, role));
     return y;
   };
   const auto heads_of = [&](Role role) {

@@ -45,6 +45,9 @@ enum Role { kQuery, kKey, kValue, kProbe, kWeight };
 /// The letters of the matrices that act as grouped projections: QUERY, KEY, VALUE and an inside PROBE.
 std::set<char> projections_of(const AttentionChoice& choice);
 
+/// Where the matrix of a role stands among those of QUERY, KEY, VALUE and an inside PROBE, in this order.
+FusedPlace fused_place(const AttentionChoice& choice, Role role);
+
 /// Whether WEIGHT is the matrix of another role.
 bool weight_is_tied(const AttentionChoice& choice);
 

@@ -45,7 +45,8 @@ torch::Tensor WindowSharedAttentionImpl::forward(const torch::Tensor& x, const t
     const char letter = choice_.share[role];
     auto& y = projected[letter];
     if (!y.defined() || literal())
-      y = grouped_linear(x, matrix(role), choice_.groups, choice_.layout, bias->get(name_of(letter)));
+      y = grouped_linear(x, matrix(role), choice_.groups, choice_.layout, bias->get(name_of(letter)),
+                         fused_place(choice_, role));
     return y;
   };
   const auto heads_of = [&](Role role) { return cut_heads(projection(role), options_.heads); };

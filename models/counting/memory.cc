@@ -8,6 +8,7 @@
 #include "models/counting/counting_allocator.h"
 #include "models/counting/meta_autocast.h"
 #include "models/counting/meta_kernels.h"
+#include "models/lowered_weights.h"
 
 namespace abl::models {
 
@@ -18,13 +19,17 @@ StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(t
   StepMemory step;
   const auto model = build(torch::kMeta);
   model->train();
+  const bool lowered = options.precision == Precision::kBFloat16;
+  std::vector<torch::Tensor> exact, optimiser, widened;
+  for (const auto& parameter : model->parameters())
+    exact.push_back(lowered ? parameter.detach().clone() : parameter);
+  if (lowered) lower_weights(*model, torch::kBFloat16);
   step.parameters = memory.held();
 
-  std::vector<torch::Tensor> optimiser;
-  for (const auto& parameter : model->parameters()) {
-    step.gradients += static_cast<std::int64_t>(parameter.nbytes());
+  for (const auto& weight : exact) {
+    step.gradients += static_cast<std::int64_t>(weight.nbytes());
     for (int state = 0; state < options.optimiser_states; ++state)
-      optimiser.push_back(torch::empty_like(parameter));
+      optimiser.push_back(torch::empty_like(weight));
   }
   step.optimiser = memory.held() - step.parameters;
 
@@ -33,11 +38,16 @@ StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(t
   const auto classes = torch::empty({options.batch}, torch::dtype(torch::kLong).device(torch::kMeta));
   torch::Tensor loss;
   {
-    const MetaAutocast lowered{options.precision == Precision::kBFloat16};
-    loss = torch::cross_entropy_loss(model->forward(images), classes);
+    const MetaAutocast autocast{options.precision == Precision::kAutocast};
+    loss = torch::cross_entropy_loss(model->forward(images.to(weight_type(*model))), classes);
   }
   step.activations = memory.held() - step.parameters - step.optimiser;
   loss.backward();
+  for (auto& parameter : model->parameters()) {
+    if (!lowered || !parameter.grad().defined()) continue;
+    widened.push_back(parameter.grad().to(torch::kFloat));
+    parameter.mutable_grad() = torch::Tensor{};
+  }
   step.peak = memory.peak();
   return step;
 }

@@ -12,7 +12,9 @@ namespace abl::models {
 /// How the arithmetic of a training step is done.
 enum class Precision {
   kFloat,     ///< everything in 32 bits
-  kBFloat16,  ///< autocast: matrix products in bfloat16 from 32-bit parameters
+  kAutocast,  ///< matrix products in 16 bits from 32-bit parameters
+  kBFloat16,  ///< weights, activations and gradients in bfloat16; the optimiser moves 32-bit copies of the
+              ///< weights
 };
 
 struct StepOptions {
@@ -25,7 +27,7 @@ struct StepOptions {
 
 /// Bytes that a training step needs, without the program, its libraries and images that wait.
 struct StepMemory {
-  std::int64_t parameters = 0;  ///< and buffers
+  std::int64_t parameters = 0;  ///< and buffers; in bfloat16 also the 32-bit copies
   std::int64_t gradients = 0;
   std::int64_t optimiser = 0;
   std::int64_t activations = 0;  ///< what the forward pass leaves for the backward pass

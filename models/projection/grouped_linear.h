@@ -10,13 +10,20 @@ namespace abl::models {
 enum class Layout {
   kInterleaved,  ///< output j belongs to group j mod G: every head is filled from all groups
   kBlock,        ///< output j belongs to group j div (out/G): a head is filled from one group
+  kFusedBlock,   ///< as kBlock, over the outputs of all projections side by side, as MSF's release has them
+};
+
+/// Where a projection stands among those that lie side by side.
+struct FusedPlace {
+  std::int64_t index = 0, count = 1;
 };
 
 /// A projection whose inputs are cut into G contiguous groups; it keeps 1/G of the weights. Rows of `weight`
 /// are stored group after group, the elements of `bias` in the order of the outputs.
-/// Shape: x [..., in], weight [out, in/G], bias [out] or undefined -> [..., out]. G divides `in` and `out`.
-/// Source: MSF section 2.3.
+/// `place`: matters to kFusedBlock alone: of 4 projections and 2 groups, the first two see the first half of
+/// x. Shape: x [..., in], weight [out, in/G], bias [out] or undefined -> [..., out]. G divides `in` and
+/// `out`. Source: MSF section 2.3.
 torch::Tensor grouped_linear(const torch::Tensor& x, const torch::Tensor& weight, std::int64_t groups,
-                             Layout layout, const torch::Tensor& bias = {});
+                             Layout layout, const torch::Tensor& bias = {}, FusedPlace place = {});
 
 }  // namespace abl::models

@@ -245,7 +245,8 @@ TEST_F(RunTest, ReasonsAreValidUtf8WhateverTheProgramPrints) {
 
 TEST_F(RunTest, ARunsRootThatCannotBeWrittenIsTheReason) {
   write_text(folder.path() / "runs", "a file");
-  EXPECT_THAT(end_of("exit 0").reason(), HasSubstr("cannot create " + (settings.runs_root / "101").string()));
+  EXPECT_THAT(end_of("exit 0").reason(),
+              HasSubstr("cannot create the folder " + (settings.runs_root / "101").string()));
 }
 
 }  // namespace

@@ -19,6 +19,11 @@ TEST(NearestNameTest, AHalfRememberedLongNameIsFound) {
   EXPECT_EQ(nearest_name("smoothing", {"label_smoothing", "lr", "batch"}), "label_smoothing");
 }
 
+TEST(NearestNameTest, AForgottenSeparatorIsLessThanALetter) {
+  EXPECT_EQ(nearest_name("fsne", {"sne", "p-sne", "f-sne"}), "f-sne");
+  EXPECT_EQ(nearest_name("simple_vit_s", {"simple-vit-ss", "simple-vit-s"}), "simple-vit-s");
+}
+
 TEST(NearestNameTest, NothingIsGuessedWhenNothingIsNear) {
   EXPECT_EQ(nearest_name("swin", {"dot", "gaussian", "none"}), "");
   EXPECT_EQ(nearest_name("a", {"b", "c"}), "");

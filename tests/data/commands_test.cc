@@ -90,7 +90,7 @@ TEST_F(DataCommands, PackThenCheckThePack) {
   EXPECT_THAT(checked.out, AllOf(HasSubstr("packed file, folder-1:"), HasSubstr("all 5 images")));
   EXPECT_EQ(run({"pack", "--root", root(), "--output", file, "--raw"}).code, 2) << "another one is there";
   put("set/train/a/0.jpg", "no picture");
-  EXPECT_EQ(run({"pack", "--root", root(), "--output", path("other.abldata").string()}).code, 1);
+  EXPECT_EQ(run({"pack", "--root", root(), "--output", path("other.abldata").string()}).code, 2) << "damaged";
   EXPECT_EQ(run({"pack", "--root", root()}).code, 2) << "no output is named";
 }
 

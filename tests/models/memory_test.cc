@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "models/counting/counting_allocator.h"
+#include "models/lowered_weights.h"
 #include "models/registry.h"
 #include "tests/models/autocast.h"
 #include "tests/models/small_models.h"
@@ -20,19 +21,28 @@ std::int64_t measured_peak(const Build& build, const StepOptions& options) {
   CountingAllocator memory{torch::kCPU};
   const auto model = build(torch::kCPU);
   model->train();
-  std::vector<torch::Tensor> optimiser;
-  for (const auto& parameter : model->parameters())
+  const bool lowered = options.precision == Precision::kBFloat16;
+  std::vector<torch::Tensor> exact, optimiser, widened;
+  for (const auto& parameter : model->parameters()) {
+    if (lowered) exact.push_back(parameter.detach().clone());
     for (int state = 0; state < options.optimiser_states; ++state)
       optimiser.push_back(torch::zeros_like(parameter));
+  }
+  if (lowered) lower_weights(*model, torch::kBFloat16);
   memory.forget_peak();
   const auto images = torch::randn({options.batch, 3, options.image_size, options.image_size});
   const auto classes = torch::zeros({options.batch}, torch::kLong);
   torch::Tensor loss;
   {
-    const Autocast lowered{options.precision == Precision::kBFloat16};
-    loss = torch::cross_entropy_loss(model->forward(images), classes);
+    const Autocast autocast{options.precision == Precision::kAutocast};
+    loss = torch::cross_entropy_loss(model->forward(images.to(weight_type(*model))), classes);
   }
   loss.backward();
+  for (auto& parameter : model->parameters()) {
+    if (!lowered || !parameter.grad().defined()) continue;
+    widened.push_back(parameter.grad().to(torch::kFloat));
+    parameter.mutable_grad() = torch::Tensor{};
+  }
   return memory.peak();
 }
 
@@ -58,7 +68,7 @@ Build simple_vit(const AttentionChoice& choice) {
 }
 
 TEST(StepMemory, IsThatOfARealStep) {
-  for (const auto precision : {Precision::kFloat, Precision::kBFloat16}) {
+  for (const auto precision : {Precision::kFloat, Precision::kAutocast, Precision::kBFloat16}) {
     const StepOptions options{.batch = 16, .image_size = 64, .precision = precision};
     expect_predicted("original", simple_vit({}), options);
     expect_predicted("mean shift", simple_vit(kMeanShift), options);
@@ -66,7 +76,7 @@ TEST(StepMemory, IsThatOfARealStep) {
 }
 
 TEST(StepMemory, IsThatOfARealStepInEveryFamily) {
-  for (const auto precision : {Precision::kFloat, Precision::kBFloat16})
+  for (const auto precision : {Precision::kFloat, Precision::kAutocast, Precision::kBFloat16})
     for (const auto& [name, options] : small_models())
       expect_predicted(name, [&](torch::Device device) { return build(options, device); },
                        {.batch = 16, .image_size = 64, .precision = precision});
@@ -98,7 +108,7 @@ Build vit_s(const AttentionChoice& choice, std::int64_t image_size) {
 }
 
 TEST(StepMemory, OfMeanShiftIsHardlyMoreThanOfTheOriginalAttention) {
-  for (const auto precision : {Precision::kFloat, Precision::kBFloat16}) {
+  for (const auto precision : {Precision::kFloat, Precision::kAutocast, Precision::kBFloat16}) {
     const StepOptions options{.batch = 8, .image_size = 512, .precision = precision};  // 1,024 tokens
     const auto original = predict_step_memory(vit_s({}, 512), options);
     const auto mean_shift = predict_step_memory(vit_s(kMeanShift, 512), options);

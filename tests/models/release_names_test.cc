@@ -51,6 +51,22 @@ TEST_P(MsfRelease, KeepsInOneTensorWhatWeKeepByRole) {
   }
 }
 
+TEST_P(MsfRelease, KeepsBlocksOfAllProjectionsSideBySide) {
+  torch::manual_seed(12);
+  const auto groups = GetParam();
+  const auto fused = torch::randn({4 * 16, 16 / groups}), x = torch::randn({2, 3, 16});
+  const State release{{"transformer.layers.7.0.norm.weight", torch::ones({16})},
+                      {"transformer.layers.7.0.to_qkvp.weight", fused}};
+  const auto ours = from_msf_release(release, Layout::kFusedBlock);
+  const auto released = grouped_linear(x, fused, groups, Layout::kBlock).chunk(4, -1);
+  for (std::int64_t role = 0; role < 4; ++role) {
+    const auto name = std::string{"attn.7.mat."} + "QKVP"[role];
+    const auto made = grouped_linear(x, ours.at(name), groups, Layout::kFusedBlock, {}, {role, 4});
+    EXPECT_LT((made - released[static_cast<std::size_t>(role)]).abs().max().item<double>(), 1e-5) << name;
+  }
+  if (groups > 1) EXPECT_THROW(from_msf_release(release, Layout::kBlock), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(Groups, MsfRelease, ::testing::Values(1, 2, 4));
 
 /// The state of one of our models under the names of the MSF release.

@@ -30,8 +30,9 @@ AttentionChoice choice_of(const Json& layer) {
               {{"none", Probe::kNone}, {"inside", Probe::kInside}, {"outside", Probe::kOutside}}),
           .share = layer.at("share"),
           .groups = layer.at("groups"),
-          .layout = named<Layout>(layer.at("layout"),
-                                  {{"interleaved", Layout::kInterleaved}, {"block", Layout::kBlock}}),
+          .layout = named<Layout>(layer.at("layout"), {{"interleaved", Layout::kInterleaved},
+                                                       {"block", Layout::kBlock},
+                                                       {"fused-block", Layout::kFusedBlock}}),
           .tied_weight_scale = layer.at("tied_weight_scale")};
 }
 
@@ -63,6 +64,9 @@ const std::vector<std::string> kCases{"QKVPW",
                                       "QKV-V",
                                       "QKVPW_g2_interleave",
                                       "QKVPW_g2_block",
+                                      "QKVPW_g2_fused",
+                                      "QKV-W_g2_fused",
+                                      "QKKPW_g4_fused",
                                       "QKKKW_g2_interleave",
                                       "QKV-W_g2_interleave",
                                       "QKV-W_g2_block",

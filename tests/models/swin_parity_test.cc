@@ -52,7 +52,9 @@ WindowAttentionChoice choice_of(const Json& block) {
                                                        : Probe::kNone,
                          .share = block.at("share"),
                          .groups = block.at("groups"),
-                         .layout = layout == "block" ? Layout::kBlock : Layout::kInterleaved,
+                         .layout = layout == "block"         ? Layout::kBlock
+                                   : layout == "fused-block" ? Layout::kFusedBlock
+                                                             : Layout::kInterleaved,
                          .tied_weight_scale = block.at("tied_weight_scale")};
 }
 
@@ -111,9 +113,10 @@ INSTANTIATE_TEST_SUITE_P(Swin, SwinParity,
                                            "ref_swinv2_key", "ref_swin_msf", "ref_swin_msf-g2",
                                            "ref_swin_spatial", "ref_swin_kua", "ref_swin_simple",
                                            "ref_swin_vanilla", "ref_swin_gauss_orig", "ref_swin_dot_probe",
-                                           "ref_swin_residual", "ref_swin_residual_g2", "ref_swin_QKKKW",
-                                           "ref_swin_QQQ-Q", "ref_swin_tied", "ref_swin_QKVPW_g3_block",
-                                           "ref_swin_QKKKW_g2", "ref_swin_kua_c3", "ref_swin_placement"),
+                                           "ref_swin_residual", "ref_swin_residual_g2",
+                                           "ref_swin_msf_g2_fused", "ref_swin_QKKKW", "ref_swin_QQQ-Q",
+                                           "ref_swin_tied", "ref_swin_QKVPW_g3_block", "ref_swin_QKKKW_g2",
+                                           "ref_swin_kua_c3", "ref_swin_placement"),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            std::ranges::replace(name, '-', 'x');  // a test's name may not hold a dash

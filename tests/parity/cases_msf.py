@@ -30,6 +30,8 @@ def cases():
     for share in ("QKVPW", "QKV-W"):
         add(f"{share}_g2_interleave", attention(share, groups=2))
         add(f"{share}_g2_block", attention(share, groups=2, layout="block"))
+        add(f"{share}_g2_fused", attention(share, groups=2, layout="fused-block"))
+    add("QKKPW_g4_fused", attention("QKKPW", groups=4, layout="fused-block"))
     add("QKKKW_g2_interleave", attention("QKKKW", groups=2))
     add("QKVPW_g3_interleave", attention("QKVPW", groups=3))
     add("QKKPW_g4_block", attention("QKKPW", groups=4, layout="block"))

@@ -26,7 +26,7 @@ CHART_ORDERS = {"chart": "kChartMajor", "plain": "kPlainReshape"}
 
 
 def camel(word):
-    return "k" + word.capitalize()
+    return "k" + "".join(part.capitalize() for part in word.split("-"))
 
 
 def changed(struct, choice, **defaults):

@@ -40,7 +40,8 @@ class SharedWindowAttention(nn.Module):
 
     def project(self, x, role):
         c = self.role[role]
-        y = R.grouped_linear(x, self.weight[c], self.groups, self.layout) + self.bias[c]
+        weights = {self.role[r]: self.weight[self.role[r]] for r in ("QKVP" if self.probe == "inside" else "QKV")}
+        y = R.projected(x, weights, c, self.groups, self.layout) + self.bias[c]
         return y.reshape(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
     def forward(self, x, mask=None):
@@ -148,6 +149,7 @@ def cases():
     add("ref_swin_dot_probe", shared(kernel="dot"))
     add("ref_swin_residual", shared(probe="outside"))
     add("ref_swin_residual_g2", shared(probe="outside", groups=2))
+    add("ref_swin_msf_g2_fused", shared(groups=2, layout="fused-block"))
     add("ref_swin_QKKKW", shared("QKKKW"))
     add("ref_swin_QQQ-Q", shared("QQQ-Q", kernel="dot", probe="none"))
     add("ref_swin_tied", shared("QKKQQ", tied_weight_scale=0.5), shared("QKVPV"))

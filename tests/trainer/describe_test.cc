@@ -41,7 +41,7 @@ TEST(DescribeLines, HasEveryCountThatASweepMayName) {
   for (const char* mode :
        {"params.all", "params.weights", "flops.macs", "flops.msf", "flops.cnn", "flops.fvcore(2)",
         "flops.fvcore(5)", "flops.fvcore(5)@xcit-2021", "flops.fvcore(2)@mk-head-all-tokens", "memory.state",
-        "memory.image.fp32", "memory.image.bf16"})
+        "memory.state.bf16", "memory.image.fp32", "memory.image.bf16", "memory.image.fp16"})
     EXPECT_GT(counts.value(mode, 0.0), 0.0) << mode;
   EXPECT_GT(counts.at("flops.fvcore(5)@xcit-2021"), counts.at("flops.fvcore(5)"));
   EXPECT_GE(counts.at("memory.state"), 16 * counts.at("params.all").get<double>());  // fp32, AdamW

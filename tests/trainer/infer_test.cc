@@ -100,9 +100,15 @@ TEST_F(InferTest, SaysWhatIsWrongWithItsFilesAndWritesNothing) {
   input = torch::rand({2, 3, 32, 30});
   prepare(trial);
   EXPECT_THAT(refusal(trial), HasSubstr("'input' is [2, 3, 32, 30]; the model takes [B, 3, 32, 32]"));
+  input = torch::full({2, 3, 32, 32}, NAN);
+  prepare(trial);
+  EXPECT_THAT(refusal(trial), HasSubstr("'input' holds values that are not finite"));
   models::write_safetensors(options.input, {.tensors = {{"images", input}}, .metadata = {}});
   EXPECT_THAT(refusal(trial), HasSubstr("has no tensor 'input'"));
-  EXPECT_THAT(refusal(trial_of(kXcit)), HasSubstr("codes.code"));
+  const auto other = refusal(trial_of(kXcit));
+  EXPECT_THAT(other, HasSubstr("does not fit the model in 107 tensors"));
+  EXPECT_THAT(other, HasSubstr("… and 99 more"));
+  EXPECT_EQ(std::ranges::count(other, '\n'), 9);
   EXPECT_FALSE(std::filesystem::exists(options.output));
 }
 

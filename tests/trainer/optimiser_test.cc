@@ -18,6 +18,17 @@ struct Small : torch::nn::Module {
   torch::Tensor matrix, bias, idle;
 };
 
+NamedTensors weights_of(const Small& model) {
+  NamedTensors weights;
+  for (const auto& parameter : model.named_parameters())
+    weights.emplace_back(parameter.key(), parameter.value());
+  return weights;
+}
+
+std::unique_ptr<Optimiser> optimiser_of(const Small& model, const config::RecipeConfig& recipe) {
+  return make_optimiser(model, weights_of(model), recipe);
+}
+
 config::RecipeConfig recipe() {
   config::RecipeConfig recipe;
   recipe.weight_decay = 0.05;
@@ -35,7 +46,7 @@ double expected(double parameter, double gradient, double& first, double& second
 
 TEST(AdamWTest, DecaysMatricesAndNothingElse) {
   Small model;
-  const auto optimiser = make_optimiser(model, recipe());
+  const auto optimiser = optimiser_of(model, recipe());
   double matrix = 1.0, bias = 0.1, m1 = 0, m2 = 0, b1 = 0, b2 = 0;
   for (int t = 1; t <= 3; ++t) {
     (model.matrix.sum() * 2 + model.bias.sum() * 3).backward();
@@ -51,7 +62,7 @@ TEST(AdamWTest, DecaysMatricesAndNothingElse) {
 
 TEST(AdamWTest, GoesOnFromItsStateToTheBit) {
   Small model, other;
-  const auto optimiser = make_optimiser(model, recipe()), resumed = make_optimiser(other, recipe());
+  const auto optimiser = optimiser_of(model, recipe()), resumed = optimiser_of(other, recipe());
   const auto step = [](Small& m, Optimiser& o) {
     (m.matrix * m.matrix).sum().backward();
     o.step(0.01);
@@ -69,7 +80,7 @@ TEST(AdamWTest, GoesOnFromItsStateToTheBit) {
 
 TEST(AdamWTest, RefusesAStateThatLacksSomething) {
   Small model;
-  const auto optimiser = make_optimiser(model, recipe());
+  const auto optimiser = optimiser_of(model, recipe());
   auto state = optimiser->state();
   state.erase("adamw.second.bias");
   EXPECT_THROW(load_optimiser(*optimiser, state), Error);
@@ -79,7 +90,7 @@ TEST(AdamWTest, DecaysEverythingWhereTheRecipeSaysSo) {
   auto all = recipe();
   all.decay = "all";
   Small model;
-  const auto groups = parameter_groups(model, all);
+  const auto groups = parameter_groups(model, weights_of(model), all);
   EXPECT_EQ(groups[0].names.size(), 3u);
   EXPECT_TRUE(groups[1].names.empty());
 }
@@ -97,7 +108,7 @@ TEST(SgdTest, IsThatOfPyTorch) {
     auto sgd = recipe();
     sgd.optimiser = "sgd", sgd.nesterov = nesterov;
     Small model;
-    const auto optimiser = make_optimiser(model, sgd);
+    const auto optimiser = optimiser_of(model, sgd);
     double matrix = 1.0, bias = 0.1, of_matrix = 0, of_bias = 0;
     for (int t = 1; t <= 3; ++t) {
       (model.matrix.sum() * 2 + model.bias.sum() * 3).backward();
@@ -115,7 +126,7 @@ TEST(SgdTest, IsThatOfPyTorch) {
 TEST(ClipGradientsTest, BoundsTheJointNorm) {
   Small model;
   (model.matrix.sum() * 3 + model.bias.sum() * 4).backward();
-  clip_gradients(model, 1.0);
+  clip_gradients(weights_of(model), 1.0);
   double squares = 0;
   for (const auto& gradient : {model.matrix.grad(), model.bias.grad()})
     squares += gradient.square().sum().item<double>();

@@ -8,6 +8,7 @@
 #include "worker/trainer/batch_mixing.h"
 #include "worker/trainer/loss.h"
 #include "worker/trainer/loss_scaler.h"
+#include "worker/trainer/master_weights.h"
 #include "worker/trainer/weight_average.h"
 
 namespace abl::trainer {
@@ -123,17 +124,17 @@ std::shared_ptr<models::Classifier> small_model() {
 TEST(WeightAverageTest, MovesByItsDecayAndGoesOnFromItsState) {
   torch::manual_seed(4);
   const auto model = small_model();
-  WeightAverage average{small_model(), *model, 0.9};
+  WeightAverage average{small_model(), models::state_of(*model), 0.9};
   const auto before = models::state_of(*model).begin()->second.clone();
   {
     const torch::NoGradGuard no_grad;
     for (auto& parameter : model->parameters()) parameter.add_(1);
   }
-  average.follow(*model);
+  average.follow(models::state_of(*model));
   EXPECT_TRUE(models::state_of(average.model()).begin()->second.allclose(before + 0.1));
-  WeightAverage resumed{small_model(), *model, 0.9};
+  WeightAverage resumed{small_model(), models::state_of(*model), 0.9};
   resumed.load(average.state());
-  average.follow(*model), resumed.follow(*model);
+  for (auto* const each : {&average, &resumed}) each->follow(models::state_of(*model));
   for (const auto& [name, tensor] : average.state())
     EXPECT_TRUE(torch::equal(tensor, resumed.state().at(name)));
   EXPECT_THROW(resumed.load({}), Error);
@@ -141,6 +142,7 @@ TEST(WeightAverageTest, MovesByItsDecayAndGoesOnFromItsState) {
 
 TEST(LossScalerTest, DividesGradientsAndLeavesOutAStepThatIsNotFinite) {
   const auto model = small_model();
+  const MasterWeights weights{model, torch::kFloat};
   LossScaler scaler{torch::kCPU};
   EXPECT_EQ(scaler.factor(), 65536);
   const auto backward = [&](double factor) {
@@ -149,11 +151,11 @@ TEST(LossScalerTest, DividesGradientsAndLeavesOutAStepThatIsNotFinite) {
     scaler.scale(loss).backward();
   };
   backward(2);
-  EXPECT_TRUE(scaler.unscale(*model));
+  EXPECT_TRUE(scaler.unscale(weights.weights()));
   EXPECT_NEAR(model->parameters()[0].grad().flatten()[0].item<float>(), 2, 1e-6);
   for (auto& parameter : model->parameters()) parameter.mutable_grad() = torch::Tensor{};
   backward(1e38);
-  EXPECT_FALSE(scaler.unscale(*model));
+  EXPECT_FALSE(scaler.unscale(weights.weights()));
   EXPECT_EQ(scaler.factor(), 32768);
   EXPECT_FALSE(model->parameters()[0].grad().defined());
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/sha256.h"
 
 namespace abl::agent {
@@ -64,9 +65,8 @@ Resume choose_checkpoint(const Assign& assign, const RunSettings& settings) {
 
 fs::path create_run_directory(const fs::path& root, const Assign& assign) {
   const fs::path trial = root / std::to_string(assign.trial());
+  make_folder(trial);
   std::error_code failed;
-  fs::create_directories(trial, failed);
-  if (failed) throw system_error("cannot create " + trial.string(), failed.value());
   for (int copy = 1;; ++copy) {
     const fs::path folder = trial / (copy == 1 ? fmt::format("{}", assign.attempt())
                                                : fmt::format("{}.{}", assign.attempt(), copy));

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -12,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/child_process.h"
+#include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -119,11 +119,7 @@ agent::AgentOptions options_from(const Flags& flags) {
 int work(Flags flags) {
   flags.home = fs::absolute(flags.home);
   flags.runs_root = flags.runs_root.empty() ? flags.home / "runs" : fs::absolute(flags.runs_root);
-  for (const fs::path& folder : {flags.home, flags.runs_root}) {
-    std::error_code failed;
-    fs::create_directories(folder, failed);
-    if (failed) throw system_error("cannot create " + folder.string(), failed.value());
-  }
+  for (const fs::path& folder : {flags.home, flags.runs_root}) make_folder(folder);
   const agent::InstanceLock lock{flags.home / "worker.lock"};
 
   // blocked before any thread starts, so that every thread inherits it; waited for below
@@ -191,10 +187,13 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(0, 3600000))
       ->capture_default_str();
   app.add_flag("--verbose", flags.verbose, "Log more");
+  check_spelling(app, argc, argv);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    throw Error{Code::kInvalidArgument, complaint(app, error)};
   }
   if (flags.verbose) set_log_level(LogLevel::kDebug);
   if (flags.scheduler.empty()) flags.scheduler = default_scheduler();

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace abl::agent {
 namespace fs = std::filesystem;
@@ -78,9 +79,7 @@ int open_file(const fs::path& file, int flags) {
 
 RunSpool::RunSpool(fs::path folder, std::uint32_t run)
     : folder_{std::move(folder)}, file_{folder_ / "batches"}, run_{run} {
-  std::error_code failed;
-  fs::create_directories(folder_, failed);
-  if (failed) throw system_error("cannot create " + folder_.string(), failed.value());
+  make_folder(folder_);
   descriptor_ = open_file(file_, 0);
   try {
     read_records();

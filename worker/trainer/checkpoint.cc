@@ -26,18 +26,19 @@ Machine this_machine(const torch::Device& device) {
 
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
   const auto& machine = checkpoint.machine;
-  const nlohmann::json facts{{"format", kFormat},
-                             {"config_hash", checkpoint.config_hash},
-                             {"step", checkpoint.step},
-                             {"evaluated", checkpoint.evaluated},
-                             {"loss_sum", checkpoint.loss_sum},
-                             {"correct", checkpoint.correct},
-                             {"seen", checkpoint.seen},
-                             {"machine",
-                              {{"torch", machine.torch},
-                               {"device", machine.device},
-                               {"instructions", machine.instructions},
-                               {"threads", machine.threads}}}};
+  nlohmann::json facts{{"format", kFormat},
+                       {"config_hash", checkpoint.config_hash},
+                       {"step", checkpoint.step},
+                       {"evaluated", checkpoint.evaluated},
+                       {"loss_sum", checkpoint.loss_sum},
+                       {"correct", checkpoint.correct},
+                       {"seen", checkpoint.seen},
+                       {"machine",
+                        {{"torch", machine.torch},
+                         {"device", machine.device},
+                         {"instructions", machine.instructions},
+                         {"threads", machine.threads}}}};
+  if (checkpoint.best) facts["best"] = *checkpoint.best;
   models::write_safetensors(file, {.tensors = checkpoint.tensors, .metadata = {{kKey, facts.dump()}}});
   return sha256_file(file);
 }
@@ -60,6 +61,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
     checkpoint.step = facts.at("step"), checkpoint.evaluated = facts.at("evaluated");
     checkpoint.loss_sum = facts.at("loss_sum"), checkpoint.correct = facts.at("correct"),
     checkpoint.seen = facts.at("seen");
+    if (facts.contains("best")) checkpoint.best = facts.at("best").get<double>();
     const auto& machine = facts.at("machine");
     checkpoint.machine = {.torch = machine.at("torch"),
                           .device = machine.at("device"),
@@ -79,6 +81,21 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
                             file.string(), checkpoint.config_hash, config_hash)};
   checkpoint.tensors = std::move(content.tensors);
   return checkpoint;
+}
+
+std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average) {
+  auto content = models::read_safetensors(file);
+  const bool is_checkpoint = content.metadata.contains(kKey);
+  if (!is_checkpoint && !average) return std::move(content.tensors);
+  const std::string prefix = average ? "ema." : "model.";
+  std::map<std::string, torch::Tensor> weights;
+  for (const auto& [name, tensor] : content.tensors)
+    if (name.starts_with(prefix)) weights.emplace(name.substr(prefix.size()), tensor);
+  if (weights.empty())
+    throw Error{Code::kInvalidArgument, fmt::format("{} holds no running average: it is {}", file.string(),
+                                                    is_checkpoint ? "a checkpoint of a recipe without one"
+                                                                  : "no checkpoint of this trainer")};
+  return weights;
 }
 
 }  // namespace abl::trainer

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace abl::trainer {
@@ -25,6 +26,7 @@ struct Checkpoint {
   std::int64_t evaluated = 0;        ///< newest step whose evaluation was reported
   double loss_sum = 0, correct = 0;  ///< of the steps since the newest point of train/loss
   std::int64_t seen = 0;             ///< images of these steps
+  std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
   Machine machine;
   std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu
 };
@@ -38,5 +40,10 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
 /// trial's.
 Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
                            const std::string& config_hash);
+
+/// The weights in a file by the model's names: all of a state, or of a checkpoint those of the model
+/// (`average`: of the running average). Throws: Error naming the file; kInvalidArgument where it holds no
+/// running average.
+std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average = false);
 
 }  // namespace abl::trainer

@@ -10,6 +10,7 @@
 #include "models/counting/conventions.h"
 #include "models/counting/memory.h"
 #include "models/counting/parameters.h"
+#include "models/state.h"
 #include "worker/trainer/model_counts.h"
 #include "worker/trainer/model_factory.h"
 #include "worker/trainer/part_tree.h"
@@ -23,20 +24,47 @@ std::vector<models::PartCount> parts_of(const models::ModelOptions& options) {
   return models::count_parts(*models::build(options, torch::kMeta), models::image_size(options));
 }
 
-models::StepMemory memory_of(const models::ModelOptions& options, std::int64_t batch,
-                             const std::string& precision) {
-  return models::predict_step_memory(
-      [&](torch::Device device) { return models::build(options, device); },
-      {.batch = batch,
-       .image_size = models::image_size(options),
-       .precision = precision == "fp32" ? models::Precision::kFloat : models::Precision::kBFloat16});
+/// Of a training step as the recipe takes it.
+struct RecipeMemory {
+  std::int64_t batch = 0, images = 0;  ///< of a step, and of one pass where the batch is cut
+  std::string precision, optimiser;
+  models::StepMemory step;
+  std::int64_t beside = 0;  ///< the running average and the teacher, bytes
+  std::int64_t peak() const { return step.peak + beside; }
+};
+
+std::int64_t bytes_of(const models::ModelOptions& options) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, tensor] : models::state_of(*models::build(options, torch::kMeta)))
+    bytes += static_cast<std::int64_t>(tensor.nbytes());
+  return bytes;
 }
 
-/// "name: message" for LibTorch's errors, without its backtrace.
+RecipeMemory memory_of(const config::TrialConfig& trial, std::int64_t batch) {
+  const auto& recipe = trial.recipe;
+  const auto options = training_options(trial);
+  RecipeMemory memory{.batch = batch,
+                      .images = (batch + recipe.accumulate - 1) / recipe.accumulate,
+                      .precision = recipe.precision,
+                      .optimiser = recipe.optimiser == "sgd" ? "SGD" : "AdamW"};
+  memory.step =
+      models::predict_step_memory([&](torch::Device device) { return models::build(options, device); },
+                                  {.batch = memory.images,
+                                   .image_size = models::image_size(options),
+                                   .precision = counted_as(recipe.precision),
+                                   .optimiser_states = recipe.optimiser == "sgd" ? 1 : 2});
+  if (recipe.ema > 0) memory.beside += bytes_of(options);
+  if (recipe.distillation != "none") memory.beside += bytes_of(teacher_options(trial));
+  return memory;
+}
+
+/// What went wrong, without LibTorch's backtrace and the JSON library's number.
 std::string reason(const std::exception& error) {
   if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error))
     return torch_error->what_without_backtrace();
-  return error.what();
+  const std::string text = error.what();
+  if (dynamic_cast<const Json::exception*>(&error)) return text.substr(text.find("] ") + 2);
+  return text;
 }
 
 Json parts_json(const std::vector<models::PartCount>& parts) {
@@ -64,19 +92,22 @@ Json parameters_json(const torch::nn::Module& model) {
   return list;
 }
 
-Json memory_json(const models::StepMemory& memory, std::int64_t batch, const std::string& precision) {
-  return {{"batch", batch},
-          {"precision", precision},
-          {"parameters", memory.parameters},
-          {"gradients", memory.gradients},
-          {"optimiser", memory.optimiser},
-          {"activations", memory.activations},
-          {"peak", memory.peak}};
+Json memory_json(const RecipeMemory& memory) {
+  return {{"batch", memory.batch},
+          {"images", memory.images},
+          {"precision", memory.precision},
+          {"parameters", memory.step.parameters},
+          {"gradients", memory.step.gradients},
+          {"optimiser", memory.step.optimiser},
+          {"activations", memory.step.activations},
+          {"beside", memory.beside},
+          {"peak", memory.peak()}};
 }
 
+/// In millions or, of the work of a model that is not tiny, in thousands of millions.
 std::string count_line(const std::string& mode, double count) {
-  if (mode.starts_with("params.")) return fmt::format("{:<32} {:>10.2f} M\n", mode, count / 1e6);
-  return fmt::format("{:<32} {:>10.2f} G\n", mode, count / 1e9);
+  const bool is_large = !mode.starts_with("params.") && count >= 1e8;
+  return fmt::format("{:<32} {:>10.2f} {}\n", mode, count / (is_large ? 1e9 : 1e6), is_large ? 'G' : 'M');
 }
 
 /// Beside the plain count, where it is another number.
@@ -90,13 +121,20 @@ std::string convention_line(const models::Convention& convention,
   return fmt::format("{}   {} Source: {}.\n", line, convention.meaning, convention.source);
 }
 
-std::string memory_text(const models::StepMemory& memory, std::int64_t batch, const std::string& precision) {
-  const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); };
-  return fmt::format(
-      "training step of {} images in {}: {:.2f} GiB = parameters {:.2f} + gradients {:.2f} + AdamW {:.2f} + "
-      "activations {:.2f}\n",
-      batch, precision, gib(memory.peak), gib(memory.parameters), gib(memory.gradients),
-      gib(memory.optimiser), gib(memory.activations));
+std::string memory_text(const RecipeMemory& memory) {
+  const bool is_large = memory.peak() >= 1 << 30;
+  const auto shown = [unit = is_large ? 1 << 30 : 1 << 20](std::int64_t bytes) {
+    return fmt::format("{:.2f}", static_cast<double>(bytes) / unit);
+  };
+  auto text = fmt::format(
+      "training step of {} images in {}{}: {} {} at its peak\n  parameters {}, gradients {}, {} {}, "
+      "activations for the backward pass {}",
+      memory.batch, memory.precision,
+      memory.images < memory.batch ? fmt::format(", {} at once", memory.images) : "", shown(memory.peak()),
+      is_large ? "GiB" : "MiB", shown(memory.step.parameters), shown(memory.step.gradients), memory.optimiser,
+      shown(memory.step.optimiser), shown(memory.step.activations));
+  if (memory.beside > 0) text += fmt::format(", running average and teacher {}", shown(memory.beside));
+  return text + "\n  as on the CPU, without the program and its libraries\n";
 }
 
 }  // namespace
@@ -120,11 +158,10 @@ void describe_model(const config::TrialConfig& trial, const DescribeOptions& wan
   const auto options = model_options(trial.model, trial.data);
   const auto parts = parts_of(options);
   const auto counts = counts_of(options, parts);
-  const auto batch = wanted.batch > 0 ? wanted.batch : trial.recipe.batch;
-  const auto memory = memory_of(options, batch, trial.recipe.precision);
+  const auto memory = memory_of(trial, wanted.batch > 0 ? wanted.batch : trial.recipe.batch);
   if (wanted.json) {
     const Json document{{"counts", counts},
-                        {"memory", memory_json(memory, batch, trial.recipe.precision)},
+                        {"memory", memory_json(memory)},
                         {"parts", parts_json(parts)},
                         {"parameters", parameters_json(*models::build(options, torch::kMeta))}};
     out << document.dump(2) << '\n';
@@ -134,7 +171,7 @@ void describe_model(const config::TrialConfig& trial, const DescribeOptions& wan
   for (const auto& [mode, count] : counts)
     if (!mode.starts_with("memory.") && mode.find('@') == std::string::npos) out << count_line(mode, count);
   for (const auto& convention : models::conventions()) out << convention_line(convention, counts);
-  out << '\n' << memory_text(memory, batch, trial.recipe.precision);
+  out << '\n' << memory_text(memory);
 }
 
 }  // namespace abl::trainer

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/evaluation.h"
 
-#include <ATen/autocast_mode.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "worker/trainer/data/loader.h"
 #include "worker/trainer/data/transform.h"
+#include "worker/trainer/precision.h"
 
 namespace abl::trainer {
 
@@ -20,22 +19,10 @@ torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device) {
   return scaled.permute({0, 3, 1, 2}).contiguous();  // [B, 3, S, S]
 }
 
-Precision::Precision(const config::RecipeConfig& recipe, torch::Device device)
-    : lowered_{recipe.precision != "fp32"}, device_{device.type()} {
-  if (!lowered_) return;
-  at::autocast::set_autocast_dtype(device_, recipe.precision == "fp16" ? torch::kHalf : torch::kBFloat16);
-  at::autocast::set_autocast_enabled(device_, true);
-}
-
-Precision::~Precision() {
-  if (!lowered_) return;
-  at::autocast::clear_cache();
-  at::autocast::set_autocast_enabled(device_, false);
-}
-
 std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource& images,
                                    const config::TrialConfig& trial, torch::Device device, int loader_threads,
-                                   const std::atomic<bool>& stop) {
+                                   const std::atomic<bool>& stop,
+                                   const std::function<void(std::int64_t images)>& progress) {
   const torch::InferenceMode inference;
   const auto& [recipe, data] = std::tie(trial.recipe, trial.data);
   const int size = data.image_size, resize = recipe.eval_resize > 0 ? recipe.eval_resize : size;
@@ -62,18 +49,14 @@ std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource&
     if (stop) return std::nullopt;
     if (batch->labels.numel() == 0) continue;
     const auto labels = batch->labels.to(device);
-    torch::Tensor logits;
-    {
-      const Precision precision{recipe, device};
-      logits = model.forward(to_input(batch->images, device));
-    }
-    logits = logits.to(torch::kFloat32);
+    const auto logits = logits_of(model, to_input(batch->images, device), recipe);
     const auto hit = std::get<1>(logits.topk(k, 1)).eq(labels.unsqueeze(1));  // [B, k]
     const auto loss = torch::nn::functional::cross_entropy(
         logits, labels, torch::nn::functional::CrossEntropyFuncOptions{}.reduction(torch::kSum));
     totals += torch::stack({loss.to(torch::kFloat64), hit.narrow(1, 0, 1).sum().to(torch::kFloat64),
                             hit.sum().to(torch::kFloat64)});
     result.images += labels.numel();
+    if (progress) progress(labels.numel());
   }
   const auto values = totals.cpu();
   const auto share = [&](int i) {

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <atomic>
+#include <functional>
 #include <optional>
 
 #include "config/trial_config.h"
@@ -22,22 +23,10 @@ struct Evaluation {
 /// `device`, normalised with ImageNet's mean and standard deviation.
 torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device);
 
-/// Runs the model over a split; nothing when `stop` was raised on the way.
+/// Runs the model over a split; nothing when `stop` was raised on the way. `progress` hears of each batch.
 std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource& images,
                                    const config::TrialConfig& trial, torch::Device device, int loader_threads,
-                                   const std::atomic<bool>& stop);
-
-/// Lower precision for the products of a scope, as the recipe says.
-class Precision {
- public:
-  Precision(const config::RecipeConfig& recipe, torch::Device device);
-  ~Precision();
-  Precision(const Precision&) = delete;
-  Precision& operator=(const Precision&) = delete;
-
- private:
-  const bool lowered_;
-  const torch::DeviceType device_;
-};
+                                   const std::atomic<bool>& stop,
+                                   const std::function<void(std::int64_t images)>& progress = {});
 
 }  // namespace abl::trainer

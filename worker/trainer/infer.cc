@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/infer.h"
 
-#include <fmt/format.h>
-
 #include <fmt/ranges.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
@@ -13,6 +11,7 @@
 #include "models/registry.h"
 #include "models/safetensors.h"
 #include "models/state.h"
+#include "worker/trainer/checkpoint.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
@@ -37,11 +36,23 @@ torch::Tensor wanted(const Tensors& tensors, const std::string& name, torch::Sca
 
 torch::Tensor images(const Tensors& tensors, std::int64_t image_size, const std::filesystem::path& file) {
   const auto input = wanted(tensors, "input", torch::kFloat, 4, file);
-  if (input.size(1) != 3 || input.size(2) != image_size || input.size(3) != image_size)
+  if (input.size(0) == 0 || input.size(1) != 3 || input.size(2) != image_size || input.size(3) != image_size)
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("{}: 'input' is [{}]; the model takes [B, 3, {}, {}] (data.image_size), B at least 1",
+                    file.string(), fmt::join(input.sizes(), ", "), image_size, image_size)};
+  if (!input.isfinite().all().item<bool>())
     throw Error{Code::kInvalidArgument,
-                fmt::format("{}: 'input' is [{}]; the model takes [B, 3, {}, {}] (data.image_size)",
-                            file.string(), fmt::join(input.sizes(), ", "), image_size, image_size)};
+                fmt::format("{}: 'input' holds values that are not finite", file.string())};
   return input;
+}
+
+/// The first lines, and how many follow.
+std::string first_of(const std::string& lines, std::int64_t count) {
+  constexpr std::int64_t kShown = 8;
+  std::size_t end = 0;
+  for (std::int64_t line = 0; line < kShown && end != lines.npos; ++line) end = lines.find('\n', end + 1);
+  return end == lines.npos ? lines : fmt::format("{}\n… and {} more", lines.substr(0, end), count - kShown);
 }
 
 torch::Tensor targets(const Tensors& tensors, std::int64_t batch, std::int64_t classes,
@@ -83,17 +94,18 @@ void check_output(const InferOptions& options) {
 
 }  // namespace
 
-void infer(const config::TrialConfig& trial, const InferOptions& options) {
+models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions& options) {
   check_output(options);
   const auto model = models::build(model_options(trial.model, trial.data));
+  models::LoadedWeights loaded;
   try {
-    models::load_state(*model, models::read_safetensors(options.weights).tensors);
+    loaded = models::load_weights(*model, read_weights(options.weights), options.differ);
   } catch (const Error& error) {
     if (error.code() != Code::kInvalidArgument) throw;
     const std::string problems = error.what();  // a line for each tensor
-    throw Error{error.code(),
-                fmt::format("{} does not fit the model in {} tensors:\n{}", options.weights.string(),
-                            1 + std::ranges::count(problems, '\n'), problems)};
+    const auto count = 1 + std::ranges::count(problems, '\n');
+    throw Error{error.code(), fmt::format("{} does not fit the model in {} tensors:\n{}",
+                                          options.weights.string(), count, first_of(problems, count))};
   }
   model->train(options.train);
   const auto given = models::read_safetensors(options.input).tensors;
@@ -125,6 +137,7 @@ void infer(const config::TrialConfig& trial, const InferOptions& options) {
     output.tensors.emplace("feat." + name, feature.detach().contiguous());
   }
   models::write_safetensors(options.output, output);
+  return loaded;
 }
 
 }  // namespace abl::trainer

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/trial_config.h"
+#include "models/weights.h"
 
 namespace abl::trainer {
 
@@ -13,6 +14,7 @@ struct InferOptions {
   std::filesystem::path weights;      ///< the model's state by name
   std::filesystem::path input;        ///< `input` [B, 3, H, W] float32, and `target` [B] for gradients
   std::filesystem::path output;       ///< replaced as a whole
+  models::WeightsOptions differ;      ///< what the weights may differ in from the model
   bool gradients = false;             ///< of the mean cross entropy against `target`
   bool train = false;                 ///< batch statistics in place of running ones
   std::vector<std::string> features;  ///< parts whose output is wanted: "blocks.0.attn"
@@ -21,7 +23,8 @@ struct InferOptions {
 /// Runs a model once on given images, for comparison with another implementation. Writes `logits` [B,
 /// classes]; with gradients `loss` [1] and `grad.<parameter>`; in training mode the buffers after the pass as
 /// `train.<buffer>`; `feat.<part>` for each feature.
+/// Returns: what did not come from the weights as it was.
 /// Throws: Error naming the file, tensor or part and what was expected; nothing is written then.
-void infer(const config::TrialConfig& trial, const InferOptions& options);
+models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions& options);
 
 }  // namespace abl::trainer

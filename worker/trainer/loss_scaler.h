@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "worker/trainer/named_tensors.h"
+
 namespace abl::trainer {
 
 /// Keeps gradients in the range of half precision: the loss is multiplied by a factor that doubles after
@@ -17,7 +19,7 @@ class LossScaler {
 
   torch::Tensor scale(const torch::Tensor& loss) const { return loss * scale_; }
   /// Divides the gradients by the factor. Returns: whether all were finite; otherwise they are cleared.
-  bool unscale(torch::nn::Module& model);
+  bool unscale(const NamedTensors& weights);
 
   double factor() const { return scale_.item<double>(); }
   /// By name; they share memory.

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
-#include <csignal>
 #include <iostream>
 #include <vector>
 
+#include "base/command_line.h"
 #include "base/error.h"
 #include "config/trial_document.h"
 #include "worker/trainer/commands/commands.h"
@@ -28,6 +28,9 @@ struct Command {
 constexpr Command kCommands[] = {
     {"train", "Train a trial: events on stdout as docs/trainer-protocol.md describes, a bar on a terminal",
      &trainer::declare_train},
+    {"eval", "Measure weights on a split of the trial's data", &trainer::declare_eval},
+    {"verify", "Run a stretch of a training again and say whether it is the same to the bit",
+     &trainer::declare_verify},
     {"describe", "A model's parts, parameters, work and memory, without building it in memory",
      &trainer::declare_describe},
     {"infer", "Run a model once on given weights and images, for comparison with another implementation",
@@ -51,8 +54,7 @@ void print_version(bool json) {
 int run(int argc, char** argv) {
   CLI::App app{
       "Trains one trial of an ablation sweep, or tells what a model is. A worker starts it; it is at home on "
-      "a "
-      "command line too.",
+      "a command line too.",
       "ablate-trainer"};
   app.footer(kFooter);
   app.require_subcommand(0, 1);
@@ -65,10 +67,13 @@ int run(int argc, char** argv) {
     declared->footer(kFooter);
     runs.emplace_back(declared, command.declare(*declared));
   }
+  check_spelling(app, argc, argv);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    throw Error{Code::kInvalidArgument, complaint(app, error)};
   }
   if (version) {
     print_version(json);
@@ -83,7 +88,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const int number : {SIGTERM, SIGINT}) std::signal(number, [](int) { trainer::ask_to_stop(); });
   try {
     return run(argc, argv);
   } catch (const Error& error) {

@@ -29,13 +29,22 @@ void add_memory(const models::ModelOptions& options, Counts& counts) {
   const auto for_each_image = [&](models::Precision precision) {
     return static_cast<double>(step(32, precision).peak - step(16, precision).peak) / 16;
   };
-  const auto state = step(1, models::Precision::kFloat);
-  counts.emplace("memory.state", static_cast<double>(state.parameters + state.gradients + state.optimiser));
-  counts.emplace("memory.image.fp32", for_each_image(models::Precision::kFloat));
-  counts.emplace("memory.image.bf16", for_each_image(models::Precision::kBFloat16));
+  const auto state = [&](models::Precision precision) {
+    const auto memory = step(1, precision);
+    return static_cast<double>(memory.parameters + memory.gradients + memory.optimiser);
+  };
+  counts.emplace("memory.state", state(models::Precision::kFloat));
+  counts.emplace("memory.state.bf16", state(models::Precision::kBFloat16));
+  for (const auto* name : {"fp32", "bf16", "fp16"})
+    counts.emplace(fmt::format("memory.image.{}", name), for_each_image(counted_as(name)));
 }
 
 }  // namespace
+
+models::Precision counted_as(const std::string& precision) {
+  if (precision == "bf16") return models::Precision::kBFloat16;
+  return precision == "fp16" ? models::Precision::kAutocast : models::Precision::kFloat;
+}
 
 Counts flops_of(const models::Work& work) {
   return {{"flops.macs", static_cast<double>(work.macs)},

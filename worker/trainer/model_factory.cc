@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "config/layer_list.h"
+#include "config/trial_document.h"
 
 namespace abl::trainer {
 namespace {
@@ -25,7 +26,9 @@ models::AttentionChoice attention_choice(const config::AttentionConfig& config) 
                                              : models::Probe::kNone;
   choice.share = config.share;
   choice.groups = config.groups;
-  choice.layout = config.layout == "block" ? models::Layout::kBlock : models::Layout::kInterleaved;
+  choice.layout = config.layout == "block"         ? models::Layout::kBlock
+                  : config.layout == "fused-block" ? models::Layout::kFusedBlock
+                                                   : models::Layout::kInterleaved;
   choice.tied_weight_scale = config.tied_weight_scale;
   return choice;
 }
@@ -207,6 +210,22 @@ models::ModelOptions model_options(const ModelConfig& model, const DataConfig& d
   if (found == builders().end())
     throw Error{Code::kUnimplemented, fmt::format("model.family: this trainer builds no {}", model.family)};
   return found->second(model, data);
+}
+
+models::ModelOptions training_options(const config::TrialConfig& trial) {
+  const auto& recipe = trial.recipe;
+  const auto rule =
+      recipe.drop_path_rule == "constant" ? models::DropPathRule::kConstant : models::DropPathRule::kLinear;
+  return models::with_checkpointing(
+      models::with_drop_path(model_options(trial.model, trial.data), recipe.drop_path, rule),
+      recipe.checkpoint_blocks);
+}
+
+models::ModelOptions teacher_options(const config::TrialConfig& trial) {
+  const auto teacher = config::read_model_or_throw(
+      {{"model", {{"preset", trial.recipe.teacher}}},
+       {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}});
+  return model_options(teacher.model, teacher.data);
 }
 
 }  // namespace abl::trainer

@@ -10,4 +10,10 @@ namespace abl::trainer {
 /// Throws: Error{kUnimplemented} for a family that is not built here.
 models::ModelOptions model_options(const config::ModelConfig& model, const config::DataConfig& data);
 
+/// The same for training: with the recipe's stochastic depth and recomputed activations.
+models::ModelOptions training_options(const config::TrialConfig& trial);
+
+/// The teacher of a recipe that distils: its preset, on the trial's images and classes.
+models::ModelOptions teacher_options(const config::TrialConfig& trial);
+
 }  // namespace abl::trainer

@@ -8,7 +8,7 @@
 
 namespace abl::trainer {
 
-std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model,
+std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, const NamedTensors& weights,
                                              const config::RecipeConfig& recipe) {
   const auto exempt = models::undecayed(model);
   const auto decays = [&](const std::string& name) {
@@ -18,17 +18,17 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model,
   };
   std::vector<ParameterGroup> groups(2);
   groups[0].weight_decay = recipe.weight_decay;
-  for (const auto& item : model.named_parameters()) {
-    auto& group = groups[decays(item.key()) ? 0 : 1];
-    group.names.push_back(item.key());
-    group.parameters.push_back(item.value());
+  for (const auto& [name, weight] : weights) {
+    auto& group = groups[decays(name) ? 0 : 1];
+    group.names.push_back(name);
+    group.parameters.push_back(weight);
   }
   return groups;
 }
 
-std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model,
+std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const NamedTensors& weights,
                                           const config::RecipeConfig& recipe) {
-  auto groups = parameter_groups(model, recipe);
+  auto groups = parameter_groups(model, weights, recipe);
   if (recipe.optimiser == "sgd") return std::make_unique<Sgd>(std::move(groups), recipe);
   return std::make_unique<AdamW>(std::move(groups), recipe);
 }
@@ -43,11 +43,9 @@ void load_optimiser(Optimiser& optimiser, const std::map<std::string, torch::Ten
   }
 }
 
-void clip_gradients(const torch::nn::Module& model, double bound) {
+void clip_gradients(const NamedTensors& weights, double bound) {
   const torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> gradients;
-  for (const auto& parameter : model.parameters())
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  const auto gradients = gradients_of(weights);
   if (gradients.empty()) return;
   const auto norm = torch::stack(at::_foreach_norm(gradients, 2)).norm();
   at::_foreach_mul_(gradients,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/trial_config.h"
+#include "worker/trainer/named_tensors.h"
 
 namespace abl::trainer {
 
@@ -19,8 +20,8 @@ struct ParameterGroup {
   std::vector<torch::Tensor> parameters;
 };
 
-/// Two groups: what decays by the recipe, and the rest.
-std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model,
+/// Two groups: what decays by the recipe, and the rest. `weights`: those of the model, or copies of them.
+std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, const NamedTensors& weights,
                                              const config::RecipeConfig& recipe);
 
 /// What turns gradients into other weights. Its state lies in tensors of the parameters' names.
@@ -34,12 +35,13 @@ class Optimiser {
   virtual std::map<std::string, torch::Tensor> state() const = 0;
 };
 
-std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const config::RecipeConfig& recipe);
+std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const NamedTensors& weights,
+                                          const config::RecipeConfig& recipe);
 
 /// Copies what `state` gave into the optimiser. Throws: Error{kDataLoss} when something is missing.
 void load_optimiser(Optimiser& optimiser, const std::map<std::string, torch::Tensor>& state);
 
 /// Scales all gradients so that their joint 2-norm is at most `bound`.
-void clip_gradients(const torch::nn::Module& model, double bound);
+void clip_gradients(const NamedTensors& weights, double bound);
 
 }  // namespace abl::trainer

@@ -8,12 +8,11 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "models/drop_path.h"
 #include "models/registry.h"
-#include "models/state.h"
 #include "worker/trainer/batch_mixing.h"
 #include "worker/trainer/evaluation.h"
 #include "worker/trainer/model_factory.h"
+#include "worker/trainer/precision.h"
 
 namespace abl::trainer {
 namespace {
@@ -46,7 +45,8 @@ Training::Training(TrainingOptions options, Events& events)
     : options_{std::move(options)},
       events_{events},
       device_{options_.device},
-      augmentation_{options_.trial.recipe, options_.trial.data.image_size} {
+      augmentation_{options_.trial.recipe, options_.trial.data.image_size},
+      files_{options_.run_dir, options_.keep_last} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
   data_ = open_data(trial.data, options_.data_root);
@@ -55,23 +55,14 @@ Training::Training(TrainingOptions options, Events& events)
   order_ = std::make_unique<EpochOrder>(trial.seed, data_.train->size());
 
   torch::manual_seed(RandomStream{trial.seed, Purpose::kInitialisation}.next());
-  const auto model =
-      models::with_drop_path(model_options(trial.model, trial.data), trial.recipe.drop_path,
-                             trial.recipe.drop_path_rule == "constant" ? models::DropPathRule::kConstant
-                                                                       : models::DropPathRule::kLinear);
-  model_ = models::build(model);  // on the CPU first: the same start on every device
-  const auto started = start_from_weights(*model_, trial.recipe, options_.weights);
-  model_->to(device_);
+  const auto model = training_options(trial);
+  auto learning = models::build(model);  // on the CPU first: the same start on every device
+  const auto started = start_from_weights(*learning, trial.recipe, options_.weights);
+  learning->to(device_);
+  auto average = trial.recipe.ema > 0 ? models::build(model) : nullptr;
+  if (average) average->to(device_);
+  learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_);
   if ((teacher_ = load_teacher(trial, options_.weights))) teacher_->to(device_);
-  optimiser_ = make_optimiser(*model_, trial.recipe);
-  if (trial.recipe.precision == "fp16") scaler_.emplace(device_);
-  if (trial.recipe.ema > 0) {
-    auto average = models::build(model);
-    average->to(device_);
-    average_.emplace(std::move(average), *model_, trial.recipe.ema);
-  }
-  loss_sum_ = torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device_));
-  correct_ = torch::zeros_like(loss_sum_);
 
   const Machine machine = this_machine(device_);
   Events::Start start{.total_steps = length_.total_steps,
@@ -97,18 +88,12 @@ void Training::resume(Events::Start& start) {
     events_.log("warning", fmt::format("starting again from step 0: {}", error.what()));
     return;
   }
-  std::map<std::string, torch::Tensor> weights;
-  for (const auto& [name, tensor] : checkpoint.tensors)
-    if (name.starts_with("model.")) weights[name.substr(6)] = tensor;
-  models::load_state(*model_, weights);
-  load_optimiser(*optimiser_, checkpoint.tensors);
-  if (average_) average_->load(checkpoint.tensors);
-  if (scaler_)
-    for (auto& [name, tensor] : scaler_->state()) tensor.copy_(checkpoint.tensors.at(name));
+  learner_->load(checkpoint.tensors);
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   generator.set_state(checkpoint.tensors.at("random.cpu").clone());
   done_ = checkpoint.step, evaluated_ = checkpoint.evaluated, seen_ = checkpoint.seen;
-  loss_sum_.fill_(checkpoint.loss_sum), correct_.fill_(checkpoint.correct);
+  best_ = checkpoint.best;
+  learner_->loss_sum().fill_(checkpoint.loss_sum), learner_->correct().fill_(checkpoint.correct);
   start.resumed_step = done_;
   start.bit_exact = checkpoint.machine == this_machine(device_) && !device_.is_cuda();
 }
@@ -146,52 +131,29 @@ Targets Training::targets_of(const Batch& batch, torch::Tensor& images) const {
   mix_batch(draw_mix_of(recipe, data.image_size, random), images, targets);
   if (teacher_) {
     const torch::NoGradGuard no_grad;
-    const Precision precision{recipe, device_};
-    targets.teacher = teacher_->forward(images).to(torch::kFloat32);
+    targets.teacher = logits_of(*teacher_, images, recipe);
   }
   return targets;
 }
 
 void Training::step(const Batch& batch) {
-  const auto& recipe = options_.trial.recipe;
   auto images = to_input(batch.images, device_);
   fill(batch.patches, images);
   const auto targets = targets_of(batch, images);
-  const auto count = images.size(0), part = (count + recipe.accumulate - 1) / recipe.accumulate;
-  for (std::int64_t first = 0; first < count; first += part) {
-    const auto size = std::min(part, count - first);
-    const auto some = targets.narrow(first, size);
-    torch::Tensor loss, logits;
-    {
-      const Precision precision{recipe, device_};
-      logits = model_->forward(images.narrow(0, first, size));
-      loss = loss_of(logits.to(torch::kFloat32), some, recipe);
-    }
-    const auto weighted =
-        size == count ? loss : loss * (static_cast<double>(size) / static_cast<double>(count));
-    (scaler_ ? scaler_->scale(weighted) : weighted).backward();
-    const torch::NoGradGuard no_grad;
-    loss_sum_ += loss.detach().to(torch::kFloat64) * size;
-    correct_ += logits.detach().argmax(1).eq(some.labels).sum();
-  }
-  const bool usable = !scaler_ || scaler_->unscale(*model_);
-  if (usable && recipe.clip_norm > 0) clip_gradients(*model_, recipe.clip_norm);
-  if (usable) optimiser_->step(learning_rate(recipe, done_, length_.total_steps));
-  if (average_) average_->follow(*model_);
+  learner_->step(images, targets, learning_rate(options_.trial.recipe, done_, length_.total_steps));
   ++done_;
-  seen_ += count, timed_images_ += count;
+  seen_ += images.size(0), timed_images_ += images.size(0);
 }
 
 void Training::report() {
-  const double images = static_cast<double>(seen_);
-  events_.metric(done_, {{"train/loss", loss_sum_.item<double>() / images},
-                         {"train/top1", 100 * correct_.item<double>() / images},
+  const double images = static_cast<double>(seen_), loss = learner_->loss_sum().item<double>();
+  events_.metric(done_, {{"train/loss", loss / images},
+                         {"train/top1", 100 * learner_->correct().item<double>() / images},
                          {"lr", learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps)},
                          {"images_per_s",
                           static_cast<double>(timed_images_) / std::max(1e-9, seconds_since(timed_since_))},
                          {"memory_bytes", peak_memory_bytes()}});
-  const double loss = loss_sum_.item<double>();
-  loss_sum_.zero_(), correct_.zero_(), seen_ = 0;
+  learner_->loss_sum().zero_(), learner_->correct().zero_(), seen_ = 0;
   timed_images_ = 0, timed_since_ = Clock::now();
   if (!std::isfinite(loss))
     throw Error{Code::kOutOfRange, fmt::format("the training loss is not finite at step {}", done_)};
@@ -201,10 +163,18 @@ bool Training::evaluate_as(const std::string& split, models::Classifier& model,
                            const std::atomic<bool>& stop) {
   const auto result = evaluate(model, *data_.val, options_.trial, device_, loader_threads(), stop);
   if (!result) return false;
-  events_.metric(
-      done_,
-      {{split + "/loss", result->loss}, {split + "/top1", result->top1}, {split + "/top5", result->top5}});
+  const std::map<std::string, double> values{
+      {split + "/loss", result->loss}, {split + "/top1", result->top1}, {split + "/top5", result->top5}};
+  events_.metric(done_, values);
+  for (const auto& [metric, value] : values) note_best(metric, value);
   return true;
+}
+
+void Training::note_best(const std::string& metric, double value) {
+  if (metric != options_.keep_best || std::isnan(value)) return;
+  const bool is_loss = metric.ends_with("/loss");
+  is_best_ = !best_ || (is_loss ? value < *best_ : value > *best_);
+  if (is_best_) best_ = value;
 }
 
 /// False when it was due but stopped on the way.
@@ -212,8 +182,8 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   const bool due = done_ > 0 && (done_ % length_.eval_every == 0 || done_ == length_.total_steps);
   if (!due || evaluated_ == done_) return true;
   const auto begun = Clock::now();
-  if (!evaluate_as("val", *model_, stop)) return false;
-  if (average_ && !evaluate_as("val_ema", average_->model(), stop)) return false;
+  if (!evaluate_as("val", learner_->model(), stop)) return false;
+  if (learner_->average() && !evaluate_as("val_ema", *learner_->average(), stop)) return false;
   evaluated_ = done_;
   timed_since_ += Clock::now() - begun;  // images_per_s is the training's
   return true;
@@ -223,41 +193,38 @@ void Training::save() {
   Checkpoint checkpoint{.config_hash = options_.config_hash,
                         .step = done_,
                         .evaluated = evaluated_,
-                        .loss_sum = loss_sum_.item<double>(),
-                        .correct = correct_.item<double>(),
+                        .loss_sum = learner_->loss_sum().item<double>(),
+                        .correct = learner_->correct().item<double>(),
                         .seen = seen_,
+                        .best = best_,
                         .machine = this_machine(device_),
-                        .tensors = optimiser_->state()};
-  for (const auto& [name, tensor] : models::state_of(*model_)) checkpoint.tensors["model." + name] = tensor;
-  if (average_) checkpoint.tensors.merge(average_->state());
-  if (scaler_) checkpoint.tensors.merge(scaler_->state());
+                        .tensors = learner_->state()};
   checkpoint.tensors["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
-  const auto file = options_.run_dir / fmt::format("checkpoint-{}.safetensors", done_);
+  const auto file = files_.file_of(done_);
   const auto begun = Clock::now();
   const std::string digest = write_checkpoint(file, checkpoint);
   events_.checkpoint(done_, std::filesystem::absolute(file), digest);
-  if (file != newest_) {  // the one before stays until this one is known to others too
-    if (!older_.empty()) std::filesystem::remove(older_);
-    older_ = std::exchange(newest_, file);
-  }
-  saved_at_ = Clock::now();
+  files_.add(file);
+  if (std::exchange(is_best_, false)) files_.make_best(file);
+  saved_at_ = Clock::now(), saved_step_ = done_;
   timed_since_ += saved_at_ - begun;
 }
 
 bool Training::run(const std::atomic<bool>& stop) {
   bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
-  Loader loader{done_, length_.total_steps - done_, loader_threads(), 2 * loader_threads() + 2,
+  if (is_best_) save();
+  const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
+  Loader loader{done_, last - done_, loader_threads(), 2 * loader_threads() + 2,
                 [this](std::int64_t number) { return make_batch(number); }};
   while (!stopped && !stop) {
     const auto batch = loader.next();
     if (!batch) break;
-    model_->train();
     step(*batch);
     if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
     stopped = !evaluate_if_due(stop);
-    if (!stopped && seconds_since(saved_at_) > options_.checkpoint_every.count()) save();
+    if (!stopped && (is_best_ || seconds_since(saved_at_) > options_.checkpoint_every.count())) save();
   }
-  save();
+  if (saved_step_ != done_) save();
   return done_ == length_.total_steps && evaluated_ == done_;
 }
 

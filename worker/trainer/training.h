@@ -13,16 +13,14 @@
 #include "config/trial_config.h"
 #include "models/classifier.h"
 #include "worker/trainer/checkpoint.h"
+#include "worker/trainer/checkpoint_files.h"
 #include "worker/trainer/data/epoch_order.h"
 #include "worker/trainer/data/image_source.h"
 #include "worker/trainer/data/loader.h"
 #include "worker/trainer/data/transform.h"
 #include "worker/trainer/events.h"
-#include "worker/trainer/loss.h"
-#include "worker/trainer/loss_scaler.h"
-#include "worker/trainer/optimiser.h"
+#include "worker/trainer/learner.h"
 #include "worker/trainer/schedule.h"
-#include "worker/trainer/weight_average.h"
 #include "worker/trainer/weight_files.h"
 
 namespace abl::trainer {
@@ -39,6 +37,10 @@ struct TrainingOptions {
   int threads = 1;         ///< of the products
   int loader_threads = 0;  ///< that prepare images; 0: as many as `threads`
   std::chrono::duration<double> checkpoint_every{20};
+  int keep_last = 2;  ///< checkpoints
+  std::string keep_best =
+      "val/top1";              ///< the metric of the evaluation whose checkpoint stays too; empty: none
+  std::int64_t last_step = 0;  ///< where to stop before the end; 0: at the end
 };
 
 /// One training from its configuration to its last evaluation. What it computes depends on the trial, the
@@ -49,7 +51,8 @@ class Training {
   /// Opens the data and builds the model; says `start`. Throws: Error, before anything is written.
   Training(TrainingOptions options, Events& events);
 
-  /// Runs to the end, or until `stop` is raised: then it writes a checkpoint and returns false.
+  /// Runs to the end, or until `stop` is raised: then it writes a checkpoint and returns false. What is
+  /// written last is always a checkpoint.
   bool run(const std::atomic<bool>& stop);
 
  private:
@@ -63,6 +66,7 @@ class Training {
   void report();
   bool evaluate_if_due(const std::atomic<bool>& stop);
   bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
+  void note_best(const std::string& metric, double value);
   void save();
 
   const TrainingOptions options_;
@@ -72,18 +76,16 @@ class Training {
   Length length_;
   std::unique_ptr<EpochOrder> order_;
   const Augmentation augmentation_;
-  std::shared_ptr<models::Classifier> model_;
+  std::unique_ptr<Learner> learner_;
   std::shared_ptr<models::Classifier> teacher_;  ///< null without distillation
-  std::unique_ptr<Optimiser> optimiser_;
-  std::optional<WeightAverage> average_;  ///< where the recipe has one
-  std::optional<LossScaler> scaler_;      ///< with half precision
   std::int64_t done_ = 0, evaluated_ = 0;
-  torch::Tensor loss_sum_,
-      correct_;  ///< of the steps since the newest report, on the device: reading them would wait for it
-  std::int64_t seen_ = 0;
+  std::int64_t seen_ = 0;  ///< images since the newest report
   std::int64_t timed_images_ = 0;
   std::chrono::steady_clock::time_point timed_since_, saved_at_;
-  std::filesystem::path newest_, older_;  ///< checkpoints that are kept
+  CheckpointFiles files_;
+  std::int64_t saved_step_ = -1;  ///< of the newest checkpoint of this process
+  std::optional<double> best_;    ///< value of `keep_best`
+  bool is_best_ = false;          ///< the newest evaluation's
 };
 
 }  // namespace abl::trainer

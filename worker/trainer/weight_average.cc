@@ -5,22 +5,21 @@
 
 namespace abl::trainer {
 
-WeightAverage::WeightAverage(std::shared_ptr<models::Classifier> average, const models::Classifier& model,
-                             double decay)
+WeightAverage::WeightAverage(std::shared_ptr<models::Classifier> average,
+                             const std::map<std::string, torch::Tensor>& state, double decay)
     : average_{std::move(average)}, decay_{decay} {
-  models::load_state(*average_, models::state_of(model));
+  models::load_state(*average_, state);
   for (auto& parameter : average_->parameters()) parameter.requires_grad_(false);
 }
 
-void WeightAverage::follow(const models::Classifier& model) {
+void WeightAverage::follow(const std::map<std::string, torch::Tensor>& state) {
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> averages, values;
-  const auto now = models::state_of(model);
   for (auto& [name, average] : models::state_of(*average_)) {
     if (average.is_floating_point())
-      averages.push_back(average), values.push_back(now.at(name));
+      averages.push_back(average), values.push_back(state.at(name));
     else
-      average.copy_(now.at(name));
+      average.copy_(state.at(name));
   }
   at::_foreach_lerp_(averages, values, 1 - decay_);
 }

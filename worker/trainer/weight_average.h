@@ -16,9 +16,10 @@ namespace abl::trainer {
 /// The statistics of batch normalisation are averaged too; counts are copied.
 class WeightAverage {
  public:
-  /// `average`: built as `model`; it starts with its weights.
-  WeightAverage(std::shared_ptr<models::Classifier> average, const models::Classifier& model, double decay);
-  void follow(const models::Classifier& model);
+  /// `average`: built as the model that it follows; `state`: of that one, with which it starts.
+  WeightAverage(std::shared_ptr<models::Classifier> average,
+                const std::map<std::string, torch::Tensor>& state, double decay);
+  void follow(const std::map<std::string, torch::Tensor>& state);
 
   models::Classifier& model() { return *average_; }
   /// By name, "ema.NAME"; they share memory.

@@ -5,10 +5,9 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
-#include "config/trial_document.h"
 #include "models/registry.h"
-#include "models/safetensors.h"
 #include "models/weights.h"
+#include "worker/trainer/checkpoint.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
@@ -27,9 +26,9 @@ const std::filesystem::path& file_of(const std::string& name, const WeightFiles&
 models::LoadedWeights load(models::Classifier& model, const std::string& name, const WeightFiles& files,
                            const models::WeightsOptions& options) {
   const auto& file = file_of(name, files);
-  const auto content = models::read_safetensors(file);
+  const auto state = read_weights(file);
   try {
-    return models::load_weights(model, content.tensors, options);
+    return models::load_weights(model, state, options);
   } catch (const Error& error) {
     throw Error{error.code(), fmt::format("weights {}, {}: {}", name, file.string(), error.what())};
   }
@@ -68,10 +67,7 @@ std::string start_from_weights(models::Classifier& model, const config::RecipeCo
 std::shared_ptr<models::Classifier> load_teacher(const config::TrialConfig& trial, const WeightFiles& files) {
   const auto& recipe = trial.recipe;
   if (recipe.distillation == "none") return nullptr;
-  const auto config = config::read_model_or_throw(
-      {{"model", {{"preset", recipe.teacher}}},
-       {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}});
-  auto teacher = models::build(model_options(config.model, config.data));
+  auto teacher = models::build(teacher_options(trial));
   load(*teacher, recipe.teacher_weights, files, {.resize_positions = true});
   teacher->eval();
   for (auto& parameter : teacher->parameters()) parameter.requires_grad_(false);

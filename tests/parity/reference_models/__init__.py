@@ -5,6 +5,6 @@ Written from the papers' texts, in the most direct way. Where authors published 
 timm were found equal to it within 3e-7.
 """
 from .manifold_key import KeyAttention, KeyViT, ManifoldKey
-from .msf import ROLES, FeedForward, SharedAttention, SimpleViT, grouped_linear, patchify, sincos_2d
+from .msf import ROLES, FeedForward, SharedAttention, SimpleViT, grouped_linear, patchify, projected, sincos_2d
 from .swin import SwinAttention, swin_replace
 from .xcit import Codes, NonLinearQKV, xcit_replace

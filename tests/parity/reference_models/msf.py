@@ -27,6 +27,17 @@ def grouped_linear(x, weight, groups, layout):
     return torch.cat(parts, -1) if layout == "block" else torch.stack(parts, -1).flatten(-2)
 
 
+def projected(x, weights, name, groups, layout):
+    """The output of the matrix `name` of `weights`, which are in the order of QUERY, KEY, VALUE, PROBE.
+
+    fused-block  the release's blocks: one tensor holds all matrices, and the groups are blocks of its rows
+    """
+    if layout != "fused-block":
+        return grouped_linear(x, weights[name], groups, layout)
+    y = grouped_linear(x, torch.cat(list(weights.values())), groups, "block")
+    return y.chunk(len(weights), -1)[list(weights).index(name)]
+
+
 class SharedAttention(nn.Module):
     """Attention with the matrices of `share`: 'QKKKW' names, in the order of ROLES, the matrix that a role uses ('-': no PROBE).
 
@@ -54,7 +65,9 @@ class SharedAttention(nn.Module):
             self.mat[self.role["W"]] = nn.Parameter(torch.empty(dim, inner))
 
     def project(self, x, role):
-        y = grouped_linear(x, self.mat[self.role[role]], self.groups, self.layout)
+        roles = "QKVP" if self.probe == "inside" else "QKV"
+        weights = {self.role[r]: self.mat[self.role[r]] for r in roles}
+        y = projected(x, weights, self.role[role], self.groups, self.layout)
         b, n, _ = y.shape
         return y.reshape(b, n, self.heads, -1).transpose(1, 2)
 

@@ -14,14 +14,15 @@ using Run = std::function<int()>;
 // One file for each: adds its flags to `app` and returns what it does.
 Run declare_train(CLI::App& app);
 Run declare_describe(CLI::App& app);
+Run declare_eval(CLI::App& app);
+Run declare_verify(CLI::App& app);
 Run declare_infer(CLI::App& app);
 Run declare_presets(CLI::App& app);
 Run declare_data(CLI::App& app);  ///< and its own commands:
 Run declare_data_check(CLI::App& app);
 Run declare_data_pack(CLI::App& app);
 
-/// Raised by SIGTERM and SIGINT: write a checkpoint and stop.
-void ask_to_stop();
-const std::atomic<bool>& stop_asked();
+/// From now on SIGTERM and SIGINT raise what is returned, instead of ending the program.
+const std::atomic<bool>& stop_on_signals();
 
 }  // namespace abl::trainer

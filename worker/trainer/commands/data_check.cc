@@ -63,14 +63,15 @@ Run declare_data_check(CLI::App& app) {
   flags->declare(app);
   app.footer(
       "Example:\n  ablate-trainer data check --root /data/imagenet --name imagenet-1k\n\n"
-      "Exit codes: 0 every image can be decoded; 1 some are damaged, or a file is; 2 bad input: no such "
-      "folder, no known format");
+      "Exit codes: 0 every image can be decoded; 1 some are damaged; 2 bad input: no such folder, "
+      "no known format, a damaged file");
   return [flags]() -> int {
     const DataSet data = flags->open();
     DataCheck check;
     {
       Progress progress{std::uint64_t{data.train->size()} + data.val->size()};
-      check = check_data(data, flags->threads, stop_asked(), [&](auto images) { progress.advance(images); });
+      check =
+          check_data(data, flags->threads, stop_on_signals(), [&](auto images) { progress.advance(images); });
     }
     std::cout << (flags->json ? as_json(flags->root, data, check) + "\n" : as_text(flags->root, data, check));
     return check.damaged.empty() ? kExitOk : kExitFailed;

@@ -49,10 +49,10 @@ Run declare_data_pack(CLI::App& app) {
   app.footer(
       "Example:\n  ablate-trainer data pack --root /data/imagenet --output /data/imagenet.abldata --bound "
       "512\n"
-      "\nExit codes: 0 the file is there; 1 an image is damaged; 2 bad input; 3 the disk is full");
+      "\nExit codes: 0 the file is there; 2 bad input, such as a damaged image; 3 the disk is full");
   return [flags]() -> int {
     const DataSet data = flags->data.open();
-    flags->pack.threads = flags->data.threads, flags->pack.stop = &stop_asked();
+    flags->pack.threads = flags->data.threads, flags->pack.stop = &stop_on_signals();
     PackResult result;
     {
       Progress progress{std::uint64_t{data.train->size()} + data.val->size()};

@@ -17,14 +17,15 @@ Run declare_describe(CLI::App& app) {
   };
   auto flags = std::make_shared<Flags>();
   auto* group = flags->source.declare(app);
-  group->add_flag("--stdin", flags->lines,
-                  "Model documents on stdin, a line each; a line of counts for each");
   app.add_option("--depth", flags->options.depth, "Levels of the tree that are shown")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
   app.add_option("--batch", flags->options.batch, "Images of the training step whose memory is predicted")
       ->check(CLI::Range(1, 1 << 20));
   app.add_flag("--json", flags->options.json, "One JSON object, with every part and parameter");
+  auto* const lines = group->add_flag(
+      "--stdin", flags->lines, "Model documents on stdin, a line each; a line of JSON counts for each");
+  for (const auto* other : {"--set", "--depth", "--batch"}) lines->excludes(app.get_option(other));
   app.footer(
       "Example:\n  ablate-trainer describe --preset simple-vit-s --set model.attention.kernel=gaussian --set "
       "model.attention.probe=inside\n");

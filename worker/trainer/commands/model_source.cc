@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "config/json_file.h"
 #include "config/presets.h"
 
 namespace abl::trainer {
@@ -20,6 +20,8 @@ void set_key(config::Json& document, const std::string& assignment) {
                 fmt::format("--set {}: expected key=value, such as model.depth=6", assignment)};
   std::string pointer = "/" + assignment.substr(0, equals);
   std::ranges::replace(pointer, '.', '/');
+  if (assignment.substr(0, equals) == "model.preset" && document.at("model").contains("preset"))
+    throw Error{Code::kInvalidArgument, fmt::format("--set {}: the preset is given already", assignment)};
   auto value = config::Json::parse(assignment.substr(equals + 1), nullptr, false);
   try {
     document[config::Json::json_pointer{pointer}] =
@@ -41,14 +43,6 @@ config::Json document_of(const std::string& preset) {
 
 }  // namespace
 
-config::Json parse_json(const std::string& file) {
-  try {
-    return config::Json::parse(read_file(file));
-  } catch (const config::Json::parse_error& error) {
-    throw Error{Code::kInvalidArgument, fmt::format("{}: not JSON: {}", file, error.what())};
-  }
-}
-
 CLI::Option_group* ModelSource::declare(CLI::App& app) {
   auto* group = app.add_option_group("source", "Which model");
   group->add_option("--preset", preset, "A model by name, at its own image size and with ImageNet's classes");
@@ -59,7 +53,7 @@ CLI::Option_group* ModelSource::declare(CLI::App& app) {
 }
 
 config::TrialConfig ModelSource::trial() const {
-  auto document = config_file.empty() ? document_of(preset) : parse_json(config_file);
+  auto document = config_file.empty() ? document_of(preset) : config::read_json(config_file);
   for (const auto& setting : settings) set_key(document, setting);
   return config::read_trial_or_throw(document);
 }

@@ -22,7 +22,4 @@ struct ModelSource {
   config::TrialConfig trial() const;
 };
 
-/// Throws: Error naming the file when it cannot be read or is no JSON.
-config::Json parse_json(const std::string& file);
-
 }  // namespace abl::trainer

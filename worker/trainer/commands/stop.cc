@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+
 #include "worker/trainer/commands/commands.h"
 
 namespace abl::trainer {
@@ -8,8 +10,9 @@ std::atomic<bool> asked = false;
 
 }  // namespace
 
-void ask_to_stop() { asked = true; }
-
-const std::atomic<bool>& stop_asked() { return asked; }
+const std::atomic<bool>& stop_on_signals() {
+  for (const int number : {SIGTERM, SIGINT}) std::signal(number, [](int) { asked = true; });
+  return asked;
+}
 
 }  // namespace abl::trainer

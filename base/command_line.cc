@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/command_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+
+namespace abl {
+namespace {
+
+/// Groups of flags are commands without a name to CLI11.
+bool is_command(const CLI::App* app) { return !app->get_name().empty(); }
+
+std::vector<const CLI::App*> parts_of(const CLI::App& app, bool commands) {
+  return app.get_subcommands([commands](const CLI::App* part) { return is_command(part) == commands; });
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  for (const auto* group : parts_of(app, false))
+    for (auto& name : flags_of(*group)) names.push_back(std::move(name));
+  return names;
+}
+
+/// The command that the first words name; `at` is left behind them.
+const CLI::App& named(const CLI::App& app, int argc, const char* const* argv, int& at) {
+  const auto commands = parts_of(app, true);
+  if (commands.empty() || at >= argc || argv[at][0] == '-') return app;
+  const std::string word = argv[at++];
+  std::vector<std::string> names;
+  for (const auto* command : commands) {
+    if (command->get_name() == word) return named(*command, argc, argv, at);
+    names.push_back(command->get_name());
+  }
+  throw Error{Code::kInvalidArgument, fmt::format("unknown command '{}'{}", word, did_you_mean(word, names))};
+}
+
+}  // namespace
+
+void check_spelling(const CLI::App& app, int argc, const char* const* argv) {
+  int at = 1;
+  const auto known = flags_of(named(app, argc, argv, at));
+  for (; at < argc && std::string_view{argv[at]} != "--"; ++at) {
+    const std::string name = std::string{argv[at]}.substr(0, std::string_view{argv[at]}.find('='));
+    if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
+    throw Error{Code::kInvalidArgument, fmt::format("unknown flag '{}'{}", name, did_you_mean(name, known))};
+  }
+}
+
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error))
+    text = text.substr(0, text.find(':')) + ": a value is missing";
+  if (dynamic_cast<const CLI::ExtrasError*>(&error))
+    text = "unexpected argument" + text.substr(text.rfind(": ") + 1);
+  text.erase(text.find_last_not_of("\r\n ") + 1);
+  std::ranges::replace(text, '\n', ' ');
+  std::string command = app.get_name();
+  for (auto given = app.get_subcommands(); !given.empty(); given = given[0]->get_subcommands())
+    command += " " + given[0]->get_name();
+  return fmt::format("{}; see '{} --help'", text, command);
+}
+
+}  // namespace abl

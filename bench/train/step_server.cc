@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes training steps on random images for bench.py: a JSON object a line in, seconds a line out.
+//   {"trial": {…}, "repeats": n}                        steps as ablate-trainer takes them
+//   {"trial": {…}, "repeats": n, "optimiser": "ours"}   steps of its optimiser alone; "torch": of
+//   torch::optim::AdamW
+// An argument: the number of threads.
+#include <torch/torch.h>
+
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "config/trial_document.h"
+#include "models/registry.h"
+#include "worker/trainer/learner.h"
+#include "worker/trainer/model_factory.h"
+
+namespace {
+
+using namespace abl;
+using namespace abl::trainer;
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// A learner on one batch, over and over.
+class Steps {
+ public:
+  explicit Steps(const config::Json& document) : trial_{config::read_trial_or_throw(document)} {
+    torch::manual_seed(0);
+    learner_ = std::make_unique<Learner>(models::build(training_options(trial_)), nullptr, trial_.recipe,
+                                         torch::kCPU);
+    const auto batch = trial_.recipe.batch, size = trial_.data.image_size;
+    images_ = torch::randn({batch, 3, size, size});
+    targets_ = {.labels = torch::randint(trial_.data.classes, {batch}),
+                .other_labels = {},
+                .share = 1,
+                .teacher = {}};
+  }
+  double take(int repeats) {
+    const auto start = Clock::now();
+    for (int i = 0; i < repeats; ++i) learner_->step(images_, targets_, 1e-4);
+    return since(start);
+  }
+
+ private:
+  const config::TrialConfig trial_;
+  std::unique_ptr<Learner> learner_;
+  torch::Tensor images_;
+  Targets targets_;
+};
+
+/// Only what comes after the backward pass.
+class OptimiserSteps {
+ public:
+  OptimiserSteps(const config::Json& document, bool is_ours) {
+    const auto trial = config::read_trial_or_throw(document);
+    model_ = models::build(model_options(trial.model, trial.data));
+    for (const auto& parameter : model_->named_parameters()) {
+      weights_.emplace_back(parameter.key(), parameter.value());
+      gradients_.push_back(torch::randn_like(parameter.value()));
+    }
+    if (is_ours)
+      ours_ = make_optimiser(*model_, weights_, trial.recipe);
+    else
+      torchs_ = std::make_unique<torch::optim::AdamW>(model_->parameters(), torch::optim::AdamWOptions{1e-4});
+  }
+  double take(int repeats) {
+    double seconds = 0;
+    for (int i = 0; i < repeats; ++i) {
+      for (std::size_t j = 0; j < weights_.size(); ++j) weights_[j].second.mutable_grad() = gradients_[j];
+      const auto start = Clock::now();
+      if (ours_)
+        ours_->step(1e-4);
+      else
+        torchs_->step();
+      seconds += since(start);
+    }
+    return seconds;
+  }
+
+ private:
+  std::shared_ptr<models::Classifier> model_;
+  NamedTensors weights_;
+  std::vector<torch::Tensor> gradients_;
+  std::unique_ptr<Optimiser> ours_;
+  std::unique_ptr<torch::optim::AdamW> torchs_;
+};
+
+template <class Subject, class... More>
+double measure(std::map<std::string, std::unique_ptr<Subject>>& known, const std::string& key,
+               const config::Json& request, More... more) {
+  auto& subject = known[key];
+  if (!subject) subject = std::make_unique<Subject>(request.at("trial"), more...);
+  return subject->take(request.at("repeats").get<int>());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  at::set_num_threads(argc > 1 ? std::stoi(argv[1]) : 1);
+  std::map<std::string, std::unique_ptr<Steps>> steps;
+  std::map<std::string, std::unique_ptr<OptimiserSteps>> optimisers;
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto request = config::Json::parse(line);
+    const auto key = request.at("trial").dump();
+    if (const auto kind = request.value("optimiser", std::string{}); !kind.empty())
+      std::cout << measure(optimisers, key + kind, request, kind == "ours") << std::endl;
+    else
+      std::cout << measure(steps, key, request) << std::endl;
+  }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/run_target.h"
+#include "cli/source.h"
+#include "cli/trainer_program.h"
+
+namespace abl::cli {
+namespace {
+
+using ablate::v1::Checkpoint;
+using ablate::v1::RunDetail;
+using nlohmann::json;
+
+/// A file in memory that the program which takes our place can read too. Returns: its path.
+std::string file_in_memory(const char* name, const std::string& text) {
+  const int descriptor = ::memfd_create(name, 0);
+  if (descriptor < 0) throw system_error("cannot create a file in memory", errno);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto written = ::write(descriptor, text.data() + at, text.size() - at);
+    if (written < 0 && errno != EINTR) throw system_error("cannot write a file in memory", errno);
+    if (written > 0) at += static_cast<std::size_t>(written);
+  }
+  return fmt::format("/proc/self/fd/{}", descriptor);
+}
+
+/// Those of the run that lie on this machine, newest first.
+std::vector<Checkpoint> checkpoints_here(const RunDetail& run) {
+  std::vector<Checkpoint> found;
+  std::error_code ignored;
+  for (const auto& checkpoint : run.checkpoints())
+    if (std::filesystem::is_regular_file(checkpoint.path(), ignored)) found.push_back(checkpoint);
+  std::ranges::sort(found, std::greater{}, [](const auto& checkpoint) { return checkpoint.step(); });
+  if (found.empty())
+    throw Error{Code::kNotFound, fmt::format("run {} has no checkpoint on this machine: it ran on {} in {}",
+                                             run.summary().id(), run.summary().host(), run.directory())};
+  return found;
+}
+
+/// {"20": {"train/loss": 1.5}, …}
+std::string points_of(const ablate::v1::GetMetricsResponse& metrics) {
+  json points = json::object();
+  for (const auto& entry : metrics.series())
+    for (int i = 0; i < entry.series().steps_size(); ++i)
+      points[std::to_string(entry.series().steps(i))][entry.series().name()] = entry.series().values(i);
+  return points.dump();
+}
+
+struct Flags {
+  std::string target, data_root;
+  std::vector<std::string> weights;
+  bool from_start = false;
+};
+
+std::vector<std::string> command_of(Source& source, const Flags& flags) {
+  const auto id = run_of(source, flags.target);
+  const auto run = source.run(id);
+  const auto config = json::parse(run.config_json());
+  if (config.contains("argv"))
+    throw Error{
+        Code::kFailedPrecondition,
+        fmt::format("run {} is of a command of its own: only ablate-trainer's runs can be verified", id)};
+  const auto checkpoints = checkpoints_here(run);
+  const auto& to = checkpoints.front();
+  std::vector<std::string> command{"verify",
+                                   "--config",
+                                   file_in_memory("config", run.config_json()),
+                                   "--to",
+                                   to.path(),
+                                   "--points",
+                                   file_in_memory("points", points_of(source.metrics(id)))};
+  const auto from =
+      std::ranges::find_if(checkpoints, [&](const auto& each) { return each.step() < to.step(); });
+  if (!flags.from_start && from != checkpoints.end()) command.insert(command.end(), {"--from", from->path()});
+  const auto environment = json::parse(run.environment_json(), nullptr, false);
+  for (const auto* name : {"threads", "device"})
+    if (environment.is_object() && environment.contains(name)) {
+      const auto& value = environment.at(name);
+      command.insert(command.end(), {fmt::format("--{}", name),
+                                     value.is_string() ? value.get<std::string>() : value.dump()});
+    }
+  if (!flags.data_root.empty()) command.insert(command.end(), {"--data-root", flags.data_root});
+  for (const auto& weights : flags.weights) command.insert(command.end(), {"--weights", weights});
+  return command;
+}
+
+}  // namespace
+
+Run declare_verify(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("RUN", flags->target, kRunTarget)->required()->type_name("");
+  app.add_flag("--from-start", flags->from_start,
+               "Run it again from its first step, instead of from the checkpoint before the newest");
+  app.add_option("--data-root", flags->data_root, "Folder of its data set, where it is not built in")
+      ->type_name("FOLDER");
+  app.add_option("--weights", flags->weights, "NAME=FILE: weights that its recipe names (repeatable)")
+      ->type_name("NAME=FILE");
+  add_source(app, context);
+  return [&context, flags]() -> int {
+    auto command = command_of(*open_source(context), *flags);
+    if (context.json) command.emplace_back("--json");
+    become_trainer(std::move(command));
+  };
+}
+
+}  // namespace abl::cli

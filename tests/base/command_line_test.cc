@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/command_line.h"
+
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "base/error.h"
+
+namespace abl {
+namespace {
+
+/// A program with a nested command, and a flag in a group of its own.
+class CommandLineTest : public testing::Test {
+ protected:
+  CommandLineTest() {
+    auto* const train = app_.add_subcommand("train", "");
+    train->add_option_group("source", "")->add_option("--preset", preset_);
+    train->add_option("--seed", seed_)->required();
+    app_.add_subcommand("data", "")->add_subcommand("check", "")->add_flag("--json", json_);
+  }
+
+  std::string refusal(std::vector<const char*> words) {
+    words.insert(words.begin(), "program");
+    const auto count = static_cast<int>(words.size());
+    try {
+      check_spelling(app_, count, words.data());
+      app_.parse(count, words.data());
+    } catch (const CLI::ParseError& error) {
+      return complaint(app_, error);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+ private:
+  CLI::App app_{"", "program"};
+  std::string preset_;
+  int seed_ = 0;
+  bool json_ = false;
+};
+
+TEST_F(CommandLineTest, WhatIsSpeltRightIsTaken) {
+  EXPECT_EQ(refusal({"train", "--preset", "a", "--seed=1"}), "");
+  EXPECT_EQ(refusal({"data", "check", "--json"}), "");
+}
+
+TEST_F(CommandLineTest, AMisspeltCommandGetsTheNearestName) {
+  EXPECT_EQ(refusal({"trian"}), "unknown command 'trian'; did you mean 'train'?");
+  EXPECT_EQ(refusal({"data", "chekc"}), "unknown command 'chekc'; did you mean 'check'?");
+}
+
+TEST_F(CommandLineTest, AMisspeltFlagGetsTheNearestNameThoughAnotherIsMissing) {
+  EXPECT_EQ(refusal({"train", "--presett", "a"}), "unknown flag '--presett'; did you mean '--preset'?");
+  EXPECT_EQ(refusal({"data", "check", "--jsno"}), "unknown flag '--jsno'; did you mean '--json'?");
+}
+
+TEST_F(CommandLineTest, AComplaintIsOneLineThatSaysWhereHelpIs) {
+  EXPECT_EQ(refusal({"train"}), "--seed is required; see 'program train --help'");
+  EXPECT_EQ(refusal({"train", "--seed"}), "--seed: a value is missing; see 'program train --help'");
+  EXPECT_EQ(refusal({"data", "check", "extra"}),
+            "unexpected argument extra; see 'program data check --help'");
+}
+
+}  // namespace
+}  // namespace abl

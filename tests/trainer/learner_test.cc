@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/learner.h"
+
+#include <gtest/gtest.h>
+
+#include "config/trial_document.h"
+#include "models/registry.h"
+#include "worker/trainer/model_factory.h"
+
+namespace abl::trainer {
+namespace {
+
+/// A small XCiT: it has batch normalisation, layer scale and a learned temperature.
+class LearnerTest : public testing::Test {
+ protected:
+  LearnerTest() {
+    torch::manual_seed(3);
+    images_ = torch::randn({8, 3, 32, 32});
+    targets_ = {.labels = torch::arange(8) % 4, .other_labels = {}, .share = 1, .teacher = {}};
+  }
+
+  std::shared_ptr<models::Classifier> build() const {
+    return models::build(model_options(trial_.model, trial_.data));
+  }
+  Learner learner(const char* precision) {
+    trial_.recipe.precision = precision;
+    torch::manual_seed(7);
+    return Learner{build(), nullptr, trial_.recipe, torch::kCPU};
+  }
+
+  config::TrialConfig trial_ = config::read_trial_or_throw(
+      {{"model", {{"family", "xcit"}, {"dim", 32}, {"depth", 1}, {"heads", 4}, {"patch", 8}}},
+       {"data", {{"name", "shapes"}, {"image_size", 32}, {"classes", 4}}},
+       {"recipe", {{"use", "demo"}}},
+       {"seed", 0}});
+  torch::Tensor images_;
+  Targets targets_;
+};
+
+TEST_F(LearnerTest, InBFloat16TheModelHasTheWeightsRoundedAndTheOptimiserExactly) {
+  auto learner = this->learner("bf16");
+  for (int step = 0; step < 3; ++step) learner.step(images_, targets_, 1e-3);
+  const auto state = learner.state();
+  int lowered = 0;
+  for (const auto& parameter : learner.model().named_parameters()) {
+    const auto& exact = state.at("model." + parameter.key());
+    EXPECT_EQ(exact.scalar_type(), torch::kFloat) << parameter.key();
+    EXPECT_TRUE(torch::equal(parameter.value(), exact.to(parameter.value().scalar_type())))
+        << parameter.key();
+    lowered += parameter.value().scalar_type() == torch::kBFloat16;
+    EXPECT_EQ(state.at("adamw.first." + parameter.key()).scalar_type(), torch::kFloat);
+  }
+  EXPECT_GT(lowered, 20);
+  for (const auto& [name, tensor] : state)
+    if (name.ends_with("running_mean")) EXPECT_EQ(tensor.scalar_type(), torch::kFloat) << name;
+}
+
+TEST_F(LearnerTest, InBFloat16StepsThatRoundToNothingAddUp) {
+  auto learner = this->learner("bf16");
+  const auto weight = [&] { return learner.state().at("model.head.weight").clone(); };
+  const auto before = weight();
+  learner.step(images_, targets_, 1e-7);
+  const auto moved = (weight() - before).abs();
+  EXPECT_GT(moved.max().item<double>(), 0);
+  EXPECT_LT(moved.max().item<double>(), 1e-6) << "less than a bfloat16 of this size can hold";
+}
+
+TEST_F(LearnerTest, InBFloat16LearnsWhatItLearnsInFloat32) {
+  auto exact = learner("fp32"), lowered = learner("bf16");
+  for (int step = 0; step < 20; ++step)
+    for (auto* const each : {&exact, &lowered}) {
+      each->loss_sum().zero_();
+      each->step(images_, targets_, 1e-3);
+    }
+  const double loss = exact.loss_sum().item<double>() / 8;
+  EXPECT_LT(loss, 1.0);
+  EXPECT_NEAR(lowered.loss_sum().item<double>() / 8, loss, 0.1);
+}
+
+}  // namespace
+}  // namespace abl::trainer

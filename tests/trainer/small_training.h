@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/trial_document.h"
+#include "models/safetensors.h"
+#include "tests/trainer/picture_files.h"
+#include "worker/trainer/training.h"
+
+namespace abl::trainer {
+
+/// Keeps what was said; raises a stop when a step is reached.
+class Recorder final : public Events {
+ public:
+  void start(const Start& start) override { started = start; }
+  void metric(std::int64_t step, const std::map<std::string, double>& values) override {
+    for (const auto& [name, value] : values)
+      if (name.starts_with("train/") || name.starts_with("val") || name == "lr") points[name][step] = value;
+    if (step >= stop_at) stop = true;
+  }
+  void log(const std::string&, const std::string& text) override { logs.push_back(text); }
+  void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override {
+    newest = path, newest_step = step, newest_sha256 = sha256;
+  }
+  void end(const std::string&, const std::string&, bool) override {}
+
+  Start started;
+  std::map<std::string, std::map<std::int64_t, double>> points;
+  std::vector<std::string> logs;
+  std::filesystem::path newest;
+  std::int64_t newest_step = 0, stop_at = 1'000'000;
+  std::string newest_sha256;
+  std::atomic<bool> stop = false;
+};
+
+/// Thirty steps of a small model on drawn shapes.
+class SmallTraining : public testing::Test {
+ protected:
+  TrainingOptions options(std::int64_t seed = 0) {
+    TrainingOptions options;
+    options.trial = config::read_trial_or_throw(config::Json::parse(R"({
+      "model": {"family": "simple-vit", "dim": 16, "depth": 1, "heads": 2, "dim_head": 8, "patch": 8,
+                "attention": {"kernel": "gaussian", "probe": "inside"}},
+      "data": {"name": "shapes", "train_images": 200, "val_images": 50},
+      "recipe": {"use": "demo", "epochs": 3, "batch": 20, "eval_every": 1, "crop": "pad", "flip": 0.5}, "seed": 0})"));
+    options.trial.seed = seed;
+    options.config_hash = config::config_hash(config::canonical_text(options.trial));
+    options.run_dir = folder_.path() / std::to_string(runs_++);
+    std::filesystem::create_directories(options.run_dir);
+    return options;
+  }
+  static std::map<std::string, torch::Tensor> weights(const Recorder& run) {
+    return models::read_safetensors(run.newest).tensors;
+  }
+  static void expect_same_weights(const Recorder& one, const Recorder& other) {
+    const auto a = weights(one), b = weights(other);
+    ASSERT_EQ(a.size(), b.size());
+    for (const auto& [name, tensor] : a) EXPECT_TRUE(torch::equal(tensor, b.at(name))) << name;
+  }
+
+  TemporaryFolder folder_;
+  int runs_ = 0;
+};
+
+}  // namespace abl::trainer

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/verification.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "tests/trainer/small_training.h"
+
+namespace abl::trainer {
+namespace {
+
+class VerificationTest : public SmallTraining {
+ protected:
+  /// A run that wrote checkpoints at step 13 and at its end.
+  VerificationTest() {
+    Recorder first, rest;
+    first.stop_at = 13;
+    Training(run_, first).run(first.stop);
+    from_ = first.newest;
+    auto resumed = run_;
+    resumed.resume = from_, resumed.resume_sha256 = first.newest_sha256;
+    resumed.run_dir = run_.run_dir / "2";
+    std::filesystem::create_directories(resumed.run_dir);
+    Training(resumed, rest).run(rest.stop);
+    to_ = rest.newest, points_ = rest.points;
+  }
+
+  TrainingOptions run_ = options();
+  std::filesystem::path from_, to_;
+  std::map<std::string, std::map<std::int64_t, double>> points_;
+  const std::atomic<bool> never_ = false;
+};
+
+TEST_F(VerificationTest, AStretchOfARunIsTheSameToTheBit) {
+  run_.resume = from_;
+  const auto result = verify(run_, to_, never_);
+  EXPECT_EQ(result.from, 13);
+  EXPECT_EQ(result.to, 30);
+  EXPECT_TRUE(result.different.empty());
+  EXPECT_GT(result.compared, 20u);
+  EXPECT_EQ(result.other_machine, "");
+  EXPECT_EQ(result.points.at(30).at("val/top1"), points_["val/top1"][30]);
+  EXPECT_EQ(result.points.at(20).at("train/loss"), points_["train/loss"][20]);
+  EXPECT_FALSE(result.points.contains(13));
+}
+
+TEST_F(VerificationTest, WithoutAnEarlierCheckpointItBeginsAtTheStart) {
+  const auto result = verify(run_, from_, never_);
+  EXPECT_EQ(result.from, 0);
+  EXPECT_EQ(result.to, 13);
+  EXPECT_TRUE(result.different.empty());
+}
+
+TEST_F(VerificationTest, AChangedWeightIsNamed) {
+  auto changed = read_checkpoint(to_, {}, run_.config_hash);
+  changed.tensors.at("model.head.bias")[0] += 0.5;
+  const auto file = folder_.path() / "changed";
+  write_checkpoint(file, changed);
+  run_.resume = from_;
+  const auto result = verify(run_, file, never_);
+  ASSERT_EQ(result.different.size(), 1u);
+  EXPECT_EQ(result.different[0].name, "model.head.bias");
+  EXPECT_NEAR(result.different[0].largest, 0.5, 1e-6);
+}
+
+TEST_F(VerificationTest, CheckpointsInTheWrongOrderOrOfAnotherTrialAreRefused) {
+  run_.resume = to_;
+  EXPECT_THROW(verify(run_, from_, never_), Error);
+  run_.resume = from_;
+  run_.config_hash = "other";
+  EXPECT_THROW(verify(run_, to_, never_), Error);
+}
+
+}  // namespace
+}  // namespace abl::trainer

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/checkpoint_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace abl::trainer {
+namespace fs = std::filesystem;
+
+CheckpointFiles::CheckpointFiles(fs::path folder, int keep_last)
+    : folder_{std::move(folder)}, keep_last_{static_cast<std::size_t>(std::max(1, keep_last))} {}
+
+fs::path CheckpointFiles::file_of(std::int64_t step) const {
+  return folder_ / fmt::format("checkpoint-{}.safetensors", step);
+}
+
+void CheckpointFiles::add(const fs::path& file) {
+  if (!kept_.empty() && kept_.back() == file) return;  // written once more
+  kept_.push_back(file);
+  for (; kept_.size() > keep_last_; kept_.pop_front()) {
+    std::error_code gone;  // somebody else may have removed it
+    fs::remove(kept_.front(), gone);
+  }
+}
+
+void CheckpointFiles::make_best(const fs::path& file) const {
+  const auto best = folder_ / "best.safetensors", next = folder_ / "best.safetensors.next";
+  std::error_code failed;
+  fs::remove(next, failed);
+  fs::create_hard_link(file, next, failed);
+  if (failed) fs::copy_file(file, next, failed);  // a file system without links
+  if (!failed) fs::rename(next, best, failed);
+  if (failed) throw system_error("cannot keep the best checkpoint as " + best.string(), failed.value());
+}
+
+}  // namespace abl::trainer

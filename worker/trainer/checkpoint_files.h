@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+
+namespace abl::trainer {
+
+/// Which checkpoints of a run stay on the disk: the newest few and, under a name of its own, the best.
+class CheckpointFiles {
+ public:
+  /// `keep_last`: at least 1. One more than that may lie there while the newest is written.
+  CheckpointFiles(std::filesystem::path folder, int keep_last);
+
+  /// Where the checkpoint of a step goes: "checkpoint-400.safetensors".
+  std::filesystem::path file_of(std::int64_t step) const;
+  /// After a checkpoint was written and reported: removes those that are too many.
+  void add(const std::filesystem::path& file);
+  /// Makes a checkpoint of this run the best: "best.safetensors", which stays when the other name goes.
+  /// Throws: Error when the file system refuses.
+  void make_best(const std::filesystem::path& file) const;
+
+ private:
+  const std::filesystem::path folder_;
+  const std::size_t keep_last_;
+  std::deque<std::filesystem::path> kept_;  ///< oldest first
+};
+
+}  // namespace abl::trainer

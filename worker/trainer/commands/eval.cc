@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "models/lowered_weights.h"
+#include "models/registry.h"
+#include "models/weights.h"
+#include "worker/trainer/checkpoint.h"
+#include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/run_flags.h"
+#include "worker/trainer/data/progress.h"
+#include "worker/trainer/evaluation.h"
+#include "worker/trainer/learner.h"
+#include "worker/trainer/model_factory.h"
+
+namespace abl::trainer {
+namespace {
+
+struct Flags {
+  RunFlags run;
+  std::filesystem::path weights;
+  std::string split = "val";
+  bool average = false, json = false;
+};
+
+std::shared_ptr<models::Classifier> load(const Flags& flags) {
+  const auto& trial = flags.run.options.trial;
+  auto model = models::build(model_options(trial.model, trial.data));
+  const auto state = read_weights(flags.weights, flags.average);
+  try {
+    models::load_weights(*model, state);
+  } catch (const Error& error) {
+    throw Error{error.code(), fmt::format("{}: {}", flags.weights.string(), error.what())};
+  }
+  model->to(torch::Device{flags.run.options.device});
+  // as it was evaluated while it was trained
+  if (!flags.average) models::lower_weights(*model, type_of_weights(trial.recipe));
+  return model;
+}
+
+int eval(Flags& flags) {
+  const auto& stop = stop_on_signals();
+  flags.run.read();
+  const auto& options = flags.run.options;
+  at::set_num_threads(options.threads);
+  const auto data = open_data(options.trial.data, options.data_root);
+  const auto& images = flags.split == "val" ? *data.val : *data.train;
+  if (images.size() == 0)
+    throw Error{Code::kInvalidArgument, fmt::format("data: it has no split {}", flags.split)};
+  const auto model = load(flags);
+  Progress progress{images.size()};
+  const auto result =
+      evaluate(*model, images, options.trial, torch::Device{options.device},
+               options.loader_threads > 0 ? options.loader_threads : options.threads, stop,
+               [&](std::int64_t done) { progress.advance(static_cast<std::uint64_t>(done)); });
+  if (!result) throw Error{Code::kCancelled, "stopped: not every image was looked at"};
+  if (flags.json)
+    std::cout << nlohmann::json{{"split", flags.split},
+                                {"images", result->images},
+                                {"loss", result->loss},
+                                {"top1", result->top1},
+                                {"top5", result->top5}}
+                     .dump()
+              << '\n';
+  else
+    std::cout << fmt::format("{}: top-1 {:.2f} %, top-5 {:.2f} %, loss {:.4f}, {} images\n", flags.split,
+                             result->top1, result->top5, result->loss, result->images);
+  return kExitOk;
+}
+
+}  // namespace
+
+Run declare_eval(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  flags->run.declare(app);
+  app.add_option("--weights", flags->weights, "A checkpoint, or a state of the model (safetensors)")
+      ->required();
+  app.add_flag("--average", flags->average, "The running average in the checkpoint in place of the weights");
+  app.add_option("--split", flags->split, "val or train")
+      ->check(CLI::IsMember({"val", "train"}))
+      ->capture_default_str();
+  app.add_flag("--json", flags->json, "As JSON");
+  app.footer(
+      "Example:\n  ablate-trainer eval --config trial.json --weights run/best.safetensors --data-root "
+      "/data/imagenet\n");
+  return [flags]() -> int { return eval(*flags); };
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/commands/run_flags.h"
+
+#include <regex>
+
+#include "base/error.h"
+#include "config/json_file.h"
+#include "config/trial_document.h"
+
+namespace abl::trainer {
+namespace {
+
+WeightFiles weight_files(const std::vector<std::string>& flags) {
+  WeightFiles files;
+  for (const auto& flag : flags) {
+    const auto cut = flag.find('=');
+    if (cut == 0 || cut == std::string::npos || cut + 1 == flag.size())
+      throw Error{Code::kInvalidArgument, "--weights " + flag + ": expected NAME=FILE"};
+    if (!files.emplace(flag.substr(0, cut), flag.substr(cut + 1)).second)
+      throw Error{Code::kInvalidArgument, "--weights " + flag + ": this name is given twice"};
+  }
+  return files;
+}
+
+/// Throws: Error{kInvalidArgument} for what is no device, Error{kFailedPrecondition} for one that is not
+/// here.
+void check_device(const std::string& device) {
+  if (device == "cpu") return;
+  if (!std::regex_match(device, std::regex{"cuda(:[0-9]{1,3})?"}))
+    throw Error{Code::kInvalidArgument, "--device " + device + ": expected cpu, cuda or cuda:N"};
+  if (!torch::cuda::is_available())
+    throw Error{Code::kFailedPrecondition,
+                "--device " + device + ": no GPU can be used here, or this PyTorch is built without CUDA"};
+}
+
+}  // namespace
+
+void RunFlags::declare(CLI::App& app) {
+  app.add_option("--config", config_file, "The trial's JSON document")->required();
+  app.add_option("--data-root", options.data_root, "Folder of the data set");
+  app.add_option("--threads", options.threads, "Threads for the products")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--loader-threads", options.loader_threads,
+                 "Threads that prepare images; 0: as many as --threads")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "cpu or cuda:N")->capture_default_str();
+}
+
+void RunFlags::read() {
+  options.weights = weight_files(weights);
+  options.trial = config::read_trial_or_throw(config::read_json(config_file));
+  options.config_hash = config::config_hash(config::canonical_text(options.trial));
+  check_device(options.device);
+}
+
+}  // namespace abl::trainer

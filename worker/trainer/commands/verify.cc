@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "config/json_file.h"
+#include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/run_flags.h"
+#include "worker/trainer/verification.h"
+
+namespace abl::trainer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  RunFlags run;
+  std::filesystem::path to;
+  std::string points;  ///< file with those that were stored
+  bool json = false;
+};
+
+/// What the trial decides; the rest is the machine's: images_per_s, memory_bytes.
+bool is_result(const std::string& metric) {
+  return metric.starts_with("train/") || metric.starts_with("val") || metric == "lr";
+}
+
+/// Compares what was measured again with {"20": {"train/loss": 1.5}, …}.
+void compare_points(const config::Json& stored, Verification& result) {
+  for (const auto& [step, values] : result.points)
+    for (const auto& [metric, value] : values) {
+      const auto found = stored.find(std::to_string(step));
+      if (!is_result(metric) || found == stored.end() || !found->contains(metric)) continue;
+      ++result.compared;
+      const double before = found->at(metric).is_number() ? found->at(metric).get<double>() : NAN;
+      if (before != value && !(std::isnan(before) && std::isnan(value)))
+        result.different.push_back({fmt::format("{} at step {}", metric, step), std::abs(before - value)});
+    }
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
+
+std::string as_json(const Verification& result) {
+  Json different = Json::array(), points = Json::array();
+  for (const auto& [name, largest] : result.different)
+    different.push_back({{"name", name}, {"largest", number(largest)}});
+  for (const auto& [step, values] : result.points) {
+    Json metrics = Json::object();
+    for (const auto& [name, value] : values) metrics[name] = number(value);
+    points.push_back({{"step", step}, {"values", metrics}});
+  }
+  return Json{{"same", result.different.empty()},
+              {"from", result.from},
+              {"to", result.to},
+              {"compared", result.compared},
+              {"different", different},
+              {"other_machine", result.other_machine},
+              {"points", points}}
+      .dump();
+}
+
+std::string as_text(const Verification& result) {
+  constexpr std::size_t kShown = 8;
+  auto text = fmt::format("steps {} to {}: ", result.from, result.to);
+  if (result.different.empty())
+    text += fmt::format("the same to the bit ({} tensors, sums and points)\n", result.compared);
+  else
+    text +=
+        fmt::format("{} of {} tensors, sums and points differ\n", result.different.size(), result.compared);
+  for (std::size_t i = 0; i < result.different.size() && i < kShown; ++i)
+    text += fmt::format("  {} by up to {:.3g}\n", result.different[i].name, result.different[i].largest);
+  if (result.different.size() > kShown)
+    text += fmt::format("  … and {} more\n", result.different.size() - kShown);
+  if (!result.other_machine.empty() && !result.different.empty())
+    text += fmt::format("the checkpoint is not from here: {}\n", result.other_machine);
+  return text;
+}
+
+}  // namespace
+
+Run declare_verify(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  auto& options = flags->run.options;
+  flags->run.declare(app);
+  app.add_option("--from", options.resume, "The earlier checkpoint [the start of the training]");
+  app.add_option("--to", flags->to, "The later checkpoint of the same run")->required();
+  app.add_option("--weights", flags->run.weights,
+                 "NAME=FILE: safetensors of that name in the recipe (repeatable)");
+  app.add_option("--points", flags->points,
+                 "JSON file {STEP: {METRIC: VALUE}} to compare what is measured with");
+  app.add_flag("--json", flags->json, "As JSON, with the points that were measured");
+  app.footer(
+      "Example:\n  ablate-trainer verify --config trial.json --from run/checkpoint-300.safetensors --to "
+      "run/checkpoint-400.safetensors\n\n"
+      "Exit codes: 0 the same to the bit; 1 something differs; 2 bad input");
+  return [flags]() -> int {
+    const auto& stop = stop_on_signals();
+    flags->run.read();
+    auto result = verify(flags->run.options, flags->to, stop, [](std::int64_t step, std::int64_t last) {
+      std::cerr << fmt::format("step {} of {}\n", step, last);
+    });
+    if (!flags->points.empty()) compare_points(config::read_json(flags->points), result);
+    std::cout << (flags->json ? as_json(result) + "\n" : as_text(result));
+    return result.different.empty() ? kExitOk : kExitFailed;
+  };
+}
+
+}  // namespace abl::trainer

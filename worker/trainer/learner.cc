@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/learner.h"
+
+#include <algorithm>
+
+#include "worker/trainer/precision.h"
+
+namespace abl::trainer {
+namespace {
+
+constexpr const char* kModel = "model.";
+
+}  // namespace
+
+torch::ScalarType type_of_weights(const config::RecipeConfig& recipe) {
+  return recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat;
+}
+
+Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
+                 const config::RecipeConfig& recipe, torch::Device device)
+    : recipe_{recipe},
+      model_{std::move(model)},
+      weights_{model_, type_of_weights(recipe)},
+      optimiser_{make_optimiser(*model_, weights_.weights(), recipe)},
+      loss_sum_{torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device))},
+      correct_{torch::zeros_like(loss_sum_)} {
+  if (average) average_.emplace(std::move(average), weights_.state(), recipe.ema);
+  if (recipe.precision == "fp16") scaler_.emplace(device);
+}
+
+void Learner::add_gradients(const torch::Tensor& images, const Targets& targets, double share) {
+  const auto logits = logits_of(*model_, images, recipe_);
+  const auto loss = loss_of(logits, targets, recipe_);
+  const auto weighted = share == 1 ? loss : loss * share;
+  (scaler_ ? scaler_->scale(weighted) : weighted).backward();
+  const torch::NoGradGuard no_grad;
+  loss_sum_ += loss.detach().to(torch::kFloat64) * images.size(0);
+  correct_ += logits.detach().argmax(1).eq(targets.labels).sum();
+}
+
+void Learner::step(const torch::Tensor& images, const Targets& targets, double lr) {
+  model_->train();
+  const auto count = images.size(0), part = (count + recipe_.accumulate - 1) / recipe_.accumulate;
+  for (std::int64_t first = 0; first < count; first += part) {
+    const auto size = std::min(part, count - first);
+    add_gradients(images.narrow(0, first, size), targets.narrow(first, size),
+                  static_cast<double>(size) / static_cast<double>(count));
+  }
+  weights_.take_gradients();
+  const bool usable = !scaler_ || scaler_->unscale(weights_.weights());
+  if (usable && recipe_.clip_norm > 0) clip_gradients(weights_.weights(), recipe_.clip_norm);
+  if (usable) optimiser_->step(lr);
+  weights_.publish();
+  if (average_) average_->follow(weights_.state());
+}
+
+std::map<std::string, torch::Tensor> Learner::state() const {
+  auto state = optimiser_->state();
+  for (const auto& [name, tensor] : weights_.state()) state[kModel + name] = tensor;
+  if (average_) state.merge(average_->state());
+  if (scaler_) state.merge(scaler_->state());
+  return state;
+}
+
+void Learner::load(const std::map<std::string, torch::Tensor>& state) {
+  std::map<std::string, torch::Tensor> weights;
+  for (const auto& [name, tensor] : state)
+    if (name.starts_with(kModel)) weights[name.substr(std::string_view{kModel}.size())] = tensor;
+  weights_.load(weights);
+  load_optimiser(*optimiser_, state);
+  if (average_) average_->load(state);
+  if (scaler_)
+    for (auto& [name, tensor] : scaler_->state()) tensor.copy_(state.at(name));
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/trial_config.h"
+#include "models/classifier.h"
+#include "worker/trainer/loss.h"
+#include "worker/trainer/loss_scaler.h"
+#include "worker/trainer/master_weights.h"
+#include "worker/trainer/optimiser.h"
+#include "worker/trainer/weight_average.h"
+
+namespace abl::trainer {
+
+/// The type of the weights that a model computes with. Half precision has too narrow a range for them: it
+/// goes by autocast.
+torch::ScalarType type_of_weights(const config::RecipeConfig& recipe);
+
+/// A model that learns, batch by batch, with all that its recipe keeps beside the weights: the optimiser's
+/// state, the running average, the factor of the loss. What it adds up stays on the device: reading it would
+/// wait.
+class Learner {
+ public:
+  /// `average`: built as `model`, where the recipe has a running average; otherwise null.
+  Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
+          const config::RecipeConfig& recipe, torch::Device device);
+
+  /// One optimiser step at learning rate `lr`, from images [B, 3, S, S] that are normalised, on the device.
+  void step(const torch::Tensor& images, const Targets& targets, double lr);
+
+  models::Classifier& model() { return *model_; }
+  /// The running average, or null.
+  models::Classifier* average() { return average_ ? &average_->model() : nullptr; }
+
+  /// Of the images since it was set: the sum of their losses, and how many were recognised. [], float64.
+  torch::Tensor& loss_sum() { return loss_sum_; }
+  torch::Tensor& correct() { return correct_; }
+
+  /// All that a checkpoint needs, by name: "model.NAME", "adamw.first.NAME", "ema.NAME", … They share memory.
+  std::map<std::string, torch::Tensor> state() const;
+  /// Throws: Error when something is missing or has another shape.
+  void load(const std::map<std::string, torch::Tensor>& state);
+
+ private:
+  void add_gradients(const torch::Tensor& images, const Targets& targets, double share);
+
+  const config::RecipeConfig& recipe_;
+  const std::shared_ptr<models::Classifier> model_;
+  MasterWeights weights_;
+  const std::unique_ptr<Optimiser> optimiser_;
+  std::optional<WeightAverage> average_;
+  std::optional<LossScaler> scaler_;  ///< with half precision
+  torch::Tensor loss_sum_, correct_;
+};
+
+}  // namespace abl::trainer

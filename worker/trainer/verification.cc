@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/verification.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "worker/trainer/checkpoint.h"
+
+namespace abl::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "ablate-verify-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw system_error("cannot create a folder " + name, errno);
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Keeps what the second run measures.
+class Listener final : public Events {
+ public:
+  Listener(Verification& result, const std::function<void(std::int64_t step)>& progress)
+      : result_{result}, progress_{progress} {}
+
+  void start(const Start& start) override { result_.from = start.resumed_step.value_or(0); }
+  void metric(std::int64_t step, const std::map<std::string, double>& values) override {
+    result_.points[step].insert(values.begin(), values.end());
+    progress_(step);
+  }
+  void log(const std::string&, const std::string&) override {}
+  void checkpoint(std::int64_t, const fs::path& path, const std::string&) override { newest = path; }
+  void end(const std::string&, const std::string&, bool) override {}
+
+  fs::path newest;
+
+ private:
+  Verification& result_;
+  const std::function<void(std::int64_t step)> progress_;
+};
+
+double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
+  if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return INFINITY;
+  const auto largest = (a.to(torch::kDouble) - b.to(torch::kDouble)).abs().max().item<double>();
+  return std::isnan(largest) ? INFINITY : largest;
+}
+
+void compare(const Checkpoint& stored, const Checkpoint& again, Verification& result) {
+  const auto differ = [&](const std::string& name, double largest) {
+    result.different.push_back({name, largest});
+  };
+  for (const auto& [name, tensor] : stored.tensors) {
+    ++result.compared;
+    const auto found = again.tensors.find(name);
+    if (found == again.tensors.end())
+      differ(name, INFINITY);
+    else if (!torch::equal(tensor, found->second))
+      differ(name, largest_difference(tensor, found->second));
+  }
+  for (const auto& [name, a, b] : {std::tuple{"sum of the training loss", stored.loss_sum, again.loss_sum},
+                                   {"images recognised", stored.correct, again.correct}}) {
+    ++result.compared;
+    if (a != b) differ(name, std::abs(a - b));
+  }
+}
+
+std::string text_of(const Machine& machine) {
+  return fmt::format("PyTorch {}, {}, {}, {} threads", machine.torch, machine.device, machine.instructions,
+                     machine.threads);
+}
+
+}  // namespace
+
+Verification verify(TrainingOptions options, const fs::path& to, const std::atomic<bool>& stop,
+                    const std::function<void(std::int64_t step, std::int64_t last)>& progress) {
+  Verification result;
+  const ScratchFolder folder;
+  const auto stored = read_checkpoint(to, {}, options.config_hash);
+  at::set_num_threads(options.threads);
+  const auto here = this_machine(torch::Device{options.device});
+  if (!(stored.machine == here))
+    result.other_machine =
+        fmt::format("it was written by {}; this is {}", text_of(stored.machine), text_of(here));
+  if (!options.resume.empty()) {
+    const auto from = read_checkpoint(options.resume, {}, options.config_hash).step;
+    if (from >= stored.step)
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("the checkpoint to start from is of step {}, the other of "
+                              "step {}; expected an earlier one",
+                              from, stored.step)};
+  }
+  options.run_dir = folder.path();
+  options.last_step = stored.step;
+  options.keep_best.clear();
+  options.checkpoint_every = std::chrono::hours{24 * 365};  // one, at the end
+  Listener listener{result, [&](std::int64_t step) {
+                      if (progress) progress(step, stored.step);
+                    }};
+  Training training{std::move(options), listener};
+  training.run(stop);
+  if (stop) throw Error{Code::kCancelled, "stopped: nothing was compared"};
+  result.to = stored.step;
+  compare(stored, read_checkpoint(listener.newest, {}, stored.config_hash), result);
+  return result;
+}
+
+}  // namespace abl::trainer
