@@ -22,7 +22,8 @@ using RunBlock = std::function<torch::Tensor(const torch::Tensor& x)>;
 /// `run`: owns what it uses, for it lives until the backward pass; its modules do not change mode until then.
 /// `parameters`: those of the block, which shall not change until then.
 /// Throws, in the backward pass: c10::Error where x or a parameter has changed, under `autograd::grad`, and
-/// for second derivatives. Source: Chen et al., "Training deep nets with sublinear memory cost" (2016).
+/// for second derivatives.
+/// Source: Chen et al., "Training deep nets with sublinear memory cost" (2016).
 torch::Tensor recomputed(RunBlock run, const torch::Tensor& x, std::vector<torch::Tensor> parameters);
 
 /// As `recomputed`, of a block that is a holder.
