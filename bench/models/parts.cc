@@ -79,8 +79,8 @@ Subject swin_v2_windows(const Choice&... choice) {
 
 /// The second block of Swin-T, whose windows are shifted.
 Subject swin_block() {
-  const SwinImpl model{{.depths = {2}, .heads = {3}, .attention = {2, QkvChoice{}}}};
-  const auto block = std::dynamic_pointer_cast<SwinBlockImpl>(model.named_modules()["layers.0.blocks.1"]);
+  const Swin model{SwinOptions{.depths = {2}, .heads = {3}, .attention = {2, QkvChoice{}}}};
+  const auto block = std::dynamic_pointer_cast<SwinBlockImpl>(model->named_modules()["layers.0.blocks.1"]);
   return {block, noise({4, 56, 56, 96}), [block](const Tensor& map) { return block->forward(map); }};
 }
 Subject bottleneck(std::int64_t width, std::int64_t groups) {
