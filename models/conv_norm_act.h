@@ -36,7 +36,8 @@ class BatchNormActImpl : public BatchNorm2dImpl {
 };
 using BatchNormAct = Part<BatchNormActImpl>;
 
-/// A convolution without bias, batch normalisation, activation. Parameters: `conv.weight`, `bn.*`.
+/// A convolution without bias, batch normalisation, activation.
+/// Parameters: `conv.weight`, `bn.*`.
 /// Shape: x [B, in, H, W] -> [B, out, H', W'].
 class ConvNormActImpl : public torch::nn::Module {
  public:

@@ -40,10 +40,11 @@ struct EfficientNetOptions {
 
 /// The mobile bottleneck: a 1 x 1 convolution widens, a depthwise one mixes pixels, squeeze and excitation
 /// (to a quarter of the block's input) scales channels, a 1 x 1 convolution narrows; x is added where the
-/// shape stays. Parameters: `conv_pw`, `bn1`, `conv_dw`, `bn2`, `se.conv_reduce`, `se.conv_expand`,
-/// `conv_pwl`, `bn3`; without expansion `conv_dw`, `bn1`, `se`, `conv_pw`, `bn2`, as in timm. Shape: x [B,
-/// in, H, W] -> [B, width, ⌈H/stride⌉, ⌈W/stride⌉]. Source: "MobileNetV2", section 3.3; squeeze and
-/// excitation: "MnasNet", Figure 7.
+/// shape stays.
+/// Parameters: `conv_pw`, `bn1`, `conv_dw`, `bn2`, `se.conv_reduce`, `se.conv_expand`, `conv_pwl`, `bn3`;
+///             without expansion `conv_dw`, `bn1`, `se`, `conv_pw`, `bn2`, as in timm.
+/// Shape: x [B, in, H, W] -> [B, width, ⌈H/stride⌉, ⌈W/stride⌉].
+/// Source: "MobileNetV2", section 3.3; squeeze and excitation: "MnasNet", Figure 7.
 class MobileBottleneckImpl : public torch::nn::Module {
  public:
   MobileBottleneckImpl(std::int64_t in, const EfficientNetStageOptions& options,
@@ -61,7 +62,8 @@ class MobileBottleneckImpl : public torch::nn::Module {
 };
 using MobileBottleneck = Part<MobileBottleneckImpl>;
 
-/// Children "0", "1", … Shape: x [B, in, H, W] -> [B, width, ⌈H/stride⌉, ⌈W/stride⌉].
+/// Children "0", "1", …
+/// Shape: x [B, in, H, W] -> [B, width, ⌈H/stride⌉, ⌈W/stride⌉].
 class EfficientNetStageImpl : public torch::nn::Module {
  public:
   /// `drop_rates`: of each block.

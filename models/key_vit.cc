@@ -9,9 +9,7 @@ namespace abl::models {
 namespace {
 
 KeyVitOptions checked(KeyVitOptions options) {
-  TORCH_CHECK_VALUE(options.patch > 0 && options.image_size > 0 && options.image_size % options.patch == 0,
-                    "images of ", options.image_size, " pixels cannot be cut into patches of ",
-                    options.patch);
+  check_patches(options.image_size, options.patch);
   TORCH_CHECK_VALUE(options.classes > 0 && options.mlp_dim > 0, "a ViT with ", options.classes,
                     " classes and an MLP of width ", options.mlp_dim, "; both must be positive");
   TORCH_CHECK_VALUE(options.dim > 0 && options.heads > 0 && options.dim % options.heads == 0, options.heads,
@@ -81,10 +79,8 @@ torch::Tensor KeyVitImpl::layer(std::size_t index, const torch::Tensor& x) const
     const auto y = add_residual(in, drop_path(attention(in), rate, training));
     return add_residual(y, drop_path(feed_forward(y), rate, training));
   };
-  if (static_cast<std::int64_t>(index) >= options_.checkpoint_blocks) return run(x);
-  auto parameters = attention_[index]->parameters();
-  for (const auto& parameter : feed_forward_[index]->parameters()) parameters.push_back(parameter);
-  return recomputed(run, x, parameters);
+  return run_block(run, x, static_cast<std::int64_t>(index) < options_.checkpoint_blocks,
+                   {attention_[index].get(), feed_forward_[index].get()});
 }
 
 torch::Tensor KeyVitImpl::embed_images(const torch::Tensor& images) {

@@ -13,7 +13,8 @@
 
 namespace abl::models {
 
-/// By default ViT-S/16 as the manifold key paper has it. ViT-B: dim 768, 12 heads, MLP 3072.
+/// The sizes are by default those of the manifold key paper's ViT-S/16, but for its 12 layers, which `keys`
+/// makes. ViT-B: dim 768, 12 heads, MLP 3072.
 struct KeyVitOptions {
   std::int64_t image_size = 224;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 16;

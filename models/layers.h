@@ -68,8 +68,9 @@ class Conv2dImpl : public torch::nn::Module, public WeightOwner {
 using Conv2d = Part<Conv2dImpl>;
 
 /// Normalisation of each channel: by the batch's statistics in training, which the running ones follow, and
-/// by the running ones in evaluation. Shape: x [B, channels, H, W] -> the same. Buffers: running_mean,
-/// running_var, num_batches_tracked.
+/// by the running ones in evaluation.
+/// Buffers: `running_mean`, `running_var`, `num_batches_tracked`.
+/// Shape: x [B, channels, H, W] -> the same.
 class BatchNorm2dImpl : public torch::nn::Module {
  public:
   explicit BatchNorm2dImpl(std::int64_t channels, torch::Device device = torch::kCPU, double eps = 1e-5,

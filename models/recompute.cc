@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/engine.h>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -149,6 +150,15 @@ Tensor recomputed(RunBlock run, const Tensor& x, std::vector<Tensor> parameters)
   first->run = std::move(run);
   first->parameters = std::move(parameters);
   return Recomputed::apply(x, torch::empty({0}, x.options().requires_grad(true)), first);
+}
+
+Tensor run_block(const RunBlock& run, const Tensor& x, bool is_recomputed,
+                 std::initializer_list<const torch::nn::Module*> modules) {
+  if (!is_recomputed) return run(x);
+  std::vector<Tensor> parameters;
+  for (const auto* module : modules)
+    if (module) std::ranges::copy(module->parameters(), std::back_inserter(parameters));
+  return recomputed(run, x, std::move(parameters));
 }
 
 bool recomputing() { return second_run; }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <vector>
 
 namespace abl::models {
@@ -22,13 +23,19 @@ using RunBlock = std::function<torch::Tensor(const torch::Tensor& x)>;
 /// `run`: owns what it uses, for it lives until the backward pass; its modules do not change mode until then.
 /// `parameters`: those of the block, which shall not change until then.
 /// Throws, in the backward pass: c10::Error where x or a parameter has changed, under `autograd::grad`, and
-/// for second derivatives. Source: Chen et al., "Training deep nets with sublinear memory cost" (2016).
+/// for second derivatives.
+/// Source: Chen et al., "Training deep nets with sublinear memory cost" (2016).
 torch::Tensor recomputed(RunBlock run, const torch::Tensor& x, std::vector<torch::Tensor> parameters);
 
-/// As `recomputed`, of a block that is a holder.
+/// run(x), recomputed where that is asked for.
+/// `modules`: whose parameters are the block's; null where it has no such.
+torch::Tensor run_block(const RunBlock& run, const torch::Tensor& x, bool is_recomputed,
+                        std::initializer_list<const torch::nn::Module*> modules);
+
+/// The same of a block that is a holder.
 template <class Block>
 torch::Tensor run_block(const Block& block, const torch::Tensor& x, bool is_recomputed) {
-  return is_recomputed ? recomputed(block, x, block->parameters()) : block(x);
+  return run_block(block, x, is_recomputed, {block.get()});
 }
 
 /// Whether what runs on this thread is a block's second run: what a training step updates has been updated.

@@ -53,7 +53,9 @@ struct RegNetBlockOptions {
 /// The Y block: a bottleneck that does not narrow, with squeeze and excitation after its 3 x 3 convolution.
 ///   relu(shortcut(x) + conv3 SE conv2 conv1 x)
 /// Parameters: `conv1.conv`, `conv1.bn`, `conv2`, `se.fc1`, `se.fc2`, `conv3`, and `downsample` where the
-/// shape changes. Shape: x [B, in, H, W] -> [B, width, ⌈H/stride⌉, ⌈W/stride⌉].
+///             shape changes.
+/// Shape: x [B, in, H, W] -> [B, width, ⌈H/stride⌉, ⌈W/stride⌉].
+/// Source: "Designing network design spaces", section 4 (the Y block).
 class RegNetBlockImpl : public torch::nn::Module {
  public:
   explicit RegNetBlockImpl(const RegNetBlockOptions& options, torch::Device device = torch::kCPU);
@@ -67,7 +69,8 @@ class RegNetBlockImpl : public torch::nn::Module {
 };
 using RegNetBlock = Part<RegNetBlockImpl>;
 
-/// Blocks `b1`, `b2`, …; the first halves the image. Shape: x [B, in, H, W] -> [B, width, ⌈H/2⌉, ⌈W/2⌉].
+/// Blocks `b1`, `b2`, …; the first halves the image.
+/// Shape: x [B, in, H, W] -> [B, width, ⌈H/2⌉, ⌈W/2⌉].
 class RegNetStageImpl : public torch::nn::Module {
  public:
   /// `drop_rates`: of each block.
@@ -80,7 +83,8 @@ class RegNetStageImpl : public torch::nn::Module {
 };
 using RegNetStage = Part<RegNetStageImpl>;
 
-/// The mean over the image, then the classifier `fc`. Shape: x [B, dim, H, W] -> [B, classes].
+/// The mean over the image, then the classifier `fc`.
+/// Shape: x [B, dim, H, W] -> [B, classes].
 class PoolingHeadImpl : public torch::nn::Module {
  public:
   PoolingHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device = torch::kCPU);

@@ -33,8 +33,8 @@ ModelOptions with_drop_path(ModelOptions options, double rate, std::optional<Dro
 
 /// The same transformer that keeps no activations of its first blocks, but computes them again in the
 /// backward pass (`recomputed`). Of an XCiT blocks of class attention do not count, of a Swin those of all
-/// stages do. Throws: c10::ValueError for a family without transformer blocks; building, where there are not
-/// so many.
+/// stages do.
+/// Throws: c10::ValueError for a family without transformer blocks; building, where there are not so many.
 ModelOptions with_checkpointing(ModelOptions options, std::int64_t blocks);
 
 /// Side of the square images that the model is made for, pixels.

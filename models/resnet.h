@@ -25,7 +25,8 @@ struct ResNetOptions {
 };
 
 /// The projection of a block's input where its shape changes: a 1 x 1 convolution and batch normalisation.
-/// Children "0" and "1". Shape: x [B, in, H, W] -> [B, out, ⌈H/stride⌉, ⌈W/stride⌉].
+/// Children "0" and "1".
+/// Shape: x [B, in, H, W] -> [B, out, ⌈H/stride⌉, ⌈W/stride⌉].
 class ResNetShortcutImpl : public torch::nn::Module {
  public:
   ResNetShortcutImpl(std::int64_t in, std::int64_t out, std::int64_t stride,
@@ -80,7 +81,8 @@ class ResNetStageImpl : public torch::nn::Module {
 };
 using ResNetStage = Part<ResNetStageImpl>;
 
-/// The maximum of 3 x 3 pixels at every second. Shape: x [B, C, H, W] -> [B, C, ⌈H/2⌉, ⌈W/2⌉].
+/// The maximum of 3 x 3 pixels at every second.
+/// Shape: x [B, C, H, W] -> [B, C, ⌈H/2⌉, ⌈W/2⌉].
 class MaxPoolImpl : public torch::nn::Module {
  public:
   torch::Tensor forward(const torch::Tensor& x) {
@@ -90,8 +92,9 @@ class MaxPoolImpl : public torch::nn::Module {
 using MaxPool = Part<MaxPoolImpl>;
 
 /// ResNet and ResNeXt of bottleneck blocks. Parameters are named as in timm: `conv1`, `bn1`, `layer1`, …
-/// `fc`. Convolutions start normal with variance 2 / fan-out, groups not divided out, as in timm. Shape:
-/// images [B, 3, H, W], of any size -> [B, classes]. Source: as the block's; the comparators of MSF Table 6.
+/// `fc`. Convolutions start normal with variance 2 / fan-out, groups not divided out, as in timm.
+/// Shape: images [B, 3, H, W], of any size -> [B, classes].
+/// Source: as the block's; the comparators of MSF Table 6.
 class ResNetImpl : public Classifier {
  public:
   /// Throws: c10::ValueError when the options do not fit together.

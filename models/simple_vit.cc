@@ -11,9 +11,7 @@ namespace abl::models {
 namespace {
 
 void check(const SimpleVitOptions& options) {
-  TORCH_CHECK_VALUE(options.patch > 0 && options.image_size > 0 && options.image_size % options.patch == 0,
-                    "images of ", options.image_size, " pixels cannot be cut into patches of ",
-                    options.patch);
+  check_patches(options.image_size, options.patch);
   TORCH_CHECK_VALUE(options.classes > 0 && options.depth >= 0 && options.mlp_dim > 0, "a simple ViT with ",
                     options.classes, " classes, ", options.depth, " layers and an MLP of width ",
                     options.mlp_dim, "; none may be negative, classes and MLP not 0");
@@ -72,11 +70,8 @@ torch::Tensor SimpleVitImpl::layer(std::int64_t index, const torch::Tensor& x) {
     const auto y = attention ? add_residual(in, drop_path(attention(in), rate, training)) : in;
     return add_residual(y, drop_path(feed_forward(y), rate, training));
   };
-  if (index >= options_.checkpoint_blocks) return run(x);
-  auto parameters = feed_forward->parameters();
-  if (attention)
-    for (const auto& parameter : attention->parameters()) parameters.push_back(parameter);
-  return recomputed(run, x, parameters);
+  return run_block(run, x, index < options_.checkpoint_blocks,
+                   {attention ? attention.get() : nullptr, feed_forward.get()});
 }
 
 }  // namespace abl::models

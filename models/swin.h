@@ -16,6 +16,7 @@ namespace abl::models {
 /// The attention of a block: Swin's own, an ablated one, or one with a manifold key.
 using WindowAttentionChoice = std::variant<QkvChoice, AttentionChoice, KeyChoice>;
 
+/// The sizes are by default Swin-T's; the attention of its 12 blocks has no default.
 struct SwinOptions {
   std::int64_t image_size = 224;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 4;
@@ -30,8 +31,8 @@ struct SwinOptions {
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 };
 
-/// The Swin transformer, by default Swin-T. The attention is chosen block by block; a block with
-/// `Kernel::kNone` has neither the attention branch nor its norm. Parameters are named as in timm.
+/// The Swin transformer. The attention is chosen block by block; a block with `Kernel::kNone` has neither the
+/// attention branch nor its norm. Parameters are named as in timm.
 /// Shape: images [B, 3, S, S] -> [B, classes].
 /// Source: Swin section 3; MSF Table 5; manifold key section 5.
 class SwinImpl : public SwinTrunkImpl {

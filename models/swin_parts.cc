@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "models/attention/charts.h"
+#include "models/embedding/patchify.h"
 #include "models/recompute.h"
 
 namespace abl::models {
@@ -14,8 +15,7 @@ void check(const SwinSizes& sizes) {
   const auto all_positive = [](const std::vector<std::int64_t>& values) {
     return !values.empty() && std::ranges::all_of(values, [](auto value) { return value > 0; });
   };
-  TORCH_CHECK_VALUE(sizes.patch > 0 && sizes.image_size > 0 && sizes.image_size % sizes.patch == 0,
-                    "images of ", sizes.image_size, " pixels cannot be cut into patches of ", sizes.patch);
+  check_patches(sizes.image_size, sizes.patch);
   TORCH_CHECK_VALUE(sizes.classes > 0 && sizes.dim > 0 && sizes.window > 0 && sizes.mlp_ratio > 0,
                     "a Swin transformer with ", sizes.classes, " classes, width ", sizes.dim, ", windows of ",
                     sizes.window, " and an MLP of ", sizes.mlp_ratio, " widths; all four must be positive");

@@ -58,7 +58,9 @@ class SwinBlockImpl : public torch::nn::Module {
 };
 using SwinBlock = Part<SwinBlockImpl>;
 
+/// The blocks of one width, after the merging that makes it.
 /// Parameters: `downsample` (none in the first stage), `blocks`.
+/// Shape: [B, S, S, dim] -> [B, ⌈S/2⌉, ⌈S/2⌉, 2·dim], or the same where nothing is merged.
 class SwinStageImpl : public torch::nn::Module {
  public:
   /// `recomputed`: of the blocks, the first so many are run again in the backward pass; may be more or less

@@ -15,6 +15,8 @@ namespace abl::models {
 /// The attention of a block: Swin V2's own, or one with a manifold key.
 using CosineAttentionChoice = std::variant<QkvChoice, KeyChoice>;
 
+/// The sizes are by default those of SwinV2-T with windows of 8 x 8; the attention of its 12 blocks has no
+/// default.
 struct SwinV2Options {
   std::int64_t image_size = 256;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 4;
@@ -29,9 +31,8 @@ struct SwinV2Options {
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 };
 
-/// The Swin transformer V2, by default SwinV2-T with windows of 8 x 8: cosine attention, and norms at the end
-/// of each branch, which start at 0, so that every block starts as the identity. Parameters are named as in
-/// timm.
+/// The Swin transformer V2: cosine attention, and norms at the end of each branch, which start at 0, so that
+/// every block starts as the identity. Parameters are named as in timm.
 /// Shape: images [B, 3, S, S] -> [B, classes].
 /// Source: Swin V2 section 3; manifold key section 5.
 class SwinV2Impl : public SwinTrunkImpl {

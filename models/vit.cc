@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/vit.h"
 
+#include "models/embedding/patchify.h"
 #include "models/recompute.h"
 
 namespace abl::models {
@@ -9,9 +10,7 @@ namespace {
 constexpr double kEps = 1e-6;  // of every layer norm
 
 VitOptions checked(const VitOptions& options) {
-  TORCH_CHECK_VALUE(options.patch > 0 && options.image_size > 0 && options.image_size % options.patch == 0,
-                    "images of ", options.image_size, " pixels cannot be cut into patches of ",
-                    options.patch);
+  check_patches(options.image_size, options.patch);
   TORCH_CHECK_VALUE(options.classes > 0 && options.depth >= 0 && options.mlp_ratio > 0, "a ViT with ",
                     options.classes, " classes, ", options.depth, " layers and an MLP of ", options.mlp_ratio,
                     " widths; none may be negative, classes and MLP not 0");

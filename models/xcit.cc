@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/xcit.h"
 
+#include "models/embedding/patchify.h"
 #include "models/recompute.h"
 
 namespace abl::models {
@@ -15,9 +16,7 @@ const EmbeddingChoice* model_codes(const XcitOptions& options) {
 }
 
 void check(const XcitOptions& options) {
-  TORCH_CHECK_VALUE(options.patch > 0 && options.image_size > 0 && options.image_size % options.patch == 0,
-                    "images of ", options.image_size, " pixels cannot be cut into patches of ",
-                    options.patch);
+  check_patches(options.image_size, options.patch);
   TORCH_CHECK_VALUE(options.classes > 0 && options.mlp_ratio > 0 && options.class_blocks > 0, "an XCiT with ",
                     options.classes, " classes, an MLP of ", options.mlp_ratio, " widths and ",
                     options.class_blocks, " blocks of class attention; all three must be positive");
@@ -92,9 +91,8 @@ torch::Tensor XcitImpl::forward(const torch::Tensor& images) {
 torch::Tensor XcitImpl::run(std::size_t index, const torch::Tensor& x, std::int64_t rows,
                             std::int64_t columns) const {
   const auto& block = blocks_[index];
-  if (static_cast<std::int64_t>(index) >= options_.checkpoint_blocks) return block(x, rows, columns);
-  return recomputed([=](const torch::Tensor& in) { return block(in, rows, columns); }, x,
-                    block->parameters());
+  return run_block([=](const torch::Tensor& in) { return block(in, rows, columns); }, x,
+                   static_cast<std::int64_t>(index) < options_.checkpoint_blocks, {block.get()});
 }
 
 }  // namespace abl::models

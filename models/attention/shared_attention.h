@@ -59,11 +59,12 @@ void check(const AttentionOptions& options);
 /// between.
 ///   Σ_h W_h [V_hᵀ X softmax(kernel) - P_hᵀ x],  X and x layer-normalised
 /// A matrix is stored once under its letter in `mat`, and a projection that several roles share is computed
-/// once. QUERY, KEY, VALUE, PROBE are stored [heads·dim_head, dim/groups], a WEIGHT of its own [dim,
-/// heads·dim_head]; a WEIGHT tied to another role is that role's matrix of ℝ^{dim × heads·dim_head}: the
-/// stored tensor, not transposed. Shape: x [B, N, dim] -> [B, N, dim].
-/// Source: MSF eq. 1, 12 and 14,
-/// section 2.3; sharing: Tables 1 and 2.
+/// once. A WEIGHT tied to another role is that role's matrix of ℝ^{dim × heads·dim_head}: the stored tensor,
+/// not transposed.
+/// Parameters: `norm`; in `mat` QUERY, KEY, VALUE and an inside PROBE [heads·dim_head, dim/groups],
+///             an outside PROBE [dim, dim], a WEIGHT of its own [dim, heads·dim_head].
+/// Shape: x [B, N, dim] -> [B, N, dim].
+/// Source: MSF eq. 1, 12 and 14, section 2.3; sharing: Tables 1 and 2.
 class SharedAttentionImpl : public torch::nn::Module, public WeightOwner {
  public:
   explicit SharedAttentionImpl(AttentionOptions options, torch::Device device = torch::kCPU);

@@ -40,8 +40,8 @@ WindowAttention new_window_attention(Arguments&&... arguments) {
 }
 
 /// softmax(scale q·k + bias + mask) v. The bias belongs to a head and the mask to a window; neither is
-/// repeated for each image: in fused attention the windows of an image stand beside its heads. Shape: q, k, v
-/// [B·W, H, N, w], bias [H, N, N], mask [W, N, N] or undefined -> [B·W, N, H, w of v].
+/// repeated for each image: in fused attention the windows of an image stand beside its heads.
+/// Shape: q, k, v [B·W, H, N, w], bias [H, N, N], mask [W, N, N] or undefined -> [B·W, N, H, w of v].
 torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tensor& bias,
                                 const torch::Tensor& mask);
 
@@ -67,6 +67,7 @@ class BiasedWindowAttentionImpl : public WindowAttentionImpl {
 
 /// Swin's attention with its one fused projection to query, key and value.
 /// Parameters: `qkv`, `proj`, both with bias, and the table.
+/// Shape: x [B·W, N, dim], mask [W, N, N] or undefined -> [B·W, N, dim].
 class WindowQkvAttentionImpl : public BiasedWindowAttentionImpl {
  public:
   explicit WindowQkvAttentionImpl(const WindowAttentionOptions& options, torch::Device device = torch::kCPU);

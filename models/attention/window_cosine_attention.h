@@ -47,6 +47,7 @@ class CosineWindowAttentionImpl : public WindowAttentionImpl {
 
 /// Swin V2's own attention.
 /// Parameters: `qkv` (without bias), `proj`, and those of the base.
+/// Shape: x [B·W, N, dim], mask [W, N, N] or undefined -> [B·W, N, dim].
 class WindowCosineAttentionImpl : public CosineWindowAttentionImpl {
  public:
   explicit WindowCosineAttentionImpl(const WindowAttentionOptions& options,
@@ -59,6 +60,7 @@ class WindowCosineAttentionImpl : public CosineWindowAttentionImpl {
 
 /// The same with a manifold key in place of the linear one.
 /// Parameters: `qv` (without bias), `key`, `proj`, and those of the base.
+/// Shape: x [B·W, N, dim], mask [W, N, N] or undefined -> [B·W, N, dim].
 /// Source: manifold key section 5, which names the model; its place before the angle is a reading.
 class WindowCosineKeyAttentionImpl : public CosineWindowAttentionImpl {
  public:

@@ -11,6 +11,7 @@ namespace abl::models {
 /// Swin's attention with a manifold key in place of the linear one; the tokens that it mixes are those of a
 /// window, and all windows share it.
 /// Parameters: `qv` (query and value, with bias), `key`, `proj`, the table.
+/// Shape: x [B·W, N, dim], mask [W, N, N] or undefined -> [B·W, N, dim].
 /// Source: manifold key section 4 in Swin's eq. 4.
 class WindowKeyAttentionImpl : public BiasedWindowAttentionImpl {
  public:

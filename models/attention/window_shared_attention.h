@@ -17,6 +17,7 @@ namespace abl::models {
 /// projection that several roles share is computed once. WEIGHT is `proj`, with bias; a WEIGHT tied to
 /// another role is that role's matrix, not transposed, and only its bias `proj_bias` is stored. A PROBE
 /// outside has no bias: WEIGHT's would be the same. Matrices start normal with deviation 0.02, biases at 0.
+/// Shape: x [B·W, N, dim], mask [W, N, N] or undefined -> [B·W, N, dim].
 /// Source: MSF eq. 1, 12 and 14, sections 2.3 and 3.2 (Swin); the place of biases is a reading.
 class WindowSharedAttentionImpl : public BiasedWindowAttentionImpl, public WeightOwner {
  public:

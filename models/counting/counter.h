@@ -25,8 +25,8 @@ struct PartCount {
 
 /// The parameters and the work of a model and of each of its parts, the model first, then in the order of
 /// registration. The real module runs, once, on one image of the meta device, where that costs no memory and
-/// no arithmetic; `model` must have been built there. Throws: c10::NotImplementedError for an operator that
-/// has no kernel on the meta device.
+/// no arithmetic; `model` must have been built there.
+/// Throws: c10::NotImplementedError for an operator that has no kernel on the meta device.
 std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size);
 
 }  // namespace abl::models

@@ -8,10 +8,13 @@
 namespace abl::models {
 
 /// Adds up what is allocated on a device while it lives: the bytes that are held now, and the most that were
-/// held at once. On the meta device it hands out nothing but the sum; elsewhere it asks the allocator that it
-/// stands in for. Thread: any, for the sums; one of them at a time in a process and device.
+/// held at once. On the meta device no memory is behind a tensor, and only its bytes are added up; on the CPU
+/// the memory is `std::aligned_alloc`'s, with a head before each block that knows its size.
+/// What was allocated may outlive it.
+/// Thread: any, for the sums; one of them at a time in a process and device.
 class CountingAllocator final : public c10::Allocator {
  public:
+  /// `device`: the meta device or the CPU.
   explicit CountingAllocator(c10::DeviceType device);
   ~CountingAllocator() override;
   CountingAllocator(const CountingAllocator&) = delete;

@@ -5,9 +5,10 @@
 #include <torch/library.h>
 #include <torch/torch.h>
 
-#include <algorithm>
 #include <array>
 #include <tuple>
+
+#include "models/counting/convolved_sizes.h"
 
 namespace abl::models {
 namespace {
@@ -53,18 +54,11 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor&, const Tens
           wanted[2] ? at::empty_like(*weight) : Tensor{}};
 }
 
-/// One number stands for all axes.
-std::int64_t along(IntArrayRef values, std::size_t axis) { return values[std::min(axis, values.size() - 1)]; }
-
 Tensor convolution(const Tensor& x, const Tensor& weight, const MaybeTensor&, IntArrayRef stride,
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef, std::int64_t) {
   TORCH_CHECK_NOT_IMPLEMENTED(!transposed, "a transposed convolution on the meta device");
-  std::vector<std::int64_t> shape{x.size(0), weight.size(0)};
-  for (std::int64_t i = 2; i < x.dim(); ++i) {
-    const auto axis = static_cast<std::size_t>(i - 2);
-    const auto covered = along(dilation, axis) * (weight.size(i) - 1) + 1;
-    shape.push_back((x.size(i) + 2 * along(padding, axis) - covered) / along(stride, axis) + 1);
-  }
+  auto shape = convolved_sizes(x, weight, stride, padding, dilation);
+  shape.insert(shape.begin(), {x.size(0), weight.size(0)});
   return at::empty(shape, x.options(), x.suggest_memory_format());
 }
 

@@ -3,10 +3,12 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
+
+#include "models/counting/convolved_sizes.h"
 
 namespace abl::models {
 namespace {
@@ -18,24 +20,14 @@ const at::Tensor& tensor(const Inputs& inputs, std::size_t index) { return input
 /// [… n, k] × [… k, m]
 Work product(const at::Tensor& a, const at::Tensor& b) { return {.macs = a.numel() * b.size(-1)}; }
 
-/// One number stands for all axes.
-std::int64_t along(const std::vector<std::int64_t>& values, std::size_t axis) {
-  return values[std::min(axis, values.size() - 1)];
-}
-
 /// Source: the textbook formula; groups divide the input channels that each output sees.
 Work convolution(const Inputs& inputs) {
   const auto& x = tensor(inputs, 0);
   const auto& weight = tensor(inputs, 1);
-  const auto stride = inputs[3].toIntVector(), padding = inputs[4].toIntVector(),
-             dilation = inputs[5].toIntVector();
-  auto outputs = x.size(0);
-  for (std::int64_t i = 2; i < x.dim(); ++i) {
-    const auto axis = static_cast<std::size_t>(i - 2);
-    const auto covered = along(dilation, axis) * (weight.size(i) - 1) + 1;
-    outputs *= (x.size(i) + 2 * along(padding, axis) - covered) / along(stride, axis) + 1;
-  }
-  return {.macs = outputs * weight.numel()};
+  const auto sizes =
+      convolved_sizes(x, weight, inputs[3].toIntVector(), inputs[4].toIntVector(), inputs[5].toIntVector());
+  const auto places = std::accumulate(sizes.begin(), sizes.end(), x.size(0), std::multiplies<>{});
+  return {.macs = places * weight.numel()};
 }
 
 /// Scores, then their sum of values.

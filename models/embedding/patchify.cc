@@ -13,4 +13,9 @@ torch::Tensor patchify(const torch::Tensor& images, std::int64_t patch) {
       .reshape({B, rows * columns, p * p * C});
 }
 
+void check_patches(std::int64_t image_size, std::int64_t patch) {
+  TORCH_CHECK_VALUE(patch > 0 && image_size > 0 && image_size % patch == 0, "images of ", image_size,
+                    " pixels cannot be cut into patches of ", patch);
+}
+
 }  // namespace abl::models

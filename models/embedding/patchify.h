@@ -9,4 +9,8 @@ namespace abl::models {
 /// Shape: [B, C, H, W] -> [B, H/p · W/p, p·p·C].
 torch::Tensor patchify(const torch::Tensor& images, std::int64_t patch);
 
+/// Refuses square images of a size that patches of this one do not fill.
+/// Throws: c10::ValueError.
+void check_patches(std::int64_t image_size, std::int64_t patch);
+
 }  // namespace abl::models

@@ -1,63 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of the papers' sizes against timm, whose results (`make parity`) lie in ABLATE_PARITY_DIR.
+// Models of the papers' sizes, built from their presets as a trial's are, against timm and the references,
+// whose results
+// (`make parity`) lie in ABLATE_PARITY_DIR.
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <string>
 
-#include "models/efficient_net.h"
-#include "models/reg_net.h"
-#include "models/resnet.h"
-#include "models/swin.h"
-#include "models/swin_v2.h"
-#include "models/vit.h"
-#include "models/xcit.h"
+#include "config/trial_document.h"
+#include "models/registry.h"
 #include "tests/models/parity_case.h"
+#include "worker/trainer/model_factory.h"
 
 namespace abl::models {
 namespace {
 
-template <class Impl, class Options>
-std::function<std::unique_ptr<Classifier>()> maker(Options options) {
-  return [options] { return std::make_unique<Impl>(options); };
+/// What the `model` section of a trial's document means.
+std::shared_ptr<Classifier> model_of(const nlohmann::json& about) {
+  const auto trial = config::read_model_or_throw(
+      {{"model", about.at("model")}, {"data", {{"image_size", about.at("input_size")}, {"classes", 1000}}}});
+  return build(trainer::model_options(trial.model, trial.data));
 }
-
-const std::vector<WindowAttentionChoice> kSwin(12, QkvChoice{});
-const std::vector<CosineAttentionChoice> kSwinV2(12, QkvChoice{});
-const std::vector<XcitChoice> kXcit(12);
-
-const std::map<std::string, std::function<std::unique_ptr<Classifier>()>> kModels{
-    {"timm_vit_tiny_patch16_224", maker<VitImpl>(VitOptions{.dim = 192, .heads = 3})},
-    {"timm_vit_small_patch16_224", maker<VitImpl>(VitOptions{})},
-    {"timm_swin_tiny_patch4_window7_224", maker<SwinImpl>(SwinOptions{.attention = kSwin})},
-    {"timm_swinv2_tiny_window8_256", maker<SwinV2Impl>(SwinV2Options{.attention = kSwinV2})},
-    {"timm_xcit_nano_12_p16_224",
-     maker<XcitImpl>(XcitOptions{.dim = 128, .heads = 4, .tokens_norm = false, .blocks = kXcit})},
-    {"timm_xcit_tiny_12_p8_224",
-     maker<XcitImpl>(XcitOptions{.patch = 8, .dim = 192, .heads = 4, .blocks = kXcit})},
-    {"timm_resnet50", maker<ResNetImpl>(ResNetOptions{})},
-    {"timm_resnext50_32x4d", maker<ResNetImpl>(ResNetOptions{.groups = 32, .width_per_group = 4})},
-    {"timm_efficientnet_b0", maker<EfficientNetImpl>(EfficientNetOptions{})},
-    {"timm_regnety_160", maker<RegNetImpl>(RegNetOptions{})},
-};
 
 class LargeParity : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(LargeParity, IsTimms) {
-  const auto model = kModels.at(GetParam())();
-  expect_parity(*model, ParityCase{GetParam()}, /*writes_state=*/false);
+TEST_P(LargeParity, OfAPresetIsTheReference) {
+  const ParityCase reference{GetParam()};
+  const auto model = model_of(reference.config());
+  expect_parity(*model, reference);
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> all;
-  for (const auto& [name, make] : kModels) all.push_back(name);
-  return all;
+/// A test's name may not hold a dash.
+std::string name_of(const ::testing::TestParamInfo<std::string>& parameter) {
+  std::string name = parameter.param;
+  std::ranges::replace(name, '-', 'x');
+  return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Timm, LargeParity, ::testing::ValuesIn(names()),
-                         [](const auto& parameter) { return parameter.param; });
+INSTANTIATE_TEST_SUITE_P(Timm, LargeParity,
+                         ::testing::Values("timm_vit_tiny_patch16_224", "timm_vit_small_patch16_224",
+                                           "timm_vit_base_patch16_224", "timm_swin_tiny_patch4_window7_224",
+                                           "timm_swin_small_patch4_window7_224",
+                                           "timm_swinv2_tiny_window8_256", "timm_xcit_nano_12_p16_224",
+                                           "timm_xcit_tiny_12_p8_224", "timm_xcit_small_12_p16_224",
+                                           "timm_xcit_tiny_24_p16_224", "timm_resnet50", "timm_resnet101",
+                                           "timm_resnext50_32x4d", "timm_resnext101_32x8d",
+                                           "timm_efficientnet_b0", "timm_regnety_160"),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Papers, LargeParity,
+                         ::testing::Values("ref_msf_simple-vit-s", "ref_msf_simple-vit-s_mean_shift",
+                                           "ref_keyvit_key-vit-s", "ref_keyvit_key-vit-s_spatialk"),
+                         name_of);
 
 }  // namespace
 }  // namespace abl::models

@@ -75,10 +75,10 @@ inline void write_state(const Classifier& model, const ParityCase& reference) {
 /// training mode where there is batch normalisation. Logits and features within 1e-5 of their largest value,
 /// gradients within 1e-4 of the tensor's; a gradient below a thousandth of the largest is compared
 /// absolutely: some are zero but for rounding.
-inline void expect_parity(Classifier& model, const ParityCase& reference, bool writes_state = true) {
+inline void expect_parity(Classifier& model, const ParityCase& reference) {
   expect_parts(model, reference);
   load_state(model, reference.all("sd."));
-  if (writes_state) write_state(model, reference);
+  write_state(model, reference);
   model.eval();
   std::map<std::string, torch::Tensor> features;
   for (const auto& [name, tensor] : reference.all("feat.")) features.emplace(name, torch::Tensor{});

@@ -78,6 +78,7 @@ const std::vector<std::string> kCases{"QKVPW",
                                       "residual_g2",
                                       "residual_QKKPQ",
                                       "tied_scale",
+                                      "sizes",
                                       "placement"};
 
 class MsfParity : public ::testing::TestWithParam<std::string> {};

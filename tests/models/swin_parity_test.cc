@@ -28,6 +28,7 @@ Options options_of(const Json& config) {
   options.depths = config.at("depths").get<std::vector<std::int64_t>>();
   options.heads = config.at("num_heads").get<std::vector<std::int64_t>>();
   options.window = config.at("window_size");
+  options.mlp_ratio = config.value("mlp_ratio", options.mlp_ratio);
   return options;
 }
 
@@ -109,14 +110,14 @@ TEST_P(SwinParity, IsTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Swin, SwinParity,
                          ::testing::Values("timm_swin_small_case", "timm_swin_one_window", "timm_swin_padded",
-                                           "timm_swin_stages", "timm_swinv2_small", "timm_swinv2_padded",
-                                           "ref_swinv2_key", "ref_swin_msf", "ref_swin_msf-g2",
-                                           "ref_swin_spatial", "ref_swin_kua", "ref_swin_simple",
-                                           "ref_swin_vanilla", "ref_swin_gauss_orig", "ref_swin_dot_probe",
-                                           "ref_swin_residual", "ref_swin_residual_g2",
-                                           "ref_swin_msf_g2_fused", "ref_swin_QKKKW", "ref_swin_QQQ-Q",
-                                           "ref_swin_tied", "ref_swin_QKVPW_g3_block", "ref_swin_QKKKW_g2",
-                                           "ref_swin_kua_c3", "ref_swin_placement"),
+                                           "timm_swin_stages", "timm_swin_sizes", "timm_swinv2_sizes",
+                                           "timm_swinv2_small", "timm_swinv2_padded", "ref_swinv2_key",
+                                           "ref_swin_msf", "ref_swin_msf-g2", "ref_swin_spatial",
+                                           "ref_swin_kua", "ref_swin_simple", "ref_swin_vanilla",
+                                           "ref_swin_gauss_orig", "ref_swin_dot_probe", "ref_swin_residual",
+                                           "ref_swin_residual_g2", "ref_swin_msf_g2_fused", "ref_swin_QKKKW",
+                                           "ref_swin_QQQ-Q", "ref_swin_tied", "ref_swin_QKVPW_g3_block",
+                                           "ref_swin_QKKKW_g2", "ref_swin_kua_c3", "ref_swin_placement"),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            std::ranges::replace(name, '-', 'x');  // a test's name may not hold a dash

@@ -20,6 +20,8 @@ XcitOptions sizes_of(const Json& config) {
           .classes = config.at("num_classes"),
           .dim = config.at("embed_dim"),
           .heads = config.at("num_heads"),
+          .mlp_ratio = config.value("mlp_ratio", 4),
+          .class_blocks = config.value("cls_attn_layers", 2),
           .eta = config.at("eta"),
           .tokens_norm = config.at("tokens_norm")};
 }
@@ -80,7 +82,7 @@ const auto kNameOfCase = [](const auto& parameter) { return parameter.param; };
 
 INSTANTIATE_TEST_SUITE_P(Release, XcitParity,
                          ::testing::Values("timm_xcit_small_case_p16_64", "timm_xcit_small_case_p8_48",
-                                           "timm_xcit_small_case_p8_64"),
+                                           "timm_xcit_small_case_p8_64", "timm_xcit_sizes"),
                          kNameOfCase);
 INSTANTIATE_TEST_SUITE_P(Embedding, XcitParity,
                          ::testing::Values("ref_xcit_sne", "ref_xcit_psne", "ref_xcit_fsne8",

@@ -19,9 +19,9 @@ def simple_vit(depth, **config):
 def cases():
     out = []
 
-    def add(name, *layers):
+    def add(name, *layers, **sizes):
         layers = list(layers) * (2 // min(len(layers), 2))
-        config = dict(SIZES, depth=len(layers), attention=layers)
+        config = dict(SIZES, **sizes, depth=len(layers), attention=layers)
         out.append(("ref_msf_" + name, "reference_models", config, lambda: simple_vit(**config)))
 
     for share in ("QKVPW", "QQQQQ", "QKKQQ", "QKKKQ", "QKKKW", "QKKPP", "QKVPP", "QKVPQ", "QQVVV",
@@ -41,5 +41,6 @@ def cases():
     add("residual_g2", attention("QKVPW", probe="outside", groups=2))
     add("residual_QKKPQ", attention("QKKPQ", probe="outside"))
     add("tied_scale", attention("QKK-Q", tied_weight_scale=32 ** -0.5), attention("QKKQQ", tied_weight_scale=0.5))
+    add("sizes", attention("QKVPW"), patch=8, image_size=32, classes=7, dim=64, heads=2, dim_head=24, mlp_dim=96)
     add("placement", attention("QKV-W"), attention("QKVPW"), attention("QKV-W", kernel="none"), attention("QKKKW", groups=2))
     return out

@@ -3,6 +3,8 @@
 that is not left as it is by default). It follows from the case's configuration; covered_test.py holds it against the headers."""
 import re
 
+import covers_options
+
 # The parts that every model of a family is made of.
 FAMILY_PARTS = {
     "msf": "SimpleVit FeedForward Linear LayerNorm",
@@ -67,7 +69,7 @@ def key_of_kind(kind, charts):
 def key_vit(config):
     if "kind" in config:
         return key_of_kind(config["kind"], config["charts"])
-    return [name for choice in config["keys"] if choice for name in key(**choice)]
+    return [name for choice in config.get("keys", ()) if choice for name in key(**choice)]
 
 
 def swin_block(choice, version_2):
@@ -134,11 +136,12 @@ def covers_of(name, config):
     family = family_of(name)
     found = FAMILY_PARTS[family].split()
     if family == "msf":
-        found += ["SharedAttention", *(word for choice in config["attention"] for word in attention(choice))]
+        found += ["SharedAttention", *(word for choice in config.get("attention", ()) for word in attention(choice))]
     elif family == "keyvit":
         found += key_vit(config)
     elif family in ("swin", "swinv2"):
         found += swin(config, version_2=family == "swinv2")
     elif family == "xcit":
         found += xcit(config)
-    return sorted(set(found))
+    found += covers_options.of_family(family, config)
+    return sorted({*found, *covers_options.of_parts(found)})

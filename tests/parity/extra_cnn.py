@@ -43,6 +43,6 @@ def cases():
         stages=[[1, 8, 3, 1, 1], [2, 12, 3, 2, 6], [2, 20, 5, 2, 4], [1, 20, 5, 1, 1]])
     add("timm_regnety_small", "reg_net", stem=16, depth=7, initial_width=24, width_slope=36.0, width_multiplier=2.2, group_width=16,
         se_ratio=0.25, classes=10)
-    add("timm_regnety_narrow", "reg_net", stem=8, depth=7, initial_width=16, width_slope=14.0, width_multiplier=1.8, group_width=24,
+    add("timm_regnety_narrow", "reg_net", stem=12, depth=7, initial_width=16, width_slope=14.0, width_multiplier=1.8, group_width=24,
         se_ratio=0.5, classes=5)
     return out

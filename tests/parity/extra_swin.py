@@ -144,6 +144,8 @@ def cases():
     add_timm("timm_swin_padded", SwinTransformer, img_size=48)       # 12: filled up to 14
     add_timm("timm_swin_stages", SwinTransformer, img_size=64, depths=(1, 3, 2), num_heads=(2, 3, 4), window_size=4)
     add_timm("timm_swinv2_small", SwinTransformerV2, img_size=64, window_size=8)
+    add_timm("timm_swin_sizes", SwinTransformer, img_size=28, patch_size=2, mlp_ratio=2)
+    add_timm("timm_swinv2_sizes", SwinTransformerV2, img_size=32, patch_size=2, window_size=8, mlp_ratio=3)
     add_timm("timm_swinv2_padded", SwinTransformerV2, img_size=48, window_size=5)
     add("ref_swin_gauss_orig", shared("QKV-W", probe="none"))
     add("ref_swin_dot_probe", shared(kernel="dot"))

@@ -139,6 +139,9 @@ def cases():
         config["depth"] = len(config["blocks"])
         out.append((name, "extra_xcit in a timm XCiT", config, lambda: build(**config)))
 
+    from timm.models.xcit import Xcit
+    sizes = dict(SIZES, patch_size=16, embed_dim=48, num_heads=3, num_classes=7, mlp_ratio=2, cls_attn_layers=3)
+    out.append(("timm_xcit_sizes", "timm", dict(sizes, input_size=64), lambda: Xcit(img_size=64, **sizes)))
     plain = {}
     add("ref_xcit_no_lpi", dict(lpi=False))
     add("ref_xcit_no_attention", dict(attention="none"))

@@ -25,6 +25,7 @@ def tensors_of(case):
     loss = nn.functional.cross_entropy(logits, target)
     wanted = {name: value for name, value in model.named_parameters() if case.gradients.fullmatch(name)}
     for name, gradient in zip(wanted, torch.autograd.grad(loss, list(wanted.values()))):
+        assert gradient.count_nonzero(), f"{case.name}: the gradient of {name} is 0, which proves nothing of it"
         tensors["grad." + name] = gradient
     tensors.update(logits=logits.clone(), target=target, loss=loss.reshape(1))
     train_once(model, tensors)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads the states that the C++ models have written into the references, strictly, and demands the logits of the ground truth.
 
-  round_trip_test.py GROUND_TRUTH STATES
+  round_trip_test.py GROUND_TRUTH STATES [--set small|large]
 """
+import argparse
 import os
 import sys
 
@@ -34,10 +35,14 @@ def main():
     import torch
     torch.set_num_threads(1)
     import_timm()
-    from case import small_cases
-    truth_folder, state_folder = sys.argv[1:]
-    cases = small_cases()
-    complaints = [text for case in cases if (text := complaint(case, truth_folder, state_folder))]
+    from case import SETS
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("truth", help="folder of the ground truth")
+    parser.add_argument("states", help="folder of what the C++ models have written")
+    parser.add_argument("--set", choices=SETS, default="small")
+    options = parser.parse_args()
+    cases = SETS[options.set]()
+    complaints = [text for case in cases if (text := complaint(case, options.truth, options.states))]
     print("\n".join(complaints) or f"{len(cases)} states went from C++ to Python and gave the same logits")
     sys.exit(bool(complaints))
 
