@@ -8,7 +8,7 @@
 namespace abl::config {
 
 /// Raised when the trainer changes so that the same trial gives other numbers. Part of a trial's identity.
-inline constexpr int kResultVersion = 3;
+inline constexpr int kResultVersion = 4;
 
 /// The attention of one layer. The four papers' points: original = dot + none, MSF = gaussian + inside (eq.
 /// 12), residual = gaussian + outside (eq. 14), Gauss-Orig = gaussian + none.
@@ -102,6 +102,7 @@ struct DataConfig {
   int train_images = 0;  ///< embedded: how many to draw; folder: the first n of a fixed shuffle, 0 = all
   int val_images = 0;
   std::string damaged = "fail";  ///< fail | skip: what an unreadable image does; the log names it
+  std::string decode = "full";   ///< full | reduced: at which scale the crops of training are decoded
 };
 
 struct RecipeConfig {
