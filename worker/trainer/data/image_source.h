@@ -64,6 +64,7 @@ struct DataSet {
   std::string fingerprint;
   std::vector<std::string> classes;
   std::string format;                    ///< what it is stored as, in words
+  std::vector<std::string> passed_over;  ///< what was found there and is not used, a sentence each
 };
 
 /// Which splits there must be.
