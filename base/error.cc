@@ -10,7 +10,7 @@ Error system_error(const std::string& what, int error_number) {
   Code code = Code::kUnknown;
   if (error_number == ENOENT) code = Code::kNotFound;
   if (error_number == EACCES || error_number == EPERM) code = Code::kPermissionDenied;
-  if (error_number == ENOSPC || error_number == EDQUOT || error_number == ENOMEM)
+  if (error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG || error_number == ENOMEM)
     code = Code::kResourceExhausted;
   if (error_number == EADDRINUSE || error_number == ECONNREFUSED) code = Code::kUnavailable;
   return Error{code, what + ": " + std::generic_category().message(error_number)};

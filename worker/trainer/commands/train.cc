@@ -8,6 +8,7 @@
 #include "config/trial_document.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/model_source.h"
+#include "worker/trainer/out_of_memory.h"
 #include "worker/trainer/terminal_events.h"
 #include "worker/trainer/training.h"
 
@@ -42,10 +43,20 @@ std::unique_ptr<Events> events_for(bool json) {
   return std::make_unique<TerminalEvents>();
 }
 
+/// Tells the end; returns the exit code.
+int fail(Events& events, const Error& error) {
+  // what the same machine would meet again is not worth a retry; a full disk, a file system that was away
+  // (the system errors that have no code of their own), memory that others held or a lost device may pass
+  const auto code = exit_code(error.code());
+  events.end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
+  return code;
+}
+
 int train(TrainingOptions options, const std::string& config_file, bool json) {
   const auto events = events_for(json);
+  config::TrialConfig trial;
   try {
-    options.trial = config::read_trial_or_throw(parse_json(config_file));
+    trial = options.trial = config::read_trial_or_throw(parse_json(config_file));
     options.config_hash = config::config_hash(config::canonical_text(options.trial));
     check_device(options.device);
     std::filesystem::create_directories(options.run_dir);
@@ -54,15 +65,11 @@ int train(TrainingOptions options, const std::string& config_file, bool json) {
     events->end(complete ? "completed" : "stopped", complete ? "" : "stopped on request", true);
     return kExitOk;
   } catch (const Error& error) {
-    // what the same machine would meet again is not worth a retry; a full disk, a file system that was away
-    // (the system errors that have no code of their own) or a lost device may pass
-    const auto code = exit_code(error.code());
-    events->end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
-    return code;
-  } catch (const c10::Error& error) {
-    events->end("failed", error.what_without_backtrace(), true);
+    return fail(*events, error);
   } catch (const std::exception& error) {
-    events->end("failed", error.what(), true);
+    if (const auto memory = out_of_memory(error, trial)) return fail(*events, *memory);
+    const auto* torch = dynamic_cast<const c10::Error*>(&error);
+    events->end("failed", torch ? torch->what_without_backtrace() : error.what(), true);
   }
   return kExitFailed;
 }
