@@ -83,7 +83,7 @@ def main():
         for side in sides.values():
             side.process.stdin.close()
             side.process.wait()
-    print(f"{options.size} pixels, {options.interpolation}, {options.workers} workers: images/s per core, median of {PAIRS} turns")
+    print(f"{options.size} pixels, {options.interpolation}, workers: {options.workers}; images/s per core, median of {PAIRS} turns")
     print(f"{'':24} {'images/s':>9} {'ours is … times as fast':>26}   spread")
     for name in sides:
         ratios = sorted(turn["ours"] / turn[name] for turn in turns)
