@@ -7,22 +7,51 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "base/error.h"
 
 namespace abl {
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Closes what was opened.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_{number} {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  operator int() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+}  // namespace
+
 std::string read_file(const fs::path& file) {
-  if (fs::is_directory(file))
+  const auto fail = [&] { return system_error("cannot read " + file.string(), errno); };
+  const Descriptor in{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  struct stat facts {};
+  if (in < 0 || ::fstat(in, &facts) != 0) throw fail();
+  if (S_ISDIR(facts.st_mode))
     throw Error{Code::kInvalidArgument, file.string() + " is a folder, a file was expected"};
-  std::ifstream in{file, std::ios::binary};
-  if (!in) throw system_error("cannot read " + file.string(), errno);
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (in.bad()) throw system_error("cannot read " + file.string(), errno);
-  return text;
+  // the size is a guess: files of /proc say 0, others may grow; a byte more shows the end at once
+  std::string text(static_cast<std::size_t>(facts.st_size) + 1, '\0');
+  for (std::size_t size = 0;;) {
+    const ssize_t got = ::read(in, text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw fail();
+    size += static_cast<std::size_t>(got);
+    if (got == 0) {
+      text.resize(size);
+      return text;
+    }
+    if (size == text.size()) text.resize(2 * size + 4096);
+  }
 }
 
 void write_file_atomically(const fs::path& file, std::string_view text) {

@@ -102,6 +102,7 @@ struct DataConfig {
   int train_images = 0;  ///< embedded: how many to draw; folder: the first n of a fixed shuffle, 0 = all
   int val_images = 0;
   std::string damaged = "fail";  ///< fail | skip: what an unreadable image does; the log names it
+  std::string decode = "full";   ///< full | reduced: at which scale the crops of training are decoded
 };
 
 struct RecipeConfig {

@@ -29,7 +29,8 @@ OPERATIONS = [
     ("solarise", 128), ("solarise_add", 60), ("posterise", 3), ("equalise",), ("auto_contrast",),
     *((operation, *arguments, filter) for operation, *arguments in (("shear_x", 0.27), ("translate", 20.5, 11.25), ("rotate", 27))
       for filter in ("nearest", "bilinear", "bicubic")),
-    ("gaussian_blur", 11, 1.0), ("box_gaussian_blur", 1.0), ("flip",), ("crop", 10, 20, 160, 160), ("pad", 4, 4, 4, 4),
+    ("gaussian_blur", 11, 1.0), ("box_gaussian_blur", 1.0), ("flip",), ("crop", 10, 20, 160, 160),
+    ("resize", 176, 176, "bilinear"), ("resize", 176, 176, "bicubic"), ("pad", 4, 4, 4, 4),
     ("colour_jitter", 0.3, 0.3, 0.3, 0.0, 1),
 ]
 

@@ -82,6 +82,15 @@ def images():
         yield "gaussian_blur", picture, kernel, sigma
     for box in ((3, 4, 20, 10), (-5, -6, 24, 24), (10, 20, 30, 30), (50, 0, 4, 4)):
         yield "crop", "scene", *box
+    for interpolation in INTERPOLATIONS[1:]:
+        for picture, *size in (("scene", 17, 13), ("scene", 90, 61), ("scene", 37, 8), ("noise", 24, 24), ("noise", 23, 25), ("noise", 5, 3),
+                               ("noise", 1, 1), ("line", 4, 6), ("pixel", 5, 4), ("tile", 22, 64)):
+            yield "resize", picture, *size, interpolation
+        for box in ((0.5, 0.25, 30.25, 20.125), (3.75, 5, 12, 28.5)):
+            yield "resize_box", "scene", 11, 14, *box, interpolation
+        for side, size in ((20, 16), (29, 29), (40, 31), (9, 2)):
+            yield "centre", "scene", side, size, interpolation
+        yield "centre", "line", 3, 3, interpolation
     yield "pad", "noise", 1, 2, 3, 4
     yield "pad_reflected", "noise", 4, 4, 4, 4
     yield "pad_reflected", "tile", 0, 5, 15, 1

@@ -11,9 +11,11 @@
 #include "worker/trainer/augmentation/geometry.h"
 #include "worker/trainer/augmentation/histogram.h"
 #include "worker/trainer/augmentation/rand_augment.h"
+#include "worker/trainer/augmentation/resample.h"
 #include "worker/trainer/augmentation/sharpness.h"
 #include "worker/trainer/augmentation/three_augment.h"
 #include "worker/trainer/augmentation/threshold.h"
+#include "worker/trainer/data/framing.h"
 
 namespace abl::trainer {
 namespace {
@@ -102,6 +104,28 @@ const std::map<std::string, Operation>& operations() {
       {"crop",
        [](const Image& image, const Words& w) {
          return crop(image, whole(w, 0), whole(w, 1), whole(w, 2), whole(w, 3));
+       }},
+      {"resize",
+       [](const Image& image, const Words& w) {
+         return resize(image, whole(w, 0), whole(w, 1), sampling(w.at(2)).interpolation);
+       }},
+      {"resize_box",
+       [](const Image& image, const Words& w) {
+         const auto side = [&](double from, double to, int size, int line) {
+           return make_taps({.from = from, .length = to - from, .to = size, .count = size}, line,
+                            sampling(w.at(6)).interpolation);
+         };
+         return resample(image, 0, 0, side(real(w, 2), real(w, 4), whole(w, 0), image.width),
+                         side(real(w, 3), real(w, 5), whole(w, 1), image.height));
+       }},
+      {"centre",
+       [](const Image& image, const Words& w) {
+         return frame_centre(image.width, image.height, whole(w, 0), whole(w, 1),
+                             sampling(w.at(2)).interpolation)
+             .of({.image = image,
+                  .region = {.width = image.width, .height = image.height},
+                  .width = 1.0 * image.width,
+                  .height = 1.0 * image.height});
        }},
       {"pad",
        [](const Image& image, const Words& w) {

@@ -128,5 +128,15 @@ TEST_F(BinaryFiles, AnotherNumberOfClassesIsRefused) {
   EXPECT_THAT(refusal(10), AllOf(HasSubstr("batches.meta.txt has 2 lines"), HasSubstr("10 classes")));
 }
 
+TEST_F(BinaryFiles, AnotherNumberOfClassesIsRefusedInEveryFormat) {
+  put("train.bin", records({byte(19) + byte(99)})), put("test.bin", records({byte(4) + byte(50)}));
+  EXPECT_THAT(refusal(10),
+              AllOf(HasSubstr("CIFAR-100 (binary) with 100 classes"), HasSubstr("the trial is for 10")));
+  std::filesystem::remove(path("train.bin")), std::filesystem::remove(path("test.bin"));
+  fill_stl10();
+  EXPECT_THAT(refusal(100),
+              AllOf(HasSubstr("STL-10 (binary) with 10 classes"), HasSubstr("the trial is for 100")));
+}
+
 }  // namespace
 }  // namespace abl::trainer

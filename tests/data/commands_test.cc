@@ -67,6 +67,20 @@ TEST_F(DataCommands, CheckListsEveryDamagedImageAndEndsWithOne) {
   EXPECT_THAT(run({"check", "--root", root()}).out, HasSubstr("2 of 5 images cannot be decoded"));
 }
 
+TEST_F(DataCommands, CheckNamesWhatIsPassedOver) {
+  EXPECT_THAT(run({"check", "--root", root()}).out, testing::Not(HasSubstr("note")));
+  put_picture("set/val/c/1.jpg"), put_picture("set/val/d/1.jpg");
+  put("set/train/b/2.png", "x"), put("set/train/a/3.png", "x"), put("set/train/a/.DS_Store", "x");
+  const auto outcome = run({"check", "--root", root()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("note     2 classes are in " + path("set/val").string() +
+                              " alone and are not used, the first is c"),
+                    HasSubstr("note     2 files are not .jpg or .jpeg and are not used, the first is " +
+                              path("set/train/a/3.png").string())));
+  EXPECT_EQ(Json::parse(run({"check", "--root", root(), "--json"}).out).at("passed_over").size(), 2u);
+}
+
 TEST_F(DataCommands, WhatIsUnknownEndsWithTwo) {
   EXPECT_EQ(run({"check"}).code, 2);
   EXPECT_EQ(run({}).code, 2);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <latch>
 #include <set>
 
 #include "base/error.h"
@@ -48,6 +49,20 @@ TEST(LoaderTest, StaysAtMostSoFarAhead) {
     ASSERT_TRUE(loader.next());
     ASSERT_LT(newest, taken + 4);
   }
+}
+
+TEST(LoaderTest, ASlowBatchDoesNotHoldTheOthersThatMayBeMade) {
+  constexpr int kAhead = 6;
+  std::latch others{kAhead - 1};
+  Loader loader{0, 100, 2, kAhead, [&](std::int64_t number) {
+                  if (number == 0)
+                    others.wait();  // for ever, if one of them had to wait for this one
+                  else if (number < kAhead)
+                    others.count_down();
+                  return numbered(number);
+                }};
+  for (std::int64_t expected = 0; expected < 100; ++expected)
+    ASSERT_EQ(loader.next()->labels.item<std::int64_t>(), expected);
 }
 
 TEST(LoaderTest, CanBeLeftInTheMiddle) {

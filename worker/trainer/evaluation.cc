@@ -25,21 +25,16 @@ std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource&
                                    const std::function<void(std::int64_t images)>& progress) {
   const torch::InferenceMode inference;
   const auto& [recipe, data] = std::tie(trial.recipe, trial.data);
-  const int size = data.image_size, resize = recipe.eval_resize > 0 ? recipe.eval_resize : size;
   const std::int64_t batches = (images.size() + recipe.batch - 1) / recipe.batch;
-  Loader loader{
-      0, batches, loader_threads, 2 * loader_threads, [&](std::int64_t number) {
-        const auto first = static_cast<std::uint32_t>(number * recipe.batch);
-        std::vector<std::uint32_t> indices(
-            std::min<std::uint32_t>(static_cast<std::uint32_t>(recipe.batch), images.size() - first));
-        std::iota(indices.begin(), indices.end(), first);
-        return collate(indices, 0, size, [&](std::uint32_t index, std::size_t) -> std::optional<Prepared> {
-          const auto sample = images.load(index);
-          if (!sample) return std::nullopt;
-          return Prepared{.view = {.image = centre(sample->image, resize, size, interpolation_of(recipe))},
-                          .label = sample->label};
-        });
-      }};
+  Loader loader{0, batches, loader_threads, 2 * loader_threads, [&](std::int64_t number) {
+                  const auto first = static_cast<std::uint32_t>(number * recipe.batch);
+                  std::vector<std::uint32_t> indices(std::min<std::uint32_t>(
+                      static_cast<std::uint32_t>(recipe.batch), images.size() - first));
+                  std::iota(indices.begin(), indices.end(), first);
+                  return collate(indices, 0, data.image_size, [&](std::uint32_t index, std::size_t) {
+                    return centre_of(images, index, recipe, data.image_size);
+                  });
+                }};
   model.eval();
   Evaluation result;
   auto totals =

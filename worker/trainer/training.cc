@@ -45,7 +45,7 @@ Training::Training(TrainingOptions options, Events& events)
     : options_{std::move(options)},
       events_{events},
       device_{options_.device},
-      augmentation_{options_.trial.recipe, options_.trial.data.image_size},
+      augmentation_{options_.trial.recipe, options_.trial.data},
       files_{options_.run_dir, options_.keep_last} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
@@ -110,17 +110,13 @@ Batch Training::make_batch(std::int64_t step) {
   std::vector<std::uint32_t> indices;
   for (auto place = first; place < first + size; ++place)
     indices.push_back(order->at(static_cast<std::size_t>(place / copies)));
-  return collate(
-      indices, images, data.image_size,
-      [&](std::uint32_t index, std::size_t place) -> std::optional<Prepared> {
-        const auto copy = static_cast<std::uint64_t>((first + static_cast<std::int64_t>(place)) % copies);
-        const auto sample = data_.train->load(index);
-        if (!sample) return std::nullopt;
-        RandomStream random =
-            copy == 0 ? RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index}}
-                      : RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index, copy}};
-        return Prepared{.view = augmentation_(sample->image, random), .label = sample->label};
-      });
+  return collate(indices, images, data.image_size, [&](std::uint32_t index, std::size_t place) {
+    const auto copy = static_cast<std::uint64_t>((first + static_cast<std::int64_t>(place)) % copies);
+    RandomStream random =
+        copy == 0 ? RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index}}
+                  : RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index, copy}};
+    return augmentation_(*data_.train, index, random);
+  });
 }
 
 /// What the batch is to be recognised as; mixes its images where the recipe says so.

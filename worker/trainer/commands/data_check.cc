@@ -29,6 +29,7 @@ std::string as_json(const std::string& root, const DataSet& data, const DataChec
                     {"fingerprint", data.fingerprint},
                     {"classes", data.classes},
                     {"splits", splits},
+                    {"passed_over", data.passed_over},
                     {"damaged", damaged}};
   return report.dump(-1, ' ', false, Json::error_handler_t::replace);  // names of files may be no UTF-8
 }
@@ -48,6 +49,7 @@ std::string as_text(const std::string& root, const DataSet& data, const DataChec
     text += fmt::format("{:<8} {} images of {} classes, {} to {} of a class\n", split.split, split.images,
                         split.classes, split.fewest, split.most);
   }
+  for (const auto& what : data.passed_over) text += fmt::format("note     {}\n", what);
   for (const auto& image : check.damaged)
     text += fmt::format("damaged  {} {}: {}\n", image.split, image.name, image.reason);
   text += check.damaged.empty()

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
+#include "worker/trainer/out_of_memory.h"
 #include "worker/trainer/terminal_events.h"
 #include "worker/trainer/training.h"
 
@@ -18,27 +19,34 @@ std::unique_ptr<Events> events_for(bool json) {
   return std::make_unique<TerminalEvents>();
 }
 
+/// Tells the end; returns the exit code.
+int fail(Events& events, const Error& error) {
+  // what the same machine would meet again is not worth a retry; a full disk, a file system that was away
+  // (the system errors that have no code of their own), memory that others held or a lost device may pass
+  const auto code = exit_code(error.code());
+  events.end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
+  return code;
+}
+
 int train(RunFlags& flags, bool json) {
   const auto events = events_for(json);
   const auto& stop = stop_on_signals();
+  config::TrialConfig trial;
   try {
     flags.read();
     auto& options = flags.options;
+    trial = options.trial;
     make_folder(options.run_dir);
     Training training{std::move(options), *events};
     const bool complete = training.run(stop);
     events->end(complete ? "completed" : "stopped", complete ? "" : "stopped on request", true);
     return kExitOk;
   } catch (const Error& error) {
-    // what the same machine would meet again is not worth a retry; a full disk, a file system that was away
-    // (the system errors that have no code of their own) or a lost device may pass
-    const auto code = exit_code(error.code());
-    events->end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
-    return code;
-  } catch (const c10::Error& error) {
-    events->end("failed", error.what_without_backtrace(), true);
+    return fail(*events, error);
   } catch (const std::exception& error) {
-    events->end("failed", error.what(), true);
+    if (const auto memory = out_of_memory(error, trial)) return fail(*events, *memory);
+    const auto* torch = dynamic_cast<const c10::Error*>(&error);
+    events->end("failed", torch ? torch->what_without_backtrace() : error.what(), true);
   }
   return kExitFailed;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "worker/trainer/data/file_source.h"
@@ -32,18 +33,37 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   return names;
 }
 
+/// Files that look like images and are not read.
+struct OtherFiles {
+  std::uint64_t count = 0;
+  std::string first;
+
+  void add(const fs::path& file) {
+    if (file.filename().string().front() == '.') return;  // .DS_Store
+    if (count++ == 0 || file.string() < first) first = file.string();
+  }
+  std::vector<std::string> sentences() const {
+    if (count == 0) return {};
+    return {fmt::format("{} files are not .jpg or .jpeg and are not used, the first is {}", count, first)};
+  }
+};
+
 /// The files of one split folder, sorted by class, then name.
 std::vector<File> files_in(const fs::path& root, const std::string& below,
-                           const std::vector<std::string>& classes) {
+                           const std::vector<std::string>& classes, OtherFiles& others) {
   std::vector<File> files;
   for (std::size_t label = 0; label < classes.size(); ++label) {
     const std::string folder = below.empty() ? classes[label] : below + "/" + classes[label];
     const std::size_t before = files.size();
     if (fs::is_directory(root / folder))
-      for (const auto& entry : fs::directory_iterator{root / folder})
-        if (entry.is_regular_file() && is_jpeg(entry.path()))
+      for (const auto& entry : fs::directory_iterator{root / folder}) {
+        if (!entry.is_regular_file()) continue;
+        if (is_jpeg(entry.path()))
           files.push_back(
               {folder + "/" + entry.path().filename().string(), entry.file_size(), static_cast<int>(label)});
+        else
+          others.add(entry.path());
+      }
     if (files.size() == before)
       throw Error{Code::kInvalidArgument,
                   fmt::format("data: {} holds no .jpg or .jpeg file", (root / folder).string())};
@@ -51,6 +71,15 @@ std::vector<File> files_in(const fs::path& root, const std::string& below,
               [](const File& a, const File& b) { return a.path < b.path; });
   }
   return files;
+}
+
+/// Classes of the validation folder that cannot be learned.
+std::vector<std::string> classes_of_val_alone(const fs::path& val, const std::vector<std::string>& classes) {
+  std::vector<std::string> alone;
+  std::ranges::set_difference(folders_in(val), classes, std::back_inserter(alone));
+  if (alone.empty()) return {};
+  return {fmt::format("{} classes are in {} alone and are not used, the first is {}", alone.size(),
+                      val.string(), alone.front())};
 }
 
 /// "0" … "999": the order of the labels, which is not that of the sorted names.
@@ -90,9 +119,12 @@ DataSet open_image_folder(const config::DataConfig& config, const fs::path& root
                             classes.size(),
                             config.classes > 0 ? fmt::format("the trial is for {} classes", config.classes)
                                                : "at least one was expected")};
-  std::vector<File> train = files_in(root, has_train ? "train" : "", classes), held_out;
+  OtherFiles others;
+  std::vector<std::string> passed_over;
+  std::vector<File> train = files_in(root, has_train ? "train" : "", classes, others), held_out;
   if (has_train) {
-    held_out = files_in(root, val, classes);
+    held_out = files_in(root, val, classes, others);
+    passed_over = classes_of_val_alone(root / val, classes);
   } else {
     std::vector<File> all = std::move(train);
     train.clear();
@@ -109,6 +141,8 @@ DataSet open_image_folder(const config::DataConfig& config, const fs::path& root
   DataSet data = data_set_of_files(config, root, std::move(train), std::move(held_out), "folder-1", false);
   data.classes = classes;
   data.format = "folders of JPEG files";
+  data.passed_over = std::move(passed_over);
+  std::ranges::move(others.sentences(), std::back_inserter(data.passed_over));
   return data;
 }
 
@@ -125,7 +159,10 @@ DataSet open_numbered_folders(const config::DataConfig& config, const fs::path& 
                 fmt::format("data: {} has class folders 0 to {} (ImageNet-V2), the trial is for {} classes",
                             root.string(), kNumbered - 1, config.classes)};
   const auto classes = numbers();
-  DataSet data = data_set_of_files(config, root, {}, files_in(root, "", classes), "numbered-1", false);
+  OtherFiles others;
+  DataSet data =
+      data_set_of_files(config, root, {}, files_in(root, "", classes, others), "numbered-1", false);
+  data.passed_over = others.sentences();
   data.classes = classes;
   data.format = "numbered folders of JPEG files (ImageNet-V2)";
   return data;

@@ -9,6 +9,14 @@
 
 namespace abl::trainer {
 
+std::optional<Sample> ImageSource::load(std::uint32_t index) const {
+  auto whole = view(index, [](int width, int height) {
+    return Wanted{.region = {.width = width, .height = height}, .width = 0, .height = 0};
+  });
+  if (!whole) return std::nullopt;
+  return Sample{std::move(whole->image), whole->label};
+}
+
 DataSet open_data(const config::DataConfig& data, const std::string& root, Needs needs) {
   if (data.name == "shapes") return open_drawn(data);
   if (root.empty())

@@ -34,6 +34,7 @@ struct EncodedImage {
 /// cuts through pixels.
 struct RegionView {
   Image image;
+  Rectangle region;                                 ///< the part, in the pixels of the whole at full scale
   double left = 0, top = 0, width = 0, height = 0;  ///< the part, in `image`'s pixels; whole at full scale
   int label = 0;
 };
@@ -49,12 +50,12 @@ class ImageSource {
   /// The bytes, with the dimensions that their header tells; they live as long as the source and the result.
   /// Throws: Error{kDataLoss} with the reason where that header is damaged, whatever data.damaged says.
   virtual EncodedImage open(std::uint32_t index) const = 0;
-  /// The whole image, possibly reduced as far as the trial's image size allows. Nothing for an unreadable
-  /// image that is to be skipped. Throws: Error{kDataLoss} naming it, where an unreadable image is fatal.
-  virtual std::optional<Sample> load(std::uint32_t index) const = 0;
-  /// The part that `choose` names, and no more of the image decoded than that needs. What lies beyond the
-  /// part may be damaged unnoticed. Otherwise as `load`.
+  /// The part that `choose` names, and no more of the image decoded than that needs: what lies beyond the
+  /// part may be damaged unnoticed. Nothing for an unreadable image that is to be skipped. Throws:
+  /// Error{kDataLoss} naming it, where an unreadable image is fatal.
   virtual std::optional<RegionView> view(std::uint32_t index, const ChooseRegion& choose) const = 0;
+  /// The whole image at full scale; otherwise as `view`.
+  std::optional<Sample> load(std::uint32_t index) const;
 };
 
 /// Both splits, and what they are: two workers with the same fingerprint have the same images.
@@ -62,15 +63,15 @@ struct DataSet {
   std::shared_ptr<const ImageSource> train, val;
   std::string fingerprint;
   std::vector<std::string> classes;
-  std::string format;  ///< what it is stored as, in words
+  std::string format;                    ///< what it is stored as, in words
+  std::vector<std::string> passed_over;  ///< what was found there and is not used, a sentence each
 };
 
 /// Which splits there must be.
 enum class Needs { kTrainAndVal, kVal };
 
 /// The data of a trial: "shapes" is drawn, anything else is read from `root`, a folder or a packed file, in
-/// whatever format it is found there. With `data.classes` 0 any number of classes is right; with
-/// `data.image_size` 0 images are decoded at full scale.
+/// whatever format it is found there. With `data.classes` 0 any number of classes is right.
 /// Throws: Error{kNotFound, kInvalidArgument, kFailedPrecondition, kDataLoss} saying what was expected where.
 DataSet open_data(const config::DataConfig& data, const std::string& root, Needs needs = Needs::kTrainAndVal);
 

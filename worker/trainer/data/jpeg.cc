@@ -35,6 +35,13 @@ struct Part {
   JDIMENSION left, top, width, height;
 };
 
+/// The columns to decode for those of a part: chroma is smoothed across the ones beside it.
+std::pair<JDIMENSION, JDIMENSION> columns_for(const Part& part, JDIMENSION all) {
+  constexpr JDIMENSION kMargin = JpegReader::kMargin;
+  const JDIMENSION from = part.left - std::min(part.left, kMargin);
+  return {from, std::min(all, part.left + part.width + kMargin) - from};
+}
+
 // The three functions below are libjpeg's side of the border: see JpegErrors.
 
 bool read_header(jpeg_decompress_struct& jpeg, JpegErrors& errors, const unsigned char* data,
@@ -70,7 +77,7 @@ bool read_rows(jpeg_decompress_struct& jpeg, JpegErrors& errors, const Part& par
   const bool whole_file_is_read = jpeg_has_multiple_scans(&jpeg);  // before the first row comes out
   jpeg_start_decompress(&jpeg);
   const std::size_t pixel = static_cast<std::size_t>(jpeg.output_components);
-  JDIMENSION from = part.left, width = part.width;
+  auto [from, width] = columns_for(part, jpeg.output_width);
   if (width < jpeg.output_width) jpeg_crop_scanline(&jpeg, &from, &width);  // moves `from` to a block's edge
   if (part.top > 0) jpeg_skip_scanlines(&jpeg, part.top);
   for (JDIMENSION y = 0; y < part.height; ++y) {
@@ -91,16 +98,6 @@ Image from_inks(const Image& inks) {
     for (int c = 0; c < 3; ++c)
       rgb.pixels[o++] = static_cast<std::uint8_t>(inks.pixels[i + c] * inks.pixels[i + 3] / 255);
   return rgb;
-}
-
-/// The columns from `left` on.
-Image cut(const Image& image, int left, int width) {
-  if (width == image.width) return image;
-  Image out{width, image.height, std::vector<std::uint8_t>(std::size_t{3} * width * image.height)};
-  for (std::size_t y = 0; y < static_cast<std::size_t>(image.height); ++y)
-    std::memcpy(&out.pixels[y * 3 * width], &image.pixels[3 * (y * image.width + left)],
-                std::size_t{3} * width);
-  return out;
 }
 
 }  // namespace
@@ -163,10 +160,8 @@ RegionView JpegReader::decode(const Wanted& wanted) {
   const auto exact = [&](int at) { return static_cast<double>(at) * eighths / kEighths; };
   const int left = first(region.left), right = State::scaled(region.left + region.width, eighths);
   const int top = first(region.top), bottom = State::scaled(region.top + region.height, eighths);
-  const int from = std::max(0, left - kMargin),
-            to = std::min(State::scaled(width(), eighths), right + kMargin);
-  Image image = state_->part(eighths, from, top, to - from, bottom - top);
-  return {.image = cut(image, left - from, right - left),
+  return {.image = state_->part(eighths, left, top, right - left, bottom - top),
+          .region = region,
           .left = exact(region.left) - left,
           .top = exact(region.top) - top,
           .width = exact(region.width),

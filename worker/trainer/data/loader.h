@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "worker/trainer/data/image_source.h"
 #include "worker/trainer/data/transform.h"
 
 namespace abl::trainer {
@@ -62,12 +61,6 @@ class Loader {
   std::int64_t to_make_, to_give_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
-};
-
-/// One image as the model will see it.
-struct Prepared {
-  View view;
-  int label = 0;
 };
 
 /// `place`: in the batch. Nothing when an image is skipped.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iostream>
 
@@ -12,7 +13,10 @@
 namespace abl::trainer {
 namespace {
 
-constexpr std::size_t kCacheBytes = std::size_t{512} << 20;  // of decoded pixels, each split
+// Decoded images that a split may keep in memory, each in an equal share: all of them are kept, or the ones
+// that are small. So neither the memory nor what is decoded again depends on the order of reading.
+constexpr std::size_t kCacheBytes = std::size_t{512} << 20;
+constexpr std::size_t kLargestKept = std::size_t{3} * 256 * 256;  // larger ones are worth decoding in part
 
 /// Pixels need no decoding: the region at full scale.
 RegionView cut_out(const EncodedImage& encoded, const Rectangle& region) {
@@ -29,6 +33,7 @@ RegionView cut_out(const EncodedImage& encoded, const Rectangle& region) {
                     std::size_t{3} * (std::size_t{1} * (region.top + y) * encoded.width + region.left),
                 bytes);
   return {.image = std::move(image),
+          .region = region,
           .width = static_cast<double>(region.width),
           .height = static_cast<double>(region.height)};
 }
@@ -47,13 +52,15 @@ RegionView decode_region(const EncodedImage& encoded, const ChooseRegion& choose
   return view;
 }
 
-Image decode_image(const EncodedImage& encoded, int shorter_side) {
-  if (encoded.coding == EncodedImage::Coding::kJpeg) return decode_jpeg(encoded.bytes, shorter_side);
+Image decode_image(const EncodedImage& encoded) {
+  if (encoded.coding == EncodedImage::Coding::kJpeg) return decode_jpeg(encoded.bytes);
   return {encoded.width, encoded.height, {encoded.bytes.begin(), encoded.bytes.end()}};
 }
 
 StoredSource::StoredSource(const config::DataConfig& data, std::size_t size)
-    : skip_damaged_{data.damaged == "skip"}, shorter_side_{2 * data.image_size}, decoded_(size) {}
+    : skip_damaged_{data.damaged == "skip"},
+      kept_bytes_{std::min(kLargestKept, kCacheBytes / std::max<std::size_t>(1, size))},
+      decoded_(size) {}
 
 template <class Read>
 auto StoredSource::or_skip(std::uint32_t index, const Read& read) const -> std::optional<decltype(read())> {
@@ -70,21 +77,26 @@ auto StoredSource::or_skip(std::uint32_t index, const Read& read) const -> std::
   }
 }
 
-std::optional<Sample> StoredSource::load(std::uint32_t index) const {
-  if (const auto kept = decoded_.at(index).load()) return Sample{*kept, label(index)};
-  return or_skip(index, [&] {
+RegionView StoredSource::read(std::uint32_t index, const ChooseRegion& choose) const {
+  auto kept = decoded_.at(index).load();
+  if (!kept) {
     const EncodedImage encoded = open(index);
-    Image image = decode_image(encoded, shorter_side_);
-    if (encoded.coding == EncodedImage::Coding::kJpeg && cached_ + image.pixels.size() <= kCacheBytes) {
-      cached_ += image.pixels.size();
-      decoded_[index].store(std::make_shared<const Image>(image));
-    }
-    return Sample{std::move(image), encoded.label};
-  });
+    const bool small = std::size_t{3} * encoded.width * encoded.height <= kept_bytes_;
+    if (encoded.coding == EncodedImage::Coding::kPixels || !small) return decode_region(encoded, choose);
+    kept = std::make_shared<const Image>(decode_image(encoded));
+    decoded_[index].store(kept);
+  }
+  return decode_region({.coding = EncodedImage::Coding::kPixels,
+                        .bytes = {reinterpret_cast<const char*>(kept->pixels.data()), kept->pixels.size()},
+                        .owner = kept,
+                        .width = kept->width,
+                        .height = kept->height,
+                        .label = label(index)},
+                       choose);
 }
 
 std::optional<RegionView> StoredSource::view(std::uint32_t index, const ChooseRegion& choose) const {
-  return or_skip(index, [&] { return decode_region(open(index), choose); });
+  return or_skip(index, [&] { return read(index, choose); });
 }
 
 }  // namespace abl::trainer

@@ -1,71 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/data/transform.h"
 
-#include <torch/torch.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "worker/trainer/augmentation/colour_jitter.h"
 #include "worker/trainer/augmentation/crop.h"
 #include "worker/trainer/augmentation/resized_crop.h"
 #include "worker/trainer/augmentation/three_augment.h"
 
 namespace abl::trainer {
+namespace {
 
 Interpolation interpolation_of(const config::RecipeConfig& recipe) {
   return recipe.interpolation == "bicubic" ? Interpolation::kBicubic : Interpolation::kBilinear;
 }
 
-Image resize(const Image& image, int width, int height, Interpolation interpolation) {
-  if (image.width == width && image.height == height) return image;
-  const torch::NoGradGuard no_grad;
-  // LibTorch's kernels for bytes are Pillow's algorithm, vectorised; they only read
-  const auto in = torch::from_blob(const_cast<std::uint8_t*>(image.pixels.data()),
-                                   {1, image.height, image.width, 3}, torch::kUInt8)
-                      .permute({0, 3, 1, 2});
-  const auto scaled = interpolation == Interpolation::kBicubic
-                          ? at::_upsample_bicubic2d_aa(in, {height, width}, /*align_corners=*/false)
-                          : at::_upsample_bilinear2d_aa(in, {height, width}, /*align_corners=*/false);
-  const auto out = scaled.permute({0, 2, 3, 1}).contiguous();  // [1, height, width, 3]
-  const auto* bytes = out.const_data_ptr<std::uint8_t>();
-  return Image{width, height, {bytes, bytes + out.numel()}};
+/// `draw(width, height)` gives the framing.
+template <class Draw>
+std::optional<Prepared> framed(const ImageSource& images, std::uint32_t index, bool reduced,
+                               const Draw& draw) {
+  Framing framing;
+  const auto region = images.view(index, [&](int width, int height) {
+    framing = draw(width, height);
+    return framing.wanted(reduced);
+  });
+  if (!region) return std::nullopt;
+  return Prepared{.view = {.image = framing.of(*region), .erasure = {}}, .label = region->label};
 }
 
-Image centre(const Image& image, int target, int image_size, Interpolation interpolation) {
-  const double scale = 1.0 * target / std::min(image.width, image.height);
-  const Image scaled =
-      resize(image, std::max(image_size, static_cast<int>(std::lround(image.width * scale))),
-             std::max(image_size, static_cast<int>(std::lround(image.height * scale))), interpolation);
-  if (scaled.width == image_size && scaled.height == image_size) return scaled;
-  return crop(scaled, (scaled.width - image_size) / 2, (scaled.height - image_size) / 2, image_size,
-              image_size);
+}  // namespace
+
+std::optional<Prepared> centre_of(const ImageSource& images, std::uint32_t index,
+                                  const config::RecipeConfig& recipe, int image_size) {
+  const int resize = std::max(image_size, recipe.eval_resize);
+  return framed(images, index, /*reduced=*/false, [&](int width, int height) {
+    return frame_centre(width, height, resize, image_size, interpolation_of(recipe));
+  });
 }
 
-Augmentation::Augmentation(const config::RecipeConfig& recipe, int image_size)
-    : recipe_{recipe}, image_size_{image_size}, interpolation_{interpolation_of(recipe)} {
+Augmentation::Augmentation(const config::RecipeConfig& recipe, const config::DataConfig& data)
+    : recipe_{recipe},
+      image_size_{data.image_size},
+      reduced_{data.decode == "reduced"},
+      interpolation_{interpolation_of(recipe)} {
   if (recipe_.randaugment == "none") return;
   rand_augment_ = parse_rand_augment(recipe_.randaugment);
   rand_augment_->interpolation = interpolation_;  // as timm does where the recipe names one
 }
 
-Image Augmentation::crop_of(const Image& image, RandomStream& random) const {
-  if (recipe_.crop == "resized") {
-    const auto part = draw_resized_crop(image.width, image.height, {.area_low = recipe_.crop_area}, random);
-    return resize(crop(image, part.left, part.top, part.width, part.height), image_size_, image_size_,
-                  interpolation_);
-  }
-  const Image whole = centre(image, image_size_, image_size_, interpolation_);
-  if (recipe_.crop == "none") return whole;
-  const auto shift = [&] {
-    return static_cast<int>(random.below(std::uint64_t{2} * recipe_.crop_padding + 1)) - recipe_.crop_padding;
-  };
-  const int left = shift(), top = shift();
-  return crop(whole, left, top, image_size_, image_size_);
+Framing Augmentation::draw_framing(int width, int height, RandomStream& random) const {
+  if (recipe_.crop != "resized") return frame_centre(width, height, image_size_, image_size_, interpolation_);
+  return {.crop = draw_resized_crop(width, height, {.area_low = recipe_.crop_area}, random),
+          .width = image_size_,
+          .height = image_size_,
+          .size = image_size_,
+          .interpolation = interpolation_};
 }
 
-View Augmentation::operator()(const Image& image, RandomStream& random) const {
-  View view{.image = crop_of(image, random), .erasure = {}};
+std::optional<Prepared> Augmentation::operator()(const ImageSource& images, std::uint32_t index,
+                                                 RandomStream& random) const {
+  auto prepared = framed(images, index, reduced_,
+                         [&](int width, int height) { return draw_framing(width, height, random); });
+  if (prepared) change(prepared->view, random);
+  return prepared;
+}
+
+void Augmentation::change(View& view, RandomStream& random) const {
+  if (recipe_.crop == "pad") {
+    const auto shift = [&] {
+      return static_cast<int>(random.below(std::uint64_t{2} * recipe_.crop_padding + 1)) -
+             recipe_.crop_padding;
+    };
+    const int left = shift(), top = shift();
+    view.image = crop(view.image, left, top, image_size_, image_size_);
+  }
   if (recipe_.flip > 0 && random.uniform() < recipe_.flip) flip(view.image);
   if (rand_augment_) rand_augment(view.image, *rand_augment_, random);
   const ColourJitter jitter{.brightness = recipe_.color_jitter,
@@ -80,7 +86,6 @@ View Augmentation::operator()(const Image& image, RandomStream& random) const {
   }
   if (recipe_.random_erasing > 0)
     view.erasure = draw_erasure(image_size_, image_size_, {.probability = recipe_.random_erasing}, random);
-  return view;
 }
 
 }  // namespace abl::trainer

@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "config/trial_config.h"
-#include "worker/trainer/augmentation/affine.h"
-#include "worker/trainer/augmentation/image.h"
 #include "worker/trainer/augmentation/rand_augment.h"
 #include "worker/trainer/augmentation/random.h"
 #include "worker/trainer/augmentation/random_erasing.h"
+#include "worker/trainer/data/framing.h"
+#include "worker/trainer/data/image_source.h"
 
 namespace abl::trainer {
 
@@ -18,29 +18,37 @@ struct View {
   std::optional<Erasure> erasure;  ///< what noise is to replace once the image is normalised
 };
 
+/// One image as the model will see it.
+struct Prepared {
+  View view;
+  int label = 0;
+};
+
 /// Makes training views by a recipe, in the order of timm and of the MSF release: crop, flip, RandAugment,
-/// appearance, colour jitter, erasing. Thread: any number.
+/// appearance, colour jitter, erasing. The crop is drawn from the image's dimensions before the image is
+/// decoded, and no more of it is decoded than that. Thread: any number.
 class Augmentation {
  public:
   /// Throws: Error{kInvalidArgument, kUnimplemented} for a RandAugment that is none.
-  Augmentation(const config::RecipeConfig& recipe, int image_size);
-  View operator()(const Image& image, RandomStream& random) const;
+  Augmentation(const config::RecipeConfig& recipe, const config::DataConfig& data);
+  /// Nothing when the image is to be skipped.
+  std::optional<Prepared> operator()(const ImageSource& images, std::uint32_t index,
+                                     RandomStream& random) const;
 
  private:
-  Image crop_of(const Image& image, RandomStream& random) const;
+  Framing draw_framing(int width, int height, RandomStream& random) const;
+  void change(View& view, RandomStream& random) const;
 
   const config::RecipeConfig recipe_;
   const int image_size_;
+  const bool reduced_;
   const Interpolation interpolation_;
   std::optional<RandAugment> rand_augment_;
 };
 
-/// Evaluation view: shorter side to `resize`, then the centre.
-Image centre(const Image& image, int resize, int image_size, Interpolation interpolation);
-
-/// With antialiasing, as Pillow does it. `interpolation`: bilinear or bicubic.
-Image resize(const Image& image, int width, int height, Interpolation interpolation);
-
-Interpolation interpolation_of(const config::RecipeConfig& recipe);
+/// The view for evaluation: the shorter side to `recipe.eval_resize`, then the centre; always from full
+/// scale. Nothing when the image is to be skipped.
+std::optional<Prepared> centre_of(const ImageSource& images, std::uint32_t index,
+                                  const config::RecipeConfig& recipe, int image_size);
 
 }  // namespace abl::trainer

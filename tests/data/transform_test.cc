@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <set>
+
+#include "tests/data/one_image.h"
 
 namespace abl::trainer {
 namespace {
@@ -26,7 +27,9 @@ std::uint8_t green(const Image& image, int x, int y) {
 }
 
 Image view(const Image& image, const config::RecipeConfig& recipe, int size, RandomStream& random) {
-  return Augmentation{recipe, size}(image, random).image;
+  config::DataConfig data;
+  data.image_size = size;
+  return Augmentation{recipe, data}(OneImage{image}, 0, random)->view.image;
 }
 
 RandomStream stream(std::uint64_t index) { return {1, Purpose::kAugmentation, {0, index}}; }
@@ -34,11 +37,11 @@ RandomStream stream(std::uint64_t index) { return {1, Purpose::kAugmentation, {0
 TEST(TransformTest, LeavesAnImageOfTheRightSizeAlone) {
   auto random = stream(0);
   EXPECT_EQ(view(ramp(8, 8), {}, 8, random).pixels, ramp(8, 8).pixels);
-  EXPECT_EQ(centre(ramp(8, 8), 8, 8, Interpolation::kBilinear).pixels, ramp(8, 8).pixels);
+  EXPECT_EQ(centre_of(OneImage{ramp(8, 8)}, 0, {}, 8)->view.image.pixels, ramp(8, 8).pixels);
 }
 
 TEST(TransformTest, TakesTheCentreOfAWideImage) {
-  const Image image = centre(ramp(12, 8), 8, 8, Interpolation::kBilinear);
+  const Image image = centre_of(OneImage{ramp(12, 8)}, 0, {}, 8)->view.image;
   EXPECT_EQ(red(image, 0, 0), 2);
   EXPECT_EQ(green(image, 0, 7), 7);
 }
@@ -85,20 +88,15 @@ TEST(TransformTest, AViewDependsOnItsStreamAlone) {
   EXPECT_NE(seen.pixels, view(ramp(40, 30), recipe, 16, other).pixels);
 }
 
-TEST(TransformTest, ResizingKeepsAConstantAndAveragesDetailAway) {
-  Image stripes{64, 64, std::vector<std::uint8_t>(64 * 64 * 3)};
-  for (std::size_t i = 0; i < stripes.pixels.size(); ++i) stripes.pixels[i] = (i / 3) % 2 == 0 ? 0 : 200;
-  const Image small = resize(stripes, 8, 8, Interpolation::kBilinear);
-  for (const auto value : small.pixels) EXPECT_NEAR(value, 100, 8) << "antialiased: neither stripe alone";
-}
-
 TEST(TransformTest, EveryAugmentationOfARecipeChangesTheView) {
   const auto view_with = [](auto set) {
     config::RecipeConfig recipe;
     recipe.crop = "resized";
     set(recipe);
+    config::DataConfig data;
+    data.image_size = 16;
     auto random = stream(3);
-    return Augmentation{recipe, 16}(ramp(200, 150), random);
+    return Augmentation{recipe, data}(OneImage{ramp(200, 150)}, 0, random)->view;
   };
   using Recipe = config::RecipeConfig;
   const auto plain = view_with([](Recipe&) {});

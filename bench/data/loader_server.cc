@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C++ side of bench/data/bench.py: loader_server ROOT SIZE WORKERS BATCH INTERPOLATION DECODE.
+// Reads a number of batches from stdin, a line each, makes so many as training does (decode, random resized
+// crop, flip, collate) and answers with the seconds it took.
+#include <chrono>
+#include <iostream>
+#include <string>
+
+#include "base/error.h"
+#include "worker/trainer/data/epoch_order.h"
+#include "worker/trainer/data/loader.h"
+#include "worker/trainer/data/transform.h"
+
+namespace abl::trainer {
+namespace {
+
+int serve(char** arguments) {
+  config::DataConfig data;
+  data.name = "bench", data.image_size = std::stoi(arguments[2]), data.decode = arguments[6];
+  config::RecipeConfig recipe;
+  recipe.crop = "resized", recipe.flip = 0.5, recipe.interpolation = arguments[5];
+  const int workers = std::stoi(arguments[3]), batch = std::stoi(arguments[4]);
+  const auto images = open_data(data, arguments[1]).train;
+  const Augmentation augmentation{recipe, data};
+  EpochOrder order{0, images->size()};
+  std::uint64_t epoch = 0;
+  for (std::int64_t batches = 0; std::cin >> batches; ++epoch) {
+    const auto start = std::chrono::steady_clock::now();
+    Loader loader{0, batches, workers, 2 * workers + 2, [&](std::int64_t number) {
+                    const auto epoch_order = order.of(epoch);
+                    std::vector<std::uint32_t> indices;
+                    for (auto i = number * batch; i < (number + 1) * batch; ++i)
+                      indices.push_back(epoch_order->at(static_cast<std::size_t>(i) % images->size()));
+                    return collate(indices, images->size(), data.image_size,
+                                   [&](std::uint32_t index, std::size_t place) {
+                                     RandomStream random{0,
+                                                         Purpose::kAugmentation,
+                                                         {epoch, static_cast<std::uint64_t>(number), place}};
+                                     return augmentation(*images, index, random);
+                                   });
+                  }};
+    while (loader.next()) {
+    }
+    std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace abl::trainer
+
+int main(int argc, char** argv) {
+  if (argc != 7) return 2;
+  at::set_num_threads(1);
+  try {
+    return abl::trainer::serve(argv);
+  } catch (const abl::Error& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}

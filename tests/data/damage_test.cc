@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
+#include "tests/data/data_folder.h"
+#include "tests/data/pictures.h"
+#include "worker/trainer/data/check.h"
+#include "worker/trainer/data/image_source.h"
+#include "worker/trainer/data/pack.h"
+
+namespace abl::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+/// A data set in a folder, whose training images are `first` and a whole one.
+struct Format {
+  std::string name;
+  std::function<void(const std::filesystem::path& folder, const std::string& first, const std::string& whole)>
+      put;
+};
+
+void put_inaturalist(const std::filesystem::path& folder, const std::string& first,
+                     const std::string& whole) {
+  write(folder / "images/1.jpg", first), write(folder / "images/2.jpg", whole);
+  const auto json = [](const char* images, const char* annotations) {
+    return fmt::format(R"({{"images":[{}],"annotations":[{}],"categories":[{{"id":3,"name":"owl"}}]}})",
+                       images, annotations);
+  };
+  write(folder / "train2018.json",
+        json(R"({"id":1,"file_name":"images/1.jpg"},{"id":2,"file_name":"images/2.jpg"})",
+             R"({"image_id":1,"category_id":3},{"image_id":2,"category_id":3})"));
+  write(folder / "val2018.json",
+        json(R"({"id":2,"file_name":"images/2.jpg"})", R"({"image_id":2,"category_id":3})"));
+}
+
+const Format kFormats[] = {
+    {"folders",
+     [](const auto& folder, const auto& first, const auto& whole) {
+       write(folder / "train/a/1.jpg", first), write(folder / "train/a/2.jpg", whole);
+       write(folder / "val/a/1.jpg", whole);
+     }},
+    {"folders_without_split",
+     [](const auto& folder, const auto& first, const auto& whole) {
+       write(folder / "a/1.jpg", first);
+       for (const char* name : {"a/2.jpg", "a/3.jpg", "a/4.jpg", "a/5.jpg"}) write(folder / name, whole);
+     }},
+    {"cars",
+     [](const auto& folder, const auto& first, const auto& whole) {
+       write(folder / "cars_train/1.jpg", first), write(folder / "cars_train/2.jpg", whole);
+       write(folder / "cars_test/1.jpg", whole);
+       write(folder / "anno_train.csv", "1.jpg,0,0,9,9,1\n2.jpg,0,0,9,9,1\n");
+       write(folder / "anno_test.csv", "1.jpg,0,0,9,9,1\n");
+     }},
+    {"lists",
+     [](const auto& folder, const auto& first, const auto& whole) {
+       write(folder / "x/1.jpg", first), write(folder / "x/2.jpg", whole);
+       write(folder / "train.txt", "x/1.jpg 0\nx/2.jpg 0\n"), write(folder / "val.txt", "x/2.jpg 0\n");
+     }},
+    {"inaturalist", put_inaturalist},
+    {"packed", [](const auto& folder, const auto& first, const auto& whole) {
+       write(folder / "train/a/1.jpg", first), write(folder / "train/a/2.jpg", whole);
+       write(folder / "val/a/1.jpg", whole);
+       config::DataConfig data;
+       data.name = "test";
+       pack(open_data(data, folder.string()), {.output = folder / "packed.abldata"});
+     }}};
+
+class Damage : public DataFolder, public testing::WithParamInterface<Format> {
+ protected:
+  DataSet set(const char* damaged) const {
+    auto config = wants(1);
+    config.damaged = damaged, config.image_size = 16;
+    return open_data(config, (GetParam().name == "packed" ? path("packed.abldata") : path()).string());
+  }
+  static Wanted top(int width, int) { return {.region = {.width = width, .height = 4}}; }
+};
+
+TEST_P(Damage, ATruncatedImageIsFoundAndNamedOrSkipped) {
+  const auto whole = jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70);
+  GetParam().put(path(), whole.substr(0, whole.size() / 2), whole);
+  const auto fatal = set("fail");
+  try {
+    fatal.train->view(0, top);
+    FAIL() << "a truncated picture was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kDataLoss);
+    EXPECT_THAT(error.what(), HasSubstr(fatal.train->name(0)));
+    EXPECT_THAT(error.what(), HasSubstr("Premature end of JPEG file"));
+  }
+  EXPECT_TRUE(fatal.train->view(1, top)) << "the next one is whole";
+
+  const auto lenient = set("skip");
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(lenient.train->view(0, top));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(lenient.train->name(0)));
+
+  const auto checked = check_data(fatal, 2, false, [](std::uint64_t) {});
+  ASSERT_EQ(checked.damaged.size(), 1u);
+  EXPECT_EQ(checked.damaged[0].name, fatal.train->name(0));
+}
+
+TEST_P(Damage, BytesThatAreWrongInTheMiddleAreFound) {
+  auto whole = jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70), broken = whole;
+  broken[broken.size() / 2] = '\xff',
+                         broken[broken.size() / 2 + 1] = '\xd3';  // a marker that has no place there
+  GetParam().put(path(), broken, whole);
+  const auto data = set("fail");
+  EXPECT_EQ(check_data(data, 1, false, [](std::uint64_t) {}).damaged.size(), 1u);
+  EXPECT_THROW(data.train->load(0), Error);
+  EXPECT_TRUE(data.train->load(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Damage, testing::ValuesIn(kFormats),
+                         [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace abl::trainer

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <numeric>
+
+#include "tests/trainer/picture_files.h"
+#include "worker/trainer/data/loader.h"
+#include "worker/trainer/data/transform.h"
+
+namespace abl::trainer {
+namespace {
+
+constexpr int kImages = 48, kBatch = 12, kThreads = 2;
+
+/// Photographs that are too large to be kept decoded, of many sizes.
+void write_images(const std::filesystem::path& root) {
+  for (const char* split : {"train", "val"})
+    for (int i = 0; i < kImages; ++i)
+      write(root / split / "a" / fmt::format("{}.jpg", i),
+            jpeg_of(300 + 7 * i, 290 + 3 * i, {static_cast<std::uint8_t>(5 * i), 90, 40}));
+}
+
+config::DataConfig small_images() {
+  config::DataConfig data;
+  data.name = "pictures", data.image_size = 96, data.classes = 1;
+  return data;
+}
+
+config::RecipeConfig much_augmented() {
+  config::RecipeConfig recipe;
+  recipe.crop = "resized", recipe.flip = 0.5, recipe.randaugment = "rand-m9-mstd0.5-inc1";
+  recipe.random_erasing = 0.5, recipe.eval_resize = 110;
+  return recipe;
+}
+
+/// Every image once, and each of `look` at what a batch is made of.
+template <class Make>
+void one_epoch(const Make& make) {
+  Loader loader{0, kImages / kBatch, kThreads, kThreads + 2, [&](std::int64_t number) {
+                  std::vector<std::uint32_t> indices(kBatch);
+                  std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(number * kBatch));
+                  return collate(indices, kImages, small_images().image_size, make);
+                }};
+  while (loader.next()) {
+  }
+}
+
+double resident_mib() {
+  long pages = 0, resident = 0;
+  std::ifstream{"/proc/self/statm"} >> pages >> resident;
+  return static_cast<double>(resident * ::sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+std::ptrdiff_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks{"/proc/self/task"};
+  return std::distance(begin(tasks), end(tasks));
+}
+
+/// The exit code says how it went: the process has nothing else to tell.
+[[noreturn]] void twenty_epochs(const std::filesystem::path& root) {
+  at::set_num_threads(1);
+  const auto data = open_data(small_images(), root.string());
+  const auto recipe = much_augmented();
+  const Augmentation augmentation{recipe, small_images()};
+  double settled = 0, most = 0;
+  for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
+    one_epoch([&](std::uint32_t index, std::size_t) {
+      RandomStream random{0, Purpose::kAugmentation, {epoch, index}};
+      return augmentation(*data.train, index, random);
+    });
+    one_epoch([&](std::uint32_t index, std::size_t) {
+      return centre_of(*data.val, index, recipe, small_images().image_size);
+    });
+    if (epoch < 5)
+      settled = std::max(settled, resident_mib());
+    else
+      most = std::max(most, resident_mib());
+  }
+  std::cerr << fmt::format("{:.1f} MiB in the first five epochs, {:.1f} MiB in the others\n", settled, most);
+  // a byte of each decoded pixel that is not given back would be 400 MiB, of each view 35 MiB
+  std::_Exit(most <= settled + 12 ? 0 : 1);
+}
+
+/// Opens no more threads than it was told to, whatever LibTorch may use for the products.
+[[noreturn]] void one_epoch_beside_four_threads(const std::filesystem::path& root) {
+  at::set_num_threads(4);
+  const auto data = open_data(small_images(), root.string());
+  const auto recipe = much_augmented();
+  const Augmentation augmentation{recipe, small_images()};
+  const auto before = threads_of_this_process();
+  std::atomic<std::ptrdiff_t> most = 0;
+  one_epoch([&](std::uint32_t index, std::size_t) {
+    RandomStream random{0, Purpose::kAugmentation, {0, index}};
+    auto prepared = augmentation(*data.train, index, random);
+    const auto now = threads_of_this_process();
+    for (auto seen = most.load(); now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    return prepared;
+  });
+  std::cerr << fmt::format("{} threads before, at most {} with the loader's\n", before, most.load());
+  std::_Exit(most <= before + kThreads ? 0 : 1);
+}
+
+class LoaderMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, begun anew
+    write_images(folder_.path());
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(LoaderMemoryTest, TheResidentSizeDoesNotGrowOverTwentyEpochs) {
+  EXPECT_EXIT(twenty_epochs(folder_.path()), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(LoaderMemoryTest, PreparingImagesUsesTheLoadersThreadsAlone) {
+  EXPECT_EXIT(one_epoch_beside_four_threads(folder_.path()), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace abl::trainer

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tests/trainer/picture_files.h"
+#include "worker/trainer/commands/commands.h"
+#include "worker/trainer/out_of_memory.h"
+
+namespace abl::trainer {
+namespace {
+
+using Json = nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A folder on a disk of 2 MiB: a tmpfs where the test may mount one, otherwise a limit on every file's size.
+class SmallDisk {
+ public:
+  SmallDisk() : mounted_{::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=2m") == 0} {
+    if (mounted_) return;
+    ::signal(SIGXFSZ, SIG_IGN);  // write fails instead
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{.rlim_cur = 2 << 20, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallDisk() {
+    if (mounted_)
+      ::umount2(folder_.path().c_str(), MNT_DETACH);
+    else
+      ::setrlimit(RLIMIT_FSIZE, &before_);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  const std::filesystem::path& path() const { return folder_.path(); }
+
+ private:
+  TemporaryFolder folder_;
+  const bool mounted_;
+  rlimit before_{};
+};
+
+class TroubleTest : public testing::Test {
+ protected:
+  struct Outcome {
+    int code = -1;
+    Json end;
+  };
+  /// As `ablate-trainer train …` ends.
+  Outcome train(const Json& model, const std::filesystem::path& run_dir) const {
+    const Json trial{{"model", model},
+                     {"data", {{"name", "shapes"}, {"train_images", 60}, {"val_images", 20}}},
+                     {"recipe", {{"use", "demo"}, {"epochs", 2}, {"batch", 20}}},
+                     {"seed", 0}};
+    const auto config = folder_.path() / "trial.json";
+    write(config, trial.dump());
+    std::vector<std::string> arguments{"--checkpoint-seconds", "0",        "--json",       "--run-dir",
+                                       run_dir.string(),       "--config", config.string()};
+    CLI::App app{"test", "test"};
+    const trainer::Run execute = declare_train(app);
+    app.parse(std::vector<std::string>{arguments.rbegin(), arguments.rend()});
+    testing::internal::CaptureStdout();
+    Outcome outcome{.code = execute(), .end = {}};
+    std::istringstream said{testing::internal::GetCapturedStdout()};
+    for (std::string line; std::getline(said, line);) outcome.end = Json::parse(line);
+    return outcome;
+  }
+  static Json model(int dim, int mlp_dim) {
+    return {{"family", "simple-vit"}, {"dim", dim}, {"depth", 1},        {"heads", 2},
+            {"dim_head", 8},          {"patch", 8}, {"mlp_dim", mlp_dim}};
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(TroubleTest, ACheckpointThatDoesNotFitOnTheDiskEndsTheRunWithThatReasonAndLeavesNothing) {
+  const SmallDisk disk;
+  const auto run_dir = disk.path() / "run";
+  const auto outcome = train(model(256, 1024), run_dir);  // three times 0.6 million numbers
+  EXPECT_EQ(outcome.code, kExitUnavailable);
+  EXPECT_EQ(outcome.end.at("status"), "failed") << outcome.end;
+  EXPECT_EQ(outcome.end.at("retryable"), true) << "a disk may have room again";
+  EXPECT_THAT(outcome.end.at("reason").get<std::string>(),
+              AllOf(HasSubstr("cannot write " + run_dir.string() + "/checkpoint-"), Not(HasSubstr("\n"))));
+  EXPECT_TRUE(std::filesystem::is_empty(run_dir)) << "what was begun is gone";
+}
+
+TEST_F(TroubleTest, ADiskThatFillsLaterLeavesTheCheckpointsBefore) {
+  const SmallDisk disk;
+  const auto run_dir = disk.path() / "run";
+  EXPECT_EQ(train(model(16, 64), run_dir).code, kExitOk);
+  const auto size = [&] {
+    std::uintmax_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator{run_dir}) bytes += entry.file_size();
+    return bytes;
+  };
+  const auto before = size();
+  EXPECT_GT(before, 0u);
+  EXPECT_EQ(train(model(256, 1024), run_dir).code, kExitUnavailable);
+  EXPECT_EQ(size(), before);
+}
+
+/// In a process of its own: the limit stays.
+[[noreturn]] void build_a_model_in_little_memory(const std::function<std::string()>& reason) {
+  const rlimit limit{.rlim_cur = rlim_t{16} << 30, .rlim_max = rlim_t{16} << 30};
+  ::setrlimit(RLIMIT_AS, &limit);
+  std::cerr << reason() << std::endl;
+  std::_Exit(0);
+}
+
+TEST_F(TroubleTest, AModelThatNeedsMoreMemoryThanThereIsEndsTheRunWithThatReason) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto reason = [&] {
+    const auto outcome = train(model(65536, 1'000'000), folder_.path() / "run");
+    return fmt::format("{} {}", outcome.code, outcome.end.at("reason").get<std::string>());
+  };
+  EXPECT_EXIT(
+      build_a_model_in_little_memory(reason), testing::ExitedWithCode(0),
+      "^3 not enough memory for the model and a batch of 20 images of 32 pixels: DefaultCPUAllocator: "
+      "can't allocate memory: you tried to allocate [0-9]+ bytes");
+}
+
+TEST_F(TroubleTest, OnlyErrorsOfMemoryAreCalledThat) {
+  config::TrialConfig trial;
+  trial.recipe.batch = 7, trial.data.image_size = 224;
+  const auto memory = out_of_memory(std::bad_alloc{}, trial);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->code(), Code::kResourceExhausted);
+  EXPECT_THAT(memory->what(), HasSubstr("a batch of 7 images of 224 pixels"));
+  EXPECT_FALSE(out_of_memory(std::runtime_error{"another"}, trial));
+  try {
+    torch::zeros({2}).view({3});
+  } catch (const std::exception& error) {
+    EXPECT_FALSE(out_of_memory(error, trial)) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace abl::trainer
