@@ -64,6 +64,11 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .member = &R::accumulate,
        .sentence = "Parts into which the batch is cut where it does not fit; their gradients are added up.",
        .range = {1, 65536}},
+      {.name = "sync_batch_norm",
+       .member = &R::sync_batch_norm,
+       .sentence = "Whether batch normalisation takes the images of all GPUs as one batch, or those of each "
+                   "GPU alone as the papers' releases do. On one GPU, and in a model without such "
+                   "normalisation, that is the same."},
       {.name = "optimiser",
        .member = &R::optimiser,
        .sentence = "AdamW, or gradient descent with momentum.",
