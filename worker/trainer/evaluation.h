@@ -9,6 +9,7 @@
 #include "config/trial_config.h"
 #include "models/classifier.h"
 #include "worker/trainer/data/image_source.h"
+#include "worker/trainer/ranks/rank_group.h"
 
 namespace abl::trainer {
 
@@ -22,10 +23,11 @@ struct Evaluation {
 /// `device`, normalised with ImageNet's mean and standard deviation.
 torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device);
 
-/// Runs the model over a split; nothing when `stop` was raised on the way.
+/// Runs the model over a split, every rank over its share; all get the same result. Nothing when the first
+/// rank's `stop` was raised on the way.
 std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource& images,
                                    const config::TrialConfig& trial, torch::Device device, int loader_threads,
-                                   const std::atomic<bool>& stop);
+                                   RankGroup& ranks, const std::atomic<bool>& stop);
 
 /// Lower precision for the products of a scope, as the recipe says.
 class Precision {

@@ -46,13 +46,17 @@ Training::Training(TrainingOptions options, Events& events)
     : options_{std::move(options)},
       events_{events},
       device_{options_.device},
-      augmentation_{options_.trial.recipe, options_.trial.data.image_size} {
+      augmentation_{options_.trial.recipe, options_.trial.data.image_size},
+      ranks_{*options_.ranks} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
   data_ = open_data(trial.data, options_.data_root);
   const auto weights = weight_digests(trial.recipe, options_.weights);
   length_ = length_of(trial.recipe, data_.train->size());
   order_ = std::make_unique<EpochOrder>(trial.seed, data_.train->size());
+  share_ =
+      share_batch(ranks_.rank(), ranks_.ranks(),
+                  std::min<std::int64_t>(trial.recipe.batch, data_.train->size()), trial.recipe.accumulate);
 
   torch::manual_seed(RandomStream{trial.seed, Purpose::kInitialisation}.next());
   const auto model =
@@ -73,17 +77,19 @@ Training::Training(TrainingOptions options, Events& events)
   loss_sum_ = torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device_));
   correct_ = torch::zeros_like(loss_sum_);
 
-  const Machine machine = this_machine(device_);
+  const Machine machine = this_machine(device_, ranks_.ranks());
   Events::Start start{.total_steps = length_.total_steps,
                       .data_fingerprint = data_.fingerprint,
                       .environment = {{"torch", machine.torch},
                                       {"device", options_.device},
                                       {"instructions", machine.instructions},
                                       {"threads", machine.threads},
+                                      {"ranks", machine.ranks},
                                       {"trainer", ABLATE_VERSION},
                                       {"result_version", config::kResultVersion}}};
   if (!weights.empty()) start.environment["weights"] = weights;
-  if (!options_.resume.empty()) resume(start);
+  if (!options_.resume.empty() && ranks_.first()) resume(start);
+  join_ranks();
   events_.start(start);
   if (!started.empty() && done_ == 0) events_.log("info", started);
   timed_since_ = saved_at_ = Clock::now();
@@ -110,7 +116,9 @@ void Training::resume(Events::Start& start) {
   done_ = checkpoint.step, evaluated_ = checkpoint.evaluated, seen_ = checkpoint.seen;
   loss_sum_.fill_(checkpoint.loss_sum), correct_.fill_(checkpoint.correct);
   start.resumed_step = done_;
-  start.bit_exact = checkpoint.machine == this_machine(device_) && !device_.is_cuda();
+  start.bit_exact = checkpoint.machine == this_machine(device_, ranks_.ranks()) && !device_.is_cuda();
+  if (checkpoint.machine.ranks == ranks_.ranks() && !ranks_.alone())
+    states_ = {.random = checkpoint.tensors.at("ranks.random"), .sums = checkpoint.tensors.at("ranks.sums")};
 }
 
 Batch Training::make_batch(std::int64_t step) {
@@ -118,24 +126,23 @@ Batch Training::make_batch(std::int64_t step) {
   const auto images = data_.train->size();
   const auto epoch = static_cast<std::uint64_t>(step / length_.steps_per_epoch);
   const auto order = order_->of(epoch);
-  const auto size = std::min<std::int64_t>(recipe.batch, images),
-             first = step % length_.steps_per_epoch * size;
+  const auto first = step % length_.steps_per_epoch * share_.batch;
   // with repeated augmentation an image stands in several places of the epoch, one after another
   const std::int64_t copies = recipe.repeated_augmentation;
   std::vector<std::uint32_t> indices;
-  for (auto place = first; place < first + size; ++place)
-    indices.push_back(order->at(static_cast<std::size_t>(place / copies)));
-  return collate(
-      indices, images, data.image_size,
-      [&](std::uint32_t index, std::size_t place) -> std::optional<Prepared> {
-        const auto copy = static_cast<std::uint64_t>((first + static_cast<std::int64_t>(place)) % copies);
-        const auto sample = data_.train->load(index);
-        if (!sample) return std::nullopt;
-        RandomStream random =
-            copy == 0 ? RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index}}
-                      : RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index, copy}};
-        return Prepared{.view = augmentation_(sample->image, random), .label = sample->label};
-      });
+  for (const auto place : share_.places)
+    indices.push_back(order->at(static_cast<std::size_t>((first + place) / copies)));
+  return collate(indices, images, data.image_size,
+                 [&](std::uint32_t index, std::size_t place) -> std::optional<Prepared> {
+                   const auto copy = static_cast<std::uint64_t>((first + share_.places[place]) % copies);
+                   const auto sample = data_.train->load(index);
+                   if (!sample) return std::nullopt;
+                   RandomStream random =
+                       copy == 0
+                           ? RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index}}
+                           : RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index, copy}};
+                   return Prepared{.view = augmentation_(sample->image, random), .label = sample->label};
+                 });
 }
 
 /// What the batch is to be recognised as; mixes its images where the recipe says so.
@@ -157,9 +164,7 @@ void Training::step(const Batch& batch) {
   auto images = to_input(batch.images, device_);
   fill(batch.patches, images);
   const auto targets = targets_of(batch, images);
-  const auto count = images.size(0), part = (count + recipe.accumulate - 1) / recipe.accumulate;
-  for (std::int64_t first = 0; first < count; first += part) {
-    const auto size = std::min(part, count - first);
+  for (const auto& [first, size, weight] : share_.parts) {
     const auto some = targets.narrow(first, size);
     torch::Tensor loss, logits;
     {
@@ -167,9 +172,9 @@ void Training::step(const Batch& batch) {
       logits = model_->forward(images.narrow(0, first, size));
       loss = loss_of(logits.to(torch::kFloat32), some, recipe);
     }
-    const auto weighted =
-        size == count ? loss : loss * (static_cast<double>(size) / static_cast<double>(count));
-    (scaler_ ? scaler_->scale(weighted) : weighted).backward();
+    const auto weighted = weight == 1 ? loss : loss * weight;
+    gradients_->backward(scaler_ ? scaler_->scale(weighted) : weighted,
+                         /*last=*/first + size == images.size(0));
     const torch::NoGradGuard no_grad;
     loss_sum_ += loss.detach().to(torch::kFloat64) * size;
     correct_ += logits.detach().argmax(1).eq(some.labels).sum();
@@ -179,18 +184,20 @@ void Training::step(const Batch& batch) {
   if (usable) optimiser_->step(learning_rate(recipe, done_, length_.total_steps));
   if (average_) average_->follow(*model_);
   ++done_;
-  seen_ += count, timed_images_ += count;
+  seen_ += images.size(0), timed_images_ += share_.batch;
 }
 
 void Training::report() {
-  const double images = static_cast<double>(seen_);
-  events_.metric(done_, {{"train/loss", loss_sum_.item<double>() / images},
-                         {"train/top1", 100 * correct_.item<double>() / images},
+  auto all = sums();
+  ranks_.sum(all);
+  all = all.cpu();
+  const double loss = all[0].item<double>(), images = all[2].item<double>();
+  events_.metric(done_, {{"train/loss", loss / images},
+                         {"train/top1", 100 * all[1].item<double>() / images},
                          {"lr", learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps)},
                          {"images_per_s",
                           static_cast<double>(timed_images_) / std::max(1e-9, seconds_since(timed_since_))},
                          {"memory_bytes", peak_memory_bytes()}});
-  const double loss = loss_sum_.item<double>();
   loss_sum_.zero_(), correct_.zero_(), seen_ = 0;
   timed_images_ = 0, timed_since_ = Clock::now();
   if (!std::isfinite(loss))
@@ -199,7 +206,7 @@ void Training::report() {
 
 bool Training::evaluate_as(const std::string& split, models::Classifier& model,
                            const std::atomic<bool>& stop) {
-  const auto result = evaluate(model, *data_.val, options_.trial, device_, loader_threads(), stop);
+  const auto result = evaluate(model, *data_.val, options_.trial, device_, loader_threads(), ranks_, stop);
   if (!result) return false;
   events_.metric(
       done_,
@@ -212,6 +219,8 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   const bool due = done_ > 0 && (done_ % length_.eval_every == 0 || done_ == length_.total_steps);
   if (!due || evaluated_ == done_) return true;
   const auto begun = Clock::now();
+  ranks_.share(model_->buffers());  // statistics of batches, where each rank has its own
+  if (average_) ranks_.share(average_->model().buffers());
   if (!evaluate_as("val", *model_, stop)) return false;
   if (average_ && !evaluate_as("val_ema", average_->model(), stop)) return false;
   evaluated_ = done_;
@@ -220,14 +229,21 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
 }
 
 void Training::save() {
+  const auto states = gather_states(ranks_, sums().cpu());
+  saved_at_ = Clock::now();
+  if (!ranks_.first()) return;
+  const auto all = states.sums.sum(0);
   Checkpoint checkpoint{.config_hash = options_.config_hash,
                         .step = done_,
                         .evaluated = evaluated_,
-                        .loss_sum = loss_sum_.item<double>(),
-                        .correct = correct_.item<double>(),
-                        .seen = seen_,
-                        .machine = this_machine(device_),
+                        .loss_sum = all[0].item<double>(),
+                        .correct = all[1].item<double>(),
+                        .seen = static_cast<std::int64_t>(all[2].item<double>()),
+                        .machine = this_machine(device_, ranks_.ranks()),
                         .tensors = optimiser_->state()};
+  if (!ranks_.alone())
+    checkpoint.tensors.merge(
+        std::map<std::string, torch::Tensor>{{"ranks.random", states.random}, {"ranks.sums", states.sums}});
   for (const auto& [name, tensor] : models::state_of(*model_)) checkpoint.tensors["model." + name] = tensor;
   if (average_) checkpoint.tensors.merge(average_->state());
   if (scaler_) checkpoint.tensors.merge(scaler_->state());
@@ -248,14 +264,14 @@ bool Training::run(const std::atomic<bool>& stop) {
   bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
   Loader loader{done_, length_.total_steps - done_, loader_threads(), 2 * loader_threads() + 2,
                 [this](std::int64_t number) { return make_batch(number); }};
-  while (!stopped && !stop) {
+  while (!stopped && !ranks_.as_first(stop)) {
     const auto batch = loader.next();
     if (!batch) break;
     model_->train();
     step(*batch);
     if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
     stopped = !evaluate_if_due(stop);
-    if (!stopped && seconds_since(saved_at_) > options_.checkpoint_every.count()) save();
+    if (!stopped && ranks_.as_first(seconds_since(saved_at_) > options_.checkpoint_every.count())) save();
   }
   save();
   return done_ == length_.total_steps && evaluated_ == done_;

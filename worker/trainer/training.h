@@ -21,6 +21,10 @@
 #include "worker/trainer/loss.h"
 #include "worker/trainer/loss_scaler.h"
 #include "worker/trainer/optimiser.h"
+#include "worker/trainer/ranks/batch_share.h"
+#include "worker/trainer/ranks/gradient_mean.h"
+#include "worker/trainer/ranks/rank_group.h"
+#include "worker/trainer/ranks/rank_states.h"
 #include "worker/trainer/schedule.h"
 #include "worker/trainer/weight_average.h"
 #include "worker/trainer/weight_files.h"
@@ -39,11 +43,13 @@ struct TrainingOptions {
   int threads = 1;         ///< of the products
   int loader_threads = 0;  ///< that prepare images; 0: as many as `threads`
   std::chrono::duration<double> checkpoint_every{20};
+  std::shared_ptr<RankGroup> ranks = std::make_shared<RankGroup>();  ///< that train this trial together
 };
 
 /// One training from its configuration to its last evaluation. What it computes depends on the trial, the
 /// machine (see Machine) and nothing else: not on timing, checkpoints, stops or the number of loader threads.
-/// Thread: one.
+/// With several ranks every one runs the same training on its share of each batch and of the evaluation; only
+/// the first one's events are said and its clock and `stop` heeded. Thread: one.
 class Training {
  public:
   /// Opens the data and builds the model; says `start`. Throws: Error, before anything is written.
@@ -54,12 +60,14 @@ class Training {
 
  private:
   void resume(Events::Start& start);
+  void join_ranks();  ///< here and in `sums`: training_ranks.cc
   int loader_threads() const {
     return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;
   }
   Batch make_batch(std::int64_t step);
   Targets targets_of(const Batch& batch, torch::Tensor& images) const;
   void step(const Batch& batch);
+  torch::Tensor sums() const;
   void report();
   bool evaluate_if_due(const std::atomic<bool>& stop);
   bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
@@ -77,6 +85,10 @@ class Training {
   std::unique_ptr<Optimiser> optimiser_;
   std::optional<WeightAverage> average_;  ///< where the recipe has one
   std::optional<LossScaler> scaler_;      ///< with half precision
+  RankGroup& ranks_;
+  BatchShare share_;
+  std::optional<GradientMean> gradients_;
+  RankStates states_;  ///< that the ranks begin with
   std::int64_t done_ = 0, evaluated_ = 0;
   torch::Tensor loss_sum_,
       correct_;  ///< of the steps since the newest report, on the device: reading them would wait for it

@@ -8,6 +8,8 @@
 #include "config/trial_document.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/model_source.h"
+#include "worker/trainer/commands/train_ranks.h"
+#include "worker/trainer/ranks/quiet_events.h"
 #include "worker/trainer/terminal_events.h"
 #include "worker/trainer/training.h"
 
@@ -37,17 +39,22 @@ void check_device(const std::string& device) {
                 "--device " + device + ": no GPU can be used here, or this PyTorch is built without CUDA"};
 }
 
-std::unique_ptr<Events> events_for(bool json) {
-  if (json || !isatty(STDOUT_FILENO)) return std::make_unique<JsonLines>();
+std::unique_ptr<Events> events_for(bool json, const RankFlags& ranks) {
+  if (ranks.rank > 0) return std::make_unique<QuietEvents>();
+  if (json || ranks.is_rank() || !isatty(STDOUT_FILENO)) return std::make_unique<JsonLines>();
   return std::make_unique<TerminalEvents>();
 }
 
-int train(TrainingOptions options, const std::string& config_file, bool json) {
-  const auto events = events_for(json);
+int train(TrainingOptions options, const std::string& config_file, bool json, const RankFlags& ranks) {
+  const auto events = events_for(json, ranks);
+  if (ranks.starts_ranks()) return train_with_ranks(ranks, options.device, *events);
+  std::shared_ptr<RankGroup> group;  // it goes after the end was said: the others notice when it does
   try {
     options.trial = config::read_trial_or_throw(parse_json(config_file));
     options.config_hash = config::config_hash(config::canonical_text(options.trial));
     check_device(options.device);
+    take_place(ranks, options);
+    group = options.ranks;
     std::filesystem::create_directories(options.run_dir);
     Training training{std::move(options), *events};
     const bool complete = training.run(stop_asked());
@@ -76,6 +83,7 @@ Run declare_train(CLI::App& app) {
     double checkpoint_seconds = TrainingOptions{}.checkpoint_every.count();
     std::vector<std::string> weights;
     bool json = false;
+    RankFlags ranks;
   };
   auto flags = std::make_shared<Flags>();
   auto& options = flags->options;
@@ -93,15 +101,16 @@ Run declare_train(CLI::App& app) {
                  "Threads that prepare images; 0: as many as --threads")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--device", options.device, "cpu or cuda:N")->capture_default_str();
+  app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--checkpoint-seconds", flags->checkpoint_seconds, "Time between checkpoints")
       ->envname("ABLATE_CHECKPOINT_SECONDS")
       ->capture_default_str();
+  declare_rank_flags(app, flags->ranks);
   app.add_flag("--json", flags->json, "Events as JSON Lines on a terminal too");
   return [flags]() -> int {
     flags->options.weights = weight_files(flags->weights);
     flags->options.checkpoint_every = std::chrono::duration<double>{flags->checkpoint_seconds};
-    return train(flags->options, flags->config_file, flags->json);
+    return train(flags->options, flags->config_file, flags->json, flags->ranks);
   };
 }
 
