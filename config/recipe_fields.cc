@@ -69,6 +69,11 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .sentence = "Leading transformer blocks whose activations are computed again in the backward pass "
                    "instead of being kept: less memory for more time.",
        .range = {0, 65536}},
+      {.name = "sync_batch_norm",
+       .member = &R::sync_batch_norm,
+       .sentence = "Whether batch normalisation takes the images of all GPUs as one batch, or those of each "
+                   "GPU alone as the papers' releases do. On one GPU, and in a model without such "
+                   "normalisation, that is the same."},
       {.name = "optimiser",
        .member = &R::optimiser,
        .sentence = "AdamW, or gradient descent with momentum.",

@@ -108,9 +108,10 @@ struct DataConfig {
 struct RecipeConfig {
   std::string use;  ///< the named recipe it started from, for people; not part of the identity
   double epochs = 0;
-  int batch = 0;              ///< global
-  int accumulate = 1;         ///< parts of a batch that are computed one after another
-  int checkpoint_blocks = 0;  ///< leading blocks that keep no activations
+  int batch = 0;                 ///< global
+  int accumulate = 1;            ///< parts of a batch that are computed one after another
+  int checkpoint_blocks = 0;     ///< leading blocks that keep no activations
+  bool sync_batch_norm = false;  ///< statistics of all GPUs' images; where the model has batch normalisation
 
   std::string optimiser = "adamw";  ///< adamw | sgd
   double lr = 0;                    ///< peak

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/trial_document.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/sha256.h"
 #include "config/data_sets.h"
@@ -62,6 +64,13 @@ DataConfig read_data(const Json& section, const ModelConfig& model, std::vector<
   return data;
 }
 
+bool has_batch_norm(const ModelConfig& model) {
+  if (model.family == "xcit")
+    return model.patches == "convolutions" ||
+           std::ranges::any_of(model.block, [](const BlockConfig& block) { return block.lpi; });
+  return model.family == "resnet" || model.family == "efficientnet" || model.family == "regnet";
+}
+
 RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const DataConfig& data,
                          std::vector<Problem>& problems) {
   RecipeConfig recipe;
@@ -90,6 +99,7 @@ RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const Da
          {}});
   demand(recipe.schedule == "step" && recipe.step_epochs.empty(), "recipe.step_epochs",
          "missing; the step schedule needs the epochs at which the learning rate goes down");
+  if (!has_batch_norm(model)) recipe.sync_batch_norm = false;         // nothing that it could change
   if (recipe.eval_resize == data.image_size) recipe.eval_resize = 0;  // the same by another name
   return recipe;
 }

@@ -15,7 +15,7 @@ mkdir -p "$root/third_party/include" "$root/third_party/lib" out
 
 git ls-files -z CMakeLists.txt LICENSE NOTICE cmake base config models worker/trainer | xargs -0 cp --parents -t "$root"
 sed -i 's/^option(ABLATE_ONLY_TRAINER \(.*\) OFF)$/option(ABLATE_ONLY_TRAINER \1 ON)/' "$root/CMakeLists.txt"
-for folder in nlohmann fmt CLI; do cp -r "/usr/include/$folder" "$root/third_party/include/"; done
+for folder in nlohmann fmt CLI gloo; do cp -r "/usr/include/$folder" "$root/third_party/include/"; done
 for header in jpeglib.h jmorecfg.h jerror.h jconfig.h; do  # the last one lies in a folder of the architecture
   find /usr/include -name $header -exec cp {} "$root/third_party/include/" \;
 done
@@ -23,7 +23,7 @@ library=$(find /usr/lib -name libjpeg.a | head -n 1)
 [ -n "$library" ] || { echo "trainer-bundle: no libjpeg.a: install libjpeg62-turbo-dev (deploy/setup.sh does)" >&2; exit 1; }
 strip --strip-debug -o "$root/third_party/lib/libjpeg.a" "$library"
 mkdir -p "$root/third_party/licenses"
-for package in nlohmann-json3-dev libfmt-dev libcli11-dev libjpeg62-turbo-dev; do
+for package in nlohmann-json3-dev libfmt-dev libcli11-dev libjpeg62-turbo-dev libgloo-dev; do
   cp "/usr/share/doc/$package/copyright" "$root/third_party/licenses/$package"
 done
 

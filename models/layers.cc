@@ -99,6 +99,9 @@ torch::Tensor BatchNorm2dImpl::forward(const torch::Tensor& x) {
   const auto followed = [&](const torch::Tensor& running) {
     return counts || !is_training() ? running : torch::Tensor{};
   };
+  if (is_training() && sum_)
+    return sync_batch_norm(x, {weight, bias, followed(running_mean), followed(running_var)}, momentum_, eps_,
+                           sum_);
   return torch::batch_norm(x, weight, bias, followed(running_mean), followed(running_var), is_training(),
                            momentum_, eps_, /*cudnn_enabled=*/true);
 }

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "models/part.h"
+#include "models/sync_batch_norm.h"
 
 /// The layers that everything is made of: as PyTorch's, but they can be made on the meta device, where a
 /// tensor has a shape and no memory. All start as PyTorch starts them.
@@ -76,11 +77,14 @@ class BatchNorm2dImpl : public torch::nn::Module {
   explicit BatchNorm2dImpl(std::int64_t channels, torch::Device device = torch::kCPU, double eps = 1e-5,
                            double momentum = 0.1);
   torch::Tensor forward(const torch::Tensor& x);
+  /// From now on the batch is that of all processes: see sync_batch_norm.
+  void sum_over_ranks(SumOverRanks sum) { sum_ = std::move(sum); }
 
   torch::Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
  private:
   const double eps_, momentum_;
+  SumOverRanks sum_;
 };
 using BatchNorm2d = Part<BatchNorm2dImpl>;
 

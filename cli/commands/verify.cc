@@ -84,6 +84,9 @@ std::vector<std::string> command_of(Source& source, const Flags& flags) {
       std::ranges::find_if(checkpoints, [&](const auto& each) { return each.step() < to.step(); });
   if (!flags.from_start && from != checkpoints.end()) command.insert(command.end(), {"--from", from->path()});
   const auto environment = json::parse(run.environment_json(), nullptr, false);
+  if (environment.is_object() && environment.value("ranks", 1) > 1)
+    throw Error{Code::kFailedPrecondition,
+                fmt::format("run {} has several ranks: only runs of one can be run again so far", id)};
   for (const auto* name : {"threads", "device"})
     if (environment.is_object() && environment.contains(name)) {
       const auto& value = environment.at(name);

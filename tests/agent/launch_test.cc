@@ -98,6 +98,16 @@ TEST_F(LaunchTest, ARunSeesTheGpusOfItsSlotsAlone) {
   EXPECT_EQ(launch.environment.at("ABLATE_THREADS"), "16");
 }
 
+TEST_F(LaunchTest, ATrainerWithSeveralGpusGetsARankForEach) {
+  const Slot one{.device = "cuda:0", .name = "H200", .threads = 8, .visible = "0"},
+      other{.device = "cuda:1", .name = "H200", .threads = 8, .visible = "GPU-5"};
+  const auto several = plan_launch(assign, {one, other}, settings, "/runs/3/2", {}).argv;
+  EXPECT_THAT((std::vector(several.end() - 6, several.end())),
+              ElementsAre("--threads", "16", "--device", "cuda", "--ranks", "2"));
+  const auto alone = plan_launch(assign, {other}, settings, "/runs/3/2", {}).argv;
+  EXPECT_THAT((std::vector(alone.end() - 2, alone.end())), ElementsAre("--device", "cuda:0"));
+}
+
 TEST_F(LaunchTest, TheNewestCheckpointOfThisHostIsTaken) {
   const auto newer = write_checkpoint("b"), older = write_checkpoint("a");
   add_checkpoint(20, "here", newer, sha256_hex("weights"));

@@ -89,7 +89,8 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
     threads += slot.threads;
     if (!slot.visible.empty()) gpus.push_back(slot.visible);
   }
-  const std::string device = gpus.empty() ? "cpu" : "cuda:0";  // of those that the run may see
+  // of those that the run may see; a command makes what it likes of several
+  const std::string device = gpus.empty() ? "cpu" : "cuda:0";
 
   Launch launch{.argv = {assign.argv().begin(), assign.argv().end()},
                 .environment = {{"ABLATE_CONFIG", config},
@@ -113,7 +114,8 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
   for (const auto& [name, file] : settings.weights)
     add("--weights", fmt::format("{}={}", name, file.string()));
   add("--threads", std::to_string(threads));
-  add("--device", device);
+  add("--device", gpus.size() > 1 ? "cuda" : device);
+  if (gpus.size() > 1) add("--ranks", std::to_string(gpus.size()));
   return launch;
 }
 

@@ -17,11 +17,12 @@ constexpr int kFormat = 1;
 
 }  // namespace
 
-Machine this_machine(const torch::Device& device) {
+Machine this_machine(const torch::Device& device, int ranks) {
   return {.torch = TORCH_VERSION,
           .device = device.is_cuda() ? "cuda" : "cpu",
           .instructions = at::get_cpu_capability(),
-          .threads = at::get_num_threads()};
+          .threads = at::get_num_threads(),
+          .ranks = ranks};
 }
 
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
@@ -37,7 +38,8 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
                         {{"torch", machine.torch},
                          {"device", machine.device},
                          {"instructions", machine.instructions},
-                         {"threads", machine.threads}}}};
+                         {"threads", machine.threads},
+                         {"ranks", machine.ranks}}}};
   if (checkpoint.best) facts["best"] = *checkpoint.best;
   models::write_safetensors(file, {.tensors = checkpoint.tensors, .metadata = {{kKey, facts.dump()}}});
   return sha256_file(file);
@@ -66,7 +68,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
     checkpoint.machine = {.torch = machine.at("torch"),
                           .device = machine.at("device"),
                           .instructions = machine.at("instructions"),
-                          .threads = machine.at("threads")};
+                          .threads = machine.at("threads"),
+                          .ranks = machine.value("ranks", 1)};
   } catch (const nlohmann::json::exception& error) {
     throw Error{Code::kDataLoss,
                 fmt::format("{} is not a checkpoint of this trainer: {}", file.string(), error.what())};

@@ -15,9 +15,10 @@ namespace abl::trainer {
 struct Machine {
   std::string torch, device, instructions;  ///< "2.13.0", "cpu" | "cuda", "AVX512"
   int threads = 0;
+  int ranks = 1;
   bool operator==(const Machine&) const = default;
 };
-Machine this_machine(const torch::Device& device);
+Machine this_machine(const torch::Device& device, int ranks);
 
 /// Everything a training needs to go on as if it had never stopped.
 struct Checkpoint {
@@ -28,7 +29,7 @@ struct Checkpoint {
   std::int64_t seen = 0;             ///< images of these steps
   std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
   Machine machine;
-  std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu
+  std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu, ranks.…
 };
 
 /// Writes the file as a whole, synced. Returns: its SHA-256. Throws: Error{kResourceExhausted} when the disk

@@ -2,11 +2,11 @@
 #include "worker/trainer/evaluation.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "worker/trainer/data/loader.h"
 #include "worker/trainer/data/transform.h"
 #include "worker/trainer/precision.h"
+#include "worker/trainer/ranks/batch_share.h"
 
 namespace abl::trainer {
 
@@ -21,27 +21,29 @@ torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device) {
 
 std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource& images,
                                    const config::TrialConfig& trial, torch::Device device, int loader_threads,
-                                   const std::atomic<bool>& stop,
+                                   RankGroup& ranks, const std::atomic<bool>& stop,
                                    const std::function<void(std::int64_t images)>& progress) {
   const torch::InferenceMode inference;
   const auto& [recipe, data] = std::tie(trial.recipe, trial.data);
   const std::int64_t batches = (images.size() + recipe.batch - 1) / recipe.batch;
-  Loader loader{0, batches, loader_threads, 2 * loader_threads, [&](std::int64_t number) {
-                  const auto first = static_cast<std::uint32_t>(number * recipe.batch);
-                  std::vector<std::uint32_t> indices(std::min<std::uint32_t>(
-                      static_cast<std::uint32_t>(recipe.batch), images.size() - first));
-                  std::iota(indices.begin(), indices.end(), first);
-                  return collate(indices, 0, data.image_size, [&](std::uint32_t index, std::size_t) {
-                    return centre_of(images, index, recipe, data.image_size);
-                  });
-                }};
+  Loader loader{
+      0, batches, loader_threads, 2 * loader_threads, [&](std::int64_t number) {
+        const auto first = static_cast<std::uint32_t>(number * recipe.batch);
+        std::vector<std::uint32_t> indices;
+        for (const auto place : places_of(ranks.rank(), ranks.ranks(),
+                                          std::min<std::int64_t>(recipe.batch, images.size() - first)))
+          indices.push_back(first + static_cast<std::uint32_t>(place));
+        return collate(indices, 0, data.image_size, [&](std::uint32_t index, std::size_t) {
+          return centre_of(images, index, recipe, data.image_size);
+        });
+      }};
   model.eval();
   Evaluation result;
   auto totals =
-      torch::zeros({3}, torch::TensorOptions{torch::kFloat64}.device(device));  // loss, top-1, top-5
+      torch::zeros({4}, torch::TensorOptions{torch::kFloat64}.device(device));  // loss, top-1, top-5, images
   const std::int64_t k = std::min(5, data.classes);
   while (auto batch = loader.next()) {
-    if (stop) return std::nullopt;
+    if (ranks.as_first(stop)) return std::nullopt;
     if (batch->labels.numel() == 0) continue;
     const auto labels = batch->labels.to(device);
     const auto logits = logits_of(model, to_input(batch->images, device), recipe);
@@ -49,11 +51,13 @@ std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource&
     const auto loss = torch::nn::functional::cross_entropy(
         logits, labels, torch::nn::functional::CrossEntropyFuncOptions{}.reduction(torch::kSum));
     totals += torch::stack({loss.to(torch::kFloat64), hit.narrow(1, 0, 1).sum().to(torch::kFloat64),
-                            hit.sum().to(torch::kFloat64)});
-    result.images += labels.numel();
+                            hit.sum().to(torch::kFloat64),
+                            torch::full({}, static_cast<double>(labels.numel()), totals.options())});
     if (progress) progress(labels.numel());
   }
+  ranks.sum(totals);
   const auto values = totals.cpu();
+  result.images = static_cast<std::int64_t>(values[3].item<double>());
   const auto share = [&](int i) {
     return values[i].item<double>() / static_cast<double>(std::max<std::int64_t>(1, result.images));
   };

@@ -10,6 +10,7 @@
 #include "config/trial_config.h"
 #include "models/classifier.h"
 #include "worker/trainer/data/image_source.h"
+#include "worker/trainer/ranks/rank_group.h"
 
 namespace abl::trainer {
 
@@ -23,10 +24,11 @@ struct Evaluation {
 /// `device`, normalised with ImageNet's mean and standard deviation.
 torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device);
 
-/// Runs the model over a split; nothing when `stop` was raised on the way. `progress` hears of each batch.
+/// Runs the model over a split, every rank over its share; all get the same result. Nothing when the first
+/// rank's `stop` was raised on the way. `progress` hears of each batch.
 std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource& images,
                                    const config::TrialConfig& trial, torch::Device device, int loader_threads,
-                                   const std::atomic<bool>& stop,
+                                   RankGroup& ranks, const std::atomic<bool>& stop,
                                    const std::function<void(std::int64_t images)>& progress = {});
 
 }  // namespace abl::trainer

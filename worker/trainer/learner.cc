@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/learner.h"
 
-#include <algorithm>
-
 #include "worker/trainer/precision.h"
 
 namespace abl::trainer {
@@ -17,10 +15,11 @@ torch::ScalarType type_of_weights(const config::RecipeConfig& recipe) {
 }
 
 Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
-                 const config::RecipeConfig& recipe, torch::Device device)
+                 const config::RecipeConfig& recipe, torch::Device device, std::shared_ptr<RankGroup> ranks)
     : recipe_{recipe},
       model_{std::move(model)},
       weights_{model_, type_of_weights(recipe)},
+      gradients_{*model_, std::move(ranks)},
       optimiser_{make_optimiser(*model_, weights_.weights(), recipe)},
       loss_sum_{torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device))},
       correct_{torch::zeros_like(loss_sum_)} {
@@ -28,30 +27,36 @@ Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<mode
   if (recipe.precision == "fp16") scaler_.emplace(device);
 }
 
-void Learner::add_gradients(const torch::Tensor& images, const Targets& targets, double share) {
+void Learner::add_gradients(const torch::Tensor& images, const Targets& targets, double weight,
+                            bool is_last) {
   const auto logits = logits_of(*model_, images, recipe_);
   const auto loss = loss_of(logits, targets, recipe_);
-  const auto weighted = share == 1 ? loss : loss * share;
-  (scaler_ ? scaler_->scale(weighted) : weighted).backward();
+  const auto weighted = weight == 1 ? loss : loss * weight;
+  gradients_.backward(scaler_ ? scaler_->scale(weighted) : weighted, is_last);
   const torch::NoGradGuard no_grad;
   loss_sum_ += loss.detach().to(torch::kFloat64) * images.size(0);
   correct_ += logits.detach().argmax(1).eq(targets.labels).sum();
 }
 
-void Learner::step(const torch::Tensor& images, const Targets& targets, double lr) {
+void Learner::step(const torch::Tensor& images, const Targets& targets, double lr,
+                   const std::vector<BatchShare::Part>& parts) {
   model_->train();
-  const auto count = images.size(0), part = (count + recipe_.accumulate - 1) / recipe_.accumulate;
-  for (std::int64_t first = 0; first < count; first += part) {
-    const auto size = std::min(part, count - first);
-    add_gradients(images.narrow(0, first, size), targets.narrow(first, size),
-                  static_cast<double>(size) / static_cast<double>(count));
-  }
+  for (const auto& [first, size, weight] : parts)
+    add_gradients(images.narrow(0, first, size), targets.narrow(first, size), weight,
+                  /*is_last=*/first + size == images.size(0));
   weights_.take_gradients();
   const bool usable = !scaler_ || scaler_->unscale(weights_.weights());
   if (usable && recipe_.clip_norm > 0) clip_gradients(weights_.weights(), recipe_.clip_norm);
   if (usable) optimiser_->step(lr);
   weights_.publish();
   if (average_) average_->follow(weights_.state());
+}
+
+void Learner::agree(RankGroup& ranks) {
+  std::vector<torch::Tensor> values;
+  for (const auto& [name, tensor] : state()) values.push_back(tensor);
+  ranks.share(values);
+  weights_.publish();
 }
 
 std::map<std::string, torch::Tensor> Learner::state() const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/trial_config.h"
 #include "models/classifier.h"
@@ -14,6 +15,8 @@
 #include "worker/trainer/loss_scaler.h"
 #include "worker/trainer/master_weights.h"
 #include "worker/trainer/optimiser.h"
+#include "worker/trainer/ranks/batch_share.h"
+#include "worker/trainer/ranks/gradient_mean.h"
 #include "worker/trainer/weight_average.h"
 
 namespace abl::trainer {
@@ -29,10 +32,20 @@ class Learner {
  public:
   /// `average`: built as `model`, where the recipe has a running average; otherwise null.
   Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
-          const config::RecipeConfig& recipe, torch::Device device);
+          const config::RecipeConfig& recipe, torch::Device device,
+          std::shared_ptr<RankGroup> ranks = std::make_shared<RankGroup>());
 
-  /// One optimiser step at learning rate `lr`, from images [B, 3, S, S] that are normalised, on the device.
-  void step(const torch::Tensor& images, const Targets& targets, double lr);
+  /// One optimiser step at learning rate `lr`, from this rank's images [B, 3, S, S] of the batch, normalised,
+  /// on the device, part by part.
+  void step(const torch::Tensor& images, const Targets& targets, double lr,
+            const std::vector<BatchShare::Part>& parts);
+  /// The same for a rank alone, all images at once.
+  void step(const torch::Tensor& images, const Targets& targets, double lr) {
+    step(images, targets, lr, {{.first = 0, .size = images.size(0)}});
+  }
+
+  /// Gives every rank what the first one has.
+  void agree(RankGroup& ranks);
 
   models::Classifier& model() { return *model_; }
   /// The running average, or null.
@@ -48,11 +61,12 @@ class Learner {
   void load(const std::map<std::string, torch::Tensor>& state);
 
  private:
-  void add_gradients(const torch::Tensor& images, const Targets& targets, double share);
+  void add_gradients(const torch::Tensor& images, const Targets& targets, double weight, bool is_last);
 
   const config::RecipeConfig& recipe_;
   const std::shared_ptr<models::Classifier> model_;
   MasterWeights weights_;
+  GradientMean gradients_;
   const std::unique_ptr<Optimiser> optimiser_;
   std::optional<WeightAverage> average_;
   std::optional<LossScaler> scaler_;  ///< with half precision

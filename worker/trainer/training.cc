@@ -46,6 +46,7 @@ Training::Training(TrainingOptions options, Events& events)
       events_{events},
       device_{options_.device},
       augmentation_{options_.trial.recipe, options_.trial.data},
+      ranks_{*options_.ranks},
       files_{options_.run_dir, options_.keep_last} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
@@ -53,6 +54,9 @@ Training::Training(TrainingOptions options, Events& events)
   const auto weights = weight_digests(trial.recipe, options_.weights);
   length_ = length_of(trial.recipe, data_.train->size());
   order_ = std::make_unique<EpochOrder>(trial.seed, data_.train->size());
+  share_ =
+      share_batch(ranks_.rank(), ranks_.ranks(),
+                  std::min<std::int64_t>(trial.recipe.batch, data_.train->size()), trial.recipe.accumulate);
 
   torch::manual_seed(RandomStream{trial.seed, Purpose::kInitialisation}.next());
   const auto model = training_options(trial);
@@ -61,20 +65,23 @@ Training::Training(TrainingOptions options, Events& events)
   learning->to(device_);
   auto average = trial.recipe.ema > 0 ? models::build(model) : nullptr;
   if (average) average->to(device_);
-  learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_);
+  learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_,
+                                       options_.ranks);
   if ((teacher_ = load_teacher(trial, options_.weights))) teacher_->to(device_);
 
-  const Machine machine = this_machine(device_);
+  const Machine machine = this_machine(device_, ranks_.ranks());
   Events::Start start{.total_steps = length_.total_steps,
                       .data_fingerprint = data_.fingerprint,
                       .environment = {{"torch", machine.torch},
                                       {"device", options_.device},
                                       {"instructions", machine.instructions},
                                       {"threads", machine.threads},
+                                      {"ranks", machine.ranks},
                                       {"trainer", ABLATE_VERSION},
                                       {"result_version", config::kResultVersion}}};
   if (!weights.empty()) start.environment["weights"] = weights;
-  if (!options_.resume.empty()) resume(start);
+  if (!options_.resume.empty() && ranks_.first()) resume(start);
+  join_ranks();
   events_.start(start);
   if (!started.empty() && done_ == 0) events_.log("info", started);
   timed_since_ = saved_at_ = Clock::now();
@@ -95,7 +102,9 @@ void Training::resume(Events::Start& start) {
   best_ = checkpoint.best;
   learner_->loss_sum().fill_(checkpoint.loss_sum), learner_->correct().fill_(checkpoint.correct);
   start.resumed_step = done_;
-  start.bit_exact = checkpoint.machine == this_machine(device_) && !device_.is_cuda();
+  start.bit_exact = checkpoint.machine == this_machine(device_, ranks_.ranks()) && !device_.is_cuda();
+  if (checkpoint.machine.ranks == ranks_.ranks() && !ranks_.alone())
+    states_ = {.random = checkpoint.tensors.at("ranks.random"), .sums = checkpoint.tensors.at("ranks.sums")};
 }
 
 Batch Training::make_batch(std::int64_t step) {
@@ -103,15 +112,14 @@ Batch Training::make_batch(std::int64_t step) {
   const auto images = data_.train->size();
   const auto epoch = static_cast<std::uint64_t>(step / length_.steps_per_epoch);
   const auto order = order_->of(epoch);
-  const auto size = std::min<std::int64_t>(recipe.batch, images),
-             first = step % length_.steps_per_epoch * size;
+  const auto first = step % length_.steps_per_epoch * share_.batch;
   // with repeated augmentation an image stands in several places of the epoch, one after another
   const std::int64_t copies = recipe.repeated_augmentation;
   std::vector<std::uint32_t> indices;
-  for (auto place = first; place < first + size; ++place)
-    indices.push_back(order->at(static_cast<std::size_t>(place / copies)));
+  for (const auto place : share_.places)
+    indices.push_back(order->at(static_cast<std::size_t>((first + place) / copies)));
   return collate(indices, images, data.image_size, [&](std::uint32_t index, std::size_t place) {
-    const auto copy = static_cast<std::uint64_t>((first + static_cast<std::int64_t>(place)) % copies);
+    const auto copy = static_cast<std::uint64_t>((first + share_.places[place]) % copies);
     RandomStream random =
         copy == 0 ? RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index}}
                   : RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index, copy}};
@@ -136,15 +144,19 @@ void Training::step(const Batch& batch) {
   auto images = to_input(batch.images, device_);
   fill(batch.patches, images);
   const auto targets = targets_of(batch, images);
-  learner_->step(images, targets, learning_rate(options_.trial.recipe, done_, length_.total_steps));
+  learner_->step(images, targets, learning_rate(options_.trial.recipe, done_, length_.total_steps),
+                 share_.parts);
   ++done_;
-  seen_ += images.size(0), timed_images_ += images.size(0);
+  seen_ += images.size(0), timed_images_ += share_.batch;
 }
 
 void Training::report() {
-  const double images = static_cast<double>(seen_), loss = learner_->loss_sum().item<double>();
+  auto all = sums();
+  ranks_.sum(all);
+  all = all.cpu();
+  const double loss = all[0].item<double>(), images = all[2].item<double>();
   events_.metric(done_, {{"train/loss", loss / images},
-                         {"train/top1", 100 * learner_->correct().item<double>() / images},
+                         {"train/top1", 100 * all[1].item<double>() / images},
                          {"lr", learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps)},
                          {"images_per_s",
                           static_cast<double>(timed_images_) / std::max(1e-9, seconds_since(timed_since_))},
@@ -157,7 +169,7 @@ void Training::report() {
 
 bool Training::evaluate_as(const std::string& split, models::Classifier& model,
                            const std::atomic<bool>& stop) {
-  const auto result = evaluate(model, *data_.val, options_.trial, device_, loader_threads(), stop);
+  const auto result = evaluate(model, *data_.val, options_.trial, device_, loader_threads(), ranks_, stop);
   if (!result) return false;
   const std::map<std::string, double> values{
       {split + "/loss", result->loss}, {split + "/top1", result->top1}, {split + "/top5", result->top5}};
@@ -178,6 +190,8 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   const bool due = done_ > 0 && (done_ % length_.eval_every == 0 || done_ == length_.total_steps);
   if (!due || evaluated_ == done_) return true;
   const auto begun = Clock::now();
+  ranks_.share(learner_->model().buffers());  // statistics of batches, where each rank has its own
+  if (learner_->average()) ranks_.share(learner_->average()->buffers());
   if (!evaluate_as("val", learner_->model(), stop)) return false;
   if (learner_->average() && !evaluate_as("val_ema", *learner_->average(), stop)) return false;
   evaluated_ = done_;
@@ -186,23 +200,31 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
 }
 
 void Training::save() {
+  const auto states = gather_states(ranks_, sums().cpu());
+  const bool is_best = std::exchange(is_best_, false);
+  saved_at_ = Clock::now(), saved_step_ = done_;
+  if (!ranks_.first()) return;
+  const auto all = states.sums.sum(0);
   Checkpoint checkpoint{.config_hash = options_.config_hash,
                         .step = done_,
                         .evaluated = evaluated_,
-                        .loss_sum = learner_->loss_sum().item<double>(),
-                        .correct = learner_->correct().item<double>(),
-                        .seen = seen_,
+                        .loss_sum = all[0].item<double>(),
+                        .correct = all[1].item<double>(),
+                        .seen = static_cast<std::int64_t>(all[2].item<double>()),
                         .best = best_,
-                        .machine = this_machine(device_),
+                        .machine = this_machine(device_, ranks_.ranks()),
                         .tensors = learner_->state()};
+  if (!ranks_.alone())
+    checkpoint.tensors.merge(
+        std::map<std::string, torch::Tensor>{{"ranks.random", states.random}, {"ranks.sums", states.sums}});
   checkpoint.tensors["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
   const auto file = files_.file_of(done_);
   const auto begun = Clock::now();
   const std::string digest = write_checkpoint(file, checkpoint);
   events_.checkpoint(done_, std::filesystem::absolute(file), digest);
   files_.add(file);
-  if (std::exchange(is_best_, false)) files_.make_best(file);
-  saved_at_ = Clock::now(), saved_step_ = done_;
+  if (is_best) files_.make_best(file);
+  saved_at_ = Clock::now();
   timed_since_ += saved_at_ - begun;
 }
 
@@ -212,13 +234,16 @@ bool Training::run(const std::atomic<bool>& stop) {
   const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
   Loader loader{done_, last - done_, loader_threads(), 2 * loader_threads() + 2,
                 [this](std::int64_t number) { return make_batch(number); }};
-  while (!stopped && !stop) {
+  while (!stopped && !ranks_.as_first(stop)) {
     const auto batch = loader.next();
     if (!batch) break;
     step(*batch);
     if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
     stopped = !evaluate_if_due(stop);
-    if (!stopped && (is_best_ || seconds_since(saved_at_) > options_.checkpoint_every.count())) save();
+    // an evaluation has the same result on all ranks
+    if (!stopped &&
+        (is_best_ || ranks_.as_first(seconds_since(saved_at_) > options_.checkpoint_every.count())))
+      save();
   }
   if (saved_step_ != done_) save();
   return done_ == length_.total_steps && evaluated_ == done_;

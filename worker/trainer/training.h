@@ -20,6 +20,9 @@
 #include "worker/trainer/data/transform.h"
 #include "worker/trainer/events.h"
 #include "worker/trainer/learner.h"
+#include "worker/trainer/ranks/batch_share.h"
+#include "worker/trainer/ranks/rank_group.h"
+#include "worker/trainer/ranks/rank_states.h"
 #include "worker/trainer/schedule.h"
 #include "worker/trainer/weight_files.h"
 
@@ -41,11 +44,13 @@ struct TrainingOptions {
   std::string keep_best =
       "val/top1";              ///< the metric of the evaluation whose checkpoint stays too; empty: none
   std::int64_t last_step = 0;  ///< where to stop before the end; 0: at the end
+  std::shared_ptr<RankGroup> ranks = std::make_shared<RankGroup>();  ///< that train this trial together
 };
 
 /// One training from its configuration to its last evaluation. What it computes depends on the trial, the
 /// machine (see Machine) and nothing else: not on timing, checkpoints, stops or the number of loader threads.
-/// Thread: one.
+/// With several ranks every one runs the same training on its share of each batch and of the evaluation; only
+/// the first one's events are said and its clock and `stop` heeded. Thread: one.
 class Training {
  public:
   /// Opens the data and builds the model; says `start`. Throws: Error, before anything is written.
@@ -57,12 +62,14 @@ class Training {
 
  private:
   void resume(Events::Start& start);
+  void join_ranks();  ///< here and in `sums`: training_ranks.cc
   int loader_threads() const {
     return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;
   }
   Batch make_batch(std::int64_t step);
   Targets targets_of(const Batch& batch, torch::Tensor& images) const;
   void step(const Batch& batch);
+  torch::Tensor sums() const;
   void report();
   bool evaluate_if_due(const std::atomic<bool>& stop);
   bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
@@ -78,6 +85,9 @@ class Training {
   const Augmentation augmentation_;
   std::unique_ptr<Learner> learner_;
   std::shared_ptr<models::Classifier> teacher_;  ///< null without distillation
+  RankGroup& ranks_;
+  BatchShare share_;
+  RankStates states_;  ///< that the ranks begin with
   std::int64_t done_ = 0, evaluated_ = 0;
   std::int64_t seen_ = 0;  ///< images since the newest report
   std::int64_t timed_images_ = 0;

@@ -79,8 +79,8 @@ void compare(const Checkpoint& stored, const Checkpoint& again, Verification& re
 }
 
 std::string text_of(const Machine& machine) {
-  return fmt::format("PyTorch {}, {}, {}, {} threads", machine.torch, machine.device, machine.instructions,
-                     machine.threads);
+  return fmt::format("PyTorch {}, {}, {}, {} threads, {} ranks", machine.torch, machine.device,
+                     machine.instructions, machine.threads, machine.ranks);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ enum class Purpose : std::uint64_t {
   kSubset = 4,
   kEmbeddedClass = 5,
   kEmbeddedImage = 6,
-  kMixing = 7
+  kMixing = 7,
+  kRank = 8
 };
 
 /// SplitMix64 from a key: small, of known quality, the same on every machine.

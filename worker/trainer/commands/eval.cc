@@ -53,9 +53,10 @@ int eval(Flags& flags) {
     throw Error{Code::kInvalidArgument, fmt::format("data: it has no split {}", flags.split)};
   const auto model = load(flags);
   Progress progress{images.size()};
+  RankGroup alone;
   const auto result =
       evaluate(*model, images, options.trial, torch::Device{options.device},
-               options.loader_threads > 0 ? options.loader_threads : options.threads, stop,
+               options.loader_threads > 0 ? options.loader_threads : options.threads, alone, stop,
                [&](std::int64_t done) { progress.advance(static_cast<std::uint64_t>(done)); });
   if (!result) throw Error{Code::kCancelled, "stopped: not every image was looked at"};
   if (flags.json)

@@ -45,7 +45,7 @@ void RunFlags::declare(CLI::App& app) {
                  "Threads that prepare images; 0: as many as --threads")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--device", options.device, "cpu or cuda:N")->capture_default_str();
+  app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
 }
 
 void RunFlags::read() {

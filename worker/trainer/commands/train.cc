@@ -7,15 +7,18 @@
 #include "base/file.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
+#include "worker/trainer/commands/train_ranks.h"
 #include "worker/trainer/out_of_memory.h"
+#include "worker/trainer/ranks/quiet_events.h"
 #include "worker/trainer/terminal_events.h"
 #include "worker/trainer/training.h"
 
 namespace abl::trainer {
 namespace {
 
-std::unique_ptr<Events> events_for(bool json) {
-  if (json || !isatty(STDOUT_FILENO)) return std::make_unique<JsonLines>();
+std::unique_ptr<Events> events_for(bool json, const RankFlags& ranks) {
+  if (ranks.rank > 0) return std::make_unique<QuietEvents>();
+  if (json || ranks.is_rank() || !isatty(STDOUT_FILENO)) return std::make_unique<JsonLines>();
   return std::make_unique<TerminalEvents>();
 }
 
@@ -28,14 +31,18 @@ int fail(Events& events, const Error& error) {
   return code;
 }
 
-int train(RunFlags& flags, bool json) {
-  const auto events = events_for(json);
+int train(RunFlags& flags, bool json, const RankFlags& ranks) {
+  const auto events = events_for(json, ranks);
+  if (ranks.starts_ranks()) return train_with_ranks(ranks, flags.options.device, *events);
   const auto& stop = stop_on_signals();
   config::TrialConfig trial;
+  std::shared_ptr<RankGroup> group;  // it goes after the end was said: the others notice when it does
   try {
     flags.read();
     auto& options = flags.options;
     trial = options.trial;
+    take_place(ranks, options);
+    group = options.ranks;
     make_folder(options.run_dir);
     Training training{std::move(options), *events};
     const bool complete = training.run(stop);
@@ -58,6 +65,7 @@ Run declare_train(CLI::App& app) {
     RunFlags run;
     double checkpoint_seconds = TrainingOptions{}.checkpoint_every.count();
     bool json = false;
+    RankFlags ranks;
   };
   auto flags = std::make_shared<Flags>();
   auto& options = flags->run.options;
@@ -79,11 +87,12 @@ Run declare_train(CLI::App& app) {
       ->check(CLI::IsMember(
           {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss", "none"}))
       ->capture_default_str();
+  declare_rank_flags(app, flags->ranks);
   app.add_flag("--json", flags->json, "Events as JSON Lines on a terminal too");
   app.footer("Example:\n  ablate-trainer train --config trial.json --run-dir run --threads 2\n");
   return [flags]() -> int {
     flags->run.options.checkpoint_every = std::chrono::duration<double>{flags->checkpoint_seconds};
-    return train(flags->run, flags->json);
+    return train(flags->run, flags->json, flags->ranks);
   };
 }
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several ranks train as one rank does with the same batch, within what the order of additions changes.
+#include "tests/ranks/trial_files.h"
+
+namespace abl::trainer {
+namespace {
+
+class EqualityTest : public RanksTest {
+ protected:
+  static void expect_same(const Said& one, const Said& several, double tolerance) {
+    ASSERT_EQ(one.end.value("status", ""), "completed") << one.end;
+    ASSERT_EQ(several.end.value("status", ""), "completed") << several.end;
+    for (const auto& [name, steps] : one.points) {
+      ASSERT_EQ(several.points.at(name).size(), steps.size()) << name;
+      // one image more or less that is recognised is within float error, a loss that is another is not
+      const double allowed = name.ends_with("/loss") ? tolerance : 100.0 / 20;
+      for (const auto& [step, value] : steps)
+        EXPECT_NEAR(several.points.at(name).at(step), value, allowed) << name << " at step " << step;
+    }
+    const auto expected = one.state(), state = several.state();
+    for (const auto& [name, tensor] : expected) {
+      if (!name.starts_with("model.") && !name.starts_with("ema.")) continue;
+      EXPECT_TRUE(torch::allclose(state.at(name), tensor, tolerance, tolerance))
+          << name << " differs by " << (state.at(name) - tensor).abs().max().item<double>();
+    }
+  }
+};
+
+TEST_F(EqualityTest, TwoRanksTrainAsOneDoesWithAFullRecipe) {
+  const auto full = trial(small_vit(), full_recipe());
+  const auto one = run(full, 1), two = run(full, 2);
+  expect_same(one, two, 1e-4);
+  EXPECT_EQ(one.points.at("train/loss").size(), 12U);
+  EXPECT_EQ(one.points.at("val_ema/loss").size(), 2U);
+  EXPECT_EQ(two.start.at("environment").at("ranks"), 2);
+  EXPECT_EQ(one.start.at("data_fingerprint"), two.start.at("data_fingerprint"));
+}
+
+TEST_F(EqualityTest, ABatchThatTheRanksDoNotDivideIsWeighed) {
+  auto recipe = full_recipe();
+  recipe["batch"] = 21, recipe["optimiser"] = "adamw", recipe["lr"] = 0.001, recipe["epochs"] = 1;
+  const auto odd = trial(small_vit(), recipe);
+  expect_same(run(odd, 1), run(odd, 3), 1e-3);
+}
+
+TEST_F(EqualityTest, AModelWithBatchNormalisationDoesSoWithSyncBatchNorm) {
+  auto recipe = full_recipe();
+  recipe["sync_batch_norm"] = true;
+  const auto one = run(trial(small_xcit(), recipe), 1), two = run(trial(small_xcit(), recipe), 2);
+  expect_same(one, two, 1e-3);
+  recipe["sync_batch_norm"] = false;
+  const auto local = run(trial(small_xcit(), recipe), 2);
+  EXPECT_GT(std::abs(local.points.at("train/loss").at(1) - one.points.at("train/loss").at(1)), 1e-4)
+      << "without, each rank has statistics of its own";
+}
+
+TEST_F(EqualityTest, HalfPrecisionAgreesOnTheStepsThatAreLeftOut) {
+  auto recipe = full_recipe();
+  recipe["precision"] = "fp16";
+  const auto half = trial(small_vit(), recipe);
+  const auto one = run(half, 1), two = run(half, 2);
+  expect_same(one, two, 2e-2);
+  EXPECT_TRUE(torch::equal(one.state().at("scaler.scale"), two.state().at("scaler.scale")));
+}
+
+TEST_F(EqualityTest, AParameterWithoutAGradientIsNoHindrance) {
+  const auto model = json::parse(R"({
+    "family": "key-vit", "dim": 16, "depth": 1, "heads": 2, "patch": 8,
+    "key": {"method": "kua", "charts": 2, "broadcasting": "all"}})");
+  const auto keys = trial(model, full_recipe());
+  expect_same(run(keys, 1), run(keys, 2), 1e-3);
+}
+
+}  // namespace
+}  // namespace abl::trainer

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <cctype>
+
+#include "base/file.h"
+#include "tests/ranks/trial_files.h"
+
+namespace abl::trainer {
+namespace {
+
+using testing::HasSubstr;
+
+class FailureTest : public RanksTest {
+ protected:
+  /// A run that is far from its end when it is looked at.
+  static json long_trial() {
+    auto recipe = full_recipe();
+    recipe["epochs"] = 100'000;
+    return trial(small_vit(), recipe);
+  }
+  /// The processes of the ranks, in their order.
+  static std::vector<pid_t> ranks_of(pid_t trainer) {
+    std::map<int, pid_t> found;
+    for (const auto& entry : std::filesystem::directory_iterator{"/proc"}) {
+      const std::string name = entry.path().filename();
+      if (!std::isdigit(static_cast<unsigned char>(name[0]))) continue;
+      try {
+        const auto status = read_file(entry.path() / "status"), line = read_file(entry.path() / "cmdline");
+        const auto rank = line.find(std::string{"--rank\0", 7});
+        if (rank != std::string::npos &&
+            status.find("\nPPid:\t" + std::to_string(trainer) + "\n") != std::string::npos)
+          found[std::stoi(line.substr(rank + 7))] = std::stoi(name);
+      } catch (const std::exception&) {  // it ended meanwhile
+      }
+    }
+    std::vector<pid_t> pids;
+    for (const auto& [rank, pid] : found) pids.push_back(pid);
+    return pids;
+  }
+  static bool lives(pid_t pid) {
+    std::ifstream status{"/proc/" + std::to_string(pid) + "/stat"};
+    const std::string text{std::istreambuf_iterator<char>{status}, {}};
+    return !text.empty() && text.find(") Z ") == std::string::npos;
+  }
+  static void wait_for_the_end_of(pid_t pid) {
+    while (lives(pid)) ::usleep(1000);
+  }
+};
+
+TEST_F(FailureTest, ARankThatIsKilledTakesTheRunDownAndLeavesNoProcess) {
+  for (const int victim : {0, 1}) {
+    TrainerProgram program{arguments(long_trial(), 2)};
+    program.reach(2);
+    const auto pids = ranks_of(program.child().pid());
+    ASSERT_EQ(pids.size(), 2U);
+    ::kill(pids.at(static_cast<std::size_t>(victim)), SIGKILL);
+    const auto said = read_all(program);
+    EXPECT_EQ(said.end.value("status", ""), "failed");
+    EXPECT_THAT(said.end.value("reason", ""),
+                HasSubstr("rank " + std::to_string(victim) + " of 2: killed by SIGKILL (9)"));
+    EXPECT_TRUE(said.end.value("retryable", false));
+    EXPECT_EQ(said.exit_code, 1);
+    for (const pid_t pid : pids) EXPECT_FALSE(lives(pid));
+  }
+}
+
+TEST_F(FailureTest, RanksDieWithTheTrainer) {
+  TrainerProgram program{arguments(long_trial(), 2)};
+  program.reach(1);
+  const auto pids = ranks_of(program.child().pid());
+  ASSERT_EQ(pids.size(), 2U);
+  ::kill(program.child().pid(), SIGKILL);
+  program.child().wait();
+  for (const pid_t pid : pids) wait_for_the_end_of(pid);
+}
+
+TEST_F(FailureTest, AHungRankIsEndedWhenAnotherOneFails) {
+  TrainerProgram program{arguments(long_trial(), 3)};
+  program.reach(2);
+  const auto pids = ranks_of(program.child().pid());
+  ASSERT_EQ(pids.size(), 3U);
+  ::kill(pids[2], SIGSTOP);
+  ::kill(pids[1], SIGSEGV);
+  const auto said = read_all(program);
+  EXPECT_THAT(said.end.value("reason", ""), HasSubstr("rank 1 of 3: killed by SIGSEGV (11)"));
+  for (const pid_t pid : pids) EXPECT_FALSE(lives(pid));
+}
+
+TEST_F(FailureTest, WhatAllRanksMeetIsSaidOnceAndAsByOneRank) {
+  auto recipe = full_recipe();
+  recipe["lr"] = 1e30, recipe["clip_norm"] = 0, recipe["optimiser"] = "sgd";
+  const auto one = run(trial(small_vit(), recipe), 1), two = run(trial(small_vit(), recipe), 2);
+  EXPECT_THAT(one.end.value("reason", ""), HasSubstr("the training loss is not finite at step"));
+  EXPECT_EQ(two.end, one.end);
+  EXPECT_EQ(two.exit_code, one.exit_code);
+}
+
+TEST_F(FailureTest, ABatchTooSmallForTheRanksIsRefusedInOneLine) {
+  auto recipe = full_recipe();
+  recipe["batch"] = 4, recipe["accumulate"] = 2;
+  const auto said = run(trial(small_vit(), recipe), 3);
+  EXPECT_EQ(said.end.value("status", ""), "failed");
+  EXPECT_THAT(said.end.value("reason", ""), testing::StartsWith("recipe.batch: 4 images in parts of 2"));
+  EXPECT_FALSE(said.end.value("retryable", true));
+  EXPECT_EQ(said.exit_code, 2);
+}
+
+TEST_F(FailureTest, OneGpuIsNotForSeveralRanks) {
+  const auto said = run(trial(small_vit(), full_recipe()), 2, {"--device", "cuda:1"});
+  EXPECT_THAT(said.end.value("reason", ""), HasSubstr("--device cuda:1 is one GPU; with --ranks 2"));
+  EXPECT_EQ(said.exit_code, 2);
+}
+
+}  // namespace
+}  // namespace abl::trainer

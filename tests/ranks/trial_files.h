@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/ranks/trainer_program.h"
+
+namespace abl::trainer {
+
+/// Trials of a few seconds, and folders for their runs.
+class RanksTest : public testing::Test {
+ protected:
+  RanksTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "ablate-ranks-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~RanksTest() override { std::filesystem::remove_all(folder_); }
+
+  static json small_vit() {
+    return json::parse(R"({
+      "family": "simple-vit", "dim": 16, "depth": 2, "heads": 2, "dim_head": 8, "patch": 8,
+      "attention": {"kernel": "gaussian", "probe": "inside"}})");
+  }
+  static json small_xcit() {
+    return json::parse(
+        R"({"family": "xcit", "dim": 16, "depth": 1, "heads": 2, "patch": 8, "class_blocks": 1})");
+  }
+  /// A recipe with everything that is the same however many ranks there are.
+  static json full_recipe() {
+    return json::parse(R"({
+      "use": "demo", "epochs": 2, "batch": 20, "eval_every": 1, "optimiser": "sgd", "lr": 0.05,
+      "crop": "resized", "flip": 0.5, "randaugment": "rand-m9-mstd0.5-inc1", "random_erasing": 0.25,
+      "repeated_augmentation": 3, "mixing": "mixup-or-cutmix", "mixing_alpha": 0.8, "cutmix_alpha": 1,
+      "label_smoothing": 0.1, "ema": 0.9, "clip_norm": 1, "accumulate": 2})");
+  }
+  static json trial(const json& model, const json& recipe) {
+    return {{"model", model},
+            {"data", {{"name", "shapes"}, {"train_images", 120}, {"val_images", 33}}},
+            {"recipe", recipe},
+            {"seed", 0}};
+  }
+
+  /// The command line of a run in a folder of its own.
+  std::vector<std::string> arguments(const json& trial, int ranks,
+                                     const std::vector<std::string>& more = {}) {
+    const auto run = folder_ / std::to_string(runs_++);
+    std::filesystem::create_directories(run);
+    { std::ofstream{run / "config.json"} << trial; }
+    std::vector<std::string> flags{"--config",  run / "config.json",   "--run-dir", run,
+                                   "--threads", std::to_string(ranks), "--ranks",   std::to_string(ranks)};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return flags;
+  }
+  Said run(const json& trial, int ranks, const std::vector<std::string>& more = {}) {
+    TrainerProgram program{arguments(trial, ranks, more)};
+    return read_all(program);
+  }
+
+  std::filesystem::path folder_;
+  int runs_ = 0;
+};
+
+}  // namespace abl::trainer

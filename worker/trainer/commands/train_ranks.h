@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "worker/trainer/events.h"
+#include "worker/trainer/training.h"
+
+namespace abl::trainer {
+
+/// What a command line says of ranks. A trainer with several starts them as its own command line with the
+/// hidden flags added: a program that is told its rank is one of them.
+struct RankFlags {
+  int ranks = 1;
+  int rank = -1;           ///< hidden; -1: not told
+  std::string rendezvous;  ///< hidden: HOST:PORT of the store
+
+  bool starts_ranks() const { return ranks > 1 && rank < 0; }
+  bool is_rank() const { return rank >= 0; }
+};
+
+void declare_rank_flags(CLI::App& app, RankFlags& flags);
+
+/// Makes `options` those of the rank: its device, its share of the threads, its place among the others, for
+/// which it waits. Does nothing where there is one rank alone.
+void take_place(const RankFlags& flags, TrainingOptions& options);
+
+/// Starts the ranks and says what comes of it. Returns: the exit code.
+int train_with_ranks(const RankFlags& flags, const std::string& device, Events& events);
+
+}  // namespace abl::trainer

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+
+#include "worker/trainer/ranks/rank_group.h"
+
+namespace abl::trainer {
+
+/// Backward passes whose gradients are the means over all ranks. They travel while the pass still runs (in
+/// the first step after it: that one shows which parameters have a gradient, and how often it is added to
+/// where blocks are recomputed). Buckets are cut in the order of the parameters, the same in every run: a
+/// resumed run adds up in the same order. A parameter that the loss does not depend on keeps no gradient;
+/// which ones these are must not change. For a rank alone these are plain backward passes. Thread: one.
+class GradientMean {
+ public:
+  /// All ranks: the same model, with the same weights.
+  GradientMean(const torch::nn::Module& model, std::shared_ptr<RankGroup> ranks);
+  ~GradientMean();
+  GradientMean(const GradientMean&) = delete;
+  GradientMean& operator=(const GradientMean&) = delete;
+
+  /// `last`: of the step. The parts of a batch before the last one only add to this rank's own gradients;
+  /// after the last one the sums are the same on all ranks.
+  void backward(const torch::Tensor& loss, bool last);
+
+ private:
+  struct Buckets;
+  const std::shared_ptr<RankGroup> ranks_;
+  std::unique_ptr<Buckets> buckets_;  ///< null for a rank alone
+};
+
+}  // namespace abl::trainer
