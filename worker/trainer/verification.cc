@@ -91,7 +91,7 @@ Verification verify(TrainingOptions options, const fs::path& to, const std::atom
   const ScratchFolder folder;
   const auto stored = read_checkpoint(to, {}, options.config_hash);
   at::set_num_threads(options.threads);
-  const auto here = this_machine(torch::Device{options.device});
+  const auto here = this_machine(torch::Device{options.device}, options.ranks->ranks());
   if (!(stored.machine == here))
     result.other_machine =
         fmt::format("it was written by {}; this is {}", text_of(stored.machine), text_of(here));
