@@ -64,7 +64,9 @@ TEST_P(MsfRelease, KeepsBlocksOfAllProjectionsSideBySide) {
     const auto made = grouped_linear(x, ours.at(name), groups, Layout::kFusedBlock, {}, {role, 4});
     EXPECT_LT((made - released[static_cast<std::size_t>(role)]).abs().max().item<double>(), 1e-5) << name;
   }
-  if (groups > 1) EXPECT_THROW(from_msf_release(release, Layout::kBlock), Error);
+  if (groups > 1) {
+    EXPECT_THROW(from_msf_release(release, Layout::kBlock), Error);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, MsfRelease, ::testing::Values(1, 2, 4));
