@@ -179,7 +179,7 @@ std::int64_t measured(const ModelOptions& options, Precision precision) {
   const auto classes = torch::zeros({16}, torch::kLong);
   torch::Tensor loss;
   {
-    const Autocast lowered{precision == Precision::kBFloat16};
+    const Autocast lowered{precision == Precision::kAutocast};
     loss = torch::cross_entropy_loss(model->forward(images), classes);
   }
   loss.backward();
@@ -187,7 +187,7 @@ std::int64_t measured(const ModelOptions& options, Precision precision) {
 }
 
 TEST(Recomputed, TakesTheMemoryThatIsPredicted) {
-  for (const auto precision : {Precision::kFloat, Precision::kBFloat16})
+  for (const auto precision : {Precision::kFloat, Precision::kAutocast})
     for (const auto& [name, options] : small_transformers()) {
       const auto recomputed = with_checkpointing(options, 2);
       const auto step = predicted(recomputed, precision);
@@ -200,7 +200,7 @@ TEST(Recomputed, TakesTheMemoryThatIsPredicted) {
 
 TEST(Recomputed, TakesLessMemory) {
   const VitOptions options{.image_size = 64, .patch = 8, .classes = 10, .dim = 96, .depth = 8, .heads = 3};
-  for (const auto precision : {Precision::kFloat, Precision::kBFloat16}) {
+  for (const auto precision : {Precision::kFloat, Precision::kAutocast}) {
     const auto plain = predicted(options, precision),
                half = predicted(with_checkpointing(options, 4), precision),
                all = predicted(with_checkpointing(options, 8), precision);
