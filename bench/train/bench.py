@@ -38,9 +38,9 @@ def trial(model, image_size, batch, precision, classes=1000):
 
 
 def msf_in_python():
-    from reference_models.msf import simple_vit
+    from reference_models import SimpleViT
     layer = dict(MSF, groups=1, layout="interleaved", tied_weight_scale=1.0)
-    return simple_vit(image_size=224, patch=16, classes=1000, dim=384, depth=12, heads=6, dim_head=64, mlp_dim=1536, attention=[layer] * 12)
+    return SimpleViT(image_size=224, patch=16, classes=1000, dim=384, heads=6, dim_head=64, mlp_dim=1536, attention=[layer] * 12)
 
 
 def models(timm):
@@ -140,7 +140,8 @@ def measure_start(options):
     program = pathlib.Path(os.environ.get("ABLATE_BENCH", HERE.parents[1] / "build" / "bench")).parent / "bin" / "ablate-trainer"
     with tempfile.TemporaryDirectory() as folder:
         config = pathlib.Path(folder) / "trial.json"
-        config.write_text(json.dumps({"model": {"preset": "simple-vit-nano"}, "data": {"name": "shapes"}, "recipe": {"use": "demo", "log_every": 1}, "seed": 0}))
+        config.write_text(json.dumps({"model": {"preset": "simple-vit-nano"}, "data": {"name": "shapes", "train_images": 64},
+                                      "recipe": {"use": "demo", "batch": 32, "epochs": 1}, "seed": 0}))
         seconds = []
         for _ in range(PAIRS):
             start = time.perf_counter()
