@@ -8,9 +8,7 @@ the spread, and ours as a multiple of theirs (above 1: ours is faster).
 Both sides take an image and give a new one.
 """
 import argparse
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +21,7 @@ from PIL import Image
 
 from pairs import PAIRS, compare, conclude, heading
 from references import IMAGES
+from server import Server, built
 
 OPERATIONS = [
     ("brightness", 1.4), ("contrast", 1.4), ("saturation", 1.4), ("hue", 0.1), ("sharpness", 1.4), ("grayscale",), ("invert",),
@@ -45,19 +44,14 @@ def picture(size):
 
 class Ours:
     def __init__(self, image):
-        program = pathlib.Path(os.environ.get("ABLATE_BENCH", HERE.parents[1] / "build" / "bench")) / "augmentation_server"
-        if not program.exists():
-            sys.exit(f"bench.py: no {program}: build the target augmentation_server, or set ABLATE_BENCH to its folder")
         with tempfile.NamedTemporaryFile() as file:
             file.write(image.tobytes())
             file.flush()
-            self.process = subprocess.Popen([program, file.name, *map(str, image.size)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.server = Server(built("augmentation_server"), file.name, *image.size)
             self(("invert",), 1)  # it has read the file
 
     def __call__(self, operation, repeats):
-        self.process.stdin.write(" ".join(map(str, (repeats, *operation))) + "\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        return self.server(" ".join(map(str, (repeats, *operation))))
 
 
 def theirs(image, operation, repeats):

@@ -12,7 +12,6 @@ import argparse
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -20,23 +19,9 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from pairs import PAIRS
+from server import Server, built
 
 BATCH = 64
-
-
-class Side:
-    """A program that makes batches when told to."""
-
-    def __init__(self, *command):
-        self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __call__(self, batches):
-        self.process.stdin.write(f"{batches}\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit(f"bench.py: {' '.join(self.process.args)} has ended without an answer")
-        return float(answer)
 
 
 def lay_out(images, folder):
@@ -54,15 +39,13 @@ def lay_out(images, folder):
 
 
 def sides_of(root, options):
-    program = pathlib.Path(os.environ.get("ABLATE_BENCH", HERE.parents[1] / "build" / "bench")) / "loader_server"
-    if not program.exists():
-        sys.exit(f"bench.py: no {program}: build the target loader_server, or set ABLATE_BENCH to its folder")
+    program = built("loader_server")
     arguments = root, options.size, options.workers, BATCH, options.interpolation
-    sides = {"torchvision, Pillow": Side(sys.executable, HERE / "torchvision_server.py", *arguments)}
+    sides = {"torchvision, Pillow": Server(sys.executable, HERE / "torchvision_server.py", *arguments)}
     if options.dali:
-        sides["DALI"] = Side(options.dali, HERE / "dali_server.py", *arguments)
-    sides["ours"] = Side(program, *arguments, "full")
-    sides["ours, reduced scale"] = Side(program, *arguments, "reduced")
+        sides["DALI"] = Server(options.dali, HERE / "dali_server.py", *arguments)
+    sides["ours"] = Server(program, *arguments, "full")
+    sides["ours, reduced scale"] = Server(program, *arguments, "reduced")
     return sides
 
 

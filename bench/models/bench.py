@@ -9,7 +9,6 @@ in turns. Prints the median of seven pairs, with the spread, and ours as a multi
 On a GPU both sides wait for it before and after each measurement. The Python side is what a user would write today: python_parts.py.
 """
 import argparse
-import os
 import pathlib
 import subprocess
 import sys
@@ -21,33 +20,19 @@ import torch
 from environment import import_timm
 from pairs import PAIRS, compare, conclude, heading
 from python_parts import parts
-
-
-def refuse(why):
-    print(f"bench.py: {why}", file=sys.stderr)
-    sys.exit(2)
+from server import Server, built, refuse
 
 
 class Ours:
     def __init__(self, threads, device):
-        self.program = pathlib.Path(os.environ.get("ABLATE_BENCH", HERE.parents[1] / "build" / "bench")) / "part_server"
-        if not self.program.exists():
-            refuse(f"no {self.program}: build the target part_server, or set ABLATE_BENCH to its folder")
-        self.process = subprocess.Popen([self.program, str(threads), device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.program = built("part_server")
+        self.server = Server(self.program, threads, device)
 
     def names(self):
         return set(subprocess.run([self.program, "list"], check=True, capture_output=True, text=True).stdout.split())
 
     def __call__(self, part, dtype, repeats):
-        try:
-            self.process.stdin.write(f"{part} {dtype} {repeats}\n")
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        if not answer:
-            sys.exit(self.process.wait() or 1)  # it has said why
-        return float(answer)
+        return self.server(f"{part} {dtype} {repeats}")
 
 
 class Theirs:

@@ -12,7 +12,6 @@ machine reaches in one large product.
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -27,6 +26,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "parity")]
 
 from environment import import_timm  # noqa: E402
 from pairs import PAIRS, compare, conclude, heading  # noqa: E402
+from server import Server, built, trainer  # noqa: E402
 
 ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2.0"}
 MSF = dict(kernel="gaussian", probe="inside", share="QKVPW")
@@ -60,19 +60,10 @@ def models(timm):
 
 class Ours:
     def __init__(self, threads, preload=None):
-        program = pathlib.Path(os.environ.get("ABLATE_BENCH", HERE.parents[1] / "build" / "bench")) / "step_server"
-        if not program.exists():
-            sys.exit(f"bench.py: no {program}: build the target step_server, or set ABLATE_BENCH to its folder")
-        environment = dict(os.environ, **({"LD_PRELOAD": preload} if preload else {}))
-        self.process = subprocess.Popen([program, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.server = Server(built("step_server"), threads, preload=preload)
 
     def __call__(self, document, repeats, **more):
-        self.process.stdin.write(json.dumps({"trial": document, "repeats": repeats, **more}) + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit("bench.py: step_server ended; what it said stands above")
-        return float(answer)
+        return self.server(json.dumps({"trial": document, "repeats": repeats, **more}))
 
 
 class Theirs:
@@ -137,7 +128,6 @@ def compare_optimisers(options):
 
 
 def measure_start(options):
-    program = pathlib.Path(os.environ.get("ABLATE_BENCH", HERE.parents[1] / "build" / "bench")).parent / "bin" / "ablate-trainer"
     with tempfile.TemporaryDirectory() as folder:
         config = pathlib.Path(folder) / "trial.json"
         config.write_text(json.dumps({"model": {"preset": "simple-vit-nano"}, "data": {"name": "shapes", "train_images": 64},
@@ -145,7 +135,7 @@ def measure_start(options):
         seconds = []
         for _ in range(PAIRS):
             start = time.perf_counter()
-            with subprocess.Popen([program, "train", "--config", config, "--run-dir", folder, "--json", "--threads", str(options.threads)],
+            with subprocess.Popen([trainer(), "train", "--config", config, "--run-dir", folder, "--json", "--threads", str(options.threads)],
                                   stdout=subprocess.PIPE, text=True) as process:
                 next(line for line in process.stdout if '"metric"' in line)
                 seconds.append(time.perf_counter() - start)
@@ -154,9 +144,8 @@ def measure_start(options):
 
 
 def multiply_adds(model, image_size, classes):
-    program = pathlib.Path(os.environ.get("ABLATE_BENCH", HERE.parents[1] / "build" / "bench")).parent / "bin" / "ablate-trainer"
     line = json.dumps({"model": model, "data": {"image_size": image_size, "classes": classes}})
-    answer = subprocess.run([program, "describe", "--stdin"], input=line + "\n", capture_output=True, text=True, check=True).stdout
+    answer = subprocess.run([trainer(), "describe", "--stdin"], input=line + "\n", capture_output=True, text=True, check=True).stdout
     return json.loads(answer)["counts"]["flops.macs"]
 
 

@@ -15,6 +15,7 @@
 
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
+#include "tests/temporary_folder.h"
 
 namespace abl::agent {
 
@@ -36,24 +37,6 @@ bool eventually(Condition condition) {
 inline bool alive(pid_t process) {
   return std::filesystem::exists("/proc/" + std::to_string(process) + "/exe");
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ablate-agent-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 class FakeClock final : public Clock {
  public:

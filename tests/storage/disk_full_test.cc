@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <signal.h>
 #include <sqlite3.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
 
 #include <fstream>
 #include <latch>
@@ -10,6 +7,7 @@
 
 #include "storage/schema.h"
 #include "storage/writer.h"
+#include "tests/small_disk.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -18,41 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr rlim_t kSmall = 2 << 20;
-
-/// A folder on a disk of 2 MiB: a tmpfs where the test may mount one, otherwise a limit on every file's size.
-class SmallDisk {
- public:
-  SmallDisk() : mounted_{::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=2m") == 0} {
-    if (mounted_) return;
-    ::signal(SIGXFSZ, SIG_IGN);  // write fails instead
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit small{.rlim_cur = kSmall, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &small);
-  }
-  ~SmallDisk() {
-    if (mounted_)
-      ::umount2(folder_.path().c_str(), MNT_DETACH);
-    else
-      ::setrlimit(RLIMIT_FSIZE, &before_);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  /// With a limit on each file's size alone, several files still fit.
-  bool is_whole() const { return mounted_; }
-  void free_space() {
-    if (mounted_)
-      ASSERT_EQ(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
-    else
-      ::setrlimit(RLIMIT_FSIZE, &before_);
-  }
-  std::filesystem::path file() const { return folder_ / "results.db"; }
-
- private:
-  TemporaryFolder folder_;
-  bool mounted_;
-  rlimit before_{};
-};
+std::filesystem::path store_on(const SmallDisk& disk) { return disk.path() / "results.db"; }
 
 std::string long_name(int i) { return std::to_string(i) + std::string(20'000, 'x'); }
 
@@ -87,14 +51,14 @@ TEST(DiskFullTest, NothingAcknowledgedIsLostAndTheWriterGoesOnWhenThereIsSpaceAg
   SmallDisk disk;
   std::set<std::string> acknowledged;
   {
-    Writer writer{disk.file()};
+    Writer writer{store_on(disk)};
     std::string message;
     acknowledged = fill(writer, &message);
     EXPECT_GT(acknowledged.size(), 10u);
-    EXPECT_THAT(message, AllOf(HasSubstr(disk.file().string()), HasSubstr("acknowledged is stored")));
+    EXPECT_THAT(message, AllOf(HasSubstr(store_on(disk).string()), HasSubstr("acknowledged is stored")));
     EXPECT_EQ(message.find('\n'), std::string::npos);
     {
-      Database reader{disk.file(), Database::Mode::kReadOnly};
+      Database reader{store_on(disk), Database::Mode::kReadOnly};
       EXPECT_EQ(names(reader), acknowledged) << "what was told to have failed is not there either";
     }
     disk.free_space();
@@ -103,7 +67,7 @@ TEST(DiskFullTest, NothingAcknowledgedIsLostAndTheWriterGoesOnWhenThereIsSpaceAg
       acknowledged.insert(long_name(i));
     }
   }
-  Database again{disk.file(), Database::Mode::kWrite};
+  Database again{store_on(disk), Database::Mode::kWrite};
   EXPECT_EQ(names(again), acknowledged);
   EXPECT_EQ(again.prepared("PRAGMA integrity_check").one([](const Statement& row) { return row.text(0); }),
             "ok");
@@ -111,7 +75,7 @@ TEST(DiskFullTest, NothingAcknowledgedIsLostAndTheWriterGoesOnWhenThereIsSpaceAg
 
 TEST(DiskFullTest, EveryJobOfAGroupThatDoesNotFitIsToldSo) {
   SmallDisk disk;
-  Writer writer{disk.file()};
+  Writer writer{store_on(disk)};
   const auto acknowledged = fill(writer);
   std::latch entered{1}, open{1}, done{3};
   writer.post([&](Database&) {
@@ -141,23 +105,24 @@ TEST(DiskFullTest, MigrationWithoutRoomForTheCopyChangesNothing) {
   SmallDisk disk;
   if (!disk.is_whole()) GTEST_SKIP() << "needs a tmpfs: this user may not mount one";
   {
-    Writer writer{disk.file()};
+    Writer writer{store_on(disk)};
     for (int i = 0; i < 25; ++i) writer.call([i](Database& db) { insert(db, i); });  // half a megabyte
   }
-  std::ofstream ballast{disk.file().string() + ".ballast"};
+  std::ofstream ballast{store_on(disk).string() + ".ballast"};
   ballast << std::string(1'300'000, 'x');
   ballast.close();
   sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(disk.file().c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_open(store_on(disk).c_str(), &db), SQLITE_OK);
   const int now = migrations().back().to;
   std::vector<Migration> steps{migrations().begin(), migrations().end()};
   steps.push_back({now + 1, "INSERT INTO metric (name) VALUES ('new')"});
-  const auto [code, message] = error_of([&] { migrate(db, disk.file(), steps); });
+  const auto [code, message] = error_of([&] { migrate(db, store_on(disk), steps); });
   EXPECT_EQ(code, Code::kResourceExhausted) << message;
-  EXPECT_THAT(message, HasSubstr("cannot copy " + disk.file().string()));
+  EXPECT_THAT(message, HasSubstr("cannot copy " + store_on(disk).string()));
   EXPECT_EQ(file_kind(db).version, now);
   sqlite3_close(db);
-  EXPECT_FALSE(std::filesystem::exists(disk.file().string() + ".v" + std::to_string(now) + ".bak.partial"));
+  EXPECT_FALSE(
+      std::filesystem::exists(store_on(disk).string() + ".v" + std::to_string(now) + ".bak.partial"));
 }
 
 }  // namespace

@@ -9,25 +9,10 @@
 #include <fstream>
 #include <string>
 
+#include "tests/temporary_folder.h"
 #include "worker/trainer/data/jpeg_encode.h"
 
 namespace abl::trainer {
-
-/// A folder that is gone when the test is over.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "ablate-test-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// A JPEG of one colour.
 inline std::string jpeg_of(int width, int height, std::array<std::uint8_t, 3> colour) {

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <functional>
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "tests/small_disk.h"
 #include "tests/trainer/picture_files.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/out_of_memory.h"
@@ -23,32 +22,6 @@ using Json = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-/// A folder on a disk of 2 MiB: a tmpfs where the test may mount one, otherwise a limit on every file's size.
-class SmallDisk {
- public:
-  SmallDisk() : mounted_{::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=2m") == 0} {
-    if (mounted_) return;
-    ::signal(SIGXFSZ, SIG_IGN);  // write fails instead
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit small{.rlim_cur = 2 << 20, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &small);
-  }
-  ~SmallDisk() {
-    if (mounted_)
-      ::umount2(folder_.path().c_str(), MNT_DETACH);
-    else
-      ::setrlimit(RLIMIT_FSIZE, &before_);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  const std::filesystem::path& path() const { return folder_.path(); }
-
- private:
-  TemporaryFolder folder_;
-  const bool mounted_;
-  rlimit before_{};
-};
 
 class TroubleTest : public testing::Test {
  protected:

@@ -39,8 +39,9 @@ class Listener final : public Events {
 
   void start(const Start& start) override { result_.from = start.resumed_step.value_or(0); }
   void metric(std::int64_t step, const std::map<std::string, double>& values) override {
+    const bool is_new = !result_.points.contains(step);  // an evaluation measures a step once more
     result_.points[step].insert(values.begin(), values.end());
-    progress_(step);
+    if (is_new) progress_(step);
   }
   void log(const std::string&, const std::string&) override {}
   void checkpoint(std::int64_t, const fs::path& path, const std::string&) override { newest = path; }
