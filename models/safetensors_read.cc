@@ -2,7 +2,7 @@
 #include <cstring>
 #include <memory>
 
-#include "models/file_mapping.h"
+#include "base/mapped_file.h"
 #include "models/safetensors.h"
 #include "models/safetensors_layout.h"
 #include "models/safetensors_types.h"
@@ -12,7 +12,7 @@ namespace {
 
 using namespace safetensors;
 
-torch::Tensor view_of(const TensorPlace& place, const std::shared_ptr<const FileMapping>& mapping) {
+torch::Tensor view_of(const TensorPlace& place, const std::shared_ptr<const MappedFile>& mapping) {
   const auto type = kTypes[place.dtype];
   const auto options = torch::dtype(type);
   if (place.begin == place.end) return torch::empty(place.shape, options);
@@ -28,7 +28,7 @@ torch::Tensor view_of(const TensorPlace& place, const std::shared_ptr<const File
 }  // namespace
 
 TensorFile read_safetensors(const std::filesystem::path& file) {
-  const auto mapping = std::make_shared<const FileMapping>(file);
+  const auto mapping = std::make_shared<const MappedFile>(file, MappedFile::Access::kCopyOnWrite);
   auto layout = read_layout(mapping->bytes(), file);
   TensorFile content{.tensors = {}, .metadata = std::move(layout.metadata)};
   for (const auto& place : layout.tensors) content.tensors.emplace(place.name, view_of(place, mapping));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "models/file_mapping.h"
+#include "base/mapped_file.h"
 #include "models/safetensors_layout.h"
 #include "tests/models/hostile_reader.h"
 
 namespace abl::models {
 
 std::uint64_t read_every_byte(const std::filesystem::path& file) {
-  const FileMapping mapping{file};
+  const MappedFile mapping{file};
   // on the heap: the last page of a mapping has room behind the file that nobody watches
   const std::vector<char> copy(mapping.bytes().begin(), mapping.bytes().end());
   std::uint64_t bytes = 0;

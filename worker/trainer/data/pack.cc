@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "worker/trainer/data/jpeg_encode.h"
-#include "worker/trainer/data/mapped_file.h"
 #include "worker/trainer/data/output_file.h"
 #include "worker/trainer/data/pack_format.h"
 #include "worker/trainer/data/parallel.h"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "worker/trainer/data/mapped_file.h"
+#include "base/mapped_file.h"
 #include "worker/trainer/data/pack_format.h"
 #include "worker/trainer/data/records.h"
 #include "worker/trainer/data/stored_source.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "worker/trainer/data/image_source.h"
-#include "worker/trainer/data/mapped_file.h"
 
 namespace abl::trainer {
 
