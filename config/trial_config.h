@@ -8,7 +8,7 @@
 namespace abl::config {
 
 /// Raised when the trainer changes so that the same trial gives other numbers. Part of a trial's identity.
-inline constexpr int kResultVersion = 4;
+inline constexpr int kResultVersion = 5;
 
 /// The attention of one layer. The four papers' points: original = dot + none, MSF = gaussian + inside (eq.
 /// 12), residual = gaussian + outside (eq. 14), Gauss-Orig = gaussian + none.
@@ -41,8 +41,9 @@ struct KeyConfig {
 /// How one block makes its queries, keys and values (SNE). Canonical: `kind` agrees with `shared`.
 struct EmbeddingConfig {
   std::string kind = "linear";  ///< linear | sne | p-sne | f-sne
-  int layers = 2;  ///< 1 to 4; its key is `depth`, for `layers` says in which blocks a section holds
-  int width = 0;   ///< of the hidden layers
+  int layers = 2;           ///< 1 to 4; its key is `depth`, for `layers` says in which blocks a section holds
+  int width = 0;            ///< of the hidden layers where all are equal
+  std::vector<int> widths;  ///< of each hidden layer where they differ; then `width` is 0
   /// Which layers the three roles share, from 1: "2", "1-2", "none". Default by kind: none, the last, all.
   std::string shared = "none";
   int code_size = 0;             ///< F-SNE: what tells the roles apart
@@ -56,7 +57,8 @@ struct EmbeddingConfig {
 struct BlockConfig {
   std::string attention = "channels";  ///< channels (XCA) | tokens | none (the branch is removed)
   bool l2_norm = true;                 ///< of queries and keys, of attention over channels
-  bool learned_temperature = true;     ///< of attention over channels
+  bool learned_temperature = true;     ///< of attention over channels; else it stays as it starts
+  double temperature = 1.0;            ///< start of it, a factor of the scores: 1/τ
   bool lpi = true;                     ///< local patch interaction; false: the branch is removed
   bool operator==(const BlockConfig&) const = default;
 };
@@ -76,7 +78,7 @@ struct ModelConfig {
 
   std::vector<int> stage_depths;  ///< swin, swin-v2, resnet, regnet
   std::vector<int> stage_heads;   ///< swin, swin-v2
-  std::vector<int> stage_widths;  ///< regnet
+  std::vector<int> stage_widths;  ///< resnet, whose stages' outputs are 4 times as wide, and regnet
   int window = 7;                 ///< swin, swin-v2: side, in tokens
 
   std::string patches = "convolutions";  ///< xcit: convolutions | linear
@@ -86,6 +88,8 @@ struct ModelConfig {
 
   int cardinality = 1, base_width = 64;  ///< resnet: groups of the 3 × 3 convolutions, and their width
   int group_width = 0;                   ///< regnet
+
+  double width_factor = 1.0, depth_factor = 1.0;  ///< efficientnet: of the channels and blocks of B0
 
   std::vector<AttentionConfig> attention;  ///< simple-vit, swin: one for each layer
   std::vector<KeyConfig> key;              ///< key-vit, swin, swin-v2: one for each layer

@@ -6,7 +6,7 @@ Prints the median of seven pairs, with the spread, and ours as a multiple of the
   bench/train/bench.py --against fp32|compile|allocators|optimiser|start|gemm
 
 The Python side is what a user would write today: timm's model (fused attention) under autocast in bf16, fused AdamW; MSF as
-tests/parity/reference_models has it. --against: our own fp32 in place of Python; torch.compile; other allocators than glibc's in our
+tests/parity/reference_models has it. --against: our own fp32 in place of Python; torch.compile; other allocators than tcmalloc in our
 process; torch::optim::AdamW in C++; the time from the start of the process to the end of the first step; the share of the speed that the
 machine reaches in one large product.
 """
@@ -28,7 +28,7 @@ from environment import import_timm  # noqa: E402
 from pairs import PAIRS, compare, conclude, heading  # noqa: E402
 from server import Server, built, trainer  # noqa: E402
 
-ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2.0"}
+ALLOCATORS = {"glibc": "libc.so.6", "jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2"}  # beside tcmalloc, which is linked
 MSF = dict(kernel="gaussian", probe="inside", share="QKVPW")
 
 
@@ -109,7 +109,7 @@ def compare_allocators(options, timm):
     plain, medians = Ours(options.threads), {}
     name, (_, model, image_size, batch, classes) = next((n, m) for n, m in models(timm).items() if options.only in n)
     document = trial(model, image_size, batch, options.dtype, classes)
-    heading(name, left="glibc", right="other")
+    heading(name, left="tcmalloc", right="other")
     for allocator, file in ALLOCATORS.items():
         path = library(file)
         if not path:

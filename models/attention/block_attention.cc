@@ -67,21 +67,50 @@ Tensor some_of(const Tensor& terms, std::int64_t image, std::int64_t images, std
 
 torch::ScalarType summed_in(const Tensor& x) { return torch::promote_types(x.scalar_type(), torch::kFloat); }
 
-/// softmax of some rows: queries [S, rows, w], already scaled, and keys [S, N, w] -> [S, rows, N].
-Tensor weights(const Tensor& queries, const Tensor& keys, const Tensor& terms, std::int64_t image,
-               std::int64_t row) {
-  auto scores = at::bmm(queries, keys.mT());
-  if (terms.defined()) {
-    const auto H = terms.size(1), rows = queries.size(1), images = queries.size(0) / H;
-    scores.view({images, H, rows, -1}).add_(some_of(terms, image, images, row, rows));
-  }
-  return at::softmax(scores, -1);
+/// scale · a b, b [S, n, m], to which `added` [S, 1, m] is added where there is one.
+Tensor product(const Tensor& a, const Tensor& b, double scale, const Tensor& added = {}) {
+  if (added.defined()) return at::baddbmm(added, a, b, /*beta=*/1, scale);
+  return at::baddbmm(at::empty({1, 1, 1}, a.options()), a, b, /*beta=*/0, scale);
 }
+
+/// Some images of the operands, all their heads.
+struct Some {
+  Tensor queries, keys, values;  ///< [S, N, w], [S, N, w], [S, N, d]; S = images·H
+  Tensor norms;                  ///< of a Gaussian, [S, 1, N]: what is added to the scores of a key
+  double scale;
+
+  Some(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t image, std::int64_t images,
+       double scale, bool is_gaussian)
+      : queries{slices(q, image, images)},
+        keys{slices(k, image, images)},
+        values{slices(v, image, images)},
+        scale{scale} {
+    if (is_gaussian) norms = keys.square().sum(-1).unsqueeze(1) * (-0.5 * scale);
+  }
+
+  /// softmax of some rows: [S, rows, N].
+  Tensor weights(std::int64_t row, std::int64_t rows, const Tensor& terms, std::int64_t image) const {
+    auto scores = product(queries.narrow(1, row, rows), keys.mT(), scale, norms);
+    if (terms.defined()) {
+      const auto H = terms.size(1), images = queries.size(0) / H;
+      scores.view({images, H, rows, -1}).add_(some_of(terms, image, images, row, rows));
+    }
+    return at::softmax(scores, -1);
+  }
+
+  /// The gradient of the keys from some rows of that of the scores.
+  Tensor of_keys(const Tensor& of_scores, std::int64_t row) const {
+    auto sum = product(of_scores.mT(), queries.narrow(1, row, of_scores.size(1)), scale);
+    if (norms.defined()) sum.addcmul_(of_scores.sum(1).unsqueeze(-1), keys, -scale);
+    return sum;
+  }
+};
 
 class BlockAttention : public torch::autograd::Function<BlockAttention> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v,
-                        double scale, bool is_trained, const std::optional<Tensor>& maybe_terms) {
+                        double scale, bool is_gaussian, bool is_trained,
+                        const std::optional<Tensor>& maybe_terms) {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
     const auto terms = maybe_terms.value_or(Tensor{});
     const auto blocks = blocks_of(q, terms.defined() ? terms.size(0) : 1);
@@ -90,16 +119,15 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
     Tensor kept;  // [B, H, N, N]
     if (N <= kKeptTokens && is_trained) kept = at::empty({B, H, N, N}, q.options());
     for (std::int64_t image = 0; image < end_of(q, B, blocks.images); image += blocks.images) {
-      const auto queries = slices(q, image, blocks.images) * scale, keys = slices(k, image, blocks.images),
-                 values = slices(v, image, blocks.images);
+      const Some some{q, k, v, image, blocks.images, scale, is_gaussian};
       for (std::int64_t row = 0; row < end_of(q, N, blocks.rows); row += blocks.rows) {
-        const auto some = queries.narrow(1, row, std::min(blocks.rows, N - row));
-        const auto p = weights(some, keys, terms, image, row);
+        const auto p = some.weights(row, std::min(blocks.rows, N - row), terms, image);
         if (kept.defined()) put(p, kept, image, row);
-        put(at::bmm(p, values), out, image, row);
+        put(at::bmm(p, some.values), out, image, row);
       }
     }
     context->saved_data["scale"] = scale;
+    context->saved_data["is_gaussian"] = is_gaussian;
     context->save_for_backward({q, k, v, terms, kept});
     return out;
   }
@@ -108,14 +136,14 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
     const auto saved = context->get_saved_variables();
     const auto &q = saved[0], &k = saved[1], &v = saved[2], &terms = saved[3], &kept = saved[4];
     const auto scale = context->saved_data["scale"].toDouble();
+    const auto is_gaussian = context->saved_data["is_gaussian"].toBool();
     const auto blocks = blocks_of(q, terms.defined() ? terms.size(0) : 1);
     const auto B = q.size(0), H = q.size(1), N = q.size(2);
     const auto of_q = empty_heads(q), of_k = empty_heads(k), of_v = empty_heads(v);
     const auto of_terms = terms.defined() ? at::zeros_like(terms, summed_in(terms)) : Tensor{};
     for (std::int64_t image = 0; image < end_of(q, B, blocks.images); image += blocks.images) {
-      const auto queries = slices(q, image, blocks.images) * scale, keys = slices(k, image, blocks.images),
-                 values = slices(v, image, blocks.images),
-                 of_out = slices(gradients[0], image, blocks.images);
+      const Some some{q, k, v, image, blocks.images, scale, is_gaussian};
+      const auto of_out = slices(gradients[0], image, blocks.images);
       Tensor of_keys, of_values;  // sums over the blocks of rows, in 32 bits where there are several
       const auto add = [&](Tensor& sum, const Tensor& part) {
         if (sum.defined())
@@ -125,35 +153,38 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
       };
       for (std::int64_t row = 0; row < end_of(q, N, blocks.rows); row += blocks.rows) {
         const auto rows = std::min(blocks.rows, N - row);
-        const auto some = queries.narrow(1, row, rows), of_some = of_out.narrow(1, row, rows);
+        const auto of_rows = of_out.narrow(1, row, rows);
         const auto p = kept.defined() ? slices(kept, image, blocks.images)
-                                      : weights(some, keys, terms, image, row);  // [S, rows, N]
-        const auto of_p = at::bmm(of_some, values.mT());
+                                      : some.weights(row, rows, terms, image);  // [S, rows, N]
+        const auto of_p = at::bmm(of_rows, some.values.mT());
         const auto of_scores = at::_softmax_backward_data(of_p, p, -1, p.scalar_type());
         if (of_terms.defined()) {
           const auto part = of_scores.view({-1, H, rows, N});
           some_of(of_terms, image, part.size(0), row, rows)
               .add_(terms.size(0) == 1 ? part.sum(0, /*keepdim=*/true, summed_in(terms)) : part);
         }
-        put(at::bmm(of_scores, keys).mul_(scale), of_q, image, row);
-        add(of_keys, at::bmm(of_scores.mT(), some));
-        add(of_values, at::bmm(p.mT(), of_some));
+        put(product(of_scores, some.keys, scale), of_q, image, row);
+        add(of_keys, some.of_keys(of_scores, row));
+        add(of_values, at::bmm(p.mT(), of_rows));
       }
       put(of_keys, of_k, image, 0);
       put(of_values, of_v, image, 0);
     }
-    return {of_q, of_k, of_v, {}, {}, terms.defined() ? of_terms.to(terms.scalar_type()) : of_terms};
+    return {of_q, of_k, of_v, {}, {}, {}, terms.defined() ? of_terms.to(terms.scalar_type()) : of_terms};
   }
 };
 
 }  // namespace
 
-Tensor block_attention(const Tensor& q, const Tensor& k, const Tensor& v, double scale,
-                       const std::optional<Tensor>& terms) {
+Tensor block_attention(const Operands& operands, const std::optional<Tensor>& terms) {
+  const auto& [q, k, v, scale, kernel] = operands;
+  const bool is_gaussian = kernel == Kernel::kGaussian;
+  // scores that are rounded to few bits are too coarse to add norms to
+  if (is_gaussian && summed_in(q) != q.scalar_type()) return block_attention(as_dot_product(operands), terms);
   // asked here: within a function of autograd gradients are always off
   const bool is_trained =
       torch::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
-  return BlockAttention::apply(q, k, v, scale, is_trained, terms);
+  return BlockAttention::apply(q, k, v, scale, is_gaussian, is_trained, terms);
 }
 
 }  // namespace abl::models

@@ -44,23 +44,27 @@ class GaussianKey : public torch::autograd::Function<GaussianKey> {
 
 }  // namespace
 
-FusedOperands gaussian_operands(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+Operands operands_of(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
+  TORCH_CHECK_VALUE(kernel != Kernel::kNone, "a layer without attention has no kernel to attend with");
+  return {.q = q,
+          .k = k,
+          .v = v,
+          .scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1))),
+          .kernel = literal() ? Kernel::kDot : kernel};
+}
+
+Operands as_dot_product(const Operands& operands) {
+  if (operands.kernel == Kernel::kDot) return operands;
+  const auto& q = operands.q;
   const auto d = q.size(-1), width = (d + 2 + 7) / 8 * 8;
   return {.q = torch::cat({q, columns(q, 2, 1.0), columns(q, width - d - 2, 0.0)}, -1),
-          .k = GaussianKey::apply(k, width),
-          .v = v,
-          .scale = 1.0 / std::sqrt(static_cast<double>(d))};
+          .k = GaussianKey::apply(operands.k, width),
+          .v = operands.v,
+          .scale = operands.scale};
 }
 
-FusedOperands operands_of(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k,
-                          const torch::Tensor& v) {
-  TORCH_CHECK_VALUE(kernel != Kernel::kNone, "a layer without attention has no kernel to attend with");
-  if (kernel == Kernel::kGaussian && !literal()) return gaussian_operands(q, k, v);
-  return {.q = q, .k = k, .v = v, .scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)))};
-}
-
-torch::Tensor fused_attention(const FusedOperands& operands, const std::optional<torch::Tensor>& added) {
-  const auto& [q, k, v, scale] = operands;
+torch::Tensor fused_attention(const Operands& operands, const std::optional<torch::Tensor>& added) {
+  const auto [q, k, v, scale, kernel] = as_dot_product(operands);
   const auto width = q.size(-1), d = v.size(-1);
   // equal widths, or PyTorch silently leaves the fused path
   const auto values = width == d ? v : torch::constant_pad_nd(v, {0, width - d});
@@ -70,11 +74,10 @@ torch::Tensor fused_attention(const FusedOperands& operands, const std::optional
 
 torch::Tensor attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v) {
   const auto operands = operands_of(kernel, q, k, v);
-  if (literal() || q.is_cuda()) return fused_attention(operands);
-  // PyTorch's own is faster where it is made for: 32 bits, one width, many tokens
-  const bool is_plain = operands.q.size(-1) == v.size(-1) && q.scalar_type() != torch::kBFloat16;
-  if (is_plain && q.size(2) > 64) return fused_attention(operands);
-  return block_attention(operands.q, operands.k, v, operands.scale);
+  // on a processor PyTorch's own is faster only where it is made for: products, 32 bits, many tokens
+  const bool is_made_for =
+      operands.kernel == Kernel::kDot && q.scalar_type() != torch::kBFloat16 && q.size(2) > 64;
+  return literal() || q.is_cuda() || is_made_for ? fused_attention(operands) : block_attention(operands);
 }
 
 }  // namespace abl::models

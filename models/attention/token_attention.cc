@@ -20,10 +20,12 @@ TokenAttentionImpl::TokenAttentionImpl(const QkvOptions& qkv, std::int64_t heads
 
 torch::Tensor TokenAttentionImpl::forward(const torch::Tensor& x) {
   const auto B = x.size(0), N = x.size(1), D = x.size(2);
-  const auto heads = qkv_(x).view({B, N, 3, heads_, D / heads_}).permute({2, 0, 3, 1, 4});
-  const auto qkv = heads.unbind();  // three times [B, H, N, d]
+  const auto qkv = qkv_(x).chunk(3, -1);  // three times [B, N, H·d]
+  const auto heads_of = [&](const torch::Tensor& all) {
+    return all.view({B, N, heads_, D / heads_}).transpose(1, 2);  // [B, H, N, d]
+  };
   count_scaled(B * heads_ * N * N);
-  const auto y = attend(Kernel::kDot, qkv[0], qkv[1], qkv[2]);
+  const auto y = attend(Kernel::kDot, heads_of(qkv[0]), heads_of(qkv[1]), heads_of(qkv[2]));
   return proj_(y.transpose(1, 2).reshape({B, N, D}));
 }
 

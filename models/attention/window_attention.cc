@@ -12,20 +12,19 @@ void check(const WindowAttentionOptions& options) {
   TORCH_CHECK_VALUE(options.window > 0, "window is ", options.window, "; at least one token is expected");
 }
 
-torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tensor& bias,
+torch::Tensor attend_in_windows(const Operands& operands, const torch::Tensor& bias,
                                 const torch::Tensor& mask) {
-  auto [q, k, v, scale] = operands;
-  const auto all = q.size(0), H = q.size(1), N = q.size(2);
+  const auto all = operands.q.size(0), H = operands.q.size(1), N = operands.q.size(2);
   auto added = bias.unsqueeze(0);                         // [1, H, N, N]
   if (mask.defined()) added = added + mask.unsqueeze(1);  // [W, H, N, N]
-  added = added.to(q.scalar_type());
-  if (!literal() && !q.is_cuda()) return block_attention(q, k, v, scale, added).transpose(1, 2);
+  added = added.to(operands.q.scalar_type());
+  if (!literal() && !operands.q.is_cuda()) return block_attention(operands, added).transpose(1, 2);
+  auto beside = operands;
   if (const auto W = added.size(0); W > 1) {
     added = added.reshape({1, W * H, N, N});
-    for (auto* x : {&q, &k, &v}) *x = x->reshape({all / W, W * H, N, x->size(3)});
+    for (auto* x : {&beside.q, &beside.k, &beside.v}) *x = x->reshape({all / W, W * H, N, x->size(3)});
   }
-  const auto y = fused_attention({.q = q, .k = k, .v = v, .scale = scale}, added);
-  return y.reshape({all, H, N, v.size(3)}).transpose(1, 2);
+  return fused_attention(beside, added).reshape({all, H, N, operands.v.size(3)}).transpose(1, 2);
 }
 
 torch::Tensor cut_heads(const torch::Tensor& x, std::int64_t heads) {

@@ -39,10 +39,10 @@ WindowAttention new_window_attention(Arguments&&... arguments) {
   return std::shared_ptr<WindowAttentionImpl>{std::make_shared<Kind>(std::forward<Arguments>(arguments)...)};
 }
 
-/// softmax(scale q·k + bias + mask) v. The bias belongs to a head and the mask to a window; neither is
-/// repeated for each image: in fused attention the windows of an image stand beside its heads.
+/// softmax(scale · kernel(q, k) + bias + mask) v. The bias belongs to a head and the mask to a window;
+/// neither is repeated for each image: in fused attention the windows of an image stand beside its heads.
 /// Shape: q, k, v [B·W, H, N, w], bias [H, N, N], mask [W, N, N] or undefined -> [B·W, N, H, w of v].
-torch::Tensor attend_in_windows(const FusedOperands& operands, const torch::Tensor& bias,
+torch::Tensor attend_in_windows(const Operands& operands, const torch::Tensor& bias,
                                 const torch::Tensor& mask);
 
 /// Shape: x [B·W, N, H·d] -> [B·W, H, N, d].

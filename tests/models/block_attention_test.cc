@@ -15,9 +15,10 @@ namespace {
 
 using torch::Tensor;
 
-struct Operands {
+struct Drawn {
   Tensor q, k, v;               // [B, H, N, w], [B, H, N, w], [B, H, N, d]
   std::optional<Tensor> terms;  // [W, H, N, N]
+  Kernel kernel = Kernel::kDot;
 
   std::vector<Tensor> trained() const {
     std::vector<Tensor> all{q, k, v};
@@ -26,7 +27,7 @@ struct Operands {
   }
 };
 
-Operands draw(std::int64_t B, std::int64_t N, std::int64_t W, torch::ScalarType type) {
+Drawn draw(std::int64_t B, std::int64_t N, std::int64_t W, torch::ScalarType type) {
   torch::manual_seed(3);
   constexpr std::int64_t kHeads = 2, kWidth = 12, kValueWidth = 8;
   const auto one = [&](torch::IntArrayRef shape) {
@@ -36,17 +37,20 @@ Operands draw(std::int64_t B, std::int64_t N, std::int64_t W, torch::ScalarType 
   const auto heads = [&](std::int64_t width) {
     return torch::randn({B, N, kHeads, width}, torch::kDouble).to(type).transpose(1, 2).requires_grad_();
   };
-  Operands x{.q = heads(kWidth), .k = heads(kWidth), .v = heads(kValueWidth), .terms = {}};
+  Drawn x{.q = heads(kWidth), .k = heads(kWidth), .v = heads(kValueWidth), .terms = {}};
   if (W > 0) x.terms = one({W, kHeads, N, N});
   return x;
 }
 
 constexpr double kScale = 0.3;
 
-Tensor in_blocks(const Operands& x) { return block_attention(x.q, x.k, x.v, kScale, x.terms); }
+Tensor in_blocks(const Drawn& x) { return block_attention({x.q, x.k, x.v, kScale, x.kernel}, x.terms); }
 
-Tensor written_out(const Operands& x) {
-  auto scores = x.q.matmul(x.k.mT()) * kScale;
+Tensor written_out(const Drawn& x) {
+  auto scores = x.q.matmul(x.k.mT());
+  if (x.kernel == Kernel::kGaussian)
+    scores = scores - 0.5 * (x.q.square().sum(-1).unsqueeze(-1) + x.k.square().sum(-1).unsqueeze(-2));
+  scores = scores * kScale;
   if (x.terms) scores = scores + x.terms->repeat({x.q.size(0) / x.terms->size(0), 1, 1, 1});
   return scores.softmax(-1).matmul(x.v);
 }
@@ -56,7 +60,7 @@ double distance(const Tensor& a, const Tensor& b) {
 }
 
 /// Result and all gradients against those of the same written out, in the largest difference.
-double difference(const Operands& x, const Operands& reference) {
+double difference(const Drawn& x, const Drawn& reference) {
   const auto y = in_blocks(x), expected = written_out(reference);
   const auto along = torch::linspace(-1, 1, y.numel(), torch::kDouble).view(y.sizes()).sin();
   const auto got = torch::autograd::grad({y}, x.trained(), {along.to(y.scalar_type())});
@@ -67,9 +71,9 @@ double difference(const Operands& x, const Operands& reference) {
   return worst;
 }
 
-Operands in_double(const Operands& x) {
+Drawn in_double(const Drawn& x) {
   const auto wide = [](const Tensor& t) { return t.detach().to(torch::kDouble).requires_grad_(); };
-  return {wide(x.q), wide(x.k), wide(x.v), x.terms ? std::optional{wide(*x.terms)} : std::nullopt};
+  return {wide(x.q), wide(x.k), wide(x.v), x.terms ? std::optional{wide(*x.terms)} : std::nullopt, x.kernel};
 }
 
 // Few tokens, whose softmax is kept; several images in a block and some left over; images one by one; an
@@ -83,6 +87,17 @@ TEST_P(BlockAttention, IsTheSoftmaxWrittenOut) {
   const auto [B, N] = GetParam();
   const auto x = draw(B, N, 0, torch::kDouble);
   EXPECT_LT(difference(x, x), 1e-12);
+}
+
+TEST_P(BlockAttention, WeighsKeysByTheirDistance) {
+  const auto [B, N] = GetParam();
+  for (const auto& [type, bound] :
+       {std::pair{torch::kDouble, 1e-12}, {torch::kFloat, 3e-5}, {torch::kBFloat16, 0.06}})
+    for (const auto W : {0, 1}) {
+      auto x = draw(B, N, W, type);
+      x.kernel = Kernel::kGaussian;
+      EXPECT_LT(difference(x, in_double(x)), bound) << torch::toString(type) << ", terms " << W;
+    }
 }
 
 TEST_P(BlockAttention, AddsTheSameTermsToEveryImage) {
@@ -131,7 +146,7 @@ TEST(BlockAttention, KeepsTheSoftmaxOfFewTokensWhereItIsTrained) {
   EXPECT_EQ(memory.held() - before, static_cast<std::int64_t>(seen.nbytes()));
 }
 
-TEST(BlockAttention, ComputesInTheTypeOfItsOperandsUnderAutocast) {
+TEST(BlockAttention, ComputesInTheTypeOfItsDrawnUnderAutocast) {
   const auto x = draw(2, 65, 0, torch::kFloat);
   const auto plain = in_blocks(x);
   at::autocast::set_autocast_dtype(torch::kCPU, torch::kBFloat16);

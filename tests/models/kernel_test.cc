@@ -80,7 +80,7 @@ TEST(Kernel, RowsOfTheAttentionSumToOne) {
 TEST(Kernel, QueriesAndKeysHaveOneWidthThatIsAMultipleOfEight) {
   for (const auto& [d, width] : {std::pair{64, 72}, {32, 40}, {30, 32}, {6, 8}}) {
     const auto x = draw(d, torch::kFloat);
-    const auto fused = gaussian_operands(x.q, x.k, x.v);
+    const auto fused = as_dot_product(operands_of(Kernel::kGaussian, x.q, x.k, x.v));
     for (const auto& operand : {fused.q, fused.k}) EXPECT_EQ(operand.size(-1), width);
     EXPECT_EQ(fused.v.size(-1), d);
     EXPECT_DOUBLE_EQ(fused.scale, 1.0 / std::sqrt(static_cast<double>(d)));
@@ -91,7 +91,7 @@ TEST(Kernel, GaussianTakesTheFusedPathWhenItIsTrained) {
   for (const auto type : {torch::kFloat, torch::kBFloat16}) {
     auto x = draw(64, type);
     for (auto* operand : {&x.q, &x.k, &x.v}) operand->requires_grad_(true);
-    auto fused = gaussian_operands(x.q, x.k, x.v);
+    auto fused = as_dot_product(operands_of(Kernel::kGaussian, x.q, x.k, x.v));
     fused.v = torch::constant_pad_nd(x.v, {0, 8});  // as fused_attention does
     ASSERT_TRUE(fused.q.requires_grad() && fused.k.requires_grad() && fused.v.requires_grad());
     EXPECT_NE(path_of(fused.q, fused.k, fused.v, fused.scale), at::SDPBackend::math) << torch::toString(type);
@@ -141,7 +141,7 @@ TEST(Kernel, GaussianInBfloat16WouldBeFarOffWithTheNormInOneChannel) {
   for (const double spread : {2.0, 3.0}) {
     const auto x = draw(64, torch::kBFloat16, spread);
     const auto exact = explicit_gaussian(in_double(x));
-    auto fused = gaussian_operands(x.q, x.k, x.v);
+    auto fused = as_dot_product(operands_of(Kernel::kGaussian, x.q, x.k, x.v));
     const auto good = fused_attention(fused);
     fused.k.select(-1, x.k.size(-1) + 1).zero_();  // without the rest of the norm
     const auto rounded = fused_attention(fused);
