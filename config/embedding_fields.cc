@@ -8,6 +8,8 @@ namespace {
 
 bool is_linear(const EmbeddingConfig& e) { return e.kind == "linear"; }
 
+bool has_no_hidden_layer(const EmbeddingConfig& e) { return is_linear(e) || e.layers == 1; }
+
 bool has_no_codes(const EmbeddingConfig& e) { return is_linear(e) || !shares_first_layer(e); }
 
 }  // namespace
@@ -31,8 +33,14 @@ const std::vector<Field<EmbeddingConfig>>& embedding_fields() {
        .member = &E::width,
        .sentence = "Width of the hidden layers.",
        .range = {1, 65536},
-       .derived_text = "required where depth is above 1",
-       .inert = [](const E& e) { return is_linear(e) || e.layers == 1; },
+       .derived_text = "required where depth is above 1, unless `widths` says it",
+       .inert = has_no_hidden_layer,
+       .inert_when = "kind is linear or depth is 1"},
+      {.name = "widths",
+       .member = &E::widths,
+       .sentence = "Width of each hidden layer, from the first, where they differ.",
+       .range = {1, 65536},
+       .inert = has_no_hidden_layer,
        .inert_when = "kind is linear or depth is 1"},
       {.name = "shared",
        .member = &E::shared,

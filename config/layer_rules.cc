@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "config/embedding_sharing.h"
+#include "config/embedding_widths.h"
 #include "config/layer_list.h"
 #include "config/sharing.h"
 
@@ -111,13 +112,7 @@ void check_embedding(const EmbeddingConfig& embedding, const LayerShape&, const 
   std::string message;
   if (!parse_layers(embedding.shared, embedding.layers, message, "the embedding"))
     problems.push_back({path + ".shared", message, {}});
-  if (embedding.layers > 1 && embedding.width == 0) {
-    problems.push_back({path + ".width",
-                        fmt::format("missing; expected the width of the hidden layers, at least 1, for an "
-                                    "embedding of {} layers",
-                                    embedding.layers),
-                        {}});
-  }
+  check_widths(embedding, path, problems);
   if (shares_first_layer(embedding) && embedding.code_size == 0) {
     problems.push_back(
         {path + ".code_size",

@@ -2,6 +2,7 @@
 #include "config/layer_sections.h"
 
 #include "config/embedding_sharing.h"
+#include "config/embedding_widths.h"
 #include "config/layer_rules.h"
 #include "config/sharing.h"
 
@@ -10,6 +11,11 @@ namespace {
 
 template <class Layer>
 void leave(Layer&) {}
+
+void settle_embedding(EmbeddingConfig& embedding) {
+  settle_widths(embedding);
+  settle_sharing(embedding);
+}
 
 void accept(const BlockConfig&, const LayerShape&, const std::string&, std::vector<Problem>&) {}
 
@@ -45,7 +51,7 @@ const LayerSection<EmbeddingConfig>& embedding_section() {
       .families = {"xcit"},
       .member = &ModelConfig::embedding,
       .fields = embedding_fields,
-      .settle = settle_sharing,
+      .settle = settle_embedding,
       .check = check_embedding};
   return kSection;
 }

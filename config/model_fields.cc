@@ -21,6 +21,14 @@ std::vector<Field<ModelConfig>> select(const std::string& family) {
   return fields;
 }
 
+/// Of a ResNet 64 channels, and twice as many in each further stage; other families have none.
+std::vector<int> usual_widths(const ModelConfig& model) {
+  std::vector<int> widths;
+  if (model.family != "resnet") return widths;
+  for (std::size_t stage = 0; stage < model.stage_depths.size(); ++stage) widths.push_back(64 << stage);
+  return widths;
+}
+
 }  // namespace
 
 const std::vector<Field<ModelConfig>>& model_fields() {
@@ -96,11 +104,11 @@ const std::vector<Field<ModelConfig>>& model_fields() {
        .derived_text = "the preset's"},
       {.name = "stage_widths",
        .member = &M::stage_widths,
-       .sentence = "Width of each stage.",
-       .families = {"regnet"},
+       .sentence = "Width of each stage; of a resnet that of its blocks before the fourfold output.",
+       .families = {"resnet", "regnet"},
        .range = {1, 65536},
-       .required = true,
-       .derived_text = "the preset's"},
+       .derived = [](const M& m) { return Json(usual_widths(m)); },
+       .derived_text = "of a resnet 64, doubling from stage to stage; of a regnet the preset's"},
       {.name = "window",
        .member = &M::window,
        .sentence = "Side of a window, tokens.",
@@ -142,6 +150,16 @@ const std::vector<Field<ModelConfig>>& model_fields() {
        .range = {1, 65536},
        .required = true,
        .derived_text = "the preset's"},
+      {.name = "width_factor",
+       .member = &M::width_factor,
+       .sentence = "Factor of the channels of EfficientNet-B0; the products are rounded to multiples of 8.",
+       .families = {"efficientnet"},
+       .range = {0.05, 100}},
+      {.name = "depth_factor",
+       .member = &M::depth_factor,
+       .sentence = "Factor of the blocks in each stage of EfficientNet-B0; the products are rounded up.",
+       .families = {"efficientnet"},
+       .range = {0.05, 100}},
   };
   return kFields;
 }

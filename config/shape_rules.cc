@@ -82,13 +82,20 @@ void check_stage_heads(const ModelConfig& model, Complaints& complaints) {
 }
 
 void check_stage_widths(const ModelConfig& model, Complaints& complaints) {
+  if (model.family == "resnet" && model.stage_depths.size() != 4) {
+    complaints.add("stage_depths", "{} stages; a resnet has 4", model.stage_depths.size());
+    return;
+  }
   if (!check_length("stage_widths", model.stage_widths, model, complaints)) return;
   for (std::size_t i = 0; i < model.stage_widths.size(); ++i) {
-    if (model.stage_widths[i] % model.group_width != 0) {
-      complaints.add(fmt::format("stage_widths.{}", i + 1),
-                     "groups of {} do not divide the width {} of stage {}", model.group_width,
-                     model.stage_widths[i], i + 1);
-    }
+    const auto key = fmt::format("stage_widths.{}", i + 1);
+    const int width = model.stage_widths[i];
+    if (model.group_width != 0 && width % model.group_width != 0)
+      complaints.add(key, "groups of {} do not divide the width {} of stage {}", model.group_width, width,
+                     i + 1);
+    if (model.family == "resnet" && std::int64_t{width} * model.base_width < 64)
+      complaints.add(key, "no channel is left of {} × base_width {} / 64 in stage {}", width,
+                     model.base_width, i + 1);
   }
 }
 

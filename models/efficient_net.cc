@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/efficient_net.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -34,7 +35,23 @@ Conv2d conv(Conv2dOptions options, torch::Device device) {
   return fan_out_conv(options, device);
 }
 
+std::int64_t scaled_channels(std::int64_t channels, double factor) {
+  const double wanted = static_cast<double>(channels) * factor;
+  const auto rounded = std::max<std::int64_t>(8, static_cast<std::int64_t>(wanted + 4) / 8 * 8);
+  return static_cast<double>(rounded) < 0.9 * wanted ? rounded + 8 : rounded;
+}
+
 }  // namespace
+
+EfficientNetOptions scaled(EfficientNetOptions options, double width, double depth) {
+  options.stem = scaled_channels(options.stem, width);
+  options.head = scaled_channels(options.head, width);
+  for (auto& stage : options.stages) {
+    stage.width = scaled_channels(stage.width, width);
+    stage.depth = static_cast<std::int64_t>(std::ceil(static_cast<double>(stage.depth) * depth));
+  }
+  return options;
+}
 
 MobileBottleneckImpl::MobileBottleneckImpl(std::int64_t in, const EfficientNetStageOptions& options,
                                            torch::Device device, double drop_rate)

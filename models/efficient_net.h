@@ -38,6 +38,11 @@ struct EfficientNetOptions {
   DropPathOptions drop_path{};
 };
 
+/// Compound scaling. Channels are rounded to multiples of 8, never down by more than a tenth; the blocks of a
+/// stage are rounded up. B1 is 1.0 and 1.1, B2 1.1 and 1.2, B7 2.0 and 3.1.
+/// Source: Tan and Le (ICML 2019), section 3.3, and their release.
+EfficientNetOptions scaled(EfficientNetOptions options, double width, double depth);
+
 /// The mobile bottleneck: a 1 x 1 convolution widens, a depthwise one mixes pixels, squeeze and excitation
 /// (to a quarter of the block's input) scales channels, a 1 x 1 convolution narrows; x is added where the
 /// shape stays.

@@ -162,7 +162,9 @@ TEST(CanonicalTest, TextOfAblatedModelsReadsBackAsItself) {
       {"xcit_small_12_p8_224",
        R"({"block": [{"lpi": false}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {"attention": "tokens"}]})"},
       {"vit_tiny_patch16_224", R"({"qkv_bias": false})"},
-      {"resnet50", R"({"stage_depths": [1, 1, 1]})"}};
+      {"xcit_tiny_12_p16_224", R"({"embedding": {"kind": "sne", "depth": 3, "widths": [96, 48]}})"},
+      {"resnet50", R"({"stage_depths": [1, 1, 1, 1], "stage_widths": [32, 64, 128, 256]})"},
+      {"efficientnet_b0", R"({"width_factor": 1.1, "depth_factor": 1.2})"}};
   for (const auto& [preset, sections] : kAblated) {
     Json model = Json::parse(sections);
     model["preset"] = preset;

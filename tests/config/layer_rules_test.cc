@@ -154,6 +154,18 @@ TEST(EmbeddingRulesTest, HiddenLayersNeedAWidth) {
             canonical(embedding(R"({"kind": "sne", "depth": 1})")));
 }
 
+TEST(EmbeddingRulesTest, HiddenLayersMayHaveWidthsOfTheirOwn) {
+  EXPECT_THAT(canonical(embedding(R"({"kind": "sne", "depth": 3, "widths": [96, 48]})")),
+              HasSubstr(R"("widths":[96,48])"));
+  EXPECT_EQ(canonical(embedding(R"({"kind": "sne", "depth": 3, "widths": [64, 64]})")),
+            canonical(embedding(R"({"kind": "sne", "depth": 3, "width": 64})")));
+  EXPECT_EQ(problem(embedding(R"({"kind": "sne", "depth": 3, "widths": [96]})")),
+            "model.embedding.widths: 1 entries for an embedding of 3 layers; expected one for each of its 2 "
+            "hidden layers");
+  EXPECT_EQ(problem(embedding(R"({"kind": "sne", "width": 64, "widths": [96]})")),
+            "model.embedding.widths: given beside width 64; expected one of the two");
+}
+
 TEST(EmbeddingRulesTest, ASharedFirstLayerNeedsCodes) {
   EXPECT_EQ(problem(embedding(R"({"kind": "f-sne", "width": 128})")),
             "model.embedding.code_size: no codes, but queries, keys and values share layer 1, where only "
@@ -184,6 +196,15 @@ TEST(BlockRulesTest, KeysWithoutEffectLeaveNoTrace) {
   EXPECT_EQ(canonical(block(R"({"attention": "tokens", "l2_norm": false, "learned_temperature": false})")),
             canonical(block(R"({"attention": "tokens"})")));
   EXPECT_NE(canonical(block(R"({"l2_norm": false})")), canonical(block("{}")));
+}
+
+TEST(BlockRulesTest, TheTemperatureHasAStartThatIsPositive) {
+  EXPECT_NE(canonical(block(R"({"temperature": 2, "learned_temperature": false})")),
+            canonical(block(R"({"learned_temperature": false})")));
+  EXPECT_EQ(canonical(block(R"({"attention": "none", "temperature": 2})")),
+            canonical(block(R"({"attention": "none"})")));
+  EXPECT_EQ(problem(block(R"({"temperature": 0})")),
+            "model.block.temperature: 0 is out of range; expected a number, above 0");
 }
 
 TEST(BlockRulesTest, WithoutAttentionThereIsNothingToEmbed) {

@@ -35,7 +35,8 @@ TEST(ModelSectionTest, ASectionOfAnotherFamilyIsNamedWithItsOwn) {
 
 TEST(ModelSectionTest, AnUnknownKeyIsToldTheKeysOfTheFamily) {
   EXPECT_EQ(only_problem(R"({"preset": "resnet50", "cardinalty": 32})"),
-            "model.cardinalty: unknown key; expected preset, family, stage_depths, cardinality or base_width "
+            "model.cardinalty: unknown key; expected preset, family, stage_depths, stage_widths, cardinality "
+            "or base_width "
             "(cardinality)");
 }
 
@@ -88,6 +89,8 @@ TEST(ModelSectionTest, ProblemsOfAListNameTheEntry) {
 TEST(ModelSectionTest, ListsAreTypedLikeNumbers) {
   EXPECT_EQ(canonical_model_of(R"({"preset": "resnet50", "stage_depths": [3.0, 4, 6, 3.0]})"),
             canonical_model_of(R"({"preset": "resnet50"})"));
+  EXPECT_EQ(canonical_model_of(R"({"preset": "resnet50", "stage_widths": [64, 128, 256, 512]})"),
+            canonical_model_of(R"({"preset": "resnet50"})"));
 }
 
 TEST(ModelSectionTest, CanonicalAndFullFormHaveTheKeysOfTheFamilyAlone) {
@@ -96,7 +99,7 @@ TEST(ModelSectionTest, CanonicalAndFullFormHaveTheKeysOfTheFamilyAlone) {
             R"({"depth":12,"dim":128,"family":"xcit","heads":4,"patch":8,"tokens_norm":false})");
   EXPECT_EQ(full_model(model_from(R"({"preset": "resnext50_32x4d"})")).dump(),
             R"({"base_width":4,"cardinality":32,"family":"resnet","preset":"resnext50_32x4d",)"
-            R"("stage_depths":[3,4,6,3]})");
+            R"("stage_depths":[3,4,6,3],"stage_widths":[64,128,256,512]})");
   const Json full = full_model(model_from(R"({"preset": "swin_tiny_patch4_window7_224"})"));
   EXPECT_EQ(full["key"]["method"], "linear");
   EXPECT_EQ(full["attention"]["kernel"], "dot");

@@ -51,6 +51,16 @@ TEST(ShapeRulesTest, GroupsDivideTheWidthsOfTheStages) {
                   "model.stage_widths.4: groups of 56 do not divide the width 1 of stage 4"));
 }
 
+TEST(ShapeRulesTest, ARegnetSaysItsWidthsAndAResnetMay) {
+  EXPECT_EQ(only_problem(R"({"family": "regnet", "stage_depths": [1, 1], "group_width": 8})"),
+            "model.stage_widths: 0 entries for 2 stages (stage_depths); expected one for each");
+  EXPECT_THAT(problems_of_model(R"({"preset": "resnet50", "stage_widths": [32, 64, 128, 256]})"), IsEmpty());
+  EXPECT_EQ(only_problem(R"({"preset": "resnet50", "stage_depths": [3, 4]})"),
+            "model.stage_depths: 2 stages; a resnet has 4");
+  EXPECT_EQ(only_problem(R"({"preset": "resnext50_32x4d", "stage_widths": [64, 8, 128, 256]})"),
+            "model.stage_widths.2: no channel is left of 8 × base_width 4 / 64 in stage 2");
+}
+
 TEST(ShapeRulesTest, ConvolutionsMakePatchesThatArePowersOfTwo) {
   EXPECT_EQ(only_problem(R"({"preset": "xcit_nano_12_p16_224", "patch": 14})"),
             "model.patch: 14 is not a power of two above 1, which convolutions of stride 2 need");

@@ -72,6 +72,16 @@ TEST(Cnns, HaveTheParametersOfTheReleasesAndPrintTheWeightsOfMsfTable6) {
   EXPECT_EQ(parameters_of<RegNetImpl>(RegNetOptions{}).all, 83'590'140);
 }
 
+TEST(EfficientNet, ScaledHasTheParametersOfTheLargerReleases) {
+  const auto all = [](double width, double depth) {
+    return parameters_of<EfficientNetImpl>(scaled(EfficientNetOptions{}, width, depth)).all;
+  };
+  EXPECT_EQ(all(1.0, 1.1), 7'794'184) << "B1";
+  EXPECT_EQ(all(1.1, 1.2), 9'109'994) << "B2";
+  EXPECT_EQ(all(1.4, 1.8), 19'341'616) << "B4";
+  EXPECT_EQ(all(2.0, 3.1), 66'347'960) << "B7";
+}
+
 TEST(RegNet, DerivesTheStagesOf16GfFromThePublishedRule) {
   EXPECT_THAT(stages_of(RegNetRule{}),
               ::testing::ElementsAre(RegNetStageSize{2, 224, 112}, RegNetStageSize{4, 448, 112},

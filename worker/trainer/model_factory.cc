@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "config/embedding_widths.h"
 #include "config/layer_list.h"
 #include "config/trial_document.h"
 
@@ -52,16 +53,17 @@ std::optional<models::KeyChoice> key_choice(const config::KeyConfig& config) {
   return choice;
 }
 
+std::vector<std::int64_t> widened(const std::vector<int>& values) { return {values.begin(), values.end()}; }
+
 /// Nothing for a linear embedding.
 std::optional<models::EmbeddingChoice> embedding_choice(const config::EmbeddingConfig& config) {
   if (config.kind == "linear") return std::nullopt;
-  return models::EmbeddingChoice{
-      .widths = std::vector<std::int64_t>(static_cast<std::size_t>(config.layers - 1), config.width),
-      .shared = config::shared_layers(config),
-      .code_size = config.code_size,
-      .codes_over_blocks = config.codes == "model",
-      .code_deviation = config.code_deviation,
-      .bias = config.bias};
+  return models::EmbeddingChoice{.widths = widened(config::hidden_widths(config)),
+                                 .shared = config::shared_layers(config),
+                                 .code_size = config.code_size,
+                                 .codes_over_blocks = config.codes == "model",
+                                 .code_deviation = config.code_deviation,
+                                 .bias = config.bias};
 }
 
 models::XcitChoice block_choice(const config::BlockConfig& block, const config::EmbeddingConfig& embedding) {
@@ -71,10 +73,9 @@ models::XcitChoice block_choice(const config::BlockConfig& block, const config::
           .embedding = embedding_choice(embedding),
           .l2_norm = block.l2_norm,
           .learned_temperature = block.learned_temperature,
+          .temperature = block.temperature,
           .local_patch_interaction = block.lpi};
 }
-
-std::vector<std::int64_t> widened(const std::vector<int>& values) { return {values.begin(), values.end()}; }
 
 models::ModelOptions simple_vit(const ModelConfig& model, const DataConfig& data) {
   models::SimpleVitOptions options{.image_size = data.image_size,
@@ -176,12 +177,14 @@ models::ModelOptions resnet(const ModelConfig& model, const DataConfig& data) {
   return models::ResNetOptions{.image_size = data.image_size,
                                .classes = data.classes,
                                .layers = widened(model.stage_depths),
+                               .widths = widened(model.stage_widths),
                                .groups = model.cardinality,
                                .width_per_group = model.base_width};
 }
 
-models::ModelOptions efficient_net(const ModelConfig&, const DataConfig& data) {
-  return models::EfficientNetOptions{.image_size = data.image_size, .classes = data.classes};
+models::ModelOptions efficient_net(const ModelConfig& model, const DataConfig& data) {
+  return models::scaled({.image_size = data.image_size, .classes = data.classes}, model.width_factor,
+                        model.depth_factor);
 }
 
 models::ModelOptions reg_net(const ModelConfig& model, const DataConfig& data) {
