@@ -101,7 +101,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
       fmt::format(", {} to run\n", plan.trials() - std::min(plan.trials(), plan.stored() + plan.under_way()));
   if (std::ranges::any_of(plan.rows(),
                           [](const PlanRow& row) { return row.counts().contains("flops.macs"); }))
-    text += "FLOPs are multiply-adds for one image\n";
+    text += "params are of weight matrices alone, FLOPs multiply-adds for one image\n";
   text += memory_text(plan, format_memory, memory_unit);
   if (!plan.counts_missing().empty())
     text += fmt::format(

@@ -16,7 +16,7 @@ constexpr std::array kFamilies{
     Family{"swin-v2", "Swin transformer V2: cosine attention, norms at the end of the branches"},
     Family{"xcit", "XCiT: attention over channels, local patch interaction, class attention at the end"},
     Family{"resnet", "ResNet and ResNeXt"},
-    Family{"efficientnet", "EfficientNet-B0"},
+    Family{"efficientnet", "EfficientNet-B0, and by factors its larger relatives"},
     Family{"regnet", "RegNetY"},
 };
 

@@ -93,6 +93,8 @@ void check_stage_widths(const ModelConfig& model, Complaints& complaints) {
     if (model.group_width != 0 && width % model.group_width != 0)
       complaints.add(key, "groups of {} do not divide the width {} of stage {}", model.group_width, width,
                      i + 1);
+    if (model.family == "regnet" && width < 3)
+      complaints.add(key, "{} channels leave none for squeeze and excitation, which takes a quarter", width);
     if (model.family == "resnet" && std::int64_t{width} * model.base_width < 64)
       complaints.add(key, "no channel is left of {} × base_width {} / 64 in stage {}", width,
                      model.base_width, i + 1);

@@ -47,7 +47,7 @@ std::optional<std::string> renamed(
 /// The matrices of the roles. Shape: fused [roles·inner, dim/G] -> each [inner, dim/G], group after group.
 std::vector<torch::Tensor> split_roles(const std::string& name, const torch::Tensor& fused,
                                        std::int64_t roles, std::int64_t dim, Layout layout) {
-  const bool is_matrix = fused.dim() == 2 && fused.size(1) > 0 && dim % fused.size(1) == 0;
+  const bool is_matrix = fused.dim() == 2 && dim > 0 && fused.size(1) > 0 && dim % fused.size(1) == 0;
   const auto groups = is_matrix ? dim / fused.size(1) : 0;
   if (!is_matrix || fused.size(0) == 0 || fused.size(0) % (roles * groups) != 0)
     throw refusal(name, fused, fmt::format("[{} roles, {} / groups] are", roles, dim));
@@ -84,9 +84,14 @@ void add_attention(State& ours, const State& release, const std::string& full_na
   }
 }
 
+Layout layout_of(const Layouts& layouts, const std::string& layer) {
+  const auto found = layouts.find(layer);
+  return found == layouts.end() ? Layout::kInterleaved : found->second;
+}
+
 }  // namespace
 
-State from_msf_release(const State& release, Layout layout) {
+State from_msf_release(const State& release, const Layouts& layouts) {
   State ours;
   for (const auto& [name, tensor] : release) {
     const auto rest = rest_of(name, kMsfLayers);
@@ -97,7 +102,7 @@ State from_msf_release(const State& release, Layout layout) {
     const auto layer = rest->substr(0, rest->find('.'));
     const auto inside = rest->substr(layer.size() + 1);
     if (const auto attention = rest_of(inside, "0."))
-      add_attention(ours, release, name, layer, *attention, tensor, layout);
+      add_attention(ours, release, name, layer, *attention, tensor, layout_of(layouts, layer));
     else if (const auto feed_forward = rest_of(inside, "1."))
       ours.emplace("ff." + layer + "." + renamed(*feed_forward, kMsfFeedForward).value_or(*feed_forward),
                    tensor);
@@ -129,11 +134,11 @@ State from_xcit_release(const State& release) {
   return ours;
 }
 
-State with_our_names(const State& state, Layout layout) {
+State with_our_names(const State& state, const Layouts& layouts) {
   const auto any = [&state](std::string_view prefix) {
     return std::ranges::any_of(state, [&](const auto& entry) { return entry.first.starts_with(prefix); });
   };
-  if (any(kMsfLayers)) return from_msf_release(state, layout);
+  if (any(kMsfLayers)) return from_msf_release(state, layouts);
   if (any("cls_attn_blocks.")) return from_xcit_release(state);
   return state;
 }

@@ -12,6 +12,9 @@ namespace abl::models {
 
 using State = std::map<std::string, torch::Tensor>;
 
+/// How the groups of a layer's attention lie, by the layer's number; interleaved where it is not there.
+using Layouts = std::map<std::string, Layout>;
+
 /// A state of the MSF release under our names.
 ///
 ///   to_patch_embedding.1, .2, .3         embed_norm1, embed, embed_norm2
@@ -23,11 +26,12 @@ using State = std::map<std::string, torch::Tensor>;
 ///   linear_head.0, .1                    head_norm, head
 ///
 /// The rows of a fused tensor are ordered by group, then role, then row of the group where the groups are
-/// interleaved (`layout`), and by role where they are blocks of the fused outputs. The release has no blocks
-/// of each projection. Source: github.com/tk1980/MSFtransformer, vit_pytorch/. Throws:
-/// Error{kInvalidArgument} naming a fused tensor that does not consist of its roles, or whose groups are not
-/// laid out as those of the model.
-State from_msf_release(const State& release, Layout layout = Layout::kInterleaved);
+/// interleaved, and by role where they are blocks of the fused outputs. The release has no blocks of each
+/// projection.
+/// Source: github.com/tk1980/MSFtransformer, vit_pytorch/.
+/// Throws: Error{kInvalidArgument} naming a fused tensor that does not consist of its roles, or whose groups
+/// are not laid out as those of the model.
+State from_msf_release(const State& release, const Layouts& layouts = {});
 
 /// A state of the XCiT release under our names.
 ///
@@ -39,8 +43,7 @@ State from_msf_release(const State& release, Layout layout = Layout::kInterleave
 /// Throws: Error{kInvalidArgument} naming a fused tensor that does not consist of its roles.
 State from_xcit_release(const State& release);
 
-/// A state under our names, whichever of the names above or our own it comes with. `layout`: of the model's
-/// groups.
-State with_our_names(const State& state, Layout layout = Layout::kInterleaved);
+/// A state under our names, whichever of the names above or our own it comes with.
+State with_our_names(const State& state, const Layouts& layouts = {});
 
 }  // namespace abl::models

@@ -139,11 +139,15 @@ void check_kinds(const State& given, const State& own) {
   if (!problems.empty()) throw Error{Code::kInvalidArgument, problems};
 }
 
-/// Of the groups of its attention.
-Layout layout_of(const torch::nn::Module& model) {
-  for (const auto& part : model.modules())
-    if (const auto* attention = part->as<SharedAttentionImpl>()) return attention->options().choice.layout;
-  return Layout::kInterleaved;
+/// Of the groups of a simple ViT's attention.
+Layouts layouts_of(const torch::nn::Module& model) {
+  constexpr std::string_view kAttention = "attn.";
+  Layouts layouts;
+  for (const auto& part : model.named_modules())
+    if (const auto* attention = part.value()->as<SharedAttentionImpl>();
+        attention && part.key().starts_with(kAttention))
+      layouts.emplace(part.key().substr(kAttention.size()), attention->options().choice.layout);
+  return layouts;
 }
 
 }  // namespace
@@ -151,7 +155,7 @@ Layout layout_of(const torch::nn::Module& model) {
 LoadedWeights load_weights(torch::nn::Module& model, const State& state, const WeightsOptions& options) {
   const torch::NoGradGuard no_grad;
   const auto own = state_of(model);
-  auto given = with_our_names(state, layout_of(model));
+  auto given = with_our_names(state, layouts_of(model));
   std::erase_if(given, [](const auto& entry) { return is_computed(entry.first); });
   LoadedWeights loaded;
   if (options.other_patch) renumber_convolutions(given, own, loaded);

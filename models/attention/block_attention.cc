@@ -74,13 +74,13 @@ Tensor product(const Tensor& a, const Tensor& b, double scale, const Tensor& add
 }
 
 /// Some images of the operands, all their heads.
-struct Some {
+struct BlockOperands {
   Tensor queries, keys, values;  ///< [S, N, w], [S, N, w], [S, N, d]; S = images·H
   Tensor norms;                  ///< of a Gaussian, [S, 1, N]: what is added to the scores of a key
   double scale;
 
-  Some(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t image, std::int64_t images,
-       double scale, bool is_gaussian)
+  BlockOperands(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t image, std::int64_t images,
+                double scale, bool is_gaussian)
       : queries{slices(q, image, images)},
         keys{slices(k, image, images)},
         values{slices(v, image, images)},
@@ -99,7 +99,7 @@ struct Some {
   }
 
   /// The gradient of the keys from some rows of that of the scores.
-  Tensor of_keys(const Tensor& of_scores, std::int64_t row) const {
+  Tensor gradient_of_keys(const Tensor& of_scores, std::int64_t row) const {
     auto sum = product(of_scores.mT(), queries.narrow(1, row, of_scores.size(1)), scale);
     if (norms.defined()) sum.addcmul_(of_scores.sum(1).unsqueeze(-1), keys, -scale);
     return sum;
@@ -119,11 +119,11 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
     Tensor kept;  // [B, H, N, N]
     if (N <= kKeptTokens && is_trained) kept = at::empty({B, H, N, N}, q.options());
     for (std::int64_t image = 0; image < end_of(q, B, blocks.images); image += blocks.images) {
-      const Some some{q, k, v, image, blocks.images, scale, is_gaussian};
+      const BlockOperands block{q, k, v, image, blocks.images, scale, is_gaussian};
       for (std::int64_t row = 0; row < end_of(q, N, blocks.rows); row += blocks.rows) {
-        const auto p = some.weights(row, std::min(blocks.rows, N - row), terms, image);
+        const auto p = block.weights(row, std::min(blocks.rows, N - row), terms, image);
         if (kept.defined()) put(p, kept, image, row);
-        put(at::bmm(p, some.values), out, image, row);
+        put(at::bmm(p, block.values), out, image, row);
       }
     }
     context->saved_data["scale"] = scale;
@@ -142,7 +142,7 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
     const auto of_q = empty_heads(q), of_k = empty_heads(k), of_v = empty_heads(v);
     const auto of_terms = terms.defined() ? at::zeros_like(terms, summed_in(terms)) : Tensor{};
     for (std::int64_t image = 0; image < end_of(q, B, blocks.images); image += blocks.images) {
-      const Some some{q, k, v, image, blocks.images, scale, is_gaussian};
+      const BlockOperands block{q, k, v, image, blocks.images, scale, is_gaussian};
       const auto of_out = slices(gradients[0], image, blocks.images);
       Tensor of_keys, of_values;  // sums over the blocks of rows, in 32 bits where there are several
       const auto add = [&](Tensor& sum, const Tensor& part) {
@@ -155,16 +155,16 @@ class BlockAttention : public torch::autograd::Function<BlockAttention> {
         const auto rows = std::min(blocks.rows, N - row);
         const auto of_rows = of_out.narrow(1, row, rows);
         const auto p = kept.defined() ? slices(kept, image, blocks.images)
-                                      : some.weights(row, rows, terms, image);  // [S, rows, N]
-        const auto of_p = at::bmm(of_rows, some.values.mT());
+                                      : block.weights(row, rows, terms, image);  // [S, rows, N]
+        const auto of_p = at::bmm(of_rows, block.values.mT());
         const auto of_scores = at::_softmax_backward_data(of_p, p, -1, p.scalar_type());
         if (of_terms.defined()) {
           const auto part = of_scores.view({-1, H, rows, N});
           some_of(of_terms, image, part.size(0), row, rows)
               .add_(terms.size(0) == 1 ? part.sum(0, /*keepdim=*/true, summed_in(terms)) : part);
         }
-        put(product(of_scores, some.keys, scale), of_q, image, row);
-        add(of_keys, some.of_keys(of_scores, row));
+        put(product(of_scores, block.keys, scale), of_q, image, row);
+        add(of_keys, block.gradient_of_keys(of_scores, row));
         add(of_values, at::bmm(p.mT(), of_rows));
       }
       put(of_keys, of_k, image, 0);

@@ -12,19 +12,22 @@ void check(const WindowAttentionOptions& options) {
   TORCH_CHECK_VALUE(options.window > 0, "window is ", options.window, "; at least one token is expected");
 }
 
+torch::Tensor fused_in_windows(const Operands& operands, const torch::Tensor& added) {
+  const auto all = operands.q.size(0), H = operands.q.size(1), N = operands.q.size(2), W = added.size(0);
+  auto beside = operands;  // the windows of an image beside its heads: [B, W·H, N, w]
+  for (auto* x : {&beside.q, &beside.k, &beside.v}) *x = x->reshape({all / W, W * H, N, x->size(3)});
+  return fused_attention(beside, added.reshape({1, W * H, N, N}))
+      .reshape({all, H, N, operands.v.size(3)})
+      .transpose(1, 2);
+}
+
 torch::Tensor attend_in_windows(const Operands& operands, const torch::Tensor& bias,
                                 const torch::Tensor& mask) {
-  const auto all = operands.q.size(0), H = operands.q.size(1), N = operands.q.size(2);
   auto added = bias.unsqueeze(0);                         // [1, H, N, N]
   if (mask.defined()) added = added + mask.unsqueeze(1);  // [W, H, N, N]
   added = added.to(operands.q.scalar_type());
-  if (!literal() && !operands.q.is_cuda()) return block_attention(operands, added).transpose(1, 2);
-  auto beside = operands;
-  if (const auto W = added.size(0); W > 1) {
-    added = added.reshape({1, W * H, N, N});
-    for (auto* x : {&beside.q, &beside.k, &beside.v}) *x = x->reshape({all / W, W * H, N, x->size(3)});
-  }
-  return fused_attention(beside, added).reshape({all, H, N, operands.v.size(3)}).transpose(1, 2);
+  if (literal() || operands.q.is_cuda()) return fused_in_windows(operands, added);
+  return block_attention(operands, added).transpose(1, 2);
 }
 
 torch::Tensor cut_heads(const torch::Tensor& x, std::int64_t heads) {

@@ -45,6 +45,9 @@ WindowAttention new_window_attention(Arguments&&... arguments) {
 torch::Tensor attend_in_windows(const Operands& operands, const torch::Tensor& bias,
                                 const torch::Tensor& mask);
 
+/// As `attend_in_windows` on a GPU. `added`: bias and mask, [1 or W, H, N, N].
+torch::Tensor fused_in_windows(const Operands& operands, const torch::Tensor& added);
+
 /// Shape: x [B·W, N, H·d] -> [B·W, H, N, d].
 torch::Tensor cut_heads(const torch::Tensor& x, std::int64_t heads);
 

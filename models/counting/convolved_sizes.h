@@ -10,8 +10,8 @@
 namespace abl::models {
 
 /// What a convolution leaves of each axis of an image. Of stride, padding and dilation one number may stand
-/// for all axes, as in PyTorch's calls. Shape: x [B, in, H, W], weight [out, in/groups, kernel, kernel] ->
-/// H', W'.
+/// for all axes, as in PyTorch's calls.
+/// Shape: x [B, in, H, W], weight [out, in/groups, kernel, kernel] -> H', W'.
 inline std::vector<std::int64_t> convolved_sizes(const torch::Tensor& x, const torch::Tensor& weight,
                                                  torch::IntArrayRef stride, torch::IntArrayRef padding,
                                                  torch::IntArrayRef dilation) {

@@ -6,17 +6,14 @@ namespace abl::models {
 torch::Tensor resample_patches(const torch::Tensor& weight, std::int64_t patch) {
   TORCH_CHECK_VALUE(patch > 0 && weight.dim() == 4 && weight.size(2) == weight.size(3), "a kernel of shape ",
                     weight.sizes(), " for patches of ", patch, "; [dim, channels, side, side] is expected");
-  const auto old = weight.size(2), dim = weight.size(0), channels = weight.size(1);
+  const auto old = weight.size(2);
   if (old == patch) return weight;
-  // what becomes of each pixel of an old patch when it is resized: one column of R for each
-  const auto pixels = torch::eye(old * old, torch::kDouble).view({old * old, 1, old, old});
-  const auto resized = at::_upsample_bicubic2d_aa(pixels, {patch, patch}, /*align_corners=*/false);
-  const auto solve = torch::linalg_pinv(resized.view({old * old, patch * patch}));  // (Rᵀ)⁺: [new², old²]
-  return weight.to(torch::kDouble)
-      .reshape({dim * channels, old * old})
-      .matmul(solve.t())
-      .view({dim, channels, patch, patch})
-      .to(weight.scalar_type());
+  // Resizing is R = r ⊗ r of rows and columns, so that (Rᵀ)⁺ = (rᵀ)⁺ ⊗ (rᵀ)⁺. Columns alone are resized of
+  // an identity: what becomes of each pixel.
+  const auto pixels = torch::eye(old, torch::kDouble).view({1, 1, old, old});
+  const auto resized = at::_upsample_bicubic2d_aa(pixels, {old, patch}, /*align_corners=*/false);  // rᵀ
+  const auto solve = torch::linalg_pinv(resized.view({old, patch}));  // [new, old]
+  return solve.matmul(weight.to(torch::kDouble)).matmul(solve.t()).to(weight.scalar_type());
 }
 
 }  // namespace abl::models

@@ -45,15 +45,17 @@ TEST(ShapeRulesTest, ListsOfStagesHaveOneLength) {
 }
 
 TEST(ShapeRulesTest, GroupsDivideTheWidthsOfTheStages) {
-  EXPECT_THAT(
-      problems_of_model(R"({"preset": "regnety_160", "group_width": 56, "stage_widths": [224, 450, 56, 1]})"),
-      ElementsAre("model.stage_widths.2: groups of 56 do not divide the width 450 of stage 2",
-                  "model.stage_widths.4: groups of 56 do not divide the width 1 of stage 4"));
+  EXPECT_THAT(problems_of_model(
+                  R"({"preset": "regnety_160", "group_width": 56, "stage_widths": [224, 450, 56, 60]})"),
+              ElementsAre("model.stage_widths.2: groups of 56 do not divide the width 450 of stage 2",
+                          "model.stage_widths.4: groups of 56 do not divide the width 60 of stage 4"));
 }
 
 TEST(ShapeRulesTest, ARegnetSaysItsWidthsAndAResnetMay) {
   EXPECT_EQ(only_problem(R"({"family": "regnet", "stage_depths": [1, 1], "group_width": 8})"),
             "model.stage_widths: 0 entries for 2 stages (stage_depths); expected one for each");
+  EXPECT_EQ(only_problem(R"({"preset": "regnety_160", "group_width": 1, "stage_widths": [8, 2, 8, 8]})"),
+            "model.stage_widths.2: 2 channels leave none for squeeze and excitation, which takes a quarter");
   EXPECT_THAT(problems_of_model(R"({"preset": "resnet50", "stage_widths": [32, 64, 128, 256]})"), IsEmpty());
   EXPECT_EQ(only_problem(R"({"preset": "resnet50", "stage_depths": [3, 4]})"),
             "model.stage_depths: 2 stages; a resnet has 4");

@@ -79,11 +79,13 @@ TEST(SharedAttention, DoesNotDependOnTheOrderOfTheTokens) {
   torch::manual_seed(5);
   const auto x = torch::randn({2, 7, 24});
   const auto order = torch::randperm(7);
-  for (const auto* share : {"QKV-W", "QKVPW", "QQVVV"}) {
-    SharedAttention attention{options_of(choice_of(share))};
-    EXPECT_TRUE(torch::allclose(attention(x.index_select(1, order)), attention(x).index_select(1, order),
-                                1e-4, 1e-5));
-  }
+  for (const auto* share : {"QKV-W", "QKVPW", "QQVVV"})
+    for (const auto kernel : {Kernel::kDot, Kernel::kGaussian}) {
+      SharedAttention attention{options_of(choice_of(share, kernel))};
+      EXPECT_TRUE(torch::allclose(attention(x.index_select(1, order)), attention(x).index_select(1, order),
+                                  1e-4, 1e-5))
+          << share;
+    }
 }
 
 TEST(SharedAttention, ScalesATiedWeightAndNoOther) {

@@ -44,7 +44,9 @@ Drawn draw(std::int64_t B, std::int64_t N, std::int64_t W, torch::ScalarType typ
 
 constexpr double kScale = 0.3;
 
-Tensor in_blocks(const Drawn& x) { return block_attention({x.q, x.k, x.v, kScale, x.kernel}, x.terms); }
+Tensor in_blocks(const Drawn& x) {
+  return block_attention({.q = x.q, .k = x.k, .v = x.v, .scale = kScale, .kernel = x.kernel}, x.terms);
+}
 
 Tensor written_out(const Drawn& x) {
   auto scores = x.q.matmul(x.k.mT());
@@ -100,6 +102,17 @@ TEST_P(BlockAttention, WeighsKeysByTheirDistance) {
     }
 }
 
+TEST_P(BlockAttention, SharesOutAWholeToTheKeys) {
+  const auto [B, N] = GetParam();
+  for (const auto kernel : {Kernel::kDot, Kernel::kGaussian})
+    for (const auto W : {0, 1}) {
+      auto x = draw(B, N, W, torch::kDouble);
+      x.kernel = kernel;
+      x.v = torch::ones_like(x.v);
+      EXPECT_LT(distance(in_blocks(x), x.v), 1e-12) << "terms " << W;
+    }
+}
+
 TEST_P(BlockAttention, AddsTheSameTermsToEveryImage) {
   const auto [B, N] = GetParam();
   const auto x = draw(B, N, 1, torch::kDouble);
@@ -127,11 +140,19 @@ TEST(BlockAttention, JoinsItsHeadsWithoutACopy) {
 }
 
 TEST(BlockAttention, KeepsNothingOfTheSizeOfTheScores) {
-  const auto x = draw(1, 1024, 0, torch::kFloat);
-  CountingAllocator memory{torch::kCPU};
-  const auto y = in_blocks(x);
-  EXPECT_EQ(memory.held(), static_cast<std::int64_t>(y.nbytes()));
-  EXPECT_LT(memory.peak(), 8 << 20) << "blocks of 1 MiB; all scores of two heads would be 8 MiB";
+  for (const auto kernel : {Kernel::kDot, Kernel::kGaussian})
+    for (const std::int64_t N : {1024, 4096}) {
+      auto x = draw(1, N, 0, torch::kFloat);
+      x.kernel = kernel;
+      CountingAllocator memory{torch::kCPU};
+      const auto y = in_blocks(x);
+      EXPECT_EQ(memory.held(), static_cast<std::int64_t>(y.nbytes()));
+      torch::autograd::grad({y.sum()}, x.trained());
+      const auto linear =
+          8 * static_cast<std::int64_t>(x.q.nbytes());  // operands, result and their gradients
+      EXPECT_LT(memory.peak(), (7 << 20) + linear)
+          << "blocks of 1 MiB; all scores of two heads would be 8 or 128 MiB, N is " << N;
+    }
 }
 
 TEST(BlockAttention, KeepsTheSoftmaxOfFewTokensWhereItIsTrained) {
@@ -146,7 +167,7 @@ TEST(BlockAttention, KeepsTheSoftmaxOfFewTokensWhereItIsTrained) {
   EXPECT_EQ(memory.held() - before, static_cast<std::int64_t>(seen.nbytes()));
 }
 
-TEST(BlockAttention, ComputesInTheTypeOfItsDrawnUnderAutocast) {
+TEST(BlockAttention, ComputesInTheTypeOfItsOperandsUnderAutocast) {
   const auto x = draw(2, 65, 0, torch::kFloat);
   const auto plain = in_blocks(x);
   at::autocast::set_autocast_dtype(torch::kCPU, torch::kBFloat16);

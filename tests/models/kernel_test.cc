@@ -87,6 +87,25 @@ TEST(Kernel, QueriesAndKeysHaveOneWidthThatIsAMultipleOfEight) {
   }
 }
 
+TEST(Kernel, GaussianThroughFusedAttentionIsTheSoftmaxOfDistancesWithItsGradients) {
+  for (const bool adds : {false, true}) {
+    auto x = draw(30, torch::kDouble);
+    for (auto* operand : {&x.q, &x.k, &x.v}) operand->requires_grad_();
+    const auto distances = (x.q.unsqueeze(-2) - x.k.unsqueeze(-3)).square().sum(-1);
+    const auto terms = torch::randn({1, 3, 50, 50}, torch::kDouble);
+    auto scores = distances * (-0.5 / std::sqrt(30.0));
+    if (adds) scores = scores + terms;
+    const auto expected = scores.softmax(-1).matmul(x.v);
+    const auto y = fused_attention(operands_of(Kernel::kGaussian, x.q, x.k, x.v),
+                                   adds ? std::optional{terms} : std::nullopt);
+    EXPECT_LT(distance(y, expected), 1e-12);
+    const auto along = torch::randn_like(y);
+    const auto got = torch::autograd::grad({y}, {x.q, x.k, x.v}, {along});
+    const auto wanted = torch::autograd::grad({expected}, {x.q, x.k, x.v}, {along});
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_LT(distance(got[i], wanted[i]), 1e-11) << i;
+  }
+}
+
 TEST(Kernel, GaussianTakesTheFusedPathWhenItIsTrained) {
   for (const auto type : {torch::kFloat, torch::kBFloat16}) {
     auto x = draw(64, type);

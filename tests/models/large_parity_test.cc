@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of the papers' sizes, built from their presets as a trial's are, against timm and the references,
-// whose results
-// (`make parity`) lie in ABLATE_PARITY_DIR.
+// whose results (`make parity`) lie in ABLATE_PARITY_DIR.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,19 +37,20 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& parameter) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Timm, LargeParity,
-                         ::testing::Values("timm_vit_tiny_patch16_224", "timm_vit_small_patch16_224",
-                                           "timm_vit_base_patch16_224", "timm_swin_tiny_patch4_window7_224",
-                                           "timm_swin_small_patch4_window7_224",
-                                           "timm_swinv2_tiny_window8_256", "timm_xcit_nano_12_p16_224",
-                                           "timm_xcit_tiny_12_p8_224", "timm_xcit_small_12_p16_224",
-                                           "timm_xcit_tiny_24_p16_224", "timm_resnet50", "timm_resnet101",
-                                           "timm_resnext50_32x4d", "timm_resnext101_32x8d",
-                                           "timm_efficientnet_b0", "timm_regnety_160"),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Timm, LargeParity,
+    ::testing::Values("timm_vit_tiny_patch16_224", "timm_vit_small_patch16_224", "timm_vit_base_patch16_224",
+                      "timm_swin_tiny_patch4_window7_224", "timm_swin_small_patch4_window7_224",
+                      "timm_swinv2_tiny_window8_256", "timm_xcit_nano_12_p16_224", "timm_xcit_tiny_12_p8_224",
+                      "timm_xcit_small_12_p16_224", "timm_xcit_tiny_24_p16_224", "timm_xcit_tiny_12_p16_224",
+                      "timm_xcit_small_24_p8_224", "timm_xcit_medium_24_p16_224", "timm_xcit_large_24_p8_224",
+                      "timm_resnet50", "timm_resnet101", "timm_resnext50_32x4d", "timm_resnext101_32x8d",
+                      "timm_efficientnet_b0", "timm_regnety_160"),
+    name_of);
 INSTANTIATE_TEST_SUITE_P(Papers, LargeParity,
                          ::testing::Values("ref_msf_simple-vit-s", "ref_msf_simple-vit-s_mean_shift",
-                                           "ref_keyvit_key-vit-s", "ref_keyvit_key-vit-s_spatialk"),
+                                           "ref_msf_simple-vit-b", "ref_keyvit_key-vit-s",
+                                           "ref_keyvit_key-vit-s_spatialk", "ref_keyvit_key-vit-b"),
                          name_of);
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST_P(MsfRelease, KeepsBlocksOfAllProjectionsSideBySide) {
   const auto fused = torch::randn({4 * 16, 16 / groups}), x = torch::randn({2, 3, 16});
   const State release{{"transformer.layers.7.0.norm.weight", torch::ones({16})},
                       {"transformer.layers.7.0.to_qkvp.weight", fused}};
-  const auto ours = from_msf_release(release, Layout::kFusedBlock);
+  const auto ours = from_msf_release(release, {{"7", Layout::kFusedBlock}});
   const auto released = grouped_linear(x, fused, groups, Layout::kBlock).chunk(4, -1);
   for (std::int64_t role = 0; role < 4; ++role) {
     const auto name = std::string{"attn.7.mat."} + "QKVP"[role];
@@ -65,7 +65,7 @@ TEST_P(MsfRelease, KeepsBlocksOfAllProjectionsSideBySide) {
     EXPECT_LT((made - released[static_cast<std::size_t>(role)]).abs().max().item<double>(), 1e-5) << name;
   }
   if (groups > 1) {
-    EXPECT_THROW(from_msf_release(release, Layout::kBlock), Error);
+    EXPECT_THROW(from_msf_release(release, {{"7", Layout::kBlock}}), Error);
   }
 }
 
@@ -113,6 +113,20 @@ TEST(MsfReleaseNames, AreAllKnown) {
   }
 }
 
+TEST(MsfReleaseNames, AreThoseOfEachLayersLayout) {
+  torch::manual_seed(12);
+  const AttentionChoice whole{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
+  auto blocks = whole;
+  blocks.groups = 2;
+  blocks.layout = Layout::kFusedBlock;
+  auto options = msf(whole);
+  options.attention = {whole, blocks};
+  const SimpleVit from{options};
+  SimpleVit into{options};
+  load_weights(*into, released_msf(copy_of(*from), /*groups=*/1, "QKVP"));  // blocks go by role
+  expect_equal(*into, copy_of(*from));
+}
+
 TEST(MsfReleaseNames, AFusedTensorThatIsNotOfItsRolesIsRefused) {
   SimpleVit into{msf({})};
   auto state = released_msf(copy_of(*into), 1, "QKV");
@@ -120,6 +134,9 @@ TEST(MsfReleaseNames, AFusedTensorThatIsNotOfItsRolesIsRefused) {
   EXPECT_THAT(refusal(*into, state), HasSubstr("transformer.layers.1.0.to_qkv.weight has shape [47, 16]"));
   state.insert_or_assign("transformer.layers.1.0.to_qkv.weight", torch::zeros({48, 0}));
   EXPECT_THAT(refusal(*into, state), HasSubstr("has shape [48, 0]"));
+  state.insert_or_assign("transformer.layers.1.0.to_qkv.weight", torch::zeros({48, 16}));
+  state.insert_or_assign("transformer.layers.1.0.norm.weight", torch::zeros({0}));
+  EXPECT_THAT(refusal(*into, state), HasSubstr("has shape [48, 16]"));
   state.erase("transformer.layers.1.0.norm.weight");
   EXPECT_THAT(refusal(*into, state), HasSubstr("stands without the norm"));
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/attention/block_attention.h"
 #include "models/attention/window_attention.h"
 #include "models/attention/window_cosine_attention.h"
 #include "models/attention/window_shared_attention.h"
@@ -95,6 +96,25 @@ TEST(WindowAttention, TreatsEveryWindowAlike) {
   expect_alike(qkv);
   expect_alike(mean_shift);
   expect_alike(cosine);
+}
+
+TEST(WindowAttention, ThroughFusedAttentionIsTheSameAsInBlocks) {
+  torch::manual_seed(6);
+  for (const auto kernel : {Kernel::kDot, Kernel::kGaussian})
+    for (const std::int64_t W : {1, 3}) {
+      const auto heads = [] { return torch::randn({6, 2, 9, 8}, torch::kDouble).requires_grad_(); };
+      const auto added = torch::randn({W, 2, 9, 9}, torch::kDouble).requires_grad_();
+      const Operands operands{.q = heads(), .k = heads(), .v = heads(), .scale = 0.3, .kernel = kernel};
+      const auto fused = fused_in_windows(operands, added);
+      const auto blocks = block_attention(operands, added).transpose(1, 2);
+      EXPECT_TRUE(torch::allclose(fused, blocks, 1e-10, 1e-12)) << W;
+      const auto inputs = {operands.q, operands.k, operands.v, added};
+      const auto along = torch::randn(fused.sizes(), torch::kDouble);
+      const auto of_fused = torch::autograd::grad({fused}, inputs, {along});
+      const auto of_blocks = torch::autograd::grad({blocks}, inputs, {along});
+      for (std::size_t i = 0; i < of_fused.size(); ++i)
+        EXPECT_TRUE(torch::allclose(of_fused[i], of_blocks[i], 1e-10, 1e-12)) << W << ", input " << i;
+    }
 }
 
 TEST(WindowAttention, WithSeparateMatricesItIsTheFusedOne) {

@@ -5,7 +5,8 @@ import reference_models as R
 
 TIMM = ("vit_tiny_patch16_224", "vit_small_patch16_224", "vit_base_patch16_224", "swin_tiny_patch4_window7_224",
         "swin_small_patch4_window7_224", "swinv2_tiny_window8_256", "xcit_nano_12_p16_224", "xcit_tiny_12_p8_224",
-        "xcit_small_12_p16_224", "xcit_tiny_24_p16_224", "resnet50", "resnet101", "resnext50_32x4d", "resnext101_32x8d",
+        "xcit_small_12_p16_224", "xcit_tiny_24_p16_224", "xcit_tiny_12_p16_224", "xcit_small_24_p8_224", "xcit_medium_24_p16_224",
+        "xcit_large_24_p8_224", "resnet50", "resnet101", "resnext50_32x4d", "resnext101_32x8d",
         "efficientnet_b0", "regnety_160")
 
 # Of models this large a few gradients tell enough: those of the first layers, which depend on all others, and one of each kind.
@@ -34,14 +35,14 @@ def size_of(name):
     return 256 if name.endswith("_256") else 224
 
 
-def simple_vit(choice):
+def simple_vit(choice, dim=384, heads=6):
     attention = dict(kernel="dot", probe="none", share="QKV-W", groups=1, layout="interleaved", tied_weight_scale=1.0)
-    return R.SimpleViT(image_size=224, patch=16, classes=1000, dim=384, heads=6, dim_head=64, mlp_dim=1536,
+    return R.SimpleViT(image_size=224, patch=16, classes=1000, dim=dim, heads=heads, dim_head=64, mlp_dim=4 * dim,
                        attention=[dict(attention, **choice)] * 12)
 
 
 def of_papers():
-    """ViT-S of the MSF and of the manifold key paper, as they are and with what each puts into them."""
+    """ViT-S and ViT-B of the MSF and of the manifold key paper, ViT-S also with what each puts into it."""
     def config(preset, **section):
         return dict(model=dict(section, preset=preset), input_size=224)
 
@@ -50,9 +51,11 @@ def of_papers():
         ("ref_msf_simple-vit-s", "reference_models", config("simple-vit-s"), lambda: simple_vit({})),
         ("ref_msf_simple-vit-s_mean_shift", "reference_models", config("simple-vit-s", attention=mean_shift),
          lambda: simple_vit(mean_shift)),
+        ("ref_msf_simple-vit-b", "reference_models", config("simple-vit-b"), lambda: simple_vit({}, dim=768, heads=12)),
         ("ref_keyvit_key-vit-s", "reference_models", config("key-vit-s"), lambda: R.KeyViT(kind="none")),
         ("ref_keyvit_key-vit-s_spatialk", "reference_models", config("key-vit-s", key=dict(method="spatialk")),
          lambda: R.KeyViT(kind="spatial", charts=8)),
+        ("ref_keyvit_key-vit-b", "reference_models", config("key-vit-b"), lambda: R.KeyViT(dim=768, heads=12, kind="none")),
     ]
 
 

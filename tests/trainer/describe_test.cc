@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <sstream>
 
+#include "base/error.h"
 #include "config/trial_document.h"
+#include "tests/temporary_folder.h"
+#include "worker/trainer/commands/model_source.h"
 #include "worker/trainer/part_tree.h"
 
 namespace abl::trainer {
@@ -17,10 +21,10 @@ using testing::HasSubstr;
 constexpr const char* kNano =
     R"({"model":{"preset":"xcit_nano_12_p16_224"},"data":{"image_size":224,"classes":1000}})";
 
-std::vector<Json> answers(const std::string& documents) {
+std::vector<Json> answers(const std::string& documents, const std::function<void(Json&)>& change = {}) {
   std::istringstream in{documents};
   std::ostringstream out;
-  describe_lines(in, out);
+  describe_lines(in, out, change);
   std::vector<Json> all;
   std::istringstream lines{out.str()};
   for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line));
@@ -36,6 +40,12 @@ TEST(DescribeLines, AnswersEachModelInOrderAndGoesOnAfterABadOne) {
   EXPECT_EQ(all[3], all[0]);
 }
 
+TEST(DescribeLines, ChangesEachDocumentFirst) {
+  const auto half = [](Json& document) { document["model"]["depth"] = 6; };
+  const auto depth_6 = answers(kNano, half).at(0).at("counts").at("params.all").get<double>();
+  EXPECT_LT(depth_6, 0.65 * 3'053'224);
+}
+
 TEST(DescribeLines, HasEveryCountThatASweepMayName) {
   const auto counts = answers(kNano).at(0).at("counts");
   for (const char* mode :
@@ -46,6 +56,19 @@ TEST(DescribeLines, HasEveryCountThatASweepMayName) {
   EXPECT_GT(counts.at("flops.fvcore(5)@xcit-2021"), counts.at("flops.fvcore(5)"));
   EXPECT_GE(counts.at("memory.state"), 16 * counts.at("params.all").get<double>());  // fp32, AdamW
   EXPECT_LT(counts.at("memory.image.bf16"), counts.at("memory.image.fp32"));
+}
+
+TEST(ModelSource, TakesADocumentThatSaysNoMoreThanItsModel) {
+  const TemporaryFolder folder;
+  const auto file = folder / "model.json";
+  std::ofstream{file} << R"({"model": {"preset": "swinv2_tiny_window8_256", "window": 16}})";
+  const ModelSource source{.preset = {}, .config_file = file.string(), .settings = {"model.mlp_ratio=2"}};
+  const auto trial = source.trial();
+  EXPECT_EQ(trial.model.window, 16);
+  EXPECT_EQ(trial.model.mlp_ratio, 2);
+  EXPECT_EQ(trial.data.image_size, 256) << "the preset's";
+  std::ofstream{file} << R"({"model": {"preset": 3}})";
+  EXPECT_THROW(source.trial(), Error);
 }
 
 TEST(DescribeModel, ShowsPartsCountsConventionAndMemory) {

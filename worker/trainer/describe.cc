@@ -139,12 +139,14 @@ std::string memory_text(const RecipeMemory& memory) {
 
 }  // namespace
 
-void describe_lines(std::istream& in, std::ostream& out) {
+void describe_lines(std::istream& in, std::ostream& out, const std::function<void(Json&)>& change) {
   for (std::string line; std::getline(in, line);) {
     if (line.empty()) continue;
     Json answer;
     try {
-      const auto trial = config::read_model_or_throw(Json::parse(line));
+      auto document = Json::parse(line);
+      if (change) change(document);
+      const auto trial = config::read_model_or_throw(document);
       const auto options = model_options(trial.model, trial.data);
       answer["counts"] = counts_of(options, parts_of(options));
     } catch (const std::exception& error) {

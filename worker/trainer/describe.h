@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 
-#include "config/trial_config.h"
+#include "config/trial_document.h"
 
 namespace abl::trainer {
 
 /// Counts for many models in one process: a canonical model document a line in, a line out each, in order:
 ///   {"counts": {"params.all": n, …}} (the names of model_counts.h) or {"error": "…"}
-void describe_lines(std::istream& in, std::ostream& out);
+/// `change`: what is done to each document first.
+void describe_lines(std::istream& in, std::ostream& out,
+                    const std::function<void(config::Json&)>& change = {});
 
 struct DescribeOptions {
   int depth = 2;           ///< levels of the tree that are shown

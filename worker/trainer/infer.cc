@@ -97,15 +97,17 @@ void check_output(const InferOptions& options) {
 models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions& options) {
   check_output(options);
   const auto model = models::build(model_options(trial.model, trial.data));
+  const auto weights = read_weights(options.weights);
   models::LoadedWeights loaded;
   try {
-    loaded = models::load_weights(*model, read_weights(options.weights), options.differ);
+    loaded = models::load_weights(*model, weights, options.differ);
   } catch (const Error& error) {
     if (error.code() != Code::kInvalidArgument) throw;
     const std::string problems = error.what();  // a line for each tensor
     const auto count = 1 + std::ranges::count(problems, '\n');
-    throw Error{error.code(), fmt::format("{} does not fit the model in {} tensors:\n{}",
-                                          options.weights.string(), count, first_of(problems, count))};
+    throw Error{error.code(),
+                fmt::format("{} does not fit the model in {} {}:\n{}", options.weights.string(), count,
+                            count == 1 ? "tensor" : "tensors", first_of(problems, count))};
   }
   model->train(options.train);
   const auto given = models::read_safetensors(options.input).tensors;

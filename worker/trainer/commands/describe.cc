@@ -25,13 +25,13 @@ Run declare_describe(CLI::App& app) {
   app.add_flag("--json", flags->options.json, "One JSON object, with every part and parameter");
   auto* const lines = group->add_flag(
       "--stdin", flags->lines, "Model documents on stdin, a line each; a line of JSON counts for each");
-  for (const auto* other : {"--set", "--depth", "--batch"}) lines->excludes(app.get_option(other));
+  for (const auto* other : {"--depth", "--batch"}) lines->excludes(app.get_option(other));
   app.footer(
       "Example:\n  ablate-trainer describe --preset simple-vit-s --set model.attention.kernel=gaussian --set "
       "model.attention.probe=inside\n");
   return [flags]() -> int {
     if (flags->lines)
-      describe_lines(std::cin, std::cout);
+      describe_lines(std::cin, std::cout, [&](config::Json& document) { flags->source.change(document); });
     else
       describe_model(flags->source.trial(), flags->options, std::cout);
     return kExitOk;

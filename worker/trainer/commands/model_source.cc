@@ -20,7 +20,8 @@ void set_key(config::Json& document, const std::string& assignment) {
                 fmt::format("--set {}: expected key=value, such as model.depth=6", assignment)};
   std::string pointer = "/" + assignment.substr(0, equals);
   std::ranges::replace(pointer, '.', '/');
-  if (assignment.substr(0, equals) == "model.preset" && document.at("model").contains("preset"))
+  if (assignment.substr(0, equals) == "model.preset" &&
+      document.contains(config::Json::json_pointer{"/model/preset"}))
     throw Error{Code::kInvalidArgument, fmt::format("--set {}: the preset is given already", assignment)};
   auto value = config::Json::parse(assignment.substr(equals + 1), nullptr, false);
   try {
@@ -41,6 +42,18 @@ config::Json document_of(const std::string& preset) {
   return document;
 }
 
+/// What a document says, and for the rest that of its preset: a description needs no recipe.
+config::Json document_in(const std::string& file) {
+  auto document = config::read_json(file);
+  if (!document.is_object()) return document;
+  const config::Json::json_pointer preset{"/model/preset"};
+  const bool has_preset = document.contains(preset) && document[preset].is_string();
+  const auto defaults = document_of(has_preset ? document[preset].get<std::string>() : std::string{});
+  for (const auto& [key, value] : defaults.items())
+    if (key != "model" && !document.contains(key)) document[key] = value;
+  return document;
+}
+
 }  // namespace
 
 CLI::Option_group* ModelSource::declare(CLI::App& app) {
@@ -53,9 +66,13 @@ CLI::Option_group* ModelSource::declare(CLI::App& app) {
 }
 
 config::TrialConfig ModelSource::trial() const {
-  auto document = config_file.empty() ? document_of(preset) : config::read_json(config_file);
-  for (const auto& setting : settings) set_key(document, setting);
+  auto document = config_file.empty() ? document_of(preset) : document_in(config_file);
+  change(document);
   return config::read_trial_or_throw(document);
+}
+
+void ModelSource::change(config::Json& document) const {
+  for (const auto& setting : settings) set_key(document, setting);
 }
 
 }  // namespace abl::trainer
