@@ -6,7 +6,7 @@ Prints the median of seven pairs, with the spread, and ours as a multiple of the
   bench/train/bench.py --against fp32|compile|allocators|optimiser|start|gemm
 
 The Python side is what a user would write today: timm's model (fused attention) under autocast in bf16, fused AdamW; MSF as
-tests/parity/reference_models has it. --against: our own fp32 in place of Python; torch.compile; other allocators than tcmalloc in our
+tests/parity/reference_models has it. --against: our own fp32 in place of Python; torch.compile (which asks for python3-dev); other allocators than tcmalloc in our
 process; torch::optim::AdamW in C++; the time from the start of the process to the end of the first step; the share of the speed that the
 machine reaches in one large product.
 """
