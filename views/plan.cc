@@ -50,12 +50,14 @@ bool has_worker_with(storage::Database& db, const std::string& data) {
 std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::string, double>& counts,
                                   int gpus) {
   const auto state = counts.find(row.precision == "bf16" ? "memory.state.bf16" : "memory.state"),
+             base = counts.find("memory.base." + row.precision),
              image = counts.find("memory.image." + row.precision);
-  if (row.batch == 0 || state == counts.end() || image == counts.end()) return std::nullopt;
+  if (row.batch == 0 || state == counts.end() || base == counts.end() || image == counts.end())
+    return std::nullopt;
   const int parts = std::max(gpus, 1), images = (row.batch + parts - 1) / parts;
   const auto params = counts.find("params.all");
   const double more = params == counts.end() ? 0 : 4.0 * row.more_weights * params->second;
-  return state->second + more + images * image->second;
+  return std::max(state->second, base->second + images * image->second) + more;
 }
 
 /// Fills in what the whole plan says of its rows' memory.

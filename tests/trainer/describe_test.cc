@@ -8,8 +8,12 @@
 
 #include "base/error.h"
 #include "config/trial_document.h"
+#include "models/counting/memory.h"
+#include "models/registry.h"
 #include "tests/temporary_folder.h"
 #include "worker/trainer/commands/model_source.h"
+#include "worker/trainer/model_counts.h"
+#include "worker/trainer/model_factory.h"
 #include "worker/trainer/part_tree.h"
 
 namespace abl::trainer {
@@ -51,11 +55,38 @@ TEST(DescribeLines, HasEveryCountThatASweepMayName) {
   for (const char* mode :
        {"params.all", "params.weights", "flops.macs", "flops.msf", "flops.cnn", "flops.fvcore(2)",
         "flops.fvcore(5)", "flops.fvcore(5)@xcit-2021", "flops.fvcore(2)@mk-head-all-tokens", "memory.state",
-        "memory.state.bf16", "memory.image.fp32", "memory.image.bf16", "memory.image.fp16"})
+        "memory.state.bf16", "memory.base.fp32", "memory.base.bf16", "memory.base.fp16", "memory.image.fp32",
+        "memory.image.bf16", "memory.image.fp16"})
     EXPECT_GT(counts.value(mode, 0.0), 0.0) << mode;
   EXPECT_GT(counts.at("flops.fvcore(5)@xcit-2021"), counts.at("flops.fvcore(5)"));
   EXPECT_GE(counts.at("memory.state"), 16 * counts.at("params.all").get<double>());  // fp32, AdamW
   EXPECT_LT(counts.at("memory.image.bf16"), counts.at("memory.image.fp32"));
+}
+
+// As a plan adds it up, of small images too, where the optimiser has the peak of small batches.
+TEST(DescribeLines, TellTheMemoryOfAnyBatch) {
+  for (const auto* preset :
+       {"resnet50", "vit_small_patch16_224", "swin_tiny_patch4_window7_224", "xcit_nano_12_p16_224"})
+    for (const int side : {64, 224}) {
+      const Json document{{"model", {{"preset", preset}}}, {"data", {{"image_size", side}, {"classes", 10}}}};
+      const auto trial = config::read_model_or_throw(document);
+      const auto options = model_options(trial.model, trial.data);
+      const auto counts = answers(document.dump()).at(0).at("counts");
+      for (const auto* precision : {"fp32", "bf16"})
+        for (const std::int64_t batch : {16, 128, 1024}) {
+          const auto state =
+              counts.at(precision == std::string{"bf16"} ? "memory.state.bf16" : "memory.state");
+          const double many =
+              counts.at(std::string{"memory.base."} + precision).get<double>() +
+              static_cast<double>(batch) * counts.at(std::string{"memory.image."} + precision).get<double>();
+          const auto step = models::predict_step_memory(
+              [&](torch::Device device) { return models::build(options, device); },
+              {.batch = batch, .image_size = side, .precision = counted_as(precision)});
+          const auto peak = static_cast<double>(step.peak);
+          EXPECT_NEAR(std::max(state.get<double>(), many) / peak, 1, 0.15)
+              << preset << ", " << side << " pixels, " << precision << ", batch " << batch;
+        }
+    }
 }
 
 TEST(ModelSource, TakesADocumentThatSaysNoMoreThanItsModel) {

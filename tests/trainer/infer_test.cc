@@ -108,8 +108,31 @@ TEST_F(InferTest, SaysWhatIsWrongWithItsFilesAndWritesNothing) {
   const auto other = refusal(trial_of(kXcit));
   EXPECT_THAT(other, HasSubstr("does not fit the model in 107 tensors"));
   EXPECT_THAT(other, HasSubstr("… and 99 more"));
-  EXPECT_EQ(std::ranges::count(other, '\n'), 9);
+  EXPECT_THAT(other, HasSubstr("\n--fresh-head, --resize-positions and --other-patch take"));
+  EXPECT_EQ(std::ranges::count(other, '\n'), 10);
   EXPECT_FALSE(std::filesystem::exists(options.output));
+}
+
+TEST_F(InferTest, RefusesWeightsThatAreNotFinite) {
+  const auto trial = trial_of(kVit);
+  auto weights = models::state_of(*prepare(trial));
+  weights.at("norm.bias")[3] = NAN;
+  models::write_safetensors(options.weights, {.tensors = weights, .metadata = {}});
+  EXPECT_THAT(refusal(trial), HasSubstr("w: 'norm.bias' holds values that are not finite"));
+}
+
+TEST_F(InferTest, StartsAFreshHeadFromTheSeed) {
+  prepare(trial_of(kVit));
+  const auto logits = [&](std::int64_t seed) {
+    auto trial = trial_of(kVit);
+    trial.data.classes = 3, trial.seed = seed;
+    options.differ.fresh_head = true;
+    infer(trial, options);
+    return models::read_safetensors(options.output).tensors.at("logits").clone();
+  };
+  const auto first = logits(1);
+  EXPECT_TRUE(first.equal(logits(1)));
+  EXPECT_FALSE(first.equal(logits(2)));
 }
 
 TEST_F(InferTest, ReplacesNothingButAFileThatItDoesNotRead) {

@@ -47,6 +47,13 @@ torch::Tensor images(const Tensors& tensors, std::int64_t image_size, const std:
   return input;
 }
 
+void check_finite(const Tensors& weights, const std::filesystem::path& file) {
+  for (const auto& [name, tensor] : weights)
+    if (tensor.is_floating_point() && !tensor.isfinite().all().item<bool>())
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("{}: '{}' holds values that are not finite", file.string(), name)};
+}
+
 /// The first lines, and how many follow.
 std::string first_of(const std::string& lines, std::int64_t count) {
   constexpr std::int64_t kShown = 8;
@@ -96,8 +103,10 @@ void check_output(const InferOptions& options) {
 
 models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions& options) {
   check_output(options);
+  torch::manual_seed(static_cast<std::uint64_t>(trial.seed));  // of what does not come from the weights
   const auto model = models::build(model_options(trial.model, trial.data));
   const auto weights = read_weights(options.weights);
+  check_finite(weights, options.weights);
   models::LoadedWeights loaded;
   try {
     loaded = models::load_weights(*model, weights, options.differ);
@@ -106,8 +115,10 @@ models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions
     const std::string problems = error.what();  // a line for each tensor
     const auto count = 1 + std::ranges::count(problems, '\n');
     throw Error{error.code(),
-                fmt::format("{} does not fit the model in {} {}:\n{}", options.weights.string(), count,
-                            count == 1 ? "tensor" : "tensors", first_of(problems, count))};
+                fmt::format("{} does not fit the model in {} {}:\n{}\n--fresh-head, --resize-positions and "
+                            "--other-patch take weights of another class count, image size or patch",
+                            options.weights.string(), count, count == 1 ? "tensor" : "tensors",
+                            first_of(problems, count))};
   }
   model->train(options.train);
   const auto given = models::read_safetensors(options.input).tensors;

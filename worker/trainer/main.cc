@@ -80,7 +80,11 @@ int run(int argc, char** argv) {
     return kExitOk;
   }
   for (const auto& [declared, execute] : runs)
-    if (*declared) return execute();
+    if (*declared) {
+      const int code = execute();
+      if (!std::cout.flush()) throw system_error("cannot write standard output", errno != 0 ? errno : EIO);
+      return code;
+    }
   std::cout << app.help();
   return kExitUsage;
 }

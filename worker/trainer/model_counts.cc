@@ -26,17 +26,22 @@ void add_memory(const models::ModelOptions& options, Counts& counts) {
         [&](torch::Device device) { return models::build(options, device); },
         {.batch = batch, .image_size = models::image_size(options), .precision = precision});
   };
-  const auto for_each_image = [&](models::Precision precision) {
-    return static_cast<double>(step(32, precision).peak - step(16, precision).peak) / 16;
-  };
   const auto state = [&](models::Precision precision) {
     const auto memory = step(1, precision);
     return static_cast<double>(memory.parameters + memory.gradients + memory.optimiser);
   };
   counts.emplace("memory.state", state(models::Precision::kFloat));
   counts.emplace("memory.state.bf16", state(models::Precision::kBFloat16));
-  for (const auto* name : {"fp32", "bf16", "fp16"})
-    counts.emplace(fmt::format("memory.image.{}", name), for_each_image(counted_as(name)));
+  // Of few images the optimiser's moment is the peak, of many the start of the backward pass: that one is a
+  // line.
+  constexpr std::int64_t kMany = 4096;
+  for (const auto* name : {"fp32", "bf16", "fp16"}) {
+    const auto precision = counted_as(name);
+    const auto many = static_cast<double>(step(kMany, precision).peak);
+    const auto image = (static_cast<double>(step(2 * kMany, precision).peak) - many) / kMany;
+    counts.emplace(fmt::format("memory.image.{}", name), image);
+    counts.emplace(fmt::format("memory.base.{}", name), many - kMany * image);
+  }
 }
 
 }  // namespace

@@ -31,7 +31,10 @@ Run declare_describe(CLI::App& app) {
       "model.attention.probe=inside\n");
   return [flags]() -> int {
     if (flags->lines)
-      describe_lines(std::cin, std::cout, [&](config::Json& document) { flags->source.change(document); });
+      describe_lines(std::cin, std::cout, [&](config::Json& document) {
+        complete_model(document);
+        flags->source.change(document);
+      });
     else
       describe_model(flags->source.trial(), flags->options, std::cout);
     return kExitOk;

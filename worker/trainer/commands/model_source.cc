@@ -42,19 +42,16 @@ config::Json document_of(const std::string& preset) {
   return document;
 }
 
-/// What a document says, and for the rest that of its preset: a description needs no recipe.
-config::Json document_in(const std::string& file) {
-  auto document = config::read_json(file);
-  if (!document.is_object()) return document;
+}  // namespace
+
+void complete_model(config::Json& document) {
+  if (!document.is_object()) return;
   const config::Json::json_pointer preset{"/model/preset"};
   const bool has_preset = document.contains(preset) && document[preset].is_string();
   const auto defaults = document_of(has_preset ? document[preset].get<std::string>() : std::string{});
   for (const auto& [key, value] : defaults.items())
     if (key != "model" && !document.contains(key)) document[key] = value;
-  return document;
 }
-
-}  // namespace
 
 CLI::Option_group* ModelSource::declare(CLI::App& app) {
   auto* group = app.add_option_group("source", "Which model");
@@ -66,7 +63,11 @@ CLI::Option_group* ModelSource::declare(CLI::App& app) {
 }
 
 config::TrialConfig ModelSource::trial() const {
-  auto document = config_file.empty() ? document_of(preset) : document_in(config_file);
+  auto document = config_file.empty() ? document_of(preset) : config::read_json(config_file);
+  complete_model(document);
+  const bool names_data = std::ranges::any_of(
+      settings, [](const std::string& setting) { return setting.starts_with("data.name="); });
+  if (config_file.empty() && names_data) document["data"].erase("image_size");  // the data set's own holds
   change(document);
   return config::read_trial_or_throw(document);
 }

@@ -9,6 +9,9 @@
 
 namespace abl::trainer {
 
+/// What a document does not say beside its model becomes that of its preset: a description needs no recipe.
+void complete_model(config::Json& document);
+
 /// Which model a command is about: a preset or a trial's document, and changes to it.
 struct ModelSource {
   std::string preset;
