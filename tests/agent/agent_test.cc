@@ -271,6 +271,10 @@ TEST_F(AgentTest, WhatCannotBeRunHereIsRefusedWithTheReason) {
   assign.add_slots(0);
   assign.add_slots(0);
   cases.emplace_back(assign, "slots 0, 0");
+  assign = shell_assignment(6, "");
+  assign.clear_argv();
+  assign.set_config_json(R"({"recipe": {"distillation": "hard", "teacher_weights": "regnet"}})");
+  cases.emplace_back(assign, "it has no weights 'regnet': start the worker with --weights regnet=FILE");
   for (const auto& [refused, reason] : cases) {
     scheduler.assign(refused);
     EXPECT_TRUE(scheduler.heard([&, run = refused.run(), why = reason](const auto& messages) {

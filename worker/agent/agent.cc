@@ -275,6 +275,8 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
     return "it has no ablate-trainer: start the worker with --trainer PATH";
   if (!assign.data().empty() && !options_.runs.data.contains(assign.data()))
     return fmt::format("it has no data '{0}': start the worker with --data {0}=FOLDER", assign.data());
+  if (const auto name = missing_weights(assign, options_.runs); assign.argv().empty() && !name.empty())
+    return fmt::format("it has no weights '{0}': start the worker with --weights {0}=FILE", name);
   return {};
 }
 
