@@ -15,6 +15,8 @@
 namespace abl::config {
 namespace {
 
+constexpr const char* kCheckpointBlocks = "checkpoint_blocks";
+
 /// `document[key]`, an empty mapping with a problem where it is missing or no mapping.
 Json section_of(const Json& document, const char* key, std::vector<Problem>& problems) {
   if (!document.contains(key)) {
@@ -154,6 +156,10 @@ TrialConfig read_model_or_throw(const Json& document) {
     trial.model = read_model(section_of(document, "model", problems), problems);
     trial.data = read_data(data, trial.model, problems);
     if (problems.empty()) check_sizes(trial.model, trial.data, problems);
+    const auto recipe = document.find("recipe");
+    if (recipe != document.end() && recipe->is_object() && recipe->contains(kCheckpointBlocks) &&
+        (*recipe)[kCheckpointBlocks].is_number_integer())
+      trial.recipe.checkpoint_blocks = (*recipe)[kCheckpointBlocks];
   }
   throw_if_any(problems);
   return trial;
@@ -176,7 +182,12 @@ Json full_document(const TrialConfig& trial) {
 
 std::string canonical_text(const TrialConfig& trial) { return canonical_json(canonical_document(trial)); }
 
-std::string canonical_model_text(const TrialConfig& trial) { return canonical_json(model_and_images(trial)); }
+std::string canonical_model_text(const TrialConfig& trial) {
+  Json document = model_and_images(trial);
+  if (trial.recipe.checkpoint_blocks > 0)
+    document["recipe"][kCheckpointBlocks] = trial.recipe.checkpoint_blocks;
+  return canonical_json(document);
+}
 
 std::string config_hash(const std::string& canonical) { return sha256_hex(canonical); }
 

@@ -29,8 +29,9 @@ TrialConfig read_trial(const Json& document, std::vector<Problem>& problems);
 /// line each.
 TrialConfig read_trial_or_throw(const Json& document);
 
-/// Reads what `canonical_model_text` wrote (or a whole trial): the model, and image size and classes of the
-/// data. Throws: Error{kInvalidArgument} listing every problem, a line each.
+/// Reads what `canonical_model_text` wrote (or a whole trial): the model, image size and classes of the data,
+/// and how many blocks are computed twice.
+/// Throws: Error{kInvalidArgument} listing every problem, a line each.
 TrialConfig read_model_or_throw(const Json& document);
 
 /// The canonical document: RFC 8785 (sorted keys, shortest numbers), typed by the field tables; keys equal to
@@ -38,7 +39,8 @@ TrialConfig read_model_or_throw(const Json& document);
 /// letters in order of first use; lists by layer only where layers differ. Equal models, data, recipes and
 /// seeds give equal text.
 std::string canonical_text(const TrialConfig& trial);
-/// The same for the model alone with image size and classes: what counts (params, FLOPs) depend on.
+/// The same for the model alone with image size, classes and the blocks that are computed twice: what counts
+/// (params, FLOPs, memory) depend on.
 std::string canonical_model_text(const TrialConfig& trial);
 
 /// The canonical document before it becomes text.

@@ -187,6 +187,11 @@ TEST(ModelDocumentTest, HoldsWhatCountsDependOnAndReadsBack) {
       R"("model":{"attention":{"kernel":"gaussian","probe":"inside"},"depth":12,"dim":384,"heads":6}})");
   EXPECT_EQ(canonical_model_text(read_model_or_throw(Json::parse(text))), text);
   EXPECT_EQ(canonical_model_text(read_model_or_throw(document())), text) << "a whole trial serves too";
+  auto twice = trial;
+  twice.recipe.checkpoint_blocks = 6;
+  const std::string other = canonical_model_text(twice);
+  EXPECT_NE(other, text);
+  EXPECT_EQ(canonical_model_text(read_model_or_throw(Json::parse(other))), other);
 }
 
 TEST(ModelDocumentTest, AWrongOneIsRefused) {

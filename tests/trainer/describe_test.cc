@@ -63,6 +63,15 @@ TEST(DescribeLines, HasEveryCountThatASweepMayName) {
   EXPECT_LT(counts.at("memory.image.bf16"), counts.at("memory.image.fp32"));
 }
 
+TEST(DescribeLines, CountTheMemoryOfBlocksThatAreComputedTwice) {
+  auto document = Json::parse(kNano);
+  const auto plain = answers(document.dump()).at(0).at("counts");
+  document["recipe"] = {{"checkpoint_blocks", 12}};
+  const auto twice = answers(document.dump()).at(0).at("counts");
+  EXPECT_LT(twice.at("memory.image.bf16").get<double>(), 0.5 * plain.at("memory.image.bf16").get<double>());
+  EXPECT_EQ(twice.at("flops.macs"), plain.at("flops.macs"));
+}
+
 // As a plan adds it up, of small images too, where the optimiser has the peak of small batches.
 TEST(DescribeLines, TellTheMemoryOfAnyBatch) {
   for (const auto* preset :

@@ -147,8 +147,7 @@ void describe_lines(std::istream& in, std::ostream& out, const std::function<voi
       auto document = Json::parse(line);
       if (change) change(document);
       const auto trial = config::read_model_or_throw(document);
-      const auto options = model_options(trial.model, trial.data);
-      answer["counts"] = counts_of(options, parts_of(options));
+      answer["counts"] = counts_of(training_options(trial), parts_of(model_options(trial.model, trial.data)));
     } catch (const std::exception& error) {
       answer["error"] = reason(error);
     }
