@@ -29,7 +29,7 @@ def lay_out(images, folder):
     source = pathlib.Path(images)
     if not source.is_dir():
         with tarfile.open(source) as archive:
-            archive.extractall(folder, filter="data")
+            archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # Debian 12's has none
         source, = pathlib.Path(folder).iterdir()
     root = pathlib.Path(folder) / "data"
     root.mkdir()
