@@ -27,7 +27,7 @@ test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 
-parity: setup-tests  ## compare the models of the papers' sizes with timm as well (a quarter of an hour, 7 GB of files)
+parity: setup-tests  ## compare the models of the papers' sizes with timm as well (a quarter of an hour, 10 GB of files)
 	@deploy/build.sh $(PRESET) $(JOBS) models_large_parity_test
 	@ctest --test-dir $(BUILD) -C parity_large -L parity_large --output-on-failure --no-tests=error
 

@@ -17,7 +17,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from environment import demand, import_timm
+from environment import prepare
 
 TOLERANCE = 1e-5  # of the largest logit
 PROCESSES = 2
@@ -71,10 +71,7 @@ def complaint(case, trainer, truth_folder):
 
 
 def main():
-    demand()
-    import torch
-    torch.set_num_threads(1)
-    import_timm()
+    prepare()
     from case import small_cases
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trainer", help="the program ablate-trainer")

@@ -49,5 +49,13 @@ def demand():
         sys.exit(f"{sys.executable} lacks {', '.join(missing())}: run deploy/setup.sh --tests")
 
 
+def prepare():
+    """What a comparison needs: the packages, timm, and one thread, for the last bits depend on it."""
+    demand()
+    import torch
+    torch.set_num_threads(1)
+    import_timm()
+
+
 if __name__ == "__main__":
     demand()

@@ -9,7 +9,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from environment import demand, import_timm
+from environment import prepare
 
 
 def complaint(case, truth_folder, state_folder):
@@ -31,10 +31,7 @@ def complaint(case, truth_folder, state_folder):
 
 
 def main():
-    demand()
-    import torch
-    torch.set_num_threads(1)
-    import_timm()
+    prepare()
     from case import SETS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("truth", help="folder of the ground truth")

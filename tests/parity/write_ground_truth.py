@@ -29,7 +29,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from environment import demand, import_timm
+from environment import demand, prepare
 
 
 def arguments():
@@ -91,9 +91,7 @@ def main():
             if text.read() == made_from(options.set):
                 return print(f"{options.out} is up to date")
 
-    import torch
-    torch.set_num_threads(1)  # the last bits depend on it
-    import_timm()
+    prepare()
     from case import SETS
     chosen = [case for case in SETS[options.set]() if not options.only or any(word in case.name for word in options.only)]
     if options.list:

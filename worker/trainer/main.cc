@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include <cerrno>
 #include <iostream>
 #include <vector>
 

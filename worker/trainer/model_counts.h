@@ -23,7 +23,7 @@ std::map<std::string, double> flops_of(const models::Work& work);
 ///   flops.macs                                 multiply-adds of one image
 ///   flops.msf, flops.cnn, flops.fvcore(2), flops.fvcore(5)     as papers and tools count one image
 ///   flops.fvcore(5)@xcit-2021, …               the same under a convention (models/counting/conventions.h)
-///   memory.state, memory.state.bf16            bytes of parameters, gradients and AdamW
+///   memory.state, memory.state.bf16            bytes of parameters, gradients and AdamW; of bfloat16 weights
 ///   memory.image.fp32, .bf16, .fp16            bytes of a training step for each image of many, and
 ///   memory.base.fp32, .bf16, .fp16             what it takes beside them
 std::map<std::string, double> counts_of(const models::ModelOptions& options,
