@@ -10,7 +10,7 @@ namespace {
 
 struct Flags {
   std::string what, root, name, output, bound, threads;
-  bool raw = false;
+  bool raw = false, verbatim = false;
 };
 
 }  // namespace
@@ -26,11 +26,15 @@ Run declare_data(CLI::App& app, Context& context) {
                  "The data set it is to be, such as imagenet-1k: its classes are counted")
       ->type_name("NAME");
   app.add_option("--output", flags->output, "pack: the packed file, FILE.abldata")->type_name("FILE");
-  app.add_option("--bound", flags->bound,
-                 "pack: make images whose shorter side is longer than these pixels that small")
-      ->type_name("PIXELS")
-      ->check(whole_number(1, 32'768));
-  app.add_flag("--raw", flags->raw, "pack: pixels instead of JPEG files");
+  auto* bound = app.add_option("--bound", flags->bound,
+                               "pack: make images whose shorter side is longer than these pixels that small")
+                    ->type_name("PIXELS")
+                    ->check(whole_number(1, 32'768));
+  auto* raw = app.add_flag("--raw", flags->raw, "pack: pixels instead of JPEG files");
+  app.add_flag("--verbatim", flags->verbatim,
+               "pack: JPEG files to the byte, not arranged so that a crop can be decoded alone")
+      ->excludes(bound)
+      ->excludes(raw);
   app.add_option("--threads", flags->threads, "Images decoded at the same time [one a core]")
       ->type_name("N")
       ->check(whole_number(1, 1024));
@@ -39,8 +43,9 @@ Run declare_data(CLI::App& app, Context& context) {
     const bool pack = flags->what == "pack";
     if (pack && flags->output.empty())
       throw Error{Code::kInvalidArgument, "data pack: --output FILE is missing; expected where to write"};
-    if (!pack && (!flags->output.empty() || !flags->bound.empty() || flags->raw))
-      throw Error{Code::kInvalidArgument, "data check takes no --output, --bound or --raw: 'data pack' does"};
+    if (!pack && (!flags->output.empty() || !flags->bound.empty() || flags->raw || flags->verbatim))
+      throw Error{Code::kInvalidArgument,
+                  "data check takes no --output, --bound, --raw or --verbatim: 'data pack' does"};
     std::vector<std::string> command{"data", flags->what};
     const auto add = [&](const char* flag, const std::string& value) {
       if (!value.empty()) command.insert(command.end(), {flag, value});
@@ -51,6 +56,7 @@ Run declare_data(CLI::App& app, Context& context) {
     add("--bound", flags->bound);
     add("--threads", flags->threads);
     if (flags->raw) command.emplace_back("--raw");
+    if (flags->verbatim) command.emplace_back("--verbatim");
     if (context.json) command.emplace_back("--json");
     become_trainer(std::move(command));
   };

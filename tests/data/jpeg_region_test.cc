@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "tests/data/pictures.h"
 #include "worker/trainer/data/jpeg.h"
+#include "worker/trainer/data/jpeg_restarts.h"
 
 namespace abl::trainer {
 namespace {
@@ -101,15 +102,49 @@ TEST_P(JpegRegion, AtAReducedScaleIsAPartOfTheReducedPicture) {
   }
 }
 
+TEST_P(JpegRegion, RestartMarkersChangeNoPixelOfAnyRegionAtAnyScale) {
+  RandomStream random{9, Purpose::kSubset};
+  for (const auto& [width, height] : {std::pair{97, 61}, std::pair{203, 150}, std::pair{7, 5}}) {
+    const auto file = jpeg_of(GetParam(), width, height), marked = with_restarts(file);
+    ASSERT_EQ(decode_jpeg(marked).pixels, decode_jpeg(file).pixels);
+    for (int i = 0; i < 200; ++i) {
+      const Rectangle region = random_region(random, width, height);
+      const int reduced = i % 3;  // at full scale, a little smaller, much smaller
+      const Wanted wanted{.region = region,
+                          .width = reduced == 0 ? 0 : 1 + region.width / (reduced * 4),
+                          .height = reduced == 0 ? 0 : 1 + region.height / (reduced * 4)};
+      const RegionView expected = JpegReader{file}.decode(wanted), view = JpegReader{marked}.decode(wanted);
+      ASSERT_EQ(view.image.pixels, expected.image.pixels)
+          << fmt::format("{}×{} at ({}, {}) of {}×{}, to {}×{}", region.width, region.height, region.left,
+                         region.top, width, height, wanted.width, wanted.height);
+      EXPECT_EQ(view.region, region);
+      EXPECT_EQ(std::tie(view.image.width, view.left, view.top, view.width, view.height),
+                std::tie(expected.image.width, expected.left, expected.top, expected.width, expected.height));
+    }
+  }
+}
+
+TEST_P(JpegRegion, WithRestartMarkersNothingBesideTheRegionIsDecoded) {
+  auto marked = with_restarts(jpeg_of(GetParam(), 160, 128));
+  const Wanted corner{.region = {.left = 130, .top = 100, .width = 30, .height = 28}};
+  const auto expected = JpegReader{marked}.decode(corner).image.pixels;
+  const std::size_t data = marked.find("\xff\xda") + 16;  // within the first block
+  const std::size_t length = marked.find("\xff\xd0", data) - data;
+  marked.replace(data, length, length, '\x55');
+  EXPECT_EQ(JpegReader{marked}.decode(corner).image.pixels, expected);
+}
+
 TEST_P(JpegRegion, AFileThatBreaksOffIsDamagedWhereverTheRegionLies) {
   const auto file = jpeg_of(GetParam(), 120, 90);
   const Wanted top{.region = {.left = 10, .width = 20, .height = 4}};
   EXPECT_EQ(JpegReader{file}.decode(top).image.width, 20);
-  for (const std::size_t kept : {file.size() / 4, file.size() / 2, file.size() - 20, file.size() - 2}) {
-    const auto broken = file.substr(0, kept);
-    EXPECT_THROW(JpegReader{broken}.decode(top), Error) << kept << " of " << file.size();
-    EXPECT_THROW(decode_jpeg(broken), Error) << kept << " of " << file.size();
-  }
+  for (const auto& whole : {file, with_restarts(file)})
+    for (const std::size_t kept : {whole.size() / 4, whole.size() / 2, whole.size() - 20, whole.size() - 2}) {
+      const auto broken = whole.substr(0, kept);
+      EXPECT_THROW(JpegReader{broken}.decode(top), Error) << kept << " of " << whole.size();
+      EXPECT_THROW(decode_jpeg(broken), Error) << kept << " of " << whole.size();
+      EXPECT_THROW(with_restarts(broken), Error) << kept << " of " << whole.size();
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, JpegRegion, testing::ValuesIn(kKinds), [](const auto& tested) {
@@ -126,11 +161,11 @@ TEST(JpegReaderTest, RefusesARegionThatReachesOutside) {
 }
 
 TEST(JpegReaderTest, WhateverTheBytesItDecodesOrRefuses) {
-  const auto file = jpeg_of({"420", JCS_YCbCr, 2, 2}, 64, 48);
+  const auto file = jpeg_of({"420", JCS_YCbCr, 2, 2}, 64, 48), marked = with_restarts(file);
   RandomStream random{3, Purpose::kSubset};
   int refused = 0;
-  for (int i = 0; i < 600; ++i) {
-    auto damaged = file;
+  for (int i = 0; i < 1200; ++i) {
+    auto damaged = i % 2 == 0 ? file : marked;
     for (int change = 0; change <= i % 4; ++change)
       damaged[random.below(damaged.size())] = static_cast<char>(random.below(256));
     try {
@@ -145,7 +180,17 @@ TEST(JpegReaderTest, WhateverTheBytesItDecodesOrRefuses) {
       ++refused;
     }
   }
-  EXPECT_GT(refused, 30);
+  EXPECT_GT(refused, 60);
+}
+
+TEST(JpegReaderTest, MarkersThatDoNotStandInTheirTurnAreNotReliedOn) {
+  const auto marked = with_restarts(jpeg_of({"420", JCS_YCbCr, 2, 2}, 160, 128));
+  const Wanted corner{.region = {.left = 130, .top = 100, .width = 30, .height = 28}};
+  auto swapped = marked;
+  const auto first = swapped.find("\xff\xd1");
+  ASSERT_NE(first, swapped.npos);
+  swapped[first + 1] = '\xd4';
+  EXPECT_THROW(JpegReader{swapped}.decode(corner), Error) << "libjpeg-turbo has the reason";
 }
 
 }  // namespace

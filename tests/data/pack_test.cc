@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "tests/data/data_folder.h"
 #include "tests/data/pictures.h"
+#include "worker/trainer/data/jpeg_restarts.h"
 #include "worker/trainer/data/pack_format.h"
 #include "worker/trainer/data/pack_source.h"
 
@@ -58,13 +59,31 @@ TEST_F(Pack, GivesTheSamePixelsLabelsSubsetsAndFingerprintAsTheFolder) {
     EXPECT_EQ(pixels(*packed.val), pixels(*folder.val));
   }
   const auto packed = open(2, "set.abldata"), folder = open(2, "set");
-  EXPECT_EQ(packed.train->open(1).bytes, read_file(path("set/train/a/2.jpg"))) << "the file, to the byte";
   EXPECT_EQ(packed.train->open(1).width, 54);
   const auto part = [](int, int) {
     return Wanted{.region = {.left = 3, .top = 9, .width = 11, .height = 7}};
   };
   EXPECT_EQ(packed.val->view(1, part)->image.pixels, folder.val->view(1, part)->image.pixels);
   EXPECT_THAT(files(), testing::UnorderedElementsAre("set", "set.abldata")) << "nothing else is left";
+}
+
+TEST_F(Pack, ArrangesAFileSoThatACropIsDecodedAloneUnlessItIsToStayAsItIs) {
+  make({});
+  const auto file = read_file(path("set/train/a/2.jpg"));
+  const auto arranged = open(2, "set.abldata");
+  EXPECT_EQ(arranged.train->open(1).bytes, with_restarts(file));
+  const auto result = make({.verbatim = true}, "verbatim.abldata");
+  const auto verbatim = open(2, "verbatim.abldata");
+  EXPECT_EQ(verbatim.train->open(1).bytes, file) << "to the byte";
+  EXPECT_EQ(result.fingerprint, arranged.fingerprint) << "the pixels are the same";
+}
+
+TEST_F(Pack, KeepsADamagedFileAsItIsForTrainingToNameOrSkip) {
+  auto broken = read_file(path("set/train/a/2.jpg"));
+  broken.resize(broken.size() * 3 / 4);
+  put("set/train/a/2.jpg", broken);
+  make({});
+  EXPECT_EQ(open(2, "set.abldata").train->open(1).bytes, broken);
 }
 
 TEST_F(Pack, KeepsPixelsWhereAskedTo) {
@@ -81,7 +100,8 @@ TEST_F(Pack, MakesLargeImagesSmallerAndSaysSoInTheFingerprint) {
   EXPECT_EQ(result.resized, 4u) << "all but the one whose shorter side is 47";
   const auto packed = open(2, "set.abldata"), folder = open(2, "set");
   EXPECT_EQ(packed.fingerprint, folder.fingerprint + "+bound-48");
-  EXPECT_EQ(packed.train->open(0).bytes, folder.train->open(0).bytes) << "what is small enough is left alone";
+  EXPECT_EQ(packed.train->load(0)->image.pixels, folder.train->load(0)->image.pixels)
+      << "what is small enough is left alone";
   const auto image = packed.val->load(1)->image;
   EXPECT_EQ(image.height, 48);
   EXPECT_EQ(image.width, 56) << "75 × 48/64";

@@ -42,10 +42,17 @@ Run declare_data_pack(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   flags->data.declare(app);
   app.add_option("--output", flags->pack.output, "The packed file, FILE.abldata")->required();
-  app.add_option("--bound", flags->pack.bound,
-                 "Make images whose shorter side is longer than these pixels that small (JPEG, quality 95)")
-      ->check(CLI::Range(1, 32'768));
-  app.add_flag("--raw", flags->pack.raw, "Pixels instead of JPEG files: larger, and nothing to decode");
+  auto* bound =
+      app.add_option(
+             "--bound", flags->pack.bound,
+             "Make images whose shorter side is longer than these pixels that small (JPEG, quality 95)")
+          ->check(CLI::Range(1, 32'768));
+  auto* raw =
+      app.add_flag("--raw", flags->pack.raw, "Pixels instead of JPEG files: larger, and nothing to decode");
+  app.add_flag("--verbatim", flags->pack.verbatim,
+               "JPEG files to the byte, not arranged so that a crop can be decoded alone")
+      ->excludes(bound)
+      ->excludes(raw);
   app.footer(
       "Example:\n  ablate-trainer data pack --root /data/imagenet --output /data/imagenet.abldata --bound "
       "512\n"

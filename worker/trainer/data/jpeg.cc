@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "worker/trainer/data/jpeg_cut.h"
 #include "worker/trainer/data/jpeg_errors.h"
 // libjpeg's codes and macros; after its main header
 #include <jerror.h>
@@ -17,12 +18,16 @@ namespace abl::trainer {
 struct JpegReader::State {
   JpegErrors errors{};
   jpeg_decompress_struct jpeg{};  // zeros: may be destroyed before it was created
+  std::string_view bytes;         // the file
+  std::size_t data = 0;           // where its compressed data begins, behind the header
   ~State() { jpeg_destroy_decompress(&jpeg); }
 
   bool inks() const { return jpeg.jpeg_color_space == JCS_CMYK || jpeg.jpeg_color_space == JCS_YCCK; }
   /// What a side measures at a scale.
   static int scaled(int side, int eighths) { return (side * eighths + 7) / 8; }
   Image part(int eighths, int left, int top, int width, int height);
+  /// A smaller file that shows the region, and around it what its pixels are made of at this scale.
+  std::optional<JpegCut> cut(Rectangle region, int eighths) const;
 };
 
 namespace {
@@ -116,6 +121,22 @@ Image JpegReader::State::part(int eighths, int left, int top, int width, int hei
   return inks() ? from_inks(image) : std::move(image);
 }
 
+std::optional<JpegCut> JpegReader::State::cut(Rectangle region, int eighths) const {
+  const bool one_scan = !jpeg.progressive_mode && jpeg.comps_in_scan == jpeg.num_components;
+  if (jpeg.restart_interval == 0 || !one_scan || jpeg.arith_code || !has_end(bytes.substr(data)))
+    return std::nullopt;
+  const bool interleaved = jpeg.num_components > 1;  // a component alone comes block by block
+  const int margin = kMargin * kEighths / eighths;
+  region.left -= margin, region.width += 2 * margin, region.top -= margin, region.height += 2 * margin;
+  return cut_jpeg(bytes, data,
+                  {.width = static_cast<int>(jpeg.image_width),
+                   .height = static_cast<int>(jpeg.image_height),
+                   .block_width = DCTSIZE * (interleaved ? jpeg.max_h_samp_factor : 1),
+                   .block_height = DCTSIZE * (interleaved ? jpeg.max_v_samp_factor : 1),
+                   .restart_interval = static_cast<int>(jpeg.restart_interval)},
+                  region);
+}
+
 JpegReader::JpegReader(std::string_view bytes) : state_{std::make_unique<State>()} {
   if (bytes.empty()) throw Error{Code::kDataLoss, "the file is empty"};
   if (!read_header(state_->jpeg, state_->errors, reinterpret_cast<const unsigned char*>(bytes.data()),
@@ -124,6 +145,7 @@ JpegReader::JpegReader(std::string_view bytes) : state_{std::make_unique<State>(
   if (std::max(width(), height()) > kLargestSide)
     throw Error{Code::kDataLoss, fmt::format("it claims to be {}×{} pixels; at most {} a side are accepted",
                                              width(), height(), kLargestSide)};
+  state_->bytes = bytes, state_->data = bytes.size() - state_->jpeg.src->bytes_in_buffer;
 }
 
 JpegReader::~JpegReader() = default;
@@ -156,6 +178,12 @@ RegionView JpegReader::decode(const Wanted& wanted) {
            region.height * (eighths / 2) >= wanted_height * kEighths)
       eighths /= 2;  // 7/8, 6/8 … have no vector code: they take as long as the full scale, and blur
 
+  if (const auto cut = state_->cut(region, eighths)) {
+    const Rectangle moved{region.left - cut->left, region.top - cut->top, region.width, region.height};
+    RegionView view = JpegReader{cut->bytes}.decode({moved, wanted_width, wanted_height});
+    view.region = region;  // blocks begin at whole pixels at every scale: the rest is the same
+    return view;
+  }
   const auto first = [&](int at) { return at * eighths / kEighths; };
   const auto exact = [&](int at) { return static_cast<double>(at) * eighths / kEighths; };
   const int left = first(region.left), right = State::scaled(region.left + region.width, eighths);

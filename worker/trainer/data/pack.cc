@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "worker/trainer/data/jpeg_encode.h"
+#include "worker/trainer/data/jpeg_restarts.h"
 #include "worker/trainer/data/output_file.h"
 #include "worker/trainer/data/pack_format.h"
 #include "worker/trainer/data/parallel.h"
@@ -35,11 +36,22 @@ EncodedImage own(Coding coding, std::string bytes, int width, int height, int la
   return {.coding = coding, .bytes = *kept, .owner = kept, .width = width, .height = height, .label = label};
 }
 
+/// A damaged file stays as it is: what to do with it is for data.damaged to say, when it is trained on.
+EncodedImage easy_to_cut(EncodedImage stored) {
+  if (stored.coding != Coding::kJpeg) return stored;
+  try {
+    return own(Coding::kJpeg, with_restarts(stored.bytes), stored.width, stored.height, stored.label);
+  } catch (const Error&) {
+    return stored;
+  }
+}
+
 Prepared prepare(const ImageSource& source, std::uint32_t index, const PackOptions& options) {
   try {
     EncodedImage stored = source.open(index);
     const bool resize = options.bound > 0 && std::min(stored.width, stored.height) > options.bound;
-    if (!resize && (!options.raw || stored.coding == Coding::kPixels)) return {std::move(stored)};
+    if (!resize && (!options.raw || stored.coding == Coding::kPixels))
+      return {options.verbatim ? std::move(stored) : easy_to_cut(std::move(stored))};
     Image image = decode_image(stored);
     if (resize) {
       const double scale = 1.0 * options.bound / std::min(image.width, image.height);
@@ -49,7 +61,7 @@ Prepared prepare(const ImageSource& source, std::uint32_t index, const PackOptio
     const bool pixels = options.raw || stored.coding == Coding::kPixels;
     return {own(pixels ? Coding::kPixels : Coding::kJpeg,
                 pixels ? std::string{image.pixels.begin(), image.pixels.end()}
-                       : encode_jpeg(image, kQuality, Chroma::kHalved),
+                       : with_restarts(encode_jpeg(image, kQuality, Chroma::kHalved)),
                 image.width, image.height, stored.label),
             resize, pixels && stored.coding == Coding::kJpeg};
   } catch (const Error& error) {
@@ -60,7 +72,7 @@ Prepared prepare(const ImageSource& source, std::uint32_t index, const PackOptio
 }
 
 std::string packing_of(const PackOptions& options) {
-  std::string packing = options.raw ? "raw" : "";
+  std::string packing = options.raw ? "raw" : options.verbatim ? "verbatim" : "";
   if (options.bound > 0) packing += fmt::format("{}bound-{}", packing.empty() ? "" : "-", options.bound);
   return packing;
 }
