@@ -41,6 +41,14 @@ const CLI::App& named(const CLI::App& app, int argc, const char* const* argv, in
   throw Error{Code::kInvalidArgument, fmt::format("unknown command '{}'{}", word, did_you_mean(word, names))};
 }
 
+/// What is wrong with the number of a flag's values: CLI11 has one error for all of it.
+std::string count_of(const std::string& text) {
+  const std::string flag = text.substr(0, text.find_first_of(": "));
+  if (text.find("At Most") != text.npos) return flag + ": it is given more than once, expected once";
+  if (text.find("flag override") != text.npos) return flag + ": it takes no value";
+  return flag + ": a value is missing";
+}
+
 }  // namespace
 
 void check_spelling(const CLI::App& app, int argc, const char* const* argv) {
@@ -55,8 +63,7 @@ void check_spelling(const CLI::App& app, int argc, const char* const* argv) {
 
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error))
-    text = text.substr(0, text.find(':')) + ": a value is missing";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) text = count_of(text);
   if (dynamic_cast<const CLI::ExtrasError*>(&error))
     text = "unexpected argument" + text.substr(text.rfind(": ") + 1);
   text.erase(text.find_last_not_of("\r\n ") + 1);

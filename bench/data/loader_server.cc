@@ -31,7 +31,7 @@ int serve(char** arguments) {
                     std::vector<std::uint32_t> indices;
                     for (auto i = number * batch; i < (number + 1) * batch; ++i)
                       indices.push_back(epoch_order->at(static_cast<std::size_t>(i) % images->size()));
-                    return collate(indices, images->size(), data.image_size,
+                    return collate(indices, {.replace_among = images->size(), .image_size = data.image_size},
                                    [&](std::uint32_t index, std::size_t place) {
                                      RandomStream random{0,
                                                          Purpose::kAugmentation,

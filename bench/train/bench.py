@@ -4,11 +4,12 @@ Prints the median of seven pairs, with the spread, and ours as a multiple of the
 
   bench/train/bench.py [--threads N] [--dtype fp32|bf16] [--only WORD] [--seconds S]     (ABLATE_BENCH: folder of the built step_server)
   bench/train/bench.py --against fp32|compile|allocators|optimiser|start|gemm
+  bench/train/bench.py --device cuda --dtype bf16 [--against compile|memory] [--cuda-graph]
 
 The Python side is what a user would write today: timm's model (fused attention) under autocast in bf16, fused AdamW; MSF as
 tests/parity/reference_models has it. --against: our own fp32 in place of Python; torch.compile (which asks for python3-dev); other allocators than tcmalloc in our
 process; torch::optim::AdamW in C++; the time from the start of the process to the end of the first step; the share of the speed that the
-machine reaches in one large product.
+machine reaches in one large product. memory: the peak of a GPU's memory, original attention against MSF's.
 """
 import argparse
 import json
@@ -43,11 +44,17 @@ def msf_in_python():
     return SimpleViT(image_size=224, patch=16, classes=1000, dim=384, heads=6, dim_head=64, mlp_dim=1536, attention=[layer] * 12)
 
 
-def models(timm):
+def models(timm, device):
     """name -> (the model in Python, ours, image size, batch, classes)"""
     def by_name(name):
         return lambda: timm.create_model(name), {"preset": name}
 
+    if device == "cuda":
+        return {
+            "ViT-S/16, 224": (*by_name("vit_small_patch16_224"), 224, 256, 1000),
+            "XCiT-T12/16, 224": (*by_name("xcit_tiny_12_p16_224"), 224, 256, 1000),
+            "MSF ViT-S, 224": (msf_in_python, {"preset": "simple-vit-s", "attention": MSF}, 224, 256, 1000),
+        }
     small = dict(patch_size=4, img_size=32, embed_dim=96, depth=6, num_heads=3, num_classes=10)
     return {
         "ViT-Ti/16, 224": (*by_name("vit_tiny_patch16_224"), 224, 8, 1000),
@@ -59,30 +66,35 @@ def models(timm):
 
 
 class Ours:
-    def __init__(self, threads, preload=None):
-        self.server = Server(built("step_server"), threads, preload=preload)
+    def __init__(self, options, preload=None):
+        how = [options.threads, options.device, *(["graph"] if options.cuda_graph else [])]
+        self.server = Server(built("step_server"), *how, preload=preload)
 
     def __call__(self, document, repeats, **more):
         return self.server(json.dumps({"trial": document, "repeats": repeats, **more}))
 
 
 class Theirs:
-    def __init__(self, make, image_size, batch, classes, dtype, compiled):
+    def __init__(self, make, image_size, batch, classes, options):
         torch.manual_seed(0)
-        self.model = make().train()
+        self.device = options.device
+        self.model = make().to(self.device).train()
         self.optimiser = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=True)
-        self.images, self.labels = torch.randn(batch, 3, image_size, image_size), torch.randint(classes, (batch,))
-        self.lowered = dtype == "bf16"
+        self.images = torch.randn(batch, 3, image_size, image_size, device=self.device)
+        self.labels = torch.randint(classes, (batch,), device=self.device)
+        self.lowered, compiled = options.dtype == "bf16", options.against == "compile"
         self.run = torch.compile(self.model) if compiled else self.model
 
     def __call__(self, repeats):
         start = time.perf_counter()
         for _ in range(repeats):
-            with torch.autocast("cpu", torch.bfloat16, enabled=self.lowered):
+            with torch.autocast(self.device, torch.bfloat16, enabled=self.lowered):
                 loss = torch.nn.functional.cross_entropy(self.run(self.images), self.labels)
             self.optimiser.zero_grad()
             loss.backward()
             self.optimiser.step()
+        if self.device == "cuda":
+            torch.cuda.synchronize()
         return time.perf_counter() - start
 
 
@@ -92,22 +104,22 @@ def library(name):
 
 
 def compare_steps(options, timm):
-    ours, medians = Ours(options.threads), {}
+    ours, medians = Ours(options), {}
     heading("step", left="Python" if options.against != "fp32" else "fp32", right="C++" if options.against != "fp32" else options.dtype)
-    for name, (make, model, image_size, batch, classes) in models(timm).items():
+    for name, (make, model, image_size, batch, classes) in models(timm, options.device).items():
         if options.only not in name:
             continue
         document = trial(model, image_size, batch, options.dtype, classes)
         exact = trial(model, image_size, batch, "fp32", classes)
         theirs = (lambda repeats: ours(exact, repeats)) if options.against == "fp32" else \
-            Theirs(make, image_size, batch, classes, options.dtype, options.against == "compile")
+            Theirs(make, image_size, batch, classes, options)
         medians[f"{name}, batch {batch}"] = compare(f"{name}, batch {batch}", theirs, lambda repeats: ours(document, repeats), options.seconds, unit=1e3)
     conclude("step", medians)
 
 
 def compare_allocators(options, timm):
-    plain, medians = Ours(options.threads), {}
-    name, (_, model, image_size, batch, classes) = next((n, m) for n, m in models(timm).items() if options.only in n)
+    plain, medians = Ours(options), {}
+    name, (_, model, image_size, batch, classes) = next((n, m) for n, m in models(timm, options.device).items() if options.only in n)
     document = trial(model, image_size, batch, options.dtype, classes)
     heading(name, left="tcmalloc", right="other")
     for allocator, file in ALLOCATORS.items():
@@ -115,12 +127,12 @@ def compare_allocators(options, timm):
         if not path:
             print(f"{allocator:32} not installed here ({file})")
             continue
-        other = Ours(options.threads, path)
+        other = Ours(options, path)
         medians[allocator] = compare(allocator, lambda repeats: plain(document, repeats), lambda repeats: other(document, repeats), options.seconds, unit=1e3)
 
 
 def compare_optimisers(options):
-    ours = Ours(options.threads)
+    ours = Ours(options)
     document = trial({"preset": "vit_small_patch16_224"}, 224, 8, "fp32")
     heading("AdamW, ViT-S", left="torch::", right="ours")
     compare("optimiser step", lambda repeats: ours(document, repeats, optimiser="torch"), lambda repeats: ours(document, repeats, optimiser="ours"),
@@ -151,10 +163,10 @@ def multiply_adds(model, image_size, classes):
 
 def share_of_peak(options, timm):
     """Forward 2 FLOPs for each multiply-add, backward twice that; the peak is a product of 2048³ in the same type, in turns with the steps."""
-    ours = Ours(options.threads)
+    ours = Ours(options)
     a = torch.randn(2048, 2048, dtype=torch.bfloat16 if options.dtype == "bf16" else torch.float32)
     print(f"{'step':32} {'GFLOP/s':>9} {'product':>9} {'share':>7}")
-    for name, (_, model, image_size, batch, classes) in models(timm).items():
+    for name, (_, model, image_size, batch, classes) in models(timm, options.device).items():
         if options.only not in name:
             continue
         document, work = trial(model, image_size, batch, options.dtype, classes), 6 * batch * multiply_adds(model, image_size, classes)
@@ -168,20 +180,36 @@ def share_of_peak(options, timm):
         print(f"{name:32} {statistics.median(steps):9.0f} {statistics.median(products):9.0f} {statistics.median(s / p for s, p in zip(steps, products)):7.2f}")
 
 
+def compare_memory(options):
+    peaks = {}
+    for name, attention in (("original", {}), ("MSF", MSF)):
+        document = trial({"preset": "simple-vit-s", **({"attention": attention} if attention else {})}, 224, 256, options.dtype)
+        ours = Ours(options)
+        ours(document, 3)
+        peaks[name] = ours(document, 0, memory=True)
+        print(f"ViT-S, batch 256, {name} attention: {peaks[name] / 2**30:.2f} GiB at its peak")
+    print(f"MSF takes {peaks['MSF'] / peaks['original']:.3f} times the memory of the original attention")
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--threads", type=int, default=1)
     arguments.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
-    arguments.add_argument("--against", choices=("python", "fp32", "compile", "allocators", "optimiser", "start", "gemm"), default="python")
+    arguments.add_argument("--against", choices=("python", "fp32", "compile", "allocators", "optimiser", "start", "gemm", "memory"), default="python")
+    arguments.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    arguments.add_argument("--cuda-graph", action="store_true", help="our steps as a CUDA graph")
     arguments.add_argument("--only", default="")
     arguments.add_argument("--seconds", type=float, default=1.0, help="of one measurement")
     options = arguments.parse_args()
+    on_cpu = options.against in ("allocators", "optimiser", "start", "gemm")
+    if (options.device == "cuda" and (on_cpu or not torch.cuda.is_available())) or (options.device == "cpu" and options.against == "memory"):
+        sys.exit(f"bench.py: --against {options.against} is not measured on --device {options.device}, or there is none here")
     torch.set_num_threads(options.threads)
     timm = import_timm()
     timm.layers.set_fused_attn(True)
-    print(f"PyTorch {torch.__version__}, {options.threads} threads, {options.dtype}: milliseconds, median of {PAIRS} pairs in turns")
+    print(f"PyTorch {torch.__version__}, {options.device}, {options.threads} threads, {options.dtype}: milliseconds, median of {PAIRS} pairs in turns")
     {"allocators": lambda: compare_allocators(options, timm), "optimiser": lambda: compare_optimisers(options), "start": lambda: measure_start(options),
-     "gemm": lambda: share_of_peak(options, timm)}.get(options.against, lambda: compare_steps(options, timm))()
+     "gemm": lambda: share_of_peak(options, timm), "memory": lambda: compare_memory(options)}.get(options.against, lambda: compare_steps(options, timm))()
 
 
 main()

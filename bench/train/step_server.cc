@@ -3,7 +3,8 @@
 //   {"trial": {…}, "repeats": n}                        steps as ablate-trainer takes them
 //   {"trial": {…}, "repeats": n, "optimiser": "ours"}   steps of its optimiser alone; "torch": of
 //   torch::optim::AdamW
-// An argument: the number of threads.
+//   {…, "memory": true}                                 bytes in place of seconds: the peak so far
+// step_server THREADS [cpu|cuda [graph]]
 #include <torch/torch.h>
 
 #include <chrono>
@@ -14,6 +15,8 @@
 
 #include "config/trial_document.h"
 #include "models/registry.h"
+#include "worker/trainer/device/device_queue.h"
+#include "worker/trainer/device/gpu.h"
 #include "worker/trainer/learner.h"
 #include "worker/trainer/model_factory.h"
 
@@ -25,28 +28,39 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+struct Place {
+  torch::Device device = torch::kCPU;
+  bool graph = false;
+};
+
 /// A learner on one batch, over and over.
 class Steps {
  public:
-  explicit Steps(const config::Json& document) : trial_{config::read_trial_or_throw(document)} {
+  Steps(const config::Json& document, const Place& place)
+      : trial_{config::read_trial_or_throw(document)}, device_{place.device} {
     torch::manual_seed(0);
-    learner_ = std::make_unique<Learner>(models::build(training_options(trial_)), nullptr, trial_.recipe,
-                                         torch::kCPU);
+    auto model = models::build(training_options(trial_));
+    model->to(device_);
+    learner_ = std::make_unique<Learner>(std::move(model), nullptr, trial_.recipe, device_,
+                                         std::make_shared<RankGroup>(),
+                                         place.graph ? make_step_graph(device_) : nullptr);
     const auto batch = trial_.recipe.batch, size = trial_.data.image_size;
-    images_ = torch::randn({batch, 3, size, size});
-    targets_ = {.labels = torch::randint(trial_.data.classes, {batch}),
+    images_ = torch::randn({batch, 3, size, size}).to(device_);
+    targets_ = {.labels = torch::randint(trial_.data.classes, {batch}).to(device_),
                 .other_labels = {},
-                .share = 1,
+                .shares = {},
                 .teacher = {}};
   }
   double take(int repeats) {
     const auto start = Clock::now();
     for (int i = 0; i < repeats; ++i) learner_->step(images_, targets_, 1e-4);
+    if (device_.is_cuda()) torch::cuda::synchronize();
     return since(start);
   }
 
  private:
   const config::TrialConfig trial_;
+  const torch::Device device_;
   std::unique_ptr<Learner> learner_;
   torch::Tensor images_;
   Targets targets_;
@@ -101,14 +115,18 @@ double measure(std::map<std::string, std::unique_ptr<Subject>>& known, const std
 
 int main(int argc, char** argv) {
   at::set_num_threads(argc > 1 ? std::stoi(argv[1]) : 1);
+  const Place place{.device = torch::Device{std::string{argc > 2 ? argv[2] : "cpu"}}, .graph = argc > 3};
+  const DeviceQueue queue{place.device};
   std::map<std::string, std::unique_ptr<Steps>> steps;
   std::map<std::string, std::unique_ptr<OptimiserSteps>> optimisers;
   for (std::string line; std::getline(std::cin, line);) {
     const auto request = config::Json::parse(line);
     const auto key = request.at("trial").dump();
-    if (const auto kind = request.value("optimiser", std::string{}); !kind.empty())
+    if (request.value("memory", false))
+      std::cout << peak_memory_bytes(place.device) << std::endl;
+    else if (const auto kind = request.value("optimiser", std::string{}); !kind.empty())
       std::cout << measure(optimisers, key + kind, request, kind == "ours") << std::endl;
     else
-      std::cout << measure(steps, key, request) << std::endl;
+      std::cout << measure(steps, key, request, place) << std::endl;
   }
 }

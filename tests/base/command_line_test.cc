@@ -59,6 +59,8 @@ TEST_F(CommandLineTest, AMisspeltFlagGetsTheNearestNameThoughAnotherIsMissing) {
 TEST_F(CommandLineTest, AComplaintIsOneLineThatSaysWhereHelpIs) {
   EXPECT_EQ(refusal({"train"}), "--seed is required; see 'program train --help'");
   EXPECT_EQ(refusal({"train", "--seed"}), "--seed: a value is missing; see 'program train --help'");
+  EXPECT_EQ(refusal({"train", "--seed", "1", "--seed", "2"}),
+            "--seed: it is given more than once, expected once; see 'program train --help'");
   EXPECT_EQ(refusal({"data", "check", "extra"}),
             "unexpected argument extra; see 'program data check --help'");
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/checkpoint_files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "tests/trainer/small_training.h"
+#include "worker/trainer/commands/commands.h"
 
 namespace abl::trainer {
 namespace {
@@ -35,6 +38,28 @@ TEST(CheckpointFilesTest, OneThatSomebodyElseRemovedIsNoProblem) {
   CheckpointFiles files{folder.path(), 1};
   for (const int step : {1, 2, 3}) files.add(files.file_of(step));
   EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
+using ExportTest = SmallTraining;
+
+TEST_F(ExportTest, WritesTheWeightsOfACheckpointAloneByTheModelsNames) {
+  Recorder run;
+  run.stop_at = 10;
+  auto stopped = options();
+  Training(stopped, run).run(run.stop);
+  const auto output = folder_.path() / "model.safetensors";
+  CLI::App app{"test"};
+  const auto execute = declare_export(app);
+  app.parse(fmt::format("--weights {} --output {}", run.newest.string(), output.string()));
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(execute(), kExitOk);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::HasSubstr("model.safetensors: "));
+  const auto checkpoint = weights(run);
+  const auto exported = models::read_safetensors(output);
+  EXPECT_TRUE(exported.metadata.empty());
+  EXPECT_GT(exported.tensors.size(), 10u);
+  for (const auto& [name, tensor] : exported.tensors)
+    EXPECT_TRUE(torch::equal(tensor, checkpoint.at("model." + name))) << name;
 }
 
 using BestCheckpoint = SmallTraining;

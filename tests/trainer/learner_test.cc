@@ -16,16 +16,17 @@ class LearnerTest : public testing::Test {
   LearnerTest() {
     torch::manual_seed(3);
     images_ = torch::randn({8, 3, 32, 32});
-    targets_ = {.labels = torch::arange(8) % 4, .other_labels = {}, .share = 1, .teacher = {}};
+    targets_ = {.labels = torch::arange(8) % 4, .other_labels = {}, .shares = {}, .teacher = {}};
   }
 
   std::shared_ptr<models::Classifier> build() const {
     return models::build(model_options(trial_.model, trial_.data));
   }
-  Learner learner(const char* precision) {
+  Learner learner(const char* precision, std::unique_ptr<StepGraph> graph = nullptr) {
     trial_.recipe.precision = precision;
     torch::manual_seed(7);
-    return Learner{build(), nullptr, trial_.recipe, torch::kCPU};
+    return Learner{build(),         nullptr, trial_.recipe, torch::kCPU, std::make_shared<RankGroup>(),
+                   std::move(graph)};
   }
 
   config::TrialConfig trial_ = config::read_trial_or_throw(
@@ -52,7 +53,9 @@ TEST_F(LearnerTest, InBFloat16TheModelHasTheWeightsRoundedAndTheOptimiserExactly
   }
   EXPECT_GT(lowered, 20);
   for (const auto& [name, tensor] : state)
-    if (name.ends_with("running_mean")) EXPECT_EQ(tensor.scalar_type(), torch::kFloat) << name;
+    if (name.ends_with("running_mean")) {
+      EXPECT_EQ(tensor.scalar_type(), torch::kFloat) << name;
+    }
 }
 
 TEST_F(LearnerTest, InBFloat16StepsThatRoundToNothingAddUp) {
@@ -75,6 +78,56 @@ TEST_F(LearnerTest, InBFloat16LearnsWhatItLearnsInFloat32) {
   const double loss = exact.loss_sum().item<double>() / 8;
   EXPECT_LT(loss, 1.0);
   EXPECT_NEAR(lowered.loss_sum().item<double>() / 8, loss, 0.1);
+}
+
+/// What a recorded step sees: the same tensors in each step, and nothing else that changes. The host's part
+/// of the first step is the only one.
+class Recorded final : public StepGraph {
+ public:
+  void run(const torch::Tensor& images, const Targets& targets, const Step& step) override {
+    if (!images_.defined()) {
+      images_ = images.clone(), targets_ = targets;
+      targets_.labels = targets.labels.clone(), targets_.shares = targets.shares.clone();
+    }
+    images_.copy_(images), targets_.labels.copy_(targets.labels), targets_.shares.copy_(targets.shares);
+    step(images_, targets_);
+  }
+
+ private:
+  torch::Tensor images_;
+  Targets targets_;
+};
+
+TEST_F(LearnerTest, AStepDependsOnWhatLiesInTensorsAlone) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    auto plain = learner(precision), recorded = learner(precision, std::make_unique<Recorded>());
+    for (int step = 0; step < 4; ++step) {
+      const auto images = torch::randn({8, 3, 32, 32});
+      const float share = 0.2f * static_cast<float>(step);
+      const Targets targets{.labels = (torch::arange(8) + step) % 4,
+                            .other_labels = torch::arange(8) % 3,
+                            .shares = torch::tensor({share, 1 - share}),
+                            .teacher = {}};
+      for (auto* const each : {&plain, &recorded}) each->step(images, targets, 1e-3 / (step + 1));
+    }
+    for (const auto& [name, tensor] : plain.state())
+      EXPECT_TRUE(torch::equal(tensor, recorded.state().at(name))) << precision << ' ' << name;
+  }
+}
+
+TEST_F(LearnerTest, InHalfPrecisionAnOverflowLeavesTheStepOut) {
+  auto learner = this->learner("fp16");
+  learner.step(images_, targets_, 1e-3);
+  std::map<std::string, torch::Tensor> before;
+  for (const auto& [name, tensor] : learner.state()) before[name] = tensor.clone();
+  learner.step(images_ * 1e9, targets_, 1e-3);
+  const auto after = learner.state();
+  EXPECT_LT(after.at("scaler.scale").item<float>(), before.at("scaler.scale").item<float>());
+  for (const auto& [name, tensor] : after)
+    if (name.starts_with("adamw.")) {
+      EXPECT_TRUE(torch::equal(tensor, before.at(name))) << name;
+    }
+  EXPECT_TRUE(torch::equal(after.at("model.head.weight"), before.at("model.head.weight")));
 }
 
 }  // namespace

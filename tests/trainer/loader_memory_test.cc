@@ -45,7 +45,8 @@ void one_epoch(const Make& make) {
   Loader loader{0, kImages / kBatch, kThreads, kThreads + 2, [&](std::int64_t number) {
                   std::vector<std::uint32_t> indices(kBatch);
                   std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(number * kBatch));
-                  return collate(indices, kImages, small_images().image_size, make);
+                  return collate(indices, {.replace_among = kImages, .image_size = small_images().image_size},
+                                 make);
                 }};
   while (loader.next()) {
   }

@@ -76,16 +76,18 @@ TEST(CollateTest, ReplacesASkippedImageInTrainingAndLeavesItOutInEvaluation) {
     return Prepared{.view = {.image = {1, 1, {static_cast<std::uint8_t>(index), 0, 0}}, .erasure = {}},
                     .label = static_cast<int>(index)};
   };
-  EXPECT_TRUE(
-      torch::equal(collate({1, 2, 0}, 4, 1, prepare).labels, torch::tensor({1, 3, 0}, torch::kInt64)));
-  EXPECT_TRUE(torch::equal(collate({1, 2, 0}, 0, 1, prepare).labels, torch::tensor({1, 0}, torch::kInt64)));
-  EXPECT_THROW(collate({2}, 3, 1, [](std::uint32_t, std::size_t) { return std::optional<Prepared>{}; }),
+  EXPECT_TRUE(torch::equal(collate({1, 2, 0}, {.replace_among = 4, .image_size = 1}, prepare).labels,
+                           torch::tensor({1, 3, 0}, torch::kInt64)));
+  EXPECT_TRUE(torch::equal(collate({1, 2, 0}, {.image_size = 1}, prepare).labels,
+                           torch::tensor({1, 0}, torch::kInt64)));
+  EXPECT_THROW(collate({2}, {.replace_among = 3, .image_size = 1},
+                       [](std::uint32_t, std::size_t) { return std::optional<Prepared>{}; }),
                Error);
 }
 
 TEST(CollateTest, KeepsWhatIsToBeErasedWithItsNoise) {
-  const auto batch =
-      collate({0, 1}, 0, 4, [](std::uint32_t index, std::size_t place) -> std::optional<Prepared> {
+  const auto batch = collate(
+      {0, 1}, {.image_size = 4}, [](std::uint32_t index, std::size_t place) -> std::optional<Prepared> {
         EXPECT_EQ(index, place);
         View view{.image = black(4, 4), .erasure = {}};
         if (index == 1)

@@ -123,6 +123,42 @@ TEST(SgdTest, IsThatOfPyTorch) {
   }
 }
 
+TEST(OptimiserTest, AStepWhoseGradientsOverflowedChangesNothing) {
+  for (const char* name : {"adamw", "sgd"}) {
+    auto choice = recipe();
+    choice.optimiser = name;
+    Small model;
+    const auto optimiser = optimiser_of(model, choice);
+    const auto backward = [&](double factor) { (model.matrix * model.matrix * factor).sum().backward(); };
+    backward(1);
+    optimiser->step(0.01);
+    std::map<std::string, torch::Tensor> before;
+    for (const auto& [key, tensor] : optimiser->state()) before[key] = tensor.clone();
+    const auto matrix = model.matrix.detach().clone();
+
+    backward(INFINITY);
+    optimiser->step(torch::tensor(0.01, torch::kFloat64), /*overflow=*/torch::ones({}));
+    EXPECT_TRUE(torch::equal(model.matrix, matrix)) << name;
+    EXPECT_FALSE(model.matrix.grad().defined()) << name;
+    for (const auto& [key, tensor] : optimiser->state())
+      EXPECT_TRUE(torch::equal(tensor, before[key])) << key;
+
+    backward(1);
+    optimiser->step(torch::tensor(0.01, torch::kFloat64), /*overflow=*/torch::zeros({}));
+    EXPECT_FALSE(torch::equal(model.matrix, matrix)) << name;
+  }
+}
+
+TEST(SgdTest, GoesWithoutMomentum) {
+  auto plain = recipe();
+  plain.optimiser = "sgd", plain.momentum = 0, plain.weight_decay = 0;
+  Small model;
+  const auto optimiser = optimiser_of(model, plain);
+  (model.matrix.sum() * 2).backward();
+  optimiser->step(0.25);
+  EXPECT_EQ(model.matrix[0][0].item<float>(), 0.5f);
+}
+
 TEST(ClipGradientsTest, BoundsTheJointNorm) {
   Small model;
   (model.matrix.sum() * 3 + model.bias.sum() * 4).backward();

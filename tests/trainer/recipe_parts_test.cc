@@ -18,7 +18,7 @@ namespace F = torch::nn::functional;
 using config::RecipeConfig;
 
 Targets labelled(const torch::Tensor& labels) {
-  return {.labels = labels, .other_labels = {}, .share = 1, .teacher = {}};
+  return {.labels = labels, .other_labels = {}, .shares = {}, .teacher = {}};
 }
 
 TEST(LossTest, OfMixedLabelsIsTheCrossEntropyOfTheMixedDistribution) {
@@ -27,7 +27,7 @@ TEST(LossTest, OfMixedLabelsIsTheCrossEntropyOfTheMixedDistribution) {
   RecipeConfig recipe;
   recipe.label_smoothing = 0.1;
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
-  targets.other_labels = targets.labels.flip(0), targets.share = 0.3;
+  targets.other_labels = targets.labels.flip(0), targets.shares = torch::tensor({0.3, 0.7}, torch::kDouble);
   const auto one_hot = [](const torch::Tensor& labels) { return F::one_hot(labels, 5).to(torch::kDouble); };
   const auto soft = 0.3 * one_hot(targets.labels) + 0.7 * one_hot(targets.other_labels);
   const auto smoothed = 0.9 * soft + 0.1 / 5;
@@ -72,7 +72,18 @@ TEST(MixBatchTest, MixUpAveragesOppositeImages) {
   EXPECT_NEAR(images[0][0][0][0].item<float>(), 0.75f * 0 + 0.25f * 3, 1e-6);
   EXPECT_NEAR(images[2][1][7][7].item<float>(), 0.75f * 2 + 0.25f * 1, 1e-6);
   EXPECT_TRUE(torch::equal(targets.other_labels, torch::tensor({3, 2, 1, 0})));
-  EXPECT_EQ(targets.share, 0.75);
+  EXPECT_TRUE(torch::equal(targets.shares, torch::tensor({0.75f, 0.25f})));
+}
+
+TEST(MixBatchTest, ABatchThatIsNotMixedHasTheSameLossToTheBitAsWithoutMixing) {
+  auto images = numbered_images();
+  auto targets = labelled(torch::tensor({0, 1, 2, 3}));
+  const auto logits = torch::randn({4, 5});
+  const auto plain = loss_of(logits, targets, RecipeConfig{});
+  mix_batch({}, images, targets);
+  EXPECT_TRUE(torch::equal(images, numbered_images()));
+  EXPECT_TRUE(targets.other_labels.defined()) << "every step of a recipe takes the same operations";
+  EXPECT_TRUE(torch::equal(loss_of(logits, targets, RecipeConfig{}), plain));
 }
 
 TEST(MixBatchTest, CutMixPutsARectangleOfTheOppositeImage) {
@@ -140,7 +151,7 @@ TEST(WeightAverageTest, MovesByItsDecayAndGoesOnFromItsState) {
   EXPECT_THROW(resumed.load({}), Error);
 }
 
-TEST(LossScalerTest, DividesGradientsAndLeavesOutAStepThatIsNotFinite) {
+TEST(LossScalerTest, DividesGradientsAndTellsWhichStepIsNotFinite) {
   const auto model = small_model();
   const MasterWeights weights{model, torch::kFloat};
   LossScaler scaler{torch::kCPU};
@@ -151,13 +162,12 @@ TEST(LossScalerTest, DividesGradientsAndLeavesOutAStepThatIsNotFinite) {
     scaler.scale(loss).backward();
   };
   backward(2);
-  EXPECT_TRUE(scaler.unscale(weights.weights()));
+  EXPECT_EQ(scaler.unscale(weights.weights()).item<float>(), 0);
   EXPECT_NEAR(model->parameters()[0].grad().flatten()[0].item<float>(), 2, 1e-6);
   for (auto& parameter : model->parameters()) parameter.mutable_grad() = torch::Tensor{};
   backward(1e38);
-  EXPECT_FALSE(scaler.unscale(weights.weights()));
+  EXPECT_EQ(scaler.unscale(weights.weights()).item<float>(), 1);
   EXPECT_EQ(scaler.factor(), 32768);
-  EXPECT_FALSE(model->parameters()[0].grad().defined());
 }
 
 }  // namespace

@@ -16,8 +16,9 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const config::RecipeConfig& rec
   }
 }
 
-void AdamW::step(double lr) {
+void AdamW::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
   const torch::NoGradGuard no_grad;
+  const auto found = overflow.defined() ? std::optional{overflow} : std::nullopt;
   for (auto& group : groups_) {
     std::vector<torch::Tensor> parameters, gradients, first, second, steps;
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
@@ -30,7 +31,8 @@ void AdamW::step(double lr) {
     if (parameters.empty()) continue;
     at::_foreach_add_(steps, 1);
     at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, beta1_, beta2_, group.weight_decay,
-                      eps_, /*amsgrad=*/false, /*maximize=*/false);
+                      eps_, /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, found);
+    if (found) at::_foreach_sub_(steps, std::vector<torch::Tensor>(steps.size(), *found));
   }
 }
 

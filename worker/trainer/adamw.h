@@ -9,7 +9,8 @@ namespace abl::trainer {
 class AdamW final : public Optimiser {
  public:
   AdamW(std::vector<ParameterGroup> groups, const config::RecipeConfig& recipe);
-  void step(double lr) override;
+  using Optimiser::step;
+  void step(const torch::Tensor& lr, const torch::Tensor& overflow) override;
   std::map<std::string, torch::Tensor> state() const override;
 
  private:

@@ -14,19 +14,22 @@ Mix draw_mix_of(const config::RecipeConfig& recipe, int image_size, RandomStream
 }
 
 void mix_batch(const Mix& mix, torch::Tensor& images, Targets& targets) {
-  if (mix.kind == Mix::Kind::kNone) return;
   const torch::NoGradGuard no_grad;
-  const auto others = images.flip(0);
+  const bool is_mixed = mix.kind != Mix::Kind::kNone;
+  const auto others = is_mixed ? images.flip(0) : images;
   if (mix.kind == Mix::Kind::kMixUp) {
     images.lerp_(others, 1 - mix.lambda);
-  } else {
+  } else if (is_mixed) {
     const auto part = [&](const torch::Tensor& x) {
       return x.narrow(2, mix.box.top, mix.box.height).narrow(3, mix.box.left, mix.box.width);
     };
     part(images).copy_(part(others));
   }
   targets.other_labels = targets.labels.flip(0);
-  targets.share = mix.lambda;
+  const double share = is_mixed ? mix.lambda : 1;
+  targets.shares = torch::tensor({share, 1 - share}, torch::kFloat32);
+  if (images.is_cuda())
+    targets.shares = targets.shares.pin_memory().to(images.device(), /*non_blocking=*/true);
 }
 
 }  // namespace abl::trainer

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "models/safetensors.h"
+#include "worker/trainer/device/gpu.h"
 
 namespace abl::trainer {
 namespace {
@@ -19,10 +20,11 @@ constexpr int kFormat = 1;
 
 Machine this_machine(const torch::Device& device, int ranks) {
   return {.torch = TORCH_VERSION,
-          .device = device.is_cuda() ? "cuda" : "cpu",
+          .device = name_of(device),
           .instructions = at::get_cpu_capability(),
           .threads = at::get_num_threads(),
-          .ranks = ranks};
+          .ranks = ranks,
+          .deterministic = is_deterministic(device)};
 }
 
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
@@ -39,7 +41,8 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
                          {"device", machine.device},
                          {"instructions", machine.instructions},
                          {"threads", machine.threads},
-                         {"ranks", machine.ranks}}}};
+                         {"ranks", machine.ranks},
+                         {"deterministic", machine.deterministic}}}};
   if (checkpoint.best) facts["best"] = *checkpoint.best;
   models::write_safetensors(file, {.tensors = checkpoint.tensors, .metadata = {{kKey, facts.dump()}}});
   return sha256_file(file);
@@ -69,7 +72,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
                           .device = machine.at("device"),
                           .instructions = machine.at("instructions"),
                           .threads = machine.at("threads"),
-                          .ranks = machine.value("ranks", 1)};
+                          .ranks = machine.value("ranks", 1),
+                          .deterministic = machine.value("deterministic", true)};
   } catch (const nlohmann::json::exception& error) {
     throw Error{Code::kDataLoss,
                 fmt::format("{} is not a checkpoint of this trainer: {}", file.string(), error.what())};

@@ -13,9 +13,10 @@ namespace abl::trainer {
 
 /// What numbers depend on beside the trial: a resumed run is bit-exact only where all of it is the same.
 struct Machine {
-  std::string torch, device, instructions;  ///< "2.13.0", "cpu" | "cuda", "AVX512"
+  std::string torch, device, instructions;  ///< "2.13.0", "cpu" or the GPU's name, "AVX512"
   int threads = 0;
   int ranks = 1;
+  bool deterministic = true;  ///< the same sums in the same order every time, as on a CPU always
   bool operator==(const Machine&) const = default;
 };
 Machine this_machine(const torch::Device& device, int ranks);

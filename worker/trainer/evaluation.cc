@@ -5,19 +5,11 @@
 
 #include "worker/trainer/data/loader.h"
 #include "worker/trainer/data/transform.h"
+#include "worker/trainer/device/batch_input.h"
 #include "worker/trainer/precision.h"
 #include "worker/trainer/ranks/batch_share.h"
 
 namespace abl::trainer {
-
-torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device) {
-  const auto options = torch::TensorOptions{torch::kFloat32}.device(device);
-  const auto mean = torch::tensor({0.485f, 0.456f, 0.406f}, options),
-             deviation = torch::tensor({0.229f, 0.224f, 0.225f}, options);
-  const auto scaled =
-      bytes.to(device, /*non_blocking=*/true).to(torch::kFloat32).mul_(1.f / 255).sub_(mean).div_(deviation);
-  return scaled.permute({0, 3, 1, 2}).contiguous();  // [B, 3, S, S]
-}
 
 std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource& images,
                                    const config::TrialConfig& trial, torch::Device device, int loader_threads,
@@ -33,10 +25,13 @@ std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource&
         for (const auto place : places_of(ranks.rank(), ranks.ranks(),
                                           std::min<std::int64_t>(recipe.batch, images.size() - first)))
           indices.push_back(first + static_cast<std::uint32_t>(place));
-        return collate(indices, 0, data.image_size, [&](std::uint32_t index, std::size_t) {
-          return centre_of(images, index, recipe, data.image_size);
-        });
+        return collate(indices,
+                       {.replace_among = 0, .image_size = data.image_size, .pinned = device.is_cuda()},
+                       [&](std::uint32_t index, std::size_t) {
+                         return centre_of(images, index, recipe, data.image_size);
+                       });
       }};
+  const BatchInput input{device};
   model.eval();
   Evaluation result;
   auto totals =
@@ -45,8 +40,8 @@ std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource&
   while (auto batch = loader.next()) {
     if (ranks.as_first(stop)) return std::nullopt;
     if (batch->labels.numel() == 0) continue;
-    const auto labels = batch->labels.to(device);
-    const auto logits = logits_of(model, to_input(batch->images, device), recipe);
+    const auto labels = input.labels(*batch);
+    const auto logits = logits_of(model, input.images(*batch), recipe);
     const auto hit = std::get<1>(logits.topk(k, 1)).eq(labels.unsqueeze(1));  // [B, k]
     const auto loss = torch::nn::functional::cross_entropy(
         logits, labels, torch::nn::functional::CrossEntropyFuncOptions{}.reduction(torch::kSum));

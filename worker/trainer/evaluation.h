@@ -20,10 +20,6 @@ struct Evaluation {
   std::int64_t images = 0;
 };
 
-/// Bytes of images -> what the model takes: [B, S, S, 3] bytes on any device -> [B, 3, S, S] floats on
-/// `device`, normalised with ImageNet's mean and standard deviation.
-torch::Tensor to_input(const torch::Tensor& bytes, torch::Device device);
-
 /// Runs the model over a split, every rank over its share; all get the same result. Nothing when the first
 /// rank's `stop` was raised on the way. `progress` hears of each batch.
 std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource& images,

@@ -15,12 +15,15 @@ torch::ScalarType type_of_weights(const config::RecipeConfig& recipe) {
 }
 
 Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
-                 const config::RecipeConfig& recipe, torch::Device device, std::shared_ptr<RankGroup> ranks)
+                 const config::RecipeConfig& recipe, torch::Device device, std::shared_ptr<RankGroup> ranks,
+                 std::unique_ptr<StepGraph> graph)
     : recipe_{recipe},
       model_{std::move(model)},
       weights_{model_, type_of_weights(recipe)},
       gradients_{*model_, std::move(ranks)},
       optimiser_{make_optimiser(*model_, weights_.weights(), recipe)},
+      graph_{std::move(graph)},
+      lr_{new_rate(device)},
       loss_sum_{torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device))},
       correct_{torch::zeros_like(loss_sum_)} {
   if (average) average_.emplace(std::move(average), weights_.state(), recipe.ema);
@@ -38,18 +41,26 @@ void Learner::add_gradients(const torch::Tensor& images, const Targets& targets,
   correct_ += logits.detach().argmax(1).eq(targets.labels).sum();
 }
 
-void Learner::step(const torch::Tensor& images, const Targets& targets, double lr,
-                   const std::vector<BatchShare::Part>& parts) {
-  model_->train();
+void Learner::take_step(const torch::Tensor& images, const Targets& targets, const Parts& parts) {
   for (const auto& [first, size, weight] : parts)
     add_gradients(images.narrow(0, first, size), targets.narrow(first, size), weight,
                   /*is_last=*/first + size == images.size(0));
   weights_.take_gradients();
-  const bool usable = !scaler_ || scaler_->unscale(weights_.weights());
-  if (usable && recipe_.clip_norm > 0) clip_gradients(weights_.weights(), recipe_.clip_norm);
-  if (usable) optimiser_->step(lr);
+  const auto overflow = scaler_ ? scaler_->unscale(weights_.weights()) : torch::Tensor{};
+  if (recipe_.clip_norm > 0) clip_gradients(weights_.weights(), recipe_.clip_norm);
+  optimiser_->step(lr_, overflow);
   weights_.publish();
   if (average_) average_->follow(weights_.state());
+}
+
+void Learner::step(const torch::Tensor& images, const Targets& targets, double lr,
+                   const std::vector<BatchShare::Part>& parts) {
+  model_->train();
+  lr_.fill_(lr);
+  if (!graph_) return take_step(images, targets, parts);
+  graph_->run(images, targets, [&](const torch::Tensor& all_images, const Targets& all_targets) {
+    take_step(all_images, all_targets, parts);
+  });
 }
 
 void Learner::agree(RankGroup& ranks) {

@@ -11,6 +11,7 @@
 
 #include "config/trial_config.h"
 #include "models/classifier.h"
+#include "worker/trainer/device/step_graph.h"
 #include "worker/trainer/loss.h"
 #include "worker/trainer/loss_scaler.h"
 #include "worker/trainer/master_weights.h"
@@ -30,10 +31,12 @@ torch::ScalarType type_of_weights(const config::RecipeConfig& recipe);
 /// wait.
 class Learner {
  public:
-  /// `average`: built as `model`, where the recipe has a running average; otherwise null.
+  /// `average`: built as `model`, where the recipe has a running average; otherwise null. `graph`: that steps
+  /// are recorded into; null: kernel by kernel.
   Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
           const config::RecipeConfig& recipe, torch::Device device,
-          std::shared_ptr<RankGroup> ranks = std::make_shared<RankGroup>());
+          std::shared_ptr<RankGroup> ranks = std::make_shared<RankGroup>(),
+          std::unique_ptr<StepGraph> graph = nullptr);
 
   /// One optimiser step at learning rate `lr`, from this rank's images [B, 3, S, S] of the batch, normalised,
   /// on the device, part by part.
@@ -61,6 +64,8 @@ class Learner {
   void load(const std::map<std::string, torch::Tensor>& state);
 
  private:
+  using Parts = std::vector<BatchShare::Part>;
+  void take_step(const torch::Tensor& images, const Targets& targets, const Parts& parts);
   void add_gradients(const torch::Tensor& images, const Targets& targets, double weight, bool is_last);
 
   const config::RecipeConfig& recipe_;
@@ -69,8 +74,9 @@ class Learner {
   GradientMean gradients_;
   const std::unique_ptr<Optimiser> optimiser_;
   std::optional<WeightAverage> average_;
-  std::optional<LossScaler> scaler_;  ///< with half precision
-  torch::Tensor loss_sum_, correct_;
+  std::optional<LossScaler> scaler_;        ///< with half precision
+  const std::unique_ptr<StepGraph> graph_;  ///< or null
+  torch::Tensor lr_, loss_sum_, correct_;
 };
 
 }  // namespace abl::trainer

@@ -14,7 +14,8 @@ torch::Tensor from_labels(const torch::Tensor& logits, const Targets& targets, d
   const auto options = F::CrossEntropyFuncOptions{}.label_smoothing(smoothing);
   const auto loss = F::cross_entropy(logits, targets.labels, options);
   if (!targets.other_labels.defined()) return loss;
-  return targets.share * loss + (1 - targets.share) * F::cross_entropy(logits, targets.other_labels, options);
+  return targets.shares[0] * loss +
+         targets.shares[1] * F::cross_entropy(logits, targets.other_labels, options);
 }
 
 torch::Tensor from_teacher(const torch::Tensor& logits, const torch::Tensor& teacher,
@@ -31,7 +32,7 @@ torch::Tensor from_teacher(const torch::Tensor& logits, const torch::Tensor& tea
 Targets Targets::narrow(std::int64_t first, std::int64_t count) const {
   return {.labels = some(labels, first, count),
           .other_labels = some(other_labels, first, count),
-          .share = share,
+          .shares = shares,
           .teacher = some(teacher, first, count)};
 }
 

@@ -10,8 +10,8 @@ namespace abl::trainer {
 /// What a batch is to be recognised as.
 struct Targets {
   torch::Tensor labels;        ///< [B]
-  torch::Tensor other_labels;  ///< [B]: of the image that is mixed in; undefined where none is
-  double share = 1;            ///< of `labels`
+  torch::Tensor other_labels;  ///< [B]: of the image that is mixed in; undefined where the recipe mixes none
+  torch::Tensor shares;        ///< [2], float32: of `labels` and of `other_labels`; undefined as these
   torch::Tensor teacher;       ///< [B, classes]: logits of the teacher; undefined without one
 
   /// Those of some images of the batch.

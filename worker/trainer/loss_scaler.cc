@@ -11,16 +11,13 @@ LossScaler::LossScaler(torch::Device device)
     : scale_{torch::full({}, kStart, torch::TensorOptions{torch::kFloat32}.device(device))},
       good_steps_{torch::zeros({}, torch::TensorOptions{torch::kInt32}.device(device))} {}
 
-bool LossScaler::unscale(const NamedTensors& weights) {
+torch::Tensor LossScaler::unscale(const NamedTensors& weights) {
   const torch::NoGradGuard no_grad;
   const auto gradients = gradients_of(weights);
   auto found = torch::zeros({}, scale_.options());
   at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, scale_.reciprocal());
   at::_amp_update_scale_(scale_, good_steps_, found, kGrowth, kBackoff, kInterval);
-  const bool finite = found.item<float>() == 0;
-  if (!finite)
-    for (const auto& [name, weight] : weights) weight.mutable_grad() = torch::Tensor{};
-  return finite;
+  return found;
 }
 
 std::map<std::string, torch::Tensor> LossScaler::state() const {

@@ -12,14 +12,14 @@ namespace abl::trainer {
 
 /// Keeps gradients in the range of half precision: the loss is multiplied by a factor that doubles after
 /// 2,000 good steps and is halved after a gradient that is not finite; that step is left out. Nothing waits
-/// for the device but `unscale`, which must know whether to step.
+/// for the device.
 class LossScaler {
  public:
   explicit LossScaler(torch::Device device);
 
   torch::Tensor scale(const torch::Tensor& loss) const { return loss * scale_; }
-  /// Divides the gradients by the factor. Returns: whether all were finite; otherwise they are cleared.
-  bool unscale(const NamedTensors& weights);
+  /// Divides the gradients by the factor. Returns: [], float32, 1 where any is not finite, otherwise 0.
+  torch::Tensor unscale(const NamedTensors& weights);
 
   double factor() const { return scale_.item<double>(); }
   /// By name; they share memory.

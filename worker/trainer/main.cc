@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"eval", "Measure weights on a split of the trial's data", &trainer::declare_eval},
     {"verify", "Run a stretch of a training again and say whether it is the same to the bit",
      &trainer::declare_verify},
+    {"export", "Write the weights of a checkpoint alone, by the model's names", &trainer::declare_export},
     {"describe", "A model's parts, parameters, work and memory, without building it in memory",
      &trainer::declare_describe},
     {"infer", "Run a model once on given weights and images, for comparison with another implementation",

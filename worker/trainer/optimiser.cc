@@ -26,6 +26,10 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
   return groups;
 }
 
+torch::Tensor new_rate(torch::Device device) {
+  return torch::zeros({}, torch::dtype(device.is_cpu() ? torch::kFloat64 : torch::kFloat32).device(device));
+}
+
 std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const NamedTensors& weights,
                                           const config::RecipeConfig& recipe) {
   auto groups = parameter_groups(model, weights, recipe);

@@ -28,12 +28,18 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
 class Optimiser {
  public:
   virtual ~Optimiser() = default;
-  /// Applies the gradients that backward passes left, at learning rate `lr`, and clears them. A parameter
-  /// without a gradient stays as it is.
-  virtual void step(double lr) = 0;
+  /// Applies the gradients that backward passes left, and clears them. A parameter without a gradient stays
+  /// as it is. `lr`: as new_rate makes it. `overflow`: [], float32; where it is 1 all stays as it is;
+  /// undefined: it never is. Both are read on the device.
+  virtual void step(const torch::Tensor& lr, const torch::Tensor& overflow) = 0;
+  /// On the CPU, at this learning rate.
+  void step(double lr) { step(torch::full({}, lr, torch::kFloat64), {}); }
   /// All that a checkpoint needs, by name: "adamw.first.NAME", … They share memory.
   virtual std::map<std::string, torch::Tensor> state() const = 0;
 };
+
+/// A learning rate, [], as fused optimisers want it: float32 on a GPU, float64 on the CPU.
+torch::Tensor new_rate(torch::Device device);
 
 std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const NamedTensors& weights,
                                           const config::RecipeConfig& recipe);

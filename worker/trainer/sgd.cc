@@ -11,8 +11,9 @@ Sgd::Sgd(std::vector<ParameterGroup> groups, const config::RecipeConfig& recipe)
   }
 }
 
-void Sgd::step(double lr) {
+void Sgd::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
   const torch::NoGradGuard no_grad;
+  const auto found = overflow.defined() ? std::optional{overflow} : std::nullopt;
   for (auto& group : groups_) {
     std::vector<torch::Tensor> parameters, gradients, velocity;
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
@@ -24,14 +25,9 @@ void Sgd::step(double lr) {
     }
     if (parameters.empty()) continue;
     if (group.weight_decay != 0) at::_foreach_add_(gradients, parameters, group.weight_decay);
-    at::_foreach_mul_(velocity, momentum_);
-    at::_foreach_add_(velocity, gradients);
-    if (nesterov_) {
-      at::_foreach_add_(gradients, velocity, momentum_);
-      at::_foreach_add_(parameters, gradients, -lr);
-    } else {
-      at::_foreach_add_(parameters, velocity, -lr);
-    }
+    if (momentum_ == 0) velocity.clear();  // as the kernel wants it
+    at::_fused_sgd_(parameters, gradients, velocity, /*weight_decay=*/0, momentum_, lr, /*dampening=*/0,
+                    nesterov_, /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found);
   }
 }
 

@@ -2,7 +2,6 @@
 #include "worker/trainer/training.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "base/error.h"
 #include "models/registry.h"
 #include "worker/trainer/batch_mixing.h"
+#include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/evaluation.h"
 #include "worker/trainer/model_factory.h"
 #include "worker/trainer/precision.h"
@@ -23,22 +23,6 @@ double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
 }
 
-/// Puts the noise of random erasing in its place.
-void fill(const std::vector<Patch>& patches, torch::Tensor& images) {
-  for (const auto& [image, rectangle, noise] : patches)
-    images[image]
-        .narrow(1, rectangle.top, rectangle.height)
-        .narrow(2, rectangle.left, rectangle.width)
-        .copy_(noise);
-}
-
-/// Of this process on the host: where the model is on a GPU it says nothing of it.
-double peak_memory_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return 1024.0 * static_cast<double>(usage.ru_maxrss);
-}
-
 }  // namespace
 
 Training::Training(TrainingOptions options, Events& events)
@@ -46,7 +30,9 @@ Training::Training(TrainingOptions options, Events& events)
       events_{events},
       device_{options_.device},
       augmentation_{options_.trial.recipe, options_.trial.data},
+      input_{device_},
       ranks_{*options_.ranks},
+      reports_{events_, device_},
       files_{options_.run_dir, options_.keep_last} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
@@ -66,7 +52,7 @@ Training::Training(TrainingOptions options, Events& events)
   auto average = trial.recipe.ema > 0 ? models::build(model) : nullptr;
   if (average) average->to(device_);
   learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_,
-                                       options_.ranks);
+                                       options_.ranks, new_graph());
   if ((teacher_ = load_teacher(trial, options_.weights))) teacher_->to(device_);
 
   const Machine machine = this_machine(device_, ranks_.ranks());
@@ -84,7 +70,21 @@ Training::Training(TrainingOptions options, Events& events)
   join_ranks();
   events_.start(start);
   if (!started.empty() && done_ == 0) events_.log("info", started);
-  timed_since_ = saved_at_ = Clock::now();
+  reports_.begin();
+  saved_at_ = Clock::now();
+}
+
+/// Of a GPU alone: the others' gradients travel while it computes. Recomputed blocks set random numbers back,
+/// which a graph cannot.
+std::unique_ptr<StepGraph> Training::new_graph() const {
+  if (!options_.cuda_graph) return nullptr;
+  const auto refuse = [](const char* why) {
+    return Error{Code::kInvalidArgument, std::string{"--cuda-graph: "} + why};
+  };
+  if (!device_.is_cuda()) throw refuse("there are none on a CPU; expected --device cuda");
+  if (!ranks_.alone()) throw refuse("not with several ranks; train with --ranks 1, or without it");
+  if (options_.trial.recipe.checkpoint_blocks > 0) throw refuse("not where recipe.checkpoint_blocks is set");
+  return make_step_graph(device_);
 }
 
 void Training::resume(Events::Start& start) {
@@ -102,7 +102,8 @@ void Training::resume(Events::Start& start) {
   best_ = checkpoint.best;
   learner_->loss_sum().fill_(checkpoint.loss_sum), learner_->correct().fill_(checkpoint.correct);
   start.resumed_step = done_;
-  start.bit_exact = checkpoint.machine == this_machine(device_, ranks_.ranks()) && !device_.is_cuda();
+  const auto machine = this_machine(device_, ranks_.ranks());
+  start.bit_exact = machine.deterministic && checkpoint.machine == machine;
   if (checkpoint.machine.ranks == ranks_.ranks() && !ranks_.alone())
     states_ = {.random = checkpoint.tensors.at("ranks.random"), .sums = checkpoint.tensors.at("ranks.sums")};
 }
@@ -118,7 +119,9 @@ Batch Training::make_batch(std::int64_t step) {
   std::vector<std::uint32_t> indices;
   for (const auto place : share_.places)
     indices.push_back(order->at(static_cast<std::size_t>((first + place) / copies)));
-  return collate(indices, images, data.image_size, [&](std::uint32_t index, std::size_t place) {
+  const Collation collation{
+      .replace_among = images, .image_size = data.image_size, .pinned = device_.is_cuda()};
+  return collate(indices, collation, [&](std::uint32_t index, std::size_t place) {
     const auto copy = static_cast<std::uint64_t>((first + share_.places[place]) % copies);
     RandomStream random =
         copy == 0 ? RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index}}
@@ -130,9 +133,11 @@ Batch Training::make_batch(std::int64_t step) {
 /// What the batch is to be recognised as; mixes its images where the recipe says so.
 Targets Training::targets_of(const Batch& batch, torch::Tensor& images) const {
   const auto& [data, recipe] = std::tie(options_.trial.data, options_.trial.recipe);
-  Targets targets{.labels = batch.labels.to(device_), .other_labels = {}, .share = 1, .teacher = {}};
-  RandomStream random{options_.trial.seed, Purpose::kMixing, {static_cast<std::uint64_t>(done_)}};
-  mix_batch(draw_mix_of(recipe, data.image_size, random), images, targets);
+  Targets targets{.labels = input_.labels(batch), .other_labels = {}, .shares = {}, .teacher = {}};
+  if (recipe.mixing != "none") {
+    RandomStream random{options_.trial.seed, Purpose::kMixing, {static_cast<std::uint64_t>(done_)}};
+    mix_batch(draw_mix_of(recipe, data.image_size, random), images, targets);
+  }
   if (teacher_) {
     const torch::NoGradGuard no_grad;
     targets.teacher = logits_of(*teacher_, images, recipe);
@@ -141,30 +146,21 @@ Targets Training::targets_of(const Batch& batch, torch::Tensor& images) const {
 }
 
 void Training::step(const Batch& batch) {
-  auto images = to_input(batch.images, device_);
-  fill(batch.patches, images);
+  draw_on_device(ranks_, device_, options_.trial.seed, done_);
+  auto images = input_.images(batch);
   const auto targets = targets_of(batch, images);
   learner_->step(images, targets, learning_rate(options_.trial.recipe, done_, length_.total_steps),
                  share_.parts);
   ++done_;
-  seen_ += images.size(0), timed_images_ += share_.batch;
+  seen_ += images.size(0);
+  reports_.count(share_.batch);
 }
 
 void Training::report() {
   auto all = sums();
   ranks_.sum(all);
-  all = all.cpu();
-  const double loss = all[0].item<double>(), images = all[2].item<double>();
-  events_.metric(done_, {{"train/loss", loss / images},
-                         {"train/top1", 100 * all[1].item<double>() / images},
-                         {"lr", learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps)},
-                         {"images_per_s",
-                          static_cast<double>(timed_images_) / std::max(1e-9, seconds_since(timed_since_))},
-                         {"memory_bytes", peak_memory_bytes()}});
+  reports_.add(done_, all, learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps));
   learner_->loss_sum().zero_(), learner_->correct().zero_(), seen_ = 0;
-  timed_images_ = 0, timed_since_ = Clock::now();
-  if (!std::isfinite(loss))
-    throw Error{Code::kOutOfRange, fmt::format("the training loss is not finite at step {}", done_)};
 }
 
 bool Training::evaluate_as(const std::string& split, models::Classifier& model,
@@ -189,17 +185,19 @@ void Training::note_best(const std::string& metric, double value) {
 bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   const bool due = done_ > 0 && (done_ % length_.eval_every == 0 || done_ == length_.total_steps);
   if (!due || evaluated_ == done_) return true;
+  reports_.say_all();
   const auto begun = Clock::now();
   ranks_.share(learner_->model().buffers());  // statistics of batches, where each rank has its own
   if (learner_->average()) ranks_.share(learner_->average()->buffers());
   if (!evaluate_as("val", learner_->model(), stop)) return false;
   if (learner_->average() && !evaluate_as("val_ema", *learner_->average(), stop)) return false;
   evaluated_ = done_;
-  timed_since_ += Clock::now() - begun;  // images_per_s is the training's
+  reports_.leave_out(Clock::now() - begun);
   return true;
 }
 
 void Training::save() {
+  reports_.say_all();
   const auto states = gather_states(ranks_, sums().cpu());
   const bool is_best = std::exchange(is_best_, false);
   saved_at_ = Clock::now(), saved_step_ = done_;
@@ -225,10 +223,11 @@ void Training::save() {
   files_.add(file);
   if (is_best) files_.make_best(file);
   saved_at_ = Clock::now();
-  timed_since_ += saved_at_ - begun;
+  reports_.leave_out(saved_at_ - begun);
 }
 
 bool Training::run(const std::atomic<bool>& stop) {
+  DeviceQueue queue{device_};
   bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
   if (is_best_) save();
   const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
@@ -239,6 +238,8 @@ bool Training::run(const std::atomic<bool>& stop) {
     if (!batch) break;
     step(*batch);
     if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
+    queue.step_given();
+    reports_.say(done_ - queue.ahead());
     stopped = !evaluate_if_due(stop);
     // an evaluation has the same result on all ranks
     if (!stopped &&

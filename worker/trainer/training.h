@@ -18,8 +18,10 @@
 #include "worker/trainer/data/image_source.h"
 #include "worker/trainer/data/loader.h"
 #include "worker/trainer/data/transform.h"
+#include "worker/trainer/device/batch_input.h"
 #include "worker/trainer/events.h"
 #include "worker/trainer/learner.h"
+#include "worker/trainer/progress_reports.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/rank_group.h"
 #include "worker/trainer/ranks/rank_states.h"
@@ -37,8 +39,9 @@ struct TrainingOptions {
   std::filesystem::path resume;  ///< empty: from the start
   std::string resume_sha256;
   std::string device = "cpu";
-  int threads = 1;         ///< of the products
-  int loader_threads = 0;  ///< that prepare images; 0: as many as `threads`
+  bool cuda_graph = false;  ///< a GPU starts a step as a whole, not kernel by kernel
+  int threads = 1;          ///< of the products
+  int loader_threads = 0;   ///< that prepare images; 0: as many as `threads`
   std::chrono::duration<double> checkpoint_every{20};
   int keep_last = 2;  ///< checkpoints
   std::string keep_best =
@@ -68,6 +71,7 @@ class Training {
   }
   Batch make_batch(std::int64_t step);
   Targets targets_of(const Batch& batch, torch::Tensor& images) const;
+  std::unique_ptr<StepGraph> new_graph() const;
   void step(const Batch& batch);
   torch::Tensor sums() const;
   void report();
@@ -83,6 +87,7 @@ class Training {
   Length length_;
   std::unique_ptr<EpochOrder> order_;
   const Augmentation augmentation_;
+  const BatchInput input_;
   std::unique_ptr<Learner> learner_;
   std::shared_ptr<models::Classifier> teacher_;  ///< null without distillation
   RankGroup& ranks_;
@@ -90,8 +95,8 @@ class Training {
   RankStates states_;  ///< that the ranks begin with
   std::int64_t done_ = 0, evaluated_ = 0;
   std::int64_t seen_ = 0;  ///< images since the newest report
-  std::int64_t timed_images_ = 0;
-  std::chrono::steady_clock::time_point timed_since_, saved_at_;
+  ProgressReports reports_;
+  std::chrono::steady_clock::time_point saved_at_;
   CheckpointFiles files_;
   std::int64_t saved_step_ = -1;  ///< of the newest checkpoint of this process
   std::optional<double> best_;    ///< value of `keep_best`

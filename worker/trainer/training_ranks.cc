@@ -21,7 +21,7 @@ void Training::join_ranks() {
     if (ranks_.first()) states_.sums[0].copy_(sums());
   }
   ranks_.share({states_.random, states_.sums});
-  draw_as(states_, ranks_, device_, options_.trial.seed, done_);
+  draw_as(states_, ranks_);
   const auto own = states_.sums[ranks_.rank()];
   learner_->loss_sum().copy_(own[0]), learner_->correct().copy_(own[1]);
   seen_ = static_cast<std::int64_t>(own[2].item<double>());

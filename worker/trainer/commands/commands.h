@@ -15,6 +15,7 @@ using Run = std::function<int()>;
 Run declare_train(CLI::App& app);
 Run declare_describe(CLI::App& app);
 Run declare_eval(CLI::App& app);
+Run declare_export(CLI::App& app);
 Run declare_verify(CLI::App& app);
 Run declare_infer(CLI::App& app);
 Run declare_presets(CLI::App& app);

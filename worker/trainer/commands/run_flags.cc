@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "config/json_file.h"
 #include "config/trial_document.h"
+#include "worker/trainer/device/gpu.h"
 
 namespace abl::trainer {
 namespace {
@@ -46,12 +47,16 @@ void RunFlags::declare(CLI::App& app) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
+  app.add_flag("--deterministic", deterministic,
+               "On a GPU: the same sums in the same order every time, slower; a CPU always does so")
+      ->envname("ABLATE_DETERMINISTIC");
 }
 
 void RunFlags::read() {
   options.weights = weight_files(weights);
   options.trial = config::read_trial_or_throw(config::read_json(config_file));
   options.config_hash = config::config_hash(config::canonical_text(options.trial));
+  if (deterministic) compute_deterministically();
   check_device(options.device);
 }
 

@@ -14,6 +14,7 @@ struct RunFlags {
   TrainingOptions options;
   std::string config_file;
   std::vector<std::string> weights;  ///< "NAME=FILE"
+  bool deterministic = false;
 
   void declare(CLI::App& app);
   /// Reads the trial and judges the rest. Throws: Error naming the flag or the key of the document.

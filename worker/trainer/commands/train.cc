@@ -87,6 +87,9 @@ Run declare_train(CLI::App& app) {
       ->check(CLI::IsMember(
           {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss", "none"}))
       ->capture_default_str();
+  app.add_flag("--cuda-graph", options.cuda_graph,
+               "On one GPU: record a step once and start it as a whole, not kernel by kernel")
+      ->envname("ABLATE_CUDA_GRAPH");
   declare_rank_flags(app, flags->ranks);
   app.add_flag("--json", flags->json, "Events as JSON Lines on a terminal too");
   app.footer("Example:\n  ablate-trainer train --config trial.json --run-dir run --threads 2\n");

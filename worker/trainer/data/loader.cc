@@ -11,12 +11,13 @@
 namespace abl::trainer {
 namespace {
 
-Patch patch_of(const Erasure& erasure, std::size_t image) {
+Patch patch_of(const Erasure& erasure, std::size_t image, bool pinned) {
   const auto& rectangle = erasure.rectangle;
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(erasure.noise_seed);
   return {.image = static_cast<std::int64_t>(image),
           .rectangle = rectangle,
-          .noise = torch::randn({3, rectangle.height, rectangle.width}, generator)};
+          .noise = torch::randn({3, rectangle.height, rectangle.width}, generator,
+                                torch::TensorOptions{}.pinned_memory(pinned))};
 }
 
 }  // namespace
@@ -69,11 +70,11 @@ std::optional<Batch> Loader::next() {
   return std::move(outcome.batch);
 }
 
-Batch collate(const std::vector<std::uint32_t>& indices, std::uint32_t size, int image_size,
-              const Prepare& prepare) {
-  const auto bytes = std::size_t{3} * image_size * image_size;
-  auto images =
-      torch::empty({static_cast<std::int64_t>(indices.size()), image_size, image_size, 3}, torch::kUInt8);
+Batch collate(const std::vector<std::uint32_t>& indices, const Collation& collation, const Prepare& prepare) {
+  const auto& [size, side, pinned] = collation;
+  const auto bytes = std::size_t{3} * side * side;
+  auto images = torch::empty({static_cast<std::int64_t>(indices.size()), side, side, 3},
+                             torch::dtype(torch::kUInt8).pinned_memory(pinned));
   std::vector<std::int64_t> labels;
   std::vector<Patch> patches;
   for (std::size_t place = 0; place < indices.size(); ++place) {
@@ -84,12 +85,12 @@ Batch collate(const std::vector<std::uint32_t>& indices, std::uint32_t size, int
     if (!sample) continue;
     std::memcpy(images.data_ptr<std::uint8_t>() + labels.size() * bytes, sample->view.image.pixels.data(),
                 bytes);
-    if (sample->view.erasure) patches.push_back(patch_of(*sample->view.erasure, labels.size()));
+    if (sample->view.erasure) patches.push_back(patch_of(*sample->view.erasure, labels.size(), pinned));
     labels.push_back(sample->label);
   }
-  const auto count = static_cast<std::int64_t>(labels.size());
-  return {.images = images.narrow(0, 0, count),
-          .labels = torch::tensor(labels, torch::kInt64),
+  const auto of_labels = torch::tensor(labels, torch::kInt64);
+  return {.images = images.narrow(0, 0, static_cast<std::int64_t>(labels.size())),
+          .labels = pinned ? of_labels.pin_memory() : of_labels,
           .patches = std::move(patches)};
 }
 

@@ -66,9 +66,15 @@ class Loader {
 /// `place`: in the batch. Nothing when an image is skipped.
 using Prepare = std::function<std::optional<Prepared>(std::uint32_t index, std::size_t place)>;
 
-/// A batch of the images that `indices` name. A skipped image is replaced by the next readable one when
-/// `size` > 0 (training wants full batches), otherwise it is left out.
-Batch collate(const std::vector<std::uint32_t>& indices, std::uint32_t size, int image_size,
-              const Prepare& prepare);
+/// How images become a batch.
+struct Collation {
+  std::uint32_t replace_among = 0;  ///< of so many images a skipped one's place goes to the next readable
+                                    ///< one, for training wants full batches; 0: it is left out
+  int image_size = 0;
+  bool pinned = false;  ///< in memory that a GPU reads while the host goes on
+};
+
+/// A batch of the images that `indices` name.
+Batch collate(const std::vector<std::uint32_t>& indices, const Collation& collation, const Prepare& prepare);
 
 }  // namespace abl::trainer

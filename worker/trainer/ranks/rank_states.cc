@@ -28,14 +28,15 @@ RankStates new_states(std::int64_t seed, int ranks, std::int64_t step) {
   return {.random = torch::stack(random), .sums = torch::zeros({ranks, 3}, torch::kFloat64)};
 }
 
-void draw_as(const RankStates& states, const RankGroup& ranks, torch::Device device, std::int64_t seed,
-             std::int64_t step) {
+void draw_as(const RankStates& states, const RankGroup& ranks) {
   at::Generator processor = at::detail::getDefaultCPUGenerator();
   processor.set_state(states.random[ranks.rank()].clone());
-  if (device.is_cuda()) {
-    at::Generator gpu = at::globalContext().defaultGenerator(device);
-    gpu.set_current_seed(seed_of(seed, ranks.rank(), step));
-  }
+}
+
+void draw_on_device(const RankGroup& ranks, torch::Device device, std::int64_t seed, std::int64_t step) {
+  if (!device.is_cuda()) return;
+  at::Generator gpu = at::globalContext().defaultGenerator(device);
+  gpu.set_current_seed(seed_of(seed, ranks.rank(), step));
 }
 
 }  // namespace abl::trainer

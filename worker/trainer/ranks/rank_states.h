@@ -22,9 +22,11 @@ RankStates gather_states(RankGroup& ranks, const torch::Tensor& sums);
 /// begins at this step.
 RankStates new_states(std::int64_t seed, int ranks, std::int64_t step);
 
-/// Draws as the rank's row says from here on. On a GPU random numbers begin anew at `step`: their state is
-/// not kept.
-void draw_as(const RankStates& states, const RankGroup& ranks, torch::Device device, std::int64_t seed,
-             std::int64_t step);
+/// Draws on the processor as the rank's row says from here on.
+void draw_as(const RankStates& states, const RankGroup& ranks);
+
+/// A GPU's random numbers belong to the step: they begin anew in each, and need not be kept. Nothing on the
+/// CPU.
+void draw_on_device(const RankGroup& ranks, torch::Device device, std::int64_t seed, std::int64_t step);
 
 }  // namespace abl::trainer

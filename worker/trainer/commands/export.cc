@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "models/safetensors.h"
+#include "worker/trainer/checkpoint.h"
+#include "worker/trainer/commands/commands.h"
+
+namespace abl::trainer {
+
+Run declare_export(CLI::App& app) {
+  struct Flags {
+    std::filesystem::path weights, output;
+    bool average = false, json = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  app.add_option("--weights", flags->weights, "A checkpoint")->required();
+  app.add_option("--output", flags->output,
+                 "The file of weights alone (safetensors); replaced if it is there")
+      ->required();
+  app.add_flag("--average", flags->average, "The running average in the checkpoint in place of the weights");
+  app.add_flag("--json", flags->json, "As JSON");
+  app.footer("Example:\n  ablate-trainer export --weights run/best.safetensors --output model.safetensors\n");
+  return [flags]() -> int {
+    auto weights = read_weights(flags->weights, flags->average);
+    const auto count = weights.size();
+    models::write_safetensors(flags->output, {.tensors = std::move(weights), .metadata = {}});
+    if (flags->json)
+      std::cout << nlohmann::json{{"file", flags->output.string()}, {"tensors", count}}.dump() << '\n';
+    else
+      std::cout << fmt::format("{}: {} tensors\n", flags->output.string(), count);
+    return kExitOk;
+  };
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/progress_reports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "worker/trainer/device/gpu.h"
+
+namespace abl::trainer {
+
+ProgressReports::ProgressReports(Events& events, torch::Device device) : events_{events}, device_{device} {}
+
+void ProgressReports::add(std::int64_t step, const torch::Tensor& sums, double lr) {
+  auto on_host =
+      torch::empty(sums.sizes(), sums.options().device(torch::kCPU).pinned_memory(device_.is_cuda()));
+  on_host.copy_(sums, /*non_blocking=*/true);
+  const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
+  points_.push_back({step,
+                     on_host,
+                     {{"lr", lr},
+                      {"images_per_s", static_cast<double>(images_) / std::max(1e-9, seconds)},
+                      {"memory_bytes", peak_memory_bytes(device_)}}});
+  images_ = 0, since_ = Clock::now();
+}
+
+void ProgressReports::say(std::int64_t done) {
+  for (; !points_.empty() && points_.front().step <= done; points_.pop_front()) say(points_.front());
+}
+
+void ProgressReports::say_all() {
+  if (points_.empty()) return;
+  if (device_.is_cuda()) torch::cuda::synchronize(device_.index());
+  say(points_.back().step);
+}
+
+void ProgressReports::say(const Point& point) {
+  const double loss = point.sums[0].item<double>(), images = point.sums[2].item<double>();
+  auto values = point.values;
+  values["train/loss"] = loss / images, values["train/top1"] = 100 * point.sums[1].item<double>() / images;
+  events_.metric(point.step, values);
+  if (!std::isfinite(loss))
+    throw Error{Code::kOutOfRange, fmt::format("the training loss is not finite at step {}", point.step)};
+}
+
+}  // namespace abl::trainer

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "worker/trainer/events.h"
+
+namespace abl::trainer {
+
+/// The points that training says of itself. What a GPU has not computed yet is not waited for: a point is
+/// said when its step is done, some steps after it was taken.
+class ProgressReports {
+ public:
+  using Clock = std::chrono::steady_clock;
+  ProgressReports(Events& events, torch::Device device);
+
+  /// Time counts from here.
+  void begin() { since_ = Clock::now(); }
+  /// A step of so many images was taken.
+  void count(std::int64_t images) { images_ += images; }
+  /// This was no training: it does not count in images/s.
+  void leave_out(Clock::duration time) { since_ += time; }
+  /// A point at `step`; `sums`: loss, correct answers and images since the last one, [3], on the device.
+  void add(std::int64_t step, const torch::Tensor& sums, double lr);
+  /// Says the points up to a step that is done. Throws: Error{kOutOfRange} where the loss is not finite.
+  void say(std::int64_t done);
+  /// Says all of them, and waits for that.
+  void say_all();
+
+ private:
+  struct Point {
+    std::int64_t step;
+    torch::Tensor sums;  ///< [3], on the host, once the step is done
+    std::map<std::string, double> values;
+  };
+  void say(const Point& point);
+
+  Events& events_;
+  const torch::Device device_;
+  Clock::time_point since_;
+  std::int64_t images_ = 0;  ///< since then
+  std::deque<Point> points_;
+};
+
+}  // namespace abl::trainer
