@@ -380,6 +380,8 @@ void Coordinator::apply(const Session* session, const Reported& report) {
   }
   if (session && !report.wrong_data.empty())
     fleet_.refuse_data(session->id, report.wrong_data, report.fenced);
+  if (session && !report.wrong_weights.empty())
+    fleet_.refuse_weights(session->id, report.wrong_weights, report.fenced);
   if (report.ended || !report.fenced.empty()) fleet_.release(report.run);
   publish(report.sweeps, report.run);
 }

@@ -6,6 +6,7 @@
 
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
+#include "storage/weights_store.h"
 #include "storage/worker_store.h"
 
 namespace abl::scheduler {
@@ -14,9 +15,21 @@ namespace {
 using storage::TrialRecord;
 using storage::TrialStore;
 
-Demand demand_of(const TrialStore& trials, const TrialRecord& trial) {
+/// The names of the weights of each queued trial that needs any.
+using Weights = std::map<storage::TrialId, std::vector<std::string>>;
+
+std::vector<std::string> weights_of(const Weights& weights, storage::TrialId trial) {
+  const auto found = weights.find(trial);
+  return found == weights.end() ? std::vector<std::string>{} : found->second;
+}
+
+Demand demand_of(const TrialStore& trials, const TrialRecord& trial, const Weights& weights) {
   const bool command = !trial.command_json.empty();
-  Demand demand{.trial = trial.id, .gpus = trial.gpus, .data = trial.data, .command = command};
+  Demand demand{.trial = trial.id,
+                .gpus = trial.gpus,
+                .data = trial.data,
+                .weights = weights_of(weights, trial.id),
+                .command = command};
   if (!command) demand.result_version = trial.identity.result_version;
   if (trial.attempt > 0)
     if (const auto checkpoints = trials.checkpoints_of(trial.id); !checkpoints.empty())
@@ -24,8 +37,9 @@ Demand demand_of(const TrialStore& trials, const TrialRecord& trial) {
   return demand;
 }
 
-ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial, const storage::Lease& lease,
-                              const std::vector<std::uint32_t>& slots, const LeasePolicy& policy) {
+ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial, const Demand& demand,
+                              const storage::Lease& lease, const std::vector<std::uint32_t>& slots,
+                              const LeasePolicy& policy) {
   ablate::v1::Assign assign;
   assign.set_run(lease.run);
   assign.set_trial(trial.id);
@@ -37,6 +51,7 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
       assign.add_argv(argument.get<std::string>());
   assign.set_data(trial.data);
   if (!trial.data.empty()) assign.set_data_fingerprint(trials.fingerprint(trial.data).value_or(""));
+  assign.mutable_weights()->Add(demand.weights.begin(), demand.weights.end());
   for (const storage::CheckpointRecord& stored : trials.checkpoints_of(trial.id)) {
     ablate::v1::Checkpoint& checkpoint = *assign.add_checkpoints();
     checkpoint.set_run(stored.run);
@@ -80,6 +95,7 @@ constexpr int kFirstLook = 64;
 Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
                   const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy, Time now) {
   TrialStore trials{db};
+  const Weights weights = storage::WeightsStore{db}.queued();
   Dispatch result;
   bool reasons_changed = false;
   std::map<storage::TrialId, Demand> demands;  // of the trials looked at and not placed
@@ -87,7 +103,7 @@ Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
     const std::vector<TrialRecord> queued = trials.queued(now, limit);
     for (const TrialRecord& trial : queued) {
       if (demands.contains(trial.id)) continue;
-      const Demand demand = demand_of(trials, trial);
+      const Demand demand = demand_of(trials, trial, weights);
       const auto placement = place(demand, workers);
       if (!placement) {
         demands.emplace(trial.id, demand);
@@ -100,7 +116,7 @@ Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
       if (!lease) continue;
       note_slots(db, worker.name, lease->run, placement->slots);
       result.assignments.push_back(
-          {placement->session, assignment(trials, trial, *lease, placement->slots, policy)});
+          {placement->session, assignment(trials, trial, demand, *lease, placement->slots, policy)});
     }
     if (queued.size() < static_cast<std::size_t>(limit)) break;
   }
@@ -117,6 +133,7 @@ Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
                                                    : Demand{.trial = waiting.trial,
                                                             .gpus = waiting.gpus,
                                                             .data = waiting.data,
+                                                            .weights = weights_of(weights, waiting.trial),
                                                             .command = waiting.command},
                            workers);
     }

@@ -53,6 +53,11 @@ void Fleet::refuse_data(std::uint64_t session, const std::string& data, const st
     entry->second.wrong_data[data] = reason;
 }
 
+void Fleet::refuse_weights(std::uint64_t session, const std::string& weights, const std::string& reason) {
+  if (const auto entry = entries_.find(session); entry != entries_.end())
+    entry->second.wrong_weights[weights] = reason;
+}
+
 std::shared_ptr<const Session> Fleet::session_of(const std::string& worker) const {
   for (const auto& [id, entry] : entries_)
     if (entry.session->hello.name() == worker) return entry.session;
@@ -87,19 +92,20 @@ std::vector<WorkerView> Fleet::views(Time now) {
   std::vector<WorkerView> views;
   for (auto& [id, entry] : entries_) {
     const ablate::v1::Hello& hello = entry.session->hello;
-    WorkerView view{.name = hello.name(),
-                    .host = hello.host(),
-                    .session = id,
-                    .result_version = static_cast<int>(hello.result_version()),
-                    .allows_commands = hello.allows_commands(),
-                    .draining = entry.draining,
-                    .data = {hello.data().begin(), hello.data().end()}};
+    WorkerView view{
+        .name = hello.name(),
+        .host = hello.host(),
+        .session = id,
+        .result_version = static_cast<int>(hello.result_version()),
+        .allows_commands = hello.allows_commands(),
+        .draining = entry.draining,
+        .data = {.names = {hello.data().begin(), hello.data().end()}, .wrong = entry.wrong_data},
+        .weights = {.names = {hello.weights().begin(), hello.weights().end()}, .wrong = entry.wrong_weights}};
     for (const ablate::v1::Slot& slot : hello.slots())
       view.slots.push_back({.index = slot.index(),
                             .cuda = slot.device().starts_with("cuda"),
                             .busy = entry.busy.contains(slot.index())});
     std::erase_if(entry.refusals, [now](const auto& refusal) { return refusal.second.until <= now; });
-    view.wrong_data = entry.wrong_data;
     for (const auto& [trial, refusal] : entry.refusals) view.refused.emplace(trial, refusal.reason);
     views.push_back(std::move(view));
   }

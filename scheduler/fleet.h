@@ -49,8 +49,9 @@ class Fleet {
   void release(storage::RunId run);
   void refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until);
 
-  /// It has another version of this data set: it gets no trial that needs it.
+  /// It has another version of this data set, or of these weights: it gets no trial that needs it.
   void refuse_data(std::uint64_t session, const std::string& data, const std::string& reason);
+  void refuse_weights(std::uint64_t session, const std::string& weights, const std::string& reason);
 
   /// A session by its id, by its worker's name, or by a run that it executes; nullptr when there is none.
   std::shared_ptr<const Session> session(std::uint64_t id) const;
@@ -75,7 +76,7 @@ class Fleet {
     std::map<std::uint32_t, storage::RunId>
         busy;  // slot -> run; a run that has only batches left to send has none
     std::map<storage::TrialId, Refusal> refusals;
-    std::map<std::string, std::string> wrong_data;  // name -> how it differs
+    std::map<std::string, std::string> wrong_data, wrong_weights;  // name -> how it differs
   };
   std::map<std::uint64_t, Entry> entries_;
 };

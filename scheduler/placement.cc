@@ -14,9 +14,10 @@ bool right_trainer(const Demand& demand, const WorkerView& worker) {
                             (!demand.result_version || worker.result_version == *demand.result_version));
 }
 
-bool has_data(const Demand& demand, const WorkerView& worker) {
-  return demand.data.empty() ||
-         (worker.data.contains(demand.data) && !worker.wrong_data.contains(demand.data));
+bool has_files(const Demand& demand, const WorkerView& worker) {
+  return (demand.data.empty() || worker.data.has(demand.data)) &&
+         std::all_of(demand.weights.begin(), demand.weights.end(),
+                     [&](const std::string& name) { return worker.weights.has(name); });
 }
 
 bool usable(const Demand& demand, const SlotView& slot) { return demand.gpus == 0 || slot.cuda; }
@@ -44,6 +45,28 @@ std::vector<const WorkerView*> those(const std::vector<const WorkerView*>& worke
   return result;
 }
 
+/// A kind of thing that workers have by name, and how people say so.
+struct Kind {
+  Mapped WorkerView::*mapped;
+  const char *words, *flag, *place;
+};
+constexpr Kind kData{&WorkerView::data, "data set", "--data", "FOLDER"};
+constexpr Kind kWeights{&WorkerView::weights, "weights", "--weights", "FILE"};
+
+/// Leaves of the workers those that have `name`. Returns: why that is none of them, or empty.
+std::string keep_those_with(const Kind& kind, const std::string& name, const std::vector<WorkerView>& all,
+                            std::vector<const WorkerView*>& left) {
+  const auto has = [&](const WorkerView& worker) { return (worker.*kind.mapped).has(name); };
+  const auto wrong =
+      those(left, [&](const WorkerView& worker) { return (worker.*kind.mapped).wrong.contains(name); });
+  left = those(left, has);
+  if (!left.empty()) return {};
+  if (!wrong.empty()) return (wrong.front()->*kind.mapped).wrong.at(name);
+  const bool elsewhere = std::any_of(all.begin(), all.end(), has);  // on one that lacks something else
+  return fmt::format("no worker{} maps the {} {} (start one with {} {}={})",
+                     elsewhere ? " that has the rest" : "", kind.words, name, kind.flag, name, kind.place);
+}
+
 std::string gpus(std::size_t count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
 
 }  // namespace
@@ -53,7 +76,7 @@ std::optional<Placement> place(const Demand& demand, std::vector<WorkerView>& wo
   std::tuple<bool, std::int64_t> best_score;
   for (WorkerView& worker : workers) {
     if (worker.draining || (demand.command && !worker.allows_commands)) continue;
-    if (!right_trainer(demand, worker) || !has_data(demand, worker)) continue;
+    if (!right_trainer(demand, worker) || !has_files(demand, worker)) continue;
     if (worker.refused.contains(demand.trial)) continue;
     const auto free = static_cast<std::int64_t>(slots_free(demand, worker));
     if (slots_free(demand, worker) < slots_needed(demand)) continue;
@@ -93,12 +116,10 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
     left = able;
   }
 
-  const auto wrong =
-      those(left, [&](const WorkerView& worker) { return worker.wrong_data.contains(demand.data); });
-  left = those(left, [&](const WorkerView& worker) { return has_data(demand, worker); });
-  if (left.empty() && !wrong.empty()) return wrong.front()->wrong_data.at(demand.data);
-  if (left.empty())
-    return fmt::format("no worker maps the data set {0} (start one with --data {0}=FOLDER)", demand.data);
+  if (!demand.data.empty())
+    if (auto why = keep_those_with(kData, demand.data, workers, left); !why.empty()) return why;
+  for (const std::string& name : demand.weights)
+    if (auto why = keep_those_with(kWeights, name, workers, left); !why.empty()) return why;
 
   std::size_t largest = 0;
   for (const WorkerView* worker : left) largest = std::max(largest, slots_there(demand, *worker));

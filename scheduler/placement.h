@@ -15,8 +15,9 @@ namespace abl::scheduler {
 /// What a queued trial needs of a worker.
 struct Demand {
   storage::TrialId trial = 0;
-  int gpus = 0;      ///< CUDA slots of one worker; 0: any one slot
-  std::string data;  ///< logical data name, or empty
+  int gpus = 0;                      ///< CUDA slots of one worker; 0: any one slot
+  std::string data;                  ///< logical data name, or empty
+  std::vector<std::string> weights;  ///< logical names
   bool command = false;
   std::optional<int> result_version;  ///< of the trainer; nothing: any (a command, or not looked at)
   std::string home;  ///< host with its newest checkpoint: preferred, since there it can be resumed
@@ -29,6 +30,13 @@ struct SlotView {
   bool busy = false;
 };
 
+/// What a worker has of one kind, by logical names: data sets, or weights.
+struct Mapped {
+  std::set<std::string> names;
+  std::map<std::string, std::string> wrong;  ///< of these: another version than the store's, and how
+  bool has(const std::string& name) const { return names.contains(name) && !wrong.contains(name); }
+};
+
 /// A connected worker, as placement sees it.
 struct WorkerView {
   std::string name, host;
@@ -36,8 +44,7 @@ struct WorkerView {
   int result_version = 0;  ///< 0: it has no trainer
   bool allows_commands = false;
   bool draining = false;  ///< it is stopping: it gets nothing more
-  std::set<std::string> data;
-  std::map<std::string, std::string> wrong_data;  ///< of these: another version than the store's, and how
+  Mapped data, weights;
   std::vector<SlotView> slots;
   std::map<storage::TrialId, std::string> refused;  ///< trials that it refused lately, with its reasons
 };

@@ -9,6 +9,7 @@
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
+#include "storage/weights_store.h"
 
 namespace abl::scheduler {
 namespace {
@@ -56,11 +57,34 @@ Reported end_run(storage::Database& db, const storage::RunRecord& run, const Tri
           .sweeps = sweeps_of(db, run.trial)};
 }
 
+std::map<std::string, std::string> weight_digests(const ablate::v1::RunStarted& started) {
+  return {started.weights().begin(), started.weights().end()};
+}
+
+/// Ends a run whose worker has another version of its data or weights: the worker's fault, not the trial's.
+/// Nothing where it has the right ones.
+std::optional<Reported> end_wrong_version(storage::Database& db, const storage::RunRecord& run,
+                                          const ablate::v1::RunStarted& started, Time now) {
+  const TrialStore trials{db};
+  const std::string data = trials.wrong_data(run, started.data_fingerprint());
+  const auto weights = storage::WeightsStore{db}.wrong(run, weight_digests(started));
+  if (data.empty() && !weights) return std::nullopt;
+  const std::string how = data.empty() ? weights->how : data;
+  Reported reported = end_run(db, run, {.state = RunState::kStopped, .reason = how}, now);
+  reported.fenced = how;
+  if (data.empty())
+    reported.wrong_weights = weights->name;
+  else
+    reported.wrong_data = trials.get(run.trial).data;
+  return reported;
+}
+
 TrialStore::Started started_record(const ablate::v1::RunStarted& started) {
   return {.total_steps = started.total_steps(),
           .data_fingerprint = started.data_fingerprint(),
           .directory = started.directory(),
           .environment_json = started.environment_json(),
+          .weights = weight_digests(started),
           .resumed_from_step =
               started.has_resumed_from_step() ? std::optional{started.resumed_from_step()} : std::nullopt,
           .resumed_from_run = started.resumed_from_run(),
@@ -116,15 +140,8 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
   metrics.accept(run->id, batch.seq());
 
   Reported reported{.run = run->id};
-  if (batch.has_started()) {
-    const std::string wrong = trials.wrong_data(*run, batch.started().data_fingerprint());
-    if (!wrong.empty()) {  // the worker's fault, not the trial's
-      reported = end_run(db, *run, {.state = RunState::kStopped, .reason = wrong}, now);
-      reported.fenced = wrong;
-      reported.wrong_data = trials.get(run->trial).data;
-      return reported;
-    }
-  }
+  if (batch.has_started())
+    if (auto wrong = end_wrong_version(db, *run, batch.started(), now)) return *std::move(wrong);
   try {
     const std::vector<storage::Series> series = series_records(batch);
     if (batch.has_started()) trials.start(run->id, started_record(batch.started()), now);

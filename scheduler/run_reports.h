@@ -22,13 +22,14 @@ struct Reported {
   std::string stop;                 ///< why it is to be stopped, or empty
   std::string note;                 ///< for the log, or empty
   std::string wrong_data;           ///< a data set that this worker has another version of, or empty
+  std::string wrong_weights;        ///< weights that this worker has another version of, or empty
   std::vector<std::string> sweeps;  ///< that see a change
 };
 
 /// Stores a batch in the order started, series, log, checkpoints, ended; one that is stored already is
-/// acknowledged again. A run that is not under way on this worker is fenced. A run whose data is not the
-/// pinned data ends, and its trial goes to another worker. Throws: Error{kFailedPrecondition} when a batch
-/// before it is missing.
+/// acknowledged again. A run that is not under way on this worker is fenced. A run whose data or weights are
+/// not the pinned ones ends, and its trial goes to another worker. Throws: Error{kFailedPrecondition} when a
+/// batch before it is missing.
 Reported store_batch(storage::Database& db, const std::string& worker, const ablate::v1::RunBatch& batch,
                      Time now);
 

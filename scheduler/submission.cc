@@ -67,7 +67,8 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
                        .command_json = command,
                        .reusable = !spec.command || spec.command->reuse,
                        .gpus = spec.gpus,
-                       .max_retries = spec.max_retries});
+                       .max_retries = spec.max_retries,
+                       .weights = spec.rows[static_cast<std::size_t>(trial.row)].weights});
   return records;
 }
 

@@ -9,6 +9,13 @@
 #include "base/error.h"
 
 namespace abl::scheduler {
+namespace {
+
+std::string list_of(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  return nlohmann::json(std::vector<std::string>{names.begin(), names.end()}).dump();
+}
+
+}  // namespace
 
 void check_hello(const ablate::v1::Hello& hello, std::uint32_t lowest_protocol,
                  std::uint32_t highest_protocol) {
@@ -35,17 +42,17 @@ storage::WorkerRecord worker_record(const ablate::v1::Hello& hello, Time now) {
                      {"name", slot.name()},
                      {"threads", slot.threads()},
                      {"run", slot.run()}});
-  return {
-      .name = hello.name(),
-      .host = hello.host(),
-      .instance = hello.instance(),
-      .version = hello.version(),
-      .slots_json = slots.dump(),
-      .data_json = nlohmann::json(std::vector<std::string>{hello.data().begin(), hello.data().end()}).dump(),
-      .result_version = static_cast<int>(hello.result_version()),
-      .allows_commands = hello.allows_commands(),
-      .connected = true,
-      .last_heartbeat = now};
+  return {.name = hello.name(),
+          .host = hello.host(),
+          .instance = hello.instance(),
+          .version = hello.version(),
+          .slots_json = slots.dump(),
+          .data_json = list_of(hello.data()),
+          .weights_json = list_of(hello.weights()),
+          .result_version = static_cast<int>(hello.result_version()),
+          .allows_commands = hello.allows_commands(),
+          .connected = true,
+          .last_heartbeat = now};
 }
 
 }  // namespace abl::scheduler

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "storage/metric_store.h"
 #include "storage/trial_store.h"
+#include "storage/weights_store.h"
 
 namespace abl::storage {
 namespace {
@@ -171,6 +172,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
     if (!same) {
       id = insert_trial(db_, trial, result_version,
                         trial.data.empty() ? "" : store.fingerprint(trial.data).value_or(""));
+      WeightsStore{db_}.insert(id, trial.weights);
       mine.insert(id);
     } else if (!mine.contains(id)) {
       shared.insert(id);

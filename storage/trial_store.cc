@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "storage/metric_store.h"
+#include "storage/weights_store.h"
 
 namespace abl::storage {
 namespace {
@@ -192,6 +193,7 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
   if (!under_way(run)) throw not_under_way(run);
   const RunRecord record = this->run(run);
   pin(record, started.data_fingerprint);
+  WeightsStore{db_}.pin(record, started.weights);
   db_.prepared(R"sql(
       UPDATE run SET state = 'running', started_ms = :now, total_steps = :total, directory = :directory, environment_json = :environment,
                      resumed_from_step = :step, resumed_from_run = :from,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,14 +62,15 @@ class TrialStore {
   struct Started {
     std::uint32_t total_steps = 0;
     std::string data_fingerprint, directory, environment_json;
+    std::map<std::string, std::string> weights;  ///< name -> SHA-256 of the file
     std::optional<std::uint32_t> resumed_from_step;
     RunId resumed_from_run = 0;
     bool bit_exact = true;
   };
   /// leased -> running. A stale run is refused (kFailedPrecondition). Pins the data fingerprint of the
-  /// trial's data on the first report; copies the metric points of the run it resumed from up to that step,
-  /// so that every run holds its whole history, and is bit-exact when both are. Throws:
-  /// Error{kFailedPrecondition} when the fingerprint is not the pinned one.
+  /// trial's data and the digests of its weights on the first report; copies the metric points of the run it
+  /// resumed from up to that step, so that every run holds its whole history, and is bit-exact when both are.
+  /// Throws: Error{kFailedPrecondition} when the fingerprint or a digest is not the pinned one.
   void start(RunId run, const Started& started, Time now);
   /// How a run's data differ from those that this store's results are of; empty: they do not.
   std::string wrong_data(const RunRecord& run, const std::string& fingerprint) const;

@@ -69,6 +69,7 @@ struct NewTrial {
   std::string command_json;         ///< argv of a command trial, as a JSON list; empty for the trainer
   bool reusable = true;             ///< false: never the same as another (a command without `reuse`)
   int gpus = 0, max_retries = 0;
+  std::map<std::string, std::string> weights;  ///< that the recipe names -> SHA-256 it wants, or empty
 };
 
 struct SweepRecord {

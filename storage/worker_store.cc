@@ -5,15 +5,17 @@ namespace abl::storage {
 
 void WorkerStore::upsert(const WorkerRecord& worker) {
   db_.prepared(R"sql(
-      INSERT OR REPLACE INTO worker (name, host, instance, version, slots_json, data_json, result_version, allows_commands,
-                                     connected, last_heartbeat_ms)
-      VALUES (:name, :host, :instance, :version, :slots, :data, :result_version, :allows_commands, :connected, :heartbeat))sql")
+      INSERT OR REPLACE INTO worker (name, host, instance, version, slots_json, data_json, weights_json, result_version,
+                                     allows_commands, connected, last_heartbeat_ms)
+      VALUES (:name, :host, :instance, :version, :slots, :data, :weights, :result_version, :allows_commands, :connected,
+              :heartbeat))sql")
       .bind(":name", worker.name)
       .bind(":host", worker.host)
       .bind(":instance", worker.instance)
       .bind(":version", worker.version)
       .bind(":slots", worker.slots_json)
       .bind(":data", worker.data_json)
+      .bind(":weights", worker.weights_json)
       .bind(":result_version", worker.result_version)
       .bind(":allows_commands", worker.allows_commands)
       .bind(":connected", worker.connected)
@@ -40,8 +42,8 @@ void WorkerStore::disconnect_all() { db_.prepared("UPDATE worker SET connected =
 std::vector<WorkerRecord> WorkerStore::list() const {
   return db_
       .prepared(
-          R"sql(SELECT name, host, instance, version, slots_json, data_json, result_version, allows_commands, connected,
-                             last_heartbeat_ms FROM worker ORDER BY name)sql")
+          R"sql(SELECT name, host, instance, version, slots_json, data_json, weights_json, result_version, allows_commands,
+                             connected, last_heartbeat_ms FROM worker ORDER BY name)sql")
       .all([](const Statement& row) {
         return WorkerRecord{.name = row.text(0),
                             .host = row.text(1),
@@ -49,10 +51,11 @@ std::vector<WorkerRecord> WorkerStore::list() const {
                             .version = row.text(3),
                             .slots_json = row.text(4),
                             .data_json = row.text(5),
-                            .result_version = static_cast<int>(row.integer(6)),
-                            .allows_commands = row.integer(7) != 0,
-                            .connected = row.integer(8) != 0,
-                            .last_heartbeat = row.time(9)};
+                            .weights_json = row.text(6),
+                            .result_version = static_cast<int>(row.integer(7)),
+                            .allows_commands = row.integer(8) != 0,
+                            .connected = row.integer(9) != 0,
+                            .last_heartbeat = row.time(10)};
       });
 }
 

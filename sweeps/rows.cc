@@ -8,6 +8,7 @@
 
 #include "base/nearest_name.h"
 #include "config/canonical_json.h"
+#include "config/named_weights.h"
 #include "config/trial_document.h"
 #include "sweeps/command.h"
 
@@ -104,6 +105,7 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   row.batch = (trial.recipe.batch + trial.recipe.accumulate - 1) / trial.recipe.accumulate;
   row.more_weights = (trial.recipe.ema > 0 ? 1 : 0) - (trial.recipe.optimiser == "sgd" ? 1 : 0);
   row.precision = trial.recipe.precision;
+  row.weights = config::named_weights(trial.recipe);
   if (columns.empty()) return;
   const json full = config::full_document(trial);
   for (const std::string& key : columns) {

@@ -62,6 +62,7 @@ struct Row {
   int batch = 0;            ///< images of a training step that are on the way at once; 0 for a command trial
   int more_weights = 0;     ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
   std::string precision;    ///< of a training step, as in the recipe; empty for a command trial
+  std::map<std::string, std::string> weights;  ///< that its recipe names -> SHA-256, or empty for any
   Place place;
 };
 

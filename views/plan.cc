@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
@@ -33,17 +34,35 @@ Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps
   }
 }
 
-/// True also where no worker is connected at all: that says nothing of the data.
-bool has_worker_with(storage::Database& db, const std::string& data) {
+/// Whether a connected worker lists the name. True also where no worker is connected at all: that says
+/// nothing.
+bool has_worker_with(storage::Database& db, std::string storage::WorkerRecord::*list,
+                     const std::string& name) {
   bool connected = false;
   for (const auto& worker : storage::WorkerStore{db}.list()) {
     if (!worker.connected) continue;
     connected = true;
-    if (const auto names = nlohmann::json::parse(worker.data_json, nullptr, false);
-        names.is_array() && std::ranges::find(names, nlohmann::json(data)) != names.end())
+    if (const auto names = nlohmann::json::parse(worker.*list, nullptr, false);
+        names.is_array() && std::ranges::find(names, nlohmann::json(name)) != names.end())
       return true;
   }
   return !connected;
+}
+
+/// What no connected worker has and the sweep needs.
+std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::Database& db) {
+  std::vector<std::string> notes;
+  if (!spec.data.empty() && !has_worker_with(db, &storage::WorkerRecord::data_json, spec.data))
+    notes.push_back(
+        fmt::format("no connected worker has the data set {0}: start one with --data {0}=FOLDER", spec.data));
+  std::set<std::string> weights;
+  for (const auto& row : spec.rows)
+    for (const auto& [name, sha256] : row.weights) weights.insert(name);
+  for (const auto& name : weights)
+    if (!has_worker_with(db, &storage::WorkerRecord::weights_json, name))
+      notes.push_back(
+          fmt::format("no connected worker has the weights {0}: start one with --weights {0}=FILE", name));
+  return notes;
 }
 
 /// Bytes of a training step on each GPU, from what the trainer counts; nothing where it has not.
@@ -109,9 +128,8 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     distinct.emplace(trial.config_hash, found);
   }
   message.set_trials(static_cast<std::uint32_t>(distinct.size()));
-  if (db && !spec.data.empty() && !has_worker_with(*db, spec.data))
-    message.add_notes(
-        fmt::format("no connected worker has the data set {0}: start one with --data {0}=FOLDER", spec.data));
+  if (db)
+    for (const auto& note : missing_files(spec, *db)) message.add_notes(note);
   for (const auto& [hash, found] : distinct) {
     if (found == Found::kStored) message.set_stored(message.stored() + 1);
     if (found == Found::kUnderWay) message.set_under_way(message.under_way() + 1);

@@ -171,7 +171,9 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     google::protobuf::util::JsonParseOptions options;
     options.ignore_unknown_fields = true;
     const std::string lists = "{\"slots\":" + (worker.slots_json.empty() ? "[]" : worker.slots_json) +
-                              ",\"data\":" + (worker.data_json.empty() ? "[]" : worker.data_json) + "}";
+                              ",\"data\":" + (worker.data_json.empty() ? "[]" : worker.data_json) +
+                              ",\"weights\":" + (worker.weights_json.empty() ? "[]" : worker.weights_json) +
+                              "}";
     if (const auto status = google::protobuf::util::JsonStringToMessage(lists, summary, options);
         !status.ok())
       throw Error{Code::kDataLoss,

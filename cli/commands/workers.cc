@@ -39,14 +39,23 @@ std::string slots_text(const ablate::v1::WorkerSummary& worker) {
 std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Terminal& terminal) {
   if (list.workers().empty())
     return "no workers yet: 'ablate up' starts one, 'ablate-worker --scheduler ADDRESS' adds one\n";
-  Grid grid{{{"worker"}, {"host"}, {"state"}, {"busy", true}, {"slots"}, {"data"}, {"seen", true}, {"note"}}};
+  Grid grid{{{"worker"},
+             {"host"},
+             {"state"},
+             {"busy", true},
+             {"slots"},
+             {"data"},
+             {"weights"},
+             {"seen", true},
+             {"note"}}};
   for (const auto& worker : list.workers()) {
     const auto busy = std::ranges::count_if(worker.slots(), [](const auto& slot) { return slot.run() != 0; });
     grid.add({worker.name(), worker.host(),
               worker.connected() ? terminal.paint(Style::kGreen, "connected")
                                  : terminal.paint(Style::kRed, "gone"),
               fmt::format("{}/{}", busy, worker.slots_size()), slots_text(worker), joined(worker.data()),
-              format_age(worker.last_heartbeat(), SystemClock{}.now()), worker.note()});
+              joined(worker.weights()), format_age(worker.last_heartbeat(), SystemClock{}.now()),
+              worker.note()});
   }
   return grid.text(&terminal);
 }

@@ -32,6 +32,7 @@ class Worker {
     options.runs.runs_root = folder / "runs";
     options.runs.trainer = folder / "trainer";
     options.runs.data = {{"shapes", ""}, {"cifar10", folder}};
+    options.runs.weights = {{"deit", folder / "deit.safetensors"}};
     options.runs.host = "here";
     options.runs.grace = Milliseconds{10000};
     options.backoff = {.first = Milliseconds{10}, .longest = Milliseconds{50}};
@@ -91,6 +92,7 @@ TEST_F(AgentTest, HelloSaysWhatTheWorkerIs) {
   EXPECT_EQ(hello.result_version(), 3);
   EXPECT_TRUE(hello.allows_commands());
   EXPECT_THAT(hello.data(), ElementsAre("cifar10", "shapes"));
+  EXPECT_THAT(hello.weights(), ElementsAre("deit"));
   ASSERT_EQ(hello.slots_size(), 1);
   EXPECT_EQ(hello.slots(0).threads(), 2);
   EXPECT_FALSE(hello.instance().empty());
@@ -273,7 +275,8 @@ TEST_F(AgentTest, WhatCannotBeRunHereIsRefusedWithTheReason) {
   cases.emplace_back(assign, "slots 0, 0");
   assign = shell_assignment(6, "");
   assign.clear_argv();
-  assign.set_config_json(R"({"recipe": {"distillation": "hard", "teacher_weights": "regnet"}})");
+  assign.add_weights("deit");
+  assign.add_weights("regnet");
   cases.emplace_back(assign, "it has no weights 'regnet': start the worker with --weights regnet=FILE");
   for (const auto& [refused, reason] : cases) {
     scheduler.assign(refused);

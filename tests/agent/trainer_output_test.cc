@@ -167,6 +167,19 @@ TEST_F(TrainerOutputTest, StartTellsWhatTheRunIs) {
   EXPECT_THAT(said("{\"event\":\"start\"}\n").log(), HasSubstr("a run starts once"));
 }
 
+TEST_F(TrainerOutputTest, StartTellsWhichWeightsTheRunHas) {
+  const auto batch = said(R"({"event":"start","environment":{"weights":{"regnet":"ab12"}}})"
+                          "\n");
+  EXPECT_THAT(batch.started().weights(), testing::UnorderedElementsAre(testing::Pair("regnet", "ab12")));
+}
+
+TEST_F(TrainerOutputTest, WhatACommandCallsWeightsInItsEnvironmentIsLeftAlone) {
+  const auto batch = said(R"({"event":"start","environment":{"weights":[3]}})"
+                          "\n");
+  ASSERT_TRUE(batch.has_started());
+  EXPECT_TRUE(batch.started().weights().empty());
+}
+
 TEST_F(TrainerOutputTest, AResumedRunNamesTheRunThatItGoesOnFrom) {
   const auto batch = said("{\"event\":\"start\",\"resumed_step\":200}\n");
   EXPECT_EQ(batch.started().resumed_from_step(), 200U);

@@ -64,13 +64,15 @@ class WorkerTest : public testing::Test {
   std::filesystem::path trainer;
 };
 
-TEST_F(WorkerTest, HelloCarriesTheTrainersResultVersionAndTheData) {
-  const ChildProcess worker{{.argv = argv({"--data", "cifar10=" + folder.path().string()})}};
+TEST_F(WorkerTest, HelloCarriesTheTrainersResultVersionTheDataAndTheWeights) {
+  const ChildProcess worker{{.argv = argv({"--data", "cifar10=" + folder.path().string(), "--weights",
+                                           "regnet=" + trainer.string()})}};
   const auto hello = scheduler.hello();
   EXPECT_EQ(hello.name(), "w");
   EXPECT_EQ(hello.result_version(), 4U);
   EXPECT_FALSE(hello.allows_commands());
   EXPECT_THAT(hello.data(), ElementsAre("cifar10", "shapes"));
+  EXPECT_THAT(hello.weights(), ElementsAre("regnet"));
 }
 
 TEST_F(WorkerTest, ATrainerDiesWithAWorkerThatIsKilledAndTheNextOneEndsItsRun) {

@@ -92,6 +92,38 @@ TEST_F(CoordinatorTest, AWorkerWithOtherDataThanThePinnedGetsNoTrialOfThatDataAn
   EXPECT_EQ(trial(2).state, TrialState::kRunning);
 }
 
+TEST_F(CoordinatorTest, AWorkerWithOtherWeightsOfTheNameGetsNoTrialOfThemAndSpoilsNone) {
+  submit(tuning_of("s", 2, "regnet"));
+  FakeWorker first = connect({.name = "first", .weights = {"regnet"}});
+  say(first, started_from(1, 1, "regnet", "aa"));
+  FakeWorker other = connect({.name = "other", .weights = {"regnet"}});
+  other.take_assigned();
+  say(other, started_from(2, 1, "regnet", "bb"));
+  EXPECT_EQ(trial(2).state, TrialState::kQueued);
+  EXPECT_EQ(trial(2).reason, "the only slot is busy") << "the first worker's";
+  EXPECT_EQ(
+      run(2).reason,
+      "weights 'regnet' on worker 'other' have the SHA-256 bb, this store's results are of aa; give the "
+      "worker the same file, or the weights another name");
+  EXPECT_THAT(other.take_said(), Contains("fenced 2"));
+  EXPECT_THAT(other.take_assigned(), IsEmpty());
+  disconnect(first);
+  EXPECT_EQ(trial(2).reason, run(2).reason);
+}
+
+TEST_F(CoordinatorTest, WhereTheRecipeSaysWhichFileItWantsTheNameMayStandForAnother) {
+  submit(tuning_of("named", 1, "regnet"));
+  FakeWorker first = connect({.name = "first", .weights = {"regnet"}});
+  say(first, started_from(1, 1, "regnet", "aa"));
+  sweeps::SweepSpec wanting = tuning_of("wanting", 1, "regnet", "bb");
+  wanting.rows[0].config = R"({"row":"that wants bb"})";
+  submit(wanting);
+  FakeWorker other = connect({.name = "other", .weights = {"regnet"}});
+  ASSERT_THAT(other.take_assigned(), SizeIs(1));
+  say(other, started_from(2, 1, "regnet", "bb"));
+  EXPECT_EQ(trial(2).state, TrialState::kRunning);
+}
+
 TEST_F(CoordinatorTest, ARefusedTrialGoesToAnotherWorker) {
   submit(sweep_of("s", 1, 1));
   FakeWorker picky = connect({.name = "picky"});

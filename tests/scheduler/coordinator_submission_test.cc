@@ -87,5 +87,18 @@ TEST_F(CoordinatorTest, WhatWaitsSaysWhy) {
   EXPECT_EQ(trial(2).reason, "the only slot is busy");
 }
 
+TEST_F(CoordinatorTest, ATrialWaitsForAWorkerWithItsWeightsAndIsOfferedToNoOther) {
+  submit(tuning_of("s", 1, "regnet"));
+  FakeWorker bare = connect({.name = "bare"});
+  EXPECT_EQ(trial(1).reason, "no worker maps the weights regnet (start one with --weights regnet=FILE)");
+  pass(60s);
+  EXPECT_THAT(bare.take_assigned(), IsEmpty());
+  EXPECT_EQ(trial(1).attempt, 0);
+  FakeWorker worker = connect({.weights = {"deit", "regnet"}});
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_THAT(assigned[0].weights(), ElementsAre("regnet"));
+}
+
 }  // namespace
 }  // namespace abl::scheduler

@@ -56,6 +56,14 @@ inline sweeps::SweepSpec sweep_of(const std::string& name, int rows, int seeds,
   return spec;
 }
 
+/// As `sweep_of`, of trials that all start from the weights of that name.
+inline sweeps::SweepSpec tuning_of(const std::string& name, int rows, const std::string& weights,
+                                   const std::string& sha256 = "") {
+  sweeps::SweepSpec spec = sweep_of(name, rows, 1);
+  for (sweeps::Row& row : spec.rows) row.weights = {{weights, sha256}};
+  return spec;
+}
+
 /// The worker's end of a session without a network: keeps what was sent to it.
 class FakeChannel final : public WorkerChannel {
  public:
@@ -92,6 +100,7 @@ struct WorkerOptions {
   bool allows_commands = false;
   std::string instance = "first";
   std::vector<std::uint32_t> runs = {};  ///< that it still has, one for each slot from the first on
+  std::vector<std::string> weights = {};
 };
 
 inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
@@ -104,6 +113,7 @@ inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
   hello.set_result_version(options.result_version);
   hello.set_allows_commands(options.allows_commands);
   for (const std::string& data : options.data) hello.add_data(data);
+  for (const std::string& weights : options.weights) hello.add_weights(weights);
   for (int i = 0; i < options.slots; ++i) {
     ablate::v1::Slot& slot = *hello.add_slots();
     slot.set_index(static_cast<std::uint32_t>(i));
@@ -126,6 +136,13 @@ inline ablate::v1::RunBatch started(std::uint32_t run, std::uint64_t seq,
   batch.mutable_started()->set_total_steps(100);
   batch.mutable_started()->set_data_fingerprint(fingerprint);
   batch.mutable_started()->set_bit_exact(true);
+  return batch;
+}
+/// A start with the digest of its weights.
+inline ablate::v1::RunBatch started_from(std::uint32_t run, std::uint64_t seq, const std::string& weights,
+                                         const std::string& sha256) {
+  ablate::v1::RunBatch batch = started(run, seq);
+  (*batch.mutable_started()->mutable_weights())[weights] = sha256;
   return batch;
 }
 inline ablate::v1::RunBatch measured(std::uint32_t run, std::uint64_t seq, double value,

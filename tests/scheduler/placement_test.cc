@@ -10,11 +10,19 @@ namespace {
 using testing::ElementsAre;
 
 WorkerView worker_of(const std::string& name, std::uint64_t session, int slots, bool cuda = false) {
-  WorkerView worker{
-      .name = name, .host = name + "-host", .session = session, .result_version = 2, .data = {"shapes"}};
+  WorkerView worker{.name = name,
+                    .host = name + "-host",
+                    .session = session,
+                    .result_version = 2,
+                    .data = {.names = {"shapes"}}};
   for (int i = 0; i < slots; ++i)
     worker.slots.push_back({.index = static_cast<std::uint32_t>(i), .cuda = cuda});
   return worker;
+}
+
+/// A trial of the data set that every worker has, and of weights.
+Demand distilling(const std::vector<std::string>& weights) {
+  return {.trial = 1, .data = "shapes", .weights = weights, .result_version = 2};
 }
 
 Demand demand_of(int gpus = 0) { return {.trial = 1, .gpus = gpus, .data = "shapes", .result_version = 2}; }
@@ -59,6 +67,13 @@ TEST(Placement, ACommandGoesOnlyWhereCommandsAreAllowed) {
   EXPECT_EQ(place({.trial = 1, .command = true}, workers)->session, 2u) << "which needs no trainer";
 }
 
+TEST(Placement, ATrialGoesWhereAllItsWeightsAre) {
+  std::vector<WorkerView> workers{worker_of("large", 1, 8), worker_of("small", 2, 1)};
+  workers[0].weights.names = {"deit"};
+  workers[1].weights.names = {"deit", "regnet"};
+  EXPECT_EQ(place(distilling({"deit", "regnet"}), workers)->session, 2u);
+}
+
 struct Wait {
   Demand demand;
   std::vector<WorkerView> workers;
@@ -86,6 +101,11 @@ std::vector<Wait> waits() {
   older.result_version = 1;
   none.result_version = 0;
   refusing.refused[1] = "no room";
+  WorkerView with_weights = worker_of("w", 1, 1), with_others = with_weights, without_data = with_weights;
+  with_weights.weights.names = {"deit"};
+  with_others.weights = {.names = {"regnet"}, .wrong = {{"regnet", "another regnet"}}};
+  without_data.data.names.clear();
+  without_data.weights.names = {"regnet"};
   return {
       {demand_of(), {}, "no worker is connected"},
       {demand_of(), {busy}, "all 2 slots are busy"},
@@ -100,6 +120,13 @@ std::vector<Wait> waits() {
       {{.trial = 1, .data = "imagenet-1k", .result_version = 2},
        {worker_of("w", 1, 1)},
        "no worker maps the data set imagenet-1k (start one with --data imagenet-1k=FOLDER)"},
+      {distilling({"deit", "regnet"}),
+       {with_weights},
+       "no worker maps the weights regnet (start one with --weights regnet=FILE)"},
+      {distilling({"regnet"}),
+       {with_weights, without_data},
+       "no worker that has the rest maps the weights regnet (start one with --weights regnet=FILE)"},
+      {distilling({"regnet"}), {with_others}, "another regnet"},
       {{.trial = 1, .command = true},
        {worker_of("w", 1, 1)},
        "no worker allows commands (start one with --allow-commands)"},

@@ -73,6 +73,28 @@ TEST_F(SchemaTest, FileOfEveryEarlierVersionIsBroughtUpToDate) {
   }
 }
 
+TEST_F(SchemaTest, TrialsOfAnOlderFileSayWhichWeightsTheyNeed) {
+  const std::filesystem::path old = folder / "old.db";
+  sqlite3* raw = nullptr;
+  sqlite3_open(old.c_str(), &raw);
+  migrate(raw, old, migrations().first(2));
+  const std::string trial =
+      R"(INSERT INTO trial (config_hash, result_version, data_fingerprint, reusable, seed, data,
+      gpus, max_retries, state, command_json, config) VALUES (hex(randomblob(8)), 1, '', 1, 0, 'd', 0, 0, 'queued', )";
+  for (const char* rest :
+       {R"('', '{"recipe":{"start_weights":"deit","start_sha256":"ab","teacher_weights":"regnet"}}'))",
+        R"('', '{"recipe":{"epochs":1}}'))", R"('["sh"]', '{"recipe":{"start_weights":"mine"}}'))"})
+    ASSERT_EQ(sqlite3_exec(raw, (trial + rest).c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(raw);
+  sqlite3_close(raw);
+  Database upgraded{old, Database::Mode::kWrite};
+  EXPECT_EQ(
+      upgraded
+          .prepared("SELECT group_concat(trial_id || ' ' || name || ' ' || sha256, ', ') FROM trial_weights")
+          .one([](const Statement& row) { return row.text(0); }),
+      "1 deit ab, 1 regnet ");
+}
+
 TEST_F(SchemaTest, StepThatFailsLeavesTheFileAsItWas) {
   const auto [code, message] = error_of([&] {
     migrate(db, file, with("INSERT INTO metric (name) VALUES ('half'); CREATE TABLE metric (nonsense)"));

@@ -15,8 +15,12 @@ class WorkerStoreTest : public StoreTest {
 
 TEST_F(WorkerStoreTest, WorkerIsListedAsItLastSaid) {
   workers.upsert({.name = "b", .host = "old", .connected = true, .last_heartbeat = now});
-  workers.upsert(
-      {.name = "a", .host = "h", .slots_json = "[]", .data_json = "[\"shapes\"]", .allows_commands = true});
+  workers.upsert({.name = "a",
+                  .host = "h",
+                  .slots_json = "[]",
+                  .data_json = "[\"shapes\"]",
+                  .weights_json = "[\"regnet\"]",
+                  .allows_commands = true});
   workers.upsert({.name = "b",
                   .host = "new",
                   .instance = "i2",
@@ -29,6 +33,7 @@ TEST_F(WorkerStoreTest, WorkerIsListedAsItLastSaid) {
   EXPECT_EQ(list[0].name, "a");
   EXPECT_TRUE(list[0].allows_commands);
   EXPECT_EQ(list[0].data_json, "[\"shapes\"]");
+  EXPECT_EQ(list[0].weights_json, "[\"regnet\"]");
   EXPECT_EQ(list[1].host, "new");
   EXPECT_EQ(list[1].result_version, 3);
 }

@@ -81,6 +81,24 @@ rows:
   EXPECT_EQ(parse(kCommand).rows[0].batch, 0) << "nobody knows what a command does";
 }
 
+TEST(SweepFileTest, ARowKnowsTheWeightsThatItsRecipeNames) {
+  const SweepSpec spec = parse(R"(ablate: 1
+name: tuning
+base:
+  model: {preset: xcit_nano_12_p8_224}
+  data: {name: imagenet-1k}
+  recipe: {use: xcit-imagenet-distill, teacher_weights: regnet}
+rows:
+  - {id: taught}
+  - {id: alone, set: {recipe.distillation: none}}
+  - {id: tuned, set: {recipe.start_weights: nano, recipe.teacher_sha256: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}}
+)" + std::string{kColumns});
+  using Weights = std::map<std::string, std::string>;
+  EXPECT_EQ(spec.rows[0].weights, (Weights{{"regnet", ""}}));
+  EXPECT_EQ(spec.rows[1].weights, Weights{}) << "a teacher that does not teach is not needed";
+  EXPECT_EQ(spec.rows[2].weights, (Weights{{"nano", ""}, {"regnet", std::string(64, 'a')}}));
+}
+
 TEST(SweepFileTest, ARowsPresetGivesItsImageSize) {
   const SweepSpec spec = parse(R"(ablate: 1
 name: sizes

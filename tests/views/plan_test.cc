@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "storage/count_store.h"
+#include "storage/worker_store.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::views {
@@ -184,6 +185,17 @@ TEST_F(PlanTest, WhereMemoryIsNotKnownThePlanSaysWhy) {
 
   spec.command = sweeps::Command{.argv = {"true"}};
   EXPECT_EQ(views::plan(spec, nullptr, {}, 1).memory_missing(), "what a command needs cannot be predicted");
+}
+
+TEST_F(PlanTest, WhatNoConnectedWorkerHasIsNotedOnce) {
+  spec.rows[0].weights = spec.rows[1].weights = {{"deit", ""}, {"regnet", ""}};
+  EXPECT_TRUE(views::plan(spec, &db, {}, 1).notes().empty()) << "no worker is there to say";
+  storage::WorkerStore{db}.upsert(
+      {.name = "alice", .data_json = R"(["shapes"])", .weights_json = R"(["deit"])", .connected = true});
+  EXPECT_THAT(views::plan(spec, &db, {}, 1).notes(),
+              testing::ElementsAre(
+                  "no connected worker has the data set cifar10: start one with --data cifar10=FOLDER",
+                  "no connected worker has the weights regnet: start one with --weights regnet=FILE"));
 }
 
 TEST_F(PlanTest, TrialsOfTheStoreAreCountedByWhatTheyDo) {

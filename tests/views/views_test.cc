@@ -185,6 +185,7 @@ TEST_F(ViewsTest, WorkersAreListedWithSlotsAndRuns) {
                   .version = "0.1",
                   .slots_json = R"([{"index":0,"device":"cuda:0","name":"GPU","threads":4}])",
                   .data_json = R"(["shapes","cifar10"])",
+                  .weights_json = R"(["regnet"])",
                   .result_version = 1,
                   .connected = true,
                   .last_heartbeat = now});
@@ -195,6 +196,7 @@ TEST_F(ViewsTest, WorkersAreListedWithSlotsAndRuns) {
   ASSERT_EQ(list.workers_size(), 2);
   EXPECT_EQ(list.workers(0).slots(0).device(), "cuda:0");
   EXPECT_THAT(list.workers(0).data(), ElementsAre("shapes", "cifar10"));
+  EXPECT_THAT(list.workers(0).weights(), ElementsAre("regnet"));
   EXPECT_THAT(list.workers(0).runs(), ElementsAre(run_id));
   EXPECT_EQ(list.workers(1).note(), "not connected");
 }

@@ -133,6 +133,7 @@ ablate::v1::Hello Agent::hello() {
   hello.set_allows_commands(options_.allow_commands);
   hello.set_draining(!state->stopping.empty());
   for (const auto& [name, folder] : options_.runs.data) hello.add_data(name);
+  for (const auto& [name, file] : options_.runs.weights) hello.add_weights(name);
   for (std::uint32_t i = 0; i < options_.slots.size(); ++i) {
     const auto taken = state->taken.find(i);
     auto& slot = *hello.add_slots();
@@ -275,8 +276,9 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
     return "it has no ablate-trainer: start the worker with --trainer PATH";
   if (!assign.data().empty() && !options_.runs.data.contains(assign.data()))
     return fmt::format("it has no data '{0}': start the worker with --data {0}=FOLDER", assign.data());
-  if (const auto name = missing_weights(assign, options_.runs); assign.argv().empty() && !name.empty())
-    return fmt::format("it has no weights '{0}': start the worker with --weights {0}=FILE", name);
+  for (const std::string& name : assign.weights())
+    if (!options_.runs.weights.contains(name))
+      return fmt::format("it has no weights '{0}': start the worker with --weights {0}=FILE", name);
   return {};
 }
 

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -75,17 +74,6 @@ fs::path create_run_directory(const fs::path& root, const Assign& assign) {
     if (failed) throw system_error("cannot create " + folder.string(), failed.value());
     if (created) return folder;
   }
-}
-
-std::string missing_weights(const Assign& assign, const RunSettings& settings) {
-  const auto config = nlohmann::json::parse(assign.config_json(), nullptr, /*allow_exceptions=*/false);
-  for (const auto* key : {"/recipe/start_weights", "/recipe/teacher_weights"}) {
-    const nlohmann::json::json_pointer pointer{key};
-    if (!config.is_object() || !config.contains(pointer) || !config[pointer].is_string()) continue;
-    const auto name = config[pointer].get<std::string>();
-    if (!name.empty() && !settings.weights.contains(name)) return name;
-  }
-  return {};
 }
 
 Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const RunSettings& settings,

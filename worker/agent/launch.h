@@ -39,9 +39,6 @@ Resume choose_checkpoint(const ablate::v1::Assign& assign, const RunSettings& se
 std::filesystem::path create_run_directory(const std::filesystem::path& root,
                                            const ablate::v1::Assign& assign);
 
-/// The name of weights that the trial's recipe asks for and this worker does not map, or empty.
-std::string missing_weights(const ablate::v1::Assign& assign, const RunSettings& settings);
-
 /// How the program of a run is started: docs/trainer-protocol.md.
 struct Launch {
   std::vector<std::string> argv;

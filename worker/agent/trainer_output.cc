@@ -55,6 +55,14 @@ bool flag_of(const json& event, const std::string& key, bool fallback) {
   return found->get<bool>();
 }
 
+/// The digests of the weights that the run has: environment.weights, where it is what the trainer says.
+void read_weights(const json& environment, ablate::v1::RunStarted& started) {
+  const auto weights = environment.find("weights");
+  if (weights == environment.end() || !weights->is_object()) return;  // a command may mean something else
+  for (const auto& [name, sha256] : weights->items())
+    if (sha256.is_string()) (*started.mutable_weights())[name] = sha256.get<std::string>();
+}
+
 double value_of(const std::string& name, const json& value) {
   if (value.is_number()) return value.get<double>();
   if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
@@ -178,6 +186,7 @@ void TrainerOutput::start(const json& json) {
   if (const auto environment = json.find("environment"); environment != json.end()) {
     if (!environment->is_object()) throw wrong("environment", "an object");
     started.set_environment_json(environment->dump());
+    read_weights(*environment, started);
   }
   started.set_directory(facts_.directory);
   begin();

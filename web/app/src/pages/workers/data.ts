@@ -21,6 +21,7 @@ export interface Worker {
   result_version: number;
   allows_commands: boolean;
   data: string[];
+  weights: string[];
   note: string;
 }
 

@@ -72,6 +72,7 @@ function WorkerTable({ workers }: { workers: Worker[] }) {
               Running
             </SortHead>
             <th scope="col">Data</th>
+            <th scope="col">Weights</th>
             <th scope="col">Version</th>
             <SortHead order={order} column="heartbeat" numeric highFirst>
               Last heard
@@ -108,6 +109,7 @@ function WorkerTable({ workers }: { workers: Worker[] }) {
                 ))}
               </td>
               <td class="muted">{worker.data.join(", ") || "–"}</td>
+              <td class="muted">{worker.weights.join(", ") || "–"}</td>
               <td class="muted">
                 {worker.version || "–"}
                 {worker.allows_commands && <div>runs commands</div>}

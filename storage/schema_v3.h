@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace abl::storage {
+
+/// Version 3: which weights a trial's recipe names and which a worker has, so that a trial waits for a worker
+/// that has them; and which file a name stands for. Trials that are there already say it in their documents.
+inline constexpr const char* kSchemaV3 = R"sql(
+ALTER TABLE worker ADD COLUMN weights_json TEXT NOT NULL DEFAULT '[]';  -- list of logical names
+
+CREATE TABLE trial_weights (     -- the weights that a trial's recipe names
+  trial_id INTEGER NOT NULL REFERENCES trial,
+  name TEXT NOT NULL,
+  sha256 TEXT NOT NULL,          -- of the file that the recipe wants; '' where the name alone stands for it
+  PRIMARY KEY (trial_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE weights_pin (       -- the first digest reported for a name that stands alone; another is refused
+  name TEXT PRIMARY KEY,
+  sha256 TEXT NOT NULL,
+  run_id INTEGER NOT NULL REFERENCES run
+) STRICT, WITHOUT ROWID;
+
+INSERT OR IGNORE INTO trial_weights (trial_id, name, sha256)
+SELECT id, name, sha256 FROM (
+  SELECT id, config ->> '$.recipe.start_weights' AS name, COALESCE(config ->> '$.recipe.start_sha256', '') AS sha256
+  FROM trial WHERE command_json = ''
+  UNION ALL
+  SELECT id, config ->> '$.recipe.teacher_weights', COALESCE(config ->> '$.recipe.teacher_sha256', '')
+  FROM trial WHERE command_json = ''
+) WHERE name IS NOT NULL;
+)sql";
+
+}  // namespace abl::storage
