@@ -31,9 +31,8 @@ void ProgressReports::say(std::int64_t done) {
 }
 
 void ProgressReports::say_all() {
-  if (points_.empty()) return;
   if (device_.is_cuda()) torch::cuda::synchronize(device_.index());
-  say(points_.back().step);
+  if (!points_.empty()) say(points_.back().step);
 }
 
 void ProgressReports::say(const Point& point) {

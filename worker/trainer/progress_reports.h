@@ -30,7 +30,7 @@ class ProgressReports {
   void add(std::int64_t step, const torch::Tensor& sums, double lr);
   /// Says the points up to a step that is done. Throws: Error{kOutOfRange} where the loss is not finite.
   void say(std::int64_t done);
-  /// Says all of them, and waits for that.
+  /// Waits for all steps that were taken, and says all points.
   void say_all();
 
  private:
