@@ -57,6 +57,18 @@ std::string points_of(const ablate::v1::GetMetricsResponse& metrics) {
   return points.dump();
 }
 
+/// The flags by which the trainer computes as the run did. What a run of several ranks says is its first
+/// rank's: the share of the threads, and its own GPU.
+void add_machine(const json& environment, std::vector<std::string>& command) {
+  if (!environment.is_object()) return;
+  const int ranks = environment.value("ranks", 1);
+  if (const int threads = environment.value("threads", 0); threads > 0)
+    command.insert(command.end(), {"--threads", std::to_string(threads * ranks)});
+  auto device = environment.value("device", "");
+  if (ranks > 1) device = device.substr(0, device.find(':'));
+  if (!device.empty()) command.insert(command.end(), {"--device", device});
+}
+
 struct Flags {
   std::string target, data_root;
   std::vector<std::string> weights;
@@ -83,16 +95,7 @@ std::vector<std::string> command_of(Source& source, const Flags& flags) {
   const auto from =
       std::ranges::find_if(checkpoints, [&](const auto& each) { return each.step() < to.step(); });
   if (!flags.from_start && from != checkpoints.end()) command.insert(command.end(), {"--from", from->path()});
-  const auto environment = json::parse(run.environment_json(), nullptr, false);
-  if (environment.is_object() && environment.value("ranks", 1) > 1)
-    throw Error{Code::kFailedPrecondition,
-                fmt::format("run {} has several ranks: only runs of one can be run again so far", id)};
-  for (const auto* name : {"threads", "device"})
-    if (environment.is_object() && environment.contains(name)) {
-      const auto& value = environment.at(name);
-      command.insert(command.end(), {fmt::format("--{}", name),
-                                     value.is_string() ? value.get<std::string>() : value.dump()});
-    }
+  add_machine(json::parse(run.environment_json(), nullptr, false), command);
   if (!flags.data_root.empty()) command.insert(command.end(), {"--data-root", flags.data_root});
   for (const auto& weights : flags.weights) command.insert(command.end(), {"--weights", weights});
   return command;

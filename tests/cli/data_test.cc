@@ -9,20 +9,12 @@
 namespace abl::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 class DataCommand : public testing::Test {
  protected:
-  /// Runs a copy of `ablate` that has this script as its trainer, or none.
   Outcome run(const std::vector<std::string>& arguments, const std::string& trainer) const {
-    const auto copy = home_.folder() / "ablate", script = home_.folder() / "ablate-trainer";
-    if (!fs::exists(copy)) fs::copy_file(std::string{ABLATE_BIN_DIR} + "/ablate", copy);
-    if (!trainer.empty()) {
-      home_.file("ablate-trainer", "#!/bin/sh\n" + trainer + "\n");
-      fs::permissions(script, fs::perms::owner_all);
-    }
-    return home_.run(arguments, {{"ABLATE_TRAINER", ""}}, copy);
+    return home_.run_with_trainer(arguments, trainer);
   }
   Home home_;
 };

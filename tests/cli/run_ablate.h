@@ -53,6 +53,16 @@ class Home {
     return {
         .code = exit.signal ? 128 + exit.signal : exit.code, .out = read_file(out), .err = read_file(err)};
   }
+  /// Runs a copy of `ablate` that has this shell script as its trainer, or none.
+  Outcome run_with_trainer(const std::vector<std::string>& arguments, const std::string& trainer) const {
+    const auto copy = folder_ / "ablate";
+    if (!std::filesystem::exists(copy))
+      std::filesystem::copy_file(std::string{ABLATE_BIN_DIR} + "/ablate", copy);
+    if (!trainer.empty())
+      std::filesystem::permissions(file("ablate-trainer", "#!/bin/sh\n" + trainer + "\n"),
+                                   std::filesystem::perms::owner_all);
+    return run(arguments, {{"ABLATE_TRAINER", ""}}, copy);
+  }
 
  private:
   std::filesystem::path folder_;

@@ -9,6 +9,15 @@
 namespace abl::trainer {
 namespace {
 
+Code code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return Code::kOk;
+}
+
 class VerificationTest : public SmallTraining {
  protected:
   /// A run that wrote checkpoints at step 13 and at its end.
@@ -29,11 +38,12 @@ class VerificationTest : public SmallTraining {
   std::filesystem::path from_, to_;
   std::map<std::string, std::map<std::int64_t, double>> points_;
   const std::atomic<bool> never_ = false;
+  const TrainAgain train_ = train_here(never_);
 };
 
 TEST_F(VerificationTest, AStretchOfARunIsTheSameToTheBit) {
   run_.resume = from_;
-  const auto result = verify(run_, to_, never_);
+  const auto result = verify(run_, to_, train_);
   EXPECT_EQ(result.from, 13);
   EXPECT_EQ(result.to, 30);
   EXPECT_TRUE(result.different.empty());
@@ -45,7 +55,7 @@ TEST_F(VerificationTest, AStretchOfARunIsTheSameToTheBit) {
 }
 
 TEST_F(VerificationTest, WithoutAnEarlierCheckpointItBeginsAtTheStart) {
-  const auto result = verify(run_, from_, never_);
+  const auto result = verify(run_, from_, train_);
   EXPECT_EQ(result.from, 0);
   EXPECT_EQ(result.to, 13);
   EXPECT_TRUE(result.different.empty());
@@ -57,7 +67,7 @@ TEST_F(VerificationTest, AChangedWeightIsNamed) {
   const auto file = folder_.path() / "changed";
   write_checkpoint(file, changed);
   run_.resume = from_;
-  const auto result = verify(run_, file, never_);
+  const auto result = verify(run_, file, train_);
   ASSERT_EQ(result.different.size(), 1u);
   EXPECT_EQ(result.different[0].name, "model.head.bias");
   EXPECT_NEAR(result.different[0].largest, 0.5, 1e-6);
@@ -65,10 +75,20 @@ TEST_F(VerificationTest, AChangedWeightIsNamed) {
 
 TEST_F(VerificationTest, CheckpointsInTheWrongOrderOrOfAnotherTrialAreRefused) {
   run_.resume = to_;
-  EXPECT_THROW(verify(run_, from_, never_), Error);
+  EXPECT_THROW(verify(run_, from_, train_), Error);
   run_.resume = from_;
   run_.config_hash = "other";
-  EXPECT_THROW(verify(run_, to_, never_), Error);
+  EXPECT_THROW(verify(run_, to_, train_), Error);
+}
+
+TEST_F(VerificationTest, NothingIsComparedWhenItWasStopped) {
+  const std::atomic<bool> at_once = true;
+  EXPECT_EQ(code_of([&] { verify(run_, to_, train_here(at_once)); }), Code::kCancelled);
+  const auto to_the_first_step = [&](TrainingOptions options, Events& events) {
+    options.last_step = 1;
+    return train_(options, events);
+  };
+  EXPECT_EQ(code_of([&] { verify(run_, to_, to_the_first_step); }), Code::kCancelled);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "worker/trainer/checkpoint.h"
+#include "worker/trainer/ranks/thread_share.h"
 
 namespace abl::trainer {
 namespace {
@@ -44,10 +45,13 @@ class Listener final : public Events {
     if (is_new) progress_(step);
   }
   void log(const std::string&, const std::string&) override {}
-  void checkpoint(std::int64_t, const fs::path& path, const std::string&) override { newest = path; }
+  void checkpoint(std::int64_t step, const fs::path& path, const std::string&) override {
+    newest = path, newest_step = step;
+  }
   void end(const std::string&, const std::string&, bool) override {}
 
   fs::path newest;
+  std::int64_t newest_step = 0;
 
  private:
   Verification& result_;
@@ -86,13 +90,20 @@ std::string text_of(const Machine& machine) {
 
 }  // namespace
 
-Verification verify(TrainingOptions options, const fs::path& to, const std::atomic<bool>& stop,
+TrainAgain train_here(const std::atomic<bool>& stop) {
+  return [&stop](const TrainingOptions& options, Events& events) {
+    Training{options, events}.run(stop);
+    return !stop;
+  };
+}
+
+Verification verify(TrainingOptions options, const fs::path& to, const TrainAgain& train,
                     const std::function<void(std::int64_t step, std::int64_t last)>& progress) {
   Verification result;
   const ScratchFolder folder;
   const auto stored = read_checkpoint(to, {}, options.config_hash);
-  at::set_num_threads(options.threads);
-  const auto here = this_machine(torch::Device{options.device}, options.ranks->ranks());
+  at::set_num_threads(thread_share(options.threads, stored.machine.ranks));
+  const auto here = this_machine(torch::Device{options.device}, stored.machine.ranks);
   if (!(stored.machine == here))
     result.other_machine =
         fmt::format("it was written by {}; this is {}", text_of(stored.machine), text_of(here));
@@ -106,14 +117,13 @@ Verification verify(TrainingOptions options, const fs::path& to, const std::atom
   }
   options.run_dir = folder.path();
   options.last_step = stored.step;
-  options.keep_best.clear();
+  options.keep_best = "none";
   options.checkpoint_every = std::chrono::hours{24 * 365};  // one, at the end
   Listener listener{result, [&](std::int64_t step) {
                       if (progress) progress(step, stored.step);
                     }};
-  Training training{std::move(options), listener};
-  training.run(stop);
-  if (stop) throw Error{Code::kCancelled, "stopped: nothing was compared"};
+  if (!train(options, listener) || listener.newest_step != stored.step)
+    throw Error{Code::kCancelled, "stopped: nothing was compared"};
   result.to = stored.step;
   compare(stored, read_checkpoint(listener.newest, {}, stored.config_hash), result);
   return result;

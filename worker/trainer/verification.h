@@ -27,11 +27,19 @@ struct Verification {
       other_machine;  ///< why bits may differ: the checkpoint is of another build, device, …; or empty
 };
 
-/// Runs the training of `options` again, from `options.resume` (or from the start) to the step of the
-/// checkpoint `to`, in a folder of its own that is removed afterwards, and compares all that the two
-/// checkpoints hold. Throws: Error{kCancelled} when stopped; what reading the checkpoints and training throw.
+/// Trains a run up to `options.last_step` and says what it does to `events`. Returns: false when it was
+/// stopped on request.
+using TrainAgain = std::function<bool(const TrainingOptions& options, Events& events)>;
+
+/// In this process, as one rank.
+TrainAgain train_here(const std::atomic<bool>& stop);
+
+/// Runs the training of `options` again by `train`, from `options.resume` (or from the start) to the step of
+/// the checkpoint `to`, in a folder of its own that is removed afterwards, and compares all that the two
+/// checkpoints hold. `train` has to take as many ranks as that checkpoint had. Throws: Error{kCancelled} when
+/// stopped; what reading the checkpoints and training throw.
 /// `progress`: hears of each step that is reported, and of the last.
-Verification verify(TrainingOptions options, const std::filesystem::path& to, const std::atomic<bool>& stop,
+Verification verify(TrainingOptions options, const std::filesystem::path& to, const TrainAgain& train,
                     const std::function<void(std::int64_t step, std::int64_t last)>& progress = {});
 
 }  // namespace abl::trainer

@@ -23,15 +23,9 @@ WeightFiles weight_files(const std::vector<std::string>& flags) {
   return files;
 }
 
-/// Throws: Error{kInvalidArgument} for what is no device, Error{kFailedPrecondition} for one that is not
-/// here.
-void check_device(const std::string& device) {
-  if (device == "cpu") return;
-  if (!std::regex_match(device, std::regex{"cuda(:[0-9]{1,3})?"}))
+void expect_device(const std::string& device) {
+  if (device != "cpu" && !std::regex_match(device, std::regex{"cuda(:[0-9]{1,3})?"}))
     throw Error{Code::kInvalidArgument, "--device " + device + ": expected cpu, cuda or cuda:N"};
-  if (!torch::cuda::is_available())
-    throw Error{Code::kFailedPrecondition,
-                "--device " + device + ": no GPU can be used here, or this PyTorch is built without CUDA"};
 }
 
 }  // namespace
@@ -52,12 +46,31 @@ void RunFlags::declare(CLI::App& app) {
       ->envname("ABLATE_DETERMINISTIC");
 }
 
-void RunFlags::read() {
+void RunFlags::read_trial() {
   options.weights = weight_files(weights);
   options.trial = config::read_trial_or_throw(config::read_json(config_file));
   options.config_hash = config::config_hash(config::canonical_text(options.trial));
+  expect_device(options.device);
   if (deterministic) compute_deterministically();
-  check_device(options.device);
+}
+
+void RunFlags::read() {
+  read_trial();
+  if (options.device != "cpu" && !torch::cuda::is_available())
+    throw Error{
+        Code::kFailedPrecondition,
+        "--device " + options.device + ": no GPU can be used here, or this PyTorch is built without CUDA"};
+}
+
+std::vector<std::string> RunFlags::arguments() const {
+  std::vector<std::string> arguments{"--config",         config_file,
+                                     "--threads",        std::to_string(options.threads),
+                                     "--loader-threads", std::to_string(options.loader_threads),
+                                     "--device",         options.device};
+  if (!options.data_root.empty()) arguments.insert(arguments.end(), {"--data-root", options.data_root});
+  for (const auto& named : weights) arguments.insert(arguments.end(), {"--weights", named});
+  if (deterministic) arguments.emplace_back("--deterministic");
+  return arguments;
 }
 
 }  // namespace abl::trainer

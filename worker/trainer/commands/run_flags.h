@@ -19,6 +19,10 @@ struct RunFlags {
   void declare(CLI::App& app);
   /// Reads the trial and judges the rest. Throws: Error naming the flag or the key of the document.
   void read();
+  /// The same, but that the device is here.
+  void read_trial();
+  /// The flags that another program takes the same run by.
+  std::vector<std::string> arguments() const;
 };
 
 }  // namespace abl::trainer

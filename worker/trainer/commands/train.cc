@@ -90,6 +90,7 @@ Run declare_train(CLI::App& app) {
   app.add_flag("--cuda-graph", options.cuda_graph,
                "On one GPU: record a step once and start it as a whole, not kernel by kernel")
       ->envname("ABLATE_CUDA_GRAPH");
+  app.add_option("--last-step", options.last_step)->group("");  // hidden: where `verify` ends
   declare_rank_flags(app, flags->ranks);
   app.add_flag("--json", flags->json, "Events as JSON Lines on a terminal too");
   app.footer("Example:\n  ablate-trainer train --config trial.json --run-dir run --threads 2\n");

@@ -3,24 +3,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/ranks/rendezvous.h"
-#include "worker/trainer/ranks/supervisor.h"
+#include "worker/trainer/ranks/thread_share.h"
 
 namespace abl::trainer {
 namespace {
 
-/// As it was started, by the file that runs: a PATH or a working folder may have changed since.
-std::vector<std::string> own_command_line() {
+/// What this program was started with.
+std::vector<std::string> own_arguments() {
   std::vector<std::string> argv;
   const std::string text = read_file("/proc/self/cmdline");
   for (std::size_t begin = 0, end; (end = text.find('\0', begin)) != std::string::npos; begin = end + 1)
     argv.push_back(text.substr(begin, end - begin));
-  argv.at(0) = std::filesystem::read_symlink("/proc/self/exe");
+  argv.erase(argv.begin());
   return argv;
 }
 
@@ -54,34 +52,42 @@ void declare_rank_flags(CLI::App& app, RankFlags& flags) {
 void take_place(const RankFlags& flags, TrainingOptions& options) {
   if (!flags.is_rank()) return;
   if (options.device == "cuda") options.device = fmt::format("cuda:{}", flags.rank);
-  options.threads = std::max(1, options.threads / flags.ranks);
-  if (options.loader_threads > 0) options.loader_threads = std::max(1, options.loader_threads / flags.ranks);
+  options.threads = thread_share(options.threads, flags.ranks);
+  if (options.loader_threads > 0) options.loader_threads = thread_share(options.loader_threads, flags.ranks);
   options.ranks = std::make_shared<RankGroup>(RankPlace{.rank = flags.rank,
                                                         .ranks = flags.ranks,
                                                         .rendezvous = parse_rendezvous(flags.rendezvous),
                                                         .device = torch::Device{options.device}});
 }
 
-int train_with_ranks(const RankFlags& flags, const std::string& device, Events& events) {
+RunEnd run_ranks(int ranks, const std::vector<std::string>& arguments, Events& events) {
+  // the file that runs: a PATH or a working folder may have changed since it was started
+  std::vector<std::string> argv{std::filesystem::read_symlink("/proc/self/exe")};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
   try {
-    check_devices(flags.ranks, device);
     const RendezvousServer server;
-    const auto command = [&, argv = own_command_line()](int rank) {
+    const auto command = [&](int rank) {
       auto one = argv;
       one.insert(one.end(), {"--rank", std::to_string(rank), "--rendezvous", server.rendezvous().text()});
       return one;
     };
-    const auto [end, code] = supervise_ranks(flags.ranks, command, events, stop_on_signals());
+    return supervise_ranks(ranks, command, events, stop_on_signals());
+  } catch (const c10::Error& error) {  // of the store
+    return {.end = {.status = "failed", .reason = error.what_without_backtrace()}, .exit_code = kExitFailed};
+  }
+}
+
+int train_with_ranks(const RankFlags& flags, const std::string& device, Events& events) {
+  try {
+    check_devices(flags.ranks, device);
+    const auto [end, code] = run_ranks(flags.ranks, own_arguments(), events);
     events.end(end.status, end.reason, end.retryable);
     return code;
   } catch (const Error& error) {
     const auto code = exit_code(error.code());
     events.end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
     return code;
-  } catch (const c10::Error& error) {  // of the store
-    events.end("failed", error.what_without_backtrace(), true);
   }
-  return kExitFailed;
 }
 
 }  // namespace abl::trainer

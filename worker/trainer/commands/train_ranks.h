@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "worker/trainer/events.h"
+#include "worker/trainer/ranks/supervisor.h"
 #include "worker/trainer/training.h"
 
 namespace abl::trainer {
@@ -27,7 +29,12 @@ void declare_rank_flags(CLI::App& app, RankFlags& flags);
 /// which it waits. Does nothing where there is one rank alone.
 void take_place(const RankFlags& flags, TrainingOptions& options);
 
-/// Starts the ranks and says what comes of it. Returns: the exit code.
+/// Starts this program once for each rank, by `arguments` (what follows the program's name; they say how many
+/// ranks there are) and what makes it that rank, and keeps the store where they meet. `events` hears what the
+/// first one says, up to its end. SIGTERM and SIGINT stop all of them after the same step.
+RunEnd run_ranks(int ranks, const std::vector<std::string>& arguments, Events& events);
+
+/// Trains by this program's own command line in each rank and says what comes of it. Returns: the exit code.
 int train_with_ranks(const RankFlags& flags, const std::string& device, Events& events);
 
 }  // namespace abl::trainer

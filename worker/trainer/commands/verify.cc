@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 #include "config/json_file.h"
+#include "worker/trainer/checkpoint.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
+#include "worker/trainer/commands/verify_ranks.h"
 #include "worker/trainer/verification.h"
 
 namespace abl::trainer {
@@ -96,11 +98,17 @@ Run declare_verify(CLI::App& app) {
   app.footer(
       "Example:\n  ablate-trainer verify --config trial.json --from run/checkpoint-300.safetensors --to "
       "run/checkpoint-400.safetensors\n\n"
-      "Exit codes: 0 the same to the bit; 1 something differs; 2 bad input");
+      "It takes as many ranks as the run had, which share --threads.\n\n"
+      "Exit codes: 0 the same to the bit; 1 something differs; 2 bad input; 3 a rank was lost, nothing was "
+      "compared");
   return [flags]() -> int {
     const auto& stop = stop_on_signals();
-    flags->run.read();
-    auto result = verify(flags->run.options, flags->to, stop, [](std::int64_t step, std::int64_t last) {
+    flags->run.read_trial();
+    const auto& run = flags->run.options;
+    const int ranks = read_checkpoint(flags->to, {}, run.config_hash).machine.ranks;
+    check_gpus(flags->to, run.device, ranks);
+    const auto train = ranks == 1 ? train_here(stop) : train_as_ranks(ranks, flags->run, stop);
+    auto result = verify(run, flags->to, train, [](std::int64_t step, std::int64_t last) {
       std::cerr << fmt::format("step {} of {}\n", step, last);
     });
     if (!flags->points.empty()) compare_points(config::read_json(flags->points), result);
