@@ -74,13 +74,11 @@ SweepPlan plan_here(const Context& context, const SweepFile& file) {
   context.note(db ? fmt::format("planned without a scheduler, with the results in {}", store.string())
                   : fmt::format("planned without a scheduler: none answers at {}, and nothing is stored yet",
                                 context.scheduler()));
-  std::vector<std::string> models;
-  for (const auto& row : spec.rows)
-    if (!row.model.empty()) models.push_back(row.model);
   const int result_version =
       spec.command ? 0 : config::kResultVersion;  // a command has its own, in its document
   storage::Database* cache = db ? &*db : nullptr;
-  return views::plan(spec, cache, views::ModelCounter{}.count(models, cache), result_version);
+  return views::plan(spec, cache, views::ModelCounter{}.count(sweeps::models_of(spec), cache),
+                     result_version);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "config/presets.h"
 #include "config/recipes.h"
 #include "config/shape_rules.h"
+#include "config/teacher.h"
 
 namespace abl::config {
 namespace {
@@ -121,6 +122,22 @@ void throw_if_any(const std::vector<Problem>& problems) {
   throw Error{Code::kInvalidArgument, text};
 }
 
+/// What counts depend on, of a document that may say more or less.
+TrialConfig read_counted(const Json& document, std::vector<Problem>& problems) {
+  TrialConfig trial;
+  if (!expect_mapping(document, "document", problems)) return trial;
+  Json data = section_of(document, "data", problems);
+  if (data.is_object() && !data.contains("name")) data["name"] = "any";  // counts do not depend on it
+  trial.model = read_model(section_of(document, "model", problems), problems);
+  trial.data = read_data(data, trial.model, problems);
+  if (problems.empty()) check_sizes(trial.model, trial.data, problems);
+  const auto recipe = document.find("recipe");
+  if (recipe != document.end() && recipe->is_object() && recipe->contains(kCheckpointBlocks) &&
+      (*recipe)[kCheckpointBlocks].is_number_integer())
+    trial.recipe.checkpoint_blocks = (*recipe)[kCheckpointBlocks];
+  return trial;
+}
+
 }  // namespace
 
 TrialConfig read_trial(const Json& document, std::vector<Problem>& problems) {
@@ -149,20 +166,21 @@ TrialConfig read_trial_or_throw(const Json& document) {
 
 TrialConfig read_model_or_throw(const Json& document) {
   std::vector<Problem> problems;
-  TrialConfig trial;
-  if (expect_mapping(document, "document", problems)) {
-    Json data = section_of(document, "data", problems);
-    if (data.is_object() && !data.contains("name")) data["name"] = "any";  // counts do not depend on it
-    trial.model = read_model(section_of(document, "model", problems), problems);
-    trial.data = read_data(data, trial.model, problems);
-    if (problems.empty()) check_sizes(trial.model, trial.data, problems);
-    const auto recipe = document.find("recipe");
-    if (recipe != document.end() && recipe->is_object() && recipe->contains(kCheckpointBlocks) &&
-        (*recipe)[kCheckpointBlocks].is_number_integer())
-      trial.recipe.checkpoint_blocks = (*recipe)[kCheckpointBlocks];
-  }
+  const auto trial = read_counted(document, problems);
   throw_if_any(problems);
   return trial;
+}
+
+TrialConfig read_teacher(const TrialConfig& trial, std::vector<Problem>& problems) {
+  std::vector<Problem> found;
+  const auto teacher =
+      read_counted({{"model", {{"preset", trial.recipe.teacher}}},
+                    {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}},
+                   found);
+  for (const auto& [path, message, nearest] : found)
+    problems.push_back(
+        {"recipe.teacher", fmt::format("{}: {}: {}", trial.recipe.teacher, path, message), {}});
+  return teacher;
 }
 
 Json canonical_document(const TrialConfig& trial) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/counter.h"
 
-#include <set>
-
 #include "base/log.h"
 #include "scheduler/status.h"
 
@@ -33,13 +31,6 @@ void Counter::fill(const std::string& sweep, std::vector<std::string> models, Ch
     if (!result.missing.empty()) log_warning("sweep {}: counts are missing: {}", sweep, result.missing);
     feed.publish({sweep});
   });
-}
-
-std::vector<std::string> models_of(const sweeps::SweepSpec& spec) {
-  std::set<std::string> models;
-  for (const sweeps::Row& row : spec.rows)
-    if (!row.model.empty()) models.insert(row.model);
-  return {models.begin(), models.end()};
 }
 
 }  // namespace abl::scheduler

@@ -30,7 +30,4 @@ class Counter {
   ReadPool pool_;
 };
 
-/// The canonical model documents of a sweep's rows, each once.
-std::vector<std::string> models_of(const sweeps::SweepSpec& spec);
-
 }  // namespace abl::scheduler

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "config/canonical_json.h"
 #include "config/trial_document.h"
@@ -22,6 +23,14 @@ std::vector<TrialSpec> expand(const SweepSpec& spec) {
     }
   }
   return trials;
+}
+
+std::vector<std::string> models_of(const SweepSpec& spec) {
+  std::set<std::string> models;
+  for (const Row& row : spec.rows)
+    for (const auto& model : {row.model, row.teacher})
+      if (!model.empty()) models.insert(model);
+  return {models.begin(), models.end()};
 }
 
 }  // namespace abl::sweeps

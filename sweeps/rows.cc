@@ -9,7 +9,7 @@
 #include "base/nearest_name.h"
 #include "config/canonical_json.h"
 #include "config/named_weights.h"
-#include "config/trial_document.h"
+#include "config/teacher.h"
 #include "sweeps/command.h"
 
 namespace abl::sweeps {
@@ -94,6 +94,8 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
                    RowProblems& found) {
   std::vector<config::Problem> problems;
   const config::TrialConfig trial = config::read_trial(settings.document(), problems);
+  const bool distils = problems.empty() && trial.recipe.distillation != "none";
+  if (distils) row.teacher = config::canonical_model_text(config::read_teacher(trial, problems));
   for (const config::Problem& problem : problems)
     found.add(settings.origin(problem.path), problem.message, problem.nearest, row.id);
   if (!problems.empty()) return;
@@ -103,6 +105,7 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   row.config_hash = config::config_hash(row.config);
   row.model = config::canonical_model_text(trial);
   row.batch = (trial.recipe.batch + trial.recipe.accumulate - 1) / trial.recipe.accumulate;
+  row.teacher_batch = distils ? trial.recipe.batch : 0;
   row.more_weights = (trial.recipe.ema > 0 ? 1 : 0) - (trial.recipe.optimiser == "sgd" ? 1 : 0);
   row.precision = trial.recipe.precision;
   row.weights = config::named_weights(trial.recipe);

@@ -59,6 +59,8 @@ struct Row {
   std::string config;       ///< canonical JSON without the seed; of a command: argv, params, version
   std::string config_hash;  ///< its SHA-256
   std::string model;        ///< canonical model document for counting; empty for a command trial
+  std::string teacher;      ///< of a recipe that distils: its teacher's document, as `model`; otherwise empty
+  int teacher_batch = 0;    ///< images that the teacher sees at once: a whole batch, however it is cut
   int batch = 0;            ///< images of a training step that are on the way at once; 0 for a command trial
   int more_weights = 0;     ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
   std::string precision;    ///< of a training step, as in the recipe; empty for a command trial
@@ -108,6 +110,9 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file);
 
 /// Every row with every seed, seeds varying slowest: first the first seed of every row.
 std::vector<TrialSpec> expand(const SweepSpec& spec);
+
+/// The canonical model documents that a plan counts, each once: those of the rows and of their teachers.
+std::vector<std::string> models_of(const SweepSpec& spec);
 
 /// How two specs under one name differ, a line each, for people: "rows.h.model.attention.share: QKKKW here,
 /// QKVPW in the store".

@@ -65,18 +65,50 @@ std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::D
   return notes;
 }
 
+using Counts = std::map<std::string, double>;
+
+int part_of(int images, int gpus) {
+  const int parts = std::max(gpus, 1);
+  return (images + parts - 1) / parts;
+}
+
+std::optional<double> find(const Counts& counts, const std::string& mode) {
+  const auto found = counts.find(mode);
+  return found == counts.end() ? std::nullopt : std::optional{found->second};
+}
+
+/// Bytes of so many images that take base and image; nothing where these are not counted.
+std::optional<double> line(const Counts& counts, const std::string& what, const std::string& precision,
+                           int images) {
+  const auto base = find(counts, what + "base." + precision),
+             image = find(counts, what + "image." + precision);
+  if (!base || !image) return std::nullopt;
+  return *base + images * *image;
+}
+
+/// The peak of a step that takes `step` bytes and is preceded by the teacher's forward pass, while the
+/// optimiser's `state` is there and gradients are not.
+std::optional<double> peak_with_teacher(const sweeps::Row& row, const Counts& teacher, int gpus, double step,
+                                        double state, double gradients) {
+  const auto weights = find(teacher, "memory.weights");
+  const auto forward = line(teacher, "memory.forward.", row.precision, part_of(row.teacher_batch, gpus));
+  if (!weights || !forward) return std::nullopt;
+  return *weights + std::max(step, state - gradients + *forward);
+}
+
 /// Bytes of a training step on each GPU, from what the trainer counts; nothing where it has not.
-std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::string, double>& counts,
+std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::string, Counts>& counts,
                                   int gpus) {
-  const auto state = counts.find(row.precision == "bf16" ? "memory.state.bf16" : "memory.state"),
-             base = counts.find("memory.base." + row.precision),
-             image = counts.find("memory.image." + row.precision);
-  if (row.batch == 0 || state == counts.end() || base == counts.end() || image == counts.end())
-    return std::nullopt;
-  const int parts = std::max(gpus, 1), images = (row.batch + parts - 1) / parts;
-  const auto params = counts.find("params.all");
-  const double more = params == counts.end() ? 0 : 4.0 * row.more_weights * params->second;
-  return std::max(state->second, base->second + images * image->second) + more;
+  const auto own = counts.find(row.model), teacher = counts.find(row.teacher);
+  if (row.batch == 0 || own == counts.end()) return std::nullopt;
+  const auto state = find(own->second, row.precision == "bf16" ? "memory.state.bf16" : "memory.state");
+  const auto many = line(own->second, "memory.", row.precision, part_of(row.batch, gpus));
+  if (!state || !many) return std::nullopt;
+  const double weights = 4.0 * find(own->second, "params.all").value_or(0);
+  const double more = row.more_weights * weights, step = std::max(*state, *many) + more;
+  if (row.teacher.empty()) return step;
+  if (teacher == counts.end()) return std::nullopt;
+  return peak_with_teacher(row, teacher->second, gpus, step, *state + more, weights);
 }
 
 /// Fills in what the whole plan says of its rows' memory.
@@ -109,10 +141,9 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     line->set_id(row.id);
     line->set_label(row.label);
     line->mutable_set()->insert(row.set.begin(), row.set.end());
-    if (const auto found = counts.counts.find(row.model); found != counts.counts.end()) {
+    if (const auto found = counts.counts.find(row.model); found != counts.counts.end())
       line->mutable_counts()->insert(found->second.begin(), found->second.end());
-      if (const auto memory = step_memory(row, found->second, spec.gpus)) line->set_memory_bytes(*memory);
-    }
+    if (const auto memory = step_memory(row, counts.counts, spec.gpus)) line->set_memory_bytes(*memory);
     line->set_config_hash(row.config_hash);
     const auto [first, is_first] = first_row.emplace(row.config_hash, row.id);
     if (!is_first) line->set_same_as(first->second);

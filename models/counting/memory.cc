@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "models/counting/counting_allocator.h"
@@ -50,6 +51,27 @@ StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(t
   }
   step.peak = memory.peak();
   return step;
+}
+
+ForwardMemory predict_forward_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
+                                     const StepOptions& options) {
+  use_meta_kernels();
+  CountingAllocator memory{torch::kMeta};
+  const torch::NoGradGuard no_grad;
+  const auto model = build(torch::kMeta);
+  model->eval();
+  for (auto& parameter : model->parameters()) parameter.requires_grad_(false);
+  ForwardMemory forward{.weights = memory.held()};
+  memory.forget_peak();
+  const auto images = torch::empty({options.batch, 3, options.image_size, options.image_size}, torch::kMeta);
+  const MetaAutocast autocast{options.precision != Precision::kFloat};
+  const auto logits = model->forward(images).to(torch::kFloat);
+  forward.peak = memory.peak() - forward.weights;
+  return forward;
+}
+
+std::int64_t peak_with_teacher(const StepMemory& step, const ForwardMemory& teacher) {
+  return teacher.weights + std::max(step.peak, step.parameters + step.optimiser + teacher.peak);
 }
 
 }  // namespace abl::models

@@ -42,4 +42,20 @@ struct StepMemory {
 StepMemory predict_step_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
                                const StepOptions& options);
 
+/// Bytes that a model needs which only answers: a frozen teacher.
+struct ForwardMemory {
+  std::int64_t weights = 0;  ///< and buffers
+  std::int64_t peak = 0;     ///< the most that a forward pass holds beside them, its images included
+};
+
+/// Predicts the same for a forward pass in evaluation mode, without gradients. `options`: of them batch,
+/// image size and precision; the weights stay in 32 bits, as a teacher's do, and are cast where products are
+/// in 16. `build`, thread: as above.
+ForwardMemory predict_forward_memory(const std::function<std::shared_ptr<Classifier>(torch::Device)>& build,
+                                     const StepOptions& options);
+
+/// The peak of a step that begins with the teacher's answer: its weights stay, its forward pass ends before
+/// the student's begins.
+std::int64_t peak_with_teacher(const StepMemory& step, const ForwardMemory& teacher);
+
 }  // namespace abl::models

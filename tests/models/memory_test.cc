@@ -16,9 +16,25 @@ namespace {
 
 using Build = std::function<std::shared_ptr<Classifier>(torch::Device)>;
 
+std::shared_ptr<Classifier> frozen(const Build& build) {
+  auto model = build(torch::kCPU);
+  model->eval();
+  for (auto& parameter : model->parameters()) parameter.requires_grad_(false);
+  return model;
+}
+
+/// As a teacher answers: its weights stay in 32 bits.
+torch::Tensor answer(Classifier& teacher, const torch::Tensor& images, Precision precision) {
+  const torch::NoGradGuard no_grad;
+  const Autocast autocast{precision != Precision::kFloat};
+  return teacher.forward(images).to(torch::kFloat);
+}
+
 /// The most bytes that tensors held during a real step on the CPU, of the model and its optimiser on.
-std::int64_t measured_peak(const Build& build, const StepOptions& options) {
+/// `build_teacher`: may be empty.
+std::int64_t measured_peak(const Build& build, const StepOptions& options, const Build& build_teacher = {}) {
   CountingAllocator memory{torch::kCPU};
+  const auto teacher = build_teacher ? frozen(build_teacher) : nullptr;
   const auto model = build(torch::kCPU);
   model->train();
   const bool lowered = options.precision == Precision::kBFloat16;
@@ -32,10 +48,13 @@ std::int64_t measured_peak(const Build& build, const StepOptions& options) {
   memory.forget_peak();
   const auto images = torch::randn({options.batch, 3, options.image_size, options.image_size});
   const auto classes = torch::zeros({options.batch}, torch::kLong);
+  const auto taught = teacher ? answer(*teacher, images, options.precision) : torch::Tensor{};
   torch::Tensor loss;
   {
     const Autocast autocast{options.precision == Precision::kAutocast};
-    loss = torch::cross_entropy_loss(model->forward(images.to(weight_type(*model))), classes);
+    const auto logits = model->forward(images.to(weight_type(*model)));
+    loss = torch::cross_entropy_loss(logits, classes);
+    if (teacher) loss = loss + torch::cross_entropy_loss(logits, taught.argmax(1));
   }
   loss.backward();
   for (auto& parameter : model->parameters()) {
@@ -46,10 +65,12 @@ std::int64_t measured_peak(const Build& build, const StepOptions& options) {
   return memory.peak();
 }
 
-void expect_predicted(const std::string& what, const Build& build, const StepOptions& options) {
-  const auto predicted = predict_step_memory(build, options).peak;
-  const auto measured = measured_peak(build, options);
+void expect_near(const std::string& what, std::int64_t predicted, std::int64_t measured) {
   EXPECT_NEAR(static_cast<double>(predicted) / static_cast<double>(measured), 1.0, 0.05) << what;
+}
+
+void expect_predicted(const std::string& what, const Build& build, const StepOptions& options) {
+  expect_near(what, predict_step_memory(build, options).peak, measured_peak(build, options));
 }
 
 Build simple_vit(const AttentionChoice& choice) {
@@ -80,6 +101,56 @@ TEST(StepMemory, IsThatOfARealStepInEveryFamily) {
     for (const auto& [name, options] : small_models())
       expect_predicted(name, [&](torch::Device device) { return build(options, device); },
                        {.batch = 16, .image_size = 64, .precision = precision});
+}
+
+TEST(ForwardMemory, IsThatOfARealAnswerInEveryFamily) {
+  for (const auto precision : {Precision::kFloat, Precision::kAutocast})
+    for (const auto& [name, model] : small_models()) {
+      const Build build_it = [&](torch::Device device) { return build(model, device); };
+      const auto predicted =
+          predict_forward_memory(build_it, {.batch = 16, .image_size = 64, .precision = precision});
+      CountingAllocator memory{torch::kCPU};
+      const auto teacher = frozen(build_it);
+      EXPECT_EQ(predicted.weights, memory.held()) << name;
+      memory.forget_peak();
+      answer(*teacher, torch::randn({16, 3, 64, 64}), precision);
+      expect_near(name, predicted.weights + predicted.peak, memory.peak());
+    }
+}
+
+TEST(StepMemory, WithATeacherIsThatOfARealStep) {
+  const Build teacher = [](torch::Device device) {
+    return build(VitOptions{.image_size = 64, .patch = 8, .classes = 10, .dim = 96, .depth = 3, .heads = 3},
+                 device);
+  };
+  for (const auto precision : {Precision::kFloat, Precision::kAutocast, Precision::kBFloat16}) {
+    const StepOptions options{.batch = 16, .image_size = 64, .precision = precision};
+    const auto student = simple_vit({});
+    expect_near(
+        "student",
+        peak_with_teacher(predict_step_memory(student, options), predict_forward_memory(teacher, options)),
+        measured_peak(student, options, teacher));
+  }
+}
+
+TEST(StepMemory, IsTheTeachersWhereThatHoldsMoreThanTheStudentsStep) {
+  const StepOptions options{.batch = 16, .image_size = 64};
+  const Build student = [](torch::Device device) {
+    return build(SimpleVitOptions{.image_size = 64,
+                                  .patch = 32,
+                                  .classes = 10,
+                                  .dim = 16,
+                                  .depth = 1,
+                                  .heads = 1,
+                                  .dim_head = 16,
+                                  .mlp_dim = 16,
+                                  .attention = {AttentionChoice{}}},
+                 device);
+  };
+  const auto step = predict_step_memory(student, options);
+  const auto teacher = predict_forward_memory(simple_vit({}), options);
+  ASSERT_GT(teacher.peak, step.peak);
+  expect_near("teacher", peak_with_teacher(step, teacher), measured_peak(student, options, simple_vit({})));
 }
 
 TEST(StepMemory, HasItsPartsAndGrowsWithTheBatch) {

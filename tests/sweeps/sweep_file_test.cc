@@ -48,6 +48,32 @@ std::string problem_of(const std::string& text) {
   return {};
 }
 
+TEST(SweepFileTest, ATeacherIsAModelThatAPlanCountsToo) {
+  std::string text = std::string{kSmall} + kColumns;
+  const std::string own = "set: {model.attention.share: QKVVW}";
+  text.replace(text.find(own), own.size(),
+               "set: {recipe.distillation: soft, recipe.teacher: simple-vit-nano, recipe.teacher_weights: w, "
+               "recipe.batch: 100, recipe.accumulate: 4}");
+  const SweepSpec spec = parse(text);
+  EXPECT_THAT(spec.rows[0].teacher, HasSubstr(R"("dim":128)"));
+  EXPECT_THAT(spec.rows[0].teacher, HasSubstr(R"("image_size":32)"));
+  EXPECT_EQ(spec.rows[0].batch, 25);
+  EXPECT_EQ(spec.rows[0].teacher_batch, 100) << "it sees the batch as a whole";
+  EXPECT_EQ(spec.rows[1].teacher, "");
+  EXPECT_EQ(spec.rows[0].model, spec.rows[1].model);
+  EXPECT_THAT(models_of(spec), testing::UnorderedElementsAre(spec.rows[0].model, spec.rows[0].teacher));
+}
+
+TEST(SweepFileTest, ATeacherThatCannotTakeTheImagesIsAProblemOfItsLine) {
+  std::string text = std::string{kSmall} + kColumns;
+  const std::string own = "model.attention.share: QKVVW";
+  text.replace(text.find(own), own.size(),
+               "recipe.distillation: soft, recipe.teacher: vit_tiny_patch16_224, recipe.teacher_weights: w, "
+               "model.patch: 8, data.image_size: 40");
+  EXPECT_THAT(problem_of(text), testing::AllOf(HasSubstr("sweep.yaml:8:"),
+                                               HasSubstr("recipe.teacher: vit_tiny_patch16_224: ")));
+}
+
 TEST(SweepFileTest, RowsInheritTheBaseAndSetTheirOwn) {
   const SweepSpec spec = parse(std::string{kSmall} + kColumns);
   ASSERT_EQ(spec.rows.size(), 2u);

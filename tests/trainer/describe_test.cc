@@ -52,15 +52,33 @@ TEST(DescribeLines, ChangesEachDocumentFirst) {
 
 TEST(DescribeLines, HasEveryCountThatASweepMayName) {
   const auto counts = answers(kNano).at(0).at("counts");
-  for (const char* mode :
-       {"params.all", "params.weights", "flops.macs", "flops.msf", "flops.cnn", "flops.fvcore(2)",
-        "flops.fvcore(5)", "flops.fvcore(5)@xcit-2021", "flops.fvcore(2)@mk-head-all-tokens", "memory.state",
-        "memory.state.bf16", "memory.base.fp32", "memory.base.bf16", "memory.base.fp16", "memory.image.fp32",
-        "memory.image.bf16", "memory.image.fp16"})
+  for (const char* mode : {"params.all",
+                           "params.weights",
+                           "flops.macs",
+                           "flops.msf",
+                           "flops.cnn",
+                           "flops.fvcore(2)",
+                           "flops.fvcore(5)",
+                           "flops.fvcore(5)@xcit-2021",
+                           "flops.fvcore(2)@mk-head-all-tokens",
+                           "memory.state",
+                           "memory.state.bf16",
+                           "memory.base.fp32",
+                           "memory.base.bf16",
+                           "memory.base.fp16",
+                           "memory.image.fp32",
+                           "memory.image.bf16",
+                           "memory.image.fp16",
+                           "memory.weights",
+                           "memory.forward.image.fp32",
+                           "memory.forward.image.bf16",
+                           "memory.forward.image.fp16"})
     EXPECT_GT(counts.value(mode, 0.0), 0.0) << mode;
   EXPECT_GT(counts.at("flops.fvcore(5)@xcit-2021"), counts.at("flops.fvcore(5)"));
   EXPECT_GE(counts.at("memory.state"), 16 * counts.at("params.all").get<double>());  // fp32, AdamW
   EXPECT_LT(counts.at("memory.image.bf16"), counts.at("memory.image.fp32"));
+  EXPECT_GE(counts.at("memory.weights"), 4 * counts.at("params.all").get<double>());
+  EXPECT_LT(counts.at("memory.forward.image.fp32"), 0.5 * counts.at("memory.image.fp32").get<double>());
 }
 
 TEST(DescribeLines, CountTheMemoryOfBlocksThatAreComputedTwice) {
@@ -131,6 +149,29 @@ TEST(DescribeModel, ShowsPartsCountsConventionAndMemory) {
   std::int64_t elements = 0;
   for (const auto& parameter : all.at("parameters")) elements += parameter.at("elements").get<std::int64_t>();
   EXPECT_EQ(elements, 3'053'224);
+}
+
+TEST(DescribeModel, HoldsTheTeacherAndItsAnswerInTheMemory) {
+  const auto memory = [](const Json& recipe) {
+    const auto trial = config::read_trial_or_throw(
+        {{"model", {{"preset", "simple-vit-nano"}}}, {"data", {{"name", "cifar10"}}}, {"recipe", recipe}});
+    std::ostringstream out;
+    describe_model(trial, {.batch = 256, .json = true}, out);
+    return Json::parse(out.str()).at("memory");
+  };
+  Json recipe{{"use", "demo"}, {"ema", 0}};
+  const auto alone = memory(recipe);
+  recipe.update({{"distillation", "hard"}, {"teacher", "simple-vit-nano"}, {"teacher_weights", "w"}});
+  const auto taught = memory(recipe);
+  EXPECT_EQ(alone.at("beside"), 0);
+  const auto weights = taught.at("beside").get<std::int64_t>();
+  EXPECT_GT(weights, 4 * 100'000);
+  EXPECT_EQ(taught.at("peak"), alone.at("peak").get<std::int64_t>() + weights) << "it answers in less";
+  recipe["accumulate"] = 256;
+  const auto cut = memory(recipe).at("peak").get<std::int64_t>();
+  recipe["distillation"] = "none";
+  EXPECT_GT(cut, memory(recipe).at("peak").get<std::int64_t>() + weights + (1 << 20))
+      << "the teacher sees the whole batch at once";
 }
 
 TEST(PartTree, GivesSiblingsThatAreAlikeOneLine) {

@@ -29,8 +29,10 @@ struct RecipeMemory {
   std::int64_t batch = 0, images = 0;  ///< of a step, and of one pass where the batch is cut
   std::string precision, optimiser;
   models::StepMemory step;
-  std::int64_t beside = 0;  ///< the running average and the teacher, bytes
-  std::int64_t peak() const { return step.peak + beside; }
+  std::int64_t average = 0;       ///< the running average's weights, bytes
+  models::ForwardMemory teacher;  ///< nothing without one
+  std::int64_t beside() const { return average + teacher.weights; }
+  std::int64_t peak() const { return peak_with_teacher(step, teacher) + average; }
 };
 
 std::int64_t bytes_of(const models::ModelOptions& options) {
@@ -53,8 +55,12 @@ RecipeMemory memory_of(const config::TrialConfig& trial, std::int64_t batch) {
                                    .image_size = models::image_size(options),
                                    .precision = counted_as(recipe.precision),
                                    .optimiser_states = recipe.optimiser == "sgd" ? 1 : 2});
-  if (recipe.ema > 0) memory.beside += bytes_of(options);
-  if (recipe.distillation != "none") memory.beside += bytes_of(teacher_options(trial));
+  if (recipe.ema > 0) memory.average = bytes_of(options);
+  if (recipe.distillation == "none") return memory;
+  const auto teacher = teacher_options(trial);  // it sees the batch as a whole
+  memory.teacher = models::predict_forward_memory(
+      [&](torch::Device device) { return models::build(teacher, device); },
+      {.batch = batch, .image_size = models::image_size(teacher), .precision = counted_as(recipe.precision)});
   return memory;
 }
 
@@ -100,7 +106,7 @@ Json memory_json(const RecipeMemory& memory) {
           {"gradients", memory.step.gradients},
           {"optimiser", memory.step.optimiser},
           {"activations", memory.step.activations},
-          {"beside", memory.beside},
+          {"beside", memory.beside()},
           {"peak", memory.peak()}};
 }
 
@@ -133,7 +139,7 @@ std::string memory_text(const RecipeMemory& memory) {
       memory.images < memory.batch ? fmt::format(", {} at once", memory.images) : "", shown(memory.peak()),
       is_large ? "GiB" : "MiB", shown(memory.step.parameters), shown(memory.step.gradients), memory.optimiser,
       shown(memory.step.optimiser), shown(memory.step.activations));
-  if (memory.beside > 0) text += fmt::format(", running average and teacher {}", shown(memory.beside));
+  if (memory.beside() > 0) text += fmt::format(", running average and teacher {}", shown(memory.beside()));
   return text + "\n  as on the CPU, without the program and its libraries\n";
 }
 

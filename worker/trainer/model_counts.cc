@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "models/counting/conventions.h"
 #include "models/counting/memory.h"
 
@@ -20,7 +22,20 @@ void add_conventions(const std::vector<models::PartCount>& parts, Counts& counts
   }
 }
 
-void add_memory(const models::ModelOptions& options, Counts& counts) {
+constexpr const char* kPrecisions[] = {"fp32", "bf16", "fp16"};
+
+/// Of few images the optimiser's moment is the peak, of many the start of the backward pass: that one is a
+/// line.
+void add_line(const std::string& what, const std::string& precision,
+              const std::function<std::int64_t(std::int64_t batch)>& peak, Counts& counts) {
+  constexpr std::int64_t kMany = 4096;
+  const auto many = static_cast<double>(peak(kMany));
+  const auto image = (static_cast<double>(peak(2 * kMany)) - many) / kMany;
+  counts.emplace(fmt::format("{}.image.{}", what, precision), image);
+  counts.emplace(fmt::format("{}.base.{}", what, precision), many - kMany * image);
+}
+
+void add_step_memory(const models::ModelOptions& options, Counts& counts) {
   const auto step = [&](std::int64_t batch, models::Precision precision) {
     return models::predict_step_memory(
         [&](torch::Device device) { return models::build(options, device); },
@@ -32,16 +47,22 @@ void add_memory(const models::ModelOptions& options, Counts& counts) {
   };
   counts.emplace("memory.state", state(models::Precision::kFloat));
   counts.emplace("memory.state.bf16", state(models::Precision::kBFloat16));
-  // Of few images the optimiser's moment is the peak, of many the start of the backward pass: that one is a
-  // line.
-  constexpr std::int64_t kMany = 4096;
-  for (const auto* name : {"fp32", "bf16", "fp16"}) {
-    const auto precision = counted_as(name);
-    const auto many = static_cast<double>(step(kMany, precision).peak);
-    const auto image = (static_cast<double>(step(2 * kMany, precision).peak) - many) / kMany;
-    counts.emplace(fmt::format("memory.image.{}", name), image);
-    counts.emplace(fmt::format("memory.base.{}", name), many - kMany * image);
-  }
+  for (const auto* name : kPrecisions)
+    add_line(
+        "memory", name, [&](std::int64_t batch) { return step(batch, counted_as(name)).peak; }, counts);
+}
+
+void add_forward_memory(const models::ModelOptions& options, Counts& counts) {
+  const auto forward = [&](std::int64_t batch, models::Precision precision) {
+    return models::predict_forward_memory(
+        [&](torch::Device device) { return models::build(options, device); },
+        {.batch = batch, .image_size = models::image_size(options), .precision = precision});
+  };
+  counts.emplace("memory.weights", static_cast<double>(forward(1, models::Precision::kFloat).weights));
+  for (const auto* name : kPrecisions)
+    add_line(
+        "memory.forward", name, [&](std::int64_t batch) { return forward(batch, counted_as(name)).peak; },
+        counts);
 }
 
 }  // namespace
@@ -65,7 +86,8 @@ Counts counts_of(const models::ModelOptions& options, const std::vector<models::
   counts.emplace("params.all", static_cast<double>(whole.params_all));
   counts.emplace("params.weights", static_cast<double>(whole.params_weights));
   add_conventions(parts, counts);
-  add_memory(options, counts);
+  add_step_memory(options, counts);
+  add_forward_memory(options, counts);
   return counts;
 }
 

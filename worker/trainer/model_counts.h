@@ -26,6 +26,9 @@ std::map<std::string, double> flops_of(const models::Work& work);
 ///   memory.state, memory.state.bf16            bytes of parameters, gradients and AdamW; of bfloat16 weights
 ///   memory.image.fp32, .bf16, .fp16            bytes of a training step for each image of many, and
 ///   memory.base.fp32, .bf16, .fp16             what it takes beside them
+///   memory.weights                             bytes of the weights alone, as a frozen teacher has them
+///   memory.forward.image.fp32, …               bytes of its forward pass for each image of many, beside the
+///   memory.forward.base.fp32, …                weights, and what it takes beside these
 std::map<std::string, double> counts_of(const models::ModelOptions& options,
                                         const std::vector<models::PartCount>& parts);
 

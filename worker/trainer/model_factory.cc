@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "config/embedding_widths.h"
 #include "config/layer_list.h"
-#include "config/trial_document.h"
+#include "config/teacher.h"
 
 namespace abl::trainer {
 namespace {
@@ -225,9 +225,11 @@ models::ModelOptions training_options(const config::TrialConfig& trial) {
 }
 
 models::ModelOptions teacher_options(const config::TrialConfig& trial) {
-  const auto teacher = config::read_model_or_throw(
-      {{"model", {{"preset", trial.recipe.teacher}}},
-       {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}});
+  std::vector<config::Problem> problems;
+  const auto teacher = config::read_teacher(trial, problems);
+  if (!problems.empty())
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}: {}", problems.front().path, problems.front().message)};
   return model_options(teacher.model, teacher.data);
 }
 
