@@ -67,6 +67,7 @@ void add_machine(const json& environment, std::vector<std::string>& command) {
   auto device = environment.value("device", "");
   if (ranks > 1) device = device.substr(0, device.find(':'));
   if (!device.empty()) command.insert(command.end(), {"--device", device});
+  if (device != "cpu" && environment.value("deterministic", false)) command.emplace_back("--deterministic");
 }
 
 struct Flags {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include <istream>
 #include <ostream>
 
@@ -143,6 +145,17 @@ std::string memory_text(const RecipeMemory& memory) {
   return text + "\n  as on the CPU, without the program and its libraries\n";
 }
 
+/// Counts are whole numbers, where they are: 21813504, not 21813504.0.
+Json counts_json(const std::map<std::string, double>& counts) {
+  Json document = Json::object();
+  for (const auto& [mode, count] : counts)
+    if (std::trunc(count) == count && std::abs(count) < 0x1p53)
+      document[mode] = static_cast<std::int64_t>(count);
+    else
+      document[mode] = count;
+  return document;
+}
+
 }  // namespace
 
 void describe_lines(std::istream& in, std::ostream& out, const std::function<void(Json&)>& change) {
@@ -153,7 +166,8 @@ void describe_lines(std::istream& in, std::ostream& out, const std::function<voi
       auto document = Json::parse(line);
       if (change) change(document);
       const auto trial = config::read_model_or_throw(document);
-      answer["counts"] = counts_of(training_options(trial), parts_of(model_options(trial.model, trial.data)));
+      answer["counts"] =
+          counts_json(counts_of(training_options(trial), parts_of(model_options(trial.model, trial.data))));
     } catch (const std::exception& error) {
       answer["error"] = reason(error);
     }
@@ -167,7 +181,7 @@ void describe_model(const config::TrialConfig& trial, const DescribeOptions& wan
   const auto counts = counts_of(options, parts);
   const auto memory = memory_of(trial, wanted.batch > 0 ? wanted.batch : trial.recipe.batch);
   if (wanted.json) {
-    const Json document{{"counts", counts},
+    const Json document{{"counts", counts_json(counts)},
                         {"memory", memory_json(memory)},
                         {"parts", parts_json(parts)},
                         {"parameters", parameters_json(*models::build(options, torch::kMeta))}};

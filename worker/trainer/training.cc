@@ -63,6 +63,7 @@ Training::Training(TrainingOptions options, Events& events)
                                       {"instructions", machine.instructions},
                                       {"threads", machine.threads},
                                       {"ranks", machine.ranks},
+                                      {"deterministic", machine.deterministic},
                                       {"trainer", ABLATE_VERSION},
                                       {"result_version", config::kResultVersion}}};
   if (!weights.empty()) start.environment["weights"] = weights;

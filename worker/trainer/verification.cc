@@ -84,8 +84,9 @@ void compare(const Checkpoint& stored, const Checkpoint& again, Verification& re
 }
 
 std::string text_of(const Machine& machine) {
-  return fmt::format("PyTorch {}, {}, {}, {} threads, {} ranks", machine.torch, machine.device,
-                     machine.instructions, machine.threads, machine.ranks);
+  return fmt::format("PyTorch {}, {}, {}, {} threads, {} ranks{}", machine.torch, machine.device,
+                     machine.instructions, machine.threads, machine.ranks,
+                     machine.deterministic ? "" : ", not deterministic");
 }
 
 }  // namespace
