@@ -3,12 +3,17 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
 #include "base/error.h"
 #include "config/trial_document.h"
 #include "models/registry.h"
 #include "models/safetensors.h"
 #include "models/state.h"
 #include "tests/trainer/picture_files.h"
+#include "worker/trainer/data/framing.h"
+#include "worker/trainer/data/jpeg.h"
+#include "worker/trainer/evaluation.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
@@ -119,6 +124,51 @@ TEST_F(InferTest, RefusesWeightsThatAreNotFinite) {
   weights.at("norm.bias")[3] = NAN;
   models::write_safetensors(options.weights, {.tensors = weights, .metadata = {}});
   EXPECT_THAT(refusal(trial), HasSubstr("w: 'norm.bias' holds values that are not finite"));
+}
+
+/// A photograph that looks different everywhere.
+Image noise(int width, int height) {
+  Image image{width, height, {}};
+  std::minstd_rand random;
+  for (int i = 0; i < 3 * width * height; ++i)
+    image.pixels.push_back(static_cast<std::uint8_t>(random() % 256));
+  return image;
+}
+
+TEST_F(InferTest, ShowsAPhotographOfAnySizeAsAnEvaluationDoes) {
+  auto trial = trial_of(kVit);
+  const auto model = prepare(trial);
+  for (const auto& [width, height, resize] : {std::tuple{90, 61, 40}, {33, 120, 0}, {20, 24, 36}}) {
+    trial.recipe.eval_resize = resize;
+    const auto jpeg = encode_jpeg(noise(width, height), 95, Chroma::kFull);
+    write(options.input, jpeg);
+    infer(trial, options);
+    const auto framing = frame_centre(width, height, std::max(resize, 32), 32, Interpolation::kBilinear);
+    const auto seen = framing.of({.image = decode_jpeg(jpeg),
+                                  .region = {.width = width, .height = height},
+                                  .width = static_cast<double>(width),
+                                  .height = static_cast<double>(height)});
+    const auto bytes = torch::tensor(std::vector<int>(seen.pixels.begin(), seen.pixels.end()));
+    const auto logits = model->forward(to_input(bytes.reshape({1, 32, 32, 3}), torch::kCPU));
+    EXPECT_TRUE(
+        torch::allclose(models::read_safetensors(options.output).tensors.at("logits"), logits, 1e-5, 1e-5))
+        << width << " × " << height;
+  }
+}
+
+TEST_F(InferTest, SaysWhatIsWrongWithAPhotograph) {
+  const auto trial = trial_of(kVit);
+  prepare(trial);
+  const auto jpeg = encode_jpeg(noise(64, 48), 95, Chroma::kFull);
+  write(options.input, jpeg.substr(0, jpeg.size() / 2));
+  const auto damaged = refusal(trial);
+  EXPECT_THAT(damaged, testing::StartsWith(options.input.string() + ": "));
+  EXPECT_EQ(std::ranges::count(damaged, '\n'), 0) << damaged;
+  write(options.input, jpeg);
+  options.gradients = true;
+  EXPECT_THAT(refusal(trial), HasSubstr("has no tensor 'target'"));
+  options.input = folder.path() / "absent";
+  EXPECT_THAT(refusal(trial), HasSubstr("absent: No such file"));
 }
 
 TEST_F(InferTest, StartsAFreshHeadFromTheSeed) {

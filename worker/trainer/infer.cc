@@ -12,6 +12,9 @@
 #include "models/safetensors.h"
 #include "models/state.h"
 #include "worker/trainer/checkpoint.h"
+#include "worker/trainer/data/loader.h"
+#include "worker/trainer/data/photograph.h"
+#include "worker/trainer/evaluation.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
@@ -45,6 +48,16 @@ torch::Tensor images(const Tensors& tensors, std::int64_t image_size, const std:
     throw Error{Code::kInvalidArgument,
                 fmt::format("{}: 'input' holds values that are not finite", file.string())};
   return input;
+}
+
+/// What the input file holds; a photograph as `eval` would show it: resized, the centre, normalised.
+Tensors given_in(const std::filesystem::path& file, const config::TrialConfig& trial) {
+  if (!is_photograph(file)) return models::read_safetensors(file).tensors;
+  const auto photograph = open_photograph(file);
+  const auto batch = collate({0}, 0, trial.data.image_size, [&](std::uint32_t index, std::size_t) {
+    return centre_of(*photograph, index, trial.recipe, trial.data.image_size);
+  });
+  return {{"input", to_input(batch.images, torch::kCPU)}};
 }
 
 void check_finite(const Tensors& weights, const std::filesystem::path& file) {
@@ -121,7 +134,7 @@ models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions
                             first_of(problems, count))};
   }
   model->train(options.train);
-  const auto given = models::read_safetensors(options.input).tensors;
+  const auto given = given_in(options.input, trial);
   const auto input = images(given, trial.data.image_size, options.input);
 
   Tensors features;

@@ -11,8 +11,10 @@
 namespace abl::trainer {
 
 struct InferOptions {
-  std::filesystem::path weights;      ///< the model's state by name
-  std::filesystem::path input;        ///< `input` [B, 3, H, W] float32, and `target` [B] for gradients
+  std::filesystem::path weights;  ///< the model's state by name
+  /// A JPEG of any size, which is shown as an evaluation shows it; or tensors: `input` [B, 3, H, W] float32
+  /// as the model takes it, and `target` [B] for gradients.
+  std::filesystem::path input;
   std::filesystem::path output;       ///< replaced as a whole
   models::WeightsOptions differ;      ///< what the weights may differ in from the model
   bool gradients = false;             ///< of the mean cross entropy against `target`

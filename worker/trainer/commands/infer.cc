@@ -24,7 +24,8 @@ Run declare_infer(CLI::App& app) {
                  "The model's state (safetensors), under our names or those of a release")
       ->required();
   app.add_option("--input", options.input,
-                 "Tensor 'input' [B, 3, H, W] float32; 'target' [B] int64 for gradients (safetensors)")
+                 "A JPEG, resized and cut as an evaluation does; or tensors (safetensors): 'input' [B, 3, H, "
+                 "W] float32, normalised, of the model's size; 'target' [B] int64 for gradients")
       ->required();
   app.add_option("--output", options.output, "Where logits and what else was asked for go (safetensors)")
       ->required();
@@ -39,7 +40,9 @@ Run declare_infer(CLI::App& app) {
   app.add_option("--features", options.features, "Also the output of these parts, by name")->delimiter(',');
   app.footer(
       "Example:\n  ablate-trainer infer --preset vit_tiny_patch16_224 --weights w.safetensors --input "
-      "i.safetensors --output o.safetensors --features blocks.0,norm\n");
+      "i.safetensors --output o.safetensors --features blocks.0,norm\n  ablate-trainer infer --config "
+      "trial.json "
+      "--weights run/best.safetensors --input photo.jpg --output o.safetensors\n");
   return [flags]() -> int {
     const auto loaded = infer(flags->source.trial(), flags->options);
     if (!loaded.fresh.empty())
