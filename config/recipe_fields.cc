@@ -162,7 +162,7 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
       {.name = "ema",
        .member = &R::ema,
        .sentence = "Decay of a running average of the weights, evaluated beside them as val_ema/…; 0 = none.",
-       .range = kFraction},
+       .range = {0, 0.999999999}},
       {.name = "drop_path",
        .member = &R::drop_path,
        .sentence = "Stochastic depth: probability that a residual branch is left out for an image.",

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "base/sha256.h"
 #include "config/data_sets.h"
 #include "config/fields.h"
@@ -51,7 +52,10 @@ DataConfig read_data(const Json& section, const ModelConfig& model, std::vector<
     if (!is_misspelt("data.name", problems))
       problems.push_back({"data.name", "missing; expected the logical name of a data set", {}});
   } else if (!data.name.empty()) {
-    const std::string remedy = fmt::format("; '{}' is none of the data sets that are known", data.name);
+    std::vector<std::string> sets;
+    for (const auto& set : data_sets()) sets.emplace_back(set.name);
+    const std::string remedy = fmt::format("; '{}' is none of the data sets that are known{}", data.name,
+                                           did_you_mean(data.name, sets));
     expect_required(data_fields(), data, "data", remedy, section, problems);
   }
   if (known && known->embedded) {
@@ -95,6 +99,11 @@ RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const Da
          "missing; distillation needs the teacher's preset");
   demand(distils && recipe.teacher_weights.empty(), "recipe.teacher_weights",
          "missing; distillation needs the name of the teacher's weights");
+  if (recipe.accumulate > recipe.batch && recipe.batch > 0)
+    problems.push_back({"recipe.accumulate",
+                        fmt::format("{} parts of a batch of {} images; expected at most as many as images",
+                                    recipe.accumulate, recipe.batch),
+                        {}});
   if (problems.empty() && recipe.checkpoint_blocks > model.layers())
     problems.push_back(
         {"recipe.checkpoint_blocks",

@@ -95,7 +95,7 @@ constexpr int kFirstLook = 64;
 Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
                   const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy, Time now) {
   TrialStore trials{db};
-  const Weights weights = storage::WeightsStore{db}.queued();
+  const Weights weights = any_free_slot(workers) ? storage::WeightsStore{db}.queued() : Weights{};
   Dispatch result;
   bool reasons_changed = false;
   std::map<storage::TrialId, Demand> demands;  // of the trials looked at and not placed

@@ -29,6 +29,14 @@ SELECT id, name, sha256 FROM (
   SELECT id, config ->> '$.recipe.teacher_weights', COALESCE(config ->> '$.recipe.teacher_sha256', '')
   FROM trial WHERE command_json = ''
 ) WHERE name IS NOT NULL;
+
+-- the files that the results which are there were made with
+INSERT OR IGNORE INTO weights_pin (name, sha256, run_id)
+SELECT wanted.name, used.value, run.id
+FROM run JOIN trial_weights wanted ON wanted.trial_id = run.trial_id AND wanted.sha256 = ''
+  JOIN json_each(CASE WHEN json_valid(run.environment_json) THEN run.environment_json ELSE '{}' END, '$.weights') used
+    ON used.key = wanted.name
+ORDER BY run.id;
 )sql";
 
 }  // namespace abl::storage

@@ -72,16 +72,16 @@ int part_of(int images, int gpus) {
   return (images + parts - 1) / parts;
 }
 
-std::optional<double> find(const Counts& counts, const std::string& mode) {
+std::optional<double> count_of(const Counts& counts, const std::string& mode) {
   const auto found = counts.find(mode);
   return found == counts.end() ? std::nullopt : std::optional{found->second};
 }
 
 /// Bytes of so many images that take base and image; nothing where these are not counted.
-std::optional<double> line(const Counts& counts, const std::string& what, const std::string& precision,
-                           int images) {
-  const auto base = find(counts, what + "base." + precision),
-             image = find(counts, what + "image." + precision);
+std::optional<double> bytes_of(const Counts& counts, const std::string& what, const std::string& precision,
+                               int images) {
+  const auto base = count_of(counts, what + "base." + precision),
+             image = count_of(counts, what + "image." + precision);
   if (!base || !image) return std::nullopt;
   return *base + images * *image;
 }
@@ -90,8 +90,8 @@ std::optional<double> line(const Counts& counts, const std::string& what, const 
 /// optimiser's `state` is there and gradients are not.
 std::optional<double> peak_with_teacher(const sweeps::Row& row, const Counts& teacher, int gpus, double step,
                                         double state, double gradients) {
-  const auto weights = find(teacher, "memory.weights");
-  const auto forward = line(teacher, "memory.forward.", row.precision, part_of(row.teacher_batch, gpus));
+  const auto weights = count_of(teacher, "memory.weights");
+  const auto forward = bytes_of(teacher, "memory.forward.", row.precision, part_of(row.teacher_batch, gpus));
   if (!weights || !forward) return std::nullopt;
   return *weights + std::max(step, state - gradients + *forward);
 }
@@ -101,10 +101,10 @@ std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::st
                                   int gpus) {
   const auto own = counts.find(row.model), teacher = counts.find(row.teacher);
   if (row.batch == 0 || own == counts.end()) return std::nullopt;
-  const auto state = find(own->second, row.precision == "bf16" ? "memory.state.bf16" : "memory.state");
-  const auto many = line(own->second, "memory.", row.precision, part_of(row.batch, gpus));
+  const auto state = count_of(own->second, row.precision == "bf16" ? "memory.state.bf16" : "memory.state");
+  const auto many = bytes_of(own->second, "memory.", row.precision, part_of(row.batch, gpus));
   if (!state || !many) return std::nullopt;
-  const double weights = 4.0 * find(own->second, "params.all").value_or(0);
+  const double weights = 4.0 * count_of(own->second, "params.all").value_or(0);
   const double more = row.more_weights * weights, step = std::max(*state, *many) + more;
   if (row.teacher.empty()) return step;
   if (teacher == counts.end()) return std::nullopt;

@@ -96,7 +96,12 @@ std::vector<std::string> command_of(Source& source, const Flags& flags) {
   const auto from =
       std::ranges::find_if(checkpoints, [&](const auto& each) { return each.step() < to.step(); });
   if (!flags.from_start && from != checkpoints.end()) command.insert(command.end(), {"--from", from->path()});
-  add_machine(json::parse(run.environment_json(), nullptr, false), command);
+  try {
+    add_machine(json::parse(run.environment_json(), nullptr, false), command);
+  } catch (const json::exception& error) {
+    throw Error{Code::kDataLoss,
+                fmt::format("run {}: its stored environment is not a trainer's: {}", id, error.what())};
+  }
   if (!flags.data_root.empty()) command.insert(command.end(), {"--data-root", flags.data_root});
   for (const auto& weights : flags.weights) command.insert(command.end(), {"--weights", weights});
   return command;

@@ -55,8 +55,8 @@ TEST_F(LaunchTest, TheTrainerIsStartedAsItsProtocolSays) {
   const auto launch = plan_launch(assign, {cpu}, settings, "/runs/3/2", resume);
   EXPECT_THAT(launch.argv,
               ElementsAre("/bin/trainer", "train", "--config", "/runs/3/2/config.json", "--run-dir",
-                          "/runs/3/2", "--resume", "/c.pt", "--resume-sha256", "abc", "--data-root",
-                          "/data/cifar10", "--threads", "2", "--device", "cpu"));
+                          "/runs/3/2", "--resume", "/c.pt", "--resume-sha256", "abc", "--restart-if-lost",
+                          "--data-root", "/data/cifar10", "--threads", "2", "--device", "cpu"));
   const std::map<std::string, std::string> expected{{"ABLATE_CONFIG", "/runs/3/2/config.json"},
                                                     {"ABLATE_RUN_DIR", "/runs/3/2"},
                                                     {"ABLATE_SEED", "-4"},
@@ -64,7 +64,8 @@ TEST_F(LaunchTest, TheTrainerIsStartedAsItsProtocolSays) {
                                                     {"ABLATE_RESUME_SHA256", "abc"},
                                                     {"ABLATE_DATA", "/data/cifar10"},
                                                     {"ABLATE_THREADS", "2"},
-                                                    {"ABLATE_DEVICE", "cpu"}};
+                                                    {"ABLATE_DEVICE", "cpu"},
+                                                    {"GOMP_SPINCOUNT", "1000"}};
   EXPECT_EQ(launch.environment, expected);
 }
 

@@ -44,6 +44,15 @@ TEST_F(VerifyCommand, RanksShareTheThreadsAndEachHasAGpuOfItsOwn) {
               HasSubstr("--threads 6 --device cuda\n"));
 }
 
+TEST_F(VerifyCommand, ARunThatWasDeterministicOnAGpuIsTrainedAgainSo) {
+  EXPECT_THAT(told(R"({"threads": 1, "device": "cuda:0", "ranks": 1, "deterministic": true})"),
+              HasSubstr("--device cuda:0 --deterministic"));
+}
+
+TEST_F(VerifyCommand, OnTheProcessorEveryRunIs) {
+  EXPECT_THAT(told(R"({"threads": 1, "device": "cpu", "deterministic": true})"), Not(HasSubstr("--determ")));
+}
+
 TEST_F(VerifyCommand, RanksOnTheProcessorAreTakenFromTheStartWhereThatIsWanted) {
   EXPECT_THAT(told(R"({"threads": 1, "device": "cpu", "ranks": 4})", {"--from-start"}),
               AllOf(HasSubstr("--threads 4 --device cpu\n"), Not(HasSubstr("--from"))));

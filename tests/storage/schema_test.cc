@@ -86,6 +86,17 @@ TEST_F(SchemaTest, TrialsOfAnOlderFileSayWhichWeightsTheyNeed) {
         R"('', '{"recipe":{"epochs":1}}'))", R"('["sh"]', '{"recipe":{"start_weights":"mine"}}'))"})
     ASSERT_EQ(sqlite3_exec(raw, (trial + rest).c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
         << sqlite3_errmsg(raw);
+  for (const char* rest : {R"(1, '')", R"(2, '{"weights":{"regnet":"cd","deit":"xx","other":"yy"}}')",
+                           R"(3, '{"weights":{"regnet":"later"}}')"})
+    ASSERT_EQ(sqlite3_exec(
+                  raw,
+                  (std::string{"INSERT INTO run (trial_id, state, worker, host, leased_ms, lease_expires_ms, "
+                               "attempt, environment_json) VALUES (1, 'completed', 'w', 'h', 0, 0, "} +
+                   rest + ")")
+                      .c_str(),
+                  nullptr, nullptr, nullptr),
+              SQLITE_OK)
+        << sqlite3_errmsg(raw);
   sqlite3_close(raw);
   Database upgraded{old, Database::Mode::kWrite};
   EXPECT_EQ(
@@ -93,6 +104,10 @@ TEST_F(SchemaTest, TrialsOfAnOlderFileSayWhichWeightsTheyNeed) {
           .prepared("SELECT group_concat(trial_id || ' ' || name || ' ' || sha256, ', ') FROM trial_weights")
           .one([](const Statement& row) { return row.text(0); }),
       "1 deit ab, 1 regnet ");
+  EXPECT_EQ(upgraded.prepared("SELECT group_concat(name || ' ' || sha256 || ' ' || run_id) FROM weights_pin")
+                .one([](const Statement& row) { return row.text(0); }),
+            "regnet cd 2")
+      << "what the first run had, of a name that stands alone";
 }
 
 TEST_F(SchemaTest, StepThatFailsLeavesTheFileAsItWas) {

@@ -54,7 +54,12 @@ TEST_F(ExportTest, WritesTheWeightsOfACheckpointAloneByTheModelsNames) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(execute(), kExitOk);
   EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::HasSubstr("model.safetensors: "));
+  CLI::App again{"test"};
+  const auto onto_itself = declare_export(again);
+  again.parse(fmt::format("--weights {0} --output {0}", run.newest.string()));
+  EXPECT_THROW(onto_itself(), Error);
   const auto checkpoint = weights(run);
+  EXPECT_TRUE(checkpoint.contains("random.cpu")) << "the checkpoint is as it was";
   const auto exported = models::read_safetensors(output);
   EXPECT_TRUE(exported.metadata.empty());
   EXPECT_GT(exported.tensors.size(), 10u);

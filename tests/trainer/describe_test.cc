@@ -167,7 +167,7 @@ TEST(DescribeModel, HoldsTheTeacherAndItsAnswerInTheMemory) {
   const auto weights = taught.at("beside").get<std::int64_t>();
   EXPECT_GT(weights, 4 * 100'000);
   EXPECT_EQ(taught.at("peak"), alone.at("peak").get<std::int64_t>() + weights) << "it answers in less";
-  recipe["accumulate"] = 256;
+  recipe["batch"] = 256, recipe["accumulate"] = 256;
   const auto cut = memory(recipe).at("peak").get<std::int64_t>();
   recipe["distillation"] = "none";
   EXPECT_GT(cut, memory(recipe).at("peak").get<std::int64_t>() + weights + (1 << 20))

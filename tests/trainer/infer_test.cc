@@ -13,7 +13,7 @@
 #include "tests/trainer/picture_files.h"
 #include "worker/trainer/data/framing.h"
 #include "worker/trainer/data/jpeg.h"
-#include "worker/trainer/evaluation.h"
+#include "worker/trainer/device/batch_input.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
@@ -149,7 +149,8 @@ TEST_F(InferTest, ShowsAPhotographOfAnySizeAsAnEvaluationDoes) {
                                   .width = static_cast<double>(width),
                                   .height = static_cast<double>(height)});
     const auto bytes = torch::tensor(std::vector<int>(seen.pixels.begin(), seen.pixels.end()));
-    const auto logits = model->forward(to_input(bytes.reshape({1, 32, 32, 3}), torch::kCPU));
+    const auto logits = model->forward(BatchInput{torch::kCPU}.images(
+        {.images = bytes.reshape({1, 32, 32, 3}), .labels = {}, .patches = {}}));
     EXPECT_TRUE(
         torch::allclose(models::read_safetensors(options.output).tensors.at("logits"), logits, 1e-5, 1e-5))
         << width << " × " << height;

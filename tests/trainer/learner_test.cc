@@ -80,20 +80,25 @@ TEST_F(LearnerTest, InBFloat16LearnsWhatItLearnsInFloat32) {
   EXPECT_NEAR(lowered.loss_sum().item<double>() / 8, loss, 0.1);
 }
 
-/// What a recorded step sees: the same tensors in each step, and nothing else that changes. The host's part
-/// of the first step is the only one.
+/// What a recorded step is: the first one's work, on the same tensors again and again.
 class Recorded final : public StepGraph {
  public:
   void run(const torch::Tensor& images, const Targets& targets, const Step& step) override {
-    if (!images_.defined()) {
-      images_ = images.clone(), targets_ = targets;
-      targets_.labels = targets.labels.clone(), targets_.shares = targets.shares.clone();
+    if (!step_) {
+      step_ = step;
+      images_ = images.clone();
+      targets_ = {.labels = targets.labels.clone(),
+                  .other_labels = targets.other_labels.clone(),
+                  .shares = targets.shares.clone(),
+                  .teacher = {}};
     }
-    images_.copy_(images), targets_.labels.copy_(targets.labels), targets_.shares.copy_(targets.shares);
-    step(images_, targets_);
+    images_.copy_(images), targets_.labels.copy_(targets.labels);
+    targets_.other_labels.copy_(targets.other_labels), targets_.shares.copy_(targets.shares);
+    step_(images_, targets_);
   }
 
  private:
+  Step step_;
   torch::Tensor images_;
   Targets targets_;
 };
@@ -105,7 +110,7 @@ TEST_F(LearnerTest, AStepDependsOnWhatLiesInTensorsAlone) {
       const auto images = torch::randn({8, 3, 32, 32});
       const float share = 0.2f * static_cast<float>(step);
       const Targets targets{.labels = (torch::arange(8) + step) % 4,
-                            .other_labels = torch::arange(8) % 3,
+                            .other_labels = (torch::arange(8) + 2 * step) % 3,
                             .shares = torch::tensor({share, 1 - share}),
                             .teacher = {}};
       for (auto* const each : {&plain, &recorded}) each->step(images, targets, 1e-3 / (step + 1));

@@ -67,10 +67,44 @@ TEST_F(TrainingTest, ADamagedCheckpointCostsTheWorkAndNotTheTrial) {
   { std::ofstream{first.newest, std::ios::app} << "x"; }
   auto resumed = options();
   resumed.resume = first.newest, resumed.resume_sha256 = first.newest_sha256;
+  EXPECT_THROW((Training{resumed, second}), Error) << "unless the work may be lost";
+  resumed.restart_if_lost = true;
   EXPECT_TRUE(Training(resumed, second).run(second.stop));
   EXPECT_FALSE(second.started.resumed_step);
   ASSERT_EQ(second.logs.size(), 1u);
   EXPECT_NE(second.logs[0].find("starting again from step 0"), std::string::npos) << second.logs[0];
+}
+
+TEST_F(TrainingTest, OtherImagesAreNotSaidToBeTheSame) {
+  Recorder first, second;
+  first.stop_at = 5;
+  Training(options(), first).run(first.stop);
+  auto stored = models::read_safetensors(first.newest);
+  auto& facts = stored.metadata.at("ablate");
+  facts.replace(facts.find("shapes-"), 7, "others-");
+  auto resumed = options();
+  resumed.resume = resumed.run_dir / "other.safetensors";
+  models::write_safetensors(resumed.resume, stored);
+  Training training{resumed, second};
+  EXPECT_EQ(second.started.resumed_step, 5);
+  EXPECT_FALSE(second.started.bit_exact);
+  ASSERT_FALSE(second.logs.empty());
+  EXPECT_NE(second.logs[0].find("the images are others"), std::string::npos) << second.logs[0];
+}
+
+TEST_F(TrainingTest, ACheckpointThatSaysItHadNoRanksIsDamaged) {
+  Recorder first;
+  first.stop_at = 5;
+  auto stopped = options();
+  Training(stopped, first).run(first.stop);
+  for (const char* ranks : {"\"ranks\":0", "\"ranks\":-3", "\"ranks\":4000000"}) {
+    auto stored = models::read_safetensors(first.newest);
+    auto& facts = stored.metadata.at("ablate");
+    facts.replace(facts.find("\"ranks\":1"), 9, ranks);
+    const auto file = stopped.run_dir / "hostile.safetensors";
+    models::write_safetensors(file, stored);
+    EXPECT_THROW(read_checkpoint(file, {}, stopped.config_hash), Error) << ranks;
+  }
 }
 
 TEST_F(TrainingTest, ACheckpointOfAnotherTrialIsNotContinued) {
@@ -79,6 +113,7 @@ TEST_F(TrainingTest, ACheckpointOfAnotherTrialIsNotContinued) {
   Training(options(1), first).run(first.stop);
   auto resumed = options(2);
   resumed.resume = first.newest;
+  resumed.restart_if_lost = true;
   Training training{resumed, second};
   EXPECT_FALSE(second.started.resumed_step);
   ASSERT_FALSE(second.logs.empty());

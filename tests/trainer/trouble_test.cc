@@ -78,7 +78,7 @@ TEST_F(TroubleTest, ADiskThatFillsLaterLeavesTheCheckpointsBefore) {
   };
   const auto before = size();
   EXPECT_GT(before, 0u);
-  EXPECT_EQ(train(model(256, 1024), run_dir).code, kExitUnavailable);
+  EXPECT_EQ(train(model(256, 1024), disk.path() / "larger").code, kExitUnavailable);
   EXPECT_EQ(size(), before);
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdlib>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -101,6 +103,11 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
                                 {"ABLATE_DATA", data_root},
                                 {"ABLATE_THREADS", std::to_string(threads)},
                                 {"ABLATE_DEVICE", device}}};
+  // Threads of the products wait for each other by spinning. GNU's OpenMP spins for milliseconds, which takes
+  // the cores of everybody else: on a busy machine a training of two threads is twenty times as fast with
+  // this.
+  if (!std::getenv("GOMP_SPINCOUNT") && !std::getenv("OMP_WAIT_POLICY"))
+    launch.environment["GOMP_SPINCOUNT"] = "1000";
   if (!gpus.empty()) launch.environment["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(gpus, ","));
   if (!launch.argv.empty()) return launch;
 
@@ -110,6 +117,8 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
   };
   add("--resume", checkpoint);
   add("--resume-sha256", digest);
+  if (!checkpoint.empty())
+    launch.argv.emplace_back("--restart-if-lost");  // the work is lost, the trial is not
   add("--data-root", data_root);
   for (const auto& [name, file] : settings.weights)
     add("--weights", fmt::format("{}={}", name, file.string()));

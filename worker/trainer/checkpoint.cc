@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kKey = "ablate";  // of the metadata entry that holds everything but the tensors
 constexpr int kFormat = 1;
+constexpr int kMostRanks = 1024;
 
 }  // namespace
 
@@ -36,6 +37,7 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
                        {"loss_sum", checkpoint.loss_sum},
                        {"correct", checkpoint.correct},
                        {"seen", checkpoint.seen},
+                       {"data_fingerprint", checkpoint.data_fingerprint},
                        {"machine",
                         {{"torch", machine.torch},
                          {"device", machine.device},
@@ -66,6 +68,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
     checkpoint.step = facts.at("step"), checkpoint.evaluated = facts.at("evaluated");
     checkpoint.loss_sum = facts.at("loss_sum"), checkpoint.correct = facts.at("correct"),
     checkpoint.seen = facts.at("seen");
+    checkpoint.data_fingerprint = facts.value("data_fingerprint", "");
     if (facts.contains("best")) checkpoint.best = facts.at("best").get<double>();
     const auto& machine = facts.at("machine");
     checkpoint.machine = {.torch = machine.at("torch"),
@@ -74,6 +77,12 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
                           .threads = machine.at("threads"),
                           .ranks = machine.value("ranks", 1),
                           .deterministic = machine.value("deterministic", true)};
+    if (checkpoint.machine.ranks < 1 || checkpoint.machine.ranks > kMostRanks ||
+        checkpoint.machine.threads < 1)
+      throw Error{
+          Code::kDataLoss,
+          fmt::format("checkpoint {} says {} ranks and {} threads; expected 1 to {}, and at least 1",
+                      file.string(), checkpoint.machine.ranks, checkpoint.machine.threads, kMostRanks)};
   } catch (const nlohmann::json::exception& error) {
     throw Error{Code::kDataLoss,
                 fmt::format("{} is not a checkpoint of this trainer: {}", file.string(), error.what())};

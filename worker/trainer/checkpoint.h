@@ -30,6 +30,7 @@ struct Checkpoint {
   std::int64_t seen = 0;             ///< images of these steps
   std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
   Machine machine;
+  std::string data_fingerprint;
   std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu, ranks.…
 };
 

@@ -142,6 +142,9 @@ std::string memory_text(const RecipeMemory& memory) {
       is_large ? "GiB" : "MiB", shown(memory.step.parameters), shown(memory.step.gradients), memory.optimiser,
       shown(memory.step.optimiser), shown(memory.step.activations));
   if (memory.beside() > 0) text += fmt::format(", running average and teacher {}", shown(memory.beside()));
+  const auto passing = memory.peak() - memory.step.parameters - memory.step.gradients -
+                       memory.step.optimiser - memory.step.activations - memory.beside();
+  if (passing > 0) text += fmt::format(", what comes and goes {}", shown(passing));
   return text + "\n  as on the CPU, without the program and its libraries\n";
 }
 

@@ -14,7 +14,7 @@
 #include "worker/trainer/checkpoint.h"
 #include "worker/trainer/data/loader.h"
 #include "worker/trainer/data/photograph.h"
-#include "worker/trainer/evaluation.h"
+#include "worker/trainer/device/batch_input.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
@@ -54,10 +54,11 @@ torch::Tensor images(const Tensors& tensors, std::int64_t image_size, const std:
 Tensors given_in(const std::filesystem::path& file, const config::TrialConfig& trial) {
   if (!is_photograph(file)) return models::read_safetensors(file).tensors;
   const auto photograph = open_photograph(file);
-  const auto batch = collate({0}, 0, trial.data.image_size, [&](std::uint32_t index, std::size_t) {
-    return centre_of(*photograph, index, trial.recipe, trial.data.image_size);
+  const int size = trial.data.image_size;
+  const auto batch = collate({0}, {.image_size = size}, [&](std::uint32_t index, std::size_t) {
+    return centre_of(*photograph, index, trial.recipe, size);
   });
-  return {{"input", to_input(batch.images, torch::kCPU)}};
+  return {{"input", BatchInput{torch::kCPU}.images(batch)}};
 }
 
 void check_finite(const Tensors& weights, const std::filesystem::path& file) {

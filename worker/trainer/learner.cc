@@ -58,7 +58,7 @@ void Learner::step(const torch::Tensor& images, const Targets& targets, double l
   model_->train();
   lr_.fill_(lr);
   if (!graph_) return take_step(images, targets, parts);
-  graph_->run(images, targets, [&](const torch::Tensor& all_images, const Targets& all_targets) {
+  graph_->run(images, targets, [this, parts](const torch::Tensor& all_images, const Targets& all_targets) {
     take_step(all_images, all_targets, parts);
   });
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "worker/trainer/device/gpu.h"
@@ -17,13 +18,7 @@ void ProgressReports::add(std::int64_t step, const torch::Tensor& sums, double l
   auto on_host =
       torch::empty(sums.sizes(), sums.options().device(torch::kCPU).pinned_memory(device_.is_cuda()));
   on_host.copy_(sums, /*non_blocking=*/true);
-  const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
-  points_.push_back({step,
-                     on_host,
-                     {{"lr", lr},
-                      {"images_per_s", static_cast<double>(images_) / std::max(1e-9, seconds)},
-                      {"memory_bytes", peak_memory_bytes(device_)}}});
-  images_ = 0, since_ = Clock::now();
+  points_.push_back({step, std::exchange(images_, 0), on_host, lr});
 }
 
 void ProgressReports::say(std::int64_t done) {
@@ -37,11 +32,15 @@ void ProgressReports::say_all() {
 
 void ProgressReports::say(const Point& point) {
   const double loss = point.sums[0].item<double>(), images = point.sums[2].item<double>();
-  auto values = point.values;
-  values["train/loss"] = loss / images, values["train/top1"] = 100 * point.sums[1].item<double>() / images;
-  events_.metric(point.step, values);
+  const auto now = Clock::now();  // of a step that is done, not of one that was given
+  const double seconds = std::chrono::duration<double>(now - std::exchange(since_, now)).count();
+  events_.metric(point.step, {{"train/loss", loss / images},
+                              {"train/top1", 100 * point.sums[1].item<double>() / images},
+                              {"lr", point.lr},
+                              {"images_per_s", static_cast<double>(point.images) / std::max(1e-9, seconds)},
+                              {"memory_bytes", peak_memory_bytes(device_)}});
   if (!std::isfinite(loss))
-    throw Error{Code::kOutOfRange, fmt::format("the training loss is not finite at step {}", point.step)};
+    throw Error{Code::kAborted, fmt::format("the training loss is not finite at step {}", point.step)};
 }
 
 }  // namespace abl::trainer

@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <map>
-#include <string>
 
 #include "worker/trainer/events.h"
 
@@ -28,23 +26,23 @@ class ProgressReports {
   void leave_out(Clock::duration time) { since_ += time; }
   /// A point at `step`; `sums`: loss, correct answers and images since the last one, [3], on the device.
   void add(std::int64_t step, const torch::Tensor& sums, double lr);
-  /// Says the points up to a step that is done. Throws: Error{kOutOfRange} where the loss is not finite.
+  /// Says the points up to a step that is done. Throws: Error{kAborted} where the loss is not finite.
   void say(std::int64_t done);
   /// Waits for all steps that were taken, and says all points.
   void say_all();
 
  private:
   struct Point {
-    std::int64_t step;
-    torch::Tensor sums;  ///< [3], on the host, once the step is done
-    std::map<std::string, double> values;
+    std::int64_t step, images;  ///< taken since the point before
+    torch::Tensor sums;         ///< [3], on the host, once the step is done
+    double lr;
   };
   void say(const Point& point);
 
   Events& events_;
   const torch::Device device_;
-  Clock::time_point since_;
-  std::int64_t images_ = 0;  ///< since then
+  Clock::time_point since_;  ///< when the newest point was said
+  std::int64_t images_ = 0;  ///< since the newest point
   std::deque<Point> points_;
 };
 

@@ -21,9 +21,11 @@ void TerminalEvents::metric(std::int64_t step, const std::map<std::string, doubl
   step_ = step;
   if (const auto loss = values.find("train/loss"); loss != values.end())
     loss_ = loss->second, images_per_s_ = values.at("images_per_s");
-  if (const auto top1 = values.find("val/top1"); top1 != values.end())
+  if (const auto top1 = values.find("val/top1"); top1 != values.end()) {
+    if (!best_ || top1->second > best_->second) best_ = {step, top1->second};
     std::cout << fmt::format("\r\033[Kstep {:>7}  val/top1 {:6.2f} %  val/loss {:.4f}\n", step, top1->second,
                              values.at("val/loss"));
+  }
   draw();
 }
 
@@ -31,24 +33,37 @@ void TerminalEvents::log(const std::string& level, const std::string& text) {
   std::cout << fmt::format("\r\033[K{}: {}\n", level, text);
 }
 
-void TerminalEvents::checkpoint(std::int64_t, const std::filesystem::path&, const std::string&) {}
+void TerminalEvents::checkpoint(std::int64_t, const std::filesystem::path& path, const std::string&) {
+  newest_ = path;
+}
 
 void TerminalEvents::end(const std::string& status, const std::string& reason, bool) {
-  std::cout << fmt::format("\r\033[K{}{}\n", status, reason.empty() ? "" : ": " + reason) << std::flush;
+  std::cout << fmt::format("\r\033[K{} after {} of {} steps{}\n", status, step_, total_,
+                           reason.empty() ? "" : ": " + reason);
+  if (best_) std::cout << fmt::format("  best val/top1 {:.2f} %, step {}\n", best_->second, best_->first);
+  if (images_per_s_ > 0)
+    std::cout << fmt::format("  {:.0f} s, {:.0f} images/s\n", seconds_since_start(), images_per_s_);
+  if (!newest_.empty()) std::cout << fmt::format("  checkpoint {}\n", newest_.string());
+  std::cout << std::flush;
+}
+
+double TerminalEvents::seconds_since_start() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
 }
 
 void TerminalEvents::draw() {
   constexpr int kWidth = 30;
   const int filled = static_cast<int>(kWidth * step_ / std::max<std::int64_t>(1, total_));
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  const double left =
-      step_ > first_ ? seconds / static_cast<double>(step_ - first_) * static_cast<double>(total_ - step_)
-                     : 0;
+  const bool knows_rate = step_ > first_;
+  const double left = knows_rate ? seconds_since_start() / static_cast<double>(step_ - first_) *
+                                       static_cast<double>(total_ - step_)
+                                 : 0;
   std::string bar;
   for (int i = 0; i < kWidth; ++i) bar += i < filled ? "━" : "─";
-  std::cout << fmt::format("\r\033[K{} {}/{}  loss {:.3f}  {:.0f} images/s  {:.0f} s left", bar, step_,
-                           total_, loss_, images_per_s_, left)
-            << std::flush;
+  std::cout << fmt::format("\r\033[K{} {}/{}", bar, step_, total_);
+  if (knows_rate)
+    std::cout << fmt::format("  loss {:.3f}  {:.0f} images/s  {:.0f} s left", loss_, images_per_s_, left);
+  std::cout << std::flush;
 }
 
 }  // namespace abl::trainer

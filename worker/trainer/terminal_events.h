@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "worker/trainer/events.h"
 
@@ -17,10 +19,13 @@ class TerminalEvents final : public Events {
   void end(const std::string& status, const std::string& reason, bool retryable) override;
 
  private:
+  double seconds_since_start() const;
   void draw();
   std::int64_t first_ = 0, step_ = 0, total_ = 0;
   double loss_ = 0, images_per_s_ = 0;
-  std::chrono::steady_clock::time_point begun_;
+  std::optional<std::pair<std::int64_t, double>> best_;  ///< step and val/top1
+  std::filesystem::path newest_;                         ///< checkpoint
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace abl::trainer

@@ -79,20 +79,21 @@ Training::Training(TrainingOptions options, Events& events)
 /// which a graph cannot.
 std::unique_ptr<StepGraph> Training::new_graph() const {
   if (!options_.cuda_graph) return nullptr;
-  const auto refuse = [](const char* why) {
-    return Error{Code::kInvalidArgument, std::string{"--cuda-graph: "} + why};
-  };
-  if (!device_.is_cuda()) throw refuse("there are none on a CPU; expected --device cuda");
-  if (!ranks_.alone()) throw refuse("not with several ranks; train with --ranks 1, or without it");
-  if (options_.trial.recipe.checkpoint_blocks > 0) throw refuse("not where recipe.checkpoint_blocks is set");
-  return make_step_graph(device_);
+  const char* why = !device_.is_cuda()                            ? "on a CPU"
+                    : !ranks_.alone()                             ? "with several ranks"
+                    : options_.trial.recipe.checkpoint_blocks > 0 ? "with recipe.checkpoint_blocks"
+                                                                  : nullptr;
+  if (!why) return make_step_graph(device_);
+  events_.log("info", std::string{"no CUDA graph "} + why + ": steps are started kernel by kernel");
+  return nullptr;
 }
 
 void Training::resume(Events::Start& start) {
   Checkpoint checkpoint;
   try {
     checkpoint = read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash);
-  } catch (const Error& error) {  // the work is lost, the trial is not
+  } catch (const Error& error) {
+    if (!options_.restart_if_lost) throw;
     events_.log("warning", fmt::format("starting again from step 0: {}", error.what()));
     return;
   }
@@ -104,7 +105,11 @@ void Training::resume(Events::Start& start) {
   learner_->loss_sum().fill_(checkpoint.loss_sum), learner_->correct().fill_(checkpoint.correct);
   start.resumed_step = done_;
   const auto machine = this_machine(device_, ranks_.ranks());
-  start.bit_exact = machine.deterministic && checkpoint.machine == machine;
+  const bool same_images = checkpoint.data_fingerprint == data_.fingerprint;
+  if (!same_images)
+    events_.log("warning", fmt::format("the images are others than those of the steps before: {} was {}",
+                                       data_.fingerprint, checkpoint.data_fingerprint));
+  start.bit_exact = machine.deterministic && checkpoint.machine == machine && same_images;
   if (checkpoint.machine.ranks == ranks_.ranks() && !ranks_.alone())
     states_ = {.random = checkpoint.tensors.at("ranks.random"), .sums = checkpoint.tensors.at("ranks.sums")};
 }
@@ -212,6 +217,7 @@ void Training::save() {
                         .seen = static_cast<std::int64_t>(all[2].item<double>()),
                         .best = best_,
                         .machine = this_machine(device_, ranks_.ranks()),
+                        .data_fingerprint = data_.fingerprint,
                         .tensors = learner_->state()};
   if (!ranks_.alone())
     checkpoint.tensors.merge(

@@ -38,6 +38,7 @@ struct TrainingOptions {
   WeightFiles weights;           ///< of the names in the recipe
   std::filesystem::path resume;  ///< empty: from the start
   std::string resume_sha256;
+  bool restart_if_lost = false;  ///< from the start where that checkpoint cannot be used; otherwise an error
   std::string device = "cpu";
   bool cuda_graph = false;  ///< a GPU starts a step as a whole, not kernel by kernel
   int threads = 1;          ///< of the products

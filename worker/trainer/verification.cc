@@ -109,7 +109,13 @@ Verification verify(TrainingOptions options, const fs::path& to, const TrainAgai
     result.other_machine =
         fmt::format("it was written by {}; this is {}", text_of(stored.machine), text_of(here));
   if (!options.resume.empty()) {
-    const auto from = read_checkpoint(options.resume, {}, options.config_hash).step;
+    const auto first = read_checkpoint(options.resume, {}, options.config_hash);
+    const auto from = first.step;
+    if (first.machine.ranks != stored.machine.ranks)
+      throw Error{
+          Code::kInvalidArgument,
+          fmt::format("the checkpoint to start from is of {} ranks, the other of {}: they are not of one run",
+                      first.machine.ranks, stored.machine.ranks)};
     if (from >= stored.step)
       throw Error{Code::kInvalidArgument,
                   fmt::format("the checkpoint to start from is of step {}, the other of "

@@ -26,6 +26,12 @@ Run declare_export(CLI::App& app) {
   app.add_flag("--json", flags->json, "As JSON");
   app.footer("Example:\n  ablate-trainer export --weights run/best.safetensors --output model.safetensors\n");
   return [flags]() -> int {
+    std::error_code missing;
+    if (std::filesystem::equivalent(flags->weights, flags->output, missing))
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("--output {} is the checkpoint itself: its optimiser and random state would be "
+                              "lost; name another file",
+                              flags->output.string())};
     auto weights = read_weights(flags->weights, flags->average);
     const auto count = weights.size();
     models::write_safetensors(flags->output, {.tensors = std::move(weights), .metadata = {}});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <memory>
@@ -31,15 +32,44 @@ int fail(Events& events, const Error& error) {
   return code;
 }
 
+/// A folder of another run would keep some of its checkpoints and lose others.
+void expect_unused(const std::filesystem::path& folder) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator{folder, none})
+    if (const std::string name = entry.path().filename(); name.ends_with(".safetensors"))
+      throw Error{
+          Code::kAlreadyExists,
+          fmt::format("--run-dir {} holds {} of an earlier run; go on from one with --resume, or name "
+                      "another folder",
+                      folder.string(), name)};
+}
+
+/// Throws: Error{kInvalidArgument} for flags that do not go with the trial.
+void check_flags(const TrainingOptions& options) {
+  if (options.keep_best.starts_with("val_ema/") && options.trial.recipe.ema == 0)
+    throw Error{Code::kInvalidArgument, fmt::format("--keep-best {}: recipe.ema is 0, so there is no running "
+                                                    "average to evaluate",
+                                                    options.keep_best)};
+}
+
 int train(RunFlags& flags, bool json, const RankFlags& ranks) {
   const auto events = events_for(json, ranks);
-  if (ranks.starts_ranks()) return train_with_ranks(ranks, flags.options.device, *events);
+  auto& options = flags.options;
+  if (ranks.starts_ranks()) {
+    try {
+      if (options.resume.empty()) expect_unused(options.run_dir);
+    } catch (const Error& error) {
+      return fail(*events, error);
+    }
+    return train_with_ranks(ranks, options.device, *events);
+  }
   const auto& stop = stop_on_signals();
   config::TrialConfig trial;
   std::shared_ptr<RankGroup> group;  // it goes after the end was said: the others notice when it does
   try {
     flags.read();
-    auto& options = flags.options;
+    check_flags(options);
+    if (options.resume.empty() && !ranks.is_rank()) expect_unused(options.run_dir);
     trial = options.trial;
     take_place(ranks, options);
     group = options.ranks;
@@ -72,11 +102,15 @@ Run declare_train(CLI::App& app) {
   flags->run.declare(app);
   app.add_option("--run-dir", options.run_dir, "Where checkpoints go")->required();
   app.add_option("--resume", options.resume, "Go on from this checkpoint");
-  app.add_option("--resume-sha256", options.resume_sha256, "Its digest as reported");
+  app.add_option("--resume-sha256", options.resume_sha256, "Its digest as reported; a damaged byte shows")
+      ->needs("--resume");
+  app.add_flag("--restart-if-lost", options.restart_if_lost,
+               "Where that checkpoint cannot be used: from the start, with a warning");
   app.add_option("--weights", flags->run.weights,
                  "NAME=FILE: safetensors of that name in the recipe (repeatable)");
   app.add_option("--checkpoint-seconds", flags->checkpoint_seconds, "Time between checkpoints")
       ->envname("ABLATE_CHECKPOINT_SECONDS")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--keep-last", options.keep_last, "Checkpoints that stay, counted from the newest")
       ->check(CLI::Range(1, 1'000'000))
@@ -87,8 +121,9 @@ Run declare_train(CLI::App& app) {
       ->check(CLI::IsMember(
           {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss", "none"}))
       ->capture_default_str();
-  app.add_flag("--cuda-graph", options.cuda_graph,
-               "On one GPU: record a step once and start it as a whole, not kernel by kernel")
+  app.add_flag(
+         "--cuda-graph", options.cuda_graph,
+         "On one GPU: record a step once and start it as a whole, not kernel by kernel, where it can be")
       ->envname("ABLATE_CUDA_GRAPH");
   app.add_option("--last-step", options.last_step)->group("");  // hidden: where `verify` ends
   declare_rank_flags(app, flags->ranks);

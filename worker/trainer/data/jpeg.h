@@ -32,7 +32,8 @@ class JpegReader {
   /// byte: chroma is smoothed across kMargin columns, so that many more are decoded at each side and cut off.
   /// Where there are restart markers (jpeg_restarts.h), what lies beside the region is not even unpacked.
   /// At a reduced scale the bounds of the region fall between pixels: see RegionView.
-  /// Throws: Error{kDataLoss} for damage up to the last row of the region and for a missing end of the file;
+  /// Throws: Error{kDataLoss} for damage up to the last row of the region (with restart markers: in its
+  /// blocks) and for a missing end of the file;
   /// Error{kInvalidArgument} for a region that is empty or reaches outside.
   RegionView decode(const Wanted& wanted);
 

@@ -8,8 +8,8 @@ namespace abl::trainer {
 namespace {
 
 // Source: ITU-T T.81, table B.1 and section B.2.2
-constexpr unsigned char kMarker = 0xff, kStuffed = 0x00, kRestart = 0xd0, kEnd = 0xd9, kBaseline = 0xc0,
-                        kExtended = 0xc1;
+constexpr unsigned char kMarker = 0xff, kStuffed = 0x00, kTemporary = 0x01, kRestart = 0xd0, kEnd = 0xd9,
+                        kBaseline = 0xc0, kExtended = 0xc1;
 constexpr std::size_t kRestarts = 8;                          // RST0 … RST7, in turns
 constexpr std::size_t kHeightInFrame = 5, kWidthInFrame = 7;  // behind the marker's first byte
 
@@ -38,6 +38,7 @@ std::optional<Grid> grid_of(const JpegBlocks& blocks) {
 /// Where the first `count` segments begin, and where the one behind them would; nothing unless every marker
 /// between them is the one whose turn it is.
 std::optional<std::vector<std::size_t>> segments(std::string_view jpeg, std::size_t data, std::size_t count) {
+  if (count > (jpeg.size() - data) / 2) return std::nullopt;  // a marker has two bytes
   std::vector<std::size_t> begins{data};
   begins.reserve(count + 1);
   for (std::size_t at = jpeg.find(static_cast<char>(kMarker), data);
@@ -69,6 +70,7 @@ std::optional<std::string> header_of(std::string_view header, int width, int hei
       put(kHeightInFrame, height), put(kWidthInFrame, width);
       return changed;
     }
+    if (code == kTemporary || (code >= kRestart && code < kRestart + kRestarts)) break;  // without a length
     at += 2 + (byte(header, at + 2) << 8 | byte(header, at + 3));
   }
   return std::nullopt;

@@ -25,7 +25,8 @@ struct JpegCut {
 /// The blocks that show `region`, as a picture of their own: what stands between two restart markers can be
 /// decoded without the rest, so that what is left out costs a search for markers and no more. `data`: where
 /// in `jpeg` the compressed data begins, behind the header. Nothing where the markers are missing, do not
-/// stand at the beginning of each row or not in their turn, and where no block could be left out.
+/// stand at the beginning of each row or not in their turn, and where no block above or beside the region
+/// could be left out: those below it cost nothing, for a decoder stops.
 std::optional<JpegCut> cut_jpeg(std::string_view jpeg, std::size_t data, const JpegBlocks& blocks,
                                 const Rectangle& region);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/data/jpeg_encode.h"
 
-#include <cstdlib>
-
 #include "base/error.h"
 #include "worker/trainer/data/jpeg_errors.h"
+#include "worker/trainer/data/jpeg_output.h"
 
 namespace abl::trainer {
 namespace {
@@ -12,12 +11,8 @@ namespace {
 struct Encoder {
   JpegErrors errors{};
   jpeg_compress_struct jpeg{};
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  ~Encoder() {
-    jpeg_destroy_compress(&jpeg);
-    std::free(bytes);
-  }
+  JpegOutput output;
+  ~Encoder() { jpeg_destroy_compress(&jpeg); }
 };
 
 /// libjpeg's side of the border: see JpegErrors.
@@ -26,7 +21,7 @@ bool write(Encoder& encoder, const std::uint8_t* pixels, int width, int height, 
   jpeg.err = encoder.errors.set_up();
   if (setjmp(encoder.errors.jump) != 0) return false;
   jpeg_create_compress(&jpeg);
-  jpeg_mem_dest(&jpeg, &encoder.bytes, &encoder.size);
+  encoder.output.take_from(jpeg);
   jpeg.image_width = static_cast<JDIMENSION>(width), jpeg.image_height = static_cast<JDIMENSION>(height);
   jpeg.input_components = 3, jpeg.in_color_space = JCS_RGB;
   jpeg_set_defaults(&jpeg);
@@ -48,7 +43,7 @@ std::string encode_jpeg(const Image& image, int quality, Chroma chroma) {
   if (!write(encoder, image.pixels.data(), image.width, image.height, quality,
              chroma == Chroma::kHalved ? 2 : 1))
     throw Error{Code::kInvalidArgument, encoder.errors.reason};
-  return {reinterpret_cast<const char*>(encoder.bytes), encoder.size};
+  return encoder.output.text();
 }
 
 }  // namespace abl::trainer

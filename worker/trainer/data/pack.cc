@@ -72,9 +72,9 @@ Prepared prepare(const ImageSource& source, std::uint32_t index, const PackOptio
 }
 
 std::string packing_of(const PackOptions& options) {
-  std::string packing = options.raw ? "raw" : options.verbatim ? "verbatim" : "";
+  std::string packing = options.raw ? "raw" : "";
   if (options.bound > 0) packing += fmt::format("{}bound-{}", packing.empty() ? "" : "-", options.bound);
-  return packing;
+  return packing.empty() && !options.verbatim ? "restarts" : packing;
 }
 
 /// What is there already, if it is what would be made. Throws: Error{kAlreadyExists} when it is another.
@@ -93,7 +93,7 @@ std::optional<PackResult> existing(const DataSet& data, const PackOptions& optio
   }
   if (index.made_of != data.fingerprint || index.packing != packing_of(options))
     throw other(fmt::format("was made of {}{}", index.made_of,
-                            index.packing.empty() ? "" : " with " + index.packing));
+                            index.packing.empty() ? ", the files as they are" : ", with " + index.packing));
   return PackResult{.made = false,
                     .bytes = file.bytes().size(),
                     .train = static_cast<std::uint32_t>(index.train.size()),

@@ -30,7 +30,7 @@ struct PackEntry {
 struct PackIndex {
   std::vector<PackEntry> train, val;
   std::string made_of;   ///< fingerprint of the data set that was packed
-  std::string packing;   ///< what was done to its images: "", "raw", "bound-256" …
+  std::string packing;   ///< what was done to its images: "" nothing, "restarts", "raw", "bound-256" …
   bool changed = false;  ///< and whether that changed the pixels of any
   std::vector<std::string> classes;
 

@@ -57,14 +57,24 @@ class CudaStepGraph final : public StepGraph {
       step(images_, targets_);
       graph->capture_end();
     } catch (const c10::OutOfMemoryError&) {
+      abandon(*graph);
       throw;
     } catch (const c10::Error& error) {
+      abandon(*graph);
       throw Error{
           Code::kFailedPrecondition,
           std::string{"a CUDA graph of the step could not be recorded; train without --cuda-graph: "} +
               error.what_without_backtrace()};
     }
     graph_ = std::move(graph);
+  }
+
+  /// The stream takes no other work while it is recorded, not even that pinned memory is free again.
+  static void abandon(at::cuda::CUDAGraph& graph) {
+    try {
+      graph.capture_end();
+    } catch (const c10::Error&) {  // it says again that nothing could be recorded
+    }
   }
 
   int taken_ = 0;
