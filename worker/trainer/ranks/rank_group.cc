@@ -75,7 +75,19 @@ RankGroup::RankGroup() = default;
 
 RankGroup::RankGroup(const RankPlace& place)
     : rank_{place.rank}, ranks_{place.ranks}, links_{std::make_unique<Links>()} {
-  reach_ranks([&] { links_->group = connect(place); });
+  reach_ranks([&] {
+    try {
+      links_->group = connect(place);
+    } catch (const c10::DistError&) {
+      throw;
+    } catch (const c10::Error& error) {  // nothing is computed yet: another rank is gone, or did not come
+      throw std::runtime_error{error.what_without_backtrace()};
+    }
+  });
+  // Nobody goes on while others are still connecting: a rank that finds its trial wrong and ends at once
+  // would break their connections, and what all of them would say of the trial is not said.
+  auto here = torch::ones({1}, torch::kInt32);
+  sum(here);
 }
 
 RankGroup::~RankGroup() = default;
