@@ -30,7 +30,8 @@ class TroubleTest : public testing::Test {
     Json end;
   };
   /// As `ablate-trainer train …` ends.
-  Outcome train(const Json& model, const std::filesystem::path& run_dir) const {
+  Outcome train(const Json& model, const std::filesystem::path& run_dir,
+                const std::vector<std::string>& more = {}) const {
     const Json trial{{"model", model},
                      {"data", {{"name", "shapes"}, {"train_images", 60}, {"val_images", 20}}},
                      {"recipe", {{"use", "demo"}, {"epochs", 2}, {"batch", 20}}},
@@ -39,6 +40,7 @@ class TroubleTest : public testing::Test {
     write(config, trial.dump());
     std::vector<std::string> arguments{"--checkpoint-seconds", "0",        "--json",       "--run-dir",
                                        run_dir.string(),       "--config", config.string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
     CLI::App app{"test", "test"};
     const trainer::Run execute = declare_train(app);
     app.parse(std::vector<std::string>{arguments.rbegin(), arguments.rend()});
@@ -80,6 +82,28 @@ TEST_F(TroubleTest, ADiskThatFillsLaterLeavesTheCheckpointsBefore) {
   EXPECT_GT(before, 0u);
   EXPECT_EQ(train(model(256, 1024), disk.path() / "larger").code, kExitUnavailable);
   EXPECT_EQ(size(), before);
+}
+
+TEST_F(TroubleTest, AFolderWithCheckpointsOfAnEarlierRunIsNotTrainedIntoByMistake) {
+  const auto run_dir = folder_.path() / "run";
+  EXPECT_EQ(train(model(16, 64), run_dir).code, kExitOk);
+  const auto again = train(model(16, 64), run_dir);
+  EXPECT_EQ(again.code, kExitUsage);
+  EXPECT_THAT(again.end.at("reason"), AllOf(HasSubstr("of an earlier run"), HasSubstr("--resume")));
+  EXPECT_EQ(again.end.at("retryable"), false);
+
+  const auto lost =
+      train(model(16, 64), run_dir, {"--resume", (run_dir / "checkpoint-7.safetensors").string()});
+  EXPECT_EQ(lost.code, kExitUsage) << "a mistyped name is no wish to begin again";
+  EXPECT_THAT(lost.end.at("reason"), HasSubstr("checkpoint-7.safetensors"));
+  EXPECT_EQ(train(model(16, 64), run_dir, {"--resume", (run_dir / "checkpoint-6.safetensors").string()}).code,
+            kExitOk);
+}
+
+TEST_F(TroubleTest, TheBestByARunningAverageThatIsNotThereIsRefused) {
+  const auto outcome = train(model(16, 64), folder_.path() / "run", {"--keep-best", "val_ema/top1"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.end.at("reason"), HasSubstr("recipe.ema is 0"));
 }
 
 /// In a process of its own: the limit stays.
