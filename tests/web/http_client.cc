@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <stdexcept>
 
 namespace abl::web {
@@ -12,6 +13,10 @@ namespace abl::web {
 namespace net = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
+
+namespace {
+constexpr std::chrono::seconds kDeadline{20};
+}  // namespace
 
 HttpClient::HttpClient(std::uint16_t port) : port_{port} {
   stream_.connect({net::ip::make_address("127.0.0.1"), port});
@@ -21,7 +26,7 @@ HttpClient::HttpClient(std::uint16_t port) : port_{port} {
 template <class F>
 beast::error_code HttpClient::run(F start) {
   beast::error_code outcome;
-  stream_.expires_after(std::chrono::seconds{20});
+  stream_.expires_after(kDeadline);
   start([&](beast::error_code ec, std::size_t) { outcome = ec; });
   io_.restart();
   io_.run();
@@ -57,7 +62,9 @@ void HttpClient::write(const std::string& text) {
 }
 
 bool HttpClient::read_until(const std::string& text) {
+  const auto deadline = std::chrono::steady_clock::now() + kDeadline;
   while (seen_.find(text) == std::string::npos) {
+    if (std::chrono::steady_clock::now() > deadline) return false;  // heartbeats come for ever
     std::array<char, 4096> chunk;
     std::size_t count = 0;
     const auto ec = run([&](auto done) {

@@ -4,6 +4,7 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <utility>
 
 #include "web/server/routes.h"
 
@@ -20,8 +21,11 @@ net::awaitable<Answer> Readers::answer(Target target) {
   return on_pool<Answer>([this, target = std::move(target)] { return query(target); });
 }
 
-net::awaitable<std::int64_t> Readers::data_version() {
-  return on_pool<std::int64_t>([this] { return watched_.data_version(); });
+net::awaitable<bool> Readers::changed() {
+  return on_pool<bool>([this] {
+    const std::int64_t now = watched_.data_version();
+    return std::exchange(seen_, now) != now;
+  });
 }
 
 void Readers::stop() { pool_.join(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/thread_pool.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -25,8 +26,8 @@ class Readers {
 
   /// Runs the query on a thread of the pool and comes back on the caller's.
   net::awaitable<Answer> answer(Target target);
-  /// PRAGMA data_version, always of the same connection. Thread: one caller at a time.
-  net::awaitable<std::int64_t> data_version();
+  /// Whether the store was written since the last call, or since the opening. Thread: one caller at a time.
+  net::awaitable<bool> changed();
   /// Waits for the queries that are under way.
   void stop();
 
@@ -38,7 +39,8 @@ class Readers {
 
   std::filesystem::path store_;
   Guarded<std::vector<std::unique_ptr<storage::Database>>> idle_;
-  storage::Database watched_;
+  storage::Database watched_;  // PRAGMA data_version counts the commits of others than its own connection
+  std::int64_t seen_ = watched_.data_version();
   net::thread_pool pool_;
 };
 

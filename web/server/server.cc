@@ -131,14 +131,11 @@ class Server::Impl {
   /// Stands in for `publish` where another process writes the store.
   net::awaitable<void> watch() {
     net::steady_timer timer{network_};
-    std::int64_t seen = co_await site_->readers.data_version();
     for (bool failing = false;;) {
       timer.expires_after(kLookEvery);
       co_await timer.async_wait(net::use_awaitable);
       try {
-        const std::int64_t now = co_await site_->readers.data_version();
-        if (now != seen) site_->hub.publish(Change{});
-        seen = now;
+        if (co_await site_->readers.changed()) site_->hub.publish(Change{});
         failing = false;
       } catch (const Error& error) {
         if (!failing) log_warning("dashboard: {}", error.what());
