@@ -5,26 +5,7 @@
 namespace abl::trainer {
 namespace {
 
-class EqualityTest : public RanksTest {
- protected:
-  static void expect_same(const Said& one, const Said& several, double tolerance) {
-    ASSERT_EQ(one.end.value("status", ""), "completed") << one.end;
-    ASSERT_EQ(several.end.value("status", ""), "completed") << several.end;
-    for (const auto& [name, steps] : one.points) {
-      ASSERT_EQ(several.points.at(name).size(), steps.size()) << name;
-      // one image more or less that is recognised is within float error, a loss that is another is not
-      const double allowed = name.ends_with("/loss") ? tolerance : 100.0 / 20;
-      for (const auto& [step, value] : steps)
-        EXPECT_NEAR(several.points.at(name).at(step), value, allowed) << name << " at step " << step;
-    }
-    const auto expected = one.state(), state = several.state();
-    for (const auto& [name, tensor] : expected) {
-      if (!name.starts_with("model.") && !name.starts_with("ema.")) continue;
-      EXPECT_TRUE(torch::allclose(state.at(name), tensor, tolerance, tolerance))
-          << name << " differs by " << (state.at(name) - tensor).abs().max().item<double>();
-    }
-  }
-};
+using EqualityTest = RanksTest;
 
 TEST_F(EqualityTest, TwoRanksTrainAsOneDoesWithAFullRecipe) {
   const auto full = trial(small_vit(), full_recipe());

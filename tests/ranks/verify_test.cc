@@ -152,7 +152,7 @@ TEST_F(VerifyTest, ItStopsWhenItIsAsked) {
 }
 
 TEST_F(VerifyTest, GpusThatAreNotHereAreSaidInOneLine) {
-  if (torch::cuda::device_count() > 1) GTEST_SKIP() << "they are here";
+  if (torch::cuda::device_count() > 1) GTEST_SKIP() << "several GPUs are here";
   const auto run = trained();
   const auto outcome = verify(checkpoint(run, 12), {"--device", "cuda"});
   EXPECT_EQ(outcome.exit_code, 2);

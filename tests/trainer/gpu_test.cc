@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training on a GPU: what `ctest -L cuda` runs where there is one.
+#include <gtest/gtest.h>
+
+#include "tests/trainer/small_training.h"
+#include "worker/trainer/augmentation/random.h"
+#include "worker/trainer/batch_mixing.h"
+#include "worker/trainer/device/batch_input.h"
+#include "worker/trainer/device/gpu.h"
+
+namespace abl::trainer {
+namespace {
+
+class GpuTest : public SmallTraining {
+ protected:
+  // before the GPU is first used
+  static void SetUpTestSuite() { compute_deterministically(); }
+  void SetUp() override {
+    if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU can be used here";
+  }
+
+  TrainingOptions full_on_gpu(const std::string& precision) {
+    auto full = options();
+    demand_all(full.trial.recipe);
+    full.trial.recipe.precision = precision;
+    full.device = kDevice;
+    return full;
+  }
+
+  static void expect_near(const Recorder& one, const Recorder& other, double tolerance) {
+    for (const auto& [name, steps] : one.points) {
+      if (!name.ends_with("/loss")) continue;
+      for (const auto& [step, value] : steps)
+        EXPECT_NEAR(other.points.at(name).at(step), value, tolerance) << name << " at step " << step;
+    }
+  }
+
+  static constexpr const char* kDevice = "cuda:0";
+};
+
+TEST_F(GpuTest, ItTrainsAsTheProcessorDoes) {
+  Recorder processor, gpu;
+  Training(options(), processor).run(processor.stop);
+  auto same = options();
+  same.device = kDevice;
+  EXPECT_TRUE(Training(same, gpu).run(gpu.stop));
+  EXPECT_EQ(gpu.points.at("train/loss").size(), processor.points.at("train/loss").size());
+  expect_near(processor, gpu, 1e-2);
+  EXPECT_GT(peak_memory_bytes(torch::Device{kDevice}), 0);
+}
+
+TEST_F(GpuTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
+  for (const char* precision : {"fp32", "bf16", "fp16"}) {
+    auto full = full_on_gpu(precision);
+    Recorder whole, first, second;
+    EXPECT_TRUE(Training(full, whole).run(whole.stop));
+    first.stop_at = 13;
+    EXPECT_FALSE(Training(full, first).run(first.stop));
+    full.resume = first.newest, full.resume_sha256 = first.newest_sha256;
+    EXPECT_TRUE(Training(full, second).run(second.stop));
+    EXPECT_TRUE(second.started.bit_exact);
+    expect_same_weights(whole, second);
+    auto points = first.points;
+    for (auto& [name, steps] : second.points) points[name].insert(steps.begin(), steps.end());
+    EXPECT_EQ(points, whole.points) << precision;
+  }
+}
+
+TEST_F(GpuTest, ARecordedStepLearnsWhatItsKernelsLearn) {
+  for (const char* precision : {"fp32", "bf16", "fp16"}) {
+    auto full = full_on_gpu(precision);
+    Recorder kernels, graph;
+    EXPECT_TRUE(Training(full, kernels).run(kernels.stop));
+    full.cuda_graph = true;
+    EXPECT_TRUE(Training(full, graph).run(graph.stop));
+    EXPECT_TRUE(graph.logs.empty()) << graph.logs.front();
+    expect_near(kernels, graph, 1e-3);
+  }
+}
+
+TEST_F(GpuTest, BatchesBecomeTheSameNumbersAsOnTheProcessor) {
+  Batch batch{.images = torch::randint(0, 256, {4, 8, 8, 3}, torch::kByte),
+              .labels = torch::tensor({3, 1, 0, 2}),
+              .patches = {{.image = 2,
+                           .rectangle = {.left = 1, .top = 2, .width = 5, .height = 3},
+                           .noise = torch::randn({3, 3, 5})}}};
+  const auto numbers = [&batch](torch::Device device) {
+    const BatchInput input{device};
+    auto images = input.images(batch);
+    Targets targets{.labels = input.labels(batch), .other_labels = {}, .shares = {}, .teacher = {}};
+    RandomStream random{0, Purpose::kMixing, {7}};
+    config::RecipeConfig recipe;
+    recipe.mixing = "mixup-or-cutmix", recipe.mixing_alpha = 0.8, recipe.cutmix_alpha = 1;
+    mix_batch(draw_mix_of(recipe, 8, random), images, targets);
+    return std::vector{images.cpu(), targets.labels.cpu(), targets.other_labels.cpu(), targets.shares.cpu()};
+  };
+  const auto expected = numbers(torch::kCPU);
+  for (const bool pinned : {false, true}) {
+    if (pinned) batch.images = batch.images.pin_memory(), batch.labels = batch.labels.pin_memory();
+    const auto found = numbers(torch::Device{kDevice});
+    for (std::size_t part = 0; part < expected.size(); ++part)
+      EXPECT_TRUE(torch::allclose(found[part], expected[part], 1e-6, 1e-6)) << part << ", pinned " << pinned;
+  }
+}
+
+}  // namespace
+}  // namespace abl::trainer
