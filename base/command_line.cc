@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/command_line.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -69,8 +69,16 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   text.erase(text.find_last_not_of("\r\n ") + 1);
   std::ranges::replace(text, '\n', ' ');
   std::string command = app.get_name();
-  for (auto given = app.get_subcommands(); !given.empty(); given = given[0]->get_subcommands())
-    command += " " + given[0]->get_name();
+  const CLI::App* last = &app;
+  for (auto given = app.get_subcommands(); !given.empty(); given = last->get_subcommands()) {
+    last = given[0];
+    command += " " + last->get_name();
+  }
+  if (text.starts_with("A subcommand is required")) {
+    std::vector<std::string> names;
+    for (const auto* part : parts_of(*last, true)) names.push_back(part->get_name());
+    text = fmt::format("expected a command: {}", fmt::join(names, ", "));
+  }
   return fmt::format("{}; see '{} --help'", text, command);
 }
 

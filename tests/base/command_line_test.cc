@@ -17,7 +17,9 @@ class CommandLineTest : public testing::Test {
     auto* const train = app_.add_subcommand("train", "");
     train->add_option_group("source", "")->add_option("--preset", preset_);
     train->add_option("--seed", seed_)->required();
-    app_.add_subcommand("data", "")->add_subcommand("check", "")->add_flag("--json", json_);
+    auto* const data = app_.add_subcommand("data", "")->require_subcommand(1);
+    data->add_subcommand("check", "")->add_flag("--json", json_);
+    data->add_subcommand("pack", "");
   }
 
   std::string refusal(std::vector<const char*> words) {
@@ -63,6 +65,7 @@ TEST_F(CommandLineTest, AComplaintIsOneLineThatSaysWhereHelpIs) {
             "--seed: it is given more than once, expected once; see 'program train --help'");
   EXPECT_EQ(refusal({"data", "check", "extra"}),
             "unexpected argument extra; see 'program data check --help'");
+  EXPECT_EQ(refusal({"data"}), "expected a command: check, pack; see 'program data --help'");
 }
 
 }  // namespace
