@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cli/client.h"
 #include "config/canonical_json.h"
+#include "config/result_version.h"
 #include "config/trial_config.h"
 #include "storage/database.h"
 #include "sweeps/sweep_spec.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/source.h"
 
+#include <fmt/format.h>
+
 #include "cli/client.h"
 #include "storage/database.h"
 #include "storage/metric_store.h"
@@ -78,7 +80,7 @@ class SchedulerSource final : public Source {
 
 class StoreSource final : public Source {
  public:
-  explicit StoreSource(const std::string& file) : db_{file, storage::Database::Mode::kReadOnly} {}
+  explicit StoreSource(const std::filesystem::path& file) : db_{file, storage::Database::Mode::kReadOnly} {}
 
   ListSweepsResponse list_sweeps() override { return views::list_sweeps(db_); }
   SweepDetail sweep(const std::string& name) override { return views::sweep_detail(db_, name); }
@@ -90,7 +92,7 @@ class StoreSource final : public Source {
 
   void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {
     if (follow)
-      throw Error{Code::kInvalidArgument, "--follow needs a scheduler: leave out --store, or --follow"};
+      throw Error{Code::kInvalidArgument, "--follow needs a scheduler: a results file is read once"};
     constexpr std::size_t kPiece = 1 << 20;
     const std::uint64_t end = views::run_detail(db_, run).log_bytes();  // also says when there is no such run
     LogText piece;
@@ -114,6 +116,12 @@ class StoreSource final : public Source {
 
 std::unique_ptr<Source> open_source(const Context& context) {
   if (!context.store_flag.empty()) return std::make_unique<StoreSource>(context.store_flag);
+  const bool is_ours = context.scheduler() == "unix:" + context.socket().string();
+  if (is_ours && !std::filesystem::exists(context.socket()) &&
+      std::filesystem::exists(context.default_store())) {
+    context.note(fmt::format("no scheduler runs here: read from {}", context.default_store().string()));
+    return std::make_unique<StoreSource>(context.default_store());
+  }
   return std::make_unique<SchedulerSource>(context);
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "storage/database.h"
 #include "tests/cli/listener.h"
 #include "tests/cli/run_ablate.h"
 
@@ -141,6 +142,16 @@ TEST_F(Program, ASchedulerThatDoesNotAnswerIsExitCodeThreeAndSaysWhatToDo) {
               "error: no scheduler answers at unix:" + home_.folder().string() +
                   "/run/scheduler.sock: start one with 'ablate up', or name another with --scheduler\n");
   }
+}
+
+TEST_F(Program, WithoutASchedulerTheResultsOfTheHomeAreRead) {
+  { storage::Database{home_.folder() / "results.db", storage::Database::Mode::kWrite}; }
+  const Outcome outcome = home_.run({"ls", "--json"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("{"));
+  EXPECT_EQ(outcome.err,
+            "note: no scheduler runs here: read from " + home_.folder().string() + "/results.db\n");
+  EXPECT_EQ(home_.run({"ls", "--scheduler", "unix:/nowhere.sock"}).code, kExitUnavailable);
 }
 
 TEST_F(Program, AnExplicitSchedulerIsNotReplacedByThisProgramsJudgement) {
