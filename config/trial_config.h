@@ -7,9 +7,6 @@
 
 namespace abl::config {
 
-/// Raised when the trainer changes so that the same trial gives other numbers. Part of a trial's identity.
-inline constexpr int kResultVersion = 5;
-
 /// The attention of one layer. The four papers' points: original = dot + none, MSF = gaussian + inside (eq.
 /// 12), residual = gaussian + outside (eq. 14), Gauss-Orig = gaussian + none.
 struct AttentionConfig {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
+#include "config/result_version.h"
 #include "config/trial_config.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "config/result_version.h"
 #include "config/trial_config.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"

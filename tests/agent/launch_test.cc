@@ -70,9 +70,11 @@ TEST_F(LaunchTest, TheTrainerIsStartedAsItsProtocolSays) {
 }
 
 TEST_F(LaunchTest, WeightsThatRecipesNameGoWithTheTrainer) {
-  settings.weights = {{"regnety_160", "/weights/teacher.safetensors"}};
-  EXPECT_THAT(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).argv,
-              testing::IsSupersetOf({"--weights", "regnety_160=/weights/teacher.safetensors"}));
+  settings.weights = {{"regnety_160", "/weights/teacher.safetensors"}, {"deit", "/weights/deit.safetensors"}};
+  assign.add_weights("regnety_160");
+  const auto argv = plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).argv;
+  EXPECT_THAT(argv, testing::IsSupersetOf({"--weights", "regnety_160=/weights/teacher.safetensors"}));
+  EXPECT_EQ(std::ranges::count(argv, "--weights"), 1) << "those that the trial names, of what the worker has";
 }
 
 TEST_F(LaunchTest, WhatIsNotThereIsLeftOut) {

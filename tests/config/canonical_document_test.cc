@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "config/presets.h"
+#include "config/result_version.h"
 #include "config/trial_document.h"
 #include "tests/config/documents.h"
 

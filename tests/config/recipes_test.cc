@@ -81,6 +81,7 @@ TEST(RecipesTest, ThoseOfSneGoByTheModel) {
   const auto transfer = recipe_of("sne-transfer", {{"preset", "xcit_nano_12_p16_224"}});
   EXPECT_EQ(transfer.epochs, 1000);
   EXPECT_EQ(transfer.lr, 5e-5);
+  EXPECT_EQ(transfer.start_weights, "pretrained") << "without weights it would train from scratch";
 }
 
 TEST(RecipesTest, OfXcitsDeeperModelsDropMorePaths) {

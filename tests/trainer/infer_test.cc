@@ -112,9 +112,9 @@ TEST_F(InferTest, SaysWhatIsWrongWithItsFilesAndWritesNothing) {
   EXPECT_THAT(refusal(trial), HasSubstr("has no tensor 'input'"));
   const auto other = refusal(trial_of(kXcit));
   EXPECT_THAT(other, HasSubstr("does not fit the model in 107 tensors"));
-  EXPECT_THAT(other, HasSubstr("… and 99 more"));
-  EXPECT_THAT(other, HasSubstr("\n--fresh-head, --resize-positions and --other-patch take"));
-  EXPECT_EQ(std::ranges::count(other, '\n'), 10);
+  EXPECT_THAT(other, HasSubstr("… and 104 more"));
+  EXPECT_THAT(other, HasSubstr("(--fresh-head, --resize-positions and --other-patch take"));
+  EXPECT_EQ(std::ranges::count(other, '\n'), 0) << "one line";
   EXPECT_FALSE(std::filesystem::exists(options.output));
 }
 

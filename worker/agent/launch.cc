@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdlib>
-
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -121,7 +120,8 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
     launch.argv.emplace_back("--restart-if-lost");  // the work is lost, the trial is not
   add("--data-root", data_root);
   for (const auto& [name, file] : settings.weights)
-    add("--weights", fmt::format("{}={}", name, file.string()));
+    if (std::ranges::find(assign.weights(), name) != assign.weights().end())
+      add("--weights", fmt::format("{}={}", name, file.string()));
   add("--threads", std::to_string(threads));
   add("--device", gpus.size() > 1 ? "cuda" : device);
   if (gpus.size() > 1) add("--ranks", std::to_string(gpus.size()));

@@ -53,10 +53,10 @@ std::optional<Evaluation> evaluate(models::Classifier& model, const ImageSource&
   ranks.sum(totals);
   const auto values = totals.cpu();
   result.images = static_cast<std::int64_t>(values[3].item<double>());
-  const auto share = [&](int i) {
-    return values[i].item<double>() / static_cast<double>(std::max<std::int64_t>(1, result.images));
+  const auto mean = [&](int i, double unit) {
+    return unit * values[i].item<double>() / static_cast<double>(std::max<std::int64_t>(1, result.images));
   };
-  result.loss = share(0), result.top1 = 100 * share(1), result.top5 = 100 * share(2);
+  result.loss = mean(0, 1), result.top1 = mean(1, 100), result.top5 = mean(2, 100);
   return result;
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <map>
 
 #include "base/error.h"
@@ -15,6 +14,7 @@
 #include "worker/trainer/data/loader.h"
 #include "worker/trainer/data/photograph.h"
 #include "worker/trainer/device/batch_input.h"
+#include "worker/trainer/fit_weights.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
@@ -68,14 +68,6 @@ void check_finite(const Tensors& weights, const std::filesystem::path& file) {
                   fmt::format("{}: '{}' holds values that are not finite", file.string(), name)};
 }
 
-/// The first lines, and how many follow.
-std::string first_of(const std::string& lines, std::int64_t count) {
-  constexpr std::int64_t kShown = 8;
-  std::size_t end = 0;
-  for (std::int64_t line = 0; line < kShown && end != lines.npos; ++line) end = lines.find('\n', end + 1);
-  return end == lines.npos ? lines : fmt::format("{}\n… and {} more", lines.substr(0, end), count - kShown);
-}
-
 torch::Tensor targets(const Tensors& tensors, std::int64_t batch, std::int64_t classes,
                       const std::filesystem::path& file) {
   const auto target = wanted(tensors, "target", torch::kLong, 1, file);
@@ -99,6 +91,19 @@ void add_buffers(const torch::nn::Module& model, Tensors& output) {
     if (!parameters.contains(name)) output.emplace("train." + name, tensor);
 }
 
+models::LoadedWeights load(models::Classifier& model, const Tensors& weights, const InferOptions& options) {
+  try {
+    return fit_weights(model, weights, options.weights.string(), options.differ);
+  } catch (const Error& error) {
+    if (error.code() != Code::kInvalidArgument) throw;
+    throw Error{
+        error.code(),
+        fmt::format("{} (--fresh-head, --resize-positions and --other-patch take weights of another class "
+                    "count, image size or patch)",
+                    error.what())};
+  }
+}
+
 /// The output is replaced as a whole: nothing but a file may stand there, and not one that is read.
 void check_output(const InferOptions& options) {
   namespace fs = std::filesystem;
@@ -115,25 +120,13 @@ void check_output(const InferOptions& options) {
 
 }  // namespace
 
-models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions& options) {
-  check_output(options);
+Inference infer(const config::TrialConfig& trial, const InferOptions& options) {
+  if (!options.output.empty()) check_output(options);
   torch::manual_seed(static_cast<std::uint64_t>(trial.seed));  // of what does not come from the weights
   const auto model = models::build(model_options(trial.model, trial.data));
   const auto weights = read_weights(options.weights);
   check_finite(weights, options.weights);
-  models::LoadedWeights loaded;
-  try {
-    loaded = models::load_weights(*model, weights, options.differ);
-  } catch (const Error& error) {
-    if (error.code() != Code::kInvalidArgument) throw;
-    const std::string problems = error.what();  // a line for each tensor
-    const auto count = 1 + std::ranges::count(problems, '\n');
-    throw Error{error.code(),
-                fmt::format("{} does not fit the model in {} {}:\n{}\n--fresh-head, --resize-positions and "
-                            "--other-patch take weights of another class count, image size or patch",
-                            options.weights.string(), count, count == 1 ? "tensor" : "tensors",
-                            first_of(problems, count))};
-  }
+  Inference result{.loaded = load(*model, weights, options), .logits = {}};
   model->train(options.train);
   const auto given = given_in(options.input, trial);
   const auto input = images(given, trial.data.image_size, options.input);
@@ -155,7 +148,8 @@ models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions
       output.tensors.emplace("loss", loss.detach().reshape({1}));
       add_gradients(*model, output.tensors);
     }
-    output.tensors.emplace("logits", logits.detach());
+    result.logits = logits.detach();
+    output.tensors.emplace("logits", result.logits);
   }
   if (options.train) add_buffers(*model, output.tensors);
   for (const auto& [name, feature] : features) {
@@ -163,8 +157,8 @@ models::LoadedWeights infer(const config::TrialConfig& trial, const InferOptions
       throw Error{Code::kInvalidArgument, fmt::format("'{}' returns no tensor of its own", name)};
     output.tensors.emplace("feat." + name, feature.detach().contiguous());
   }
-  models::write_safetensors(options.output, output);
-  return loaded;
+  if (!options.output.empty()) models::write_safetensors(options.output, output);
+  return result;
 }
 
 }  // namespace abl::trainer

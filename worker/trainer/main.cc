@@ -8,6 +8,7 @@
 
 #include "base/command_line.h"
 #include "base/error.h"
+#include "config/result_version.h"
 #include "config/trial_document.h"
 #include "worker/trainer/commands/commands.h"
 
@@ -35,7 +36,7 @@ constexpr Command kCommands[] = {
     {"export", "Write the weights of a checkpoint alone, by the model's names", &trainer::declare_export},
     {"describe", "A model's parts, parameters, work and memory, without building it in memory",
      &trainer::declare_describe},
-    {"infer", "Run a model once on given weights and images, for comparison with another implementation",
+    {"infer", "Run a model once on a photograph, or on tensors for comparison with another implementation",
      &trainer::declare_infer},
     {"data", "Check the images of a data set, or pack them into one file", &trainer::declare_data},
     {"presets", "List the models that have a name", &trainer::declare_presets},

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "config/result_version.h"
 #include "models/registry.h"
 #include "worker/trainer/batch_mixing.h"
 #include "worker/trainer/device/device_queue.h"

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "models/registry.h"
-#include "models/weights.h"
 #include "worker/trainer/checkpoint.h"
+#include "worker/trainer/fit_weights.h"
 #include "worker/trainer/model_factory.h"
 
 namespace abl::trainer {
@@ -26,12 +26,7 @@ const std::filesystem::path& file_of(const std::string& name, const WeightFiles&
 models::LoadedWeights load(models::Classifier& model, const std::string& name, const WeightFiles& files,
                            const models::WeightsOptions& options) {
   const auto& file = file_of(name, files);
-  const auto state = read_weights(file);
-  try {
-    return models::load_weights(model, state, options);
-  } catch (const Error& error) {
-    throw Error{error.code(), fmt::format("weights {}, {}: {}", name, file.string(), error.what())};
-  }
+  return fit_weights(model, read_weights(file), fmt::format("weights {}: {}", name, file.string()), options);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/model_source.h"
+#include "worker/trainer/commands/settings.h"
 #include "worker/trainer/describe.h"
 
 namespace abl::trainer {
@@ -33,7 +34,7 @@ Run declare_describe(CLI::App& app) {
     if (flags->lines)
       describe_lines(std::cin, std::cout, [&](config::Json& document) {
         complete_model(document);
-        flags->source.change(document);
+        change_settings(document, flags->source.settings);
       });
     else
       describe_model(flags->source.trial(), flags->options, std::cout);

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "models/lowered_weights.h"
 #include "models/registry.h"
-#include "models/weights.h"
 #include "worker/trainer/checkpoint.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
 #include "worker/trainer/data/progress.h"
 #include "worker/trainer/evaluation.h"
+#include "worker/trainer/fit_weights.h"
 #include "worker/trainer/learner.h"
 #include "worker/trainer/model_factory.h"
 
@@ -30,12 +30,7 @@ struct Flags {
 std::shared_ptr<models::Classifier> load(const Flags& flags) {
   const auto& trial = flags.run.options.trial;
   auto model = models::build(model_options(trial.model, trial.data));
-  const auto state = read_weights(flags.weights, flags.average);
-  try {
-    models::load_weights(*model, state);
-  } catch (const Error& error) {
-    throw Error{error.code(), fmt::format("{}: {}", flags.weights.string(), error.what())};
-  }
+  fit_weights(*model, read_weights(flags.weights, flags.average), flags.weights.string());
   model->to(torch::Device{flags.run.options.device});
   // as it was evaluated while it was trained
   if (!flags.average) models::lower_weights(*model, type_of_weights(trial.recipe));

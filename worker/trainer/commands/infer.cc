@@ -3,19 +3,55 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/model_source.h"
 
 namespace abl::trainer {
+namespace {
+
+constexpr std::int64_t kShown = 5;  // most likely classes of an image
+
+/// Shape: both [B, K], the most likely class first.
+std::string as_json(const models::LoadedWeights& loaded, const torch::Tensor& probability,
+                    const torch::Tensor& label) {
+  auto images = nlohmann::ordered_json::array();
+  for (std::int64_t image = 0; image < label.size(0); ++image) {
+    auto likely = nlohmann::ordered_json::array();
+    for (std::int64_t place = 0; place < label.size(1); ++place)
+      likely.push_back({{"class", label[image][place].item<std::int64_t>()},
+                        {"probability", probability[image][place].item<double>()}});
+    images.push_back(likely);
+  }
+  return nlohmann::ordered_json{{"images", images}, {"fresh", loaded.fresh}, {"resized", loaded.resized}}
+      .dump();
+}
+
+std::string as_text(const torch::Tensor& probability, const torch::Tensor& label) {
+  std::string text;
+  for (std::int64_t image = 0; image < label.size(0); ++image) {
+    text += fmt::format("image {}:", image);
+    for (std::int64_t place = 0; place < label.size(1); ++place)
+      text +=
+          fmt::format("{} class {} {:.1f} %", place == 0 ? "" : ",", label[image][place].item<std::int64_t>(),
+                      100 * probability[image][place].item<double>());
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
 
 Run declare_infer(CLI::App& app) {
   struct Flags {
     ModelSource source;
     InferOptions options;
+    bool json = false;
   };
   auto flags = std::make_shared<Flags>();
   auto& options = flags->options;
@@ -27,8 +63,7 @@ Run declare_infer(CLI::App& app) {
                  "A JPEG, resized and cut as an evaluation does; or tensors (safetensors): 'input' [B, 3, H, "
                  "W] float32, normalised, of the model's size; 'target' [B] int64 for gradients")
       ->required();
-  app.add_option("--output", options.output, "Where logits and what else was asked for go (safetensors)")
-      ->required();
+  app.add_option("--output", options.output, "Where logits and what else was asked for go (safetensors)");
   app.add_flag("--fresh-head", options.differ.fresh_head,
                "The weights may have no head, or one of other classes: the model's stays as it starts");
   app.add_flag("--resize-positions", options.differ.resize_positions,
@@ -38,13 +73,24 @@ Run declare_infer(CLI::App& app) {
                "Also the loss against 'target', and the gradient of each parameter");
   app.add_flag("--train", options.train, "Use the batch's statistics; also the buffers after the pass");
   app.add_option("--features", options.features, "Also the output of these parts, by name")->delimiter(',');
+  app.add_flag("--json", flags->json, "As JSON");
   app.footer(
-      "Example:\n  ablate-trainer infer --preset vit_tiny_patch16_224 --weights w.safetensors --input "
-      "i.safetensors --output o.safetensors --features blocks.0,norm\n  ablate-trainer infer --config "
-      "trial.json "
-      "--weights run/best.safetensors --input photo.jpg --output o.safetensors\n");
+      "Example:\n  ablate-trainer infer --config trial.json --weights run/best.safetensors --input "
+      "photo.jpg\n"
+      "  ablate-trainer infer --preset vit_tiny_patch16_224 --weights w.safetensors --input i.safetensors "
+      "--output o.safetensors --features blocks.0,norm\n");
   return [flags]() -> int {
-    const auto loaded = infer(flags->source.trial(), flags->options);
+    const bool has_output = !flags->options.output.empty();
+    for (const auto& [given, flag] : {std::pair{flags->options.gradients, "--grad"},
+                                      {flags->options.train, "--train"},
+                                      {!flags->options.features.empty(), "--features"}})
+      if (given && !has_output)
+        throw Error{Code::kInvalidArgument, fmt::format("{} needs --output: where the tensors go", flag)};
+    const auto [loaded, logits] = infer(flags->source.trial(), flags->options);
+    const auto [probability, label] =
+        logits.softmax(1).topk(std::min<std::int64_t>(kShown, logits.size(1)), 1);
+    std::cout << (flags->json ? as_json(loaded, probability, label) + "\n" : as_text(probability, label));
+    if (flags->json) return kExitOk;
     if (!loaded.fresh.empty())
       std::cerr << fmt::format("as in a new model: {}\n", fmt::join(loaded.fresh, ", "));
     if (!loaded.resized.empty()) std::cerr << fmt::format("resized: {}\n", fmt::join(loaded.resized, ", "));

@@ -23,8 +23,6 @@ struct ModelSource {
   /// The trial that they describe; a preset is taken at its own image size, with ImageNet's classes.
   /// Throws: Error listing every problem, a line each.
   config::TrialConfig trial() const;
-  /// Makes the changes to a document. Throws: Error naming a setting that has no place in it.
-  void change(config::Json& document) const;
 };
 
 }  // namespace abl::trainer

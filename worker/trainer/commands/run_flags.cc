@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/commands/run_flags.h"
 
+#include <fmt/ranges.h>
+
 #include <regex>
 
 #include "base/error.h"
 #include "config/json_file.h"
+#include "config/named_weights.h"
 #include "config/trial_document.h"
+#include "worker/trainer/commands/settings.h"
 #include "worker/trainer/device/gpu.h"
 
 namespace abl::trainer {
@@ -23,6 +27,19 @@ WeightFiles weight_files(const std::vector<std::string>& flags) {
   return files;
 }
 
+/// A file that nothing takes is a name with a mistake.
+void expect_named(const WeightFiles& files, const config::RecipeConfig& recipe) {
+  const auto named = config::named_weights(recipe);
+  std::vector<std::string> names;
+  for (const auto& [name, sha256] : named) names.push_back(name);
+  for (const auto& [name, file] : files)
+    if (!named.contains(name))
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("--weights {}=…: the recipe names {}", name,
+                              names.empty() ? "no weights (recipe.start_weights, recipe.teacher_weights)"
+                                            : fmt::format("{} alone", fmt::join(names, " and ")))};
+}
+
 void expect_device(const std::string& device) {
   if (device != "cpu" && !std::regex_match(device, std::regex{"cuda(:[0-9]{1,3})?"}))
     throw Error{Code::kInvalidArgument, "--device " + device + ": expected cpu, cuda or cuda:N"};
@@ -32,6 +49,7 @@ void expect_device(const std::string& device) {
 
 void RunFlags::declare(CLI::App& app) {
   app.add_option("--config", config_file, "The trial's JSON document")->required();
+  declare_settings(app, settings);
   app.add_option("--data-root", options.data_root, "Folder of the data set");
   app.add_option("--threads", options.threads, "Threads for the products")
       ->check(CLI::Range(1, 1024))
@@ -48,7 +66,10 @@ void RunFlags::declare(CLI::App& app) {
 
 void RunFlags::read_trial() {
   options.weights = weight_files(weights);
-  options.trial = config::read_trial_or_throw(config::read_json(config_file));
+  auto document = config::read_json(config_file);
+  change_settings(document, settings);
+  options.trial = config::read_trial_or_throw(document);
+  expect_named(options.weights, options.trial.recipe);
   options.config_hash = config::config_hash(config::canonical_text(options.trial));
   expect_device(options.device);
   if (deterministic) compute_deterministically();
@@ -60,6 +81,11 @@ void RunFlags::read() {
     throw Error{
         Code::kFailedPrecondition,
         "--device " + options.device + ": no GPU can be used here, or this PyTorch is built without CUDA"};
+  if (const torch::Device device{options.device};
+      device.has_index() && device.index() >= torch::cuda::device_count())
+    throw Error{Code::kFailedPrecondition,
+                fmt::format("--device {}: {} can be used here, counted from cuda:0", options.device,
+                            torch::cuda::device_count())};
 }
 
 std::vector<std::string> RunFlags::arguments() const {
@@ -69,6 +95,7 @@ std::vector<std::string> RunFlags::arguments() const {
                                      "--device",         options.device};
   if (!options.data_root.empty()) arguments.insert(arguments.end(), {"--data-root", options.data_root});
   for (const auto& named : weights) arguments.insert(arguments.end(), {"--weights", named});
+  for (const auto& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
   if (deterministic) arguments.emplace_back("--deterministic");
   return arguments;
 }

@@ -13,7 +13,8 @@ namespace abl::trainer {
 struct RunFlags {
   TrainingOptions options;
   std::string config_file;
-  std::vector<std::string> weights;  ///< "NAME=FILE"
+  std::vector<std::string> settings;  ///< "recipe.epochs=2"
+  std::vector<std::string> weights;   ///< "NAME=FILE"
   bool deterministic = false;
 
   void declare(CLI::App& app);

@@ -57,6 +57,10 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
   auto& options = flags.options;
   if (ranks.starts_ranks()) {
     try {
+      flags.read_trial();
+      check_flags(options);
+      // of the whole batch, so that no rank needs to start to find it
+      share_batch(0, ranks.ranks, options.trial.recipe.batch, options.trial.recipe.accumulate);
       if (options.resume.empty()) expect_unused(options.run_dir);
     } catch (const Error& error) {
       return fail(*events, error);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/commands/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace abl::trainer {
+namespace {
+
+/// Sets "model.depth=6" in a document; a value that is not JSON is taken as text.
+void set_key(config::Json& document, const std::string& assignment) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--set {}: expected key=value, such as model.depth=6", assignment)};
+  std::string pointer = "/" + assignment.substr(0, equals);
+  std::ranges::replace(pointer, '.', '/');
+  if (assignment.substr(0, equals) == "model.preset" &&
+      document.contains(config::Json::json_pointer{"/model/preset"}))
+    throw Error{Code::kInvalidArgument, fmt::format("--set {}: the preset is given already", assignment)};
+  auto value = config::Json::parse(assignment.substr(equals + 1), nullptr, false);
+  try {
+    document[config::Json::json_pointer{pointer}] =
+        value.is_discarded() ? config::Json(assignment.substr(equals + 1)) : value;
+  } catch (const config::Json::exception&) {
+    throw Error{Code::kInvalidArgument, fmt::format("--set {}: '{}' lies in something that has no keys",
+                                                    assignment, assignment.substr(0, equals))};
+  }
+}
+
+}  // namespace
+
+void declare_settings(CLI::App& app, std::vector<std::string>& settings) {
+  app.add_option("--set", settings, "key=value in place of what the document says (repeatable)");
+}
+
+void change_settings(config::Json& document, const std::vector<std::string>& settings) {
+  for (const auto& setting : settings) set_key(document, setting);
+}
+
+}  // namespace abl::trainer
