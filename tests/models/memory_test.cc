@@ -73,19 +73,20 @@ void expect_predicted(const std::string& what, const Build& build, const StepOpt
   expect_near(what, predict_step_memory(build, options).peak, measured_peak(build, options));
 }
 
+/// Of images of 64 pixels and ten classes.
+Build simple_vit_of(SimpleVitOptions options) {
+  options.image_size = 64, options.classes = 10;
+  return [=](torch::Device device) { return build(options, device); };
+}
+
 Build simple_vit(const AttentionChoice& choice) {
-  return [=](torch::Device device) {
-    return build(SimpleVitOptions{.image_size = 64,
-                                  .patch = 8,
-                                  .classes = 10,
-                                  .dim = 96,
-                                  .depth = 4,
-                                  .heads = 3,
-                                  .dim_head = 32,
-                                  .mlp_dim = 384,
-                                  .attention = std::vector<AttentionChoice>(4, choice)},
-                 device);
-  };
+  return simple_vit_of({.patch = 8,
+                        .dim = 96,
+                        .depth = 4,
+                        .heads = 3,
+                        .dim_head = 32,
+                        .mlp_dim = 384,
+                        .attention = std::vector<AttentionChoice>(4, choice)});
 }
 
 TEST(StepMemory, IsThatOfARealStep) {
@@ -135,18 +136,13 @@ TEST(StepMemory, WithATeacherIsThatOfARealStep) {
 
 TEST(StepMemory, IsTheTeachersWhereThatHoldsMoreThanTheStudentsStep) {
   const StepOptions options{.batch = 16, .image_size = 64};
-  const Build student = [](torch::Device device) {
-    return build(SimpleVitOptions{.image_size = 64,
-                                  .patch = 32,
-                                  .classes = 10,
-                                  .dim = 16,
-                                  .depth = 1,
-                                  .heads = 1,
-                                  .dim_head = 16,
-                                  .mlp_dim = 16,
-                                  .attention = {AttentionChoice{}}},
-                 device);
-  };
+  const Build student = simple_vit_of({.patch = 32,
+                                       .dim = 16,
+                                       .depth = 1,
+                                       .heads = 1,
+                                       .dim_head = 16,
+                                       .mlp_dim = 16,
+                                       .attention = {AttentionChoice{}}});
   const auto step = predict_step_memory(student, options);
   const auto teacher = predict_forward_memory(simple_vit({}), options);
   ASSERT_GT(teacher.peak, step.peak);

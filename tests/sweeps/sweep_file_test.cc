@@ -48,13 +48,17 @@ std::string problem_of(const std::string& text) {
   return {};
 }
 
-TEST(SweepFileTest, ATeacherIsAModelThatAPlanCountsToo) {
+/// The small sweep, but that its first row sets something else.
+std::string first_row_sets(const std::string& settings) {
   std::string text = std::string{kSmall} + kColumns;
-  const std::string own = "set: {model.attention.share: QKVVW}";
-  text.replace(text.find(own), own.size(),
-               "set: {recipe.distillation: soft, recipe.teacher: simple-vit-nano, recipe.teacher_weights: w, "
-               "recipe.batch: 100, recipe.accumulate: 4}");
-  const SweepSpec spec = parse(text);
+  const std::string own = "model.attention.share: QKVVW";
+  return text.replace(text.find(own), own.size(), settings);
+}
+
+TEST(SweepFileTest, ATeacherIsAModelThatAPlanCountsToo) {
+  const SweepSpec spec = parse(
+      first_row_sets("recipe.distillation: soft, recipe.teacher: simple-vit-nano, recipe.teacher_weights: w, "
+                     "recipe.batch: 100, recipe.accumulate: 4"));
   EXPECT_THAT(spec.rows[0].teacher, HasSubstr(R"("dim":128)"));
   EXPECT_THAT(spec.rows[0].teacher, HasSubstr(R"("image_size":32)"));
   EXPECT_EQ(spec.rows[0].batch, 25);
@@ -65,13 +69,10 @@ TEST(SweepFileTest, ATeacherIsAModelThatAPlanCountsToo) {
 }
 
 TEST(SweepFileTest, ATeacherThatCannotTakeTheImagesIsAProblemOfItsLine) {
-  std::string text = std::string{kSmall} + kColumns;
-  const std::string own = "model.attention.share: QKVVW";
-  text.replace(text.find(own), own.size(),
-               "recipe.distillation: soft, recipe.teacher: vit_tiny_patch16_224, recipe.teacher_weights: w, "
-               "model.patch: 8, data.image_size: 40");
-  EXPECT_THAT(problem_of(text), testing::AllOf(HasSubstr("sweep.yaml:8:"),
-                                               HasSubstr("recipe.teacher: vit_tiny_patch16_224: ")));
+  EXPECT_THAT(
+      problem_of(first_row_sets("recipe.distillation: soft, recipe.teacher: vit_tiny_patch16_224, "
+                                "recipe.teacher_weights: w, model.patch: 8, data.image_size: 40")),
+      testing::AllOf(HasSubstr("sweep.yaml:8:"), HasSubstr("recipe.teacher: vit_tiny_patch16_224: ")));
 }
 
 TEST(SweepFileTest, RowsInheritTheBaseAndSetTheirOwn) {
