@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two GPUs train as one does with the same batch, within what the order of additions changes.
+// Two GPUs train as one does with the same batch, within what rounding changes: additions in another order,
+// convolutions in TF32.
 #include <torch/torch.h>
 
 #include "tests/ranks/trial_files.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on a GPU: what `ctest -L cuda` runs where there is one.
-#include <gtest/gtest.h>
+// What a training on one GPU shows.
+#include <gmock/gmock.h>
 
 #include "tests/trainer/small_training.h"
 #include "worker/trainer/augmentation/random.h"
@@ -42,7 +42,7 @@ TEST_F(GpuTest, ItTrainsAsTheProcessorDoes) {
   Recorder processor, gpu;
   Training(options(), processor).run(processor.stop);
   auto same = options();
-  same.device = kDevice;
+  same.device = "cuda";
   EXPECT_TRUE(Training(same, gpu).run(gpu.stop));
   EXPECT_EQ(gpu.points.at("train/loss").size(), processor.points.at("train/loss").size());
   expect_near(processor, gpu, 1e-2);
@@ -55,8 +55,10 @@ TEST_F(GpuTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
     Recorder whole, first, second;
     EXPECT_TRUE(Training(full, whole).run(whole.stop));
     first.stop_at = 13;
+    full.run_dir = new_folder();
     EXPECT_FALSE(Training(full, first).run(first.stop));
     full.resume = first.newest, full.resume_sha256 = first.newest_sha256;
+    full.run_dir = new_folder();
     EXPECT_TRUE(Training(full, second).run(second.stop));
     EXPECT_TRUE(second.started.bit_exact);
     expect_same_weights(whole, second);
@@ -66,16 +68,39 @@ TEST_F(GpuTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
   }
 }
 
+TEST_F(GpuTest, BlocksThatAreComputedTwiceChangeNothing) {
+  auto full = full_on_gpu("bf16");
+  Recorder once, twice;
+  EXPECT_TRUE(Training(full, once).run(once.stop));
+  full.trial.recipe.checkpoint_blocks = 1, full.run_dir = new_folder();
+  EXPECT_TRUE(Training(full, twice).run(twice.stop));
+  expect_same_weights(once, twice);
+}
+
 TEST_F(GpuTest, ARecordedStepLearnsWhatItsKernelsLearn) {
   for (const char* precision : {"fp32", "bf16", "fp16"}) {
     auto full = full_on_gpu(precision);
     Recorder kernels, graph;
     EXPECT_TRUE(Training(full, kernels).run(kernels.stop));
-    full.cuda_graph = true;
+    full.cuda_graph = true, full.run_dir = new_folder();
     EXPECT_TRUE(Training(full, graph).run(graph.stop));
-    EXPECT_TRUE(graph.logs.empty()) << graph.logs.front();
+    EXPECT_THAT(graph.logs, testing::IsEmpty());
     expect_near(kernels, graph, 1e-3);
   }
+}
+
+TEST_F(GpuTest, AModelWithConvolutionsAndBatchStatisticsIsRecordedToo) {
+  auto full = full_on_gpu("fp32");
+  full.trial.model = config::read_trial_or_throw(config::Json::parse(R"({
+      "model": {"family": "xcit", "dim": 16, "depth": 1, "heads": 2, "patch": 8, "class_blocks": 1},
+      "data": {"name": "shapes"}, "recipe": {"use": "demo"}})"))
+                         .model;
+  Recorder kernels, graph;
+  EXPECT_TRUE(Training(full, kernels).run(kernels.stop));
+  full.cuda_graph = true, full.run_dir = new_folder();
+  EXPECT_TRUE(Training(full, graph).run(graph.stop));
+  EXPECT_THAT(graph.logs, testing::IsEmpty());
+  expect_near(kernels, graph, 1e-2);
 }
 
 TEST_F(GpuTest, BatchesBecomeTheSameNumbersAsOnTheProcessor) {

@@ -61,14 +61,20 @@ class SmallTraining : public testing::Test {
       "recipe": {"use": "demo", "epochs": 3, "batch": 20, "eval_every": 1, "crop": "pad", "flip": 0.5}, "seed": 0})"));
     options.trial.seed = seed;
     options.config_hash = config::config_hash(config::canonical_text(options.trial));
-    options.run_dir = folder_.path() / std::to_string(runs_++);
-    std::filesystem::create_directories(options.run_dir);
+    options.run_dir = new_folder();
     return options;
+  }
+  /// Each run has one of its own: another's checkpoints would be overwritten, and equal to themselves.
+  std::filesystem::path new_folder() {
+    const auto folder = folder_.path() / std::to_string(runs_++);
+    std::filesystem::create_directories(folder);
+    return folder;
   }
   static std::map<std::string, torch::Tensor> weights(const Recorder& run) {
     return models::read_safetensors(run.newest).tensors;
   }
   static void expect_same_weights(const Recorder& one, const Recorder& other) {
+    ASSERT_NE(one.newest, other.newest);
     const auto a = weights(one), b = weights(other);
     ASSERT_EQ(a.size(), b.size());
     for (const auto& [name, tensor] : a) EXPECT_TRUE(torch::equal(tensor, b.at(name))) << name;

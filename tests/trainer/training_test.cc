@@ -139,8 +139,10 @@ TEST_F(TrainingTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
     EXPECT_TRUE(Training(full, whole).run(whole.stop));
     EXPECT_EQ(whole.points["val_ema/top1"].size(), 3u);
     first.stop_at = 13;
+    full.run_dir = new_folder();
     EXPECT_FALSE(Training(full, first).run(first.stop));
     full.resume = first.newest, full.resume_sha256 = first.newest_sha256;
+    full.run_dir = new_folder();
     EXPECT_TRUE(Training(full, second).run(second.stop));
     expect_same_weights(whole, second);
     auto points = first.points;
@@ -155,7 +157,7 @@ TEST_F(TrainingTest, TheNumberOfThreadsThatPrepareImagesChangesNothing) {
   Recorder one, other;
   full.loader_threads = 1;
   Training(full, one).run(one.stop);
-  full.loader_threads = 3;
+  full.loader_threads = 3, full.run_dir = new_folder();
   Training(full, other).run(other.stop);
   EXPECT_EQ(one.points, other.points);
   expect_same_weights(one, other);
