@@ -67,9 +67,9 @@ class Fleet:
                    "--heartbeat-ms", 300, "--lease-ms", 3000, *options)
         self.until(lambda: self.ablate("ls", "--json", check=False).returncode == 0, "the scheduler answers")
 
-    def start_worker(self, name, *options):
+    def start_worker(self, name, *options, runs=None):
         self.start(name, "ablate-worker", "--scheduler", self.address, "--home", self.home / name, "--name", name,
-                   "--runs-root", self.home / "runs", *options)
+                   "--runs-root", runs or self.home / "runs", *options)
 
     def kill(self, name):
         process = self.processes.pop(name)

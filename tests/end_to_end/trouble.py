@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong on real machines: one clear message each, and nothing is lost."""
+import contextlib
 import os
-import shutil
+import resource
 import socket
 import sqlite3
 import subprocess
@@ -16,6 +17,17 @@ base:
   model:  {{family: simple-vit, dim: 16, depth: 1, heads: 2, dim_head: 8, patch: 8}}
   data:   {{name: photos, classes: 2, image_size: 32, damaged: {damaged}}}
   recipe: {{use: cifar-lite, epochs: 2, batch: 4, eval_every: 1}}
+rows: [{{id: orig, label: "Orig.", set: {{}}}}]
+seeds: [0]
+"""
+
+DRAWN = """
+ablate: 1
+name: {name}
+base:
+  model:  {{family: simple-vit, dim: {dim}, depth: 1, heads: 2, dim_head: 8, mlp_dim: {mlp_dim}, patch: 8}}
+  data:   {{name: shapes, train_images: 60, val_images: 20}}
+  recipe: {{use: demo, epochs: 1, batch: 20}}
 rows: [{{id: orig, label: "Orig.", set: {{}}}}]
 seeds: [0]
 """
@@ -94,53 +106,96 @@ def newer_store():
         expect(fleet.store.read_bytes() == before, "and leaves it as it is")
 
 
-def full_disk():
-    if os.geteuid() != 0:
-        say("not root: the full disk is left out, it needs a tmpfs")
+@contextlib.contextmanager
+def small_disk(fleet, size):
+    """A folder on a file system of its own; nothing where none may be mounted."""
+    disk = fleet.home / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)], capture_output=True).returncode != 0:
+        say("no tmpfs may be mounted here: the full disk is left out")
+        yield None
         return
-    with Fleet("disk") as fleet:
-        disk = fleet.home / "disk"
-        disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], capture_output=True).returncode != 0:
-            say("no tmpfs may be mounted here: the full disk is left out")
-            return
+    try:
+        yield disk
+    finally:
+        for name in list(fleet.processes):
+            fleet.stop(name)
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def full_disk():
+    with Fleet("disk") as fleet, small_disk(fleet, "8m") as disk:
+        if disk:
+            fill(fleet, disk)
+
+
+def fill(fleet, disk):
+    fleet.store = disk / "results.db"
+    fleet.start_scheduler()
+    fleet.start_worker("w", "--slots", 1)
+    (fleet.home / "first.yaml").write_text(SWEEP.format(name="first", damaged="fail"))
+    fleet.ablate("submit", fleet.home / "first.yaml")
+    filler = disk / "filler"
+    with open(filler, "wb", buffering=0) as file:
         try:
-            fleet.store = disk / "results.db"
-            fleet.start_scheduler()
-            fleet.start_worker("w", "--slots", 1)
-            (fleet.home / "first.yaml").write_text(SWEEP.format(name="first", damaged="fail"))
-            fleet.ablate("submit", fleet.home / "first.yaml")
-            filler = disk / "filler"
-            with open(filler, "wb", buffering=0) as file:
-                try:
-                    while True:
-                        file.write(b"\0" * 4096)
-                except OSError:
-                    pass
-            refused = None
-            for number in range(200):  # the journal has some room of its own
-                (fleet.home / "more.yaml").write_text(SWEEP.format(name=f"more-{number}", damaged="fail"))
-                done = fleet.ablate("submit", fleet.home / "more.yaml", check=False)
-                if done.returncode != 0:
-                    refused = (number, done)
-                    break
-            expect(refused is not None, "a submission is refused when the disk is full")
-            number, done = refused
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
-            expect(done.returncode == 3 and len(lines) == 1 and "full" in lines[0], f"with one clear line: {lines}")
-            filler.unlink()
-            names = {s["name"] for s in fleet.json("ls")["sweeps"]}
-            expect(names == {"first", *(f"more-{n}" for n in range(number))}, "what was acknowledged is there, what was refused is not")
-            fleet.ablate("submit", fleet.home / "more.yaml")
-            expect(True, "with room again the same submission is accepted")
-        finally:
-            fleet.stop("w")
-            fleet.stop("scheduler")
-            subprocess.run(["umount", str(disk)], check=True)
-            shutil.rmtree(disk, ignore_errors=True)
+            while True:
+                file.write(b"\0" * 4096)
+        except OSError:
+            pass
+    refused = None
+    for number in range(200):  # the journal has some room of its own
+        (fleet.home / "more.yaml").write_text(SWEEP.format(name=f"more-{number}", damaged="fail"))
+        done = fleet.ablate("submit", fleet.home / "more.yaml", check=False)
+        if done.returncode != 0:
+            refused = (number, done)
+            break
+    expect(refused is not None, "a submission is refused when the disk is full")
+    number, done = refused
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    expect(done.returncode == 3 and len(lines) == 1 and "full" in lines[0], f"with one clear line: {lines}")
+    filler.unlink()
+    names = {s["name"] for s in fleet.json("ls")["sweeps"]}
+    expect(names == {"first", *(f"more-{n}" for n in range(number))}, "what was acknowledged is there, what was refused is not")
+    fleet.ablate("submit", fleet.home / "more.yaml")
+    expect(True, "with room again the same submission is accepted")
+
+
+def train(fleet, name, dim, mlp_dim):
+    (fleet.home / f"{name}.yaml").write_text(DRAWN.format(name=name, dim=dim, mlp_dim=mlp_dim))
+    fleet.ablate("submit", fleet.home / f"{name}.yaml")
+    fleet.wait_for(name, 120)
+    return fleet.trials(name)[0]
+
+
+def full_disk_of_a_run():
+    with Fleet("run-disk") as fleet, small_disk(fleet, "2m") as disk:
+        if not disk:
+            return
+        fleet.start_scheduler()
+        fleet.start_worker("w", "--slots", 1, runs=disk / "runs")
+        trial = train(fleet, "large", 256, 1024)
+        expect(trial["state"] == "TRIAL_STATE_FAILED" and "cannot write" in trial["reason"] and "No space left on device" in trial["reason"],
+               f"a run whose checkpoint does not fit fails with that reason: {trial['reason']}")
+        trial = train(fleet, "small", 16, 64)
+        expect(trial["state"] == "TRIAL_STATE_COMPLETED", "and leaves the room to a smaller one")
+
+
+def little_memory():
+    with Fleet("memory") as fleet:
+        fleet.start_scheduler()
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (16 << 30, hard))  # the worker's, and its trainer's
+        fleet.start_worker("w", "--slots", 1)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        trial = train(fleet, "huge", 65536, 1_000_000)
+        expect(trial["state"] == "TRIAL_STATE_FAILED" and trial["reason"].startswith("not enough memory for the model and a batch of 20 images"),
+               f"a run that needs more memory than there is fails with that reason: {trial['reason']}")
+
 
 
 newer_store()
 taken_port()
 full_disk()
+full_disk_of_a_run()
+little_memory()
 data_folders()
