@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/client.h"
+#include "cli/unix_socket.h"
 #include "storage/database.h"
 #include "storage/metric_store.h"
 #include "views/views.h"
@@ -117,8 +118,7 @@ class StoreSource final : public Source {
 std::unique_ptr<Source> open_source(const Context& context) {
   if (!context.store_flag.empty()) return std::make_unique<StoreSource>(context.store_flag);
   const bool is_ours = context.scheduler() == "unix:" + context.socket().string();
-  if (is_ours && !std::filesystem::exists(context.socket()) &&
-      std::filesystem::exists(context.default_store())) {
+  if (is_ours && std::filesystem::exists(context.default_store()) && !takes_connections(context.socket())) {
     context.note(fmt::format("no scheduler runs here: read from {}", context.default_store().string()));
     return std::make_unique<StoreSource>(context.default_store());
   }

@@ -34,8 +34,8 @@ class Source {
                              const std::function<void(const ablate::v1::ExportBlock&)>& sink) = 0;
 };
 
-/// The results file of --store where it is given, otherwise the scheduler. Where `up` does not run and no
-/// other scheduler is named, the results file of the home, if there is one: what it holds outlives it.
+/// The results file of --store where it is given, otherwise the scheduler. Where none runs in the home and no
+/// other is named: the results file of the home, if there is one.
 std::unique_ptr<Source> open_source(const Context& context);
 
 }  // namespace abl::cli

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiles and links the trainer against a CUDA build of PyTorch, with NCCL, and lets it train on the CPU: what can be checked of that
-# path without a GPU. Nothing but wheels is needed: no nvcc, no toolkit. 5 GB under .deps/cuda, the build in build-cuda-check.
+# Compiles and links the trainer, its GPU tests and the steps' benchmark against a CUDA build of PyTorch, with NCCL, and lets it train on
+# the CPU: what can be checked of that path without a GPU; with one the tests run. Nothing but wheels is needed: no nvcc, no toolkit. 5 GB under .deps/cuda, the build in build-cuda-check.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly TORCH=${1:-2.13.0}  # of the CUDA wheel; PyTorch 2.11 is the oldest that serves
@@ -22,11 +22,14 @@ toolkit=$($PYTHON -c "import importlib.metadata as m; print(m.version('cuda-tool
   die "torch $TORCH came without CUDA: the registry has only a CPU build of it; name another version"
 install "cuda-toolkit[crt,cccl]==$toolkit"  # headers that those of the runtime include
 
-say "The trainer, in $BUILD"
-ABLATE_PYTHON=$PWD/$PYTHON cmake -S . -B $BUILD -G Ninja -DCMAKE_BUILD_TYPE=Release -DABLATE_ONLY_TRAINER=ON -DLibTorch_CUDA=ON
-cmake --build $BUILD --target ablate-trainer ${JOBS:+-j "$JOBS"}
+say "The trainer, its GPU tests and step_server, in $BUILD"
+ABLATE_PYTHON=$PWD/$PYTHON cmake -S . -B $BUILD -G Ninja -DCMAKE_BUILD_TYPE=Release -DABLATE_ONLY_TRAINER=OFF -DABLATE_WEB=OFF -DLibTorch_CUDA=ON
+cmake --build $BUILD --target ablate-trainer trainer_gpu_test ranks_gpu_test step_server ${JOBS:+-j "$JOBS"}
 # read to its end: where grep leaves early, nm fails
 nm -C $BUILD/bin/ablate-trainer | grep 'c10d::ProcessGroupNCCL::ProcessGroupNCCL' > /dev/null || die "the trainer was built without NCCL"
+
+say "The GPU tests, which skip where there is none"
+ctest --test-dir $BUILD -L cuda --output-on-failure
 
 say "Two ranks on the CPU"
 $BUILD/bin/ablate-trainer --version

@@ -41,7 +41,7 @@ void expect_named(const WeightFiles& files, const config::RecipeConfig& recipe) 
 }
 
 void expect_device(const std::string& device) {
-  if (device != "cpu" && !std::regex_match(device, std::regex{"cuda(:[0-9]{1,3})?"}))
+  if (device != "cpu" && !std::regex_match(device, std::regex{"cuda(:(0|[1-9][0-9]?))?"}))
     throw Error{Code::kInvalidArgument, "--device " + device + ": expected cpu, cuda or cuda:N"};
 }
 
@@ -81,11 +81,12 @@ void RunFlags::read() {
     throw Error{
         Code::kFailedPrecondition,
         "--device " + options.device + ": no GPU can be used here, or this PyTorch is built without CUDA"};
+  const auto there = torch::cuda::device_count();
   if (const torch::Device device{options.device};
-      device.has_index() && device.index() >= torch::cuda::device_count())
+      device.has_index() && device.index() >= static_cast<int>(there))
     throw Error{Code::kFailedPrecondition,
                 fmt::format("--device {}: {} can be used here, counted from cuda:0", options.device,
-                            torch::cuda::device_count())};
+                            there == 1 ? "1 GPU" : fmt::format("{} GPUs", there))};
 }
 
 std::vector<std::string> RunFlags::arguments() const {

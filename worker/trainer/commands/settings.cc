@@ -34,7 +34,7 @@ void set_key(config::Json& document, const std::string& assignment) {
 }  // namespace
 
 void declare_settings(CLI::App& app, std::vector<std::string>& settings) {
-  app.add_option("--set", settings, "key=value in place of what the document says (repeatable)");
+  app.add_option("--set", settings, "key=value, over what the preset or document says (repeatable)");
 }
 
 void change_settings(config::Json& document, const std::vector<std::string>& settings) {

@@ -59,8 +59,6 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
     try {
       flags.read_trial();
       check_flags(options);
-      // of the whole batch, so that no rank needs to start to find it
-      share_batch(0, ranks.ranks, options.trial.recipe.batch, options.trial.recipe.accumulate);
       if (options.resume.empty()) expect_unused(options.run_dir);
     } catch (const Error& error) {
       return fail(*events, error);

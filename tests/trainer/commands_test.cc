@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// ablate-trainer as a person uses it: what its commands take, print and refuse.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tests/trainer/picture_files.h"
+#include "worker/trainer/commands/commands.h"
+
+namespace abl::trainer {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+class CommandsTest : public testing::Test {
+ protected:
+  CommandsTest() {
+    write(config_, R"({
+      "model": {"family": "simple-vit", "dim": 16, "depth": 1, "heads": 2, "dim_head": 8, "patch": 8},
+      "data": {"name": "shapes", "train_images": 60, "val_images": 20},
+      "recipe": {"use": "demo", "epochs": 1, "batch": 20}, "seed": 0})");
+  }
+  std::string run_folder() { return folder_.path() / std::to_string(runs_++); }
+
+  /// What a command printed; its refusal instead, where it threw one.
+  std::string said(trainer::Run (*declare)(CLI::App&), std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--config", config_});
+    CLI::App app{"test", "test"};
+    const trainer::Run execute = declare(app);
+    app.parse(std::vector<std::string>{arguments.rbegin(), arguments.rend()});
+    testing::internal::CaptureStdout();
+    try {
+      execute();
+    } catch (const Error& error) {
+      testing::internal::GetCapturedStdout();
+      return error.what();
+    }
+    return testing::internal::GetCapturedStdout();
+  }
+  /// The last event of a training.
+  Json end(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"--run-dir", run_folder(), "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    auto text = said(&declare_train, arguments);
+    text.pop_back();
+    return Json::parse(text.substr(text.rfind('\n') + 1));
+  }
+  /// Weights of that trial, trained here.
+  std::string trained() {
+    const auto folder = run_folder();
+    said(&declare_train, {"--run-dir", folder, "--json"});
+    return folder + "/best.safetensors";
+  }
+
+  TemporaryFolder folder_;
+  const std::string config_ = folder_.path() / "trial.json";
+  int runs_ = 0;
+};
+
+TEST_F(CommandsTest, ASettingChangesTheTrial) {
+  const auto folder = run_folder();
+  const auto text = said(
+      &declare_train, {"--run-dir", folder, "--json", "--set", "recipe.epochs=2", "--set", "model.dim=24"});
+  EXPECT_THAT(text, HasSubstr(R"("total_steps":6)"));
+  const auto weights = folder + "/best.safetensors";
+  EXPECT_THAT(said(&declare_eval, {"--weights", weights, "--set", "model.dim=24"}), HasSubstr("20 images"));
+  EXPECT_THAT(said(&declare_eval, {"--weights", weights, "--set", "model.dmi=24"}),
+              HasSubstr("did you mean 'dim'?"));
+  EXPECT_THAT(end({"--set", "recipe=5"}).at("reason"), HasSubstr("recipe"));
+}
+
+TEST_F(CommandsTest, WeightsThatDoNotFitAreOneLine) {
+  const auto refusal = said(&declare_eval, {"--weights", trained(), "--set", "model.dim=24"});
+  EXPECT_THAT(refusal, testing::AllOf(HasSubstr("best.safetensors does not fit the model in "),
+                                      HasSubstr("… and "), testing::Not(HasSubstr("\n"))));
+}
+
+TEST_F(CommandsTest, WeightsThatTheRecipeDoesNotNameAreRefused) {
+  EXPECT_EQ(end({"--weights", "deit=w"}).at("reason"),
+            "--weights deit=…: the recipe names no weights (recipe.start_weights, recipe.teacher_weights)");
+  EXPECT_EQ(end({"--weights", "deit=w", "--set", "recipe.start_weights=pretrained"}).at("reason"),
+            "--weights deit=…: the recipe names pretrained alone");
+  EXPECT_THAT(end({"--set", "recipe.start_weights=pretrained"}).at("reason"),
+              HasSubstr("no file is given for the weights pretrained"));
+  EXPECT_EQ(
+      end({"--set", "recipe.start_weights=pretrained", "--weights", "pretrained=" + trained()}).at("status"),
+      "completed");
+}
+
+TEST_F(CommandsTest, ADeviceIsCpuOrANumberedGpu) {
+  for (const char* device : {"gpu", "cuda:", "cuda:01", "cuda:200", "cuda:-1"})
+    EXPECT_EQ(end({"--device", device}).at("reason"),
+              std::string{"--device "} + device + ": expected cpu, cuda or cuda:N");
+}
+
+TEST_F(CommandsTest, InferNamesTheLikelyClassesOfAPhotograph) {
+  const auto weights = trained();
+  const auto photograph = (folder_.path() / "photo.jpg").string();
+  write(photograph, jpeg_of(48, 40, {200, 30, 90}));
+  const std::vector<std::string> arguments{"--weights", weights, "--input", photograph};
+  EXPECT_THAT(said(&declare_infer, arguments),
+              testing::MatchesRegex("image 0: class [0-9] .* %, class [0-9] .* %\n"));
+  auto as_json = arguments;
+  as_json.emplace_back("--json");
+  const auto classes = Json::parse(said(&declare_infer, as_json)).at("images").at(0);
+  ASSERT_EQ(classes.size(), 5u);
+  EXPECT_GE(classes[0].at("probability"), classes[1].at("probability"));
+  auto with_features = arguments;
+  with_features.insert(with_features.end(), {"--features", "norm"});
+  EXPECT_THAT(said(&declare_infer, with_features), HasSubstr("--features needs --output"));
+}
+
+}  // namespace
+}  // namespace abl::trainer
