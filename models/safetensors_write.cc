@@ -25,6 +25,10 @@ class Replacement {
  public:
   explicit Replacement(const std::filesystem::path& target)
       : target_{target}, path_{fmt::format("{}.{}.tmp", target.string(), ::getpid())} {
+    std::error_code unknown;
+    if (std::filesystem::exists(target_, unknown) && !std::filesystem::is_regular_file(target_, unknown))
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("cannot write {}: it is there and no regular file", target_.string())};
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (descriptor_ < 0) throw failure();
   }

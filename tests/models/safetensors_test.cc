@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -140,6 +141,19 @@ TEST_F(SafetensorsTest, SaysWhyAFileCannotBeOpenedOrWritten) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kNotFound);
   }
+}
+
+TEST_F(SafetensorsTest, TakesThePlaceOfNothingButAFile) {
+  const auto pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  try {
+    write_safetensors(pipe, {.tensors = {{"a", torch::zeros({2})}}, .metadata = {}});
+    ADD_FAILURE() << "a pipe was replaced";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("it is there and no regular file"));
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(std::distance(fs::directory_iterator{folder_}, {}), 1) << "nothing is left beside it";
 }
 
 TEST_F(SafetensorsTest, RefusesATruncatedFileAtEveryLength) {
