@@ -18,6 +18,7 @@ struct UpOptions {
   std::vector<std::string> data;     ///< NAME=FOLDER
   std::vector<std::string> weights;  ///< NAME=FILE
   bool allow_commands = false;
+  bool operator==(const UpOptions&) const = default;
 };
 
 /// Makes the folders of a home: `run` (mode 0700: the way in for everyone who may use the scheduler) and

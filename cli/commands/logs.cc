@@ -42,7 +42,10 @@ Run declare_logs(CLI::App& app, Context& context) {
       else
         context.out.write(piece.text());
     });
-    if (silent) context.note(fmt::format("run {} has said nothing but its metrics", run));
+    if (!silent) return kExitOk;
+    const auto reason = source->run(run).summary().reason();
+    context.note(fmt::format("run {} has said nothing but its metrics{}", run,
+                             reason.empty() ? "" : fmt::format("; it ended: {}", reason)));
     return kExitOk;
   };
 }

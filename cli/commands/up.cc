@@ -122,6 +122,8 @@ Run declare_up(CLI::App& app, Context& context) {
     auto lock = HomeLock::acquire(context.up_lock());
     if (!lock) {
       say(context, wait_for_other(context), "ablate is up already", "");
+      if (!(flags->options == UpOptions{}))
+        context.note("it goes on as it was started: 'ablate down' first, for other flags to have an effect");
       return kExitOk;
     }
     if (!flags->detach) return run_here(context, flags->options, *lock, false);
