@@ -82,6 +82,8 @@ TEST_F(CommandsTest, WeightsThatTheRecipeDoesNotNameAreRefused) {
             "--weights deit=…: the recipe names no weights (recipe.start_weights, recipe.teacher_weights)");
   EXPECT_EQ(end({"--weights", "deit=w", "--set", "recipe.start_weights=pretrained"}).at("reason"),
             "--weights deit=…: the recipe names pretrained alone");
+  EXPECT_EQ(end({"--weights", "pretraned=w", "--set", "recipe.start_weights=pretrained"}).at("reason"),
+            "--weights pretraned=…: the recipe names pretrained alone; did you mean 'pretrained'?");
   EXPECT_THAT(end({"--set", "recipe.start_weights=pretrained"}).at("reason"),
               HasSubstr("no file is given for the weights pretrained"));
   EXPECT_EQ(

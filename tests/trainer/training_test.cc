@@ -220,6 +220,26 @@ TEST_F(WeightsTest, AStudentLearnsFromATeacherThatATestTrained) {
   }
 }
 
+TEST_F(WeightsTest, AnotherTeacherIsNotSaidToBeTheSame) {
+  auto taught = options();
+  auto& recipe = taught.trial.recipe;
+  recipe.distillation = "hard", recipe.teacher = "simple-vit-nano", recipe.teacher_weights = "small";
+  taught.weights["small"] = teacher(options());
+  Recorder first, second;
+  first.stop_at = 5;
+  Training(taught, first).run(first.stop);
+  const auto other = folder_.path() / "other.safetensors";
+  auto content = models::read_safetensors(taught.weights["small"]);
+  content.tensors.begin()->second.zero_();
+  models::write_safetensors(other, content);
+  taught.weights["small"] = other, taught.resume = first.newest, taught.run_dir = new_folder();
+  Training training{taught, second};
+  EXPECT_EQ(second.started.resumed_step, 5);
+  EXPECT_FALSE(second.started.bit_exact);
+  ASSERT_FALSE(second.logs.empty());
+  EXPECT_NE(second.logs[0].find("the weights small are others"), std::string::npos) << second.logs[0];
+}
+
 TEST_F(WeightsTest, FineTuningStartsFromWeightsOfAnotherHeadAndSize) {
   auto first = options();
   Recorder trained, said;
@@ -235,6 +255,21 @@ TEST_F(WeightsTest, FineTuningStartsFromWeightsOfAnotherHeadAndSize) {
   EXPECT_LT(said.points["train/loss"][1], trained.points["train/loss"][1])
       << "it starts with what was learned";
   EXPECT_NE(said.logs.at(0).find("starts from the weights before"), std::string::npos);
+}
+
+TEST_F(TrainingTest, CheckpointsOfAProcessBeforeCountToo) {
+  Recorder first, second;
+  auto often = options();
+  often.checkpoint_every = std::chrono::duration<double>{0};
+  often.keep_best = "none";
+  first.stop_at = 9;
+  Training(often, first).run(first.stop);
+  often.resume = first.newest;
+  Training(often, second).run(second.stop);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{often.run_dir})
+    files += entry.path().extension() == ".safetensors";
+  EXPECT_EQ(files, 2);
 }
 
 TEST_F(TrainingTest, KeepsTheTwoNewestCheckpointsAloneWhereNobodyWantsTheBest) {

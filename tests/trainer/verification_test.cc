@@ -73,6 +73,15 @@ TEST_F(VerificationTest, AChangedWeightIsNamed) {
   EXPECT_NEAR(result.different[0].largest, 0.5, 1e-6);
 }
 
+TEST_F(VerificationTest, ARunOfOtherImagesIsNotCompared) {
+  auto changed = read_checkpoint(to_, {}, run_.config_hash);
+  changed.data_fingerprint = "others";
+  const auto file = folder_.path() / "changed";
+  write_checkpoint(file, changed);
+  run_.resume = from_;
+  EXPECT_EQ(code_of([&] { verify(run_, file, train_); }), Code::kFailedPrecondition);
+}
+
 TEST_F(VerificationTest, CheckpointsInTheWrongOrderOrOfAnotherTrialAreRefused) {
   run_.resume = to_;
   EXPECT_THROW(verify(run_, from_, train_), Error);

@@ -38,6 +38,7 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
                        {"correct", checkpoint.correct},
                        {"seen", checkpoint.seen},
                        {"data_fingerprint", checkpoint.data_fingerprint},
+                       {"weights", checkpoint.weights},
                        {"machine",
                         {{"torch", machine.torch},
                          {"device", machine.device},
@@ -69,6 +70,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
     checkpoint.loss_sum = facts.at("loss_sum"), checkpoint.correct = facts.at("correct"),
     checkpoint.seen = facts.at("seen");
     checkpoint.data_fingerprint = facts.value("data_fingerprint", "");
+    checkpoint.weights = facts.value("weights", checkpoint.weights);
     if (facts.contains("best")) checkpoint.best = facts.at("best").get<double>();
     const auto& machine = facts.at("machine");
     checkpoint.machine = {.torch = machine.at("torch"),
@@ -97,6 +99,19 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
                             file.string(), checkpoint.config_hash, config_hash)};
   checkpoint.tensors = std::move(content.tensors);
   return checkpoint;
+}
+
+std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::string& data_fingerprint,
+                                      const std::map<std::string, std::string>& weights) {
+  std::vector<std::string> other;
+  if (!checkpoint.data_fingerprint.empty() && checkpoint.data_fingerprint != data_fingerprint)
+    other.push_back(
+        fmt::format("the images are others ({}; {} before)", data_fingerprint, checkpoint.data_fingerprint));
+  for (const auto& [name, sha256] : checkpoint.weights)
+    if (const auto here = weights.find(name); here != weights.end() && here->second != sha256)
+      other.push_back(
+          fmt::format("the weights {} are others (SHA-256 {}; {} before)", name, here->second, sha256));
+  return other;
 }
 
 std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average) {

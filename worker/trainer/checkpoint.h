@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace abl::trainer {
 
@@ -31,6 +32,7 @@ struct Checkpoint {
   std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
   Machine machine;
   std::string data_fingerprint;
+  std::map<std::string, std::string> weights;    ///< name -> SHA-256 of those that the recipe names
   std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu, ranks.…
 };
 
@@ -43,6 +45,11 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
 /// trial's.
 Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
                            const std::string& config_hash);
+
+/// What a checkpoint's steps saw that is another here, a sentence's beginning for each: "the images are
+/// others (… was …)". What it does not know is the same.
+std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::string& data_fingerprint,
+                                      const std::map<std::string, std::string>& weights);
 
 /// The weights in a file by the model's names: all of a state, or of a checkpoint those of the model
 /// (`average`: of the running average). Throws: Error naming the file; kInvalidArgument where it holds no

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <regex>
 
 #include "base/error.h"
 
@@ -17,8 +19,20 @@ fs::path CheckpointFiles::file_of(std::int64_t step) const {
   return folder_ / fmt::format("checkpoint-{}.safetensors", step);
 }
 
+void CheckpointFiles::adopt() {
+  std::map<std::int64_t, fs::path> found;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator{folder_, unreadable}) {
+    const std::string name = entry.path().filename();
+    std::smatch step;
+    if (std::regex_match(name, step, std::regex{"checkpoint-([0-9]{1,18})\\.safetensors"}))
+      found[std::stoll(step[1])] = folder_ / name;
+  }
+  for (const auto& [step, file] : found) kept_.push_back(file);
+}
+
 void CheckpointFiles::add(const fs::path& file) {
-  if (!kept_.empty() && kept_.back() == file) return;  // written once more
+  std::erase(kept_, file);  // written once more
   kept_.push_back(file);
   for (; kept_.size() > keep_last_; kept_.pop_front()) {
     std::error_code gone;  // somebody else may have removed it

@@ -15,6 +15,8 @@ class CheckpointFiles {
 
   /// Where the checkpoint of a step goes: "checkpoint-400.safetensors".
   std::filesystem::path file_of(std::int64_t step) const;
+  /// Those that earlier processes of this run left in the folder count too.
+  void adopt();
   /// After a checkpoint was written and reported: removes those that are too many.
   void add(const std::filesystem::path& file);
   /// Makes a checkpoint of this run the best: "best.safetensors", which stays when the other name goes.

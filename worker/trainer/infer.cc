@@ -52,7 +52,14 @@ torch::Tensor images(const Tensors& tensors, std::int64_t image_size, const std:
 
 /// What the input file holds; a photograph as `eval` would show it: resized, the centre, normalised.
 Tensors given_in(const std::filesystem::path& file, const config::TrialConfig& trial) {
-  if (!is_photograph(file)) return models::read_safetensors(file).tensors;
+  if (!is_photograph(file)) {
+    try {
+      return models::read_safetensors(file).tensors;
+    } catch (const Error& error) {
+      if (error.code() == Code::kNotFound) throw;
+      throw Error{error.code(), fmt::format("--input is no JPEG, and as tensors: {}", error.what())};
+    }
+  }
   const auto photograph = open_photograph(file);
   const int size = trial.data.image_size;
   const auto batch = collate({0}, {.image_size = size}, [&](std::uint32_t index, std::size_t) {

@@ -38,7 +38,7 @@ Training::Training(TrainingOptions options, Events& events)
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
   data_ = open_data(trial.data, options_.data_root);
-  const auto weights = weight_digests(trial.recipe, options_.weights);
+  weights_ = weight_digests(trial.recipe, options_.weights);
   length_ = length_of(trial.recipe, data_.train->size());
   order_ = std::make_unique<EpochOrder>(trial.seed, data_.train->size());
   share_ =
@@ -67,7 +67,7 @@ Training::Training(TrainingOptions options, Events& events)
                                       {"deterministic", machine.deterministic},
                                       {"trainer", ABLATE_VERSION},
                                       {"result_version", config::kResultVersion}}};
-  if (!weights.empty()) start.environment["weights"] = weights;
+  if (!weights_.empty()) start.environment["weights"] = weights_;
   if (!options_.resume.empty() && ranks_.first()) resume(start);
   join_ranks();
   events_.start(start);
@@ -106,11 +106,11 @@ void Training::resume(Events::Start& start) {
   learner_->loss_sum().fill_(checkpoint.loss_sum), learner_->correct().fill_(checkpoint.correct);
   start.resumed_step = done_;
   const auto machine = this_machine(device_, ranks_.ranks());
-  const bool same_images = checkpoint.data_fingerprint == data_.fingerprint;
-  if (!same_images)
-    events_.log("warning", fmt::format("the images are others than those of the steps before: {} was {}",
-                                       data_.fingerprint, checkpoint.data_fingerprint));
-  start.bit_exact = machine.deterministic && checkpoint.machine == machine && same_images;
+  const auto other = other_inputs(checkpoint, data_.fingerprint, weights_);
+  for (const auto& what : other) events_.log("warning", what + " than those of the steps before");
+  start.bit_exact = machine.deterministic && checkpoint.machine == machine && other.empty();
+  std::error_code missing;
+  if (std::filesystem::equivalent(options_.resume.parent_path(), options_.run_dir, missing)) files_.adopt();
   if (checkpoint.machine.ranks == ranks_.ranks() && !ranks_.alone())
     states_ = {.random = checkpoint.tensors.at("ranks.random"), .sums = checkpoint.tensors.at("ranks.sums")};
 }
@@ -219,6 +219,7 @@ void Training::save() {
                         .best = best_,
                         .machine = this_machine(device_, ranks_.ranks()),
                         .data_fingerprint = data_.fingerprint,
+                        .weights = weights_,
                         .tensors = learner_->state()};
   if (!ranks_.alone())
     checkpoint.tensors.merge(

@@ -85,6 +85,7 @@ class Training {
   Events& events_;
   const torch::Device device_;
   DataSet data_;
+  WeightDigests weights_;
   Length length_;
   std::unique_ptr<EpochOrder> order_;
   const Augmentation augmentation_;

@@ -35,10 +35,19 @@ class ScratchFolder {
 /// Keeps what the second run measures.
 class Listener final : public Events {
  public:
-  Listener(Verification& result, const std::function<void(std::int64_t step)>& progress)
-      : result_{result}, progress_{progress} {}
+  Listener(const Checkpoint& stored, Verification& result,
+           const std::function<void(std::int64_t step)>& progress)
+      : stored_{stored}, result_{result}, progress_{progress} {}
 
-  void start(const Start& start) override { result_.from = start.resumed_step.value_or(0); }
+  /// Throws: Error{kFailedPrecondition} where the run saw something else, so that nothing can be compared.
+  void start(const Start& start) override {
+    const auto weights = start.environment.value("weights", WeightDigests{});
+    const auto other = other_inputs(stored_, start.data_fingerprint, weights);
+    if (!other.empty())
+      throw Error{Code::kFailedPrecondition,
+                  fmt::format("{} than those of the run; nothing was compared", other[0])};
+    result_.from = start.resumed_step.value_or(0);
+  }
   void metric(std::int64_t step, const std::map<std::string, double>& values) override {
     const bool is_new = !result_.points.contains(step);  // an evaluation measures a step once more
     result_.points[step].insert(values.begin(), values.end());
@@ -54,6 +63,7 @@ class Listener final : public Events {
   std::int64_t newest_step = 0;
 
  private:
+  const Checkpoint& stored_;
   Verification& result_;
   const std::function<void(std::int64_t step)> progress_;
 };
@@ -126,7 +136,7 @@ Verification verify(TrainingOptions options, const fs::path& to, const TrainAgai
   options.last_step = stored.step;
   options.keep_best = "none";
   options.checkpoint_every = std::chrono::hours{24 * 365};  // one, at the end
-  Listener listener{result, [&](std::int64_t step) {
+  Listener listener{stored, result, [&](std::int64_t step) {
                       if (progress) progress(step, stored.step);
                     }};
   if (!train(options, listener) || listener.newest_step != stored.step)

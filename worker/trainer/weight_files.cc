@@ -31,8 +31,8 @@ models::LoadedWeights load(models::Classifier& model, const std::string& name, c
 
 }  // namespace
 
-nlohmann::json weight_digests(const config::RecipeConfig& recipe, const WeightFiles& files) {
-  auto digests = nlohmann::json::object();
+WeightDigests weight_digests(const config::RecipeConfig& recipe, const WeightFiles& files) {
+  WeightDigests digests;
   const auto add = [&](const std::string& name, const std::string& wanted) {
     if (name.empty()) return;
     const auto& file = file_of(name, files);

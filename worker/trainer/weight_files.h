@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "config/trial_config.h"
@@ -16,10 +15,13 @@ namespace abl::trainer {
 /// machine.
 using WeightFiles = std::map<std::string, std::filesystem::path>;
 
-/// Digests of the weights that a recipe names: {"NAME": "SHA-256"}, for the record of the run.
+/// Name -> SHA-256 of the weights that a recipe names.
+using WeightDigests = std::map<std::string, std::string>;
+
+/// Of their files, for the record of the run.
 /// Throws: Error{kNotFound} for a name without a file, Error{kFailedPrecondition} for a file that is not the
 /// one that the recipe wants.
-nlohmann::json weight_digests(const config::RecipeConfig& recipe, const WeightFiles& files);
+WeightDigests weight_digests(const config::RecipeConfig& recipe, const WeightFiles& files);
 
 /// Starts the model from the weights that the recipe names: another head, image size, window or patch is
 /// fitted. Nothing where it names none. Returns: what did not come from the file as it was, for the log.

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "config/json_file.h"
 #include "config/named_weights.h"
 #include "config/trial_document.h"
@@ -35,9 +36,10 @@ void expect_named(const WeightFiles& files, const config::RecipeConfig& recipe) 
   for (const auto& [name, file] : files)
     if (!named.contains(name))
       throw Error{Code::kInvalidArgument,
-                  fmt::format("--weights {}=…: the recipe names {}", name,
+                  fmt::format("--weights {}=…: the recipe names {}{}", name,
                               names.empty() ? "no weights (recipe.start_weights, recipe.teacher_weights)"
-                                            : fmt::format("{} alone", fmt::join(names, " and ")))};
+                                            : fmt::format("{} alone", fmt::join(names, " and ")),
+                              did_you_mean(name, names))};
 }
 
 void expect_device(const std::string& device) {

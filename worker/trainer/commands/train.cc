@@ -10,6 +10,7 @@
 #include "worker/trainer/commands/run_flags.h"
 #include "worker/trainer/commands/train_ranks.h"
 #include "worker/trainer/out_of_memory.h"
+#include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/quiet_events.h"
 #include "worker/trainer/terminal_events.h"
 #include "worker/trainer/training.h"
@@ -59,6 +60,9 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
     try {
       flags.read_trial();
       check_flags(options);
+      // a batch in one part; how several fall depends on the number of images
+      if (const auto& recipe = options.trial.recipe; recipe.accumulate == 1)
+        share_batch(0, ranks.ranks, recipe.batch, 1);
       if (options.resume.empty()) expect_unused(options.run_dir);
     } catch (const Error& error) {
       return fail(*events, error);

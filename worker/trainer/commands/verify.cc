@@ -5,6 +5,8 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "config/json_file.h"
@@ -12,6 +14,7 @@
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
 #include "worker/trainer/commands/verify_ranks.h"
+#include "worker/trainer/data/progress.h"
 #include "worker/trainer/verification.h"
 
 namespace abl::trainer {
@@ -82,6 +85,16 @@ std::string as_text(const Verification& result) {
   return text;
 }
 
+/// With a bar of the steps.
+Verification again(const TrainingOptions& run, const std::filesystem::path& to, const TrainAgain& train) {
+  std::optional<Progress> progress;
+  std::int64_t shown = run.resume.empty() ? 0 : read_checkpoint(run.resume, {}, run.config_hash).step;
+  return verify(run, to, train, [&](std::int64_t step, std::int64_t last) {
+    if (!progress) progress.emplace(static_cast<std::uint64_t>(last - shown));
+    progress->advance(static_cast<std::uint64_t>(step - std::exchange(shown, step)));
+  });
+}
+
 }  // namespace
 
 Run declare_verify(CLI::App& app) {
@@ -108,9 +121,7 @@ Run declare_verify(CLI::App& app) {
     const int ranks = read_checkpoint(flags->to, {}, run.config_hash).machine.ranks;
     check_gpus(flags->to, run.device, ranks);
     const auto train = ranks == 1 ? train_here(stop) : train_as_ranks(ranks, flags->run, stop);
-    auto result = verify(run, flags->to, train, [](std::int64_t step, std::int64_t last) {
-      std::cerr << fmt::format("step {} of {}\n", step, last);
-    });
+    auto result = again(run, flags->to, train);
     if (!flags->points.empty()) compare_points(config::read_json(flags->points), result);
     std::cout << (flags->json ? as_json(result) + "\n" : as_text(result));
     return result.different.empty() ? kExitOk : kExitFailed;

@@ -22,9 +22,10 @@ DataSet open_data(const config::DataConfig& data, const std::string& root, Needs
   if (root.empty())
     throw Error{
         Code::kNotFound,
-        fmt::format("no folder is given for the data set {0}: start the worker with --data {0}=FOLDER, "
-                    "or the trainer with --data-root FOLDER",
-                    data.name)};
+        fmt::format(
+            "no folder is given for the data set {0}: name it with --data-root FOLDER, or start the worker "
+            "with --data {0}=FOLDER",
+            data.name)};
   DataSet set = open_stored(data, root);
   if (needs == Needs::kTrainAndVal && set.train->size() == 0)
     throw Error{
