@@ -35,6 +35,17 @@ class GpuTest : public SmallTraining {
     }
   }
 
+  /// That a training learns the same from a recorded step.
+  void expect_recorded(TrainingOptions options, double tolerance) {
+    SCOPED_TRACE(options.trial.recipe.precision);
+    Recorder kernels, graph;
+    EXPECT_TRUE(Training(options, kernels).run(kernels.stop));
+    options.cuda_graph = true, options.run_dir = new_folder();
+    EXPECT_TRUE(Training(options, graph).run(graph.stop));
+    EXPECT_THAT(graph.logs, testing::IsEmpty());
+    expect_near(kernels, graph, tolerance);
+  }
+
   static constexpr const char* kDevice = "cuda:0";
 };
 
@@ -52,19 +63,10 @@ TEST_F(GpuTest, ItTrainsAsTheProcessorDoes) {
 TEST_F(GpuTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
   for (const char* precision : {"fp32", "bf16", "fp16"}) {
     auto full = full_on_gpu(precision);
-    Recorder whole, first, second;
+    SCOPED_TRACE(precision);
+    Recorder whole;
     EXPECT_TRUE(Training(full, whole).run(whole.stop));
-    first.stop_at = 13;
-    full.run_dir = new_folder();
-    EXPECT_FALSE(Training(full, first).run(first.stop));
-    full.resume = first.newest, full.resume_sha256 = first.newest_sha256;
-    full.run_dir = new_folder();
-    EXPECT_TRUE(Training(full, second).run(second.stop));
-    EXPECT_TRUE(second.started.bit_exact);
-    expect_same_weights(whole, second);
-    auto points = first.points;
-    for (auto& [name, steps] : second.points) points[name].insert(steps.begin(), steps.end());
-    EXPECT_EQ(points, whole.points) << precision;
+    expect_goes_on_as(whole, full, 13);
   }
 }
 
@@ -78,15 +80,7 @@ TEST_F(GpuTest, BlocksThatAreComputedTwiceChangeNothing) {
 }
 
 TEST_F(GpuTest, ARecordedStepLearnsWhatItsKernelsLearn) {
-  for (const char* precision : {"fp32", "bf16", "fp16"}) {
-    auto full = full_on_gpu(precision);
-    Recorder kernels, graph;
-    EXPECT_TRUE(Training(full, kernels).run(kernels.stop));
-    full.cuda_graph = true, full.run_dir = new_folder();
-    EXPECT_TRUE(Training(full, graph).run(graph.stop));
-    EXPECT_THAT(graph.logs, testing::IsEmpty());
-    expect_near(kernels, graph, 1e-3);
-  }
+  for (const char* precision : {"fp32", "bf16", "fp16"}) expect_recorded(full_on_gpu(precision), 1e-3);
 }
 
 TEST_F(GpuTest, AModelWithConvolutionsAndBatchStatisticsIsRecordedToo) {
@@ -95,12 +89,7 @@ TEST_F(GpuTest, AModelWithConvolutionsAndBatchStatisticsIsRecordedToo) {
       "model": {"family": "xcit", "dim": 16, "depth": 1, "heads": 2, "patch": 8, "class_blocks": 1},
       "data": {"name": "shapes"}, "recipe": {"use": "demo"}})"))
                          .model;
-  Recorder kernels, graph;
-  EXPECT_TRUE(Training(full, kernels).run(kernels.stop));
-  full.cuda_graph = true, full.run_dir = new_folder();
-  EXPECT_TRUE(Training(full, graph).run(graph.stop));
-  EXPECT_THAT(graph.logs, testing::IsEmpty());
-  expect_near(kernels, graph, 1e-2);
+  expect_recorded(full, 1e-2);
 }
 
 TEST_F(GpuTest, BatchesBecomeTheSameNumbersAsOnTheProcessor) {

@@ -80,6 +80,25 @@ class SmallTraining : public testing::Test {
     for (const auto& [name, tensor] : a) EXPECT_TRUE(torch::equal(tensor, b.at(name))) << name;
   }
 
+  /// Stops a training at a step and goes on: both parts together must learn and say what the whole did.
+  void expect_goes_on_as(const Recorder& whole, TrainingOptions options, std::int64_t stop_at) {
+    SCOPED_TRACE("stopped at " + std::to_string(stop_at));
+    Recorder first, second;
+    first.stop_at = stop_at;
+    options.run_dir = new_folder();
+    EXPECT_FALSE(Training(options, first).run(first.stop));
+    EXPECT_EQ(first.newest_step, stop_at);
+    options.resume = first.newest, options.resume_sha256 = first.newest_sha256;
+    options.run_dir = new_folder();
+    EXPECT_TRUE(Training(options, second).run(second.stop));
+    EXPECT_EQ(second.started.resumed_step, stop_at);
+    EXPECT_TRUE(second.started.bit_exact);
+    expect_same_weights(whole, second);
+    auto points = first.points;
+    for (auto& [name, steps] : second.points) points[name].insert(steps.begin(), steps.end());
+    EXPECT_EQ(points, whole.points);
+  }
+
   TemporaryFolder folder_;
   int runs_ = 0;
 };
