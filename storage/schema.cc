@@ -10,13 +10,15 @@
 #include "storage/schema_v1.h"
 #include "storage/schema_v2.h"
 #include "storage/schema_v3.h"
+#include "storage/schema_v4.h"
 #include "storage/sqlite_error.h"
 
 namespace abl::storage {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array kMigrations{Migration{1, kSchemaV1}, Migration{2, kSchemaV2}, Migration{3, kSchemaV3}};
+constexpr std::array kMigrations{Migration{1, kSchemaV1}, Migration{2, kSchemaV2}, Migration{3, kSchemaV3},
+                                 Migration{4, kSchemaV4}};
 
 void execute(sqlite3* db, const std::string& sql) {
   if (const int result = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr); result != SQLITE_OK)
