@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# out/ablate-trainer.tar.gz: the sources of the trainer with the headers and the static libjpeg-turbo that they need. On a machine
+# out/ablate-trainer.tar.gz: the sources of the trainer with the headers and the static libraries that they need (libjpeg-turbo,
+# libdeflate, OpenSSL's libcrypto). On a machine
 # that has only CMake, a compiler and PyTorch >= 2.11:
 #   tar xf ablate-trainer.tar.gz && cmake -S ablate-trainer -B build && cmake --build build -j
 # (set ABLATE_PYTHON where PyTorch belongs to another python than `python3`)
@@ -19,11 +20,16 @@ for folder in nlohmann fmt CLI gloo; do cp -r "/usr/include/$folder" "$root/thir
 for header in jpeglib.h jmorecfg.h jerror.h jconfig.h; do  # the last one lies in a folder of the architecture
   find /usr/include -name $header -exec cp {} "$root/third_party/include/" \;
 done
-library=$(find /usr/lib -name libjpeg.a | head -n 1)
-[ -n "$library" ] || { echo "trainer-bundle: no libjpeg.a: install libjpeg62-turbo-dev (deploy/setup.sh does)" >&2; exit 1; }
-strip --strip-debug -o "$root/third_party/lib/libjpeg.a" "$library"
+cp /usr/include/libdeflate.h "$root/third_party/include/"
+mkdir "$root/third_party/include/openssl"
+find /usr/include -path '*/openssl/*.h' -exec cp {} "$root/third_party/include/openssl/" \;
+for library in libjpeg62-turbo-dev:libjpeg.a libdeflate-dev:libdeflate.a libssl-dev:libcrypto.a; do
+  file=$(find /usr/lib -name "${library#*:}" | head -n 1)
+  [ -n "$file" ] || { echo "trainer-bundle: no ${library#*:}: install ${library%:*} (deploy/setup.sh does)" >&2; exit 1; }
+  strip --strip-debug -o "$root/third_party/lib/${library#*:}" "$file"
+done
 mkdir -p "$root/third_party/licenses"
-for package in nlohmann-json3-dev libfmt-dev libcli11-dev libjpeg62-turbo-dev libgloo-dev; do
+for package in nlohmann-json3-dev libfmt-dev libcli11-dev libjpeg62-turbo-dev libdeflate-dev libssl-dev libgloo-dev; do
   cp "/usr/share/doc/$package/copyright" "$root/third_party/licenses/$package"
 done
 
