@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "cli/client.h"
 #include "config/canonical_json.h"
-#include "config/result_version.h"
 #include "config/trial_config.h"
 #include "storage/database.h"
 #include "sweeps/sweep_spec.h"
@@ -75,11 +74,8 @@ SweepPlan plan_here(const Context& context, const SweepFile& file) {
   context.note(db ? fmt::format("planned without a scheduler, with the results in {}", store.string())
                   : fmt::format("planned without a scheduler: none answers at {}, and nothing is stored yet",
                                 context.scheduler()));
-  const int result_version =
-      spec.command ? 0 : config::kResultVersion;  // a command has its own, in its document
   storage::Database* cache = db ? &*db : nullptr;
-  return views::plan(spec, cache, views::ModelCounter{}.count(sweeps::models_of(spec), cache),
-                     result_version);
+  return views::plan(spec, cache, views::ModelCounter{}.count(sweeps::models_of(spec), cache));
 }
 
 }  // namespace

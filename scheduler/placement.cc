@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <tuple>
 
+#include "config/result_version.h"
+
 namespace abl::scheduler {
 namespace {
 
 bool right_trainer(const Demand& demand, const WorkerView& worker) {
-  return demand.command || (worker.result_version != 0 &&
-                            (!demand.result_version || worker.result_version == *demand.result_version));
+  if (demand.command) return true;
+  if (worker.result_version == 0 || worker.result_version > config::newest_result_version()) return false;
+  return worker.result_version >= demand.result_version.value_or(0);
 }
 
 bool has_files(const Demand& demand, const WorkerView& worker) {
@@ -110,8 +113,14 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
     if (able.empty()) {
       const auto trainers = those(left, [](const WorkerView& worker) { return worker.result_version != 0; });
       if (trainers.empty()) return fmt::format("worker {} has no trainer", left.front()->name);
-      return fmt::format("worker {} has trainer result version {}, this needs {}", trainers.front()->name,
-                         trainers.front()->result_version, demand.result_version.value_or(0));
+      const std::string& name = trainers.front()->name;
+      const int version = trainers.front()->result_version;
+      if (version > config::newest_result_version())
+        return fmt::format(
+            "worker {} has a newer trainer than this scheduler knows (result version {}, here {})", name,
+            version, config::newest_result_version());
+      return fmt::format("worker {} has trainer result version {}, this needs {}", name, version,
+                         demand.result_version.value_or(0));
     }
     left = able;
   }

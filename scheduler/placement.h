@@ -19,7 +19,9 @@ struct Demand {
   std::string data;                  ///< logical data name, or empty
   std::vector<std::string> weights;  ///< logical names
   bool command = false;
-  std::optional<int> result_version;  ///< of the trainer; nothing: any (a command, or not looked at)
+  /// Of its results: a trainer of that version or a newer one makes them, as far as this release knows its
+  /// version and so that nothing in between touches the trial. Nothing: any (a command, or not looked at).
+  std::optional<int> result_version;
   std::string home;  ///< host with its newest checkpoint: preferred, since there it can be resumed
 };
 
@@ -41,7 +43,7 @@ struct Mapped {
 struct WorkerView {
   std::string name, host;
   std::uint64_t session = 0;
-  int result_version = 0;  ///< 0: it has no trainer
+  int result_version = 0;  ///< the newest that its trainer has; 0: it has no trainer
   bool allows_commands = false;
   bool draining = false;  ///< it is stopping: it gets nothing more
   Mapped data, weights;

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
-#include "config/result_version.h"
 #include "config/trial_config.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -64,6 +63,7 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
                        .seed = trial.seed,
                        .config = std::move(trial.config),
                        .config_hash = std::move(trial.config_hash),
+                       .result_version = trial.result_version,
                        .data = spec.data,
                        .command_json = command,
                        .reusable = !spec.command || spec.command->reuse,
@@ -74,8 +74,6 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
 }
 
 }  // namespace
-
-int result_version(const sweeps::SweepSpec& spec) { return spec.command ? 0 : config::kResultVersion; }
 
 Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std::optional<int> priority,
                        Time now) {
@@ -92,7 +90,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std
     throw Error{Code::kAlreadyExists, message};
   }
   const storage::Submitted submitted =
-      store.insert(sweep_record(spec, priority.value_or(0)), trial_records(spec), result_version(spec), now);
+      store.insert(sweep_record(spec, priority.value_or(0)), trial_records(spec), now);
   storage::TrialStore{db}.take_stops_back(submitted.sweep);  // of trials that another sweep gave up
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }

@@ -14,10 +14,6 @@ struct Submission {
   std::uint32_t new_trials = 0, shared_trials = 0;
 };
 
-/// Which trainer version a sweep's results depend on: 0 for a command, whose own version is part of its
-/// document.
-int result_version(const sweeps::SweepSpec& spec);
-
 /// Stores a checked sweep with its trials. The same content under the same name changes nothing but the
 /// priority, where one is given.
 /// Throws: Error{kAlreadyExists} with the difference, a line each, when the name has another content.

@@ -65,7 +65,7 @@ grpc::ServerUnaryReactor* SweepsService::Plan(Context* context, const ablate::v1
     const grpc::Status status = status_of([&] {
       const sweeps::SweepSpec spec = sweeps::parse_sweep(request->file().text(), request->file().path());
       counter_.count(models_of(spec), [=](storage::Database& db, const views::ModelCounter::Result& counts) {
-        reactor->Finish(status_of([&] { *response = views::plan(spec, &db, counts, result_version(spec)); }));
+        reactor->Finish(status_of([&] { *response = views::plan(spec, &db, counts); }));
       });
     });
     if (!status.ok()) reactor->Finish(status);

@@ -51,15 +51,14 @@ void insert_column(Database& db, SweepId sweep, int position, const NewColumn& c
       .run();
 }
 
-TrialId insert_trial(Database& db, const NewTrial& trial, int result_version,
-                     const std::string& fingerprint) {
+TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fingerprint) {
   db.prepared(
         R"sql(INSERT INTO trial (config_hash, result_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
                                        max_retries, state)
                     VALUES (:config_hash, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
                             :max_retries, 'queued'))sql")
       .bind(":config_hash", trial.config_hash)
-      .bind(":result_version", result_version)
+      .bind(":result_version", trial.result_version)
       .bind(":fingerprint", fingerprint)
       .bind(":reusable", trial.reusable)
       .bind(":config", trial.config)
@@ -130,8 +129,7 @@ SweepRecord read_sweep(const Statement& row) {
 
 }  // namespace
 
-Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, int result_version,
-                             Time now) {
+Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, Time now) {
   if (find(sweep.name))
     throw Error{Code::kAlreadyExists,
                 "a sweep named '" + sweep.name + "' is in the store already; give this one another name"};
@@ -167,11 +165,10 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
   std::set<TrialId> mine, shared;  // two rows of one sweep may share a trial too
   for (const NewTrial& trial : trials) {
     const auto same =
-        trial.reusable ? store.find_same(trial.config_hash, result_version, trial.data) : std::nullopt;
+        trial.reusable ? store.find_same(trial.config_hash, trial.result_version, trial.data) : std::nullopt;
     TrialId id = same ? same->id : 0;
     if (!same) {
-      id = insert_trial(db_, trial, result_version,
-                        trial.data.empty() ? "" : store.fingerprint(trial.data).value_or(""));
+      id = insert_trial(db_, trial, trial.data.empty() ? "" : store.fingerprint(trial.data).value_or(""));
       WeightsStore{db_}.insert(id, trial.weights);
       mine.insert(id);
     } else if (!mine.contains(id)) {

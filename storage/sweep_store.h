@@ -21,10 +21,10 @@ class SweepStore {
  public:
   explicit SweepStore(Database& db) : db_{db} {}
 
-  /// Stores a sweep with its rows, columns and claims. A trial that is there already (same identity,
-  /// `result_version`, the pinned fingerprint of its data or none yet) is claimed, not queued again; a
-  /// cancelled or failed one goes back to the queue. Throws: Error{kAlreadyExists} when the name is taken.
-  Submitted insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, int result_version, Time now);
+  /// Stores a sweep with its rows, columns and claims. A trial that is there already (same identity, with the
+  /// pinned fingerprint of its data or none yet) is claimed, not queued again; a cancelled or failed one goes
+  /// back to the queue. Throws: Error{kAlreadyExists} when the name is taken.
+  Submitted insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, Time now);
 
   std::optional<SweepRecord> find(const std::string& name) const;
   /// Throws: Error{kNotFound} naming the nearest sweep there is.

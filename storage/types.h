@@ -65,6 +65,7 @@ struct NewTrial {
   int row = 0, seed_index = 0;
   std::int64_t seed = 0;
   std::string config, config_hash;  ///< canonical document with the seed
+  int result_version = 0;           ///< of the trainer for this document; 0 for a command
   std::string data;                 ///< logical data name, or empty
   std::string command_json;         ///< argv of a command trial, as a JSON list; empty for the trainer
   bool reusable = true;             ///< false: never the same as another (a command without `reuse`)

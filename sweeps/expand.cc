@@ -19,6 +19,7 @@ std::vector<TrialSpec> expand(const SweepSpec& spec) {
       document["seed"] = trial.seed;
       trial.config = config::canonical_json(document);
       trial.config_hash = config::config_hash(trial.config);
+      trial.result_version = spec.rows[row].result_version;
       trials.push_back(std::move(trial));
     }
   }

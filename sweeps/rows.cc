@@ -9,6 +9,7 @@
 #include "base/nearest_name.h"
 #include "config/canonical_json.h"
 #include "config/named_weights.h"
+#include "config/result_version.h"
 #include "config/teacher.h"
 #include "sweeps/command.h"
 
@@ -103,6 +104,7 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   document.erase("seed");
   row.config = config::canonical_json(document);
   row.config_hash = config::config_hash(row.config);
+  row.result_version = config::result_version(document);
   row.model = config::canonical_model_text(trial);
   row.batch = (trial.recipe.batch + trial.recipe.accumulate - 1) / trial.recipe.accumulate;
   row.teacher_batch = distils ? trial.recipe.batch : 0;

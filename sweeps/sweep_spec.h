@@ -58,12 +58,14 @@ struct Row {
   std::map<std::string, std::string> paper;  ///< column name -> value as printed
   std::string config;       ///< canonical JSON without the seed; of a command: argv, params, version
   std::string config_hash;  ///< its SHA-256
-  std::string model;        ///< canonical model document for counting; empty for a command trial
-  std::string teacher;      ///< of a recipe that distils: its teacher's document, as `model`; otherwise empty
-  int teacher_batch = 0;    ///< images that the teacher sees at once: a whole batch, however it is cut
-  int batch = 0;            ///< images of a training step that are on the way at once; 0 for a command trial
-  int more_weights = 0;     ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
-  std::string precision;    ///< of a training step, as in the recipe; empty for a command trial
+  int result_version =
+      0;                ///< of the trainer for this configuration; 0: a command, whose own is in its document
+  std::string model;    ///< canonical model document for counting; empty for a command trial
+  std::string teacher;  ///< of a recipe that distils: its teacher's document, as `model`; otherwise empty
+  int teacher_batch = 0;  ///< images that the teacher sees at once: a whole batch, however it is cut
+  int batch = 0;          ///< images of a training step that are on the way at once; 0 for a command trial
+  int more_weights = 0;   ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
+  std::string precision;  ///< of a training step, as in the recipe; empty for a command trial
   std::map<std::string, std::string> weights;  ///< that its recipe names -> SHA-256, or empty for any
   Place place;
 };
@@ -103,6 +105,7 @@ struct TrialSpec {
   std::int64_t seed = 0;
   std::string config;       ///< canonical document with the seed
   std::string config_hash;  ///< its SHA-256: the first of the identity columns
+  int result_version = 0;   ///< its row's: the second
 };
 
 /// Parses and checks a sweep file. Throws: SweepFileError.

@@ -17,10 +17,9 @@ namespace {
 /// Where a trial of the plan stands in the store.
 enum class Found { kNo, kStored, kUnderWay };
 
-Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps::TrialSpec& trial,
-              int result_version) {
+Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps::TrialSpec& trial) {
   if (!db || (spec.command && !spec.command->reuse)) return Found::kNo;
-  const auto same = storage::TrialStore{*db}.find_same(trial.config_hash, result_version, spec.data);
+  const auto same = storage::TrialStore{*db}.find_same(trial.config_hash, trial.result_version, spec.data);
   if (!same) return Found::kNo;
   switch (same->state) {
     case storage::TrialState::kCompleted:
@@ -126,8 +125,7 @@ void sum_up_memory(const sweeps::SweepSpec& spec, v1::SweepPlan& plan) {
 
 }  // namespace
 
-v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts,
-                   int result_version) {
+v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts) {
   std::optional<storage::Transaction> snapshot;
   if (db) snapshot.emplace(*db, storage::Transaction::kRead);
   v1::SweepPlan message;
@@ -151,7 +149,7 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   sum_up_memory(spec, message);
   std::map<std::string, Found> distinct;  // by identity
   for (const auto& trial : sweeps::expand(spec)) {
-    const Found found = look_up(db, spec, trial, result_version);
+    const Found found = look_up(db, spec, trial);
     auto* line = message.mutable_rows(trial.row);
     line->set_trials(line->trials() + 1);
     if (found == Found::kStored) line->set_stored(line->stored() + 1);

@@ -37,6 +37,6 @@ class ModelCounter {
 
 /// What a sweep would run. `db` may be null: nothing is stored yet then.
 ablate::v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db,
-                           const ModelCounter::Result& counts, int result_version);
+                           const ModelCounter::Result& counts);
 
 }  // namespace abl::views

@@ -62,9 +62,16 @@ std::string why_idle(const storage::WorkerRecord& worker) {
   if (worker.result_version == 0)
     return worker.allows_commands ? "no trainer: it gets commands only"
                                   : "no trainer and no --allow-commands: it gets nothing";
-  if (worker.result_version != config::kResultVersion)
-    return fmt::format("its trainer is of result version {}, this release of {}: it gets commands at most",
-                       worker.result_version, config::kResultVersion);
+  const int newest = config::newest_result_version();
+  if (worker.result_version > newest)
+    return fmt::format(
+        "its trainer is newer (result version {}) than this release ({}): it gets commands at most",
+        worker.result_version, newest);
+  if (worker.result_version < newest)
+    return fmt::format(
+        "its trainer is of result version {}, this release of {}: it gets no trial that was "
+        "changed in between",
+        worker.result_version, newest);
   return {};
 }
 

@@ -20,7 +20,7 @@ std::string canonical_with(const char* pointer, const Json& value) {
 }
 
 TEST(CanonicalTest, TheTextIsPinned) {
-  // A change here changes the identity of every stored trial: it needs a new kResultVersion and a good
+  // A change here changes the identity of every stored trial: it needs a new result version and a good
   // reason.
   EXPECT_EQ(
       canonical(document()),

@@ -48,7 +48,8 @@ inline sweeps::SweepSpec sweep_of(const std::string& name, int rows, int seeds,
     spec.rows.push_back({.id = id,
                          .label = "row " + id,
                          .config = R"({"row":")" + id + R"("})",
-                         .config_hash = sha256_hex(id)});
+                         .config_hash = sha256_hex(id),
+                         .result_version = config::newest_result_version()});
     canonical["rows"][id] = {{"label", "row " + id}};
   }
   spec.canonical = canonical.dump();
@@ -97,7 +98,7 @@ struct WorkerOptions {
   int slots = 1;
   std::string device = "cpu";
   std::vector<std::string> data = {"shapes"};
-  std::uint32_t result_version = config::kResultVersion;
+  std::uint32_t result_version = static_cast<std::uint32_t>(config::newest_result_version());
   bool allows_commands = false;
   std::string instance = "first";
   std::vector<std::uint32_t> runs = {};  ///< that it still has, one for each slot from the first on

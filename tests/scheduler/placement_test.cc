@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/placement.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "config/result_version.h"
 
 namespace abl::scheduler {
 namespace {
@@ -67,6 +70,18 @@ TEST(Placement, ACommandGoesOnlyWhereCommandsAreAllowed) {
   EXPECT_EQ(place({.trial = 1, .command = true}, workers)->session, 2u) << "which needs no trainer";
 }
 
+TEST(Placement, ATrialThatNoChangeTouchesGoesToOlderTrainersToo) {
+  std::vector<WorkerView> workers{worker_of("older", 1, 8), worker_of("newest", 2, 1)};
+  workers[0].result_version = 4;
+  workers[1].result_version = 6;
+  Demand untouched = demand_of(), touched = demand_of();
+  untouched.result_version = 3;
+  touched.result_version = 5;
+  EXPECT_EQ(place(untouched, workers)->session, 1u) << "what came after 3 gives it the same numbers";
+  EXPECT_EQ(place(touched, workers)->session, 2u) << "the older trainer would make wrong ones";
+  EXPECT_FALSE(place(touched, workers));
+}
+
 TEST(Placement, ATrialGoesWhereAllItsWeightsAre) {
   std::vector<WorkerView> workers{worker_of("large", 1, 8), worker_of("small", 2, 1)};
   workers[0].weights.names = {"deit"};
@@ -99,6 +114,8 @@ std::vector<Wait> waits() {
   WorkerView older = worker_of("older", 1, 1), none = worker_of("none", 1, 1),
              refusing = worker_of("picky", 1, 1);
   older.result_version = 1;
+  WorkerView newer = worker_of("newer", 1, 1);
+  newer.result_version = config::newest_result_version() + 1;
   none.result_version = 0;
   refusing.refused[1] = "no room";
   WorkerView with_weights = worker_of("w", 1, 1), with_others = with_weights, without_data = with_weights;
@@ -115,6 +132,10 @@ std::vector<Wait> waits() {
       {demand_of(2), {gpus}, "needs 2 GPUs of one worker; 1 free now"},
       {demand_of(1), {full_gpus}, "all 2 GPUs are busy"},
       {demand_of(), {older}, "worker older has trainer result version 1, this needs 2"},
+      {demand_of(),
+       {newer},
+       fmt::format("worker newer has a newer trainer than this scheduler knows (result version {}, here {})",
+                   newer.result_version, config::newest_result_version())},
       {demand_of(), {none}, "worker none has no trainer"},
       {demand_of(), {refusing}, "worker picky refused it: no room"},
       {{.trial = 1, .data = "imagenet-1k", .result_version = 2},

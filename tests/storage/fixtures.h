@@ -86,6 +86,7 @@ inline SweepText sweep_of(const std::string& name, int rows, int seeds, const st
                                .seed = seed,
                                .config = "{\"seed\":" + std::to_string(seed) + "}",
                                .config_hash = hash,
+                               .result_version = 1,
                                .data = "cifar10",
                                .max_retries = 1});
     }
@@ -103,7 +104,7 @@ class StoreTest : public testing::Test {
   MetricStore metrics{db};
   Time now{std::chrono::hours{480'000}};
 
-  Submitted submit(const SweepText& text) { return sweeps.insert(text.sweep, text.trials, 1, now); }
+  Submitted submit(const SweepText& text) { return sweeps.insert(text.sweep, text.trials, now); }
   Lease lease(TrialId trial, const std::string& worker = "alice") {
     return trials.lease(trial, worker, worker + "-host", now, now + std::chrono::seconds{30}).value();
   }

@@ -67,9 +67,12 @@ TEST_F(SweepStoreTest, TrialThatIsThereIsClaimedNotQueuedAgain) {
 }
 
 TEST_F(SweepStoreTest, AnotherResultVersionIsAnotherTrial) {
-  submit(sweep_of("v1", 1, 1));
-  const auto text = sweep_of("v2", 1, 1);
-  EXPECT_EQ(sweeps.insert(text.sweep, text.trials, 2, now).new_trials, 1u);
+  submit(sweep_of("v1", 2, 1));
+  auto text = sweep_of("v2", 2, 1);
+  text.trials[0].result_version = 2;
+  const Submitted submitted = submit(text);
+  EXPECT_EQ(submitted.new_trials, 1u);
+  EXPECT_EQ(submitted.shared_trials, 1u) << "what the change does not touch is trained once";
 }
 
 TEST_F(SweepStoreTest, CommandThatMayNotBeReusedIsNeverShared) {

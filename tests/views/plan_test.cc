@@ -108,6 +108,7 @@ class PlanTest : public StoreTest {
                                .seed = trial.seed,
                                .config = trial.config,
                                .config_hash = trial.config_hash,
+                               .result_version = trial.result_version,
                                .data = spec.data});
     submit(text);
   }
@@ -117,7 +118,7 @@ class PlanTest : public StoreTest {
 TEST_F(PlanTest, EveryRowIsShownWithItsCountsAndTwinsAreNamed) {
   ModelCounter::Result counts{.counts = {{spec.rows[1].model, {{"params.weights", 5e6}}}},
                               .missing = "because"};
-  const auto plan = views::plan(spec, nullptr, counts, 1);
+  const auto plan = views::plan(spec, nullptr, counts);
   ASSERT_EQ(plan.rows_size(), 3);
   EXPECT_EQ(plan.sweep(), "s");
   EXPECT_EQ(plan.seeds(), 2u);
@@ -147,7 +148,7 @@ ModelCounter::Result count_memory(sweeps::SweepSpec& spec) {
 }
 
 TEST_F(PlanTest, MemoryOfAStepFollowsFromBatchAndPrecision) {
-  const auto plan = views::plan(spec, nullptr, count_memory(spec), 1);
+  const auto plan = views::plan(spec, nullptr, count_memory(spec));
   EXPECT_EQ(plan.rows(0).memory_bytes(), 1050);
   EXPECT_EQ(plan.rows(1).memory_bytes(), 1200) << "the optimiser's";
   EXPECT_EQ(plan.memory_bytes(), 1200);
@@ -159,29 +160,29 @@ TEST_F(PlanTest, MemoryHoldsARunningAverageToo) {
   auto counts = count_memory(spec);
   spec.rows[0].more_weights = 1;
   counts.counts[spec.rows[0].model]["params.all"] = 25;
-  EXPECT_EQ(views::plan(spec, nullptr, counts, 1).rows(0).memory_bytes(), 1150);
+  EXPECT_EQ(views::plan(spec, nullptr, counts).rows(0).memory_bytes(), 1150);
 }
 
 TEST_F(PlanTest, MemoryHoldsTheTeacherWhoseAnswerComesBeforeTheStep) {
   auto counts = count_memory(spec);
   auto& row = spec.rows[0];
   row.teacher = "teacher", row.teacher_batch = 14;  // the student takes the batch in two parts
-  EXPECT_FALSE(views::plan(spec, nullptr, counts, 1).rows(0).has_memory_bytes()) << "it is not counted yet";
+  EXPECT_FALSE(views::plan(spec, nullptr, counts).rows(0).has_memory_bytes()) << "it is not counted yet";
   auto& teacher = counts.counts["teacher"];
   teacher = {{"memory.weights", 500}, {"memory.forward.base.fp32", 20}, {"memory.forward.image.fp32", 1}};
   counts.counts[row.model]["params.all"] = 100;
-  EXPECT_EQ(views::plan(spec, nullptr, counts, 1).rows(0).memory_bytes(), 500 + 1050) << "the student's step";
+  EXPECT_EQ(views::plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + 1050) << "the student's step";
   teacher["memory.forward.image.fp32"] = 50;
-  EXPECT_EQ(views::plan(spec, nullptr, counts, 1).rows(0).memory_bytes(), 500 + (1000 - 400) + 20 + 14 * 50)
+  EXPECT_EQ(views::plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + (1000 - 400) + 20 + 14 * 50)
       << "the teacher's answer, with the optimiser's state and without gradients";
   spec.gpus = 2;
-  EXPECT_EQ(views::plan(spec, nullptr, counts, 1).rows(0).memory_bytes(), 500 + 1020);
+  EXPECT_EQ(views::plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + 1020);
 }
 
 TEST_F(PlanTest, MemoryIsThatOfEachGpuWhichTakesItsPartOfTheBatch) {
   const auto counts = count_memory(spec);
   spec.gpus = 2;
-  const auto plan = views::plan(spec, nullptr, counts, 1);
+  const auto plan = views::plan(spec, nullptr, counts);
   EXPECT_EQ(plan.rows(0).memory_bytes(), 1020) << "4 of the 7 images";
   EXPECT_EQ(plan.gpus(), 2u);
 }
@@ -189,26 +190,26 @@ TEST_F(PlanTest, MemoryIsThatOfEachGpuWhichTakesItsPartOfTheBatch) {
 TEST_F(PlanTest, WhereMemoryIsNotKnownThePlanSaysWhy) {
   auto counts = count_memory(spec);
   counts.counts[spec.rows[0].model].erase("memory.image.fp32");
-  auto plan = views::plan(spec, nullptr, counts, 1);
+  auto plan = views::plan(spec, nullptr, counts);
   EXPECT_FALSE(plan.rows(0).has_memory_bytes());
   EXPECT_EQ(plan.memory_bytes(), 1200) << "the largest that is known";
   EXPECT_EQ(plan.memory_missing(), "ablate-trainer did not predict it");
 
   counts = {.counts = {}, .missing = "no ablate-trainer"};
-  plan = views::plan(spec, nullptr, counts, 1);
+  plan = views::plan(spec, nullptr, counts);
   EXPECT_FALSE(plan.has_memory_bytes());
   EXPECT_EQ(plan.memory_missing(), "no ablate-trainer");
 
   spec.command = sweeps::Command{.argv = {"true"}};
-  EXPECT_EQ(views::plan(spec, nullptr, {}, 1).memory_missing(), "what a command needs cannot be predicted");
+  EXPECT_EQ(views::plan(spec, nullptr, {}).memory_missing(), "what a command needs cannot be predicted");
 }
 
 TEST_F(PlanTest, WhatNoConnectedWorkerHasIsNotedOnce) {
   spec.rows[0].weights = spec.rows[1].weights = {{"deit", ""}, {"regnet", ""}};
-  EXPECT_TRUE(views::plan(spec, &db, {}, 1).notes().empty()) << "no worker is there to say";
+  EXPECT_TRUE(views::plan(spec, &db, {}).notes().empty()) << "no worker is there to say";
   storage::WorkerStore{db}.upsert(
       {.name = "alice", .data_json = R"(["shapes"])", .weights_json = R"(["deit"])", .connected = true});
-  EXPECT_THAT(views::plan(spec, &db, {}, 1).notes(),
+  EXPECT_THAT(views::plan(spec, &db, {}).notes(),
               testing::ElementsAre(
                   "no connected worker has the data set cifar10: start one with --data cifar10=FOLDER",
                   "no connected worker has the weights regnet: start one with --weights regnet=FILE"));
@@ -218,7 +219,7 @@ TEST_F(PlanTest, TrialsOfTheStoreAreCountedByWhatTheyDo) {
   store({0, 1});  // trials 1 2 (seed 0), 3 4 (seed 1)
   complete(1, 80);
   trials.end(lease(2).run, {.state = storage::RunState::kFailed, .retryable = false}, now);
-  const auto plan = views::plan(spec, &db, {}, 1);
+  const auto plan = views::plan(spec, &db, {});
   EXPECT_EQ(plan.stored(), 1u);
   EXPECT_EQ(plan.under_way(), 2u) << "a failed one will run again";
   EXPECT_EQ(plan.rows(0).stored(), 1u);
@@ -228,18 +229,24 @@ TEST_F(PlanTest, TrialsOfTheStoreAreCountedByWhatTheyDo) {
 }
 
 TEST_F(PlanTest, ResultsOfAnotherTrainerVersionAreNotTheSame) {
-  store({0});
+  store({0, 1});
   complete(1, 80);
-  EXPECT_EQ(views::plan(spec, &db, {}, 2).stored(), 0u);
+  complete(2, 80);
+  EXPECT_EQ(views::plan(spec, &db, {}).stored(), 2u);
+  spec.rows[1].result_version = 2;
+  const auto plan = views::plan(spec, &db, {});
+  EXPECT_EQ(plan.stored(), 1u);
+  EXPECT_EQ(plan.rows(0).stored(), 1u) << "which the change does not touch";
+  EXPECT_EQ(plan.rows(1).stored(), 0u);
 }
 
 TEST_F(PlanTest, CommandIsTakenFromTheStoreOnlyWhenItMayBeReused) {
   store({0});
   complete(1, 80);
   spec.command = sweeps::Command{.argv = {"true"}, .version = "1"};
-  EXPECT_EQ(views::plan(spec, &db, {}, 1).stored(), 0u);
+  EXPECT_EQ(views::plan(spec, &db, {}).stored(), 0u);
   spec.command->reuse = true;
-  EXPECT_EQ(views::plan(spec, &db, {}, 1).stored(), 1u);
+  EXPECT_EQ(views::plan(spec, &db, {}).stored(), 1u);
 }
 
 }  // namespace

@@ -196,10 +196,11 @@ void DemoStore::submit(const std::string& name, int rows, int seeds) {
                         .seed = seed,
                         .config = config_of(row, seed),
                         .config_hash = sha256_hex(name + row.id + std::to_string(seed)),
+                        .result_version = 1,
                         .data = "shapes"});
   }
   sweep.text += "seeds: " + std::string{seeds == 2 ? "[0, 1]" : "[0]"} + "\n";
-  storage::SweepStore{db_}.insert(sweep, trials, 1, now_);
+  storage::SweepStore{db_}.insert(sweep, trials, now_);
 }
 
 void DemoStore::submit_waiting(const std::string& name) { submit(name, 2, 1); }

@@ -45,13 +45,13 @@ constexpr Command kCommands[] = {
 void print_version(bool json) {
   if (json)
     std::cout << config::Json{{"version", ABLATE_VERSION},
-                              {"result_version", config::kResultVersion},
+                              {"result_version", config::newest_result_version()},
                               {"torch", TORCH_VERSION}}
                      .dump()
               << '\n';
   else
     std::cout << fmt::format("ablate-trainer {} (result version {}, PyTorch {})\n", ABLATE_VERSION,
-                             config::kResultVersion, TORCH_VERSION);
+                             config::newest_result_version(), TORCH_VERSION);
 }
 
 int run(int argc, char** argv) {

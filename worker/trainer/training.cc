@@ -66,7 +66,7 @@ Training::Training(TrainingOptions options, Events& events)
                                       {"ranks", machine.ranks},
                                       {"deterministic", machine.deterministic},
                                       {"trainer", ABLATE_VERSION},
-                                      {"result_version", config::kResultVersion}}};
+                                      {"result_version", config::newest_result_version()}}};
   if (!weights_.empty()) start.environment["weights"] = weights_;
   if (!options_.resume.empty() && ranks_.first()) resume(start);
   join_ranks();

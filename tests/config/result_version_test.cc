@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/result_version.h"
+
+#include "config/trial_document.h"
+#include "tests/config/documents.h"
+
+namespace abl::config {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+bool is_bf16(const Json& document) { return document.value("/recipe/precision"_json_pointer, "") == "bf16"; }
+bool has_swin_windows(const Json& document) {
+  return document.value("/model/family"_json_pointer, "") == "swin-v2";
+}
+
+constexpr ResultChange kChanges[] = {{7, "scores are rounded less", is_bf16},
+                                     {8, "windows are scaled", has_swin_windows},
+                                     {9, "gradients are added in float32", is_bf16}};
+
+TEST(ResultVersion, ATrialHasTheNewestVersionThatTouchesIt) {
+  EXPECT_EQ(result_version({{"recipe", {{"precision", "bf16"}}}}, kChanges), 9);
+  EXPECT_EQ(result_version({{"model", {{"family", "swin-v2"}}}}, kChanges), 8);
+  EXPECT_EQ(result_version({{"recipe", {{"epochs", 3}}}}, kChanges), kFirstResultVersion)
+      << "it gives the numbers that it always gave";
+  EXPECT_EQ(newest_result_version(kChanges), 9);
+}
+
+TEST(ResultVersion, WithoutChangesEveryTrialHasTheFirst) {
+  EXPECT_EQ(result_version({{"recipe", {{"precision", "bf16"}}}}, {}), kFirstResultVersion);
+  EXPECT_EQ(newest_result_version({}), kFirstResultVersion);
+}
+
+TEST(ResultVersion, WhatHasChangedSinceIsSaidInOrder) {
+  const Json bf16{{"recipe", {{"precision", "bf16"}}}};
+  EXPECT_THAT(changes_since(6, bf16, kChanges),
+              ElementsAre("scores are rounded less", "gradients are added in float32"));
+  EXPECT_THAT(changes_since(7, bf16, kChanges), ElementsAre("gradients are added in float32"));
+  EXPECT_THAT(changes_since(9, bf16, kChanges), IsEmpty());
+}
+
+TEST(ResultVersion, TheChangesAreNumberedInOrderAndTakeAnyDocument) {
+  int version = kFirstResultVersion;
+  for (const ResultChange& change : result_changes()) {
+    EXPECT_EQ(change.version, ++version);
+    EXPECT_STRNE(change.what, "");
+    EXPECT_NO_THROW(change.touches(canonical_document(read_trial_or_throw(document()))));
+    EXPECT_NO_THROW(change.touches(Json::object())) << "a document of another release lacks keys";
+  }
+}
+
+}  // namespace
+}  // namespace abl::config
