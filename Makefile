@@ -44,7 +44,9 @@ cuda-check:  ## build the trainer against a CUDA wheel of PyTorch, with NCCL, on
 trainer-bundle: setup  ## one tarball from which the trainer builds on a machine with PyTorch, a compiler and CMake alone
 	@deploy/trainer-bundle.sh
 
-install: build  ## into PREFIX (default: out/ablate), relocatable
+install:  ## into PREFIX (default: out/ablate), relocatable; builds first what is not built, and asks for no network otherwise
+	@[ -f $(BUILD)/build.ninja ] || $(MAKE) build
+	@cmake --build $(BUILD) -j $(JOBS) --target programs
 	@cmake --install $(BUILD) --prefix $(or $(PREFIX),out/ablate)
 
 format:  ## clang-format over the sources

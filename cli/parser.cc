@@ -8,6 +8,7 @@
 
 #include "base/command_line.h"
 #include "base/error.h"
+#include "base/manual_page.h"
 
 namespace abl::cli {
 namespace {
@@ -53,6 +54,7 @@ std::unique_ptr<CLI::App> make_parser(Context& context, Run& chosen) {
   parser->set_help_flag("-h,--help", "Print this and exit");
   parser->set_version_flag("--version", std::string{"ablate "} + ABLATE_VERSION,
                            "Print the version and exit");
+  add_manual_flag(*parser);
   parser->footer("Example:\n  ablate up --detach && ablate submit sweep.yaml --watch\n\n" +
                  exit_codes("done", "the work itself failed: a trial, a sweep") +
                  "\n\n'ablate COMMAND --help' says more.");

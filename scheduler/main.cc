@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/manual_page.h"
 #include "scheduler/server.h"
 
 namespace {
@@ -90,6 +91,7 @@ int main(int argc, char** argv) {
                "ablate-scheduler"};
   app.footer(kFooter);
   app.set_version_flag("--version", ABLATE_VERSION);
+  abl::add_manual_flag(app);
   try {
     Flags flags;
     add_flags(app, flags);

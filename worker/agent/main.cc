@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/manual_page.h"
 #include "base/utf8.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/instance_lock.h"
@@ -168,6 +169,7 @@ int run(int argc, char** argv) {
   Flags flags;
   app.footer(kFooter);
   app.set_version_flag("--version", ABLATE_VERSION);
+  add_manual_flag(app);
   app.add_option("--scheduler", flags.scheduler,
                  "unix:/… or host:port [$ABLATE_SCHEDULER, or the socket in $ABLATE_HOME/run]");
   app.add_option("--home", flags.home, "The worker's own folder: lock and spool [$ABLATE_HOME/worker]");

@@ -8,6 +8,7 @@
 
 #include "base/command_line.h"
 #include "base/error.h"
+#include "base/manual_page.h"
 #include "config/result_version.h"
 #include "config/trial_document.h"
 #include "worker/trainer/commands/commands.h"
@@ -64,6 +65,7 @@ int run(int argc, char** argv) {
   bool version = false, json = false;
   app.add_flag("--version", version, "Print the version and the result version");
   app.add_flag("--json", json, "Machine-readable output");
+  add_manual_flag(app);
   std::vector<std::pair<CLI::App*, trainer::Run>> runs;
   for (const auto& command : kCommands) {
     auto* const declared = app.add_subcommand(command.name, command.summary);
