@@ -78,10 +78,16 @@ void write_file_atomically(const fs::path& file, std::string_view text) {
   if (::rename(temporary.c_str(), file.c_str()) != 0) throw fail(errno);
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw system_error("cannot create the folder " + folder.string(), failed.value());
+std::vector<fs::path> make_folder(const fs::path& folder) {
+  std::error_code unknown;
+  if (folder.empty() || fs::is_directory(folder, unknown)) return {};
+  const fs::path above = folder.has_filename() ? folder.parent_path() : folder.parent_path().parent_path();
+  std::vector<fs::path> made = make_folder(above);
+  if (::mkdir(folder.c_str(), 0700) == 0)
+    made.push_back(folder);
+  else if (errno != EEXIST || !fs::is_directory(folder, unknown))
+    throw system_error("cannot create the folder " + folder.string(), errno == EEXIST ? ENOTDIR : errno);
+  return made;
 }
 
 fs::path program_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }

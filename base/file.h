@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace abl {
 
@@ -14,9 +15,9 @@ std::string read_file(const std::filesystem::path& file);
 /// new one. Throws: Error (kResourceExhausted when the disk is full); the old file is then untouched.
 void write_file_atomically(const std::filesystem::path& file, std::string_view text);
 
-/// Makes the folder and those above it, where they are not there. Throws: Error naming the folder and the
-/// reason.
-void make_folder(const std::filesystem::path& folder);
+/// Makes the folder and those above it, where they are not there, each for its owner alone. Returns: those
+/// that it made, outermost first. Throws: Error naming the folder and the reason.
+std::vector<std::filesystem::path> make_folder(const std::filesystem::path& folder);
 
 /// The folder in which the running program lies; sibling programs are found there.
 std::filesystem::path program_folder();

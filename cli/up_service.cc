@@ -73,19 +73,19 @@ class Machine {
     scheduler_.stop(kSchedulerGrace, hurry);
   }
 
-  void start_scheduler() { scheduler_.start(clock_.now()); }
-  void start_worker() { worker_.start(clock_.now()); }
+  void start_scheduler() { scheduler_.start(clock_.steady()); }
+  void start_worker() { worker_.start(clock_.steady()); }
 
   /// Keeps the programs running until `done` says so. False: a stop signal came first.
   /// Throws: Error when `done` has not said so in time.
   bool keep_until(const std::function<bool()>& done, const std::string& what,
                   std::optional<Milliseconds> patience) {
-    const Time start = clock_.now();
+    const Time start = clock_.steady();
     while (!done()) {
       if (signals_.wait(kTick)) return false;
       for (auto* program : {&scheduler_, &worker_})
-        if (const auto happened = program->tick(clock_.now())) context_.err.line(*happened);
-      if (patience && clock_.now() - start > *patience)
+        if (const auto happened = program->tick(clock_.steady())) context_.err.line(*happened);
+      if (patience && clock_.steady() - start > *patience)
         throw Error{Code::kUnavailable, fmt::format("{} within {} s: see {}", what, patience->count() / 1000,
                                                     (context_.home() / "logs").string())};
     }
@@ -119,6 +119,9 @@ void make_home(const Context& context) {
         fmt::format("the socket's path {} has {} bytes, at most {} are possible: choose a shorter --home",
                     socket, socket.size(), kLongest)};
   std::error_code failure;
+  make_folder(context.home());
+  fs::permissions(context.home(), fs::perms::owner_all, failure);
+  if (failure) throw system_error("cannot protect " + context.home().string(), failure.value());
   for (const fs::path& folder : {context.home() / "run", context.home() / "logs"}) make_folder(folder);
   fs::permissions(context.home() / "run", fs::perms::owner_all, failure);
   if (failure) throw system_error("cannot protect " + (context.home() / "run").string(), failure.value());

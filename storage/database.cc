@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <mutex>
+#include <shared_mutex>
+
+#include "base/guarded.h"
 #include "storage/schema.h"
 #include "storage/sqlite_error.h"
 
@@ -11,6 +18,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kBusyMs = 10'000;
+/// Of the log: what SQLite copies into the file after a commit, and what is left of the log's file after
+/// that.
+constexpr int kPagesBetweenCheckpoints = 1000, kLogFileBytes = 16 << 20;
+constexpr int kStepsBetweenLooks = 2000;  ///< of a statement, at whether it is to stop
 
 int open_file(sqlite3** db, const std::string& name, int flags) {
   return sqlite3_open_v2(name.c_str(), db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
@@ -32,6 +43,12 @@ std::string uri(const fs::path& file) {
   return result;
 }
 
+/// SQLite gives the log and the index beside a file the file's mode.
+void create_for_owner(const fs::path& file) {
+  if (const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); fd >= 0)
+    ::close(fd);
+}
+
 std::string pragma(sqlite3* db, const char* sql) {
   return Statement{db, sql}.one([](const Statement& row) { return row.text(0); }).value_or("");
 }
@@ -51,13 +68,18 @@ Database::Database(const fs::path& file, Mode mode) : file_{file} {
   else
     open_to_read();
 }
-Database::~Database() = default;
+Database::~Database() {
+  // SQLite would delete the log of whatever is at our path now
+  if (place_ && !displaced().empty())
+    sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
 
 void Database::open_to_write() {
   std::error_code unknown;
   if (const auto folder = fs::absolute(file_).parent_path(); !fs::is_directory(folder, unknown))
     throw Error{Code::kNotFound,
                 file_.string() + ": its folder does not exist; create " + folder.string() + " first"};
+  create_for_owner(file_);
   sqlite3* raw = nullptr;
   const int result = open_file(&raw, file_.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   db_.reset(raw);
@@ -74,8 +96,71 @@ void Database::open_to_write() {
                       journal + "'); keep the results file on a local disk"};
   }
   execute("PRAGMA synchronous = FULL");
+  execute("PRAGMA journal_size_limit = " + std::to_string(kLogFileBytes));
+  sqlite3_wal_hook(raw, &Database::committed, this);
   migrate(raw, file_, migrations());
   execute("PRAGMA foreign_keys = ON");
+  place_ = place_of(file_.string());
+  log_place_ = place_of(file_.string() + "-wal");
+  gate_ = gate_of(place_.value());
+}
+
+/// Held by a writer while it empties the log; who is about to read waits at it.
+struct Database::Gate {
+  std::shared_mutex mutex;
+};
+
+std::shared_ptr<Database::Gate> Database::gate_of(const Place& place) {
+  static Guarded<std::map<Place, std::weak_ptr<Gate>>> gates;
+  auto held = gates.lock();
+  std::erase_if(*held, [](const auto& entry) { return entry.second.expired(); });
+  auto& known = (*held)[place];
+  auto gate = known.lock();
+  if (!gate) known = gate = std::make_shared<Gate>();
+  return gate;
+}
+
+Reading::Reading(Database& db, std::function<bool()> stopped) : db_{db} {
+  if (db_.gate_) const std::shared_lock passed{db_.gate_->mutex};  // in passing: SQLite knows who reads
+  db_.stopped_ = std::move(stopped);
+}
+
+std::optional<Database::Place> Database::place_of(const std::string& file) {
+  struct stat facts {};
+  if (::stat(file.c_str(), &facts) != 0) return std::nullopt;
+  return Place{facts.st_dev, facts.st_ino};
+}
+
+std::string Database::displaced() const {
+  for (const auto& [file, opened] :
+       {std::pair{file_.string(), place_}, {file_.string() + "-wal", log_place_}}) {
+    const auto now = place_of(file);
+    if (opened && now != opened)
+      return file +
+             (now ? " was replaced by another file while it was in use" : " was deleted while it was in use");
+  }
+  return {};
+}
+
+/// SQLite's own hook does the same, but tells nobody how long the log is.
+int Database::committed(void* database, sqlite3* db, const char* name, int pages) {
+  auto* self = static_cast<Database*>(database);
+  static constexpr std::int64_t kPageBytes = 4096;
+  self->log_bytes_ = pages * kPageBytes;
+  if (pages >= kPagesBetweenCheckpoints)
+    sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr,
+                              nullptr);  // as far as readers allow
+  return SQLITE_OK;
+}
+
+bool Database::empty_log(Milliseconds patience) {
+  const std::unique_lock others_wait{gate_->mutex};
+  sqlite3_busy_timeout(db_.get(), static_cast<int>(patience.count()));
+  const int result =
+      sqlite3_wal_checkpoint_v2(db_.get(), "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_busy_timeout(db_.get(), kBusyMs);
+  if (result == SQLITE_OK) log_bytes_ = 0;
+  return result == SQLITE_OK;
 }
 
 void Database::open_to_read() {
@@ -89,6 +174,13 @@ void Database::open_to_read() {
     db_.reset(raw);
     if (result != SQLITE_OK) throw sqlite_error(raw, result, file_.string());
     sqlite3_busy_timeout(raw, kBusyMs);
+    sqlite3_progress_handler(
+        raw, kStepsBetweenLooks,
+        [](void* self) {
+          const auto& stopped = static_cast<Database*>(self)->stopped_;
+          return stopped && stopped() ? 1 : 0;
+        },
+        this);
     return file_kind(raw);
   };
   FileKind kind;
@@ -100,6 +192,7 @@ void Database::open_to_read() {
     if (error.code() != Code::kPermissionDenied || fs::exists(file_.string() + "-wal", none)) throw;
     kind = open_and_look(uri(file_) + "?immutable=1", SQLITE_OPEN_URI);
   }
+  if (const auto place = place_of(file_.string())) gate_ = gate_of(*place);
   const int version = migrations().back().to;
   if (kind.application_id != kApplicationId)
     throw Error{Code::kInvalidArgument,
@@ -117,6 +210,8 @@ void Database::open_to_read() {
 }
 
 Statement& Database::prepared(const char* sql) {
+  if (stopped_ && stopped_())
+    throw Error{Code::kCancelled, file_.string() + ": nobody waits for the answer any more"};
   auto found = statements_.find(sql);
   if (found == statements_.end()) found = statements_.emplace(sql, Statement{db_.get(), sql}).first;
   found->second.reset();
@@ -130,6 +225,9 @@ std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid
 int Database::changes() const { return sqlite3_changes(db_.get()); }
 std::int64_t Database::data_version() {
   return prepared("PRAGMA data_version").one([](const Statement& row) { return row.integer(0); }).value_or(0);
+}
+std::string Database::store_id() {
+  return prepared("SELECT id FROM store").one([](const Statement& row) { return row.text(0); }).value_or("");
 }
 bool Database::in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -72,8 +73,8 @@ class Statement {
 class Database {
  public:
   enum class Mode {
-    kWrite,     ///< creates the file where it is absent and brings the schema up to date (copying the file
-                ///< first)
+    kWrite,  ///< creates the file where it is absent, for its owner alone, and brings the schema up to date
+             ///< (copying the file first)
     kReadOnly,  ///< never writes; refuses a file whose schema is not this program's
   };
   /// Throws: Error naming the file: not a results file, written by a newer version, not readable, disk full.
@@ -87,8 +88,19 @@ class Database {
   void execute(const std::string& sql);
   std::int64_t last_insert_id() const;
   int changes() const;
+  /// What tells this store from any other; a copy of the file has the same.
+  std::string store_id();
   /// Changes when another connection has committed (PRAGMA data_version).
   std::int64_t data_version();
+  /// Bytes in the write-ahead log since it was last begun anew. For kWrite, as the two below.
+  std::int64_t log_bytes() const { return log_bytes_; }
+  /// Brings everything from the log into the file and makes the log empty, waiting at most `patience` for
+  /// those who read older states. Returns: whether it is empty now.
+  bool empty_log(Milliseconds patience);
+  /// Why what is written here is lost: the file, or its log, was deleted or replaced since it was opened.
+  /// Empty: it is in its place.
+  std::string displaced() const;
+
   /// False too when SQLite itself has rolled back, as it may on a full disk.
   bool in_transaction() const;
   const std::filesystem::path& file() const { return file_; }
@@ -97,12 +109,40 @@ class Database {
   struct Close {
     void operator()(sqlite3* db) const;
   };
+  friend class Reading;
+  /// A file by its device and number, which a path leads to or not.
+  struct Place {
+    std::uint64_t device = 0, number = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Gate;
+  static std::shared_ptr<Gate> gate_of(const Place& place);
+  static std::optional<Place> place_of(const std::string& file);
+  static int committed(void* database, sqlite3* db, const char* name, int pages);
   void open_to_write();
   void open_to_read();
 
   std::filesystem::path file_;
+  std::function<bool()> stopped_;
+  std::int64_t log_bytes_ = 0;
+  std::optional<Place> place_, log_place_;
+  std::shared_ptr<Gate> gate_;  // of all connections of this process to this file
   std::unique_ptr<sqlite3, Close> db_;
   std::map<const char*, Statement> statements_;  // after db_: finalized before it closes
+};
+
+/// A turn of reading on a connection that is shared by turns, for one caller. Its statements end with
+/// Error{kCancelled} as soon as `stopped` is true. It begins when no writer of this process is making the log
+/// empty: readers of whom one always begins before the other ends would keep it from ever being so.
+class Reading {
+ public:
+  explicit Reading(Database& db, std::function<bool()> stopped = {});
+  ~Reading() { db_.stopped_ = {}; }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  Database& db_;
 };
 
 /// Rolls back unless committed. kImmediate takes the write lock at once; kSavepoint nests in a running

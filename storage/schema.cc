@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/schema.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <array>
 #include <string>
@@ -35,6 +37,8 @@ int integer(sqlite3* db, const char* sql) {
 void back_up(const fs::path& file, const fs::path& to) {
   const fs::path partial = to.string() + ".partial";
   fs::remove(partial);
+  if (const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); fd >= 0)
+    ::close(fd);  // for its owner alone, as the file itself
   sqlite3 *from = nullptr, *into = nullptr;
   const int opened = sqlite3_open_v2(file.c_str(), &from, SQLITE_OPEN_READONLY, nullptr);
   int result = sqlite3_open_v2(partial.c_str(), &into, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

@@ -44,6 +44,8 @@ Error sqlite_error(sqlite3* db, int result, const std::string& given) {
     case SQLITE_CORRUPT:
       return Error{Code::kDataLoss, file + ": damaged (" + detail +
                                         "); restore a copy, or salvage it with `sqlite3 FILE .recover`"};
+    case SQLITE_INTERRUPT:
+      return Error{Code::kCancelled, file + ": nobody waits for the answer any more"};
     case SQLITE_NOMEM:
       return Error{Code::kResourceExhausted, file + ": out of memory"};
     default:

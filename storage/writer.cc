@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/writer.h"
 
+#include <chrono>
 #include <future>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
+
 namespace abl::storage {
 
-Writer::Writer(const std::filesystem::path& file)
-    : db_{file, Database::Mode::kWrite}, thread_{[this] { run(); }} {}
+Writer::Writer(const std::filesystem::path& file, LogLimit limit)
+    : db_{file, Database::Mode::kWrite}, limit_{limit}, thread_{[this] { run(); }} {}
 
 Writer::~Writer() {
   {
@@ -17,6 +20,9 @@ Writer::~Writer() {
   }
   wake_.notify_one();
   thread_.join();
+  if (!db_.empty_log(limit_.patience))
+    log_warning("{}: not everything could be brought into this file; its log {}-wal belongs to it, copy both",
+                db_.file().string(), db_.file().filename().string());
 }
 
 void Writer::post(Job job, Done done) {
@@ -46,13 +52,27 @@ void Writer::run() {
     auto group = std::exchange(queue_, {});
     lock.unlock();
     commit_group(std::move(group));
+    shorten_log();
     lock.lock();
   }
+}
+
+void Writer::shorten_log() {
+  const auto now = std::chrono::steady_clock::now();
+  if (db_.log_bytes() < limit_.bytes || now < next_shortening_) return;
+  if (db_.empty_log(limit_.patience)) return;
+  next_shortening_ = std::chrono::steady_clock::now() + 10 * limit_.patience;
+  log_warning("{}-wal has {} MiB: somebody has been reading the same state for more than {} ms",
+              db_.file().string(), db_.log_bytes() >> 20, limit_.patience.count());
 }
 
 void Writer::commit_group(std::deque<Entry> group) {
   std::vector<std::exception_ptr> errors(group.size());
   try {
+    if (const std::string why = db_.displaced(); !why.empty())
+      throw Error{Code::kDataLoss, why +
+                                       ": nothing is stored any more; stop the scheduler and start it again "
+                                       "('ablate export' still shows what the old file held)"};
     Transaction transaction{db_, Transaction::kImmediate};
     for (std::size_t i = 0; i < group.size(); ++i) {
       try {

@@ -27,9 +27,20 @@ class Writer {
   using Job = std::function<void(Database&)>;
   using Done = std::function<void(std::exception_ptr)>;
 
+  /// How long the write-ahead log may become. It is begun anew only when nobody reads an older state, which
+  /// never happens by itself while readers overlap: beyond `bytes` the writer waits for them, at most for
+  /// `patience`.
+  struct LogLimit {
+    std::int64_t bytes = 64 << 20;
+    Milliseconds patience{5000};
+  };
+
   /// Opens the file (kWrite) before it returns. Throws: as Database.
-  explicit Writer(const std::filesystem::path& file);
-  ~Writer();  ///< finishes what was posted
+  explicit Writer(const std::filesystem::path& file, LogLimit limit);
+  explicit Writer(const std::filesystem::path& file) : Writer{file, LogLimit{}} {}
+  /// Finishes what was posted, and leaves one whole file with an empty log, unless somebody keeps reading an
+  /// older state.
+  ~Writer();
 
   void post(Job job, Done done = {});
 
@@ -55,8 +66,11 @@ class Writer {
   void post_and_wait(Job job);
   void run();
   void commit_group(std::deque<Entry> group);
+  void shorten_log();
 
   Database db_;
+  const LogLimit limit_;
+  std::chrono::steady_clock::time_point next_shortening_{};
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Entry> queue_;

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -50,7 +51,10 @@ Run declare_down(CLI::App& app, Context& context) {
     if (context.json)
       context.out.line(nlohmann::ordered_json{{"stopped", up.has_value()}, {"pid", up ? up->pid : 0}}.dump());
     else if (up)
-      context.out.line(fmt::format("stopped; the results are in {}", up->store));
+      context.out.line(
+          std::filesystem::exists(up->store)
+              ? fmt::format("stopped; the results are in {}", up->store)
+              : fmt::format("stopped; {} was deleted meanwhile, with the results in it", up->store));
     else
       context.out.line(fmt::format("nothing is running in {}", context.home().string()));
     return kExitOk;

@@ -3,6 +3,7 @@
 #include "storage/schema.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -78,6 +79,7 @@ TEST_F(DatabaseTest, ReadOnlyConnectionReadsAndRefusesToWrite) {
 TEST_F(DatabaseTest, FileInAFolderThatMayNotBeWrittenCanStillBeRead) {
   { Database{file, Mode::kWrite}.execute("INSERT INTO metric (name) VALUES ('lr')"); }
   using std::filesystem::perms;
+  std::filesystem::permissions(file, perms{0644});  // its owner shares it
   std::filesystem::permissions(folder.path(), perms{0555});
   const bool root = ::geteuid() == 0;  // who may write everywhere: become nobody for a moment
   if (root) {
@@ -96,6 +98,35 @@ TEST_F(DatabaseTest, FileInAFolderThatMayNotBeWrittenCanStillBeRead) {
   EXPECT_EQ(read, "lr") << message;
   EXPECT_EQ(refused.first, Code::kPermissionDenied) << refused.second;
   EXPECT_THAT(refused.second, HasSubstr(file.string()));
+}
+
+TEST_F(DatabaseTest, WhatIsNewIsItsOwnersAlone) {
+  const mode_t before = ::umask(022);
+  {
+    Database db{file, Database::Mode::kWrite};
+    db.execute("INSERT INTO metric (name) VALUES ('a')");
+    for (const char* end : {"", "-wal", "-shm"}) {
+      const auto mode = std::filesystem::status(file.string() + end).permissions();
+      EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write) << end;
+    }
+  }
+  ::umask(before);
+}
+
+TEST_F(DatabaseTest, StatementEndsWhenNobodyWaitsForItAnyMore) {
+  Database{file, Database::Mode::kWrite};
+  Database db{file, Database::Mode::kReadOnly};
+  int looks = 0;
+  auto turn = std::make_unique<Reading>(db, [&] { return ++looks > 3; });
+  const auto [code, message] = error_of([&] {
+    db.prepared("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n")
+        .one([](const Statement& row) { return row.integer(0); });
+  });
+  EXPECT_EQ(code, Code::kCancelled);
+  EXPECT_THAT(message, HasSubstr("nobody waits"));
+  EXPECT_EQ(error_of([&] { db.data_version(); }).first, Code::kCancelled) << "nor is another begun";
+  turn.reset();
+  EXPECT_EQ(error_of([&] { db.data_version(); }).first, Code::kOk);
 }
 
 TEST_F(DatabaseTest, MissingFileIsCreatedByAWriterAndRefusedToAReader) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/writer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
 #include <stdexcept>
+#include <stop_token>
+#include <thread>
 
 #include "tests/storage/fixtures.h"
 
@@ -140,6 +143,105 @@ TEST_F(WriterTest, DestructorFinishesWhatWasPosted) {
   }
   Database reader{file, Database::Mode::kReadOnly};
   EXPECT_EQ(count(reader), 100);
+}
+
+TEST_F(WriterTest, DestructorLeavesOneWholeFile) {
+  {
+    Writer writer{file};
+    Database idle{file, Database::Mode::kReadOnly};  // an open connection, as dashboards have
+    writer.call(insert("a"));
+    idle.data_version();
+  }
+  const auto copy = folder / "copy.db";
+  std::filesystem::copy_file(file, copy);  // alone, without its log
+  Database reader{copy, Database::Mode::kReadOnly};
+  EXPECT_EQ(count(reader), 1);
+  std::error_code none;
+  EXPECT_EQ(std::filesystem::exists(file.string() + "-wal")
+                ? std::filesystem::file_size(file.string() + "-wal", none)
+                : 0,
+            0u);
+}
+
+/// Two readers, of which the next has begun before the one before ends, unless it may not begin.
+class OverlappingReaders {
+ public:
+  explicit OverlappingReaders(const std::filesystem::path& file)
+      : threads_{std::jthread{[this, file](std::stop_token stop) { read(file, stop, 0); }},
+                 std::jthread{[this, file](std::stop_token stop) { read(file, stop, 1); }}} {}
+
+ private:
+  void read(const std::filesystem::path& file, const std::stop_token& stop, int me) {
+    Database db{file, Database::Mode::kReadOnly};
+    while (!stop.stop_requested()) {
+      waits_[me] = true;
+      const Reading turn{db};
+      waits_[me] = false;
+      const Transaction snapshot{db, Transaction::kRead};
+      count(db);
+      const int seen = begun_[1 - me];
+      ++begun_[me];
+      for (int i = 0; begun_[1 - me] == seen && !stop.stop_requested() && !(i > 1000 && waits_[1 - me]); ++i)
+        std::this_thread::yield();
+    }
+    waits_[me] = true;
+  }
+  std::atomic<int> begun_[2] = {};
+  std::atomic<bool> waits_[2] = {};
+  std::jthread threads_[2];
+};
+
+TEST_F(WriterTest, LogStaysShortThoughReadersAlwaysOverlap) {
+  constexpr std::int64_t kLimit = 256 << 10;
+  Writer writer{file, {.bytes = kLimit}};
+  OverlappingReaders readers{file};
+  std::uintmax_t longest = 0;
+  for (int i = 0; i < 400; ++i) {  // of 5 pages at least: 8 MiB, 32 times the limit
+    writer.call(insert(std::to_string(i) + std::string(20'000, 'x')));
+    longest = std::max(longest, std::filesystem::file_size(file.string() + "-wal"));
+  }
+  EXPECT_LT(longest, static_cast<std::uintmax_t>(4 * kLimit));
+}
+
+TEST_F(WriterTest, ReaderThatStaysForEverStopsNoWriter) {
+  Writer writer{file, {.bytes = 64 << 10, .patience = Milliseconds{1}}};
+  Database reader{file, Database::Mode::kReadOnly};
+  const Transaction snapshot{reader, Transaction::kRead};
+  EXPECT_EQ(count(reader), 0);
+  for (int i = 0; i < 50; ++i) writer.call(insert(std::to_string(i) + std::string(20'000, 'x')));
+  EXPECT_EQ(count(reader), 0) << "it still sees what it saw";
+}
+
+TEST_F(WriterTest, NothingIsWrittenIntoAFileThatWasDeletedOrReplaced) {
+  Writer writer{file};
+  writer.call(insert("a"));
+  const auto refused = [&](const std::string& how) {
+    const auto [code, message] = error_of([&] { writer.call(insert("b")); });
+    EXPECT_EQ(code, Code::kDataLoss);
+    EXPECT_THAT(message, testing::AllOf(HasSubstr(how), HasSubstr("nothing is stored any more"),
+                                        HasSubstr("start it again")));
+  };
+  std::filesystem::rename(file, folder / "elsewhere.db");
+  refused("results.db was deleted");
+  std::filesystem::copy_file(folder / "elsewhere.db", file);
+  refused("results.db was replaced by another file");
+  std::filesystem::rename(folder / "elsewhere.db", file);
+  writer.call(insert("b"));
+  std::filesystem::rename(file.string() + "-wal", folder / "log");
+  refused("results.db-wal was deleted");
+}
+
+TEST_F(WriterTest, LogOfTheFileThatTookItsPlaceIsLeftAlone) {
+  const auto other = folder / "other.db";
+  auto next = std::make_unique<Writer>(other);
+  next->call(insert("of the other"));
+  {
+    Writer writer{file};
+    writer.call(insert("a"));
+    for (const char* end : {"", "-wal", "-shm"})
+      std::filesystem::rename(other.string() + end, file.string() + end);
+  }
+  EXPECT_GT(std::filesystem::file_size(file.string() + "-wal"), 0u);
 }
 
 TEST_F(WriterTest, FileThatCannotBeOpenedIsRefusedAtOnce) {
