@@ -56,6 +56,8 @@ std::vector<std::string> WatchView::update(const SweepProgress& progress) {
         fmt::format("{}: {}", place_of(trial), returned ? "back in the queue" : word(trial.state()));
     if (trial.state() == TRIAL_STATE_COMPLETED)
       line += metrics_of(trial);
+    else if (trial.state() == TRIAL_STATE_HELD)
+      line = fmt::format("{}: {}", place_of(trial), first_line(trial.reason()));
     else if (!trial.reason().empty())
       line += ": " + first_line(trial.reason());
     news.push_back(std::move(line));
@@ -103,6 +105,8 @@ std::vector<std::string> WatchView::failures() const {
     if (trial.state() == TRIAL_STATE_FAILED)
       lines.push_back(fmt::format("{}: failed at attempt {}: {}", place_of(trial), trial.attempt(),
                                   first_line(trial.reason())));
+    else if (trial.state() == TRIAL_STATE_HELD)
+      lines.push_back(fmt::format("{}: {}", place_of(trial), first_line(trial.reason())));
   return lines;
 }
 

@@ -73,10 +73,11 @@ void resume_sweep(storage::Database& db, const std::string& name, Time now) {
   storage::TrialStore{db}.take_stops_back(sweep.id);
 }
 
-std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row, Time now) {
+std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row,
+                          const storage::Retry& which, Time now) {
   storage::SweepStore store{db};
   const storage::SweepId sweep = store.get(name).id;
-  const std::uint32_t queued = store.retry(sweep, row, now);
+  const std::uint32_t queued = store.retry(sweep, row, now, which);
   storage::TrialStore{db}.take_stops_back(sweep);
   return queued;
 }

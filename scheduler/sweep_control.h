@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "storage/database.h"
+#include "storage/sweep_store.h"
 #include "storage/types.h"
 
 /// What people do to a stored sweep. Each call is one change, to be made in one job of the writer.
@@ -24,8 +25,9 @@ std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::strin
 std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running,
                                         Time now);
 void resume_sweep(storage::Database& db, const std::string& name, Time now);
-/// Queues failed and cancelled trials again, of one row when `row` is given. Returns: how many.
-std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row, Time now);
+/// Queues failed, cancelled and held trials again, of one row when `row` is given. Returns: how many.
+std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row,
+                          const storage::Retry& which, Time now);
 
 /// Names of the sweeps that claim a trial, each once.
 std::vector<std::string> sweeps_of(storage::Database& db, storage::TrialId trial);

@@ -21,6 +21,9 @@ RunRecord read_run(const Statement& row) {
                    .reason = row.text(7),
                    .environment_json = row.text(8),
                    .stop_reason = row.text(22),
+                   .token = row.text(23),
+                   .silent = row.integer(24) != 0,
+                   .alone = row.integer(25) != 0,
                    .leased = row.time(9),
                    .started = row.is_null(10) ? std::nullopt : std::optional{row.time(10)},
                    .ended = row.is_null(11) ? std::nullopt : std::optional{row.time(11)},
@@ -41,7 +44,8 @@ RunRecord read_run(const Statement& row) {
 RunRecord TrialStore::run(RunId run) const {
   auto found = db_.prepared(R"sql(
       SELECT id, trial_id, attempt, state, worker, host, directory, reason, environment_json, leased_ms, started_ms, ended_ms,
-             lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes, stop_reason
+             lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes, stop_reason,
+             token, silent, alone
       FROM run WHERE id = :run)sql")
                    .bind(":run", run)
                    .one(read_run);

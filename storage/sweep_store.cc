@@ -71,18 +71,23 @@ TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fin
   return static_cast<TrialId>(db.last_insert_id());
 }
 
-/// A failed or cancelled trial back to the queue, with all its retries.
-bool queue_again(Database& db, TrialId trial) {
+/// A failed or cancelled trial back to the queue, with all its retries; a held one too where `held` is
+/// wanted.
+bool queue_again(Database& db, TrialId trial, Retry which) {
   db.prepared(
-        R"sql(UPDATE trial SET state = 'queued', failures = 0, reason = '', waiting = '', not_before_ms = 0, finished_ms = NULL
-                    WHERE id = :trial AND state IN ('failed', 'cancelled'))sql")
+        R"sql(UPDATE trial SET state = 'queued', failures = 0, losses = 0, deaths = 0, reason = '', waiting = '', not_before_ms = 0,
+                               finished_ms = NULL
+              WHERE id = :trial AND (:ended AND state IN ('failed', 'cancelled') OR :held AND state = 'held'))sql")
+      .bind(":ended", which.ended)
+      .bind(":held", which.held)
       .bind(":trial", trial)
       .run();
   return db.changes() > 0;
 }
 
 bool is_open(TrialState state) {
-  return state == TrialState::kQueued || state == TrialState::kLeased || state == TrialState::kRunning;
+  return state == TrialState::kQueued || state == TrialState::kLeased || state == TrialState::kRunning ||
+         state == TrialState::kHeld;
 }
 
 /// Every sweep, or the one called :name, newest first.
@@ -93,7 +98,8 @@ constexpr const char* kSelectSweeps = R"sql(
              COUNT(*) FILTER (WHERE t.state = 'leased' AND NOT st.withdrawn),
              COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn),
              COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
-             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running'))),
+             COUNT(*) FILTER (WHERE t.state = 'held' AND NOT st.withdrawn),
+             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held'))),
              s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END,
                                COALESCE(MAX(t.finished_ms) FILTER (WHERE NOT st.withdrawn), 0))
       FROM sweep s
@@ -121,9 +127,10 @@ SweepRecord read_sweep(const Statement& row) {
                                .running = count(14),
                                .completed = count(15),
                                .failed = count(16),
-                               .cancelled = count(17)},
-                    .created = row.time(18)};
-  if (sweep.trials.open() == 0) sweep.finished = row.time(19);
+                               .held = count(17),
+                               .cancelled = count(18)},
+                    .created = row.time(19)};
+  if (sweep.trials.open() == 0) sweep.finished = row.time(20);
   return sweep;
 }
 
@@ -173,7 +180,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
       mine.insert(id);
     } else if (!mine.contains(id)) {
       shared.insert(id);
-      queue_again(db_, id);
+      queue_again(db_, id, {.held = false});  // what may bring workers down stays held
     }
     db_.prepared(
            "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
@@ -285,7 +292,7 @@ std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
   set_state(sweep, SweepState::kCancelled, now);
   db_.prepared("UPDATE sweep_trial SET withdrawn = 1 WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
   db_.prepared(R"sql(UPDATE trial SET state = 'cancelled', finished_ms = :now
-                     WHERE state = 'queued' AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
+                     WHERE state IN ('queued', 'held') AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
                        AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
       .bind(":sweep", sweep)
       .bind(":now", now)
@@ -299,7 +306,7 @@ std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
   return runs;
 }
 
-std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time now) {
+std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time now, Retry which) {
   Transaction transaction{db_, Transaction::kSavepoint};
   const auto rows = db_.prepared("SELECT id FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
                         .bind(":sweep", sweep)
@@ -308,12 +315,16 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
     throw Error{Code::kNotFound, "the sweep has no row '" + row_id + "'" + did_you_mean(row_id, rows)};
   }
   // a cancelled sweep claims its trials again; the others have nothing withdrawn
-  db_.prepared(R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep
+  db_.prepared(R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND :ended
                      AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
       .bind(":sweep", sweep)
+      .bind(":ended", which.ended)
       .bind(":row", row_id)
       .run();
-  db_.prepared("UPDATE sweep SET state = 'active', state_ms = :now WHERE id = :sweep AND state = 'cancelled'")
+  db_.prepared(
+         "UPDATE sweep SET state = 'active', state_ms = :now WHERE id = :sweep AND :ended AND state = "
+         "'cancelled'")
+      .bind(":ended", which.ended)
       .bind(":now", now)
       .bind(":sweep", sweep)
       .run();
@@ -324,7 +335,7 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
                           .bind(":row", row_id)
                           .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
   std::uint32_t queued = 0;
-  for (const TrialId trial : trials) queued += queue_again(db_, trial);
+  for (const TrialId trial : trials) queued += queue_again(db_, trial, which);
   transaction.commit();
   return queued;
 }

@@ -16,6 +16,12 @@ struct Submitted {
   std::uint32_t new_trials = 0, shared_trials = 0;
 };
 
+/// Which trials go back to the queue.
+struct Retry {
+  bool ended = true;  ///< failed and cancelled ones
+  bool held = true;
+};
+
 /// Sweeps, their rows and columns, and their claims on trials. Thread: the connection's.
 class SweepStore {
  public:
@@ -47,10 +53,10 @@ class SweepStore {
   /// Cancels a sweep: withdraws all its claims; queued trials without a claim are cancelled at once.
   /// Returns: the runs of leased and running trials that nobody claims any more: the caller stops them.
   std::vector<RunId> withdraw(SweepId sweep, Time now);
-  /// Failed and cancelled trials of a sweep (of one row when given) go back to the queue, with all their
-  /// retries; a cancelled sweep claims its trials again and is active. Returns how many were queued. Throws:
-  /// Error{kNotFound} for a row that is not there.
-  std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now);
+  /// Failed, cancelled and held trials of a sweep (of one row when given) go back to the queue, with all
+  /// their retries; a cancelled sweep claims its trials again and is active, unless held ones alone are
+  /// wanted. Returns how many were queued. Throws: Error{kNotFound} for a row that is not there.
+  std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now, Retry which = {});
 
  private:
   Database& db_;

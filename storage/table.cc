@@ -43,7 +43,8 @@ TrialCounts count_trials(Database& db, SweepId sweep, int row) {
              COUNT(*) FILTER (WHERE t.state = 'leased' AND NOT st.withdrawn),
              COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn),
              COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
-             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running')))
+             COUNT(*) FILTER (WHERE t.state = 'held' AND NOT st.withdrawn),
+             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held')))
       FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep AND st.row = :row)sql")
       .bind(":sweep", sweep)
       .bind(":row", row)
@@ -54,7 +55,8 @@ TrialCounts count_trials(Database& db, SweepId sweep, int row) {
                            .running = n(2),
                            .completed = n(3),
                            .failed = n(4),
-                           .cancelled = n(5)};
+                           .held = n(5),
+                           .cancelled = n(6)};
       })
       .value();
 }
@@ -76,12 +78,14 @@ std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const New
   }
   if (trials.open() == 0) {
     const auto reason =
-        db.prepared(R"sql(SELECT t.reason FROM sweep_trial st JOIN trial t ON t.id = st.trial_id
-                                          WHERE st.sweep_id = :sweep AND st.row = :row AND t.state = 'failed' LIMIT 1)sql")
+        db.prepared(R"sql(SELECT CASE t.state WHEN 'held' THEN '' ELSE 'failed: ' END || t.reason
+                                          FROM sweep_trial st JOIN trial t ON t.id = st.trial_id
+                                          WHERE st.sweep_id = :sweep AND st.row = :row AND t.state IN ('failed', 'held')
+                                          ORDER BY t.state LIMIT 1)sql")
             .bind(":sweep", sweep)
             .bind(":row", row.position)
             .one([](const Statement& s) { return s.text(0); });
-    return reason ? "failed: " + *reason : "cancelled";
+    return reason.value_or("cancelled");
   }
   return fmt::format("no trial completed yet: {} running, {} waiting", trials.leased + trials.running,
                      trials.queued);

@@ -14,6 +14,20 @@ Milliseconds back_off(int failures) {
   return std::chrono::seconds{std::min(60, 1 << std::clamp(failures - 1, 0, 6))};
 }
 
+/// Before a trial runs again that was lost more than once: 1 s, then twice as long each time.
+Milliseconds loss_back_off(int losses) {
+  return std::min<Milliseconds>(std::chrono::seconds{1 << std::clamp(losses - 2, 0, 10)},
+                                TrialStore::kLongestBackOff);
+}
+
+std::string held_reason(int deaths, const std::string& last) {
+  return "held: " + std::to_string(deaths) +
+         " attempts in a row ended with the death of a worker that ran nothing else, so this trial may be "
+         "what "
+         "brings workers down (too much memory?); 'ablate retry SWEEP --held' queues it again; the last: " +
+         last;
+}
+
 Error not_under_way(RunId run) {
   return Error{Code::kFailedPrecondition,
                "run " + std::to_string(run) +
@@ -30,6 +44,8 @@ TrialRecord read_trial(const Statement& row) {
       .gpus = static_cast<int>(row.integer(7)),
       .max_retries = static_cast<int>(row.integer(8)),
       .failures = static_cast<int>(row.integer(9)),
+      .losses = static_cast<int>(row.integer(16)),
+      .deaths = static_cast<int>(row.integer(17)),
       .state = trial_state(row.text(10)),
       .reason = row.text(11),
       .seed = row.integer(12),
@@ -43,7 +59,7 @@ TrialRecord read_trial(const Statement& row) {
 TrialRecord TrialStore::get(TrialId trial) const {
   auto found = db_.prepared(R"sql(
       SELECT id, config_hash, result_version, data_fingerprint, config, data, command_json, gpus, max_retries, failures, state,
-             CASE state WHEN 'queued' THEN waiting ELSE reason END, seed, attempt, run_id, not_before_ms
+             CASE state WHEN 'queued' THEN waiting ELSE reason END, seed, attempt, run_id, not_before_ms, losses, deaths
       FROM trial WHERE id = :trial)sql")
                    .bind(":trial", trial)
                    .one(read_trial);
@@ -115,8 +131,9 @@ std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker,
           .bind(":trial", trial)
           .one([](const Statement& row) { return static_cast<int>(row.integer(0)); });
   if (!attempt) return std::nullopt;
-  db_.prepared(R"sql(INSERT INTO run (trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms)
-                     VALUES (:trial, :attempt, 'leased', :worker, :host, :now, :expires))sql")
+  db_.prepared(
+         R"sql(INSERT INTO run (trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, token)
+                     VALUES (:trial, :attempt, 'leased', :worker, :host, :now, :expires, lower(hex(randomblob(8)))))sql")
       .bind(":trial", trial)
       .bind(":attempt", *attempt)
       .bind(":worker", worker)
@@ -130,7 +147,8 @@ std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker,
       .bind(":trial", trial)
       .run();
   transaction.commit();
-  return Lease{.run = run, .trial = trial, .attempt = *attempt, .expires = expires};
+  return Lease{
+      .run = run, .trial = trial, .attempt = *attempt, .expires = expires, .token = this->run(run).token};
 }
 
 bool TrialStore::renew(RunId run, Time expires) {
@@ -145,6 +163,12 @@ bool TrialStore::renew(RunId run, Time expires) {
 void TrialStore::renew_all(Time expires) {
   db_.prepared("UPDATE run SET lease_expires_ms = :expires WHERE state IN ('leased', 'running')")
       .bind(":expires", expires)
+      .run();
+}
+
+void TrialStore::limit_back_offs(Time latest) {
+  db_.prepared("UPDATE trial SET not_before_ms = :latest WHERE state = 'queued' AND not_before_ms > :latest")
+      .bind(":latest", latest)
       .run();
 }
 
@@ -246,65 +270,114 @@ void TrialStore::pin(const RunRecord& run, const std::string& reported) {
       .run();
 }
 
-/// How many of the newest runs were lost one after the other, none further than those before it.
-int TrialStore::losses_in_a_row(TrialId trial) const {
-  int losses = 0;
-  std::uint32_t furthest = 0;
-  for (const RunRecord& run : runs_of(trial)) {
-    if (!run.started && run.state != RunState::kLost) continue;  // nothing ran
-    losses = run.state != RunState::kLost ? 0 : run.step > furthest ? 1 : losses + 1;
-    furthest = std::max(furthest, run.step);
-  }
-  return losses;
+void TrialStore::note_death(const std::vector<RunId>& runs) {
+  for (const RunId run : runs)
+    db_.prepared(R"sql(
+        UPDATE run SET alone = NOT EXISTS (
+          SELECT 1 FROM run other WHERE other.worker = run.worker AND other.id <> run.id AND (
+            other.state IN ('leased', 'running')
+            -- or lost with it, its lease being a little older
+            OR other.state = 'lost' AND other.ended_ms > run.leased_ms AND other.ended_ms > COALESCE(
+                 (SELECT last_heartbeat_ms FROM worker WHERE name = run.worker), 0)))
+        WHERE id = :run)sql")
+        .bind(":run", run)
+        .run();
 }
 
-TrialState TrialStore::end(RunId run, const Ended& how, Time now) {
+bool TrialStore::adopt(RunId id, Time expires) {
   Transaction transaction{db_, Transaction::kSavepoint};
-  if (!under_way(run)) throw not_under_way(run);
-  Ended ended = how;
+  const RunRecord run = this->run(id);
+  if (run.state != RunState::kLost || !run.silent) return false;
+  const TrialRecord trial = get(run.trial);
+  // that it lives is no loss and no death
+  db_.prepared("UPDATE run SET silent = 0, alone = 0 WHERE id = :run").bind(":run", id).run();
   db_.prepared(
-         R"sql(UPDATE run SET state = :state, reason = :reason, exit_code = :exit_code, signal = :signal, ended_ms = :now
-                     WHERE id = :run)sql")
+         "UPDATE trial SET losses = MAX(losses - 1, 0), deaths = MAX(deaths - :alone, 0) WHERE id = :trial")
+      .bind(":alone", run.alone)
+      .bind(":trial", trial.id)
+      .run();
+  const bool free =
+      trial.run == id && (trial.state == TrialState::kQueued || trial.state == TrialState::kHeld);
+  if (free) {
+    const RunState state = run.started ? RunState::kRunning : RunState::kLeased;
+    db_.prepared(
+           R"sql(UPDATE run SET state = :state, reason = '', ended_ms = NULL, lease_expires_ms = :expires
+                       WHERE id = :run)sql")
+        .bind(":state", to_text(state))
+        .bind(":expires", expires)
+        .bind(":run", id)
+        .run();
+    db_.prepared(
+           R"sql(UPDATE trial SET state = :state, reason = '', waiting = '', not_before_ms = 0, finished_ms = NULL
+                       WHERE id = :trial)sql")
+        .bind(":state", to_text(run.started ? TrialState::kRunning : TrialState::kLeased))
+        .bind(":trial", trial.id)
+        .run();
+  }
+  transaction.commit();
+  return free;
+}
+
+/// Whether it came further than every run of its trial before it.
+bool TrialStore::came_further(const RunRecord& run) const {
+  return db_.prepared("SELECT COALESCE(MAX(step), 0) FROM run WHERE trial_id = :trial AND id < :run")
+             .bind(":trial", run.trial)
+             .bind(":run", run.id)
+             .one([](const Statement& row) { return row.integer(0); })
+             .value_or(0) < run.step;
+}
+
+TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
+  Transaction transaction{db_, Transaction::kSavepoint};
+  if (!under_way(id)) throw not_under_way(id);
+  const RunRecord run = this->run(id);
+  const bool lost = ended.state == RunState::kLost, failed = ended.state == RunState::kFailed;
+  db_.prepared(
+         R"sql(UPDATE run SET state = :state, reason = :reason, exit_code = :exit_code, signal = :signal, ended_ms = :now,
+                              silent = :silent WHERE id = :run)sql")
       .bind(":state", to_text(ended.state))
       .bind(":reason", ended.reason)
       .bind(":exit_code", ended.exit_code)
       .bind(":signal", ended.signal)
-      .bind(":now", now)
-      .bind(":run", run)
+      .bind(":now", now.wall)
+      .bind(":silent", lost && ended.silent)
+      .bind(":run", id)
       .run();
-  const TrialRecord trial = get(this->run(run).trial);
-  if (ended.state == RunState::kLost && losses_in_a_row(trial.id) >= kLossesInARow) {
-    ended = {.state = RunState::kFailed,
-             .reason = how.reason + "; so ended " + std::to_string(kLossesInARow) +
-                       " attempts in a row, none further than those before: it may take its worker down",
-             .retryable = false};
-    db_.prepared("UPDATE run SET state = 'failed', reason = :reason WHERE id = :run")
-        .bind(":reason", ended.reason)
-        .bind(":run", run)
-        .run();
-  }
-  const bool failed = ended.state == RunState::kFailed;
-  const int failures = trial.failures + (failed ? 1 : 0);
-  TrialState next = TrialState::kQueued;
+  TrialRecord trial = get(run.trial);
+  if (failed) ++trial.failures;
+  if (lost ? came_further(run) : run.started.has_value()) trial.losses = trial.deaths = 0;
+  if (lost) ++trial.losses, trial.deaths += run.alone ? 1 : 0;
+  trial.state = TrialState::kQueued;
+  trial.reason.clear();
+  trial.not_before = {};
   if (ended.state == RunState::kCompleted)
-    next = TrialState::kCompleted;
-  else if (failed && (!ended.retryable || failures > trial.max_retries))
-    next = TrialState::kFailed;
+    trial.state = TrialState::kCompleted;
+  else if (failed && (!ended.retryable || trial.failures > trial.max_retries))
+    trial.state = TrialState::kFailed;
   else if (!claimed(trial.id))
-    next = TrialState::kCancelled;
-  const bool finished = next != TrialState::kQueued;
+    trial.state = TrialState::kCancelled;
+  else if (lost && run.alone && trial.deaths >= kDeathsInARow)
+    trial.state = TrialState::kHeld;
+  if (failed) trial.reason = ended.reason;
+  if (trial.state == TrialState::kHeld) trial.reason = held_reason(trial.deaths, ended.reason);
+  if (trial.state == TrialState::kQueued && failed) trial.not_before = now.steady + back_off(trial.failures);
+  if (trial.state == TrialState::kQueued && lost && trial.losses > 1)
+    trial.not_before = now.steady + loss_back_off(trial.losses);
+  const bool over = trial.state != TrialState::kQueued;
   db_.prepared(
-         R"sql(UPDATE trial SET state = :state, failures = :failures, reason = :reason, waiting = '', not_before_ms = :not_before,
-                                      finished_ms = :finished WHERE id = :trial)sql")
-      .bind(":state", to_text(next))
-      .bind(":failures", failures)
-      .bind(":reason", failed ? ended.reason : std::string{})
-      .bind(":not_before", failed && !finished ? now + back_off(failures) : Time{})
-      .bind(":finished", finished ? std::optional{now} : std::nullopt)
+         R"sql(UPDATE trial SET state = :state, failures = :failures, losses = :losses, deaths = :deaths, reason = :reason,
+                                waiting = '', not_before_ms = :not_before, finished_ms = :finished WHERE id = :trial)sql")
+      .bind(":state", to_text(trial.state))
+      .bind(":failures", trial.failures)
+      .bind(":losses", trial.losses)
+      .bind(":deaths", trial.deaths)
+      .bind(":reason", trial.reason)
+      .bind(":not_before", trial.not_before)
+      .bind(":finished", over ? std::optional{now.wall} : std::nullopt)
       .bind(":trial", trial.id)
       .run();
   transaction.commit();
-  return next;
+  return trial.state;
 }
 
 bool TrialStore::claimed(TrialId trial) const {

@@ -14,7 +14,9 @@ namespace abl::storage {
 /// The queue, leases and runs. Thread: the connection's.
 class TrialStore {
  public:
-  static constexpr int kLossesInARow = 5;
+  /// So many deaths of workers in a row, with nothing but this trial on them, and it is held.
+  static constexpr int kDeathsInARow = 5;
+  static constexpr std::chrono::minutes kLongestBackOff{10};  ///< after a loss
 
   explicit TrialStore(Database& db) : db_{db} {}
 
@@ -23,9 +25,9 @@ class TrialStore {
   /// known yet.
   std::optional<TrialRecord> find_same(const std::string& config_hash, int result_version,
                                        const std::string& data) const;
-  /// Queued trials that some active (not paused) sweep claims and whose back-off is over, in the order in
-  /// which they are to run: priority (highest claim) first, then the first seed of every row of the oldest
-  /// sweep, then the next seed; at most `limit`.
+  /// Queued trials that some active (not paused) sweep claims and whose back-off is over by `now` (steady),
+  /// in the order in which they are to run: priority (highest claim) first, then the first seed of every row
+  /// of the oldest sweep, then the next seed; at most `limit`.
   std::vector<TrialRecord> queued(Time now, int limit) const;
   /// Every queued trial id with `not_before` and whether all its claims are paused: for reasons and timers.
   struct Waiting {
@@ -47,8 +49,16 @@ class TrialStore {
   bool renew(RunId run, Time expires);
   /// Extends every lease there is: after a restart workers get the time to come back.
   void renew_all(Time expires);
-  /// Leases that ran out by `now`.
+  /// No trial backs off until later than `latest`: what was stored before a restart is of another clock.
+  void limit_back_offs(Time latest);
+  /// Leases that ran out by `now` (steady).
   std::vector<RunId> expired(Time now) const;
+  /// The worker of these runs died, or fell silent: notes which of them was all that it had. To be called
+  /// before any of them ends.
+  void note_death(const std::vector<RunId>& runs);
+  /// Takes a run up again that its silent worker still has: it goes on, and its loss counts for nothing.
+  /// False when another attempt has the trial, or nobody wants it: the run stays lost.
+  bool adopt(RunId run, Time expires);
 
   /// Remembers that runs under way were asked to stop, and why.
   void ask_to_stop(const std::vector<RunId>& runs, const std::string& reason);
@@ -80,14 +90,18 @@ class TrialStore {
     std::string reason;
     std::optional<int> exit_code, signal;
     bool retryable = true;
+    bool silent = false;  ///< of a lost one: its lease ran out, its worker may still have it
   };
   /// Ends a run. completed -> the trial is completed; stopped, lost -> queued again (cancelled when nobody
   /// claims it); failed -> queued again after a back-off (1 s, 2 s, 4 s … at most 60 s) while retries are
-  /// left and `retryable`, otherwise failed with the reason. A lost worker is no fault of the trial, but one
-  /// that was lost kLossesInARow times in a row, never further than before, is taken to be the cause: that
-  /// loss is a failure that is not retried. Returns the trial's new state. Throws:
+  /// left and `retryable`, otherwise failed with the reason.
+  ///
+  /// A loss is no fault of the trial and never fails it: the first leads to the queue at once, each further
+  /// one that comes no further than those before to a longer back-off (1 s, 2 s … at most kLongestBackOff). A
+  /// trial that was all that its worker had when that died, kDeathsInARow times in a row, may be the cause:
+  /// it is held until somebody queues it again. Returns the trial's new state. Throws:
   /// Error{kFailedPrecondition} for a run that is not under way.
-  TrialState end(RunId run, const Ended& ended, Time now);
+  TrialState end(RunId run, const Ended& ended, Moment now);
 
   RunRecord run(RunId run) const;                       ///< Throws: Error{kNotFound}
   std::vector<RunRecord> runs_of(TrialId trial) const;  ///< by attempt
@@ -103,7 +117,7 @@ class TrialStore {
 
  private:
   void pin(const RunRecord& run, const std::string& reported);
-  int losses_in_a_row(TrialId trial) const;
+  bool came_further(const RunRecord& run) const;
   bool claimed(TrialId trial) const;
   Database& db_;
 };

@@ -9,8 +9,8 @@
 namespace abl::storage {
 namespace {
 
-constexpr std::array<std::string_view, 6> kTrialStates{"queued",    "leased", "running",
-                                                       "completed", "failed", "cancelled"};
+constexpr std::array<std::string_view, 7> kTrialStates{"queued", "leased", "running",  "completed",
+                                                       "failed", "held",   "cancelled"};
 constexpr std::array<std::string_view, 6> kRunStates{"leased", "running", "completed",
                                                      "failed", "stopped", "lost"};
 constexpr std::array<std::string_view, 3> kSweepStates{"active", "paused", "cancelled"};

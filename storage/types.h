@@ -17,7 +17,7 @@ using TrialId = std::uint32_t;
 using RunId = std::uint32_t;
 
 /// Stored as these words.
-enum class TrialState { kQueued, kLeased, kRunning, kCompleted, kFailed, kCancelled };
+enum class TrialState { kQueued, kLeased, kRunning, kCompleted, kFailed, kHeld, kCancelled };
 enum class RunState { kLeased, kRunning, kCompleted, kFailed, kStopped, kLost };
 enum class SweepState {
   kActive,
@@ -32,8 +32,8 @@ RunState run_state(std::string_view text);
 SweepState sweep_state(std::string_view text);
 
 struct TrialCounts {
-  std::uint32_t queued = 0, leased = 0, running = 0, completed = 0, failed = 0, cancelled = 0;
-  std::uint32_t total() const { return queued + leased + running + completed + failed + cancelled; }
+  std::uint32_t queued = 0, leased = 0, running = 0, completed = 0, failed = 0, held = 0, cancelled = 0;
+  std::uint32_t total() const { return open() + completed + failed + held + cancelled; }
   std::uint32_t open() const { return queued + leased + running; }
 };
 
@@ -90,12 +90,15 @@ struct TrialRecord {
   TrialIdentity identity;
   std::string config, data, command_json;
   int gpus = 0, max_retries = 0, failures = 0;
+  int losses = 0;  ///< runs lost one after the other, none further than those before
+  int deaths = 0;  ///< of them, those that were all that their worker had when it died
   TrialState state = TrialState::kQueued;
-  std::string reason;  ///< why it failed; why it waits is the scheduler's to say (`TrialStore::set_waiting`)
+  std::string reason;  ///< why it failed or is held; why it waits is the scheduler's to say
+                       ///< (`TrialStore::set_waiting`)
   std::int64_t seed = 0;
   int attempt = 0;           ///< of its newest run, 0 before the first
   std::optional<RunId> run;  ///< its newest run
-  Time not_before{};         ///< back-off after a failure
+  Time not_before{};         ///< back-off after a failure or a loss; by the steady clock
 };
 
 /// A trial as one sweep sees it.
@@ -115,7 +118,8 @@ struct Lease {
   RunId run = 0;
   TrialId trial = 0;
   int attempt = 0;
-  Time expires{};
+  Time expires{};     ///< by the steady clock
+  std::string token;  ///< tells the run from one of the same number that a copy of the results file was given
 };
 
 struct CheckpointRecord {
@@ -138,9 +142,12 @@ struct RunRecord {
   RunState state = RunState::kLeased;
   std::string worker, host, directory, reason, environment_json;
   std::string stop_reason;  ///< why it was asked to stop, or empty
+  std::string token;        ///< as in Lease; empty for a run of an older store
+  bool silent = false;      ///< lost because its lease ran out: its worker may still have it
+  bool alone = false;       ///< its worker died while it had no other run
   Time leased{};
   std::optional<Time> started, ended;
-  Time lease_expires{};
+  Time lease_expires{};  ///< by the steady clock
   std::uint32_t step = 0, total_steps = 0;
   double steps_per_second = 0;
   std::optional<std::uint32_t> resumed_from_step;

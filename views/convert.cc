@@ -26,6 +26,8 @@ v1::TrialState to_proto(storage::TrialState state) {
       return v1::TRIAL_STATE_COMPLETED;
     case storage::TrialState::kFailed:
       return v1::TRIAL_STATE_FAILED;
+    case storage::TrialState::kHeld:
+      return v1::TRIAL_STATE_HELD;
     case storage::TrialState::kCancelled:
       return v1::TRIAL_STATE_CANCELLED;
   }
@@ -55,6 +57,7 @@ v1::SweepState state_of(const storage::SweepRecord& sweep) {
   if (sweep.trials.open() > 0)
     return sweep.state == storage::SweepState::kPaused ? v1::SWEEP_STATE_PAUSED : v1::SWEEP_STATE_ACTIVE;
   if (sweep.trials.completed == sweep.trials.total()) return v1::SWEEP_STATE_COMPLETED;
+  if (sweep.trials.held > 0) return v1::SWEEP_STATE_HELD;  // somebody has to look at it
   return sweep.trials.failed > 0 ? v1::SWEEP_STATE_FAILED : v1::SWEEP_STATE_CANCELLED;  // one row was retried
 }
 
@@ -67,6 +70,7 @@ v1::TrialCounts to_proto(const storage::TrialCounts& counts) {
   message.set_completed(counts.completed);
   message.set_failed(counts.failed);
   message.set_cancelled(counts.cancelled);
+  message.set_held(counts.held);
   return message;
 }
 

@@ -28,11 +28,13 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
     const double done = trials.total() ? static_cast<double>(trials.completed()) / trials.total() : 0;
     const std::optional<double> eta =
         sweep.has_eta_seconds() ? std::optional{sweep.eta_seconds()} : std::nullopt;
-    grid.add({sweep.name(), painted(sweep.state(), terminal),
-              fmt::format("{}/{}", trials.completed(), trials.total()), bar(done, 10),
-              fmt::format("{}", trials.leased() + trials.running()), fmt::format("{}", trials.failed()),
-              is_finished(sweep.state()) ? "" : format_eta(eta),
-              format_age(sweep.created(), SystemClock{}.now())});
+    grid.add(
+        {sweep.name(), painted(sweep.state(), terminal),
+         fmt::format("{}/{}", trials.completed(), trials.total()), bar(done, 10),
+         fmt::format("{}", trials.leased() + trials.running()),
+         fmt::format("{}", trials.failed()) + (trials.held() ? fmt::format(", {} held", trials.held()) : ""),
+         is_finished(sweep.state()) ? "" : format_eta(eta),
+         format_age(sweep.created(), SystemClock{}.now())});
   }
   return grid.text(&terminal);
 }

@@ -15,6 +15,9 @@ Run declare_retry(CLI::App& app, Context& context) {
   auto request = std::make_shared<ablate::v1::RetrySweepRequest>();
   add_sweep(app, *request->mutable_sweep());
   app.add_option("--row", *request->mutable_row(), "Only this row's trials")->type_name("ROW");
+  app.add_flag_callback(
+      "--held", [request] { request->set_only_held(true); },
+      "Only trials that are held because workers died with nothing else on them");
   add_scheduler(app, context);
   return [&context, request]() -> int {
     Client client{context};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/trial_store.h"
 
+#include "storage/worker_store.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -72,33 +74,111 @@ TEST_F(TrialStoreTest, LostLeaseReturnsToTheQueueAndTheStaleRunIsRefused) {
   EXPECT_EQ(trials.get(1).state, TrialState::kLeased) << "what a stale attempt says changes nothing";
 }
 
-TEST_F(TrialStoreTest, TrialThatIsLostAgainAndAgainWithoutGettingFurtherFails) {
-  submit(sweep_of("s", 1, 1));
-  for (int attempt = 1; attempt < TrialStore::kLossesInARow; ++attempt) {
-    const Lease run = lease(1);
-    trials.start(run.run, {.total_steps = 100}, now);
-    EXPECT_EQ(end(run.run, RunState::kLost, "silent"), TrialState::kQueued);
-    EXPECT_EQ(end(lease(1).run, RunState::kStopped, "refused"), TrialState::kQueued) << "it never ran";
-  }
-  const Lease last = lease(1);
-  trials.start(last.run, {.total_steps = 100}, now);
-  EXPECT_EQ(end(last.run, RunState::kLost, "silent"), TrialState::kFailed);
-  EXPECT_EQ(trials.run(last.run).state, RunState::kFailed);
-  EXPECT_THAT(trials.get(1).reason, HasSubstr("silent; so ended 5 attempts in a row"));
-
-  EXPECT_EQ(sweeps.retry(1, "", now), 1u);  // the count begins anew
-  const Lease again = lease(1);
-  trials.start(again.run, {.total_steps = 100}, now);
-  EXPECT_EQ(end(again.run, RunState::kLost, "silent"), TrialState::kQueued);
+TEST_F(TrialStoreTest, EveryRunHasATokenOfItsOwn) {
+  submit(sweep_of("s", 2, 1));
+  const Lease first = lease(1), second = lease(2);
+  EXPECT_EQ(first.token.size(), 16u);
+  EXPECT_NE(first.token, second.token);
+  EXPECT_EQ(trials.run(first.run).token, first.token);
 }
 
-TEST_F(TrialStoreTest, TrialThatGetsFurtherEachTimeMayBeLostAnyNumberOfTimes) {
+TEST_F(TrialStoreTest, LossesNeverFailATrialButItWaitsLongerEachTime) {
+  submit(sweep_of("s", 2, 1));
+  Milliseconds expected = 0s;
+  for (int loss = 1; loss <= 30; ++loss) {
+    const RunId neighbour = lease(2).run, lost = run(1);  // not alone: its worker is no witness
+    trials.note_death({lost, neighbour});
+    EXPECT_EQ(end(lost, RunState::kLost, "lease ran out"), TrialState::kQueued);
+    end(neighbour, RunState::kStopped);
+    const TrialRecord trial = trials.get(1);
+    EXPECT_EQ(trial.losses, loss);
+    EXPECT_EQ(trial.failures, 0) << "retry: {max} counts the trial's own failures alone";
+    if (loss > 1) EXPECT_EQ(trial.not_before - now, expected);
+    expected = loss == 1 ? 1s : std::min<Milliseconds>(2 * expected, TrialStore::kLongestBackOff);
+    now = std::max(now, trial.not_before);
+  }
+}
+
+TEST_F(TrialStoreTest, TrialThatWasAloneOnEveryWorkerThatDiedIsHeldUntilItIsQueuedAgain) {
+  const SweepId sweep = submit(sweep_of("s", 1, 1)).sweep;
+  const auto die = [&] {
+    const RunId id = run(1);
+    trials.note_death({id});
+    return end(id, RunState::kLost, "its lease ran out: worker alice was silent");
+  };
+  for (int attempt = 1; attempt < TrialStore::kDeathsInARow; ++attempt) {
+    EXPECT_EQ(die(), TrialState::kQueued);
+    now += TrialStore::kLongestBackOff;
+  }
+  EXPECT_EQ(die(), TrialState::kHeld);
+  EXPECT_THAT(queue(), IsEmpty());
+  EXPECT_THAT(trials.get(1).reason, AllOf(HasSubstr("5 attempts in a row"), HasSubstr("ran nothing else"),
+                                          HasSubstr("ablate retry"), HasSubstr("alice was silent")));
+  const TrialCounts counts = sweeps.get("s").trials;
+  EXPECT_EQ(counts.held, 1u);
+  EXPECT_EQ(counts.failed, 0u);
+  EXPECT_EQ(counts.total(), 1u);
+  EXPECT_TRUE(sweeps.get("s").finished) << "nothing waits or runs: who watches it is told";
+
+  EXPECT_EQ(sweeps.retry(sweep, "", now, {.ended = false}), 1u);
+  EXPECT_THAT(queue(), ElementsAre(1));
+  EXPECT_EQ(die(), TrialState::kQueued) << "it has all its chances again";
+}
+
+TEST_F(TrialStoreTest, DeathOfAWorkerWithSeveralRunsBlamesNone) {
+  submit(sweep_of("s", 2, 1));
+  const RunId first = run(1), second = run(2);
+  WorkerStore{db}.upsert({.name = "alice", .last_heartbeat = now});
+  now += 15s;
+  trials.note_death({first});
+  end(first, RunState::kLost);
+  now += 1s;  // its lease was a little younger
+  trials.note_death({second});
+  end(second, RunState::kLost);
+  EXPECT_EQ(trials.get(1).deaths, 0);
+  EXPECT_EQ(trials.get(2).deaths, 0);
+}
+
+TEST_F(TrialStoreTest, RunThatItsSilentWorkerStillHasGoesOnWhileNobodyElseHasItsTrial) {
   submit(sweep_of("s", 1, 1));
-  for (std::uint32_t attempt = 1; attempt <= 2 * TrialStore::kLossesInARow; ++attempt) {
+  const RunId id = run(1);
+  trials.note_death({id});
+  trials.end(id, {.state = RunState::kLost, .reason = "its lease ran out", .silent = true}, now);
+  EXPECT_TRUE(trials.adopt(id, now + 30s));
+  EXPECT_EQ(trials.run(id).state, RunState::kRunning);
+  EXPECT_FALSE(trials.run(id).ended);
+  EXPECT_EQ(trials.get(1).state, TrialState::kRunning);
+  EXPECT_EQ(trials.get(1).losses, 0) << "it was not lost";
+  EXPECT_EQ(trials.get(1).deaths, 0);
+  EXPECT_EQ(end(id, RunState::kCompleted), TrialState::kCompleted);
+}
+
+TEST_F(TrialStoreTest, RunIsNotTakenUpAgainWhenAnotherAttemptHasItsTrialOrNobodyWantsIt) {
+  const SweepId sweep = submit(sweep_of("s", 3, 1)).sweep;
+  const RunId taken = run(1), told = run(2), unwanted = run(3);
+  const TrialStore::Ended silent{.state = RunState::kLost, .reason = "its lease ran out", .silent = true};
+  trials.end(taken, silent, now);
+  const RunId other = lease(1, "bob").run;
+  EXPECT_FALSE(trials.adopt(taken, now + 30s));
+  EXPECT_EQ(trials.get(1).run, other);
+  EXPECT_EQ(trials.run(taken).state, RunState::kLost);
+  end(told, RunState::kLost, "its worker said so");
+  EXPECT_FALSE(trials.adopt(told, now + 30s)) << "nobody has it any more";
+  trials.end(unwanted, silent, now);
+  sweeps.withdraw(sweep, now);
+  EXPECT_FALSE(trials.adopt(unwanted, now + 30s));
+  EXPECT_EQ(trials.get(3).state, TrialState::kCancelled);
+}
+
+TEST_F(TrialStoreTest, TrialThatGetsFurtherEachTimeMayBeLostAnyNumberOfTimesWithoutWaiting) {
+  submit(sweep_of("s", 1, 1));
+  for (std::uint32_t attempt = 1; attempt <= 2 * TrialStore::kDeathsInARow; ++attempt) {
     const Lease run = lease(1);
     trials.start(run.run, {.total_steps = 100}, now);
     MetricStore{db}.append(run.run, {{.name = "loss", .steps = {attempt}, .values = {1}, .times_ms = {1}}});
+    trials.note_death({run.run});
     EXPECT_EQ(end(run.run, RunState::kLost, "preempted"), TrialState::kQueued);
+    EXPECT_EQ(trials.get(1).not_before, Time{});
   }
 }
 

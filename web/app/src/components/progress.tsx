@@ -8,6 +8,7 @@ export function TrialsBar({ counts }: { counts: TrialCounts }) {
     ["completed", counts.completed],
     ["running", counts.running + counts.leased],
     ["failed", counts.failed],
+    ["held", counts.held],
     ["cancelled", counts.cancelled],
   ] as const;
   return (
@@ -28,6 +29,7 @@ export function countsText(counts: TrialCounts): string {
     counts.running + counts.leased > 0 ? `${counts.running + counts.leased} running` : "",
     counts.queued > 0 ? `${counts.queued} queued` : "",
     counts.failed > 0 ? `${counts.failed} failed` : "",
+    counts.held > 0 ? `${counts.held} held` : "",
     counts.cancelled > 0 ? `${counts.cancelled} cancelled` : "",
   ];
   return parts.filter(Boolean).join(", ");

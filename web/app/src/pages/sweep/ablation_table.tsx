@@ -219,9 +219,11 @@ function Missing({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boo
         ? "queued"
         : trials.failed > 0
           ? "failed"
-          : trials.cancelled > 0
-            ? "cancelled"
-            : undefined;
+          : trials.held > 0
+            ? "held"
+            : trials.cancelled > 0
+              ? "cancelled"
+              : undefined;
   return (
     <span class="missing" title={cell.missing}>
       {state ? <State state={state} /> : "–"}

@@ -7,7 +7,7 @@ import { duration, plain, rate } from "../../format";
 import { Link, navigate, runPath, useAddress, withQuery } from "../../router";
 import type { Table, TrialSummary } from "./data";
 
-const kStates = ["running", "leased", "queued", "completed", "failed", "cancelled"];
+const kStates = ["running", "leased", "queued", "completed", "failed", "held", "cancelled"];
 
 /** The units of work behind the table: where each stands, how fast it goes, and why it waits or failed. */
 export function Trials({ trials, table, row }: { trials: TrialSummary[]; table: Table; row: string | null }) {

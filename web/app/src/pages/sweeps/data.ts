@@ -8,6 +8,7 @@ export interface TrialCounts {
   running: number;
   completed: number;
   failed: number;
+  held: number;
   cancelled: number;
 }
 
