@@ -21,8 +21,10 @@ using ablate::v1::SchedulerMessage;
 using storage::Database;
 using storage::RunId;
 
-bool store_is_full(std::exception_ptr error) {
-  return error && to_status(error).error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+/// A full disk, a file that is gone or damaged: not the fault of what was to be stored.
+bool is_of_the_store(std::exception_ptr error) {
+  const auto code = error ? to_status(error).error_code() : grpc::StatusCode::OK;
+  return code == grpc::StatusCode::RESOURCE_EXHAUSTED || code == grpc::StatusCode::DATA_LOSS;
 }
 
 SchedulerMessage stop_message(RunId run, const std::string& reason) {
@@ -36,7 +38,7 @@ SchedulerMessage stop_message(RunId run, const std::string& reason) {
 
 Coordinator::Coordinator(storage::Writer& writer, const Clock& clock, const LeasePolicy& policy,
                          ChangeFeed& feed)
-    : writer_{writer}, clock_{clock}, policy_{policy}, feed_{feed}, last_tick_{clock.now()} {
+    : writer_{writer}, clock_{clock}, policy_{policy}, feed_{feed}, last_tick_{clock.steady()} {
   policy_.check();
 }
 
@@ -47,7 +49,7 @@ void Coordinator::commit(Work work, Then then) {
   const auto result = std::make_shared<Result>();
   writer_.post([work = std::move(work), result](Database& db) { *result = work(db); },
                [this, result, then = std::move(then)](std::exception_ptr error) {
-                 if (store_is_full(error) && !std::exchange(store_failed_, true))
+                 if (is_of_the_store(error) && !std::exchange(store_failed_, true))
                    log_error("nothing can be stored: {}", message_of(error));
                  if (!error && std::exchange(store_failed_, false))
                    log_info("the store can be written again");
@@ -58,7 +60,11 @@ void Coordinator::commit(Work work, Then then) {
 
 void Coordinator::recover() {
   writer_.call([this](Database& db) {
-    storage::TrialStore{db}.renew_all(policy_.expires_after_restart(clock_.now()));
+    // what is stored was measured by another clock: an earlier start's, perhaps before the machine was
+    // started
+    storage::TrialStore{db}.renew_all(policy_.expires_after_restart(clock_.steady()));
+    storage::TrialStore{db}.limit_back_offs(clock_.steady() + storage::TrialStore::kLongestBackOff);
+    store_id_ = db.store_id();
     storage::WorkerStore{db}.disconnect_all();
   });
 }
@@ -115,10 +121,11 @@ void Coordinator::resume(const std::string& sweep, Answer<> answer) {
       [answer = std::move(answer)](std::exception_ptr error, bool) { answer(error); });
 }
 
-void Coordinator::retry(const std::string& sweep, const std::string& row, Answer<std::uint32_t> answer) {
+void Coordinator::retry(const std::string& sweep, const std::string& row, const storage::Retry& which,
+                        Answer<std::uint32_t> answer) {
   change(
-      sweep, "failed and cancelled trials are queued again",
-      [this, sweep, row](Database& db) { return retry_sweep(db, sweep, row, clock_.now()); },
+      sweep, "trials are queued again",
+      [this, sweep, row, which](Database& db) { return retry_sweep(db, sweep, row, which, clock_.now()); },
       std::move(answer));
 }
 
@@ -154,10 +161,10 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
               fmt::format("another worker named {} on {} is connected: give one of them another --name", name,
                           other->hello.host())};
         newest_session_[name] = session->id;
-        const Time now = clock_.now();
-        storage::WorkerStore{db}.upsert(worker_record(session->hello, now));
-        return settle(db, name, {session->hello.runs().begin(), session->hello.runs().end()}, now,
-                      policy_.expires(now));
+        const Moment now = clock_.moment();
+        auto reports = settle(db, session->hello, now, policy_.expires(now.steady));
+        storage::WorkerStore{db}.upsert(worker_record(session->hello, now.wall));
+        return reports;
       },
       [this, session, name](std::exception_ptr error, const std::vector<Reported>& reports) {
         if (error)
@@ -166,7 +173,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         std::vector<RunId> runs;
         for (const Reported& report : reports)
           if (!report.ended && report.fenced.empty()) runs.push_back(report.run);
-        if (const auto replaced = fleet_.add(session, runs, clock_.now()))
+        if (const auto replaced = fleet_.add(session, runs, clock_.steady()))
           replaced->channel->close(
               {Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
         log_info("worker {} on {} is connected: {} slots, {} runs go on", name, session->hello.host(),
@@ -176,6 +183,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
             std::min(kHighestProtocol, session->hello.highest_protocol()));
         welcome.mutable_welcome()->set_heartbeat_ms(static_cast<std::uint32_t>(policy_.heartbeat.count()));
         welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
+        welcome.mutable_welcome()->set_store_id(store_id_);
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
         feed_.publish({});
@@ -211,13 +219,12 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
       [this, session,
        runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
         if (!current(*session)) return std::vector<Reported>{};
-        const Time now = clock_.now();
-        storage::WorkerStore{db}.heartbeat(session->hello.name(), now);
-        return renew(db, session->hello.name(), runs, policy_.expires(now));
+        storage::WorkerStore{db}.heartbeat(session->hello.name(), clock_.now());
+        return renew(db, session->hello.name(), runs, policy_.expires(clock_.steady()));
       },
       [this, session, draining = heartbeat.draining()](std::exception_ptr error,
                                                        const std::vector<Reported>& reports) {
-        fleet_.heard(session->id, clock_.now());  // also when the store is full: the worker lives
+        fleet_.heard(session->id, clock_.steady());  // also when the store is full: the worker lives
         if (draining) fleet_.drain(session->id);
         if (error) return;
         for (const Reported& report : reports) apply(session.get(), report);
@@ -227,7 +234,9 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
 void Coordinator::batch(const std::shared_ptr<const Session>& session, const ablate::v1::RunBatch& batch) {
   commit(
       [this, session, batch](Database& db) {
-        return current(*session) ? store_batch(db, session->hello.name(), batch, clock_.now()) : Reported{};
+        if (!current(*session)) return Reported{};
+        const bool first = fleet_.first_batch(session->id, batch.run());
+        return store_batch(db, session->hello.name(), batch, first, clock_.moment());
       },
       [this, session, run = batch.run()](std::exception_ptr error, const Reported& report) {
         if (error)  // not acknowledged: the worker keeps it and sends it again in its next session
@@ -246,14 +255,14 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
   commit(
       [this, session, refused](Database& db) {
         if (!current(*session)) return Result{};
-        Result result{.report = store_refusal(db, session->hello.name(), refused, clock_.now())};
+        Result result{.report = store_refusal(db, session->hello.name(), refused, clock_.moment())};
         if (!result.report.sweeps.empty()) result.trial = storage::TrialStore{db}.run(refused.run()).trial;
         return result;
       },
       [this, session, reason = refused.reason()](std::exception_ptr error, const Result& result) {
         if (error) return;  // its lease runs out instead
         if (result.trial != 0)
-          fleet_.refused(session->id, result.trial, reason, clock_.now() + policy_.refusal);
+          fleet_.refused(session->id, result.trial, reason, clock_.steady() + policy_.refusal);
         apply(session.get(), result.report);
         dispatch_queue();
       });
@@ -291,11 +300,11 @@ void Coordinator::tick() {
   };
   commit(
       [this](Database& db) {
-        const Time now = clock_.now();
+        const Time now = clock_.steady();
         // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody
         // is to blame.
         const bool was_away = store_failed_ || policy_.was_away(last_tick_, now);
-        if (!was_away) return Result{expire(db, now), false, now};
+        if (!was_away) return Result{expire(db, {clock_.now(), now}), false, now};
         storage::TrialStore{db}.renew_all(policy_.expires_after_restart(now));
         return Result{{}, true, now};
       },
@@ -303,18 +312,25 @@ void Coordinator::tick() {
         if (error) return;  // as if it had not looked: the next look sees the gap
         const Time now = last_tick_ = result.looked;
         if (result.was_away)
-          for (const auto& session : fleet_.all()) fleet_.heard(session->id, clock_.now());
-        for (const Reported& report : result.expired) apply(fleet_.session_with(report.run).get(), report);
-        for (const auto& session : fleet_.silent(policy_, now)) {
-          log_warning("worker {} has been silent for {} ms: its session is closed", session->hello.name(),
-                      policy_.ttl.count());
-          session->channel->close({Code::kUnavailable, "no heartbeat within the time of a lease"});
-          fleet_.remove(session->id);  // now: the look at the queue below must not count on it
-          disconnected(session);
-          feed_.publish({});
+          for (const auto& session : fleet_.all()) fleet_.heard(session->id, clock_.steady());
+        for (const Reported& report : result.expired) {
+          const auto session = fleet_.session_with(report.run);
+          apply(session.get(), report);
+          if (session)
+            close_silent(session);  // when it comes back, its Hello says whether it still has the run
         }
+        for (const auto& session : fleet_.silent(policy_, now)) close_silent(session);
         dispatch_queue();
       });
+}
+
+void Coordinator::close_silent(const std::shared_ptr<const Session>& session) {
+  log_warning("worker {} has been silent for {} ms: its session is closed", session->hello.name(),
+              policy_.ttl.count());
+  session->channel->close({Code::kUnavailable, "no heartbeat within the time of a lease"});
+  fleet_.remove(session->id);  // now: the next look at the queue must not count on it
+  disconnected(session);
+  feed_.publish({});
 }
 
 void Coordinator::dispatch_queue() {
@@ -325,7 +341,7 @@ void Coordinator::dispatch_queue() {
   dispatching_ = true;
   commit(
       [this](Database& db) {
-        return dispatch(db, fleet_.views(clock_.now()), waiting_reasons_, policy_, clock_.now());
+        return dispatch(db, fleet_.views(clock_.steady()), waiting_reasons_, policy_, clock_.moment());
       },
       [this](std::exception_ptr error, const Dispatch& result) {
         dispatching_ = false;
@@ -352,7 +368,7 @@ void Coordinator::dispatch_queue() {
 
 /// A run whose worker left before it could be told of it: nobody executes it, so its lease need not run out.
 void Coordinator::give_back(RunId run) {
-  commit([this, run](Database& db) { return return_unassigned(db, run, clock_.now()); },
+  commit([this, run](Database& db) { return return_unassigned(db, run, clock_.moment()); },
          [this](std::exception_ptr error, const Reported& report) {
            if (error) return;
            apply(nullptr, report);

@@ -18,6 +18,7 @@
 #include "scheduler/lease_policy.h"
 #include "scheduler/run_reports.h"
 #include "scheduler/submission.h"
+#include "storage/sweep_store.h"
 #include "storage/writer.h"
 #include "sweeps/sweep_spec.h"
 
@@ -49,7 +50,8 @@ class Coordinator {
   void cancel(const std::string& sweep, Answer<> answer);
   void pause(const std::string& sweep, bool stop_running, Answer<> answer);
   void resume(const std::string& sweep, Answer<> answer);
-  void retry(const std::string& sweep, const std::string& row, Answer<std::uint32_t> answer);
+  void retry(const std::string& sweep, const std::string& row, const storage::Retry& which,
+             Answer<std::uint32_t> answer);
   void store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer);
 
   /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in
@@ -81,12 +83,14 @@ class Coordinator {
   void stop_runs(const std::vector<storage::RunId>& runs, const std::string& reason);
   void publish(const std::vector<std::string>& sweeps, storage::RunId run = 0);
   void give_back(storage::RunId run);
+  void close_silent(const std::shared_ptr<const Session>& session);
 
   storage::Writer& writer_;
   const Clock& clock_;
   const LeasePolicy policy_;
   ChangeFeed& feed_;
   std::atomic<std::uint64_t> next_session_{1};
+  std::string store_id_;
 
   // The state: of the coordinator's thread alone.
   Fleet fleet_;
@@ -96,7 +100,7 @@ class Coordinator {
   bool dispatching_ = false,
        dispatch_again_ = false;  // one look at the queue at a time: the next must know the slots taken
   bool store_failed_ = false;    // since the last successful commit
-  Time last_tick_{};
+  Time last_tick_{};             // by the steady clock, as every deadline
 };
 
 }  // namespace abl::scheduler

@@ -61,6 +61,7 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
     checkpoint.set_sha256(stored.sha256);
   }
   assign.set_seed(trial.seed);
+  assign.set_token(lease.token);
   assign.set_grace_ms(static_cast<std::uint32_t>(policy.stop_grace.count()));
   return assign;
 }
@@ -93,14 +94,15 @@ constexpr int kFirstLook = 64;
 }  // namespace
 
 Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
-                  const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy, Time now) {
+                  const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy,
+                  Moment now) {
   TrialStore trials{db};
   const Weights weights = any_free_slot(workers) ? storage::WeightsStore{db}.queued() : Weights{};
   Dispatch result;
   bool reasons_changed = false;
   std::map<storage::TrialId, Demand> demands;  // of the trials looked at and not placed
   for (int limit = kFirstLook; any_free_slot(workers); limit *= 8) {
-    const std::vector<TrialRecord> queued = trials.queued(now, limit);
+    const std::vector<TrialRecord> queued = trials.queued(now.steady, limit);
     for (const TrialRecord& trial : queued) {
       if (demands.contains(trial.id)) continue;
       const Demand demand = demand_of(trials, trial, weights);
@@ -112,7 +114,8 @@ Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
       const auto& worker = *std::find_if(workers.begin(), workers.end(), [&](const WorkerView& view) {
         return view.session == placement->session;
       });
-      const auto lease = trials.lease(trial.id, worker.name, worker.host, now, policy.expires(now));
+      const auto lease =
+          trials.lease(trial.id, worker.name, worker.host, now.wall, policy.expires(now.steady));
       if (!lease) continue;
       note_slots(db, worker.name, lease->run, placement->slots);
       result.assignments.push_back(
@@ -125,8 +128,8 @@ Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
     std::string reason;
     if (waiting.paused) {
       reason = "sweep is paused";
-    } else if (waiting.not_before > now) {
-      reason = retry_reason(waiting.not_before - now);
+    } else if (waiting.not_before > now.steady) {
+      reason = retry_reason(waiting.not_before - now.steady);
     } else {
       const auto demand = demands.find(waiting.trial);
       reason = why_waiting(demand != demands.end() ? demand->second

@@ -25,6 +25,11 @@ void Fleet::heard(std::uint64_t session, Time now) {
   if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.last_heard = now;
 }
 
+bool Fleet::first_batch(std::uint64_t session, storage::RunId run) {
+  const auto entry = entries_.find(session);
+  return entry != entries_.end() && entry->second.heard_of.insert(run).second;
+}
+
 void Fleet::drain(std::uint64_t session) {
   if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.draining = true;
 }

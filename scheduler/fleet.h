@@ -43,6 +43,8 @@ class Fleet {
   bool remove(std::uint64_t session);
 
   void heard(std::uint64_t session, Time now);
+  /// True when the run has said nothing in this session before.
+  bool first_batch(std::uint64_t session, storage::RunId run);
   /// It gets nothing more.
   void drain(std::uint64_t session);
   void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots);
@@ -73,6 +75,7 @@ class Fleet {
     Time last_heard{};
     bool draining = false;
     std::set<storage::RunId> runs;
+    std::set<storage::RunId> heard_of;  // those that have sent a batch
     std::map<std::uint32_t, storage::RunId>
         busy;  // slot -> run; a run that has only batches left to send has none
     std::map<storage::TrialId, Refusal> refusals;

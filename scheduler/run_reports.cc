@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include "base/utf8.h"
 #include "scheduler/sweep_control.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "storage/weights_store.h"
+#include "storage/worker_store.h"
 
 namespace abl::scheduler {
 namespace {
@@ -22,21 +26,32 @@ using storage::TrialStore;
 
 Reported fence(RunId run, std::string reason) { return {.run = run, .fenced = std::move(reason)}; }
 
+/// Whether a worker's run is another one than the stored one of its number: of another results file, or given
+/// by a copy of this one. A worker of an older release says no token.
+bool is_another(const storage::RunRecord& run, const std::string& token) {
+  return !run.token.empty() && !token.empty() && run.token != token;
+}
+
 /// Nothing when this worker's run is not in this store.
-std::optional<storage::RunRecord> find_run(storage::Database& db, const std::string& worker, RunId id) {
+std::optional<storage::RunRecord> find_run(storage::Database& db, const std::string& worker, RunId id,
+                                           const std::string& token = {}) {
   try {
     storage::RunRecord run = TrialStore{db}.run(id);
-    if (run.worker == worker) return run;
+    if (run.worker == worker && !is_another(run, token)) return run;
   } catch (const Error& error) {
     if (error.code() != Code::kNotFound) throw;
   }
   return std::nullopt;
 }
 
+constexpr const char* kUnknown =
+    "this results file has no such run of this worker; the run belongs to another file, or to a newer copy "
+    "of this one";
+
 std::string fence_reason(const std::optional<storage::RunRecord>& run) {
   return run ? fmt::format("the run is {} here{}{}", to_text(run->state), run->reason.empty() ? "" : ": ",
                            run->reason)
-             : std::string{"this scheduler knows no such run of this worker"};
+             : std::string{kUnknown};
 }
 
 /// For a run that its worker still has and that is not under way: acknowledged when it ended by its own word,
@@ -46,8 +61,15 @@ Reported over(const std::optional<storage::RunRecord>& run, RunId id) {
   return fence(id, fence_reason(run));
 }
 
+/// Whether the worker's program is another than the one that was here last.
+bool is_another_program(storage::Database& db, const ablate::v1::Hello& hello) {
+  for (const storage::WorkerRecord& worker : storage::WorkerStore{db}.list())
+    if (worker.name == hello.name()) return worker.instance != hello.instance();
+  return false;
+}
+
 Reported end_run(storage::Database& db, const storage::RunRecord& run, const TrialStore::Ended& ended,
-                 Time now) {
+                 Moment now) {
   const storage::TrialState state = TrialStore{db}.end(run.id, ended, now);
   return {.run = run.id,
           .ended = true,
@@ -64,7 +86,7 @@ std::map<std::string, std::string> weight_digests(const ablate::v1::RunStarted& 
 /// Ends a run whose worker has another version of its data or weights: the worker's fault, not the trial's.
 /// Nothing where it has the right ones.
 std::optional<Reported> end_wrong_version(storage::Database& db, const storage::RunRecord& run,
-                                          const ablate::v1::RunStarted& started, Time now) {
+                                          const ablate::v1::RunStarted& started, Moment now) {
   const TrialStore trials{db};
   const std::string data = trials.wrong_data(run, started.data_fingerprint());
   const auto weights = storage::WeightsStore{db}.wrong(run, weight_digests(started));
@@ -111,8 +133,15 @@ TrialStore::Ended ended_record(const RunEnded& ended) {
   return record;
 }
 
+/// Metric names of a run, all its batches together, and the length of each: the rest is not stored.
+constexpr std::size_t kMostNames = 2000, kLongestName = 250;
+
+/// The series of a batch that may be stored; `left_out` says what of the others.
 /// Throws: Error{kInvalidArgument} when the lists of a series differ in length.
-std::vector<storage::Series> series_records(const RunBatch& batch) {
+std::vector<storage::Series> series_records(const storage::MetricStore& metrics, const RunBatch& batch,
+                                            std::string& left_out) {
+  std::set<std::string> names;  // looked up only where a batch might reach the limit
+  bool looked = false;
   std::vector<storage::Series> records;
   for (const ablate::v1::Series& series : batch.series()) {
     if (series.steps_size() != series.values_size() || series.steps_size() != series.times_ms_size())
@@ -121,6 +150,17 @@ std::vector<storage::Series> series_records(const RunBatch& batch) {
           fmt::format(
               "metric {} came with {} steps, {} values and {} times: one of each for a point was expected",
               series.name(), series.steps_size(), series.values_size(), series.times_ms_size())};
+    if (series.name().empty() || series.name().size() > kLongestName) {
+      left_out = fmt::format("a metric name of {} bytes, '{}…': from 1 to {} were expected",
+                             series.name().size(), valid_utf8(series.name().substr(0, 40)), kLongestName);
+      continue;
+    }
+    if (!std::exchange(looked, true)) names = metrics.names(batch.run());
+    if (!names.contains(series.name()) && names.size() >= kMostNames) {
+      left_out = fmt::format("metric '{}': a run has at most {} metric names", series.name(), kMostNames);
+      continue;
+    }
+    names.insert(series.name());
     records.push_back({.name = series.name(),
                        .steps = {series.steps().begin(), series.steps().end()},
                        .values = {series.values().begin(), series.values().end()},
@@ -129,48 +169,94 @@ std::vector<storage::Series> series_records(const RunBatch& batch) {
   return records;
 }
 
-}  // namespace
-
-Reported store_batch(storage::Database& db, const std::string& worker, const RunBatch& batch, Time now) {
+/// What a batch says but for its end.
+void store_content(storage::Database& db, const storage::RunRecord& run, const RunBatch& batch, Time now) {
   TrialStore trials{db};
   storage::MetricStore metrics{db};
-  const auto run = find_run(db, worker, batch.run());
-  if (run && batch.seq() <= run->last_seq) return {.run = run->id, .stored = run->last_seq};
-  if (!run || !trials.under_way(run->id)) return fence(batch.run(), fence_reason(run));
-  metrics.accept(run->id, batch.seq());
+  metrics.accept(run.id, batch.seq());
+  std::string left_out;
+  const std::vector<storage::Series> series = series_records(metrics, batch, left_out);
+  if (batch.has_started()) trials.start(run.id, started_record(batch.started()), now);
+  metrics.append(run.id, series);
+  metrics.append_log(run.id, batch.log());
+  if (!left_out.empty()) metrics.append_log(run.id, fmt::format("ablate: not stored: {}\n", left_out));
+  for (const ablate::v1::Checkpoint& checkpoint : batch.checkpoints())
+    trials.add_checkpoint({.run = run.id,
+                           .step = checkpoint.step(),
+                           .host = checkpoint.host().empty() ? run.host : checkpoint.host(),
+                           .path = checkpoint.path(),
+                           .sha256 = checkpoint.sha256()});
+}
 
-  Reported reported{.run = run->id};
+/// What this results file lacks of what a batch refers to, because it is older than the run: a copy took the
+/// place of the file that had it. Empty: nothing.
+std::string missing_here(storage::Database& db, const storage::RunRecord& run, const RunBatch& batch) {
+  if (batch.seq() > run.last_seq + 1)
+    return fmt::format(
+        "batches {} to {} of it are not in this results file, and its worker has sent them already",
+        run.last_seq + 1, batch.seq() - 1);
+  const RunId from = batch.started().resumed_from_run();
+  if (from == 0 || find_run(db, run.worker, from)) return {};
+  try {
+    (void)TrialStore{db}.run(from);  // of another worker
+    return {};
+  } catch (const Error&) {
+    return fmt::format("it goes on from run {}, which is not in this results file", from);
+  }
+}
+
+/// Trouble of the store that passes, or that is not of one run: everything is sent again.
+bool is_of_the_store(const Error& error) {
+  switch (error.code()) {
+    case Code::kResourceExhausted:
+    case Code::kUnavailable:
+    case Code::kDeadlineExceeded:
+    case Code::kCancelled:
+    case Code::kDataLoss:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Reported store_batch(storage::Database& db, const std::string& worker, const RunBatch& batch, bool first,
+                     Moment now) {
+  const auto run = find_run(db, worker, batch.run(), batch.token());
+  if (run && batch.seq() <= run->last_seq) return {.run = run->id, .stored = run->last_seq};
+  if (!run || !TrialStore{db}.under_way(run->id)) return fence(batch.run(), fence_reason(run));
+  const auto end_here = [&](TrialStore::Ended how) {
+    Reported reported = end_run(db, *run, how, now);
+    reported.fenced = how.reason;
+    return reported;
+  };
+  if (first)
+    if (std::string missing = missing_here(db, *run, batch); !missing.empty())
+      return end_here({.state = RunState::kLost, .reason = missing + ": the file is older than the run"});
+  if (batch.seq() > run->last_seq + 1)
+    throw Error{Code::kFailedPrecondition,
+                fmt::format("batch {} of run {} came before batch {}; send the missing ones first",
+                            batch.seq(), run->id, run->last_seq + 1)};
   if (batch.has_started())
     if (auto wrong = end_wrong_version(db, *run, batch.started(), now)) return *std::move(wrong);
   try {
-    const std::vector<storage::Series> series = series_records(batch);
-    if (batch.has_started()) trials.start(run->id, started_record(batch.started()), now);
-    metrics.append(run->id, series);
+    storage::Transaction content{db, storage::Transaction::kSavepoint};
+    store_content(db, *run, batch, now.wall);
+    content.commit();
   } catch (
       const Error& error) {  // what this run says cannot be stored, and would be the same when said again
-    if (error.code() != Code::kFailedPrecondition && error.code() != Code::kInvalidArgument) throw;
-    reported =
-        end_run(db, *run, {.state = RunState::kFailed, .reason = error.what(), .retryable = false}, now);
-    reported.fenced = error.what();
-    return reported;
+    if (is_of_the_store(error) || !db.in_transaction()) throw;
+    return end_here({.state = RunState::kFailed, .reason = error.what(), .retryable = false});
   }
-  if (!batch.log().empty()) metrics.append_log(run->id, batch.log());
-  for (const ablate::v1::Checkpoint& checkpoint : batch.checkpoints())
-    trials.add_checkpoint({.run = run->id,
-                           .step = checkpoint.step(),
-                           .host = checkpoint.host().empty() ? run->host : checkpoint.host(),
-                           .path = checkpoint.path(),
-                           .sha256 = checkpoint.sha256()});
-  if (batch.has_ended())
-    reported = end_run(db, *run, ended_record(batch.ended()), now);
-  else
-    reported.sweeps = sweeps_of(db, run->trial);
+  Reported reported = batch.has_ended() ? end_run(db, *run, ended_record(batch.ended()), now)
+                                        : Reported{.run = run->id, .sweeps = sweeps_of(db, run->trial)};
   reported.stored = batch.seq();
   return reported;
 }
 
 Reported store_refusal(storage::Database& db, const std::string& worker, const ablate::v1::Refused& refused,
-                       Time now) {
+                       Moment now) {
   const auto run = find_run(db, worker, refused.run());
   if (!run || !TrialStore{db}.under_way(run->id)) return {.run = refused.run(), .ended = true};
   return end_run(db, *run,
@@ -180,7 +266,7 @@ Reported store_refusal(storage::Database& db, const std::string& worker, const a
                  now);
 }
 
-Reported return_unassigned(storage::Database& db, RunId run, Time now) {
+Reported return_unassigned(storage::Database& db, RunId run, Moment now) {
   if (!TrialStore{db}.under_way(run)) return {.run = run};
   return end_run(db, TrialStore{db}.run(run),
                  {.state = RunState::kStopped, .reason = "its worker left before it was assigned"}, now);
@@ -196,17 +282,26 @@ std::vector<Reported> renew(storage::Database& db, const std::string& worker, co
   return reports;
 }
 
-std::vector<Reported> settle(storage::Database& db, const std::string& worker, const std::vector<RunId>& runs,
-                             Time now, Time expires) {
+std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hello, Moment now,
+                             Time expires) {
   TrialStore trials{db};
+  const std::string& worker = hello.name();
+  const std::set<RunId> has{hello.runs().begin(), hello.runs().end()};
+  const auto token_of = [&](RunId id) {
+    const auto token = hello.tokens().find(id);
+    return token == hello.tokens().end() ? std::string{} : token->second;
+  };
   std::vector<Reported> reports;
   const std::vector<RunId> under_way = trials.under_way_on(worker);
+  if (is_another_program(db, hello)) trials.note_death(under_way);  // trainers die with their worker
   for (const RunId id : under_way) {
     const storage::RunRecord run = trials.run(id);
-    if (std::find(runs.begin(), runs.end(), id) == runs.end()) {
+    const bool another = is_another(run, token_of(id));
+    if (!has.contains(id) || another) {
       reports.push_back(end_run(
           db, run,
           {.state = RunState::kLost, .reason = fmt::format("worker {} came back without it", worker)}, now));
+      if (another) reports.back().fenced = kUnknown;
       continue;
     }
     trials.renew(id, expires);
@@ -216,22 +311,35 @@ std::vector<Reported> settle(storage::Database& db, const std::string& worker, c
                        .note = fmt::format("run {} (trial {}, attempt {}) goes on on {}", id, run.trial,
                                            run.attempt, worker)});
   }
-  for (const RunId id : runs)
-    if (std::find(under_way.begin(), under_way.end(), id) == under_way.end())
-      reports.push_back(over(find_run(db, worker, id), id));
+  for (const RunId id : has) {
+    if (std::find(under_way.begin(), under_way.end(), id) != under_way.end()) continue;
+    const auto run = find_run(db, worker, id, token_of(id));
+    if (run && trials.adopt(id, expires))
+      reports.push_back({.run = id,
+                         .stored = run->last_seq,
+                         .stop = run->stop_reason,
+                         .note = fmt::format("run {} (trial {}, attempt {}) goes on on {}, which was silent",
+                                             id, run->trial, run->attempt, worker),
+                         .sweeps = sweeps_of(db, run->trial)});
+    else
+      reports.push_back(over(run, id));
+  }
   return reports;
 }
 
-std::vector<Reported> expire(storage::Database& db, Time now) {
+std::vector<Reported> expire(storage::Database& db, Moment now) {
   TrialStore trials{db};
   std::vector<Reported> reports;
-  for (const RunId id : trials.expired(now)) {
+  const std::vector<RunId> expired = trials.expired(now.steady);
+  trials.note_death(expired);
+  for (const RunId id : expired) {
     const storage::RunRecord run = trials.run(id);
     Reported report = end_run(db, run,
                               {.state = RunState::kLost,
-                               .reason = fmt::format("its lease ran out: worker {} was silent", run.worker)},
+                               .reason = fmt::format("its lease ran out: worker {} was silent", run.worker),
+                               .silent = true},
                               now);
-    report.fenced = "its lease ran out";
+    report.silent = true;
     reports.push_back(std::move(report));
   }
   return reports;

@@ -19,6 +19,7 @@ struct Reported {
   std::uint64_t stored = 0;         ///< every batch up to this one is stored; 0: acknowledge nothing
   std::string fenced;               ///< why the worker must drop the run, or empty
   bool ended = false;               ///< its slots are free now
+  bool silent = false;              ///< it ended because its worker said nothing for too long
   std::string stop;                 ///< why it is to be stopped, or empty
   std::string note;                 ///< for the log, or empty
   std::string wrong_data;           ///< a data set that this worker has another version of, or empty
@@ -28,19 +29,22 @@ struct Reported {
 
 /// Stores a batch in the order started, series, log, checkpoints, ended; one that is stored already is
 /// acknowledged again. A run that is not under way on this worker is fenced. A run whose data or weights are
-/// not the pinned ones ends, and its trial goes to another worker. Throws: Error{kFailedPrecondition} when a
-/// batch before it is missing.
+/// not the pinned ones ends, and its trial goes to another worker. What cannot be stored, and could not be
+/// however often it came, ends its run and that alone: as lost where this results file is at fault (it is
+/// older than the run and lacks what it refers to), as failed where the run is. `first`: of this run in its
+/// session, so what is missing before it will not come. Throws: Error for trouble that passes, as a full
+/// disk; the worker is to come again.
 Reported store_batch(storage::Database& db, const std::string& worker, const ablate::v1::RunBatch& batch,
-                     Time now);
+                     bool first, Moment now);
 
 /// An assignment that the worker cannot carry out: the trial fails when `permanent`, otherwise it goes back
 /// to the queue.
 Reported store_refusal(storage::Database& db, const std::string& worker, const ablate::v1::Refused& refused,
-                       Time now);
+                       Moment now);
 
 /// A run whose worker left before it could be told of it: nobody executes it, its trial goes back to the
 /// queue.
-Reported return_unassigned(storage::Database& db, storage::RunId run, Time now);
+Reported return_unassigned(storage::Database& db, storage::RunId run, Moment now);
 
 /// Renews the leases of a worker's runs; one that is not under way there any more is acknowledged or fenced,
 /// as by `settle`.
@@ -49,11 +53,13 @@ std::vector<Reported> renew(storage::Database& db, const std::string& worker,
 
 /// Settles what a worker that comes back has with what the store says: runs under way there are adopted
 /// (renewed), those it lost go back to the queue at once, the others are acknowledged when they ended by its
-/// own word and fenced when not.
-std::vector<Reported> settle(storage::Database& db, const std::string& worker,
-                             const std::vector<storage::RunId>& runs, Time now, Time expires);
+/// own word and fenced when not. A run whose lease ran out, but whose trial nobody has taken since, goes on.
+/// A run of the same number from another results file, or from a copy of this one, is told apart by its token
+/// and fenced. To be called before the store learns of the worker's new program.
+std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hello, Moment now, Time expires);
 
-/// Ends the runs whose leases ran out: their trials go back to the queue.
-std::vector<Reported> expire(storage::Database& db, Time now);
+/// Ends the runs whose leases ran out: their trials go back to the queue. Their workers are told nothing: one
+/// that comes back while nobody has the trial goes on with it.
+std::vector<Reported> expire(storage::Database& db, Moment now);
 
 }  // namespace abl::scheduler

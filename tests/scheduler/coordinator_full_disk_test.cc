@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store that cannot grow.
 #include "tests/scheduler/fixtures.h"
+#include "tests/small_disk.h"
 
 namespace abl::scheduler {
 namespace {
@@ -40,6 +41,48 @@ TEST_F(CoordinatorTest, AFullDiskAcknowledgesNothingAndTheSchedulerGoesOnAfterwa
   say(back, large);
   EXPECT_THAT(back.take_said(), ElementsAre("welcome", "ack 1 1", "ack 1 2"));
   EXPECT_TRUE(submit(sweep_of("large", 26, 40)).created);
+}
+
+TEST_F(CoordinatorTest, AStoreOnAFullDiskIsWholeAgainWhenThereIsSpace) {
+  stop();
+  SmallDisk disk;
+  writer = std::make_unique<storage::Writer>(disk.path() / "results.db");
+  coordinator = std::make_unique<Coordinator>(*writer, clock, policy, feed);
+  coordinator->recover();
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect({.slots = 2});
+  say(worker, started(1, 1));
+  say(worker, started(2, 1));
+  std::uint64_t stored = 1;
+  const auto chatter = [](std::uint64_t seq) {
+    auto batch = measured(1, seq, static_cast<double>(seq), static_cast<std::uint32_t>(seq));
+    batch.set_log(std::string(100 << 10, 'x'));
+    return batch;
+  };
+  while (!worker.channel->closed()) say(worker, chatter(++stored));
+  EXPECT_EQ(worker.channel->closed()->code(), Code::kResourceExhausted);
+  --stored;  // the last was not
+  disconnect(worker);
+  pass(20s);
+
+  disk.free_space();
+  pass(1s);
+  FakeWorker back = connect({.slots = 2, .runs = {1, 2}});
+  EXPECT_THAT(back.take_said(), ElementsAre("welcome", fmt::format("ack 1 {}", stored), "ack 2 1"))
+      << "nobody lost a run for the disk";
+  for (int i = 0; i < 40; ++i) say(back, chatter(++stored));
+  say(back, ended(1, ++stored));
+  say(back, ended(2, 2));
+  EXPECT_TRUE(submit(sweep_of("large", 26, 40)).created);
+  stop();
+  storage::Database db{disk.path() / "results.db", storage::Database::Mode::kReadOnly};
+  EXPECT_EQ(storage::TrialStore{db}.get(1).state, storage::TrialState::kCompleted);
+  EXPECT_EQ(storage::TrialStore{db}.get(2).state, storage::TrialState::kCompleted);
+  EXPECT_EQ(storage::MetricStore{db}.summaries(1).at(0).count, stored - 2)
+      << "every point that was said, once";
+  EXPECT_EQ(
+      db.prepared("PRAGMA integrity_check").one([](const storage::Statement& row) { return row.text(0); }),
+      "ok");
 }
 
 TEST_F(CoordinatorTest, LeasesThatEndedWhileTheDiskWasFullAreGivenTime) {

@@ -44,6 +44,62 @@ TEST_F(CoordinatorTest, AnExpiredLeaseReturnsTheTrialToTheQueueAndTheStaleAttemp
   EXPECT_THAT(read([](storage::Database& db) { return storage::MetricStore{db}.summaries(1); }), IsEmpty());
 }
 
+TEST_F(CoordinatorTest, AWorkerThatWasSilentGoesOnWithARunThatNobodyHasTaken) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  worker.take_said();
+  pass(16s);  // stopped by SIGSTOP, say
+  EXPECT_EQ(run(1).state, RunState::kLost);
+  EXPECT_EQ(trial(1).state, TrialState::kQueued);
+  EXPECT_THAT(worker.take_said(), IsEmpty()) << "what it finds when it goes on must not end its run";
+  ASSERT_TRUE(worker.channel->closed());
+
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_said(), ElementsAre("welcome", "ack 1 1"));
+  EXPECT_EQ(run(1).state, RunState::kRunning);
+  EXPECT_THAT(back.take_assigned(), IsEmpty()) << "its slot is busy, its trial under way";
+  say(back, ended(1, 2));
+  EXPECT_EQ(trial(1).state, TrialState::kCompleted);
+  EXPECT_EQ(trial(1).attempt, 1);
+}
+
+TEST_F(CoordinatorTest, AClockThatIsSetMovesNoLease) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker dead = connect({.name = "dead"}), live = connect({.name = "live"});
+  clock.set(-1h);
+  for (int i = 0; i < 4; ++i) {
+    pass(4s);
+    heartbeat(live, {2});
+  }
+  EXPECT_EQ(run(1).state, RunState::kLost) << "a clock set back keeps no dead worker's trials";
+  EXPECT_EQ(run(2).state, RunState::kLeased);
+  clock.set(2h);
+  pass(1s);
+  EXPECT_EQ(run(2).state, RunState::kLeased) << "nor does one set forward take a live worker's";
+  EXPECT_FALSE(live.channel->closed());
+}
+
+TEST_F(CoordinatorTest, DeadlinesOfAnotherBootAreSetAnew) {
+  auto sweep = sweep_of("s", 2, 1);
+  sweep.max_retries = 3;
+  submit(sweep);
+  FakeWorker worker = connect();
+  say(worker, ended(1, 1, ablate::v1::RunEnded::STATUS_FAILED));
+  EXPECT_GT(trial(1).not_before, clock.steady());
+  EXPECT_EQ(trial(2).state, TrialState::kLeased);
+  stop();
+  clock.boot();  // stored deadlines are half a century away by this clock
+  start();
+  pass(29s);
+  EXPECT_THAT(read([](storage::Database& db) { return storage::TrialStore{db}.under_way_on("w"); }),
+              SizeIs(1));
+  pass(2s);
+  EXPECT_THAT(read([](storage::Database& db) { return storage::TrialStore{db}.under_way_on("w"); }),
+              IsEmpty());
+  EXPECT_LE(trial(1).not_before, clock.steady() + storage::TrialStore::kLongestBackOff);
+}
+
 TEST_F(CoordinatorTest, AMachineThatSleptEndsNoLease) {
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();

@@ -60,19 +60,131 @@ TEST_F(CoordinatorTest, AMissingBatchEndsTheSessionSoThatTheWorkerSendsItAgain) 
   EXPECT_EQ(trial(1).state, TrialState::kRunning) << "nothing of batch 3 is stored";
 }
 
-TEST_F(CoordinatorTest, ATrialThatKillsItsWorkerAgainAndAgainFails) {
+TEST_F(CoordinatorTest, ATrialThatIsAloneOnWorkersThatDieIsHeldUntilSomebodyReleasesIt) {
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();
-  for (int attempt = 1; attempt <= storage::TrialStore::kLossesInARow; ++attempt) {
+  for (int attempt = 1; attempt <= storage::TrialStore::kDeathsInARow; ++attempt) {
     const auto assigned = worker.take_assigned();
     ASSERT_THAT(assigned, SizeIs(1)) << attempt;
     disconnect(worker);  // killed, and started again with what is in its spool
     worker = connect({.instance = std::to_string(attempt), .runs = {assigned[0].run()}});
     say(worker, ended(assigned[0].run(), 1, RunEnded::STATUS_LOST, "its worker was killed"));
+    for (int i = 0; i < 10; ++i) pass(1s), heartbeat(worker, {});  // the back-off
   }
   EXPECT_THAT(worker.take_assigned(), IsEmpty());
-  EXPECT_EQ(trial(1).state, TrialState::kFailed);
-  EXPECT_THAT(trial(1).reason, HasSubstr("its worker was killed; so ended 5 attempts in a row"));
+  EXPECT_EQ(trial(1).state, TrialState::kHeld);
+  EXPECT_EQ(trial(1).failures, 0);
+  EXPECT_THAT(trial(1).reason, AllOf(HasSubstr("5 attempts in a row"), HasSubstr("its worker was killed"),
+                                     HasSubstr("ablate retry")));
+  answer_of([&](auto answer) { coordinator->retry("s", "", {.ended = false}, answer); });
+  settle();
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1));
+}
+
+TEST_F(CoordinatorTest, WorkersThatAreKilledWithSeveralTrialsHoldNone) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect({.slots = 2});
+  for (int attempt = 1; attempt <= 2 * storage::TrialStore::kDeathsInARow; ++attempt) {
+    disconnect(worker);
+    worker = connect({.slots = 2, .instance = std::to_string(attempt)});  // without them
+    clock.pass(storage::TrialStore::kLongestBackOff);
+    coordinator->tick();
+    settle();
+    ASSERT_THAT(worker.take_assigned(), SizeIs(2)) << attempt;
+  }
+  for (storage::TrialId id : {1, 2}) {
+    EXPECT_EQ(trial(id).failures, 0);
+    EXPECT_EQ(trial(id).deaths, 0);
+  }
+}
+
+TEST_F(CoordinatorTest, ARunThatIsNewerThanARestoredResultsFileEndsAlone) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect({.slots = 2});
+  say(worker, started(1, 1));
+  say(worker, started(2, 1));
+  // the file is restored: of run 1 it has batch 1, while the worker has dropped all up to 22 as acknowledged
+  FakeWorker back = connect({.slots = 2, .runs = {1, 2}});
+  back.take_said();
+  say(back, measured(1, 23, 70));
+  EXPECT_FALSE(back.channel->closed()) << "the other run goes on";
+  EXPECT_THAT(back.take_said(), ElementsAre("fenced 1"));
+  EXPECT_EQ(run(1).state, storage::RunState::kLost);
+  EXPECT_THAT(run(1).reason, AllOf(HasSubstr("batches 2 to 22"), HasSubstr("older than the run")));
+  EXPECT_EQ(trial(1).failures, 0);
+  say(back, measured(2, 2, 80));
+  EXPECT_THAT(back.take_said(), ElementsAre("ack 2 2"));
+}
+
+TEST_F(CoordinatorTest, ARunThatGoesOnFromOneThatARestoredFileLacksEndsAlone) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  auto batch = started(1, 1);
+  batch.mutable_started()->set_resumed_from_run(77);
+  batch.mutable_started()->set_resumed_from_step(10);
+  say(worker, batch);
+  EXPECT_FALSE(worker.channel->closed());
+  EXPECT_THAT(worker.take_said(), ElementsAre("welcome", "fenced 1"));
+  EXPECT_THAT(run(1).reason, HasSubstr("goes on from run 77"));
+  EXPECT_THAT(worker.take_assigned(), SizeIs(2)) << "the same trial again";
+}
+
+TEST_F(CoordinatorTest, ARunOfTheSameNumberFromACopyOfTheResultsFileIsAnotherRun) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_FALSE(assigned[0].token().empty());
+  // it has a run 1 too, which a newer copy of the file gave it: another trial's, perhaps
+  auto foreign = measured(1, 1, 99);
+  foreign.set_token("another");
+  say(worker, foreign);
+  EXPECT_THAT(worker.take_said(), ElementsAre("welcome", "fenced 1"));
+  EXPECT_THAT(read([](storage::Database& db) { return storage::MetricStore{db}.summaries(1); }), IsEmpty());
+  FakeWorker back = connect({.runs = {1}, .tokens = {{1, "another"}}});
+  EXPECT_THAT(back.take_said(), ElementsAre("welcome", "fenced 1"));
+  EXPECT_EQ(run(1).state, storage::RunState::kLost) << "the stored one is not there";
+  ASSERT_THAT(back.take_assigned(), SizeIs(1));
+  FakeWorker same = connect({.runs = {2}, .tokens = {{2, run(2).token}}});
+  EXPECT_THAT(same.take_said(), ElementsAre("welcome"));
+  EXPECT_EQ(run(2).state, storage::RunState::kLeased) << "and this one is";
+}
+
+TEST_F(CoordinatorTest, WelcomeNamesTheResultsFile) {
+  const std::string id = read([](storage::Database& db) { return db.store_id(); });
+  EXPECT_EQ(id.size(), 32u);
+  FakeWorker worker;
+  worker.session = coordinator->open_session(hello_of({}), worker.channel);
+  settle();
+  const auto messages = worker.channel->take();
+  ASSERT_THAT(messages, SizeIs(1));
+  EXPECT_EQ(messages[0].welcome().store_id(), id);
+}
+
+TEST_F(CoordinatorTest, ARunHasABoundedNumberOfMetricNames) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  auto many = started(1, 1);
+  const auto add = [](ablate::v1::RunBatch& batch, const std::string& name) {
+    ablate::v1::Series& series = *batch.add_series();
+    series.set_name(name);
+    series.add_steps(1);
+    series.add_values(1);
+    series.add_times_ms(1);
+  };
+  for (int i = 0; i < 20'000; ++i) add(many, "metric " + std::to_string(i));
+  say(worker, many);
+  auto last = ended(1, 2);
+  add(last, "metric 0");
+  add(last, std::string(1000, 'x'));
+  say(worker, last);
+  EXPECT_EQ(trial(1).state, TrialState::kCompleted) << "too many names fail no trial";
+  const auto [names, log] = read([](storage::Database& db) {
+    const storage::MetricStore metrics{db};
+    return std::pair{metrics.names(1), metrics.log(1, 0, 10'000)};
+  });
+  EXPECT_THAT(names, SizeIs(2000));
+  EXPECT_THAT(log, AllOf(HasSubstr("at most 2000 metric names"), HasSubstr("a metric name of 1000 bytes")));
 }
 
 TEST_F(CoordinatorTest, AWorkerWithOtherDataThanThePinnedGetsNoTrialOfThatDataAndSpoilsNone) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -32,10 +33,18 @@ using namespace std::chrono_literals;
 class FakeClock final : public Clock {
  public:
   Time now() const override { return now_.load(); }
-  void pass(Milliseconds time) { now_ = now_.load() + time; }
+  Time steady() const override { return steady_.load(); }
+  void pass(Milliseconds time) {
+    now_ = now_.load() + time;
+    steady_ = steady_.load() + time;
+  }
+  /// Somebody sets the clock on the wall.
+  void set(Milliseconds by) { now_ = now_.load() + by; }
+  /// The machine is started again: what was measured before means nothing now.
+  void boot() { steady_ = Time{std::chrono::hours{1}}; }
 
  private:
-  std::atomic<Time> now_{Time{std::chrono::hours{480'000}}};
+  std::atomic<Time> now_{Time{std::chrono::hours{480'000}}}, steady_{now_.load()};
 };
 
 /// A sweep of the rows a, b, c … with one metric column, as the parser would give it.
@@ -103,6 +112,7 @@ struct WorkerOptions {
   std::string instance = "first";
   std::vector<std::uint32_t> runs = {};  ///< that it still has, one for each slot from the first on
   std::vector<std::string> weights = {};
+  std::map<std::uint32_t, std::string> tokens = {};  ///< of `runs`, where the worker says them
 };
 
 inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
@@ -123,6 +133,7 @@ inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
     if (i < static_cast<int>(options.runs.size())) slot.set_run(options.runs[static_cast<std::size_t>(i)]);
   }
   for (const std::uint32_t run : options.runs) hello.add_runs(run);
+  hello.mutable_tokens()->insert(options.tokens.begin(), options.tokens.end());
   return hello;
 }
 

@@ -49,7 +49,8 @@ const char* status_text(const RunEnded& ended) {
   }
 }
 
-void append_last(RunSpool& spool, const RunBatch& last) {
+void append_last(RunSpool& spool, RunBatch last, const std::string& token) {
+  last.set_token(token);
   try {
     spool.append(last);
   } catch (const Error& error) {
@@ -68,10 +69,12 @@ Agent::Agent(AgentOptions options, const Clock& clock)
   auto state = state_.lock();
   for (const std::uint32_t run : spooled_runs(options_.spool)) {
     RunSpool spool{options_.spool / std::to_string(run), run};
+    const auto first = spool.after(0);
+    const std::string token = first ? first->token() : std::string{};
     if (!spool.ended())
-      append_last(spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"));
+      append_last(spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"), token);
     log_info("run {} of an earlier start: {} batches to be sent again", run, spool.last());
-    state->runs.emplace(run, Held{.spool = std::move(spool)});
+    state->runs.emplace(run, Held{.spool = std::move(spool), .token = token});
   }
   session_.start();
 }
@@ -146,6 +149,7 @@ ablate::v1::Hello Agent::hello() {
   for (auto& [id, held] : state->runs) {
     if (held.fenced) continue;
     hello.add_runs(id);
+    if (!held.token.empty()) hello.mutable_tokens()->insert({id, held.token});
     held.sent = held.spool.acknowledged();
   }
   state->heartbeat_due = true;
@@ -191,6 +195,7 @@ void Agent::receive(const SchedulerMessage& message) {
       case SchedulerMessage::kWelcome:
         if (message.welcome().heartbeat_ms() > 0)
           state->heartbeat_every = Milliseconds{message.welcome().heartbeat_ms()};
+        note_store(*state, message.welcome().store_id());
         break;
       case SchedulerMessage::kAssign:
         assign(*state, message.assign());
@@ -214,12 +219,21 @@ void Agent::receive(const SchedulerMessage& message) {
   session_.wake();
 }
 
+/// Which runs of a former results file are dropped the scheduler says, run by run; this says why.
+void Agent::note_store(State& state, const std::string& id) {
+  if (!state.store_id.empty() && state.store_id != id)
+    log_warning("the scheduler has another results file than before: runs of the former one are dropped");
+  state.store_id = id;
+}
+
 void Agent::append(std::uint32_t run, const RunBatch& batch) {
   {
     auto state = state_.lock();
     const auto found = state->runs.find(run);
     if (found == state->runs.end() || found->second.fenced) return;
-    found->second.spool.append(batch);
+    RunBatch mine = batch;
+    mine.set_token(found->second.token);
+    found->second.spool.append(std::move(mine));
   }
   session_.wake();
 }
@@ -237,7 +251,7 @@ void Agent::finished(std::uint32_t run, std::optional<RunBatch> last) {
     if (held.fenced) {
       state->runs.erase(run);
     } else if (last) {
-      append_last(held.spool, *last);
+      append_last(held.spool, *last, held.token);
     }
     start_waiting(*state);
   }
@@ -250,7 +264,8 @@ void Agent::assign(State& state, const Assign& assign) {
   try {
     if (why_not.empty()) {
       RunSpool spool{options_.spool / std::to_string(assign.run()), assign.run()};
-      state.runs.emplace(assign.run(), Held{.spool = std::move(spool), .waiting = assign});
+      state.runs.emplace(assign.run(),
+                         Held{.spool = std::move(spool), .token = assign.token(), .waiting = assign});
       return start_waiting(state);
     }
   } catch (const Error& error) {
@@ -306,7 +321,7 @@ void Agent::start_waiting(State& state) {
         const std::exception& error) {  // no thread or descriptor to be had: the run ends, the slot is free
       log_warning("run {} cannot start: {}", id, error.what());
       std::erase_if(state.taken, [run = id](const auto& entry) { return entry.second == run; });
-      append_last(held.spool, last_batch(RunEnded::STATUS_FAILED, error.what()));
+      append_last(held.spool, last_batch(RunEnded::STATUS_FAILED, error.what()), held.token);
     }
   }
 }
@@ -314,7 +329,7 @@ void Agent::start_waiting(State& state) {
 void Agent::stop_run(Held& held, const std::string& reason) {
   if (held.run) held.run->stop(reason);
   if (std::exchange(held.waiting, std::nullopt))
-    append_last(held.spool, last_batch(RunEnded::STATUS_STOPPED, reason));
+    append_last(held.spool, last_batch(RunEnded::STATUS_STOPPED, reason), held.token);
 }
 
 void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {

@@ -52,6 +52,7 @@ class Agent final : private Peer, private RunOwner {
   /// A run from its assignment to the acknowledgement of its last batch.
   struct Held {
     RunSpool spool;
+    std::string token;                          ///< as its assignment had it; it goes with every batch
     std::optional<ablate::v1::Assign> waiting;  ///< its slots are not free yet
     std::unique_ptr<Run> run;                   ///< none: waiting, or of an earlier program
     bool under_way = false;                     ///< its program may be alive
@@ -66,6 +67,7 @@ class Agent final : private Peer, private RunOwner {
     std::chrono::milliseconds heartbeat_every{1000};
     bool heartbeat_due = false;
     std::string stopping;  ///< why; empty: it is not
+    std::string store_id;  ///< of the results file that its scheduler has
   };
 
   ablate::v1::Hello hello() override;
@@ -78,6 +80,7 @@ class Agent final : private Peer, private RunOwner {
   std::string cannot_run(const State& state, const ablate::v1::Assign& assign) const;
   void start_waiting(State& state);
   void stop_run(Held& held, const std::string& reason);
+  static void note_store(State& state, const std::string& id);
   void fence(State& state, std::uint32_t run, const std::string& reason);
   void acknowledge(State& state, std::uint32_t run, std::uint64_t seq);
 
