@@ -145,7 +145,7 @@ void ChildProcess::terminate() { signal_group(SIGTERM); }
 void ChildProcess::kill() { signal_group(SIGKILL); }
 
 std::string run_program(const std::vector<std::string>& argv, const std::string& input,
-                        std::chrono::milliseconds timeout) {
+                        std::chrono::milliseconds timeout, const std::stop_token& stop) {
   std::array<int, 2> in{}, out{}, err{};
   if (pipe2(in.data(), O_CLOEXEC) != 0 || pipe2(out.data(), O_CLOEXEC) != 0 ||
       pipe2(err.data(), O_CLOEXEC) != 0)
@@ -180,6 +180,11 @@ std::string run_program(const std::vector<std::string>& argv, const std::string&
       close_all();
       throw Error{Code::kDeadlineExceeded,
                   argv.at(0) + " gave no answer within " + std::to_string(timeout.count()) + " ms"};
+    }
+    if (stop.stop_requested()) {
+      child->kill();
+      close_all();
+      throw Error{Code::kCancelled, argv.at(0) + " was stopped before it had answered"};
     }
     if (in[1] >= 0 && sent == input.size()) close(in[1]), in[1] = -1;
     std::array<pollfd, 3> watched{pollfd{in[1], POLLOUT, 0}, pollfd{out[0], POLLIN, 0},

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -60,9 +61,9 @@ class ChildProcess {
 };
 
 /// Runs a program to its end with `input` on its stdin. Throws: Error when it cannot be started, outlives
-/// `timeout` (it is then killed) or ends otherwise than with exit code 0; the message carries the end of its
-/// stderr. Returns: what it wrote to stdout.
+/// `timeout` or is still there when `stop` is requested (it is then killed), or ends otherwise than with exit
+/// code 0; the message carries the end of its stderr. Returns: what it wrote to stdout.
 std::string run_program(const std::vector<std::string>& argv, const std::string& input,
-                        std::chrono::milliseconds timeout);
+                        std::chrono::milliseconds timeout, const std::stop_token& stop = {});
 
 }  // namespace abl

@@ -14,7 +14,7 @@ void Counter::count(std::vector<std::string> models, Job job) {
     views::ModelCounter::Result result;
     std::map<std::string, std::map<std::string, double>> fresh;
     try {
-      if (!models.empty()) result = counter_.count(models, &db, &fresh);
+      if (!models.empty()) result = counter_.count(models, &db, &fresh, stop_.get_token());
     } catch (const std::exception& error) {
       result.missing = error.what();
     }

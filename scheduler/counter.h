@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ class Counter {
   using Job = std::function<void(storage::Database&, const views::ModelCounter::Result&)>;
 
   Counter(const std::filesystem::path& store, std::filesystem::path trainer, Coordinator& coordinator);
+  ~Counter() { stop(); }
+  /// Ends the program that counts; what is not counted by now is missing.
+  void stop() { stop_.request_stop(); }
 
   /// Counts `models` (canonical model documents; empty ones are left out), then calls `job`, which must not
   /// throw.
@@ -27,6 +31,7 @@ class Counter {
  private:
   views::ModelCounter counter_;
   Coordinator& coordinator_;
+  std::stop_source stop_;
   ReadPool pool_;
 };
 

@@ -4,6 +4,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
+#include <utility>
 
 #include "scheduler/change_feed.h"
 #include "scheduler/read_pool.h"
@@ -56,7 +58,7 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
       pending_ = false;
       looking_ = true;
     }
-    pool_.post([stream = self()](storage::Database& db) {
+    auto look = [stream = self()](storage::Database& db) {
       bool over = false;
       const grpc::Status status = status_of([&] { over = stream->look(db); });
       if (over || !status.ok()) stream->finish(status);
@@ -65,16 +67,21 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
         stream->looking_ = false;
       }
       stream->look_if_due();
-    });
+    };
+    pool_.post(std::move(look), stop_.get_token());
   }
 
   void on_sent() final { look_if_due(); }
-  void OnCancel() final { this->finish(grpc::Status::CANCELLED); }
+  void OnCancel() final {
+    stop_.request_stop();
+    this->finish(grpc::Status::CANCELLED);
+  }
   void on_closed() final { subscription_ = {}; }
 
   ReadPool& pool_;
   ChangeFeed& feed_;
   ChangeFeed::Subscription subscription_;
+  std::stop_source stop_;  // of its queries: nobody reads any more
   std::mutex mutex_;
   bool looking_ = false, pending_ = false;
 };

@@ -20,10 +20,23 @@ ReadPool::~ReadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ReadPool::post(Job job) {
+bool ReadPool::full() {
+  constexpr std::size_t kMostWaiting = 1000;
+  const std::lock_guard lock{mutex_};
+  return queue_.size() >= kMostWaiting;
+}
+
+bool ReadPool::reserve(std::size_t bytes) {
+  constexpr std::size_t kMostBytes = 256 << 20;
+  if (on_their_way_.fetch_add(bytes) + bytes <= kMostBytes) return true;
+  on_their_way_ -= bytes;
+  return false;
+}
+
+void ReadPool::post(Job job, std::stop_token stop) {
   {
     const std::lock_guard lock{mutex_};
-    queue_.push_back(std::move(job));
+    queue_.push_back({std::move(job), std::move(stop)});
   }
   wake_.notify_one();
 }
@@ -33,10 +46,14 @@ void ReadPool::run(storage::Database& db) {
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    const Job job = std::move(queue_.front());
+    Entry entry = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    job(db);
+    {
+      const storage::Reading turn{db, [&] { return entry.stop.stop_requested(); }};
+      entry.job(db);
+    }
+    entry = {};  // without the lock: it may hold the last reference to a stream
     lock.lock();
   }
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -22,16 +26,28 @@ class ReadPool {
   ReadPool(const std::filesystem::path& file, int threads);
   ~ReadPool();  ///< runs what was posted
 
-  /// `job` reports its own errors: it must not throw.
-  void post(Job job);
+  /// `job` reports its own errors: it must not throw. Once `stop` is requested, its queries end with
+  /// Error{kCancelled}.
+  void post(Job job, std::stop_token stop = {});
+  /// More wait already than can be answered soon: a new request is better refused.
+  bool full();
+
+  /// Takes room for an answer on its way, of all those together. False when there is none left.
+  bool reserve(std::size_t bytes);
+  void release(std::size_t bytes) { on_their_way_ -= bytes; }
 
  private:
+  struct Entry {
+    Job job;
+    std::stop_token stop;
+  };
   void run(storage::Database& db);
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Job> queue_;
+  std::deque<Entry> queue_;
   bool stopping_ = false;
+  std::atomic<std::size_t> on_their_way_ = 0;
   std::vector<std::unique_ptr<storage::Database>> connections_;
   std::vector<std::thread> threads_;
 };

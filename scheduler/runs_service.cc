@@ -2,7 +2,9 @@
 #include "scheduler/runs_service.h"
 
 #include <algorithm>
-#include <condition_variable>
+#include <optional>
+#include <stop_token>
+#include <utility>
 
 #include "scheduler/answer.h"
 #include "scheduler/feed_stream.h"
@@ -51,71 +53,64 @@ class LogStream final : public FeedStream<LogText> {
   std::uint64_t offset_;
 };
 
-/// Every metric point of a sweep, no faster than the reader takes it.
+/// Every metric point of a sweep, no faster than the reader takes it: the next block is read when the one
+/// before has left, so that a reader who stops holds no thread.
 class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBlock>, ExportBlock> {
  public:
-  auto* start(ReadPool& pool, const std::string& sweep) {
+  ExportStream(ReadPool& pool, std::string sweep) : pool_{pool}, sweep_{std::move(sweep)} {}
+
+  auto* start() {
     auto* reactor = keep();
-    pool.post(
-        [stream = std::static_pointer_cast<ExportStream>(shared_from_this()), sweep](storage::Database& db) {
-          stream->finish(status_of([&] {
-            views::export_points(db, sweep, [&](const ExportBlock& block) {
-              stream->wait_for_room();
-              stream->send(block);
-            });
-          }));
-        });
+    read_next();
     return reactor;
   }
 
  private:
-  static constexpr std::size_t kMaxUnsent = 16;
-
-  /// Throws: Error{kCancelled} when nobody reads any more.
-  void wait_for_room() {
-    std::unique_lock lock{mutex_};
-    room_.wait(lock, [this] { return cancelled_ || unsent() < kMaxUnsent; });
-    if (cancelled_) throw Error{Code::kCancelled, "the export was cancelled"};
+  void read_next() {
+    auto read = [stream = std::static_pointer_cast<ExportStream>(shared_from_this())](storage::Database& db) {
+      std::optional<ExportBlock> block;
+      const grpc::Status status = status_of([&] { block = stream->next(db); });
+      if (block)
+        stream->send(*std::move(block));
+      else
+        stream->finish(status);
+    };
+    pool_.post(std::move(read), stop_.get_token());
+  }
+  std::optional<ExportBlock> next(storage::Database& db) {
+    if (!blocks_) blocks_.emplace(db, sweep_);
+    return blocks_->next(db);
   }
   void on_sent() override {
-    changed([] {});
+    if (!ended()) read_next();
   }
   void OnCancel() override {
-    changed([this] { cancelled_ = true; });
-  }
-  template <class Change>
-  void changed(Change change) {
-    {
-      const std::lock_guard lock{mutex_};
-      change();
-    }
-    room_.notify_all();
+    stop_.request_stop();
+    finish(grpc::Status::CANCELLED);
   }
 
-  std::mutex mutex_;
-  std::condition_variable room_;
-  bool cancelled_ = false;
+  ReadPool& pool_;
+  const std::string sweep_;
+  std::optional<views::PointBlocks> blocks_;
+  std::stop_source stop_;
 };
 
 }  // namespace
 
-grpc::ServerUnaryReactor* RunsService::ListRuns(Context* context, const ablate::v1::ListRunsRequest* request,
+grpc::ServerUnaryReactor* RunsService::ListRuns(Context*, const ablate::v1::ListRunsRequest* request,
                                                 ablate::v1::ListRunsResponse* response) {
-  return answer(context, response, pool_,
-                [request](storage::Database& db) { return views::list_runs(db, *request); });
+  return answer(pool_, response, [request](storage::Database& db) { return views::list_runs(db, *request); });
 }
 
-grpc::ServerUnaryReactor* RunsService::GetRun(Context* context, const ablate::v1::RunRequest* request,
+grpc::ServerUnaryReactor* RunsService::GetRun(Context*, const ablate::v1::RunRequest* request,
                                               ablate::v1::RunDetail* response) {
-  return answer(context, response, pool_,
+  return answer(pool_, response,
                 [request](storage::Database& db) { return views::run_detail(db, request->run()); });
 }
 
-grpc::ServerUnaryReactor* RunsService::GetMetrics(Context* context,
-                                                  const ablate::v1::GetMetricsRequest* request,
+grpc::ServerUnaryReactor* RunsService::GetMetrics(Context*, const ablate::v1::GetMetricsRequest* request,
                                                   ablate::v1::GetMetricsResponse* response) {
-  return answer(context, response, pool_,
-                [request](storage::Database& db) { return views::metrics(db, *request); });
+  return answer(pool_, response, [request](storage::Database& db) { return views::metrics(db, *request); });
 }
 
 grpc::ServerWriteReactor<LogText>* RunsService::TailLog(Context*, const ablate::v1::TailLogRequest* request) {
@@ -124,7 +119,7 @@ grpc::ServerWriteReactor<LogText>* RunsService::TailLog(Context*, const ablate::
 
 grpc::ServerWriteReactor<ExportBlock>* RunsService::Export(Context*,
                                                            const ablate::v1::SweepRequest* request) {
-  return std::make_shared<ExportStream>()->start(exports_, request->sweep());
+  return std::make_shared<ExportStream>(pool_, request->sweep())->start();
 }
 
 }  // namespace abl::scheduler

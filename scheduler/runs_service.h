@@ -10,9 +10,7 @@ namespace abl::scheduler {
 /// Runs: what they did, said and measured.
 class RunsService final : public ablate::v1::Runs::CallbackService {
  public:
-  /// `exports`: a pool of its own, since an export waits for its reader.
-  RunsService(ReadPool& pool, ReadPool& exports, ChangeFeed& feed)
-      : pool_{pool}, exports_{exports}, feed_{feed} {}
+  RunsService(ReadPool& pool, ChangeFeed& feed) : pool_{pool}, feed_{feed} {}
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -26,7 +24,6 @@ class RunsService final : public ablate::v1::Runs::CallbackService {
 
  private:
   ReadPool& pool_;
-  ReadPool& exports_;
   ChangeFeed& feed_;
 };
 

@@ -13,17 +13,17 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       writer_{std::make_unique<storage::Writer>(options.store)},
       coordinator_{*writer_, clock, options.policy, feed_},
       counter_{std::make_unique<Counter>(options.store, options.trainer, coordinator_)},
-      reads_{options.store, kReadThreads},
-      exports_{options.store, 1},
-      sweeps_{coordinator_, reads_, *counter_, feed_},
-      runs_{reads_, exports_, feed_},
-      workers_{reads_},
+      reads_{std::make_unique<ReadPool>(options.store, kReadThreads)},
+      sweeps_{coordinator_, *reads_, *counter_, feed_},
+      runs_{*reads_, feed_},
+      workers_{*reads_},
       worker_link_{coordinator_} {
   coordinator_.recover();
 }
 
 Scheduler::~Scheduler() {
   counter_.reset();  // stores what it has counted
+  reads_.reset();    // who still reads keeps the log from being emptied
   writer_.reset();   // finishes what was posted, with callbacks into the coordinator
 }
 

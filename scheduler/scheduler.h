@@ -32,20 +32,23 @@ class Scheduler {
  public:
   /// Opens the store and recovers what was under way. Throws: Error as storage::Database.
   Scheduler(const SchedulerOptions& options, const Clock& clock);
-  ~Scheduler();  ///< whoever serves it has stopped serving: no call is under way
+  /// Leaves one whole results file. Whoever serves it has stopped serving: no call is under way.
+  ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
   void register_services(grpc::ServerBuilder& builder);
   Coordinator& coordinator() { return coordinator_; }
   ChangeFeed& feed() { return feed_; }
+  /// Ends the program that counts architectures; those who wait for it are answered.
+  void stop_counting() { counter_->stop(); }
 
  private:
   ChangeFeed feed_;
   std::unique_ptr<storage::Writer> writer_;
   Coordinator coordinator_;
   std::unique_ptr<Counter> counter_;
-  ReadPool reads_, exports_;
+  std::unique_ptr<ReadPool> reads_;
   SweepsService sweeps_;
   RunsService runs_;
   WorkersService workers_;

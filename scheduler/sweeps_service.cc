@@ -51,11 +51,9 @@ void SweepsService::finish_with_summary(Unary* reactor, std::exception_ptr error
   });
 }
 
-grpc::ServerUnaryReactor* SweepsService::Validate(Context* context,
-                                                  const ablate::v1::ValidateRequest* request,
+grpc::ServerUnaryReactor* SweepsService::Validate(Context*, const ablate::v1::ValidateRequest* request,
                                                   ablate::v1::ValidateResponse* response) {
-  return answer(context, response, pool_,
-                [request](storage::Database&) { return validate(request->file()); });
+  return answer(pool_, response, [request](storage::Database&) { return validate(request->file()); });
 }
 
 grpc::ServerUnaryReactor* SweepsService::Plan(Context* context, const ablate::v1::PlanRequest* request,
@@ -97,20 +95,20 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::ListSweeps(Context* context, const ablate::v1::ListSweepsRequest*,
+grpc::ServerUnaryReactor* SweepsService::ListSweeps(Context*, const ablate::v1::ListSweepsRequest*,
                                                     ablate::v1::ListSweepsResponse* response) {
-  return answer(context, response, pool_, [](storage::Database& db) { return views::list_sweeps(db); });
+  return answer(pool_, response, [](storage::Database& db) { return views::list_sweeps(db); });
 }
 
-grpc::ServerUnaryReactor* SweepsService::GetSweep(Context* context, const ablate::v1::SweepRequest* request,
+grpc::ServerUnaryReactor* SweepsService::GetSweep(Context*, const ablate::v1::SweepRequest* request,
                                                   ablate::v1::SweepDetail* response) {
-  return answer(context, response, pool_,
+  return answer(pool_, response,
                 [request](storage::Database& db) { return views::sweep_detail(db, request->sweep()); });
 }
 
-grpc::ServerUnaryReactor* SweepsService::GetTable(Context* context, const ablate::v1::SweepRequest* request,
+grpc::ServerUnaryReactor* SweepsService::GetTable(Context*, const ablate::v1::SweepRequest* request,
                                                   ablate::v1::Table* response) {
-  return answer(context, response, pool_,
+  return answer(pool_, response,
                 [request](storage::Database& db) { return views::table(db, request->sweep()); });
 }
 
@@ -153,7 +151,7 @@ grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context,
                                                     const ablate::v1::RetrySweepRequest* request,
                                                     ablate::v1::RetrySweepResponse* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.retry(request->sweep(), request->row(),
+  coordinator_.retry(request->sweep(), request->row(), {.ended = !request->only_held()},
                      [=, this](std::exception_ptr error, std::uint32_t retried) {
                        response->set_retried(retried);
                        finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());

@@ -6,10 +6,10 @@
 
 namespace abl::scheduler {
 
-grpc::ServerUnaryReactor* WorkersService::ListWorkers(grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* WorkersService::ListWorkers(grpc::CallbackServerContext*,
                                                       const ablate::v1::ListWorkersRequest*,
                                                       ablate::v1::ListWorkersResponse* response) {
-  return answer(context, response, pool_, [](storage::Database& db) { return views::list_workers(db); });
+  return answer(pool_, response, [](storage::Database& db) { return views::list_workers(db); });
 }
 
 }  // namespace abl::scheduler

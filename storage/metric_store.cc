@@ -223,6 +223,15 @@ void MetricStore::append_log(RunId run, std::string_view text) {
   transaction.commit();
 }
 
+std::set<std::string> MetricStore::names(RunId run) const {
+  std::set<std::string> names;
+  auto& rows =
+      db_.prepared("SELECT m.name FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run");
+  rows.bind(":run", run);
+  while (rows.step()) names.insert(rows.text(0));
+  return names;
+}
+
 std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
   return db_
       .prepared(
@@ -247,18 +256,43 @@ std::vector<Series> MetricStore::series(RunId run, const std::vector<std::string
   std::vector<Series> result;
   for (const MetricSummary& summary : summaries(run)) {
     if (!names.empty() && std::ranges::find(names, summary.name) == names.end()) continue;
-    Series series{.name = summary.name};
     auto& points = db_.prepared(R"sql(SELECT step, value, kind, time_ms FROM point
                                       WHERE run_id = :run AND metric_id = (SELECT id FROM metric WHERE name = :name) ORDER BY step)sql");
     points.bind(":run", run).bind(":name", summary.name);
-    while (points.step()) {
-      series.steps.push_back(static_cast<std::uint32_t>(points.integer(0)));
-      series.values.push_back(number(points, 1, 2));
-      series.times_ms.push_back(points.integer(3));
-    }
-    result.push_back(max_points == 0 ? std::move(series) : thinned(series, max_points));
+    Thinner thinner{summary.count, max_points};  // a long series need not fit into memory
+    while (points.step())
+      thinner.add(static_cast<std::uint32_t>(points.integer(0)), number(points, 1, 2), points.integer(3));
+    result.push_back(thinner.take());
+    result.back().name = summary.name;
   }
   return result;
+}
+
+std::uint64_t MetricStore::points(RunId run, const std::vector<std::string>& names,
+                                  std::uint32_t max_points) const {
+  std::uint64_t points = 0;
+  for (const MetricSummary& summary : summaries(run))
+    if (names.empty() || std::ranges::find(names, summary.name) != names.end())
+      points += max_points == 0 ? summary.count : std::min(summary.count, max_points);
+  return points;
+}
+
+Series MetricStore::page(RunId run, const std::string& name, std::int64_t after_step,
+                         std::size_t limit) const {
+  Series page{.name = name};
+  auto& points = db_.prepared(R"sql(SELECT step, value, kind, time_ms FROM point
+                                    WHERE run_id = :run AND metric_id = (SELECT id FROM metric WHERE name = :name) AND step > :after
+                                    ORDER BY step LIMIT :limit)sql");
+  points.bind(":run", run)
+      .bind(":name", name)
+      .bind(":after", after_step)
+      .bind(":limit", static_cast<std::int64_t>(limit));
+  while (points.step()) {
+    page.steps.push_back(static_cast<std::uint32_t>(points.integer(0)));
+    page.values.push_back(number(points, 1, 2));
+    page.times_ms.push_back(points.integer(3));
+  }
+  return page;
 }
 
 std::string MetricStore::log(RunId run, std::uint64_t offset, std::size_t limit) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,15 @@ class MetricStore {
   void copy(RunId from, RunId to, std::uint32_t up_to_step);
 
   std::vector<MetricSummary> summaries(RunId run) const;
+  std::set<std::string> names(RunId run) const;  ///< of its metrics
+  /// How many points `series` would answer.
+  std::uint64_t points(RunId run, const std::vector<std::string>& names, std::uint32_t max_points) const;
   /// By ascending step. `max_points` > 0 thins each series, keeping the first, the last and the extremes of
   /// each stretch.
   std::vector<Series> series(RunId run, const std::vector<std::string>& names,
                              std::uint32_t max_points) const;
+  /// Points of one metric after a step, by ascending step, at most `limit`.
+  Series page(RunId run, const std::string& name, std::int64_t after_step, std::size_t limit) const;
   /// Log bytes from `offset`, at most `limit`.
   std::string log(RunId run, std::uint64_t offset, std::size_t limit) const;
   std::string log_tail(RunId run, int lines, std::size_t most = 64 << 10) const;

@@ -40,7 +40,8 @@ ModelCounter::ModelCounter(fs::path trainer)
     : trainer_{trainer.empty() ? find_trainer() : std::move(trainer)} {}
 
 ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models, storage::Database* cache,
-                                         std::map<std::string, Counts>* fresh) const {
+                                         std::map<std::string, Counts>* fresh,
+                                         const std::stop_token& stop) const {
   Result result;
   std::set<std::string> unknown;
   for (const auto& model : models) {
@@ -61,7 +62,7 @@ ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models,
   for (const auto& model : unknown) input += model + "\n";
   try {
     std::istringstream answers{
-        run_program({trainer_.string(), "describe", "--stdin", "--json"}, input, kPatience)};
+        run_program({trainer_.string(), "describe", "--stdin", "--json"}, input, kPatience, stop)};
     std::size_t answers_read = 0;
     for (const auto& model : unknown) {
       std::string line;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,10 @@ class ModelCounter {
     std::string missing;  ///< why some are absent, or empty
   };
   /// `models`: canonical model documents. Known ones come from `cache` (may be null); new ones are in `fresh`
-  /// for the caller to store.
+  /// for the caller to store. Ends the program that counts once `stop` is requested.
   Result count(const std::vector<std::string>& models, storage::Database* cache,
-               std::map<std::string, std::map<std::string, double>>* fresh = nullptr) const;
+               std::map<std::string, std::map<std::string, double>>* fresh = nullptr,
+               const std::stop_token& stop = {}) const;
 
  private:
   std::filesystem::path trainer_;

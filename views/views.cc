@@ -5,6 +5,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/utf8.h"
 #include "config/result_version.h"
@@ -124,6 +125,10 @@ v1::ListRunsResponse list_runs(storage::Database& db, const v1::ListRunsRequest&
   if (!request.sweep().empty()) sweep = storage::SweepStore{db}.get(request.sweep()).id;
   std::optional<storage::TrialId> trial;
   if (request.trial() != 0) trial = store.get(request.trial()).id;
+  if (request.limit() > kMostRunsListed)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("limit {}: at most {} runs are listed at once; name a sweep or a trial",
+                            request.limit(), kMostRunsListed)};
   v1::ListRunsResponse message;
   for (const auto& run :
        store.list_runs(sweep, trial, request.limit() == 0 ? kRunsListed : static_cast<int>(request.limit())))
@@ -159,9 +164,22 @@ v1::GetMetricsResponse metrics(storage::Database& db, const v1::GetMetricsReques
   const storage::TrialStore runs{db};
   const storage::MetricStore store{db};
   const std::vector<std::string> names{request.names().begin(), request.names().end()};
-  v1::GetMetricsResponse message;
+  if (request.runs_size() > kMostRunsMeasured)
+    throw Error{Code::kInvalidArgument, fmt::format("{} runs: an answer has the metrics of {} at most",
+                                                    request.runs_size(), kMostRunsMeasured)};
+  std::uint64_t points = 0;
   for (const auto id : request.runs()) {
     (void)runs.run(id);  // an unknown run is an error, not an empty answer
+    points += store.points(id, names, request.max_points());
+  }
+  if (points > kMostPoints)
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("{} metric points: an answer has {} at most; name fewer runs or metrics, thin them with "
+                    "max_points, or use 'ablate export'",
+                    points, kMostPoints)};
+  v1::GetMetricsResponse message;
+  for (const auto id : request.runs()) {
     for (const auto& series : store.series(id, names, request.max_points())) {
       auto* entry = message.add_series();
       entry->set_run(id);
@@ -201,28 +219,42 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
   return message;
 }
 
-void export_points(storage::Database& db, const std::string& name,
-                   const std::function<void(const v1::ExportBlock&)>& sink) {
+PointBlocks::PointBlocks(storage::Database& db, const std::string& sweep) {
+  const Transaction snapshot{db, Transaction::kRead};
   const storage::SweepStore sweeps{db};
+  for (const auto& claim : sweeps.claims(sweeps.get(sweep).id))
+    if (claim.trial.run) sources_.push_back({claim.row_id, claim.seed, claim.trial.id, *claim.trial.run});
+}
+
+std::optional<v1::ExportBlock> PointBlocks::next(storage::Database& db) {
+  constexpr std::size_t kPoints = 10'000;
   const storage::MetricStore store{db};
-  const auto claims = [&] {
-    const Transaction snapshot{db, Transaction::kRead};
-    return sweeps.claims(sweeps.get(name).id);
-  }();
-  // A snapshot for each run and none while `sink` waits for its reader: the store could not tidy its log
-  // meanwhile.
-  for (const auto& claim : claims) {
-    if (!claim.trial.run) continue;
-    for (const auto& series : store.series(*claim.trial.run, {}, 0)) {
+  for (; !sources_.empty(); sources_.pop_front(), named_ = false) {
+    const Source& source = sources_.front();
+    if (!std::exchange(named_, true)) {
+      const auto names = store.names(source.run);
+      names_.assign(names.rbegin(), names.rend());
+    }
+    for (; !names_.empty(); names_.pop_back(), after_step_ = -1) {
+      const storage::Series page = store.page(source.run, names_.back(), after_step_, kPoints);
+      if (page.steps.empty()) continue;
+      after_step_ = page.steps.back();
       v1::ExportBlock block;
-      block.set_row(claim.row_id);
-      block.set_seed(claim.seed);
-      block.set_trial(claim.trial.id);
-      block.set_run(*claim.trial.run);
-      *block.mutable_series() = to_proto(series);
-      sink(block);
+      block.set_row(source.row);
+      block.set_seed(source.seed);
+      block.set_trial(source.trial);
+      block.set_run(source.run);
+      *block.mutable_series() = to_proto(page);
+      return block;
     }
   }
+  return std::nullopt;
+}
+
+void export_points(storage::Database& db, const std::string& sweep,
+                   const std::function<void(const v1::ExportBlock&)>& sink) {
+  PointBlocks blocks{db, sweep};
+  while (const auto block = blocks.next(db)) sink(*block);
 }
 
 }  // namespace abl::views

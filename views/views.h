@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
@@ -21,11 +24,36 @@ ablate::v1::ListSweepsResponse list_sweeps(storage::Database& db);
 ablate::v1::SweepDetail sweep_detail(storage::Database& db, const std::string& sweep);
 ablate::v1::Table table(storage::Database& db, const std::string& sweep);
 ablate::v1::SweepProgress progress(storage::Database& db, const std::string& sweep);
+/// What one answer holds at most: enough for every page and table, and not all of a large store at once. More
+/// is an Error{kInvalidArgument} that says how to ask for less.
+inline constexpr std::uint32_t kMostRunsListed = 10'000;
+inline constexpr int kMostRunsMeasured = 1000;
+inline constexpr std::uint64_t kMostPoints = 1'000'000;
 ablate::v1::ListRunsResponse list_runs(storage::Database& db, const ablate::v1::ListRunsRequest& request);
 ablate::v1::RunDetail run_detail(storage::Database& db, storage::RunId run);
 ablate::v1::GetMetricsResponse metrics(storage::Database& db, const ablate::v1::GetMetricsRequest& request);
 ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
-/// Calls `sink` for each run of the sweep's table and each metric, in table order.
+/// Every point of the runs of a sweep's table, in table order, block by block. No snapshot is held between
+/// blocks: the store could not tidy its log while a reader takes its time.
+class PointBlocks {
+ public:
+  PointBlocks(storage::Database& db, const std::string& sweep);
+  /// The next block; nothing after the last.
+  std::optional<ablate::v1::ExportBlock> next(storage::Database& db);
+
+ private:
+  struct Source {
+    std::string row;
+    std::int64_t seed = 0;
+    storage::TrialId trial = 0;
+    storage::RunId run = 0;
+  };
+  std::deque<Source> sources_;      // the first is being read
+  std::vector<std::string> names_;  // of its metrics; the last is being read
+  bool named_ = false;
+  std::int64_t after_step_ = -1;  // of that metric
+};
+/// Calls `sink` for each of these blocks.
 void export_points(storage::Database& db, const std::string& sweep,
                    const std::function<void(const ablate::v1::ExportBlock&)>& sink);
 

@@ -277,6 +277,131 @@ TEST_F(ServicesTest, AnExportHasEveryPoint) {
   EXPECT_THAT(values, ElementsAre(1, 2, 3));
 }
 
+TEST_F(ServicesTest, AReaderWhoStopsHoldsUpNoOther) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  auto worker = connect();
+  const std::uint32_t run = worker->hear().assign().run();
+  auto batch = started(run, 1);
+  for (int i = 0; i < 100; ++i) {
+    Series& series = *batch.add_series();
+    series.set_name("m" + std::to_string(i));
+    series.add_steps(1);
+    series.add_values(1);
+    series.add_times_ms(1);
+  }
+  batch.set_log(std::string(1 << 20, 'x'));
+  worker->say(batch);
+  EXPECT_EQ(worker->hear().ack().seq(), 1u);
+  std::vector<std::unique_ptr<Patience>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<ExportBlock>>> exports;
+  std::vector<std::unique_ptr<grpc::ClientReader<LogText>>> logs;
+  std::vector<std::unique_ptr<grpc::ClientReader<SweepProgress>>> watchers;
+  const auto context = [&] { return contexts.emplace_back(std::make_unique<Patience>()).get(); };
+  TailLogRequest log;
+  log.set_run(run);
+  for (int i = 0; i < 8; ++i) {  // more than there are threads
+    exports.push_back(runs->Export(context(), sweep_request("s")));
+    logs.push_back(runs->TailLog(context(), log));
+    watchers.push_back(sweeps->WatchSweep(context(), sweep_request("s")));
+    ExportBlock block;
+    ASSERT_TRUE(exports.back()->Read(&block));  // and never again
+  }
+  Patience patience;
+  const auto other = runs->Export(&patience, sweep_request("s"));
+  ExportBlock block;
+  int blocks = 0;
+  while (other->Read(&block)) ++blocks;
+  EXPECT_TRUE(other->Finish().ok());
+  EXPECT_EQ(blocks, 100);
+  for (const auto& stopped : contexts) stopped->TryCancel();
+}
+
+TEST_F(ServicesTest, ALongSeriesIsExportedInBlocks) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  auto worker = connect();
+  const std::uint32_t run = worker->hear().assign().run();
+  auto batch = started(run, 1);
+  for (std::uint32_t step = 1; step <= 25'000; ++step) {
+    Series& series = step == 1 ? *batch.add_series() : *batch.mutable_series(0);
+    series.set_name("loss");
+    series.add_steps(step);
+    series.add_values(step);
+    series.add_times_ms(1);
+  }
+  worker->say(batch);
+  EXPECT_EQ(worker->hear().ack().seq(), 1u);
+  Patience context;
+  const auto reader = runs->Export(&context, sweep_request("s"));
+  ExportBlock block;
+  std::uint32_t step = 0;
+  while (reader->Read(&block)) {
+    EXPECT_LE(block.series().steps_size(), 10'000);
+    for (const std::uint32_t next : block.series().steps()) EXPECT_EQ(next, ++step);
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(step, 25'000u);
+}
+
+TEST_F(ServicesTest, AnAnswerIsBounded) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  {
+    Patience context;
+    ListRunsRequest request;
+    request.set_limit(4'000'000'000);
+    ListRunsResponse response;
+    const grpc::Status status = runs->ListRuns(&context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("at most 10000 runs"));
+  }
+  Patience context;
+  GetMetricsRequest request;
+  for (int i = 0; i < 2000; ++i) request.add_runs(1);
+  GetMetricsResponse response;
+  const grpc::Status status = runs->GetMetrics(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("2000 runs"));
+}
+
+TEST_F(ServicesTest, NothingIsSubmittedIntoAFileThatWasDeleted) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  for (const char* end : {"", "-wal", "-shm"})
+    std::filesystem::remove(folder / ("results.db" + std::string{end}));
+  SubmitResponse response;
+  const grpc::Status status = submit(file_of("t"), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("results.db was deleted"), HasSubstr("start it again")));
+  EXPECT_EQ(status.error_message().find('\n'), std::string::npos);
+  EXPECT_EQ(response.new_trials(), 0u);
+}
+
+/// A job that runs until it is stopped.
+TEST(ReadPoolTest, AQueryWhoseCallerHasGoneEnds) {
+  TemporaryFolder folder;
+  storage::Database{folder / "results.db", storage::Database::Mode::kWrite};
+  ReadPool pool{folder / "results.db", 1};
+  std::stop_source caller;
+  std::promise<void> begun;
+  std::promise<Code> ended;
+  pool.post(
+      [&](storage::Database& db) {
+        begun.set_value();
+        const auto status = status_of([&] {
+          db.prepared(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n")
+              .one([](const storage::Statement& row) { return row.integer(0); });
+        });
+        ended.set_value(static_cast<Code>(status.error_code()));
+      },
+      caller.get_token());
+  begun.get_future().wait();
+  caller.request_stop();
+  EXPECT_EQ(ended.get_future().get(), Code::kCancelled);
+  std::promise<std::int64_t> next;  // whoever comes next is not
+  pool.post([&](storage::Database& db) { next.set_value(db.data_version()); });
+  EXPECT_GT(next.get_future().get(), 0);
+}
+
 TEST_F(ServicesTest, ASessionThatDoesNotBeginWithHelloIsRefused) {
   ScriptedWorker worker{channel};
   worker.say(started(1, 1));
