@@ -9,6 +9,7 @@ StopSignals::StopSignals() {
   sigemptyset(&signals_);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals_, number);
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);  // who reads the output of a daemon may go
 }
 
 bool StopSignals::wait(Milliseconds timeout) {

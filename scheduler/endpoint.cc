@@ -42,33 +42,27 @@ bool loopback(const std::string& host) {
   return host == "localhost" || host == "::1";
 }
 
-void prepare_folder(const fs::path& folder) {
-  if (!fs::exists(folder)) {
-    make_folder(folder.parent_path());
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-      throw system_error(fmt::format("cannot create {}", folder.string()), errno);
-  }
+void check_folder(const fs::path& folder) {
+  if (!fs::exists(folder)) return;
+  protect_home(folder);
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0)
     throw system_error(fmt::format("cannot look at {}", folder.string()), errno);
   const bool open_to_others = (status.st_mode & 077) != 0 || status.st_uid != ::geteuid();
   if (!open_to_others) return;
-  std::error_code ignored;
-  if (fs::equivalent(folder, home_folder(), ignored) && ::chmod(folder.c_str(), 0700) == 0)
-    return;  // ours to close
   throw Error{Code::kPermissionDenied, fmt::format("the folder {} is open to other users (mode {:04o}): "
                                                    "whoever reaches the socket may run programs as you; "
                                                    "`chmod 700` it or choose a folder of your own",
                                                    folder.string(), status.st_mode & 07777)};
 }
 
-void prepare_socket(const fs::path& path) {
+void check_socket(const fs::path& path) {
   sockaddr_un address{.sun_family = AF_UNIX};
   if (path.native().size() >= sizeof address.sun_path)
     throw Error{Code::kInvalidArgument,
                 fmt::format("{} is {} bytes long: the path of a socket has at most {}", path.string(),
                             path.native().size(), sizeof address.sun_path - 1)};
-  prepare_folder(fs::absolute(path).parent_path());
+  check_folder(fs::absolute(path).parent_path());
   if (!fs::exists(path)) return;
   if (!fs::is_socket(path))
     throw Error{Code::kInvalidArgument, fmt::format("{} is there and is no socket", path.string())};
@@ -78,11 +72,10 @@ void prepare_socket(const fs::path& path) {
     throw Error{
         Code::kUnavailable,
         fmt::format("a scheduler already listens on {}: stop it or choose another socket", path.string())};
-  fs::remove(path);  // its scheduler died without removing it
 }
 
 /// gRPC says only that a port could not be had; this says why.
-void prepare_port(const Endpoint& endpoint) {
+void check_port(const Endpoint& endpoint, const char* flag) {
   sockaddr_storage address{};
   socklen_t size = sizeof(sockaddr_in);
   if (endpoint.host == "::1") {
@@ -102,8 +95,8 @@ void prepare_port(const Endpoint& endpoint) {
   ::setsockopt(probe.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (::bind(probe.fd(), reinterpret_cast<const sockaddr*>(&address), size) == 0) return;
   if (errno == EADDRINUSE)
-    throw Error{Code::kUnavailable, fmt::format("port {} on {} is in use: choose another with --listen",
-                                                endpoint.port, endpoint.host)};
+    throw Error{Code::kUnavailable, fmt::format("port {} on {} is in use: choose another with {}",
+                                                endpoint.port, endpoint.host, flag)};
   throw system_error(fmt::format("cannot listen on {}", endpoint.text()), errno);
 }
 
@@ -144,9 +137,22 @@ Endpoint parse_endpoint(const std::string& text) {
   return endpoint;
 }
 
-void prepare(const Endpoint& endpoint) {
-  if (!endpoint.socket.empty()) return prepare_socket(endpoint.socket);
-  if (endpoint.port != 0) prepare_port(endpoint);
+void check(const Endpoint& endpoint, const char* flag) {
+  if (!endpoint.socket.empty()) return check_socket(endpoint.socket);
+  if (endpoint.port != 0) check_port(endpoint, flag);
+}
+
+std::vector<fs::path> prepare(const Endpoint& endpoint) {
+  check(endpoint);
+  if (endpoint.socket.empty()) return {};
+  auto made = make_folder(fs::absolute(endpoint.socket).parent_path());
+  fs::remove(endpoint.socket);  // its scheduler died without removing it
+  return made;
+}
+
+void protect_home(const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::equivalent(folder, home_folder(), ignored)) fs::permissions(folder, fs::perms::owner_all, ignored);
 }
 
 }  // namespace abl::scheduler

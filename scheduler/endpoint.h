@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace abl::scheduler {
 
@@ -20,10 +21,16 @@ struct Endpoint {
 /// place for a service without tokens and TLS.
 Endpoint parse_endpoint(const std::string& text);
 
+/// Whether an endpoint could be listened on; makes nothing. `flag` is where people would name another.
+/// Throws: Error{kUnavailable} when somebody listens there, Error{kPermissionDenied} when the socket's folder
+/// is open to others, Error{kInvalidArgument} when the path is too long for a socket or no socket is there.
+void check(const Endpoint& endpoint, const char* flag = "--listen");
+
 /// Makes an endpoint ready to be listened on: the socket's folder is this user's alone (0700; created where
-/// absent), the socket of a dead scheduler is removed. Throws: Error{kUnavailable} when somebody listens
-/// there, Error{kPermissionDenied} when the folder is open to others, Error{kInvalidArgument} when the path
-/// is too long for a socket or no socket is there.
-void prepare(const Endpoint& endpoint);
+/// absent), the socket of a dead scheduler is removed. Returns: the folders that it made. Throws: as `check`.
+std::vector<std::filesystem::path> prepare(const Endpoint& endpoint);
+
+/// Closes the home folder to other users, where this is it.
+void protect_home(const std::filesystem::path& folder);
 
 }  // namespace abl::scheduler

@@ -64,6 +64,8 @@ int serve(const Flags& flags) {
   sigaddset(&stop, SIGINT);
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
 
+  ::signal(SIGPIPE, SIG_IGN);  // who reads our output may go
+
   abl::set_log_level(log_level(flags.log_level));
   abl::scheduler::ServerOptions options;
   options.scheduler.store = flags.store;
@@ -74,9 +76,11 @@ int serve(const Flags& flags) {
   options.http_port = flags.http_port;
   const abl::scheduler::SchedulerServer server{options};
 
-  fmt::print("ablate-scheduler {} is ready: store {}, listens on {}{}\n", ABLATE_VERSION, flags.store,
-             fmt::join(server.addresses(), ", "),
-             server.dashboard().empty() ? "" : ", dashboard at " + server.dashboard());
+  const std::string ready =
+      fmt::format("ablate-scheduler {} is ready: store {}, listens on {}{}\n", ABLATE_VERSION, flags.store,
+                  fmt::join(server.addresses(), ", "),
+                  server.dashboard().empty() ? "" : ", dashboard at " + server.dashboard());
+  std::fputs(ready.c_str(), stdout);  // nobody need read it
   std::fflush(stdout);
   int signal = 0;
   sigwait(&stop, &signal);

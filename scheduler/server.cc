@@ -22,9 +22,35 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds{500};
 constexpr auto kGoodbye = std::chrono::seconds{2};
 
-std::filesystem::path with_folder(const std::filesystem::path& store) {
+namespace fs = std::filesystem;
+
+/// What a start has made; it goes again, last first, unless the start succeeds.
+class Made {
+ public:
+  ~Made() {
+    std::error_code ignored;
+    for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) fs::remove(*path, ignored);
+  }
+  void add(const std::vector<fs::path>& paths) { paths_.insert(paths_.end(), paths.begin(), paths.end()); }
+  void keep() { paths_.clear(); }
+
+ private:
+  std::vector<fs::path> paths_;
+};
+
+/// The folder of the store, made where it is absent.
+fs::path with_folder(const fs::path& store, Made& made) {
   if (store.empty()) throw Error{Code::kInvalidArgument, "no results file: name one with --store"};
-  if (const auto folder = store.parent_path(); !folder.empty()) make_folder(folder);
+  if (const auto folder = store.parent_path(); !folder.empty()) {
+    made.add(make_folder(folder));
+    protect_home(folder);
+  }
+  return store;
+}
+
+/// The files of a store that is not there yet.
+fs::path new_store(const fs::path& store, Made& made) {
+  if (!fs::exists(store)) made.add({store, store.string() + "-wal", store.string() + "-shm"});
   return store;
 }
 
@@ -34,7 +60,8 @@ class SchedulerServer::Impl {
  public:
   explicit Impl(const ServerOptions& options)
       : endpoints_{checked(options)},
-        lock_{with_folder(options.scheduler.store)},
+        lock_{with_folder(options.scheduler.store, folders_)},
+        store_{new_store(options.scheduler.store, files_)},
         scheduler_{options.scheduler, clock_} {
     if (options.http_port) {
       web_ = std::make_unique<web::Server>(
@@ -45,11 +72,15 @@ class SchedulerServer::Impl {
     }
     serve();
     ticker_ = std::jthread{[this](std::stop_token stop) { tick_until(std::move(stop)); }};
+    folders_.keep();
+    files_.keep();
+    lock_.keep();
   }
 
   ~Impl() {
     ticker_.request_stop();
     ticker_.join();
+    scheduler_.stop_counting();
     scheduler_.coordinator().close_sessions();
     server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
     server_->Wait();
@@ -71,6 +102,8 @@ class SchedulerServer::Impl {
       throw Error{Code::kInvalidArgument, "no address to listen on: name one with --listen"};
     std::vector<Endpoint> parsed;
     for (const std::string& text : listen) parsed.push_back(parse_endpoint(text));
+    for (const Endpoint& endpoint : parsed) check(endpoint);
+    if (options.http_port) check({.host = "127.0.0.1", .port = *options.http_port}, "--http-port");
     return parsed;
   }
 
@@ -85,7 +118,7 @@ class SchedulerServer::Impl {
     builder.SetMaxReceiveMessageSize(64 << 20);
     std::vector<int> ports(endpoints_.size(), 0);
     for (std::size_t i = 0; i < endpoints_.size(); ++i) {
-      prepare(endpoints_[i]);
+      folders_.add(prepare(endpoints_[i]));
       builder.AddListeningPort(endpoints_[i].text(), grpc::InsecureServerCredentials(), &ports[i]);
     }
     scheduler_.register_services(builder);
@@ -110,7 +143,12 @@ class SchedulerServer::Impl {
 
   SystemClock clock_;
   std::vector<Endpoint> endpoints_;
+  // What is refused goes in the opposite order: the store's files while the lock is held, so that they are
+  // ours.
+  Made folders_;
   StoreLock lock_;
+  Made files_;
+  fs::path store_;
   Scheduler scheduler_;
   std::unique_ptr<web::Server> web_;
   ChangeFeed::Subscription web_subscription_;

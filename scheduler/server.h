@@ -23,7 +23,7 @@ struct ServerOptions {
 class SchedulerServer {
  public:
   /// Serves when it returns. Throws: Error for a store in use or not usable, an address in use or not
-  /// allowed; nothing is left behind.
+  /// allowed; nothing is left behind that was not there before.
   explicit SchedulerServer(const ServerOptions& options);
   /// Says goodbye to workers and watchers and stops. Leases stay: the trainers go on, and the next scheduler
   /// finds them.

@@ -9,6 +9,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <thread>
+
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "scheduler/endpoint.h"
 #include "tests/scheduler/fixtures.h"
@@ -96,6 +99,91 @@ TEST_F(ServerTest, AStoreHasOneScheduler) {
 TEST_F(ServerTest, TheStoreIsFreeAgainAfterwards) {
   { const SchedulerServer first{options({socket()})}; }
   EXPECT_EQ(refusal(options({socket()})).first, Code::kOk);
+}
+
+TEST_F(ServerTest, AStoppedSchedulerLeavesOneWholeFile) {
+  {
+    const SchedulerServer server{options({socket()})};
+    const auto stub =
+        ablate::v1::Sweeps::NewStub(grpc::CreateChannel(socket(), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    ablate::v1::SubmitRequest request;
+    request.mutable_file()->set_text(
+        "ablate: 1\nname: s\nbase: {model: {preset: simple-vit-ti}, data: {name: shapes}, recipe: {use: "
+        "demo}}\n"
+        "rows: [{id: a, label: a}]\nseeds: [0]\ntable: {columns: [{name: acc, metric: val/top1}]}\n");
+    ablate::v1::SubmitResponse response;
+    const grpc::Status status = stub->Submit(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  std::filesystem::copy_file(folder / "results.db", folder / "copy.db");  // alone, without its log
+  storage::Database copy{folder / "copy.db", storage::Database::Mode::kReadOnly};
+  EXPECT_TRUE(storage::SweepStore{copy}.find("s"));
+}
+
+TEST_F(ServerTest, ARefusedStartLeavesNothingBehind) {
+  const SchedulerServer first{options({"127.0.0.1:0"})};
+  const auto left = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+      if (!entry.path().filename().string().starts_with("results.db")) names.push_back(entry.path().string());
+    return names;
+  };
+  // refused before anything is made, and in the middle: a socket's folder that cannot be made
+  EXPECT_EQ(refusal(options({first.addresses()[0]}, "new/deep/other.db")).first, Code::kUnavailable);
+  EXPECT_THAT(left(), testing::IsEmpty());
+  EXPECT_NE(refusal(options({"unix:/proc/none/scheduler.sock"}, "new/deep/other.db")).first, Code::kOk);
+  EXPECT_THAT(left(), testing::IsEmpty());
+  auto taken = options({"127.0.0.1:0"}, "new/other.db");
+  taken.http_port = parse_endpoint(first.addresses()[0]).port;
+  EXPECT_EQ(refusal(taken).first, Code::kUnavailable);
+  EXPECT_THAT(left(), testing::IsEmpty());
+  EXPECT_EQ(refusal(options({"127.0.0.1:0"})).first, Code::kUnavailable);
+  EXPECT_TRUE(std::filesystem::exists(folder / "results.db")) << "what another has is not touched";
+  EXPECT_TRUE(std::filesystem::exists(folder / "results.db.lock"));
+}
+
+TEST_F(ServerTest, WhatASchedulerMakesIsItsUsersAlone) {
+  const mode_t before = ::umask(022);
+  {
+    const SchedulerServer server{
+        options({"unix:" + (folder / "home" / "run" / "s.sock").string()}, "home/results.db")};
+    const auto mode = [&](const std::string& name) {
+      return static_cast<int>(std::filesystem::status(folder / name).permissions());
+    };
+    for (const char* made : {"home", "home/run"}) EXPECT_EQ(mode(made), 0700) << made;
+    for (const char* made : {"results.db", "results.db-wal", "results.db-shm", "results.db.lock"})
+      EXPECT_EQ(mode(std::string{"home/"} + made), 0600) << made;
+  }
+  ::umask(before);
+}
+
+TEST_F(ServerTest, StoppingEndsTheProgramThatCounts) {
+  const auto trainer = folder / "trainer";
+  std::ofstream{trainer} << "#!/bin/sh\ntouch " << (folder / "counting").string() << "\nexec sleep 3600\n";
+  std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  auto with_trainer = options({socket()});
+  with_trainer.scheduler.trainer = trainer;
+  auto server = std::make_unique<SchedulerServer>(with_trainer);
+  std::jthread plans{[this] {
+    const auto stub =
+        ablate::v1::Sweeps::NewStub(grpc::CreateChannel(socket(), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    ablate::v1::PlanRequest request;
+    request.mutable_file()->set_text(
+        "ablate: 1\nname: s\nbase: {model: {preset: simple-vit-ti}, data: {name: shapes}, recipe: {use: "
+        "demo}}\n"
+        "rows: [{id: a, label: a}]\nseeds: [0]\ntable: {columns: [{name: acc, metric: val/top1}]}\n");
+    ablate::v1::SweepPlan response;
+    const grpc::Status status = stub->Plan(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(response.counts_missing(), HasSubstr("stopped"));
+  }};
+  while (!std::filesystem::exists(folder / "counting"))
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  server.reset();  // the test's time runs out where this waits for the program
 }
 
 TEST_F(ServerTest, ALiveSocketIsNotTakenAway) {
