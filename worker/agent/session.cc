@@ -31,8 +31,9 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
 
 }  // namespace
 
-/// One attempt. Lives on the stack of `converse`, which leaves only after OnDone. Its fields are guarded by
-/// the session's mutex.
+/// One attempt. Lives on the stack of `converse` and goes only after OnDone. gRPC may end the call at any
+/// time, also between its start and our first word, and what it then had for it is gone: nothing is written
+/// unless `writable`. Its fields are guarded by the session's mutex.
 class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMessage> {
  public:
   Stream(Session& session, WorkerLink::Stub& stub) : session_{session} {
@@ -41,6 +42,13 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
     StartRead(&incoming_);
     StartCall();
   }
+  ~Stream() override {
+    cancel();
+    std::unique_lock lock{session_.mutex_};
+    session_.changed_.wait(lock, [this] { return done_; });
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
   /// With the session's mutex held, and only while `writable`.
   void write(WorkerMessage message) {
@@ -133,7 +141,13 @@ void Session::talk(std::stop_token stop) {
   std::minstd_rand random{std::random_device{}()};
   Milliseconds wait = backoff_.first;
   while (!stop.stop_requested()) {
-    wait = converse(stop) ? backoff_.first : std::min(wait * 2, backoff_.longest);
+    bool welcomed = false;
+    try {
+      welcomed = converse(stop);
+    } catch (const std::exception& error) {  // no memory, no thread: as a connection that broke
+      log_error("the session with the scheduler broke: {}", error.what());
+    }
+    wait = welcomed ? backoff_.first : std::min(wait * 2, backoff_.longest);
     const Milliseconds shortened{std::uniform_int_distribution{wait.count() / 2, wait.count()}(random)};
     std::unique_lock lock{mutex_};
     changed_.wait_for(lock, stop, shortened, [] { return false; });
@@ -151,7 +165,7 @@ bool Session::converse(std::stop_token stop) {
 
   std::unique_lock lock{mutex_};
   connected_ = pending_ = false;
-  stream.write(std::move(first));
+  if (stream.writable()) stream.write(std::move(first));  // a refused connection ends the call before
   while (!stream.done()) {
     if (stop.stop_requested()) {
       stream.cancel();
