@@ -295,10 +295,14 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .member = &R::repeated_augmentation,
        .sentence = "Differently augmented copies of an image in an epoch of unchanged length.",
        .range = {1, 1000}},
-      {.name = "eval_resize",
-       .member = &R::eval_resize,
-       .sentence = "Shorter side before the centre crop of evaluation; 0 = the image size.",
-       .range = {0, 65536}},
+      {.name = "eval_crop_ratio",
+       .member = &R::eval_crop_ratio,
+       .sentence =
+           "Side of the centre that is evaluated, as a part of the image's shorter side: that is scaled "
+           "to image_size / eval_crop_ratio pixels, rounded down. ImageNet's 0.875 makes 256 of 224; "
+           "1 = the whole shorter side.",
+       .range = {0.1, 1},
+       .identity = false},  // stored in pixels: canonical_document
       {.name = "precision",
        .member = &R::precision,
        .sentence =

@@ -161,8 +161,8 @@ struct RecipeConfig {
   double cutmix_share = 0.5;  ///< with mixup-or-cutmix
   double mixing_probability = 1;
 
-  double eval_every = 1;           ///< epochs between evaluations; the last step is always evaluated
-  int eval_resize = 0;             ///< shorter side before the centre crop; 0 = image_size
+  double eval_every = 1;       ///< epochs between evaluations; the last step is always evaluated
+  double eval_crop_ratio = 1;  ///< side of the evaluated centre as a part of the shorter side; 1 = all of it
   std::string precision = "fp32";  ///< fp32 | bf16 | fp16
 };
 

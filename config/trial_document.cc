@@ -7,6 +7,7 @@
 #include "base/nearest_name.h"
 #include "base/sha256.h"
 #include "config/data_sets.h"
+#include "config/evaluation_size.h"
 #include "config/fields.h"
 #include "config/model_section.h"
 #include "config/presets.h"
@@ -18,6 +19,20 @@ namespace abl::config {
 namespace {
 
 constexpr const char* kCheckpointBlocks = "checkpoint_blocks";
+/// In pixels: how a stored document says recipe.eval_crop_ratio. What evaluates the same has the same text,
+/// and trials that were stored before there was a ratio keep theirs.
+constexpr const char* kEvalResize = "eval_resize";
+constexpr Range kEvalResizeRange{0, 65536};
+
+/// Who wrote a document. Stored ones are canonical: they name neither preset nor recipe.
+enum class Origin { kWritten, kStored };
+
+Origin origin_of(const Json& document) {
+  const auto names = [&](const char* section, const char* key) {
+    return document.contains(Json::json_pointer{fmt::format("/{}/{}", section, key)});
+  };
+  return names("model", "preset") || names("recipe", "use") ? Origin::kWritten : Origin::kStored;
+}
 
 /// `document[key]`, an empty mapping with a problem where it is missing or no mapping.
 Json section_of(const Json& document, const char* key, std::vector<Problem>& problems) {
@@ -78,10 +93,30 @@ bool has_batch_norm(const ModelConfig& model) {
   return model.family == "resnet" || model.family == "efficientnet" || model.family == "regnet";
 }
 
-RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const DataConfig& data,
+/// Takes the evaluated pixels out of a recipe's section and puts the ratio there. A file must say the ratio.
+void take_eval_resize(Json& section, int image_size, Origin origin, std::vector<Problem>& problems) {
+  const auto found = section.find(kEvalResize);
+  if (found == section.end()) return;
+  Json pixels = *found;
+  section.erase(found);
+  const std::string path = fmt::format("recipe.{}", kEvalResize);
+  if (!accept_value({Kind::kWhole, kEvalResizeRange, {}, nullptr}, path, pixels, problems)) return;
+  const double ratio = crop_ratio_of(image_size, pixels.get<int>());
+  if (origin == Origin::kWritten)
+    problems.push_back({path,
+                        fmt::format("pixels do not follow the image size; write eval_crop_ratio: {}, which "
+                                    "evaluates the same at {} pixels",
+                                    canonical_number(ratio), image_size),
+                        {}});
+  else if (!section.contains("eval_crop_ratio"))
+    section["eval_crop_ratio"] = ratio;
+}
+
+RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfig& data, Origin origin,
                          std::vector<Problem>& problems) {
   RecipeConfig recipe;
   if (section.is_null()) return recipe;
+  take_eval_resize(section, data.image_size, origin, problems);
   const std::string* name = text_at(section, "use");
   if (const Recipe* used = name ? find_recipe(*name) : nullptr) recipe = recipe_for(*used, model);
   expect_keys(section, "recipe", names(recipe_fields()), problems);
@@ -111,8 +146,7 @@ RecipeConfig read_recipe(const Json& section, const ModelConfig& model, const Da
          {}});
   demand(recipe.schedule == "step" && recipe.step_epochs.empty(), "recipe.step_epochs",
          "missing; the step schedule needs the epochs at which the learning rate goes down");
-  if (!has_batch_norm(model)) recipe.sync_batch_norm = false;         // nothing that it could change
-  if (recipe.eval_resize == data.image_size) recipe.eval_resize = 0;  // the same by another name
+  if (!has_batch_norm(model)) recipe.sync_batch_norm = false;  // nothing that it could change
   return recipe;
 }
 
@@ -147,9 +181,7 @@ TrialConfig read_counted(const Json& document, std::vector<Problem>& problems) {
   return trial;
 }
 
-}  // namespace
-
-TrialConfig read_trial(const Json& document, std::vector<Problem>& problems) {
+TrialConfig read(const Json& document, Origin origin, std::vector<Problem>& problems) {
   TrialConfig trial;
   if (!expect_mapping(document, "trial", problems)) return trial;
   expect_keys(document, "", {"model", "data", "recipe", "seed"}, problems);
@@ -157,7 +189,8 @@ TrialConfig read_trial(const Json& document, std::vector<Problem>& problems) {
   trial.model = read_model(section_of(document, "model", problems), problems);
   trial.data = read_data(section_of(document, "data", problems), trial.model, problems);
   if (problems.size() == before) check_sizes(trial.model, trial.data, problems);
-  trial.recipe = read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, problems);
+  trial.recipe =
+      read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, origin, problems);
   if (document.contains("seed")) {
     Json seed = document["seed"];
     if (accept_value({Kind::kWhole, kSeedRange, {}, nullptr}, "seed", seed, problems))
@@ -166,9 +199,15 @@ TrialConfig read_trial(const Json& document, std::vector<Problem>& problems) {
   return trial;
 }
 
+}  // namespace
+
+TrialConfig read_trial(const Json& document, std::vector<Problem>& problems) {
+  return read(document, Origin::kWritten, problems);
+}
+
 TrialConfig read_trial_or_throw(const Json& document) {
   std::vector<Problem> problems;
-  TrialConfig trial = read_trial(document, problems);
+  TrialConfig trial = read(document, origin_of(document), problems);
   throw_if_any(problems);
   return trial;
 }
@@ -196,6 +235,8 @@ Json canonical_document(const TrialConfig& trial) {
   Json document = model_and_images(trial);
   document["data"] = canonical_section(data_fields(), trial.data);
   document["recipe"] = canonical_section(recipe_fields(), trial.recipe);
+  const int side = evaluation_side(trial.data.image_size, trial.recipe.eval_crop_ratio);
+  if (side != trial.data.image_size) document["recipe"][kEvalResize] = side;
   document["seed"] = trial.seed;
   return document;
 }

@@ -22,11 +22,12 @@ struct Problem {
 /// Reads {"model": …, "data": …, "recipe": …, "seed": n}, fills in presets, recipes and defaults and checks
 /// shapes and ranges. `data.image_size` follows the preset where the document does not give it, unless the
 /// data set's images have a size of their own. All problems are appended to `problems`; the result is usable
-/// only when there are none. Canonical text is accepted too.
+/// only when there are none.
 TrialConfig read_trial(const Json& document, std::vector<Problem>& problems);
 
-/// As above for one document that must be right. Throws: Error{kInvalidArgument} listing every problem, a
-/// line each.
+/// As above for one document that must be right. Canonical text is accepted too: of a document that names
+/// neither preset nor recipe, the evaluation may be in pixels (`eval_resize`), as it is stored.
+/// Throws: Error{kInvalidArgument} listing every problem, a line each.
 TrialConfig read_trial_or_throw(const Json& document);
 
 /// Reads what `canonical_model_text` wrote (or a whole trial): the model, image size and classes of the data,
@@ -36,8 +37,9 @@ TrialConfig read_model_or_throw(const Json& document);
 
 /// The canonical document: RFC 8785 (sorted keys, shortest numbers), typed by the field tables; keys equal to
 /// their default, without effect or of another family are left out; presets and recipes are expanded; sharing
-/// letters in order of first use; lists by layer only where layers differ. Equal models, data, recipes and
-/// seeds give equal text.
+/// letters in order of first use; lists by layer only where layers differ; `recipe.eval_crop_ratio` as the
+/// pixels it makes (`eval_resize`), unless those are the image size. Equal models, data, recipes and seeds
+/// give equal text.
 std::string canonical_text(const TrialConfig& trial);
 /// The same for the model alone with image size, classes and the blocks that are computed twice: what counts
 /// (params, FLOPs, memory) depend on.

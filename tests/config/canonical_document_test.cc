@@ -112,8 +112,32 @@ TEST(CanonicalTest, AnImageSizeThatThePresetGivesIsTheSameWrittenOut) {
   EXPECT_EQ(canonical(Json::parse(canonical(trial))), canonical(trial)) << "the text names its size";
 }
 
-TEST(CanonicalTest, AnEvaluationSizeOfTheImageIsNoResize) {
-  EXPECT_EQ(canonical_with("/recipe/eval_resize", 224), canonical_with("/recipe/eval_resize", 0));
+TEST(CanonicalTest, WhatEvaluatesTheSamePixelsIsTheSameTrial) {
+  const std::string text = canonical(document());
+  EXPECT_THAT(text, HasSubstr(R"("eval_resize":256)"));
+  EXPECT_EQ(canonical_with("/recipe/eval_crop_ratio", 0.875), text) << "written out";
+  EXPECT_EQ(canonical_with("/recipe/eval_crop_ratio", 0.8745), text) << "256 pixels too";
+  EXPECT_NE(canonical_with("/recipe/eval_crop_ratio", 0.9), text);
+  EXPECT_THAT(canonical_with("/recipe/eval_crop_ratio", 1), Not(HasSubstr("eval_")));
+}
+
+TEST(CanonicalTest, TheEvaluatedPixelsFollowTheImageSize) {
+  for (const auto& [image_size, side] : {std::pair{32, 36}, {64, 73}, {224, 256}, {384, 438}}) {
+    Json trial = document_of({{"preset", "simple-vit-s"}});
+    trial["data"]["image_size"] = image_size;
+    EXPECT_THAT(canonical(trial), HasSubstr(fmt::format(R"("eval_resize":{},)", side))) << image_size;
+  }
+}
+
+TEST(CanonicalTest, AStoredEvaluationInPixelsIsReadAsItWas) {
+  for (const int side : {225, 256, 257, 292, 366, 1000}) {
+    Json stored = Json::parse(canonical(document()));
+    stored["recipe"]["eval_resize"] = side;
+    EXPECT_EQ(canonical(stored), canonical_json(stored)) << side;
+  }
+  Json stored = Json::parse(canonical(document()));
+  stored["recipe"]["eval_crop_ratio"] = 1;  // --set on top of it
+  EXPECT_THAT(canonical(stored), Not(HasSubstr("eval_")));
 }
 
 TEST(CanonicalTest, CanonicalTextReadsBackAsItself) {

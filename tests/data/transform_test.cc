@@ -46,6 +46,20 @@ TEST(TransformTest, TakesTheCentreOfAWideImage) {
   EXPECT_EQ(green(image, 0, 7), 7);
 }
 
+TEST(TransformTest, EvaluatesTheSamePartOfAnImageAtEverySize) {
+  for (const auto& [size, side] : {std::pair{32, 36}, {64, 73}, {224, 256}, {384, 438}}) {
+    config::RecipeConfig recipe;
+    recipe.eval_crop_ratio = 0.875;
+    const Image image = ramp(200, 150);
+    const auto framing = frame_centre(200, 150, side, size, Interpolation::kBilinear);
+    EXPECT_EQ(
+        centre_of(OneImage{image}, 0, recipe, size)->view.image.pixels,
+        framing.of({.image = image, .region = {.width = 200, .height = 150}, .width = 200, .height = 150})
+            .pixels)
+        << size;
+  }
+}
+
 TEST(TransformTest, PaddedCropsShiftByAtMostThePaddingAndFillWithBlack) {
   config::RecipeConfig recipe;
   recipe.crop = "pad", recipe.crop_padding = 2;

@@ -62,7 +62,7 @@ TEST(ViewTest, OfARegionIsThatOfTheWholeImage) {
           for (std::uint64_t seed = 0; seed < 8; ++seed) {
             config::RecipeConfig recipe;
             recipe.crop = crop, recipe.interpolation = interpolation, recipe.flip = 0.5,
-            recipe.eval_resize = 30;
+            recipe.eval_crop_ratio = 0.8;
             ASSERT_EQ(view(stored, recipe, "full", seed).pixels, view(whole, recipe, "full", seed).pixels)
                 << kind.name << width << crop << interpolation << seed;
             ASSERT_EQ(centre_of(stored, 0, recipe, kSize)->view.image.pixels,

@@ -138,12 +138,13 @@ Image noise(int width, int height) {
 TEST_F(InferTest, ShowsAPhotographOfAnySizeAsAnEvaluationDoes) {
   auto trial = trial_of(kVit);
   const auto model = prepare(trial);
-  for (const auto& [width, height, resize] : {std::tuple{90, 61, 40}, {33, 120, 0}, {20, 24, 36}}) {
-    trial.recipe.eval_resize = resize;
+  for (const auto& [width, height, ratio, resize] :
+       {std::tuple{90, 61, 0.8, 40}, {33, 120, 1.0, 32}, {20, 24, 0.875, 36}}) {
+    trial.recipe.eval_crop_ratio = ratio;
     const auto jpeg = encode_jpeg(noise(width, height), 95, Chroma::kFull);
     write(options.input, jpeg);
     infer(trial, options);
-    const auto framing = frame_centre(width, height, std::max(resize, 32), 32, Interpolation::kBilinear);
+    const auto framing = frame_centre(width, height, resize, 32, Interpolation::kBilinear);
     const auto seen = framing.of({.image = decode_jpeg(jpeg),
                                   .region = {.width = width, .height = height},
                                   .width = static_cast<double>(width),

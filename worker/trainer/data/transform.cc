@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/data/transform.h"
 
+#include "config/evaluation_size.h"
 #include "worker/trainer/augmentation/colour_jitter.h"
 #include "worker/trainer/augmentation/crop.h"
 #include "worker/trainer/augmentation/resized_crop.h"
@@ -30,7 +31,7 @@ std::optional<Prepared> framed(const ImageSource& images, std::uint32_t index, b
 
 std::optional<Prepared> centre_of(const ImageSource& images, std::uint32_t index,
                                   const config::RecipeConfig& recipe, int image_size) {
-  const int resize = std::max(image_size, recipe.eval_resize);
+  const int resize = config::evaluation_side(image_size, recipe.eval_crop_ratio);
   return framed(images, index, /*reduced=*/false, [&](int width, int height) {
     return frame_centre(width, height, resize, image_size, interpolation_of(recipe));
   });

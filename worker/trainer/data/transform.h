@@ -46,8 +46,8 @@ class Augmentation {
   std::optional<RandAugment> rand_augment_;
 };
 
-/// The view for evaluation: the shorter side to `recipe.eval_resize`, then the centre; always from full
-/// scale. Nothing when the image is to be skipped.
+/// The view for evaluation: the shorter side to image_size / `recipe.eval_crop_ratio`, then the centre;
+/// always from full scale. Nothing when the image is to be skipped.
 std::optional<Prepared> centre_of(const ImageSource& images, std::uint32_t index,
                                   const config::RecipeConfig& recipe, int image_size);
 
