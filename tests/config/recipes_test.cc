@@ -84,6 +84,21 @@ TEST(RecipesTest, ThoseOfSneGoByTheModel) {
   EXPECT_EQ(transfer.start_weights, "pretrained") << "without weights it would train from scratch";
 }
 
+TEST(RecipesTest, WhereAPaperIsSilentItsReleaseDecides) {
+  EXPECT_EQ(recipe_of("msf-imagenet", {{"preset", "simple-vit-s"}}).decay, "all");
+  EXPECT_EQ(recipe_of("sne-transfer", {{"preset", "xcit_nano_12_p16_224"}}).min_lr, 1e-5);
+  const auto tuned = recipe_of("xcit-finetune-384", {{"preset", "xcit_small_12_p16_224"}});
+  EXPECT_DOUBLE_EQ(tuned.warmup * tuned.epochs, 5);
+  EXPECT_DOUBLE_EQ(tuned.warmup_start * tuned.lr, 1e-6);
+}
+
+TEST(RecipesTest, WhatAPaperPrintsIsNotScaled) {
+  for (const char* model : {"xcit_nano_12_p16_224", "xcit_tiny_12_p16_224"})
+    EXPECT_EQ(recipe_of("sne-imagenet", {{"preset", model}}).lr, 5e-4) << "whatever the batch";
+  EXPECT_EQ(recipe_of("mk-imagenet", {{"preset", "vit_base_patch16_224"}}).drop_path, 0.2)
+      << "alike for all models";
+}
+
 TEST(RecipesTest, OfXcitsDeeperModelsDropMorePaths) {
   EXPECT_EQ(recipe_of("xcit-imagenet", {{"preset", "xcit_tiny_12_p16_224"}}).drop_path, 0);
   EXPECT_EQ(recipe_of("xcit-imagenet", {{"preset", "xcit_small_12_p16_224"}}).drop_path, 0.05);
