@@ -58,6 +58,7 @@ ValidateResponse validate_here(const SweepFile& file) {
     response.set_rows(static_cast<std::uint32_t>(spec.rows.size()));
     response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
     response.set_trials(static_cast<std::uint32_t>(distinct.size()));
+    for (const auto& doubt : spec.doubts) response.add_notes(doubt);
   } catch (const sweeps::SweepFileError& error) {
     add_problems(error, response);
   }

@@ -13,7 +13,8 @@ struct DataSet {
   int classes, image_size;
   bool any_size;  ///< its images have no size of their own: a preset's goes before `image_size`
   bool embedded;  ///< drawn by the trainer: no folder, no damaged files
-  int train_images, val_images;  ///< 0: as many as the folder has
+  int train_images, val_images;  ///< that are drawn; 0: as many as the folder has
+  int images;                    ///< to train on, of one that is not drawn
   std::string_view sentence;
 };
 

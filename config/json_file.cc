@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_depth.h"
 #include "base/utf8.h"
 
 namespace abl::config {
@@ -38,6 +39,9 @@ std::string complaint(const Json::parse_error& error) {
 
 Json read_json(const std::filesystem::path& file) {
   const std::string text = read_file(file);
+  if (is_nested_too_deep(text))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}: nested more than {} levels deep", file.string(), kDeepestJson)};
   std::vector<std::set<std::string>> keys;  // of the objects around the place that is read
   const auto check_keys = [&](int, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();

@@ -73,6 +73,11 @@ DataConfig read_data(const Json& section, const ModelConfig& model, std::vector<
                                            did_you_mean(data.name, sets));
     expect_required(data_fields(), data, "data", remedy, section, problems);
   }
+  if (known && data.classes != known->classes && data.classes > 1)
+    problems.push_back({"data.classes",
+                        fmt::format("{} of {}, which has {}; another data set needs another name",
+                                    data.classes, known->name, known->classes),
+                        {}});
   if (known && known->embedded) {
     for (const char* key : {"train_images", "val_images"}) {
       if (section.contains(key) && section[key] == 0) {

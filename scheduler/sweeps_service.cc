@@ -23,6 +23,7 @@ ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
     response.set_rows(static_cast<std::uint32_t>(spec.rows.size()));
     response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
     response.set_trials(static_cast<std::uint32_t>(distinct.size()));
+    for (const std::string& doubt : spec.doubts) response.add_notes(doubt);
   } catch (const sweeps::SweepFileError& error) {
     for (const sweeps::Problem& found : error.problems()) {
       ablate::v1::Problem& problem = *response.add_problems();
@@ -77,6 +78,7 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::
   pool_.post([=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
       sweeps::SweepSpec spec = sweeps::parse_sweep(request->file().text(), request->file().path());
+      for (const std::string& doubt : spec.doubts) response->add_notes(doubt);
       auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
                                                                             const Submission& submission) {
         response->set_created(submission.created);

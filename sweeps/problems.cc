@@ -16,6 +16,13 @@ std::string all_texts(const std::vector<Problem>& problems) {
   return text;
 }
 
+std::vector<Problem> in_order(std::vector<Problem> problems) {
+  std::ranges::stable_sort(problems, {}, [](const Problem& problem) {
+    return std::pair{problem.place.line, problem.place.column};
+  });
+  return problems;
+}
+
 }  // namespace
 
 std::string Problem::text() const {
@@ -37,13 +44,19 @@ void Problems::add(Place place, const std::string& field, const std::string& mes
   if (seen_.insert(problem.text()).second) problems_.push_back(std::move(problem));
 }
 
+void Problems::doubt(Place place, const std::string& field, const std::string& message) {
+  Problem problem{file_, place, field, message, {}};
+  if (seen_.insert(problem.text()).second) doubts_.push_back(std::move(problem));
+}
+
+std::vector<std::string> Problems::doubts() const {
+  std::vector<std::string> texts;
+  for (const Problem& problem : in_order(doubts_)) texts.push_back(problem.text());
+  return texts;
+}
+
 void Problems::throw_if_any() const {
-  if (problems_.empty()) return;
-  std::vector<Problem> ordered = problems_;
-  std::ranges::stable_sort(ordered, {}, [](const Problem& problem) {
-    return std::pair{problem.place.line, problem.place.column};
-  });
-  throw SweepFileError{std::move(ordered)};
+  if (!problems_.empty()) throw SweepFileError{in_order(problems_)};
 }
 
 std::string dotted(std::string_view parent, std::string_view key) {

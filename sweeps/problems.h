@@ -18,6 +18,10 @@ class Problems {
 
   void add(Place place, const std::string& field, const std::string& message,
            const std::string& nearest = {});
+  /// What is allowed and hardly meant: told, and no reason to refuse the file.
+  void doubt(Place place, const std::string& field, const std::string& message);
+  /// A line each, in the order of the file.
+  std::vector<std::string> doubts() const;
   bool empty() const { return problems_.empty(); }
   std::size_t size() const { return problems_.size(); }
   /// Throws: SweepFileError when there are any.
@@ -25,7 +29,7 @@ class Problems {
 
  private:
   std::string file_;
-  std::vector<Problem> problems_;
+  std::vector<Problem> problems_, doubts_;
   std::set<std::string> seen_;
 };
 

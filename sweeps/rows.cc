@@ -8,6 +8,7 @@
 
 #include "base/nearest_name.h"
 #include "config/canonical_json.h"
+#include "config/doubts.h"
 #include "config/named_weights.h"
 #include "config/result_version.h"
 #include "config/teacher.h"
@@ -62,14 +63,16 @@ class RowProblems {
     found_[found->second].rows.push_back(row);
   }
 
-  void report(std::size_t row_count, Problems& problems) const {
+  /// `say(origin, message, nearest)` for each.
+  template <class Say>
+  void report(std::size_t row_count, const Say& say) const {
     for (const auto& [origin, message, nearest, rows] : found_) {
       std::string where;
       if (origin.in_base && rows.size() < row_count) {
         where = fmt::format(" (in row {}{})", rows.front(),
                             rows.size() > 1 ? fmt::format(" and {} more", rows.size() - 1) : "");
       }
-      problems.add(origin.place, origin.field, message + where, nearest);
+      say(origin, message + where, nearest);
     }
   }
 
@@ -92,7 +95,7 @@ std::optional<std::string> text_in(const json& document, std::string key) {
 }
 
 void resolve_trial(const Settings& settings, const std::vector<std::string>& columns, Row& row,
-                   RowProblems& found) {
+                   RowProblems& found, RowProblems& doubts) {
   std::vector<config::Problem> problems;
   const config::TrialConfig trial = config::read_trial(settings.document(), problems);
   const bool distils = problems.empty() && trial.recipe.distillation != "none";
@@ -100,6 +103,8 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   for (const config::Problem& problem : problems)
     found.add(settings.origin(problem.path), problem.message, problem.nearest, row.id);
   if (!problems.empty()) return;
+  for (const config::Problem& doubt : config::doubts_of(trial))
+    doubts.add(settings.origin(doubt.path), doubt.message, {}, row.id);
   json document = config::canonical_document(trial);
   document.erase("seed");
   row.config = config::canonical_json(document);
@@ -178,7 +183,7 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
                               const std::optional<Command>& command, const std::vector<std::string>& settings,
                               Problems& problems) {
   std::vector<Row> rows;
-  RowProblems found;
+  RowProblems found, doubts;
   for (const DraftRow& draft : drafts) {
     Row row{.id = draft.id,
             .label = draft.label,
@@ -192,11 +197,17 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
     if (command) {
       resolve_command(own, *command, settings, row);
     } else {
-      resolve_trial(own, settings, row, found);
+      resolve_trial(own, settings, row, found, doubts);
     }
     rows.push_back(std::move(row));
   }
-  found.report(drafts.size(), problems);
+  found.report(drafts.size(),
+               [&](const Origin& origin, const std::string& message, const std::string& nearest) {
+                 problems.add(origin.place, origin.field, message, nearest);
+               });
+  doubts.report(drafts.size(), [&](const Origin& origin, const std::string& message, const std::string&) {
+    problems.doubt(origin.place, origin.field, message);
+  });
   return rows;
 }
 

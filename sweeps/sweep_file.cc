@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kMostTrials = 100'000;
 constexpr int kFormatVersion = 1;
+constexpr int kMostGpus = 64;  // of one machine
 
 std::vector<std::int64_t> read_seeds(YamlReader& reader, const Node& node) {
   std::vector<std::int64_t> seeds;
@@ -134,6 +135,16 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Sw
   return drafts;
 }
 
+/// Each GPU needs an image of each part of a batch.
+void check_gpus(const SweepSpec& spec, const Node& resources, Problems& problems) {
+  const auto found =
+      std::ranges::find_if(spec.rows, [&](const Row& row) { return row.batch > 0 && spec.gpus > row.batch; });
+  if (found != spec.rows.end())
+    problems.add(resources.place, "resources.gpus",
+                 fmt::format("{} GPUs for {} images at once in row {}; expected an image for each at least",
+                             spec.gpus, found->batch, found->id));
+}
+
 /// The one data set of all rows.
 std::string data_of(const std::vector<Row>& rows, Problems& problems) {
   std::string data;
@@ -169,7 +180,7 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file) {
   spec.table = read_table(reader, table, root.place, spec.command.has_value());
   const Node* seeds = root.find("seeds");
   spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
-  spec.gpus = read_one_number(reader, root, "resources", "gpus", 1024);
+  spec.gpus = read_one_number(reader, root, "resources", "gpus", kMostGpus);
   spec.max_retries = read_one_number(reader, root, "retry", "max", 1000);
   const std::vector<DraftRow> drafts = read_drafts(reader, root, spec);
   if (root.find("base") || root.find("command")) {
@@ -177,9 +188,11 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file) {
     if (!spec.command) spec.data = data_of(spec.rows, problems);
     if (!spec.command && drafts.empty()) check_base(shared, problems);
   }
+  if (const Node* resources = root.find("resources")) check_gpus(spec, *resources, problems);
   if (table) check_table(spec.table, spec.rows, *table, problems);
   problems.throw_if_any();
   spec.canonical = canonical_spec(spec);
+  spec.doubts = problems.doubts();
   return spec;
 }
 

@@ -96,6 +96,8 @@ struct SweepSpec {
   /// Everything above but `file` and `text`, as canonical JSON: equal specs have equal text. Its SHA-256
   /// identifies the sweep.
   std::string canonical;
+  /// What the file may say and hardly means, a line each: a batch of more images than there are.
+  std::vector<std::string> doubts;
 };
 
 /// One row with one seed: the unit that is queued.

@@ -133,6 +133,7 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   message.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
   message.set_counts_missing(counts.missing);
   message.set_gpus(static_cast<std::uint32_t>(spec.gpus));
+  for (const auto& doubt : spec.doubts) message.add_notes(doubt);
   std::map<std::string, std::string> first_row;  // config hash -> id
   for (const auto& row : spec.rows) {
     auto* line = message.add_rows();

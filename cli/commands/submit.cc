@@ -55,6 +55,8 @@ Run declare_submit(CLI::App& app, Context& context) {
       context.print_json(response);
     else
       context.out.line(said(response));
+    if (!context.json)
+      for (const auto& note : response.notes()) context.note(note);
     if (flags->watch) return watch(context, response.sweep().name());
     if (!context.json)
       context.out.line(fmt::format("follow it with: ablate watch {}", response.sweep().name()));

@@ -27,6 +27,8 @@ Run declare_validate(CLI::App& app, Context& context) {
                                      plural(verdict.trials(), "distinct trial")));
       }
       if (!context.json)
+        for (const auto& note : verdict.notes()) context.note(note);
+      if (!context.json)
         for (const auto& problem : verdict.problems()) context.err.line(problem_text(problem));
     }
     return right ? kExitOk : kExitUsage;

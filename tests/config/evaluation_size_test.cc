@@ -20,7 +20,7 @@ TEST(EvaluationSizeTest, OfEverySideThereIsAShortRatio) {
   EXPECT_EQ(crop_ratio_of(224, 256), 0.875);
   EXPECT_EQ(crop_ratio_of(224, 224), 1);
   EXPECT_EQ(crop_ratio_of(224, 0), 1) << "0 was the image size";
-  EXPECT_EQ(crop_ratio_of(32, 36), 0.87);
+  EXPECT_EQ(crop_ratio_of(32, 36), 0.88);
   for (const int image_size : {1, 32, 224, 384, 65536})
     for (int side = image_size; side < 2 * image_size + 300; side += 1 + side / 700)
       ASSERT_EQ(evaluation_side(image_size, crop_ratio_of(image_size, side)), side) << image_size;

@@ -43,5 +43,11 @@ TEST_F(JsonFileTest, AKeyStandsOnceInAnObject) {
   EXPECT_EQ(refusal(R"([{"a": {"a": 1}}, {"a": 2, "b": {"a": 3}}])"), "");
 }
 
+TEST_F(JsonFileTest, EndlessNestingIsRefusedBeforeTheStackEnds) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_EQ(refusal(deep), file_.string() + ": nested more than 100 levels deep");
+  EXPECT_EQ(refusal(std::string(100, '[') + std::string(100, ']')), "");
+}
+
 }  // namespace
 }  // namespace abl::config

@@ -90,6 +90,24 @@ TEST(SweepFileTest, RowsInheritTheBaseAndSetTheirOwn) {
   EXPECT_EQ(spec.data, "cifar10");
 }
 
+TEST(SweepFileTest, WhatIsHardlyMeantIsToldWithItsPlace) {
+  EXPECT_THAT(parse(std::string{kSmall} + kColumns).doubts, IsEmpty());
+  const SweepSpec spec = parse(first_row_sets("recipe.batch: 60000, recipe.epochs: 1e-7"));
+  ASSERT_EQ(spec.doubts.size(), 2u);
+  EXPECT_THAT(spec.doubts[0],
+              testing::AllOf(HasSubstr("sweep.yaml:8:"), HasSubstr("a batch of 60000 of 50000")));
+  EXPECT_THAT(spec.doubts[1],
+              HasSubstr("1e-7 epochs of 50000 images in batches of 60000 are less than a step"));
+}
+
+TEST(SweepFileTest, WhatCannotBeIsRefused) {
+  const std::string small = std::string{kSmall} + kColumns;
+  EXPECT_THAT(problem_of(small + "resources: {gpus: 1000}\n"), HasSubstr("resources.gpus: "));
+  EXPECT_THAT(problem_of(first_row_sets("recipe.batch: 32") + "resources: {gpus: 64}\n"),
+              HasSubstr("64 GPUs for 32 images at once in row n"));
+  EXPECT_THAT(problem_of(first_row_sets("data.classes: 7")), HasSubstr("7 of cifar10, which has 10"));
+}
+
 TEST(SweepFileTest, ARowKnowsWhatATrainingStepTakes) {
   const SweepSpec spec = parse(R"(ablate: 1
 name: steps

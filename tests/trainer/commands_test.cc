@@ -69,6 +69,11 @@ TEST_F(CommandsTest, ASettingChangesTheTrial) {
   EXPECT_THAT(said(&declare_eval, {"--weights", weights, "--set", "model.dmi=24"}),
               HasSubstr("did you mean 'dim'?"));
   EXPECT_THAT(end({"--set", "recipe=5"}).at("reason"), HasSubstr("recipe"));
+  std::string deep = "model.a";
+  for (int i = 0; i < 60'000; ++i) deep += ".a";
+  for (const auto& setting :
+       {deep + "=1", "model.a=" + std::string(100'000, '[') + std::string(100'000, ']')})
+    EXPECT_THAT(end({"--set", setting}).at("reason"), HasSubstr("nested more than 100 levels deep"));
 }
 
 TEST_F(CommandsTest, WeightsThatDoNotFitAreOneLine) {

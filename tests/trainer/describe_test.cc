@@ -151,6 +151,22 @@ TEST(DescribeModel, ShowsPartsCountsConventionAndMemory) {
   EXPECT_EQ(elements, 3'053'224);
 }
 
+TEST(DescribeLines, AnswersWhatItCannotReadAndGoesOn) {
+  const std::string deep = R"({"model":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  std::istringstream in{deep + "\n{\"a\": \"\xff\"}\n\xff\xfe\n{\"model\": 1}\n" + kNano + "\n"};
+  std::ostringstream out;
+  describe_lines(in, out);
+  std::istringstream answers{out.str()};
+  std::vector<Json> all;
+  for (std::string line; std::getline(answers, line);) all.push_back(Json::parse(line));
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(all[0].at("error"), "nested more than 100 levels deep");
+  EXPECT_EQ(all[1].at("error"), "the line is not UTF-8");
+  EXPECT_EQ(all[2].at("error"), "the line is not UTF-8");
+  EXPECT_TRUE(all[3].contains("error"));
+  EXPECT_TRUE(all[4].contains("counts"));
+}
+
 TEST(DescribeModel, HoldsTheTeacherAndItsAnswerInTheMemory) {
   const auto memory = [](const Json& recipe) {
     const auto trial = config::read_trial_or_throw(

@@ -31,7 +31,7 @@ class LearnerTest : public testing::Test {
 
   config::TrialConfig trial_ = config::read_trial_or_throw(
       {{"model", {{"family", "xcit"}, {"dim", 32}, {"depth", 1}, {"heads", 4}, {"patch", 8}}},
-       {"data", {{"name", "shapes"}, {"image_size", 32}, {"classes", 4}}},
+       {"data", {{"name", "pictures"}, {"image_size", 32}, {"classes", 4}}},
        {"recipe", {{"use", "demo"}}},
        {"seed", 0}});
   torch::Tensor images_;

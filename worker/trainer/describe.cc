@@ -8,6 +8,9 @@
 #include <istream>
 #include <ostream>
 
+#include "base/error.h"
+#include "base/json_depth.h"
+#include "base/utf8.h"
 #include "config/trial_document.h"
 #include "models/counting/conventions.h"
 #include "models/counting/memory.h"
@@ -73,6 +76,13 @@ std::string reason(const std::exception& error) {
   const std::string text = error.what();
   if (dynamic_cast<const Json::exception*>(&error)) return text.substr(text.find("] ") + 2);
   return text;
+}
+
+Json parse(const std::string& line) {
+  if (is_nested_too_deep(line))
+    throw Error{Code::kInvalidArgument, fmt::format("nested more than {} levels deep", kDeepestJson)};
+  if (valid_utf8(line) != line) throw Error{Code::kInvalidArgument, "the line is not UTF-8"};
+  return Json::parse(line);
 }
 
 Json parts_json(const std::vector<models::PartCount>& parts) {
@@ -166,7 +176,7 @@ void describe_lines(std::istream& in, std::ostream& out, const std::function<voi
     if (line.empty()) continue;
     Json answer;
     try {
-      auto document = Json::parse(line);
+      auto document = parse(line);
       if (change) change(document);
       const auto trial = config::read_model_or_throw(document);
       answer["counts"] =
@@ -174,7 +184,7 @@ void describe_lines(std::istream& in, std::ostream& out, const std::function<voi
     } catch (const std::exception& error) {
       answer["error"] = reason(error);
     }
-    out << answer.dump() << '\n' << std::flush;
+    out << answer.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
   }
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json_depth.h"
+#include "base/utf8.h"
 
 namespace abl::trainer {
 namespace {
@@ -21,10 +23,13 @@ void set_key(config::Json& document, const std::string& assignment) {
   if (assignment.substr(0, equals) == "model.preset" &&
       document.contains(config::Json::json_pointer{"/model/preset"}))
     throw Error{Code::kInvalidArgument, fmt::format("--set {}: the preset is given already", assignment)};
-  auto value = config::Json::parse(assignment.substr(equals + 1), nullptr, false);
+  const std::string_view given = std::string_view{assignment}.substr(equals + 1);
+  if (is_nested_too_deep(given) || std::ranges::count(pointer, '/') > kDeepestJson)
+    throw Error{Code::kInvalidArgument, fmt::format("--set {}…: nested more than {} levels deep",
+                                                    valid_utf8(assignment.substr(0, 40)), kDeepestJson)};
+  auto value = config::Json::parse(given, nullptr, false);
   try {
-    document[config::Json::json_pointer{pointer}] =
-        value.is_discarded() ? config::Json(assignment.substr(equals + 1)) : value;
+    document[config::Json::json_pointer{pointer}] = value.is_discarded() ? config::Json(given) : value;
   } catch (const config::Json::exception&) {
     throw Error{Code::kInvalidArgument, fmt::format("--set {}: '{}' lies in something that has no keys",
                                                     assignment, assignment.substr(0, equals))};

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/json_depth.h"
 #include "worker/trainer/data/file_source.h"
 #include "worker/trainer/data/records.h"
 
@@ -45,6 +46,9 @@ Annotations read_annotations(const fs::path& file) {
   Annotations annotations;
   std::string section;
   const auto each = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (depth > kDeepestJson)
+      throw Error{Code::kDataLoss,
+                  fmt::format("data: {} is nested more than {} levels deep", file.string(), kDeepestJson)};
     if (depth == 1 && event == Json::parse_event_t::key) section = value.get<std::string>();
     if (depth != 2 || event != Json::parse_event_t::object_end) return true;
     annotations.take(section, value);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/canonical_json.h"
+#include "config/data_sets.h"
+
+namespace abl::config {
+namespace {
+
+/// At most so many images to train on; 0 where nothing limits them.
+std::int64_t most_images(const DataConfig& data) {
+  const DataSet* known = find_data_set(data.name);
+  const std::int64_t there = known && !known->embedded ? known->images : 0;
+  if (there == 0 || data.train_images == 0) return std::max<std::int64_t>(there, data.train_images);
+  return std::min<std::int64_t>(there, data.train_images);
+}
+
+}  // namespace
+
+std::vector<Problem> doubts_of(const TrialConfig& trial) {
+  std::vector<Problem> doubts;
+  const auto& recipe = trial.recipe;
+  const std::int64_t images = most_images(trial.data);
+  if (images == 0) return doubts;
+  if (recipe.batch > images)
+    doubts.push_back({"recipe.batch",
+                      fmt::format("a batch of {} of {} training images: a step takes all of them, no more",
+                                  recipe.batch, images),
+                      {}});
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, images / recipe.batch));
+  if (recipe.epochs * steps < 1)
+    doubts.push_back(
+        {"recipe.epochs",
+         fmt::format("{} epochs of {} images in batches of {} are less than a step: one is trained",
+                     canonical_number(recipe.epochs), images, recipe.batch),
+         {}});
+  return doubts;
+}
+
+}  // namespace abl::config
