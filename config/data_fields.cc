@@ -52,7 +52,9 @@ const std::vector<Field<DataConfig>>& data_fields() {
        .member = &D::decode,
        .sentence =
            "How JPEG files are decoded in training: at full scale, or at 1/2, 1/4 or 1/8 where a crop is "
-           "that much larger than what is made of it, which is faster and a little less exact.",
+           "that much larger than what is made of it, which is faster and a little less exact. Other files "
+           "are "
+           "always decoded at full scale.",
        .choices = {"full", "reduced"},
        .inert = embedded,
        .inert_when = "the images are embedded"},

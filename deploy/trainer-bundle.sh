@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # out/ablate-trainer.tar.gz: the sources of the trainer with the headers and the static libraries that they need (libjpeg-turbo,
-# libdeflate, OpenSSL's libcrypto). On a machine
+# libpng with zlib, libwebp, libdeflate, OpenSSL's libcrypto). On a machine
 # that has only CMake, a compiler and PyTorch >= 2.11:
 #   tar xf ablate-trainer.tar.gz && cmake -S ablate-trainer -B build && cmake --build build -j
 # (set ABLATE_PYTHON where PyTorch belongs to another python than `python3`)
@@ -17,19 +17,20 @@ mkdir -p "$root/third_party/include" "$root/third_party/lib" out
 git ls-files -z CMakeLists.txt LICENSE NOTICE cmake base config models worker/trainer | xargs -0 cp --parents -t "$root"
 sed -i 's/^option(ABLATE_ONLY_TRAINER \(.*\) OFF)$/option(ABLATE_ONLY_TRAINER \1 ON)/' "$root/CMakeLists.txt"
 for folder in nlohmann fmt CLI gloo; do cp -r "/usr/include/$folder" "$root/third_party/include/"; done
-for header in jpeglib.h jmorecfg.h jerror.h jconfig.h; do  # the last one lies in a folder of the architecture
+for header in jpeglib.h jmorecfg.h jerror.h jconfig.h png.h pngconf.h pnglibconf.h; do  # jconfig.h lies in a folder of the architecture
   find /usr/include -name $header -exec cp {} "$root/third_party/include/" \;
 done
 cp /usr/include/libdeflate.h "$root/third_party/include/"
+cp -r /usr/include/webp "$root/third_party/include/"
 mkdir "$root/third_party/include/openssl"
 find /usr/include -path '*/openssl/*.h' -exec cp {} "$root/third_party/include/openssl/" \;
-for library in libjpeg62-turbo-dev:libjpeg.a libdeflate-dev:libdeflate.a libssl-dev:libcrypto.a; do
+for library in libjpeg62-turbo-dev:libjpeg.a libpng-dev:libpng.a zlib1g-dev:libz.a libwebp-dev:libwebpdemux.a libwebp-dev:libwebp.a libdeflate-dev:libdeflate.a libssl-dev:libcrypto.a; do
   file=$(find /usr/lib -name "${library#*:}" | head -n 1)
   [ -n "$file" ] || { echo "trainer-bundle: no ${library#*:}: install ${library%:*} (deploy/setup.sh does)" >&2; exit 1; }
   strip --strip-debug -o "$root/third_party/lib/${library#*:}" "$file"
 done
 mkdir -p "$root/third_party/licenses"
-for package in nlohmann-json3-dev libfmt-dev libcli11-dev libjpeg62-turbo-dev libdeflate-dev libssl-dev libgloo-dev; do
+for package in nlohmann-json3-dev libfmt-dev libcli11-dev libjpeg62-turbo-dev libpng-dev zlib1g-dev libwebp-dev libdeflate-dev libssl-dev libgloo-dev; do
   cp "/usr/share/doc/$package/copyright" "$root/third_party/licenses/$package"
 done
 

@@ -30,9 +30,9 @@ Run declare_data(CLI::App& app, Context& context) {
                                "pack: make images whose shorter side is longer than these pixels that small")
                     ->type_name("PIXELS")
                     ->check(whole_number(1, 32'768));
-  auto* raw = app.add_flag("--raw", flags->raw, "pack: pixels instead of JPEG files");
+  auto* raw = app.add_flag("--raw", flags->raw, "pack: pixels instead of image files");
   app.add_flag("--verbatim", flags->verbatim,
-               "pack: JPEG files to the byte, not arranged so that a crop can be decoded alone")
+               "pack: files to the byte, JPEG not arranged so that a crop can be decoded alone")
       ->excludes(bound)
       ->excludes(raw);
   app.add_option("--threads", flags->threads, "Images decoded at the same time [one a core]")

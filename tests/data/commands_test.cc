@@ -49,7 +49,7 @@ class DataCommands : public DataFolder {
 TEST_F(DataCommands, CheckSaysWhatThereIs) {
   const auto outcome = run({"check", "--root", root()});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("folders of JPEG files, folder-1:"), HasSubstr("classes  2: a, b"),
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("folders of images, folder-1:"), HasSubstr("classes  2: a, b"),
                                  HasSubstr("train    3 images of 2 classes, 1 to 2 of a class"),
                                  HasSubstr("all 5 images can be decoded")));
 }
@@ -70,14 +70,16 @@ TEST_F(DataCommands, CheckListsEveryDamagedImageAndEndsWithOne) {
 TEST_F(DataCommands, CheckNamesWhatIsPassedOver) {
   EXPECT_THAT(run({"check", "--root", root()}).out, testing::Not(HasSubstr("note")));
   put_picture("set/val/c/1.jpg"), put_picture("set/val/d/1.jpg");
-  put("set/train/b/2.png", "x"), put("set/train/a/3.png", "x"), put("set/train/a/.DS_Store", "x");
+  put("set/train/b/2.gif", "x"), put("set/train/a/3.gif", "x"), put("set/train/a/.DS_Store", "x");
   const auto outcome = run({"check", "--root", root()});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("note     2 classes are in " + path("set/val").string() +
-                              " alone and are not used, the first is c"),
-                    HasSubstr("note     2 files are not .jpg or .jpeg and are not used, the first is " +
-                              path("set/train/a/3.png").string())));
+  EXPECT_THAT(
+      outcome.out,
+      AllOf(HasSubstr("note     2 classes are in " + path("set/val").string() +
+                      " alone and not used, with 2 images; the first is c"),
+            HasSubstr(
+                "note     2 files do not end in .jpg, .jpeg, .png or .webp and are not used, the first is " +
+                path("set/train/a/3.gif").string())));
   EXPECT_EQ(Json::parse(run({"check", "--root", root(), "--json"}).out).at("passed_over").size(), 2u);
 }
 

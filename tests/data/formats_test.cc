@@ -28,7 +28,7 @@ TEST_F(Formats, ImageFoldersAreRecognised) {
   for (const char* file : {"train/a/1.jpg", "train/b/1.JPEG", "val/a/1.jpg", "val/b/1.jpg"})
     put_picture(file);
   const auto data = open(2);
-  EXPECT_EQ(data.format, "folders of JPEG files");
+  EXPECT_EQ(data.format, "folders of images");
   EXPECT_EQ(data.train->size(), 2u);
   EXPECT_EQ(data.train->name(1), path("train/b/1.JPEG").string());
 }
@@ -36,13 +36,13 @@ TEST_F(Formats, ImageFoldersAreRecognised) {
 TEST_F(Formats, ListsBesideTrainAndValFoldersDoNotHideThem) {
   for (const char* file : {"train/a/1.jpg", "val/a/1.jpg"}) put_picture(file);
   put("train.txt", "x 0\n"), put("val.txt", "x 0\n");
-  EXPECT_EQ(open().format, "folders of JPEG files");
+  EXPECT_EQ(open().format, "folders of images");
 }
 
 TEST_F(Formats, ListsHideFoldersThatAreNoClasses) {
   put_picture("some/1.jpg"), put_picture("others/1.jpg");
   put("train.txt", "some/1.jpg 0\n"), put("val.txt", "others/1.jpg 0\n");
-  EXPECT_EQ(open(1).format, "JPEG files listed in train.txt and val.txt");
+  EXPECT_EQ(open(1).format, "images listed in train.txt and val.txt");
 }
 
 TEST_F(Formats, AMissingSplitIsNamed) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
 
+#include "base/crc32.h"
 #include "tests/data/data_folder.h"
 #include "worker/trainer/augmentation/random.h"
 #include "worker/trainer/data/pack_format.h"
@@ -20,7 +21,8 @@ PackIndex small_index() {
                      .label = label,
                      .width = 2,
                      .height = 1,
-                     .coding = EncodedImage::Coding::kPixels};
+                     .coding = EncodedImage::Coding::kPixels,
+                     .crc = crc32(std::string(6, '\x7f'))};
   };
   return {.train = {image(kPayload, 0), image(kPayload + 6, 1)},
           .val = {image(kPayload + 12, 1)},
@@ -100,8 +102,8 @@ TEST_F(HostilePack, LabelsSizesAndCodingsOutOfRangeAreRefused) {
   for (const std::uint32_t width : {0u, 32'769u, ~0u})
     EXPECT_THAT(read_changed([&](PackIndex& index) { index.val[0].width = width; }), HasSubstr("a side"));
   EXPECT_THAT(read_changed([](PackIndex& index) { index.val[0].height = 2; }), HasSubstr("three a pixel"));
-  EXPECT_THAT(read_changed([](PackIndex& index) { index.val[0].coding = EncodedImage::Coding{2}; }),
-              HasSubstr("coding 2"));
+  EXPECT_THAT(read_changed([](PackIndex& index) { index.val[0].coding = EncodedImage::Coding{4}; }),
+              HasSubstr("coding 4"));
   EXPECT_THAT(read_changed([](PackIndex& index) { index.classes.clear(); }), HasSubstr("0 classes"));
 }
 
@@ -120,8 +122,8 @@ TEST_F(HostilePack, ADigestThatDoesNotFitIsRefused) {
   EXPECT_THAT(read(file), HasSubstr("SHA-256"));
   EXPECT_THAT(read("ABLDATB" + file.substr(7)), HasSubstr("does not begin as a packed file"));
   auto newer = file_with(encode_index(small_index()));
-  newer[8] = 2;
-  EXPECT_THAT(read(newer), HasSubstr("of version 2; expected 1"));
+  newer[8] = 3;
+  EXPECT_THAT(read(newer), HasSubstr("of version 3; expected 1 to 2"));
 }
 
 TEST_F(HostilePack, AnyMutationIsReadOrRefusedAndNothingOutsideIsTouched) {

@@ -57,7 +57,8 @@ Tensors given_in(const std::filesystem::path& file, const config::TrialConfig& t
       return models::read_safetensors(file).tensors;
     } catch (const Error& error) {
       if (error.code() == Code::kNotFound) throw;
-      throw Error{error.code(), fmt::format("--input is no JPEG, and as tensors: {}", error.what())};
+      throw Error{error.code(),
+                  fmt::format("--input is no JPEG, PNG or WebP, and as tensors: {}", error.what())};
     }
   }
   const auto photograph = open_photograph(file);

@@ -12,8 +12,8 @@ namespace abl::trainer {
 
 struct InferOptions {
   std::filesystem::path weights;  ///< the model's state by name
-  /// A JPEG of any size, which is shown as an evaluation shows it; or tensors: `input` [B, 3, H, W] float32
-  /// as the model takes it, and `target` [B] for gradients.
+  /// A JPEG, PNG or WebP of any size, which is shown as an evaluation shows it; or tensors: `input` [B, 3, H,
+  /// W] float32 as the model takes it, and `target` [B] for gradients.
   std::filesystem::path input;
   std::filesystem::path output;       ///< replaced as a whole; empty: none
   models::WeightsOptions differ;      ///< what the weights may differ in from the model

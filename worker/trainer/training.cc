@@ -72,6 +72,7 @@ Training::Training(TrainingOptions options, Events& events)
   join_ranks();
   events_.start(start);
   if (!started.empty() && done_ == 0) events_.log("info", started);
+  for (const auto& what : data_.passed_over) events_.log("warning", "data: " + what);
   reports_.begin();
   saved_at_ = Clock::now();
 }

@@ -48,9 +48,9 @@ Run declare_data_pack(CLI::App& app) {
              "Make images whose shorter side is longer than these pixels that small (JPEG, quality 95)")
           ->check(CLI::Range(1, 32'768));
   auto* raw =
-      app.add_flag("--raw", flags->pack.raw, "Pixels instead of JPEG files: larger, and nothing to decode");
+      app.add_flag("--raw", flags->pack.raw, "Pixels instead of image files: larger, and nothing to decode");
   app.add_flag("--verbatim", flags->pack.verbatim,
-               "JPEG files to the byte, not arranged so that a crop can be decoded alone")
+               "Files to the byte: JPEG not arranged so that a crop can be decoded alone")
       ->excludes(bound)
       ->excludes(raw);
   app.footer(

@@ -61,7 +61,8 @@ Run declare_infer(CLI::App& app) {
                  "The model's state (safetensors), under our names or those of a release")
       ->required();
   app.add_option("--input", options.input,
-                 "A JPEG, resized and cut as an evaluation does; or tensors (safetensors): 'input' [B, 3, H, "
+                 "A photograph (JPEG, PNG, WebP), resized and cut as an evaluation does; or tensors "
+                 "(safetensors): 'input' [B, 3, H, "
                  "W] float32, normalised, of the model's size; 'target' [B] int64 for gradients")
       ->required();
   app.add_option("--output", options.output, "Where logits and what else was asked for go (safetensors)");

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "worker/trainer/data/jpeg.h"
+#include "worker/trainer/data/image_file.h"
 #include "worker/trainer/data/stored_source.h"
 #include "worker/trainer/data/subset.h"
 
@@ -28,12 +28,9 @@ class FileSource final : public StoredSource {
   EncodedImage open(std::uint32_t index) const override {
     const File& file = files_.at(index);
     auto bytes = std::make_shared<const std::string>(read_file(root_ / file.path));
-    const JpegReader header{*bytes};
-    return {.bytes = *bytes,
-            .owner = bytes,
-            .width = header.width(),
-            .height = header.height(),
-            .label = file.label};
+    EncodedImage image = image_in(*bytes);
+    image.owner = bytes, image.label = file.label;
+    return image;
   }
 
  private:

@@ -9,14 +9,14 @@
 
 namespace abl::trainer {
 
-/// A JPEG file of a data set.
+/// An image file of a data set.
 struct File {
   std::string path;  ///< below the root, with '/'
   std::uintmax_t bytes = 0;
   int label = 0;
 };
 
-/// A data set of JPEG files below `root`: the fingerprint is of the names and sizes of every file, before
+/// A data set of image files below `root`: the fingerprint is of the names and sizes of every file, before
 /// train_images and val_images take a subset. `kind` begins the fingerprint; `with_labels` where the labels
 /// do not follow from the names.
 DataSet data_set_of_files(const config::DataConfig& data, const std::filesystem::path& root,

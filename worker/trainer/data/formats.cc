@@ -40,7 +40,7 @@ constexpr std::array kFormats{
     Format{"train/CLASS with val/CLASS", has_split_folders, open_image_folder},
     Format{"anno_train.csv with anno_test.csv, or train.txt with val.txt (lists)", is_image_lists,
            open_image_lists},
-    Format{"CLASS with .jpg files", has_class_folders, open_image_folder}};
+    Format{"CLASS with .jpg, .jpeg, .png or .webp files", has_class_folders, open_image_folder}};
 
 /// Archives often bring a folder of their own: "; did you mean FOLDER/cifar-10-batches-bin?"
 std::string nearest(const fs::path& root) {

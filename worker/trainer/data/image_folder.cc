@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "worker/trainer/data/file_source.h"
+#include "worker/trainer/data/image_file.h"
 
 namespace abl::trainer {
 namespace {
@@ -17,11 +18,11 @@ namespace fs = std::filesystem;
 constexpr int kHeldOut = 5;      // every fifth image, where there is no val folder
 constexpr int kNumbered = 1000;  // folders that are named by the numbers of ImageNet's classes
 
-bool is_jpeg(const fs::path& file) {
-  auto ending = file.extension().string();
-  std::ranges::transform(ending, ending.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".jpg" || ending == ".jpeg";
+bool has_image_name(const fs::path& file) { return trainer::has_image_name(file.filename().string()); }
+
+/// "1 file is", "3 files are".
+std::string number_of(std::uint64_t count, std::string_view one, std::string_view more) {
+  return fmt::format("{} {}", count, count == 1 ? one : more);
 }
 
 std::vector<std::string> folders_in(const fs::path& folder) {
@@ -33,7 +34,7 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   return names;
 }
 
-/// Files that look like images and are not read.
+/// Files beside images that are not read, whatever they hold.
 struct OtherFiles {
   std::uint64_t count = 0;
   std::string first;
@@ -44,7 +45,10 @@ struct OtherFiles {
   }
   std::vector<std::string> sentences() const {
     if (count == 0) return {};
-    return {fmt::format("{} files are not .jpg or .jpeg and are not used, the first is {}", count, first)};
+    return {fmt::format("{}, the first is {}",
+                        number_of(count, "file does not end in", "files do not end in") +
+                            fmt::format(" {} and {} not used", kImageNames, count == 1 ? "is" : "are"),
+                        first)};
   }
 };
 
@@ -58,7 +62,7 @@ std::vector<File> files_in(const fs::path& root, const std::string& below,
     if (fs::is_directory(root / folder))
       for (const auto& entry : fs::directory_iterator{root / folder}) {
         if (!entry.is_regular_file()) continue;
-        if (is_jpeg(entry.path()))
+        if (has_image_name(entry.path()))
           files.push_back(
               {folder + "/" + entry.path().filename().string(), entry.file_size(), static_cast<int>(label)});
         else
@@ -66,7 +70,7 @@ std::vector<File> files_in(const fs::path& root, const std::string& below,
       }
     if (files.size() == before)
       throw Error{Code::kInvalidArgument,
-                  fmt::format("data: {} holds no .jpg or .jpeg file", (root / folder).string())};
+                  fmt::format("data: {} holds no {} file", (root / folder).string(), kImageNames)};
     std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end(),
               [](const File& a, const File& b) { return a.path < b.path; });
   }
@@ -78,8 +82,13 @@ std::vector<std::string> classes_of_val_alone(const fs::path& val, const std::ve
   std::vector<std::string> alone;
   std::ranges::set_difference(folders_in(val), classes, std::back_inserter(alone));
   if (alone.empty()) return {};
-  return {fmt::format("{} classes are in {} alone and are not used, the first is {}", alone.size(),
-                      val.string(), alone.front())};
+  std::uint64_t images = 0;
+  for (const auto& name : alone)
+    images += static_cast<std::uint64_t>(std::ranges::count_if(
+        fs::directory_iterator{val / name}, [](const auto& entry) { return has_image_name(entry.path()); }));
+  return {fmt::format("{} in {} alone and not used, with {}; the first is {}",
+                      number_of(alone.size(), "class is", "classes are"), val.string(),
+                      number_of(images, "image", "images"), alone.front())};
 }
 
 /// "0" … "999": the order of the labels, which is not that of the sorted names.
@@ -98,7 +107,7 @@ bool has_split_folders(const fs::path& root) {
 bool has_class_folders(const fs::path& root) {
   return std::ranges::any_of(folders_in(root), [&](const std::string& name) {
     const fs::directory_iterator files{root / name, fs::directory_options::skip_permission_denied};
-    return std::ranges::any_of(files, [](const auto& entry) { return is_jpeg(entry.path()); });
+    return std::ranges::any_of(files, [](const auto& entry) { return has_image_name(entry.path()); });
   });
 }
 
@@ -140,7 +149,7 @@ DataSet open_image_folder(const config::DataConfig& config, const fs::path& root
   }
   DataSet data = data_set_of_files(config, root, std::move(train), std::move(held_out), "folder-1", false);
   data.classes = classes;
-  data.format = "folders of JPEG files";
+  data.format = "folders of images";
   data.passed_over = std::move(passed_over);
   std::ranges::move(others.sentences(), std::back_inserter(data.passed_over));
   return data;
@@ -164,7 +173,7 @@ DataSet open_numbered_folders(const config::DataConfig& config, const fs::path& 
       data_set_of_files(config, root, {}, files_in(root, "", classes, others), "numbered-1", false);
   data.passed_over = others.sentences();
   data.classes = classes;
-  data.format = "numbered folders of JPEG files (ImageNet-V2)";
+  data.format = "numbered folders of images (ImageNet-V2)";
   return data;
 }
 

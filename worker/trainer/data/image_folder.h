@@ -7,12 +7,12 @@
 
 namespace abl::trainer {
 
-/// JPEG files, a folder for each class:
+/// JPEG, PNG and WebP files, a folder for each class:
 ///   ROOT/train/CLASS/*.jpg with ROOT/val (or ROOT/test)/CLASS/*.jpg, or
 ///   ROOT/CLASS/*.jpg, of which every fifth file of a class is kept for validation.
-/// Labels follow the sorted class names. Images that are small enough stay decoded in memory.
-/// Throws: Error{kNotFound} for a folder that is not there, Error{kInvalidArgument} for a wrong number of
-/// classes or an empty one.
+/// A file is used where its name ends as an image's; of what format it is, its content says. Labels follow
+/// the sorted class names. Images that are small enough stay decoded in memory. Throws: Error{kNotFound} for
+/// a folder that is not there, Error{kInvalidArgument} for a wrong number of classes or an empty one.
 DataSet open_image_folder(const config::DataConfig& config, const std::filesystem::path& root);
 /// The first layout, and the second.
 bool has_split_folders(const std::filesystem::path& root);

@@ -135,7 +135,7 @@ DataSet open_image_lists(const config::DataConfig& config, const fs::path& root)
   auto train = read_list(root, *lists, lists->train, lists->train_folder);
   auto val = read_list(root, *lists, lists->val, lists->val_folder);
   const int found = std::ranges::max(train, {}, &File::label).label + 1;
-  const std::string format = fmt::format("JPEG files listed in {} and {}", lists->train, lists->val);
+  const std::string format = fmt::format("images listed in {} and {}", lists->train, lists->val);
   check_classes(config, root, format, found);
   check_labels(train, (root / lists->train).string(), found, lists->first_label, true);
   check_labels(val, (root / lists->val).string(), found, lists->first_label, false);

@@ -7,7 +7,7 @@
 
 namespace abl::trainer {
 
-/// JPEG files that two lists name, one for each split. Stanford Cars:
+/// Image files that two lists name, one for each split. Stanford Cars:
 ///   anno_train.csv and anno_test.csv (or cars_train_annos.csv and cars_test_annos.csv): a file name of
 ///   cars_train/ or cars_test/ first and its class, 1 to 196, last, or where a header row has `fname` and
 ///   `class`; the classes' names in names.csv

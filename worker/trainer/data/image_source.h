@@ -22,9 +22,9 @@ struct Sample {
 
 /// An image as it is stored.
 struct EncodedImage {
-  enum class Coding : std::uint32_t { kJpeg = 0, kPixels = 1 };
+  enum class Coding : std::uint32_t { kJpeg = 0, kPixels = 1, kPng = 2, kWebp = 3 };
   Coding coding = Coding::kJpeg;
-  std::string_view bytes;             ///< a JPEG file, or pixels [height, width, 3]
+  std::string_view bytes;             ///< a file of that format, or pixels [height, width, 3]
   std::shared_ptr<const void> owner;  ///< what `bytes` lies in, unless that is the source itself
   int width = 0, height = 0;
   int label = 0;

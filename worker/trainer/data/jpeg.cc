@@ -167,11 +167,7 @@ Image JpegReader::decode(int shorter_side) {
 
 RegionView JpegReader::decode(const Wanted& wanted) {
   const auto& [region, wanted_width, wanted_height] = wanted;
-  if (region.left < 0 || region.top < 0 || region.width < 1 || region.height < 1 ||
-      region.width > width() - region.left || region.height > height() - region.top)
-    throw Error{Code::kInvalidArgument,
-                fmt::format("region {}×{} at ({}, {}) does not lie in a picture of {}×{} pixels",
-                            region.width, region.height, region.left, region.top, width(), height())};
+  expect_inside(region, width(), height());
   int eighths = kEighths;
   if (wanted_width > 0 && wanted_height > 0)
     while (eighths > 1 && region.width * (eighths / 2) >= wanted_width * kEighths &&

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/crc32.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "worker/trainer/data/jpeg_encode.h"
@@ -36,7 +37,8 @@ EncodedImage own(Coding coding, std::string bytes, int width, int height, int la
   return {.coding = coding, .bytes = *kept, .owner = kept, .width = width, .height = height, .label = label};
 }
 
-/// A damaged file stays as it is: what to do with it is for data.damaged to say, when it is trained on.
+/// PNG and WebP files stay too: their formats have nothing that could be found without the rest. A damaged
+/// file stays as it is: what to do with it is for data.damaged to say, when it is trained on.
 EncodedImage easy_to_cut(EncodedImage stored) {
   if (stored.coding != Coding::kJpeg) return stored;
   try {
@@ -119,7 +121,8 @@ void write_images(const ImageSource& source, const PackOptions& options, OutputF
                          .label = image.label,
                          .width = static_cast<std::uint32_t>(image.width),
                          .height = static_cast<std::uint32_t>(image.height),
-                         .coding = image.coding});
+                         .coding = image.coding,
+                         .crc = crc32(image.bytes)});
       at += image.bytes.size();
       result.resized += resized, result.decoded += decoded;
     }

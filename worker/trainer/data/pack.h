@@ -12,8 +12,8 @@ namespace abl::trainer {
 struct PackOptions {
   std::filesystem::path output;
   int bound = 0;          ///< images whose shorter side is longer are made that small; 0: none
-  bool raw = false;       ///< pixels instead of JPEG files: larger, and nothing to decode
-  bool verbatim = false;  ///< JPEG files as they are, to the byte; not with the two above
+  bool raw = false;       ///< pixels instead of files: larger, and nothing to decode
+  bool verbatim = false;  ///< files as they are, to the byte; not with the two above
   int threads = 1;
   const std::atomic<bool>* stop = nullptr;             ///< leaves off when it becomes true
   std::function<void(std::uint64_t images)> progress;  ///< called after each piece of work
@@ -29,10 +29,11 @@ struct PackResult {
 
 /// Writes both splits of a data set into one file that every trainer of a machine can map. JPEG files keep
 /// their pixels, to the byte, unless `bound` asks for others, and get restart markers, so that a crop can be
-/// decoded alone; one that libjpeg-turbo finds damaged stays as it is. The file appears when it is complete;
-/// of several processes that are to make it one does, and the others wait for it.
-/// Throws: Error{kDataLoss} naming a damaged image; Error{kAlreadyExists} when the file is made of something
-/// else; Error{kResourceExhausted} when the disk is full; Error{kCancelled}. Nothing is left over then.
+/// decoded alone; one that libjpeg-turbo finds damaged stays as it is, and so do PNG and WebP files. The file
+/// appears when it is complete; of several processes that are to make it one does, and the others wait for
+/// it. Throws: Error{kDataLoss} naming a damaged image; Error{kAlreadyExists} when the file is made of
+/// something else; Error{kResourceExhausted} when the disk is full; Error{kCancelled}. Nothing is left over
+/// then.
 PackResult pack(const DataSet& data, const PackOptions& options);
 
 }  // namespace abl::trainer

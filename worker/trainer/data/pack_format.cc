@@ -58,31 +58,34 @@ void put_entry(std::string& out, const PackEntry& entry) {
   put(out, entry.width);
   put(out, entry.height);
   put(out, static_cast<std::uint32_t>(entry.coding));
-  put(out, std::uint32_t{0});
+  put(out, entry.crc.value_or(0));
 }
 
 /// The images follow each other: `free_from` is where the one before ended.
-PackEntry take_entry(Taker& taker, std::uint64_t& free_from, std::uint64_t end, std::uint32_t classes) {
+PackEntry take_entry(Taker& taker, std::uint32_t version, std::uint64_t& free_from, std::uint64_t end,
+                     std::uint32_t classes) {
   const auto offset = taker.number<std::uint64_t>();
   const auto length = taker.number<std::uint32_t>();
   const auto label = taker.number<std::uint32_t>();
   const auto width = taker.number<std::uint32_t>(), height = taker.number<std::uint32_t>();
   const auto coding = taker.number<std::uint32_t>();
-  taker.number<std::uint32_t>();
+  const auto crc = taker.number<std::uint32_t>();
   if (offset < free_from || offset > end || length == 0 || length > end - offset)
     refuse(fmt::format("an image of {} bytes at {} lies outside the file's {} bytes or over another", length,
                        offset, end));
   if (label >= classes) refuse(fmt::format("an image has label {}; expected 0 to {}", label, classes - 1));
   if (width < 1 || height < 1 || width > kPackLargestSide || height > kPackLargestSide)
     refuse(fmt::format("an image is {}×{} pixels; expected 1 to {} a side", width, height, kPackLargestSide));
-  if (coding > static_cast<std::uint32_t>(EncodedImage::Coding::kPixels))
-    refuse(fmt::format("an image has coding {}; expected 0 (JPEG) or 1 (pixels)", coding));
+  if (coding >
+      static_cast<std::uint32_t>(version > 1 ? EncodedImage::Coding::kWebp : EncodedImage::Coding::kPixels))
+    refuse(fmt::format("an image has coding {}; expected 0 (JPEG), 1 (pixels), 2 (PNG) or 3 (WebP)", coding));
   const PackEntry entry{.offset = offset,
                         .length = length,
                         .label = static_cast<std::int32_t>(label),
                         .width = width,
                         .height = height,
-                        .coding = static_cast<EncodedImage::Coding>(coding)};
+                        .coding = static_cast<EncodedImage::Coding>(coding),
+                        .crc = version > 1 ? std::optional{crc} : std::nullopt};
   if (entry.coding == EncodedImage::Coding::kPixels && length != std::uint64_t{3} * width * height)
     refuse(
         fmt::format("an image of {}×{} pixels has {} bytes; expected three a pixel", width, height, length));
@@ -125,8 +128,8 @@ PackIndex decode_pack(std::string_view file) {
   const auto version = header.number<std::uint32_t>(), header_size = header.number<std::uint32_t>();
   const auto file_size = header.number<std::uint64_t>(), index_size = header.number<std::uint64_t>(),
              payload = header.number<std::uint64_t>();
-  if (version != kPackVersion || header_size != kPackHeader)
-    refuse(fmt::format("it is of version {}; expected {}: pack it again", version, kPackVersion));
+  if (version < 1 || version > kPackVersion || header_size != kPackHeader)
+    refuse(fmt::format("it is of version {}; expected 1 to {}: pack it again", version, kPackVersion));
   if (file_size != file.size())
     refuse(fmt::format("it has {} bytes, its header says {}: it is truncated or damaged", file.size(),
                        file_size));
@@ -150,7 +153,7 @@ PackIndex decode_pack(std::string_view file) {
     const auto count = split == &index.train ? train : val;
     split->reserve(count);
     for (std::uint64_t i = 0; i < count; ++i)
-      split->push_back(take_entry(taker, free_from, file.size(), classes));
+      split->push_back(take_entry(taker, version, free_from, file.size(), classes));
   }
   index.made_of = taker.text();
   index.packing = taker.text();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +12,10 @@
 namespace abl::trainer {
 
 /// The packed file: a header of kPackHeader bytes, the index, zeros up to a page, the images one after the
-/// other. Numbers are little-endian. docs/data.md has the layout byte by byte.
+/// other. Numbers are little-endian. docs/data.md has the layout byte by byte. Version 1 had no checksums and
+/// only JPEG files and pixels; it is still read.
 inline constexpr std::string_view kPackMagic{"ABLDATA\0", 8};
-inline constexpr std::uint32_t kPackVersion = 1;
+inline constexpr std::uint32_t kPackVersion = 2;
 inline constexpr std::size_t kPackHeader = 128, kPackEntry = 32, kPackPage = 4096;
 inline constexpr std::uint32_t kPackLargestSide = 32'768, kPackMostClasses = 1'000'000;
 
@@ -24,6 +26,7 @@ struct PackEntry {
   std::int32_t label = 0;
   std::uint32_t width = 0, height = 0;
   EncodedImage::Coding coding = EncodedImage::Coding::kJpeg;
+  std::optional<std::uint32_t> crc{};  ///< CRC-32 of its bytes; nothing in a file of version 1
 };
 
 /// All but the images.
@@ -38,6 +41,7 @@ struct PackIndex {
   std::string fingerprint() const { return changed ? made_of + "+" + packing : made_of; }
 };
 
+/// Every image must have its CRC.
 std::string encode_index(const PackIndex& index);
 /// The header of a file of `file_size` bytes.
 std::string encode_header(std::string_view index, std::uint64_t payload, std::uint64_t file_size);

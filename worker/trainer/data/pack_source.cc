@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/crc32.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "worker/trainer/data/pack_format.h"
@@ -29,8 +30,11 @@ class PackSource final : public StoredSource {
   }
   EncodedImage open(std::uint32_t index) const override {
     const PackEntry& entry = entries_.at(index);
+    const auto bytes = file_->bytes().substr(entry.offset, entry.length);
+    if (entry.crc && crc32(bytes) != *entry.crc)
+      throw Error{Code::kDataLoss, "its bytes have another CRC-32 than when they were packed"};
     return {.coding = entry.coding,
-            .bytes = file_->bytes().substr(entry.offset, entry.length),
+            .bytes = bytes,
             .owner = file_,
             .width = static_cast<int>(entry.width),
             .height = static_cast<int>(entry.height),
@@ -53,6 +57,8 @@ DataSet open_pack(const config::DataConfig& config, const std::filesystem::path&
   } catch (const Error& error) {
     throw Error{error.code(), fmt::format("data: {}: {}", file.string(), error.what())};
   }
+  const bool checked = !std::ranges::any_of(index.train, [](const PackEntry& entry) { return !entry.crc; }) &&
+                       !std::ranges::any_of(index.val, [](const PackEntry& entry) { return !entry.crc; });
   check_classes(config, file, "a packed file", static_cast<int>(index.classes.size()));
   const std::string fingerprint = index.fingerprint();
   keep_some(index.train, config.train_images);
@@ -61,7 +67,7 @@ DataSet open_pack(const config::DataConfig& config, const std::filesystem::path&
           .val = std::make_shared<PackSource>(config, mapped, "val", std::move(index.val)),
           .fingerprint = fingerprint,
           .classes = std::move(index.classes),
-          .format = "packed file"};
+          .format = checked ? "packed file" : "packed file of version 1, without checksums"};
 }
 
 }  // namespace abl::trainer

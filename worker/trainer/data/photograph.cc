@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "worker/trainer/data/jpeg.h"
+#include "worker/trainer/data/image_file.h"
 #include "worker/trainer/data/stored_source.h"
 
 namespace abl::trainer {
@@ -22,10 +22,7 @@ class Photograph final : public ImageSource {
   std::uint32_t size() const override { return 1; }
   int label(std::uint32_t) const override { return 0; }
   std::string name(std::uint32_t) const override { return name_; }
-  EncodedImage open(std::uint32_t) const override {
-    const JpegReader header{bytes_};
-    return {.bytes = bytes_, .width = header.width(), .height = header.height()};
-  }
+  EncodedImage open(std::uint32_t) const override { return image_in(bytes_); }
   std::optional<RegionView> view(std::uint32_t index, const ChooseRegion& choose) const override {
     try {
       return decode_region(open(index), choose);
@@ -43,9 +40,9 @@ class Photograph final : public ImageSource {
 bool is_photograph(const std::filesystem::path& file) {
   std::ifstream in{file, std::ios::binary};
   if (!in) throw system_error("cannot read " + file.string(), errno);
-  std::array<char, 3> first{};
+  std::array<char, 12> first{};
   in.read(first.data(), first.size());
-  return in && first == std::array{'\xff', '\xd8', '\xff'};
+  return coding_of({first.data(), static_cast<std::size_t>(in.gcount())}).has_value();
 }
 
 std::shared_ptr<const ImageSource> open_photograph(const std::filesystem::path& file) {

@@ -7,10 +7,10 @@
 
 namespace abl::trainer {
 
-/// Whether a file is a JPEG by its first bytes. Throws: Error when it cannot be read.
+/// Whether a file is a JPEG, PNG or WebP by its first bytes. Throws: Error when it cannot be read.
 bool is_photograph(const std::filesystem::path& file);
 
-/// A JPEG file as a data set of one image, without a label. Damage is not skipped.
+/// Such a file as a data set of one image, without a label. Damage is not skipped.
 /// Throws: Error naming the file, here and where it is decoded.
 std::shared_ptr<const ImageSource> open_photograph(const std::filesystem::path& file);
 

@@ -17,4 +17,7 @@ struct Wanted {
 /// the place to draw a crop.
 using ChooseRegion = std::function<Wanted(int width, int height)>;
 
+/// Throws: Error{kInvalidArgument} for a region that is empty or reaches outside a picture of that size.
+void expect_inside(const Rectangle& region, int width, int height);
+
 }  // namespace abl::trainer

@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "base/error.h"
-#include "worker/trainer/data/jpeg.h"
+#include "worker/trainer/data/image_file.h"
 
 namespace abl::trainer {
 namespace {
@@ -20,11 +20,7 @@ constexpr std::size_t kLargestKept = std::size_t{3} * 256 * 256;  // larger ones
 
 /// Pixels need no decoding: the region at full scale.
 RegionView cut_out(const EncodedImage& encoded, const Rectangle& region) {
-  if (region.left < 0 || region.top < 0 || region.width < 1 || region.height < 1 ||
-      region.width > encoded.width - region.left || region.height > encoded.height - region.top)
-    throw Error{Code::kInvalidArgument,
-                fmt::format("region {}×{} at ({}, {}) does not lie in an image of {}×{} pixels", region.width,
-                            region.height, region.left, region.top, encoded.width, encoded.height)};
+  expect_inside(region, encoded.width, encoded.height);
   const std::size_t bytes = std::size_t{3} * region.width;
   Image image{region.width, region.height, std::vector<std::uint8_t>(bytes * region.height)};
   for (int y = 0; y < region.height; ++y)
@@ -45,16 +41,19 @@ RegionView decode_region(const EncodedImage& encoded, const ChooseRegion& choose
   if (encoded.coding == EncodedImage::Coding::kPixels) {
     view = cut_out(encoded, choose(encoded.width, encoded.height).region);
   } else {
-    JpegReader reader{encoded.bytes};
-    view = reader.decode(choose(reader.width(), reader.height()));
+    view = decode_file(encoded.coding, encoded.bytes, choose);
   }
   view.label = encoded.label;
   return view;
 }
 
 Image decode_image(const EncodedImage& encoded) {
-  if (encoded.coding == EncodedImage::Coding::kJpeg) return decode_jpeg(encoded.bytes);
-  return {encoded.width, encoded.height, {encoded.bytes.begin(), encoded.bytes.end()}};
+  if (encoded.coding == EncodedImage::Coding::kPixels)
+    return {encoded.width, encoded.height, {encoded.bytes.begin(), encoded.bytes.end()}};
+  return decode_file(
+             encoded.coding, encoded.bytes,
+             [](int width, int height) { return Wanted{.region = {.width = width, .height = height}}; })
+      .image;
 }
 
 StoredSource::StoredSource(const config::DataConfig& data, std::size_t size)

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/data/png_image.h"
+
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace abl::trainer {
+namespace {
+
+/// libpng reports an error by a function that must not return: see JpegErrors.
+struct PngErrors {
+  std::jmp_buf jump;
+  char reason[256] = "it cannot be read";
+};
+
+[[noreturn]] void fail(png_structp png, png_const_charp reason) {
+  auto* errors = static_cast<PngErrors*>(png_get_error_ptr(png));
+  std::snprintf(errors->reason, sizeof errors->reason, "%s", reason);
+  std::longjmp(errors->jump, 1);
+}
+
+/// Of what has no influence on the pixels, such as a colour profile that libpng dislikes.
+void pass_over(png_structp, png_const_charp) {}
+
+void take(png_structp png, png_bytep out, std::size_t size) {
+  auto* rest = static_cast<std::string_view*>(png_get_io_ptr(png));
+  if (size > rest->size()) png_error(png, "the file breaks off");
+  std::memcpy(out, rest->data(), size);
+  rest->remove_prefix(size);
+}
+
+/// How a pixel of a row becomes red, green and blue.
+struct Pixels {
+  enum class Kind { kTable, kGrey16, kGreyAlpha, kColour };
+  Kind kind = Kind::kTable;
+  std::size_t bytes = 1;              ///< of a pixel
+  std::array<Colour, 256> colours{};  ///< of the values of a row, where there is a table; others are black
+
+  void put(const std::uint8_t* pixel, std::uint8_t* out) const {
+    switch (kind) {
+      case Kind::kTable:
+        copy_pixel(colours[*pixel].data(), out);
+        return;
+      case Kind::kGrey16:
+        std::fill_n(out, 3, pixel[0] > 0 ? std::uint8_t{255} : pixel[1]);
+        return;
+      case Kind::kGreyAlpha:
+        std::fill_n(out, 3, *pixel);
+        return;
+      case Kind::kColour:
+        copy_pixel(pixel, out);
+    }
+  }
+};
+
+/// One pass over an interlaced picture, or the only one over another.
+struct Pass {
+  int first_column, first_row, column_step, row_step;
+};
+// Source: PNG specification, section 8.2 (Adam7)
+constexpr std::array kInterlaced{Pass{0, 0, 8, 8}, Pass{4, 0, 8, 8}, Pass{0, 4, 4, 8}, Pass{2, 0, 4, 4},
+                                 Pass{0, 2, 2, 4}, Pass{1, 0, 2, 2}, Pass{0, 1, 1, 2}};
+
+}  // namespace
+
+struct PngReader::State {
+  PngErrors errors;
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  std::string_view file, rest;
+  int width = 0, height = 0;
+  bool interlaced = false;
+  Pixels pixels;
+
+  explicit State(std::string_view bytes) : file{bytes}, rest{bytes} {
+    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors, fail, pass_over);
+    if (png) info = png_create_info_struct(png);
+  }
+  ~State() { png_destroy_read_struct(&png, &info, nullptr); }
+
+  // The two functions below are libpng's side of the border: nothing in them has a destructor.
+  bool read_header();
+  bool read_rows(const Rectangle& region, std::uint8_t* row, std::uint8_t* out);
+  void set_pixels();
+};
+
+bool PngReader::State::read_header() {
+  if (setjmp(errors.jump) != 0) return false;
+  png_set_read_fn(png, &rest, take);
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts and profiles may be bombs
+  png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);             // image_file.h has ours
+  png_read_info(png, info);
+  width = static_cast<int>(png_get_image_width(png, info));
+  height = static_cast<int>(png_get_image_height(png, info));
+  interlaced = png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
+  set_pixels();
+  return true;
+}
+
+void PngReader::State::set_pixels() {
+  const int type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
+  const bool grey16 = type == PNG_COLOR_TYPE_GRAY && depth == 16;
+  if (depth < 8) png_set_packing(png);                // a byte for each value
+  if (depth == 16 && !grey16) png_set_strip_16(png);  // the upper byte
+  if (type == PNG_COLOR_TYPE_PALETTE) {
+    png_colorp palette = nullptr;
+    int count = 0;
+    png_get_PLTE(png, info, &palette, &count);
+    for (int i = 0; i < count; ++i) pixels.colours[i] = {palette[i].red, palette[i].green, palette[i].blue};
+  } else if (type == PNG_COLOR_TYPE_GRAY && !grey16) {
+    const int most = (1 << depth) - 1;
+    for (int i = 0; i <= most; ++i) pixels.colours[i].fill(static_cast<std::uint8_t>(i * 255 / most));
+  } else if (grey16) {
+    pixels.kind = Pixels::Kind::kGrey16, pixels.bytes = 2;
+  } else if (type == PNG_COLOR_TYPE_GRAY_ALPHA) {
+    pixels.kind = Pixels::Kind::kGreyAlpha, pixels.bytes = 2;
+  } else {
+    pixels.kind = Pixels::Kind::kColour, pixels.bytes = type == PNG_COLOR_TYPE_RGB_ALPHA ? 4 : 3;
+  }
+}
+
+/// `row` has room for a whole row; `out` [region.height, region.width, 3].
+bool PngReader::State::read_rows(const Rectangle& region, std::uint8_t* row, std::uint8_t* out) {
+  if (setjmp(errors.jump) != 0) return false;
+  png_start_read_image(png);
+  const int right = region.left + region.width, bottom = region.top + region.height;
+  const Pass whole{0, 0, 1, 1};
+  const Pass* const first = interlaced ? kInterlaced.data() : &whole;
+  for (const Pass* pass = first; pass != first + (interlaced ? kInterlaced.size() : 1); ++pass) {
+    if (pass->first_column >= width) continue;  // it has no row either
+    for (int y = pass->first_row; y < height && (interlaced || y < bottom); y += pass->row_step) {
+      png_read_row(png, row, nullptr);
+      if (y < region.top || y >= bottom) continue;
+      const std::uint8_t* pixel = row;
+      for (int x = pass->first_column; x < right; x += pass->column_step, pixel += pixels.bytes)
+        if (x >= region.left)
+          pixels.put(pixel, out + 3 * (std::size_t{1} * (y - region.top) * region.width + (x - region.left)));
+    }
+  }
+  return true;
+}
+
+PngReader::PngReader(std::string_view bytes) : state_{std::make_unique<State>(bytes)} {
+  if (!state_->png || !state_->info) throw Error{Code::kResourceExhausted, "no memory to read a PNG file"};
+  if (!state_->read_header()) throw Error{Code::kDataLoss, state_->errors.reason};
+}
+
+PngReader::~PngReader() = default;
+
+int PngReader::width() const { return state_->width; }
+int PngReader::height() const { return state_->height; }
+
+Image PngReader::decode(const Rectangle& region) {
+  if (state_->file.rfind("IEND") == std::string_view::npos)
+    throw Error{Code::kDataLoss, "the file breaks off: it has no end chunk"};
+  Image image{region.width, region.height,
+              std::vector<std::uint8_t>(std::size_t{3} * region.width * region.height)};
+  std::vector<std::uint8_t> row(state_->pixels.bytes * static_cast<std::size_t>(width()));
+  if (!state_->read_rows(region, row.data(), image.pixels.data()))
+    throw Error{Code::kDataLoss, state_->errors.reason};
+  return image;
+}
+
+}  // namespace abl::trainer
