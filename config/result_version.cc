@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/result_version.h"
 
-namespace abl::config {
+#include <array>
 
-ResultChanges result_changes() {
-  // {version, what changed, which documents it touches:
-  //  [](const nlohmann::json& document) { return document.value("/recipe/precision"_json_pointer, "") ==
-  //  "bf16"; }}
-  return {};
+#include "config/evaluation_size.h"
+
+namespace abl::config {
+namespace {
+
+/// Recipes for ImageNet named pixels once, 256 or for SwinV2 292, whatever the size of the images.
+bool evaluates_pixels_of_another_size(const nlohmann::json& document) {
+  const int side = document.value("/recipe/eval_resize"_json_pointer, 0);
+  const int image_size = document.value("/data/image_size"_json_pointer, 0);
+  return (side == 256 || side == 292) && side != evaluation_side(image_size, 0.875);
 }
+
+constexpr std::array kChanges{
+    ResultChange{7, "images were evaluated at 256 (or 292) pixels whatever their size; now at 1/0.875 of it",
+                 evaluates_pixels_of_another_size}};
+
+}  // namespace
+
+ResultChanges result_changes() { return kChanges; }
 
 int result_version(const nlohmann::json& document, ResultChanges changes) {
   for (auto change = changes.rbegin(); change != changes.rend(); ++change)

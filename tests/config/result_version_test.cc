@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/result_version.h"
 
+#include <algorithm>
+
 #include "config/trial_document.h"
 #include "tests/config/documents.h"
 
@@ -38,6 +40,28 @@ TEST(ResultVersion, WhatHasChangedSinceIsSaidInOrder) {
               ElementsAre("scores are rounded less", "gradients are added in float32"));
   EXPECT_THAT(changes_since(7, bf16, kChanges), ElementsAre("gradients are added in float32"));
   EXPECT_THAT(changes_since(9, bf16, kChanges), IsEmpty());
+}
+
+TEST(ResultVersion, EvaluationInPixelsOfAnotherSizeIsBeforeTheMend) {
+  const auto is_before = [](const char* recipe, int image_size, const Json& stored) {
+    Json trial = document_of({{"preset", "simple-vit-nano"}});
+    trial["data"]["image_size"] = image_size;
+    trial["recipe"] = {{"use", recipe}};
+    Json document = canonical_document(read_trial_or_throw(trial));
+    document["recipe"].update(stored);
+    const auto changes = changes_since(kFirstResultVersion, document);
+    return std::ranges::any_of(changes, [](const std::string& change) {
+      return change.find("evaluated at 256") != std::string::npos;
+    });
+  };
+  const Json none = Json::object(), as_it_was{{"eval_resize", 256}};
+  for (const int image_size : {32, 64, 384}) {
+    EXPECT_TRUE(is_before("mk-imagenet", image_size, as_it_was)) << image_size;
+    EXPECT_FALSE(is_before("mk-imagenet", image_size, none)) << image_size << ": other pixels, another trial";
+  }
+  EXPECT_FALSE(is_before("mk-imagenet", 224, as_it_was)) << "the same pixels";
+  EXPECT_FALSE(is_before("mk-imagenet", 256, {{"eval_resize", 292}})) << "SwinV2's";
+  EXPECT_FALSE(is_before("cifar-lite", 32, none));
 }
 
 TEST(ResultVersion, TheChangesAreNumberedInOrderAndTakeAnyDocument) {
