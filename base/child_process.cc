@@ -23,6 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int kOldKernelsDescriptors = 4096;
+
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& changes) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry; ++entry) {
@@ -57,6 +59,9 @@ int become(const ChildOptions& options, pid_t parent, char* const* argv, char* c
   if (options.stdout_fd >= 0 && dup2(options.stdout_fd, STDOUT_FILENO) < 0) return errno;
   if (options.stderr_fd >= 0 && dup2(options.stderr_fd, STDERR_FILENO) < 0) return errno;
   if (!options.working_directory.empty() && chdir(options.working_directory.c_str()) != 0) return errno;
+  // Whatever else is open here, libraries' descriptors and those of our own parent, is not the child's.
+  if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0)  // a kernel before 5.11
+    for (int fd = STDERR_FILENO + 1; fd < kOldKernelsDescriptors; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
   execvpe(argv[0], argv, environment);
   return errno;
 }

@@ -33,9 +33,9 @@ struct ChildExit {
   std::string describe() const;  ///< "exit code 3", "killed by SIGKILL (9)"
 };
 
-/// A program in a process group of its own. The destructor asks (SIGTERM), waits the grace period, insists
-/// (SIGKILL) and reaps: no orphan, no zombie. Thread: one owner; `terminate` and `kill` may be called from
-/// any thread.
+/// A program in a process group of its own, with stdin, stdout and stderr and no other descriptor. The
+/// destructor asks (SIGTERM), waits the grace period, insists (SIGKILL) and reaps: no orphan, no zombie.
+/// Thread: one owner; `terminate` and `kill` may be called from any thread.
 class ChildProcess {
  public:
   /// Throws: Error when the program cannot be started (not found, not executable, no memory).

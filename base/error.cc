@@ -14,8 +14,9 @@ Error system_error(const std::string& what, int error_number) {
   if (error_number == ENOTDIR || error_number == EISDIR || error_number == EEXIST ||
       error_number == ENAMETOOLONG || error_number == ELOOP)
     code = Code::kInvalidArgument;  // the name is wrong, or something else has it
-  if (error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG || error_number == ENOMEM)
-    code = Code::kResourceExhausted;
+  if (error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG || error_number == ENOMEM ||
+      error_number == EMFILE || error_number == ENFILE || error_number == EAGAIN)
+    code = Code::kResourceExhausted;  // room, memory, descriptors, processes
   if (error_number == EADDRINUSE || error_number == ECONNREFUSED) code = Code::kUnavailable;
   return Error{code, what + ": " + std::generic_category().message(error_number)};
 }

@@ -215,19 +215,29 @@ bool Coordinator::current(const Session& session) const {
 
 void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
                             const ablate::v1::Heartbeat& heartbeat) {
+  const Ailments ailments = Ailments::of(heartbeat);
   commit(
-      [this, session,
+      [this, session, trouble = ailments.text(),
        runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
         if (!current(*session)) return std::vector<Reported>{};
-        storage::WorkerStore{db}.heartbeat(session->hello.name(), clock_.now());
+        storage::WorkerStore{db}.heartbeat(session->hello.name(), clock_.now(), trouble);
         return renew(db, session->hello.name(), runs, policy_.expires(clock_.steady()));
       },
-      [this, session, draining = heartbeat.draining()](std::exception_ptr error,
-                                                       const std::vector<Reported>& reports) {
+      [this, session, ailments, draining = heartbeat.draining()](std::exception_ptr error,
+                                                                 const std::vector<Reported>& reports) {
         fleet_.heard(session->id, clock_.steady());  // also when the store is full: the worker lives
         if (draining) fleet_.drain(session->id);
+        const bool news = fleet_.ails(session->id, ailments);
+        if (news) {
+          if (const std::string text = ailments.text(); !text.empty())
+            log_warning("worker {} is in trouble: {}", session->hello.name(), text);
+          else
+            log_info("worker {} is well again", session->hello.name());
+          feed_.publish({});
+        }
         if (error) return;
         for (const Reported& report : reports) apply(session.get(), report);
+        if (news) dispatch_queue();
       });
 }
 

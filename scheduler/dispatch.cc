@@ -83,7 +83,8 @@ void note_slots(storage::Database& db, const std::string& worker, storage::RunId
 
 bool any_free_slot(const std::vector<WorkerView>& workers) {
   return std::any_of(workers.begin(), workers.end(), [](const WorkerView& worker) {
-    return std::any_of(worker.slots.begin(), worker.slots.end(),
+    return !worker.draining && worker.trouble.empty() &&
+           std::any_of(worker.slots.begin(), worker.slots.end(),
                        [](const SlotView& slot) { return !slot.busy; });
   });
 }

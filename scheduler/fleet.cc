@@ -5,6 +5,14 @@
 
 namespace abl::scheduler {
 
+std::string Ailments::text() const {
+  if (!trouble.empty()) return trouble;
+  std::string all;
+  for (const auto* gone : {&data, &weights})
+    for (const auto& [name, why] : *gone) all += (all.empty() ? "" : "; ") + why;
+  return all;
+}
+
 std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session,
                                           const std::vector<storage::RunId>& runs, Time now) {
   std::shared_ptr<const Session> replaced = session_of(session->hello.name());
@@ -15,6 +23,7 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
               .runs = {runs.begin(), runs.end()}};
   for (const ablate::v1::Slot& slot : session->hello.slots())
     if (entry.runs.contains(slot.run())) entry.busy.emplace(slot.index(), slot.run());
+  entry.ailments = Ailments::of(session->hello);
   entries_.emplace(session->id, std::move(entry));
   return replaced;
 }
@@ -32,6 +41,13 @@ bool Fleet::first_batch(std::uint64_t session, storage::RunId run) {
 
 void Fleet::drain(std::uint64_t session) {
   if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.draining = true;
+}
+
+bool Fleet::ails(std::uint64_t session, const Ailments& ailments) {
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end() || entry->second.ailments == ailments) return false;
+  entry->second.ailments = ailments;
+  return true;
 }
 
 void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots) {
@@ -97,15 +113,19 @@ std::vector<WorkerView> Fleet::views(Time now) {
   std::vector<WorkerView> views;
   for (auto& [id, entry] : entries_) {
     const ablate::v1::Hello& hello = entry.session->hello;
-    WorkerView view{
-        .name = hello.name(),
-        .host = hello.host(),
-        .session = id,
-        .result_version = static_cast<int>(hello.result_version()),
-        .allows_commands = hello.allows_commands(),
-        .draining = entry.draining,
-        .data = {.names = {hello.data().begin(), hello.data().end()}, .wrong = entry.wrong_data},
-        .weights = {.names = {hello.weights().begin(), hello.weights().end()}, .wrong = entry.wrong_weights}};
+    WorkerView view{.name = hello.name(),
+                    .host = hello.host(),
+                    .session = id,
+                    .result_version = static_cast<int>(hello.result_version()),
+                    .allows_commands = hello.allows_commands(),
+                    .draining = entry.draining,
+                    .trouble = entry.ailments.trouble,
+                    .data = {.names = {hello.data().begin(), hello.data().end()},
+                             .wrong = entry.wrong_data,
+                             .gone = entry.ailments.data},
+                    .weights = {.names = {hello.weights().begin(), hello.weights().end()},
+                                .wrong = entry.wrong_weights,
+                                .gone = entry.ailments.weights}};
     for (const ablate::v1::Slot& slot : hello.slots())
       view.slots.push_back({.index = slot.index(),
                             .cuda = slot.device().starts_with("cuda"),

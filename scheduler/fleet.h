@@ -32,6 +32,23 @@ struct Session {
   std::shared_ptr<WorkerChannel> channel;
 };
 
+/// What is wrong with a worker, in its own words.
+struct Ailments {
+  std::string trouble;                               ///< why it can run nothing, or empty
+  std::map<std::string, std::string> data, weights;  ///< names that it cannot offer now -> why
+  bool operator==(const Ailments&) const = default;
+
+  /// As a Hello or a Heartbeat says it.
+  template <class Message>
+  static Ailments of(const Message& message) {
+    return {message.trouble(),
+            {message.gone_data().begin(), message.gone_data().end()},
+            {message.gone_weights().begin(), message.gone_weights().end()}};
+  }
+  /// In one line, for people; empty: nothing is.
+  std::string text() const;
+};
+
 /// The connected workers and what their slots are busy with. Thread: the coordinator's.
 class Fleet {
  public:
@@ -47,6 +64,8 @@ class Fleet {
   bool first_batch(std::uint64_t session, storage::RunId run);
   /// It gets nothing more.
   void drain(std::uint64_t session);
+  /// What is wrong with it, as it said last. Returns: whether that is news.
+  bool ails(std::uint64_t session, const Ailments& ailments);
   void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots);
   void release(storage::RunId run);
   void refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until);
@@ -80,6 +99,7 @@ class Fleet {
         busy;  // slot -> run; a run that has only batches left to send has none
     std::map<storage::TrialId, Refusal> refusals;
     std::map<std::string, std::string> wrong_data, wrong_weights;  // name -> how it differs
+    Ailments ailments;
   };
   std::map<std::uint64_t, Entry> entries_;
 };

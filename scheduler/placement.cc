@@ -62,9 +62,13 @@ std::string keep_those_with(const Kind& kind, const std::string& name, const std
   const auto has = [&](const WorkerView& worker) { return (worker.*kind.mapped).has(name); };
   const auto wrong =
       those(left, [&](const WorkerView& worker) { return (worker.*kind.mapped).wrong.contains(name); });
+  const auto gone =
+      those(left, [&](const WorkerView& worker) { return (worker.*kind.mapped).gone.contains(name); });
   left = those(left, has);
   if (!left.empty()) return {};
   if (!wrong.empty()) return (wrong.front()->*kind.mapped).wrong.at(name);
+  if (!gone.empty())
+    return fmt::format("worker {}: {}", gone.front()->name, (gone.front()->*kind.mapped).gone.at(name));
   const bool elsewhere = std::any_of(all.begin(), all.end(), has);  // on one that lacks something else
   return fmt::format("no worker{} maps the {} {} (start one with {} {}={})",
                      elsewhere ? " that has the rest" : "", kind.words, name, kind.flag, name, kind.place);
@@ -78,7 +82,7 @@ std::optional<Placement> place(const Demand& demand, std::vector<WorkerView>& wo
   WorkerView* best = nullptr;
   std::tuple<bool, std::int64_t> best_score;
   for (WorkerView& worker : workers) {
-    if (worker.draining || (demand.command && !worker.allows_commands)) continue;
+    if (worker.draining || !worker.trouble.empty() || (demand.command && !worker.allows_commands)) continue;
     if (!right_trainer(demand, worker) || !has_files(demand, worker)) continue;
     if (worker.refused.contains(demand.trial)) continue;
     const auto free = static_cast<std::int64_t>(slots_free(demand, worker));
@@ -139,6 +143,11 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
   if (largest == 0) return fmt::format("worker {} has no slot", left.front()->name);
   left = those(left,
                [&](const WorkerView& worker) { return slots_there(demand, worker) >= slots_needed(demand); });
+
+  const auto well = those(left, [](const WorkerView& worker) { return worker.trouble.empty(); });
+  if (well.empty())
+    return fmt::format("worker {} is in trouble: {}", left.front()->name, left.front()->trouble);
+  left = well;
 
   const auto refusing =
       those(left, [&](const WorkerView& worker) { return worker.refused.contains(demand.trial); });

@@ -36,7 +36,10 @@ struct SlotView {
 struct Mapped {
   std::set<std::string> names;
   std::map<std::string, std::string> wrong;  ///< of these: another version than the store's, and how
-  bool has(const std::string& name) const { return names.contains(name) && !wrong.contains(name); }
+  std::map<std::string, std::string> gone;   ///< of these: not to be had now, and why
+  bool has(const std::string& name) const {
+    return names.contains(name) && !wrong.contains(name) && !gone.contains(name);
+  }
 };
 
 /// A connected worker, as placement sees it.
@@ -46,6 +49,7 @@ struct WorkerView {
   int result_version = 0;  ///< the newest that its trainer has; 0: it has no trainer
   bool allows_commands = false;
   bool draining = false;  ///< it is stopping: it gets nothing more
+  std::string trouble;    ///< why it gets nothing until it is well again, in its words; empty: it is
   Mapped data, weights;
   std::vector<SlotView> slots;
   std::map<storage::TrialId, std::string> refused;  ///< trials that it refused lately, with its reasons

@@ -113,7 +113,8 @@ TrialStore::Started started_record(const ablate::v1::RunStarted& started) {
           .bit_exact = started.bit_exact()};
 }
 
-TrialStore::Ended ended_record(const RunEnded& ended) {
+/// `was_asked`: this scheduler has told the run to stop. A worker that stops says so itself.
+TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
   TrialStore::Ended record{.reason = ended.reason(), .retryable = ended.retryable()};
   switch (ended.status()) {
     case RunEnded::STATUS_COMPLETED:
@@ -121,6 +122,10 @@ TrialStore::Ended ended_record(const RunEnded& ended) {
       break;
     case RunEnded::STATUS_STOPPED:
       record.state = RunState::kStopped;
+      if (was_asked || ended.asked()) break;
+      record.state = RunState::kFailed;  // it would be queued again at once, and again
+      record.reason = "it ended as stopped, and nobody had asked it to" +
+                      (ended.reason().empty() ? "" : ": " + ended.reason());
       break;
     case RunEnded::STATUS_LOST:
       record.state = RunState::kLost;
@@ -249,8 +254,9 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
     if (is_of_the_store(error) || !db.in_transaction()) throw;
     return end_here({.state = RunState::kFailed, .reason = error.what(), .retryable = false});
   }
-  Reported reported = batch.has_ended() ? end_run(db, *run, ended_record(batch.ended()), now)
-                                        : Reported{.run = run->id, .sweeps = sweeps_of(db, run->trial)};
+  Reported reported = batch.has_ended()
+                          ? end_run(db, *run, ended_record(batch.ended(), !run->stop_reason.empty()), now)
+                          : Reported{.run = run->id, .sweeps = sweeps_of(db, run->trial)};
   reported.stored = batch.seq();
   return reported;
 }

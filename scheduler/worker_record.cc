@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "scheduler/fleet.h"
 
 namespace abl::scheduler {
 namespace {
@@ -52,7 +53,8 @@ storage::WorkerRecord worker_record(const ablate::v1::Hello& hello, Time now) {
           .result_version = static_cast<int>(hello.result_version()),
           .allows_commands = hello.allows_commands(),
           .connected = true,
-          .last_heartbeat = now};
+          .last_heartbeat = now,
+          .trouble = Ailments::of(hello).text()};
 }
 
 }  // namespace abl::scheduler

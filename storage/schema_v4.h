@@ -52,6 +52,9 @@ ALTER TABLE run ADD COLUMN token TEXT NOT NULL DEFAULT '';
 ALTER TABLE run ADD COLUMN silent INTEGER NOT NULL DEFAULT 0;   -- lost because its lease ran out: its worker may still have it
 ALTER TABLE run ADD COLUMN alone INTEGER NOT NULL DEFAULT 0;    -- its worker died while it had no other run
 CREATE INDEX run_lost ON run (worker, ended_ms) WHERE state = 'lost';
+
+-- what is wrong with a worker, in its own words, as of its last heartbeat; empty: nothing is
+ALTER TABLE worker ADD COLUMN trouble TEXT NOT NULL DEFAULT '';
 )sql";
 
 }  // namespace abl::storage

@@ -6,9 +6,9 @@ namespace abl::storage {
 void WorkerStore::upsert(const WorkerRecord& worker) {
   db_.prepared(R"sql(
       INSERT OR REPLACE INTO worker (name, host, instance, version, slots_json, data_json, weights_json, result_version,
-                                     allows_commands, connected, last_heartbeat_ms)
+                                     allows_commands, connected, last_heartbeat_ms, trouble)
       VALUES (:name, :host, :instance, :version, :slots, :data, :weights, :result_version, :allows_commands, :connected,
-              :heartbeat))sql")
+              :heartbeat, :trouble))sql")
       .bind(":name", worker.name)
       .bind(":host", worker.host)
       .bind(":instance", worker.instance)
@@ -20,12 +20,14 @@ void WorkerStore::upsert(const WorkerRecord& worker) {
       .bind(":allows_commands", worker.allows_commands)
       .bind(":connected", worker.connected)
       .bind(":heartbeat", worker.last_heartbeat)
+      .bind(":trouble", worker.trouble)
       .run();
 }
 
-void WorkerStore::heartbeat(const std::string& name, Time now) {
-  db_.prepared("UPDATE worker SET last_heartbeat_ms = :now WHERE name = :name")
+void WorkerStore::heartbeat(const std::string& name, Time now, const std::string& trouble) {
+  db_.prepared("UPDATE worker SET last_heartbeat_ms = :now, trouble = :trouble WHERE name = :name")
       .bind(":now", now)
+      .bind(":trouble", trouble)
       .bind(":name", name)
       .run();
 }
@@ -43,7 +45,7 @@ std::vector<WorkerRecord> WorkerStore::list() const {
   return db_
       .prepared(
           R"sql(SELECT name, host, instance, version, slots_json, data_json, weights_json, result_version, allows_commands,
-                             connected, last_heartbeat_ms FROM worker ORDER BY name)sql")
+                             connected, last_heartbeat_ms, trouble FROM worker ORDER BY name)sql")
       .all([](const Statement& row) {
         return WorkerRecord{.name = row.text(0),
                             .host = row.text(1),
@@ -55,7 +57,8 @@ std::vector<WorkerRecord> WorkerStore::list() const {
                             .result_version = static_cast<int>(row.integer(7)),
                             .allows_commands = row.integer(8) != 0,
                             .connected = row.integer(9) != 0,
-                            .last_heartbeat = row.time(10)};
+                            .last_heartbeat = row.time(10),
+                            .trouble = row.text(11)};
       });
 }
 

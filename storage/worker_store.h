@@ -19,6 +19,7 @@ struct WorkerRecord {
   bool allows_commands = false;
   bool connected = false;
   Time last_heartbeat{};
+  std::string trouble;  ///< what is wrong with it, in its own words, or empty
 };
 
 /// Workers that have said hello. Thread: the connection's.
@@ -26,7 +27,7 @@ class WorkerStore {
  public:
   explicit WorkerStore(Database& db) : db_{db} {}
   void upsert(const WorkerRecord& worker);
-  void heartbeat(const std::string& name, Time now);
+  void heartbeat(const std::string& name, Time now, const std::string& trouble = {});
   void set_connected(const std::string& name, bool connected);
   void disconnect_all();  ///< at the scheduler's start
   std::vector<WorkerRecord> list() const;

@@ -60,6 +60,7 @@ v1::RunSummary full_summary(storage::Database& db, const storage::RunRecord& run
 /// Why a worker gets nothing, or not everything; empty when there is no reason.
 std::string why_idle(const storage::WorkerRecord& worker) {
   if (!worker.connected) return "not connected";
+  if (!worker.trouble.empty()) return worker.trouble;
   if (worker.result_version == 0)
     return worker.allows_commands ? "no trainer: it gets commands only"
                                   : "no trainer and no --allow-commands: it gets nothing";
@@ -215,6 +216,7 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
     summary->set_allows_commands(worker.allows_commands);
     summary->set_note(why_idle(worker));
+    if (worker.connected) summary->set_trouble(worker.trouble);
   }
   return message;
 }

@@ -36,6 +36,12 @@ std::string slots_text(const ablate::v1::WorkerSummary& worker) {
   return text;
 }
 
+std::string state_text(const ablate::v1::WorkerSummary& worker, const Terminal& terminal) {
+  if (!worker.connected()) return terminal.paint(Style::kRed, "gone");
+  if (!worker.trouble().empty()) return terminal.paint(Style::kYellow, "in trouble");
+  return terminal.paint(Style::kGreen, "connected");
+}
+
 std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Terminal& terminal) {
   if (list.workers().empty())
     return "no workers yet: 'ablate up' starts one, 'ablate-worker --scheduler ADDRESS' adds one\n";
@@ -50,9 +56,7 @@ std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Term
              {"note"}}};
   for (const auto& worker : list.workers()) {
     const auto busy = std::ranges::count_if(worker.slots(), [](const auto& slot) { return slot.run() != 0; });
-    grid.add({worker.name(), worker.host(),
-              worker.connected() ? terminal.paint(Style::kGreen, "connected")
-                                 : terminal.paint(Style::kRed, "gone"),
+    grid.add({worker.name(), worker.host(), state_text(worker, terminal),
               fmt::format("{}/{}", busy, worker.slots_size()), slots_text(worker), joined(worker.data()),
               joined(worker.weights()), format_age(worker.last_heartbeat(), SystemClock{}.now()),
               worker.note()});

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/agent/agent.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "tests/agent/fake_scheduler.h"
+#include "tests/small_disk.h"
 
 namespace abl::agent {
 namespace {
 
 using ablate::v1::RunBatch;
 using ablate::v1::RunEnded;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
@@ -20,7 +25,7 @@ using testing::Pair;
 class Worker {
  public:
   Worker(const std::filesystem::path& folder, const std::string& address, bool allow_commands = true,
-         std::size_t slots = 1) {
+         std::size_t slots = 1, const std::map<std::string, std::filesystem::path>& data = {}) {
     AgentOptions options;
     options.scheduler = address;
     options.spool = folder / "spool";
@@ -32,10 +37,13 @@ class Worker {
     options.runs.runs_root = folder / "runs";
     options.runs.trainer = folder / "trainer";
     options.runs.data = {{"shapes", ""}, {"cifar10", folder}};
+    options.runs.data.insert(data.begin(), data.end());
     options.runs.weights = {{"deit", folder / "deit.safetensors"}};
     options.runs.host = "here";
     options.runs.grace = Milliseconds{10000};
     options.backoff = {.first = Milliseconds{10}, .longest = Milliseconds{50}};
+    options.first_probe = Milliseconds{20};
+    options.longest_probe = Milliseconds{50};
     agent_ = std::make_unique<Agent>(std::move(options), clock_);
     ticker_ = std::jthread{[this](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
@@ -288,6 +296,163 @@ TEST_F(AgentTest, WhatCannotBeRunHereIsRefusedWithTheReason) {
     })) << reason;
   }
   EXPECT_TRUE(worker->settled());
+}
+
+/// The text of a heartbeat's trouble that a test waits for.
+bool says_trouble(const std::vector<ablate::v1::WorkerMessage>& messages, const std::string& what) {
+  return std::any_of(messages.begin(), messages.end(), [&](const auto& message) {
+    return message.has_heartbeat() && message.heartbeat().trouble().find(what) != std::string::npos;
+  });
+}
+
+void fill(const std::filesystem::path& disk) {
+  std::ofstream filler{disk / "filler", std::ios::binary};
+  const std::string block(4096, 'x');
+  while (filler << block << std::flush) {
+  }
+}
+
+TEST_F(AgentTest, AFullDiskLosesItsRunsAndTakesNoneUntilThereIsRoomAgain) {
+  SmallDisk disk;
+  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  Worker worker{disk.path(), scheduler.address(), true, 2};
+  scheduler.assign(shell_assignment(7, "while :; do seq 20000; sleep 0.01; done"));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  fill(disk.path());
+  const auto ended = scheduler.wait_for_end(7).back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  EXPECT_THAT(ended.reason(), HasSubstr("No space left on device"));
+  const auto messages = scheduler.messages();
+  const auto is_end = [](const auto& message) { return message.has_batch() && message.batch().has_ended(); };
+  EXPECT_TRUE(says_trouble({messages.begin(), std::find_if(messages.begin(), messages.end(), is_end)},
+                           "No space left on device"))
+      << "before the run's end, so that its trial does not come back here";
+
+  scheduler.assign(shell_assignment(8, kTwoSteps));
+  EXPECT_TRUE(scheduler.heard([](const auto& all) {
+    return std::any_of(all.begin(), all.end(), [](const auto& message) {
+      return message.has_refused() && message.refused().run() == 8 && !message.refused().permanent() &&
+             message.refused().reason().find("in trouble") != std::string::npos;
+    });
+  }));
+  EXPECT_TRUE(eventually([&] { return worker->settled(); }))
+      << "what is acknowledged goes also from a full disk";
+  EXPECT_TRUE(std::filesystem::is_empty(disk.path() / "spool"));
+
+  disk.free_space();
+  EXPECT_TRUE(scheduler.heard([](const auto& all) {
+    return std::any_of(all.rbegin(), all.rend(),
+                       [](const auto& message) { return message.has_heartbeat(); }) &&
+           std::find_if(all.rbegin(), all.rend(), [](const auto& message) { return message.has_heartbeat(); })
+               ->heartbeat()
+               .trouble()
+               .empty();
+  }));
+  scheduler.assign(shell_assignment(9, kTwoSteps));
+  EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(AgentTest, AWorkerInTroubleSaysSoInItsHello) {
+  SmallDisk disk;
+  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  Worker worker{disk.path(), scheduler.address()};
+  scheduler.hello();
+  fill(disk.path());
+  scheduler.assign(shell_assignment(7, kTwoSteps));
+  ASSERT_TRUE(scheduler.heard([](const auto& all) { return says_trouble(all, "No space left"); }));
+  scheduler.stop();
+  scheduler.start();
+  EXPECT_THAT(scheduler.hello(2).trouble(), HasSubstr("No space left on device"));
+}
+
+/// Leaves this program so many descriptors, until it goes.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(std::size_t left) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = 256;
+    setrlimit(RLIMIT_NOFILE, &few);
+    for (int fd = 0; fd >= 0;)
+      if (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0) taken_.push_back(fd);
+    for (; left > 0 && !taken_.empty(); --left, taken_.pop_back()) ::close(taken_.back());
+  }
+  ~FewDescriptors() {
+    for (const int fd : taken_) ::close(fd);
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+  std::vector<int> taken_;
+};
+
+TEST_F(AgentTest, OutOfDescriptorsIsTheWorkersTroubleAndPasses) {
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, kTwoSteps));
+  ASSERT_EQ(scheduler.wait_for_end(7).back().ended().status(), RunEnded::STATUS_COMPLETED);
+  ASSERT_TRUE(eventually([&] { return worker->settled(); }));
+  {
+    const FewDescriptors few{3};  // enough for a run's spool, and not for its pipes
+    scheduler.assign(shell_assignment(8, kTwoSteps));
+    EXPECT_TRUE(scheduler.heard([](const auto& all) { return says_trouble(all, "Too many open files"); }));
+  }
+  for (const RunBatch& batch : scheduler.batches(8))
+    EXPECT_NE(batch.ended().status(), RunEnded::STATUS_FAILED) << batch.ended().reason();
+  EXPECT_TRUE(eventually([&] {
+    const auto all = scheduler.messages();
+    return all.back().has_heartbeat() && all.back().heartbeat().trouble().empty();
+  }));
+  scheduler.assign(shell_assignment(9, kTwoSteps));
+  EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(AgentTest, DataThatVanishAreNotOfferedUntilTheyAreBack) {
+  const auto data = folder.path() / "images";
+  write_text(data / "cat/1.jpg", "x");
+  Worker worker{folder.path(), scheduler.address(), true, 1, {{"photos", data}}};
+  auto assign = shell_assignment(7, "mv ../../../images ../../../away; echo 'cannot read 1.jpg' >&2; exit 1");
+  assign.set_data("photos");
+  scheduler.assign(assign);
+  const auto ended = scheduler.wait_for_end(7).back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_THAT(ended.reason(),
+              AllOf(HasSubstr("its data 'photos' are gone: " + data.string() + " is not there"),
+                    HasSubstr("cannot read 1.jpg")));
+  const auto last_says_gone = [](const auto& all, std::size_t count) {
+    for (auto message = all.rbegin(); message != all.rend(); ++message)
+      if (message->has_heartbeat())
+        return message->heartbeat().trouble().empty() &&
+               message->heartbeat().gone_data().count("photos") == count;
+    return false;
+  };
+  EXPECT_TRUE(scheduler.heard([&](const auto& all) { return last_says_gone(all, 1); }));
+  assign.set_run(8);
+  scheduler.assign(assign);
+  EXPECT_TRUE(scheduler.heard([](const auto& all) {
+    return all.back().has_refused() && all.back().refused().reason().find("are gone") != std::string::npos;
+  }));
+  scheduler.assign(shell_assignment(9, kTwoSteps));  // which needs none
+  EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
+  std::filesystem::rename(folder.path() / "away", data);
+  EXPECT_TRUE(scheduler.heard([&](const auto& all) { return last_says_gone(all, 0); }));
+}
+
+TEST_F(AgentTest, ARunWithALongBacklogDoesNotDelayTheOthers) {
+  scheduler.acknowledge(false);
+  {
+    RunSpool dead{spool(7), 7};
+    RunBatch batch;
+    batch.set_log(std::string(60'000, 'x'));
+    for (int i = 0; i < 500; ++i) dead.append(batch);
+  }
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(8, kTwoSteps));
+  scheduler.wait_for_end(8);  // though nothing is acknowledged
+  EXPECT_LE(scheduler.batches(7).size(), 64U);
 }
 
 TEST_F(AgentTest, AStoppingWorkerStopsItsRunsAndTakesNothingMore) {

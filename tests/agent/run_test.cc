@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -24,7 +25,7 @@ using testing::Not;
 using testing::Pair;
 using testing::StartsWith;
 
-/// Keeps all batches; its disk is full when a test says so.
+/// Keeps all batches; its disk is full, its data gone, or the scheduler far behind, when a test says so.
 class Keeper final : public RunOwner {
  public:
   void append(std::uint32_t, const RunBatch& batch) override {
@@ -32,6 +33,19 @@ class Keeper final : public RunOwner {
     if (full_) throw Error{Code::kResourceExhausted, "cannot write spool: No space left on device"};
     batches_.push_back(batch);
     changed_.notify_all();
+  }
+  std::uint64_t backlog(std::uint32_t) override { return backlog_; }
+  void starts(std::uint32_t, const std::filesystem::path& directory, std::optional<pid_t> group) override {
+    const std::scoped_lock lock{mutex_};
+    kept_ = {directory, group};
+  }
+  void troubled(const std::string& reason, bool trainer) override {
+    const std::scoped_lock lock{mutex_};
+    troubles_.emplace_back(reason, trainer);
+  }
+  std::string fault(const ablate::v1::Assign&, bool has_failed) override {
+    const std::scoped_lock lock{mutex_};
+    return has_failed ? fault_of_failure_ : fault_at_start_;
   }
   void finished(std::uint32_t, std::optional<RunBatch> last) override {
     const std::scoped_lock lock{mutex_};
@@ -42,6 +56,23 @@ class Keeper final : public RunOwner {
   void disk_is_full() {
     const std::scoped_lock lock{mutex_};
     full_ = true;
+  }
+  void blame(const std::string& at_start, const std::string& of_failure) {
+    const std::scoped_lock lock{mutex_};
+    fault_at_start_ = at_start, fault_of_failure_ = of_failure;
+  }
+  void set_backlog(std::uint64_t bytes) { backlog_ = bytes; }
+  std::vector<std::pair<std::string, bool>> troubles() {
+    const std::scoped_lock lock{mutex_};
+    return troubles_;
+  }
+  std::pair<std::filesystem::path, std::optional<pid_t>> kept_program() {
+    const std::scoped_lock lock{mutex_};
+    return kept_;
+  }
+  std::size_t batches() {
+    const std::scoped_lock lock{mutex_};
+    return batches_.size();
   }
   std::vector<RunBatch> wait_for_end() {
     std::unique_lock lock{mutex_};
@@ -59,6 +90,10 @@ class Keeper final : public RunOwner {
   std::condition_variable changed_;
   std::vector<RunBatch> batches_;
   bool full_ = false, finished_ = false;
+  std::atomic<std::uint64_t> backlog_ = 0;
+  std::string fault_at_start_, fault_of_failure_;
+  std::vector<std::pair<std::string, bool>> troubles_;
+  std::pair<std::filesystem::path, std::optional<pid_t>> kept_;
 };
 
 class RunTest : public testing::Test {
@@ -216,16 +251,120 @@ TEST_F(RunTest, AKilledRunSaysNothingMore) {
   EXPECT_FALSE(alive(pid_in("self")));
 }
 
-TEST_F(RunTest, AFullDiskEndsTheRunWithThatReasonAndLosesNothing) {
+TEST_F(RunTest, StoppedThoughNobodyAskedIsAFailure) {
+  const auto ended = end_of(R"(echo '{"event":"end","status":"stopped","reason":"no more wishes"}')");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "it ended as stopped, and nobody had asked it to: no more wishes");
+  EXPECT_TRUE(ended.retryable());
+  EXPECT_FALSE(ended.asked());
+}
+
+TEST_F(RunTest, ATrainerThatHearsOfTheMachinesEndBeforeItsWorkerHasBeenAsked) {
+  auto& stopped = start(R"(echo ready; while [ ! -e go ]; do sleep 0.01; done;
+                           echo '{"event":"end","status":"stopped"}'; echo $$ > self)");
+  ASSERT_TRUE(keeper.heard("ready"));
+  write_text(directory() / "go", "");
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(directory() / "self"); }));
+  stopped.stop("worker is stopping");
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_STOPPED);
+  EXPECT_TRUE(ended.asked());
+}
+
+TEST_F(RunTest, ATrainerThatDoesNotStartIsTheWorkersTrouble) {
+  auto assign = shell_assignment(1, "");
+  assign.clear_argv();
+  settings.trainer = folder.path() / "no-trainer";
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  EXPECT_THAT(ended.reason(), HasSubstr("cannot start " + settings.trainer.string()));
+  ASSERT_EQ(keeper.troubles().size(), 1U);
+  EXPECT_TRUE(keeper.troubles()[0].second);
+}
+
+TEST_F(RunTest, WhereTheDataAreGoneNothingIsStarted) {
+  keeper.blame("its data 'x' are gone", "");
+  const auto ended = end_of("exit 0");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_EQ(ended.reason(), "its worker is in trouble: its data 'x' are gone");
+  EXPECT_FALSE(std::filesystem::exists(directory()));
+}
+
+TEST_F(RunTest, AFailureThatIsTheWorkersFaultIsNotTheTrials) {
+  keeper.blame("", "cannot write in /x: No space left on device");
+  const auto ended = end_of("echo 'cannot save' >&2; exit 3");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  EXPECT_EQ(
+      ended.reason(),
+      "its worker is in trouble: cannot write in /x: No space left on device (exit code 3; last output: "
+      "cannot save)");
+}
+
+TEST_F(RunTest, WhatHasCompletedIsCompletedWhateverTheWorkersFault) {
+  keeper.blame("", "cannot write in /x: No space left on device");
+  EXPECT_EQ(end_of(R"(echo '{"event":"end","status":"completed"}')").status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(RunTest, ItsProgramIsKeptToBeFoundAgain) {
+  start("echo $$ > self; echo ready; exec sleep 1000");
+  ASSERT_TRUE(keeper.heard("ready"));
+  EXPECT_EQ(keeper.kept_program(), std::pair(directory(), std::optional{pid_in("self")}));
+}
+
+TEST_F(RunTest, AboveABacklogTheProgramHasToWaitAndNothingOfItIsLost) {
+  settings.spool_limit = 1000;
+  keeper.set_backlog(1000);
+  start(R"(head -c 300000 /dev/zero | tr '\0' x; echo; echo '{"event":"metric","step":1,"values":{"a":1}}'
+           touch said; echo '{"event":"end","status":"completed"}')");
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(directory() / "config.json"); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds{300});
+  EXPECT_EQ(keeper.batches(), 0U);
+  EXPECT_FALSE(std::filesystem::exists(directory() / "said")) << "its pipe holds less than it has to say";
+  keeper.set_backlog(999);
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(log_of(batches).size(), 300'001U);
+  EXPECT_EQ(points(batches, "a").size(), 1U);
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(RunTest, AProgramThatHasToWaitMayStillSayItsLastWords) {
+  settings.spool_limit = 1000;
+  keeper.set_backlog(1000);
+  auto& stopped = start(R"(trap 'echo "{\"event\":\"end\",\"status\":\"stopped\"}"; exit 0' TERM
+                           touch ready; while :; do sleep 0.01; done)");
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(directory() / "ready"); }));
+  stopped.stop("paused");
+  EXPECT_EQ(keeper.wait_for_end().back().ended().reason(), "paused");
+}
+
+TEST_F(RunTest, ALogAboveItsLimitKeepsItsHeadItsTailAndEveryPoint) {
+  settings.log_limit = 100'000;
+  start(R"(i=0; while [ $i -lt 30000 ]; do echo "this is line $i"; i=$((i+1)); done
+           seq -f '{"event":"metric","step":%.0f,"values":{"a":1}}' 5000; echo the last line
+           echo '{"event":"end","status":"completed"}')");
+  const auto batches = keeper.wait_for_end();
+  const std::string log = log_of(batches);
+  EXPECT_LT(log.size(), 101'000U);
+  EXPECT_THAT(log, AllOf(StartsWith("this is line 0\nthis is line 1\n"), EndsWith("\nthe last line\n"),
+                         HasSubstr("\nthis is line 29999\n"), HasSubstr(" of the log were left out here\n")));
+  EXPECT_EQ(points(batches, "a").size(), 5000U);
+}
+
+TEST_F(RunTest, AFullDiskLosesTheRunWithThatReasonAndNothingOfWhatItSaid) {
   start("echo first; while [ ! -e go ]; do sleep 0.01; done; echo second; exec sleep 1000");
   ASSERT_TRUE(keeper.heard("first"));
   keeper.disk_is_full();
   write_text(directory() / "go", "");
   const auto batches = keeper.wait_for_end();
   EXPECT_EQ(log_of(batches), "first\nsecond\n");
-  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_FAILED);
-  EXPECT_EQ(batches.back().ended().reason(), "cannot write spool: No space left on device");
-  EXPECT_TRUE(batches.back().ended().retryable());
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_LOST);
+  EXPECT_EQ(batches.back().ended().reason(),
+            "its worker is in trouble: cannot write spool: No space left on device");
+  EXPECT_TRUE(batches.back().ended().worker_trouble());
+  EXPECT_EQ(keeper.troubles().at(0).first, "cannot write spool: No space left on device");
 }
 
 TEST_F(RunTest, MegabytesOfOutputArriveWhole) {
@@ -243,10 +382,12 @@ TEST_F(RunTest, ReasonsAreValidUtf8WhateverTheProgramPrints) {
   EXPECT_EQ(ended.reason(), "exit code 1; last output: caf\uFFFD");
 }
 
-TEST_F(RunTest, ARunsRootThatCannotBeWrittenIsTheReason) {
+TEST_F(RunTest, ARunsRootThatCannotBeWrittenIsTheWorkersTrouble) {
   write_text(folder.path() / "runs", "a file");
-  EXPECT_THAT(end_of("exit 0").reason(),
-              HasSubstr("cannot create the folder " + (settings.runs_root / "101").string()));
+  const auto ended = end_of("exit 0");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_THAT(ended.reason(), HasSubstr("cannot create the folder " + (settings.runs_root / "101").string()));
+  EXPECT_EQ(keeper.troubles().size(), 1U);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class SpoolTest : public testing::Test {
  protected:
   TemporaryFolder folder;
   std::filesystem::path place = folder.path() / "12";
-  std::filesystem::path file = place / "batches";
+  std::filesystem::path file = place / "segment-00000000000000000001";
 
   static RunBatch log(const std::string& text) {
     RunBatch batch;
@@ -31,7 +31,7 @@ class SpoolTest : public testing::Test {
     batch.mutable_ended()->set_status(ablate::v1::RunEnded::STATUS_COMPLETED);
     return batch;
   }
-  static std::vector<std::string> logs_after(const RunSpool& spool, std::uint64_t seq) {
+  static std::vector<std::string> logs_after(RunSpool& spool, std::uint64_t seq) {
     std::vector<std::string> logs;
     while (const auto batch = spool.after(seq)) {
       logs.push_back(batch->log());
@@ -97,27 +97,139 @@ TEST_F(SpoolTest, ARecordWithAWrongChecksumIsDropped) {
   bytes.seekp(-1, std::ios::end);
   bytes.put('c');
   bytes.close();
-  const RunSpool spool{place, 12};
+  RunSpool spool{place, 12};
   EXPECT_THAT(logs_after(spool, 0), ElementsAre("a"));
 }
 
+std::size_t files_in(const std::filesystem::path& folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator{folder}, {}));
+}
+
 TEST_F(SpoolTest, AcknowledgedBatchesLeaveTheDiskButTheirCountDoesNot) {
-  const std::string large(400'000, 'x');
+  const std::string large(600'000, 'x');  // a segment each
   {
     RunSpool spool{place, 12};
     for (int i = 0; i < 5; ++i) spool.append(log(large));
     spool.append(log("last"));
+    EXPECT_EQ(files_in(place), 6U);
     spool.acknowledge(5);
-    EXPECT_LT(std::filesystem::file_size(file), 1000U);
-    EXPECT_THAT(logs_after(spool, 5), ElementsAre("last"));
+    EXPECT_EQ(files_in(place), 1U);
+    EXPECT_LT(spool.bytes(), 100U);
+    EXPECT_THAT(logs_after(spool, 0), ElementsAre("last"));
     spool.acknowledge(6);
     EXPECT_EQ(spool.acknowledged(), 6U);
     spool.append(log("more"));
     EXPECT_THAT(logs_after(spool, 6), ElementsAre("more"));
   }
-  const RunSpool spool{place, 12};
+  RunSpool spool{place, 12};
   EXPECT_EQ(spool.last(), 7U);
   EXPECT_THAT(logs_after(spool, 0), ElementsAre("last", "more"));
+}
+
+TEST_F(SpoolTest, ReadingMayGoBackAndForthOverManySegments) {
+  RunSpool spool{place, 12};
+  std::vector<std::string> all;
+  for (int i = 0; i < 40; ++i) {
+    all.push_back(std::to_string(i) + std::string(100'000, 'x'));
+    spool.append(log(all.back()));
+  }
+  EXPECT_EQ(files_in(place), 7U);
+  EXPECT_EQ(logs_after(spool, 0), all);
+  EXPECT_EQ(spool.after(20)->log(), all[20]);
+  EXPECT_EQ(spool.after(3)->log(), all[3]);
+  EXPECT_EQ(spool.after(38)->log(), all[39 - 1]);
+  EXPECT_FALSE(spool.after(40));
+  RunSpool again{place, 12};
+  EXPECT_EQ(logs_after(again, 0), all);
+}
+
+TEST_F(SpoolTest, AnAcknowledgementNeedsNoRoomOnTheDisk) {
+  RunSpool spool{place, 12};
+  for (int i = 0; i < 8; ++i) spool.append(log(std::string(300'000, 'x')));
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit unlimited{};
+  getrlimit(RLIMIT_FSIZE, &unlimited);
+  rlimit none = unlimited;
+  none.rlim_cur = 0;
+  setrlimit(RLIMIT_FSIZE, &none);
+  spool.acknowledge(8);
+  EXPECT_EQ(files_in(place), 1U);
+  spool.remove();
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  EXPECT_FALSE(std::filesystem::exists(place));
+}
+
+TEST_F(SpoolTest, BatchesMayBeReadAndAcknowledgedWhileMoreAreWritten) {
+  RunSpool spool{place, 12};
+  constexpr std::uint64_t kAll = 3000;
+  std::jthread writer{[&] {
+    for (std::uint64_t i = 0; i < kAll; ++i) spool.append(log(std::to_string(i) + std::string(2000, 'x')));
+  }};
+  std::uint64_t seq = 0;
+  ASSERT_TRUE(eventually([&] {
+    while (const auto batch = spool.after(seq)) {
+      EXPECT_EQ(batch->seq(), seq + 1);
+      seq = batch->seq();
+      spool.acknowledge(seq);
+    }
+    return seq == kAll;
+  }));
+  EXPECT_EQ(files_in(place), 1U);
+}
+
+TEST_F(SpoolTest, ADamagedSegmentTakesWhatFollowsItWithIt) {
+  {
+    RunSpool spool{place, 12};
+    for (int i = 0; i < 6; ++i) spool.append(log(std::to_string(i) + std::string(300'000, 'x')));
+    EXPECT_EQ(files_in(place), 3U);
+  }
+  std::filesystem::resize_file(place / "segment-00000000000000000003", 400'000);
+  RunSpool spool{place, 12};
+  EXPECT_EQ(spool.last(), 3U) << "numbers must stay without gaps";
+  spool.append(log("next"));
+  EXPECT_EQ(logs_after(spool, 3), std::vector<std::string>{"next"});
+}
+
+/// The records of an earlier version's one file, taken from segments.
+void as_one_file(const std::filesystem::path& place) {
+  std::vector<std::filesystem::path> segments;
+  for (const auto& entry : std::filesystem::directory_iterator{place}) segments.push_back(entry.path());
+  std::sort(segments.begin(), segments.end());
+  std::ofstream old{place / "batches", std::ios::binary};
+  for (const auto& segment : segments) {
+    old << std::ifstream{segment, std::ios::binary}.rdbuf();
+    std::filesystem::remove(segment);
+  }
+}
+
+TEST_F(SpoolTest, TheOneFileOfAnEarlierVersionIsReadAndGoneOnWith) {
+  std::vector<std::string> all;
+  {
+    RunSpool spool{place, 12};
+    for (int i = 0; i < 12; ++i) {
+      all.push_back(std::to_string(i) + std::string(300'000, 'x'));
+      spool.append(log(all.back()));
+    }
+    spool.acknowledge(2);  // so the old file begins with the third, as a compacted one did
+  }
+  as_one_file(place);
+  all.erase(all.begin(), all.begin() + 2);
+  RunSpool spool{place, 12};
+  EXPECT_EQ(spool.last(), 12U);
+  EXPECT_EQ(logs_after(spool, 2), all);
+  spool.append(end());
+  EXPECT_EQ(spool.after(12)->seq(), 13U);
+  spool.acknowledge(12);
+  EXPECT_FALSE(std::filesystem::exists(place / "batches"));
+  EXPECT_TRUE((RunSpool{place, 12}.ended()));
+}
+
+TEST_F(SpoolTest, AnEmptyFileOfAnEarlierVersionIsNoBatch) {
+  write_text(place / "batches", "");
+  RunSpool spool{place, 12};
+  EXPECT_EQ(spool.last(), 0U);
+  spool.append(log("a"));
+  EXPECT_THAT(logs_after(spool, 0), ElementsAre("a"));
 }
 
 TEST_F(SpoolTest, AnAcknowledgementBeyondTheLastBatchCountsAsTheLast) {

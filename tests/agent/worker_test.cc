@@ -91,15 +91,40 @@ TEST_F(WorkerTest, ATrainerDiesWithAWorkerThatIsKilledAndTheNextOneEndsItsRun) {
   scheduler.acknowledge_run(7, batches.back().seq());
 }
 
-TEST_F(WorkerTest, SigtermStopsTheRunsSendsTheLastBatchesAndExitsWithZero) {
+class StoppedWorkerTest : public WorkerTest, public testing::WithParamInterface<int> {};
+
+TEST_P(StoppedWorkerTest, StopsTheRunsSendsTheLastBatchesAndExitsWithZero) {
   ChildProcess worker{{.argv = argv()}};
   start_run();
-  ::kill(worker.pid(), SIGTERM);
+  ::kill(worker.pid(), GetParam());
   const auto ended = worker.wait(kPatience);
   ASSERT_TRUE(ended);
   EXPECT_TRUE(ended->ok()) << ended->describe();
   EXPECT_EQ(scheduler.wait_for_end(7).back().ended().reason(), "worker is stopping");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "home/spool"));
+}
+INSTANTIATE_TEST_SUITE_P(Signals, StoppedWorkerTest, testing::Values(SIGTERM, SIGINT, SIGHUP));
+
+TEST_F(WorkerTest, WhatATrainerStartedIsGoneBeforeTheNextWorkerTakesAnything) {
+  write_script(trainer, R"(
+      if [ "$1" = --version ]; then echo '{"version":"9","result_version":4}'; exit 0; fi
+      echo $$ > "$ABLATE_RUN_DIR/self"
+      sh -c 'sleep 1000; true' & echo $! > "$ABLATE_RUN_DIR/child"
+      setsid sleep 1000 & echo $! > "$ABLATE_RUN_DIR/session"
+      env -i /bin/sleep 1000 & echo $! > "$ABLATE_RUN_DIR/bare"
+      echo '{"event":"metric","step":1,"values":{"val/top1":50}}'
+      wait)");
+  ChildProcess worker{{.argv = argv()}};
+  start_run();
+  std::vector<pid_t> left;
+  for (const char* name : {"child", "session", "bare"})
+    left.push_back(std::stoi(read_file(folder.path() / "home/runs/107/1" / name)));
+  ::kill(worker.pid(), SIGKILL);
+  worker.wait();
+  for (const pid_t process : left) EXPECT_TRUE(alive(process)) << "the kernel ends the trainer alone";
+  const ChildProcess next{{.argv = argv()}};
+  scheduler.hello(2);
+  for (const pid_t process : left) EXPECT_FALSE(alive(process));
 }
 
 TEST_F(WorkerTest, TwoWorkersWithOneHomeAreRefused) {

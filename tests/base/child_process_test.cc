@@ -90,6 +90,20 @@ TEST(ChildProcessTest, EnvironmentFolderAndInputAreAsGiven) {
   EXPECT_EQ(ear.line(), "end") << "stdin is empty";
 }
 
+TEST(ChildProcessTest, NoDescriptorIsInheritedButTheThreeOfEveryProgram) {
+  Ear ear;
+  const int stray = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as our own parent may leave one
+  const int high = ::fcntl(stray, F_DUPFD, 700);
+  ASSERT_GE(high, 700);
+  {
+    ChildProcess child{
+        shell("for n in $(seq 3 1000); do [ -e /proc/$$/fd/$n ] && echo $n; done; echo end", ear)};
+    EXPECT_EQ(ear.line(), "end");
+  }
+  ::close(stray);
+  ::close(high);
+}
+
 TEST(ChildProcessTest, ProgramThatCannotBeStartedIsNamed) {
   ChildOptions options;
   options.argv = {"no-such-program-anywhere"};

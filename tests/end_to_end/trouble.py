@@ -66,11 +66,14 @@ def data_folders():
         fleet.start_worker("w", "--slots", 1, "--data", f"photos={gone}")
         fleet.until(lambda: fleet.json("workers").get("workers"), "the worker is there")
         gone.rmdir()
-        trial = submit(fleet, "missing-folder")
-        expect(trial["state"] == "TRIAL_STATE_FAILED" and "nowhere" in trial["reason"] and "is not there" in trial["reason"],
-               f"a missing data folder is named: {trial['reason']}")
-        fleet.stop("w")
-        fleet.start_worker("w", "--slots", 1, "--data", f"photos={folder}")
+        (fleet.home / "gone.yaml").write_text(SWEEP.format(name="gone", damaged="skip"))
+        fleet.ablate("submit", fleet.home / "gone.yaml")
+        waits = fleet.until(lambda: [t["reason"] for t in fleet.trials("gone") if "are gone" in t["reason"]], "the trial waits for its data")[0]
+        expect("its data 'photos' are gone" in waits and "nowhere is not there" in waits, f"data that vanish are the worker's trouble: {waits}")
+        gone.symlink_to(folder)
+        fleet.wait_for("gone", 120)
+        trial = fleet.trials("gone")[0]
+        expect(trial["state"] == "TRIAL_STATE_COMPLETED", f"and the trial runs when they are back: {trial.get('reason', '')}")
         trial = submit(fleet, "damaged-fatal")
         expect(trial["state"] == "TRIAL_STATE_FAILED" and damaged.name in trial["reason"], f"a damaged image is fatal and named: {trial['reason']}")
         trial = submit(fleet, "damaged-skipped", "skip")

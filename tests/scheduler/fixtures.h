@@ -176,6 +176,7 @@ inline ablate::v1::RunBatch ended(
   batch.mutable_ended()->set_status(status);
   batch.mutable_ended()->set_reason(reason);
   batch.mutable_ended()->set_retryable(retryable);
+  batch.mutable_ended()->set_asked(status == ablate::v1::RunEnded::STATUS_STOPPED);
   return batch;
 }
 

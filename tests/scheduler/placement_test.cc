@@ -123,8 +123,18 @@ std::vector<Wait> waits() {
   with_others.weights = {.names = {"regnet"}, .wrong = {{"regnet", "another regnet"}}};
   without_data.data.names.clear();
   without_data.weights.names = {"regnet"};
+  WorkerView ill = worker_of("ill", 1, 1), ill_gpu = worker_of("ill", 1, 1, true),
+             unmounted = worker_of("w", 1, 1);
+  ill.trouble = ill_gpu.trouble = "cannot write /x: No space left on device";
+  unmounted.data.gone = {{"shapes", "its data 'shapes' are gone: /shapes is empty"}};
   return {
       {demand_of(), {}, "no worker is connected"},
+      {demand_of(), {ill}, "worker ill is in trouble: cannot write /x: No space left on device"},
+      {demand_of(), {ill, one_busy}, "the only slot is busy"},
+      {demand_of(1),
+       {ill_gpu, worker_of("w", 2, 2)},
+       "worker ill is in trouble: cannot write /x: No space left on device"},
+      {demand_of(), {unmounted}, "worker w: its data 'shapes' are gone: /shapes is empty"},
       {demand_of(), {busy}, "all 2 slots are busy"},
       {demand_of(), {one_busy}, "the only slot is busy"},
       {demand_of(1), {worker_of("w", 1, 2)}, "needs 1 GPU; no connected worker has one"},

@@ -190,15 +190,19 @@ TEST_F(ViewsTest, WorkersAreListedWithSlotsAndRuns) {
                   .connected = true,
                   .last_heartbeat = now});
   workers.upsert({.name = "bob"});
+  workers.upsert({.name = "carl", .connected = true});
+  workers.heartbeat("carl", now, "cannot write /x: No space left on device");
   submit(sweep_of("s", 1, 1));
   const auto run_id = run(1);
   const auto list = list_workers(db);
-  ASSERT_EQ(list.workers_size(), 2);
+  ASSERT_EQ(list.workers_size(), 3);
   EXPECT_EQ(list.workers(0).slots(0).device(), "cuda:0");
   EXPECT_THAT(list.workers(0).data(), ElementsAre("shapes", "cifar10"));
   EXPECT_THAT(list.workers(0).weights(), ElementsAre("regnet"));
   EXPECT_THAT(list.workers(0).runs(), ElementsAre(run_id));
   EXPECT_EQ(list.workers(1).note(), "not connected");
+  EXPECT_EQ(list.workers(2).trouble(), "cannot write /x: No space left on device");
+  EXPECT_EQ(list.workers(2).note(), list.workers(2).trouble());
 }
 
 TEST_F(ViewsTest, WhatIsNotThereIsNamedWithTheNearestName) {

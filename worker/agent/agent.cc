@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/utf8.h"
+#include "worker/agent/leftovers.h"
 
 namespace abl::agent {
 using ablate::v1::Assign;
@@ -21,6 +23,8 @@ using ablate::v1::WorkerMessage;
 namespace {
 
 constexpr std::uint64_t kWindow = 64;  // batches of a run that are sent and not acknowledged
+constexpr std::size_t kOutbox = 4;     // batches in memory
+constexpr auto kReadAgain = std::chrono::seconds{1};
 
 std::string random_instance() {
   std::random_device random;
@@ -49,8 +53,7 @@ const char* status_text(const RunEnded& ended) {
   }
 }
 
-void append_last(RunSpool& spool, RunBatch last, const std::string& token) {
-  last.set_token(token);
+void append_last(RunSpool& spool, const RunBatch& last) {
   try {
     spool.append(last);
   } catch (const Error& error) {
@@ -59,36 +62,63 @@ void append_last(RunSpool& spool, RunBatch last, const std::string& token) {
   }
 }
 
+HealthOptions health_options(const AgentOptions& options) {
+  return {.folders = {options.spool, options.runs.runs_root},
+          .trainer = options.runs.trainer,
+          .data = options.runs.data,
+          .weights = options.runs.weights,
+          .first = options.first_probe,
+          .longest = options.longest_probe};
+}
+
+template <class Message>
+void say_health(const Health::State& state, Message& message) {
+  message.set_trouble(valid_utf8(state.trouble));
+  for (const auto& [name, why] : state.gone_data) (*message.mutable_gone_data())[name] = valid_utf8(why);
+  for (const auto& [name, why] : state.gone_weights)
+    (*message.mutable_gone_weights())[name] = valid_utf8(why);
+}
+
 }  // namespace
 
 Agent::Agent(AgentOptions options, const Clock& clock)
     : options_{std::move(options)},
       clock_{clock},
       instance_{random_instance()},
-      session_{options_.scheduler, *this, options_.backoff} {
+      session_{options_.scheduler, *this, options_.backoff},
+      health_{health_options(options_), [this] {
+                heartbeat_due_ = true;
+                session_.wake();
+              }} {
   auto state = state_.lock();
   for (const std::uint32_t run : spooled_runs(options_.spool)) {
-    RunSpool spool{options_.spool / std::to_string(run), run};
-    const auto first = spool.after(0);
-    const std::string token = first ? first->token() : std::string{};
-    if (!spool.ended())
-      append_last(spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"), token);
-    log_info("run {} of an earlier start: {} batches to be sent again", run, spool.last());
-    state->runs.emplace(run, Held{.spool = std::move(spool), .token = token});
+    auto spool = std::make_shared<RunSpool>(options_.spool / std::to_string(run), run);
+    if (const int killed = end_leftovers(spool->folder()); killed > 0)
+      log_warning("run {} of an earlier start had left {} process{}: killed", run, killed,
+                  killed == 1 ? "" : "es");
+    if (!spool->ended())
+      append_last(*spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"));
+    log_info("run {} of an earlier start: {} batches to be sent again", run, spool->last());
+    state->runs.emplace(run, Held{.spool = spool, .token = spool->token()});
   }
+  clerk_ = std::jthread{[this](const std::stop_token& stop) { work_as_clerk(stop); }};
   session_.start();
 }
 
 Agent::~Agent() {
   session_.close();
   std::vector<std::unique_ptr<Run>> runs;  // ended without the lock, which their threads want
-  auto state = state_.lock();
-  state->stopping = "the worker has stopped";
-  runs.swap(state->over);
-  for (auto& [id, held] : state->runs)
-    if (held.run) runs.push_back(std::move(held.run));
-  state.mutex().unlock();
+  {
+    auto state = state_.lock();
+    state->stopping = "the worker has stopped";
+    runs.swap(state->over);
+    for (auto& [id, held] : state->runs)
+      if (held.run) runs.push_back(std::move(held.run));
+  }
   for (const auto& run : runs) run->kill();
+  runs.clear();
+  clerk_.request_stop();
+  clerk_.join();
 }
 
 void Agent::tick() {
@@ -100,8 +130,9 @@ void Agent::tick() {
     const auto now = std::chrono::steady_clock::now();
     due = now - last_heartbeat_ >= state->heartbeat_every / 2;
     if (due) {
-      state->heartbeat_due = true;
+      heartbeat_due_ = true;
       last_heartbeat_ = now;
+      call_clerk(*state);  // a spool that could not be read may be readable again
     }
   }
   if (due) session_.wake();
@@ -111,8 +142,9 @@ void Agent::stop(const std::string& reason) {
   {
     auto state = state_.lock();
     state->stopping = reason;
-    state->heartbeat_due = true;  // says so before any run says that it has stopped
+    heartbeat_due_ = true;  // says so before any run says that it has stopped
     for (auto& [id, held] : state->runs) stop_run(held, reason);
+    call_clerk(*state);
   }
   session_.wake();
 }
@@ -123,7 +155,12 @@ bool Agent::busy() {
                      [](const auto& entry) { return entry.second.under_way; });
 }
 
-bool Agent::settled() { return state_.lock()->runs.empty(); }
+bool Agent::settled() {
+  auto state = state_.lock();
+  return state->runs.empty() && state->leaving.empty();
+}
+
+// --- the session's calls ---
 
 ablate::v1::Hello Agent::hello() {
   auto state = state_.lock();
@@ -150,20 +187,25 @@ ablate::v1::Hello Agent::hello() {
     if (held.fenced) continue;
     hello.add_runs(id);
     if (!held.token.empty()) hello.mutable_tokens()->insert({id, held.token});
-    held.sent = held.spool.acknowledged();
+    held.sent = held.acknowledged;
   }
-  state->heartbeat_due = true;
+  say_health(health_.state(), hello);
+  ++state->session;
+  state->outbox.clear();
+  call_clerk(*state);
+  heartbeat_due_ = true;
   return hello;
 }
 
 std::optional<WorkerMessage> Agent::next() {
   auto state = state_.lock();
   WorkerMessage message;
-  if (std::exchange(state->heartbeat_due, false)) {
+  if (heartbeat_due_.exchange(false)) {
     auto& heartbeat = *message.mutable_heartbeat();
     for (const auto& [id, held] : state->runs)
       if (!held.fenced) heartbeat.add_runs(id);
     heartbeat.set_draining(!state->stopping.empty());
+    say_health(health_.state(), heartbeat);
     return message;
   }
   if (!state->refusals.empty()) {
@@ -171,21 +213,11 @@ std::optional<WorkerMessage> Agent::next() {
     state->refusals.erase(state->refusals.begin());
     return message;
   }
-  for (auto& [id, held] : state->runs) {
-    if (held.fenced || held.sent >= held.spool.last()) continue;
-    if (held.sent - held.spool.acknowledged() >= kWindow) continue;  // the scheduler stores one at a time
-    try {
-      if (auto batch = held.spool.after(held.sent)) {
-        held.sent = batch->seq();
-        *message.mutable_batch() = std::move(*batch);
-        return message;
-      }
-    } catch (const Error& error) {
-      fence(*state, id, error.what());  // nothing right can be said of it any more: its lease runs out
-      return std::nullopt;
-    }
-  }
-  return std::nullopt;
+  if (state->outbox.empty()) return std::nullopt;
+  message = std::move(state->outbox.front());
+  state->outbox.pop_front();
+  call_clerk(*state);
+  return message;
 }
 
 void Agent::receive(const SchedulerMessage& message) {
@@ -215,6 +247,7 @@ void Agent::receive(const SchedulerMessage& message) {
       default:
         break;  // of a newer protocol, and not meant for this one
     }
+    call_clerk(*state);
   }
   session_.wake();
 }
@@ -226,60 +259,86 @@ void Agent::note_store(State& state, const std::string& id) {
   state.store_id = id;
 }
 
+// --- the runs' calls ---
+
+/// Nothing where the run is not to say anything any more.
+std::shared_ptr<RunSpool> Agent::spool_of(std::uint32_t run) {
+  auto state = state_.lock();
+  const auto found = state->runs.find(run);
+  return found == state->runs.end() || found->second.fenced ? nullptr : found->second.spool;
+}
+
 void Agent::append(std::uint32_t run, const RunBatch& batch) {
-  {
-    auto state = state_.lock();
-    const auto found = state->runs.find(run);
-    if (found == state->runs.end() || found->second.fenced) return;
-    RunBatch mine = batch;
-    mine.set_token(found->second.token);
-    found->second.spool.append(std::move(mine));
-  }
-  session_.wake();
+  const auto spool = spool_of(run);
+  if (!spool) return;
+  spool->append(batch);
+  call_clerk(*state_.lock());
+}
+
+std::uint64_t Agent::backlog(std::uint32_t run) {
+  const auto spool = spool_of(run);
+  return spool ? spool->bytes() : 0;
+}
+
+void Agent::starts(std::uint32_t run, const std::filesystem::path& directory, std::optional<pid_t> group) {
+  if (const auto spool = spool_of(run)) keep_program(spool->folder(), directory, group);
+}
+
+void Agent::troubled(const std::string& reason, bool trainer) {
+  health_.trouble(reason, trainer ? Health::Part::kTrainer : Health::Part::kMachine);
+}
+
+std::string Agent::fault(const Assign& assign, bool has_failed) {
+  if (std::string why = health_.vanished(assign); !why.empty() || !has_failed) return why;
+  std::string why = health_.cannot_write();
+  if (!why.empty()) health_.trouble(why);
+  return why;
 }
 
 void Agent::finished(std::uint32_t run, std::optional<RunBatch> last) {
+  if (last)
+    log_info("run {} {}{}{}", run, status_text(last->ended()), last->ended().reason().empty() ? "" : ": ",
+             last->ended().reason());
+  if (const auto spool = spool_of(run); spool && last) append_last(*spool, *last);
   {
     auto state = state_.lock();
     std::erase_if(state->taken, [&](const auto& entry) { return entry.second == run; });
-    Held& held = state->runs.at(run);
-    held.under_way = false;
-    if (held.run) state->over.push_back(std::move(held.run));
-    if (last)
-      log_info("run {} {}{}{}", run, status_text(last->ended()), last->ended().reason().empty() ? "" : ": ",
-               last->ended().reason());
-    if (held.fenced) {
-      state->runs.erase(run);
-    } else if (last) {
-      append_last(held.spool, *last, held.token);
-    }
+    const auto held = state->runs.find(run);
+    held->second.under_way = false;
+    if (held->second.run) state->over.push_back(std::move(held->second.run));
+    settle(*state, held);
     start_waiting(*state);
+    call_clerk(*state);
   }
   session_.wake();
 }
 
+// --- assignments, with the lock ---
+
 void Agent::assign(State& state, const Assign& assign) {
   if (state.runs.contains(assign.run())) return;  // said again
-  std::string why_not = cannot_run(state, assign);
-  try {
-    if (why_not.empty()) {
-      RunSpool spool{options_.spool / std::to_string(assign.run()), assign.run()};
-      state.runs.emplace(assign.run(),
-                         Held{.spool = std::move(spool), .token = assign.token(), .waiting = assign});
-      return start_waiting(state);
-    }
-  } catch (const Error& error) {
-    why_not = error.what();
-  }
-  log_warning("run {} refused: {}", assign.run(), why_not);
+  if (const std::string why_not = cannot_run(state, assign); !why_not.empty())
+    return refuse(state, assign.run(), why_not);
+  state.runs.emplace(assign.run(), Held{.token = assign.token(), .waiting = assign});
+}
+
+void Agent::refuse(State& state, std::uint32_t run, const std::string& reason) {
+  log_warning("run {} refused: {}", run, reason);
   auto& refused = *state.refusals.emplace_back().mutable_refused();
-  refused.set_run(assign.run());
-  refused.set_reason(why_not);
+  refused.set_run(run);
+  refused.set_reason(valid_utf8(reason));
 }
 
 /// Another worker may: no refusal here is permanent.
 std::string Agent::cannot_run(const State& state, const Assign& assign) const {
   if (!state.stopping.empty()) return state.stopping;
+  const Health::State health = health_.state();
+  if (!health.trouble.empty()) return "it is in trouble: " + health.trouble;
+  if (const auto gone = health.gone_data.find(assign.data()); gone != health.gone_data.end())
+    return gone->second;
+  for (const std::string& name : assign.weights())
+    if (const auto gone = health.gone_weights.find(name); gone != health.gone_weights.end())
+      return gone->second;
   if (assign.slots().empty()) return "the assignment names no slot";
   const std::set<std::uint32_t> distinct{assign.slots().begin(), assign.slots().end()};
   if (static_cast<int>(distinct.size()) != assign.slots_size() || *distinct.rbegin() >= options_.slots.size())
@@ -300,7 +359,7 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
 void Agent::start_waiting(State& state) {
   if (!state.stopping.empty()) return;
   for (auto& [id, held] : state.runs) {
-    if (!held.waiting) continue;
+    if (!held.waiting || !held.spool) continue;
     const auto& indices = held.waiting->slots();
     if (std::any_of(indices.begin(), indices.end(),
                     [&](std::uint32_t slot) { return state.taken.contains(slot); }))
@@ -317,19 +376,22 @@ void Agent::start_waiting(State& state) {
     try {
       held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_);
       held.under_way = true;
-    } catch (
-        const std::exception& error) {  // no thread or descriptor to be had: the run ends, the slot is free
+    } catch (const std::exception& error) {  // no thread or descriptor to be had: the slot is free again
       log_warning("run {} cannot start: {}", id, error.what());
       std::erase_if(state.taken, [run = id](const auto& entry) { return entry.second == run; });
-      append_last(held.spool, last_batch(RunEnded::STATUS_FAILED, error.what()), held.token);
+      held.last_words =
+          last_batch(RunEnded::STATUS_LOST, fmt::format("its worker is in trouble: {}", error.what()));
+      held.last_words->mutable_ended()->set_worker_trouble(true);
+      health_.trouble(error.what());
     }
   }
 }
 
 void Agent::stop_run(Held& held, const std::string& reason) {
   if (held.run) held.run->stop(reason);
-  if (std::exchange(held.waiting, std::nullopt))
-    append_last(held.spool, last_batch(RunEnded::STATUS_STOPPED, reason), held.token);
+  if (!std::exchange(held.waiting, std::nullopt)) return;
+  held.last_words = last_batch(RunEnded::STATUS_STOPPED, reason);
+  held.last_words->mutable_ended()->set_asked(true);
 }
 
 void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
@@ -337,24 +399,160 @@ void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
   if (found == state.runs.end() || found->second.fenced) return;
   Held& held = found->second;
   log_info("run {} is dropped: {}", run, reason);
-  held.spool.remove();
-  if (held.under_way) {
-    held.fenced = true;
-    held.run->kill();
-  } else {
-    state.runs.erase(found);
-  }
+  std::erase_if(state.outbox, [run](const WorkerMessage& message) { return message.batch().run() == run; });
+  held.fenced = true;
+  if (held.under_way) held.run->kill();
+  settle(state, found);
 }
 
 void Agent::acknowledge(State& state, std::uint32_t run, std::uint64_t seq) {
   const auto found = state.runs.find(run);
-  if (found == state.runs.end() || found->second.fenced) return;
-  RunSpool& spool = found->second.spool;
-  spool.acknowledge(seq);
-  found->second.sent = std::max(found->second.sent, spool.acknowledged());  // it had them of an earlier start
-  if (!spool.ended() || spool.acknowledged() < spool.last()) return;
-  spool.remove();
+  if (found == state.runs.end() || found->second.fenced || !found->second.spool) return;
+  Held& held = found->second;
+  held.acknowledged = std::max(held.acknowledged, std::min(seq, held.spool->last()));
+  held.sent = std::max(held.sent, held.acknowledged);  // it had them of an earlier start
+  settle(state, found);
+}
+
+/// Lets a run go of which nothing is left to be done or said.
+void Agent::settle(State& state, Runs::iterator found) {
+  const Held& held = found->second;
+  if (held.under_way) return;
+  const bool said = held.spool && held.spool->ended() && held.acknowledged >= held.spool->last();
+  if (!held.fenced && !said) return;
+  if (held.spool) state.leaving.push_back(held.spool);
   state.runs.erase(found);
+}
+
+// --- the clerk ---
+
+void Agent::call_clerk(State& state) {
+  state.clerk_due = true;
+  clerk_wake_.notify_all();
+}
+
+void Agent::work_as_clerk(const std::stop_token& stop) {
+  auto state = state_.lock();
+  while (!stop.stop_requested()) {
+    clerk_wake_.wait(state.mutex(), stop, [&] { return state->clerk_due; });
+    state->clerk_due = false;
+    while (!stop.stop_requested() && do_one_thing(state)) {
+    }
+  }
+  while (delete_spool(state)) {
+  }
+}
+
+/// Each of these gives the lock back while the disk works. Returns: whether there was something to do.
+bool Agent::do_one_thing(Lock& state) {
+  return delete_spool(state) || open_spool(state) || write_last_words(state) || drop_acknowledged(state) ||
+         read_batch(state);
+}
+
+bool Agent::delete_spool(Lock& state) {
+  if (state->leaving.empty()) return false;
+  const auto spool = state->leaving.front();
+  state.mutex().unlock();
+  spool->remove();
+  state.mutex().lock();
+  state->leaving.pop_front();
+  return true;
+}
+
+bool Agent::open_spool(Lock& state) {
+  const auto held = std::find_if(state->runs.begin(), state->runs.end(),
+                                 [](const auto& entry) { return !entry.second.spool; });
+  if (held == state->runs.end()) return false;
+  const std::uint32_t run = held->first;
+  const std::string token = held->second.token;
+  std::shared_ptr<RunSpool> spool;
+  std::string why;
+  state.mutex().unlock();
+  try {
+    spool = std::make_shared<RunSpool>(options_.spool / std::to_string(run), run, token);
+  } catch (const std::exception& error) {
+    why = error.what();
+    health_.trouble(why);
+  }
+  state.mutex().lock();
+  const auto still = state->runs.find(run);
+  if (still == state->runs.end()) {  // fenced in the meantime
+    if (spool) state->leaving.push_back(std::move(spool));
+  } else if (spool) {
+    still->second.spool = std::move(spool);
+    start_waiting(*state);
+  } else {
+    refuse(*state, run, "it is in trouble: " + why);
+    state->runs.erase(still);
+    session_.wake();
+  }
+  return true;
+}
+
+bool Agent::write_last_words(Lock& state) {
+  const auto held = std::find_if(state->runs.begin(), state->runs.end(),
+                                 [](const auto& entry) { return entry.second.last_words.has_value(); });
+  if (held == state->runs.end()) return false;
+  const auto spool = held->second.spool;  // opened before
+  const RunBatch words = *std::exchange(held->second.last_words, std::nullopt);
+  state.mutex().unlock();
+  append_last(*spool, words);
+  state.mutex().lock();
+  return true;
+}
+
+bool Agent::drop_acknowledged(Lock& state) {
+  for (const auto& [run, held] : state->runs) {
+    if (held.fenced || !held.spool || held.acknowledged <= held.spool->acknowledged()) continue;
+    const auto spool = held.spool;
+    const std::uint64_t seq = held.acknowledged;
+    state.mutex().unlock();
+    spool->acknowledge(seq);
+    state.mutex().lock();
+    return true;
+  }
+  return false;
+}
+
+/// One run after the other has its turn, so that none with much to say delays the others.
+bool Agent::read_batch(Lock& state) {
+  if (state->session == 0 || state->outbox.size() >= kOutbox) return false;
+  const auto now = std::chrono::steady_clock::now();
+  const auto has_more = [&](const auto& entry) {
+    const Held& held = entry.second;
+    return !held.fenced && held.spool && held.sent < held.spool->last() && held.unread_until <= now &&
+           held.sent - held.acknowledged < kWindow;  // the scheduler stores one at a time
+  };
+  const auto turn = state->runs.upper_bound(state->last_read);
+  auto found = std::find_if(turn, state->runs.end(), has_more);
+  if (found == state->runs.end()) found = std::find_if(state->runs.begin(), turn, has_more);
+  if (found == state->runs.end() || !has_more(*found)) return false;
+
+  const std::uint32_t run = state->last_read = found->first;
+  const std::uint64_t session = state->session, sent = found->second.sent;
+  const auto spool = found->second.spool;
+  std::optional<RunBatch> batch;
+  std::optional<Error> failed;
+  state.mutex().unlock();
+  try {
+    batch = spool->after(sent);
+  } catch (const Error& error) {
+    failed = error;
+    if (error.code() != Code::kDataLoss) health_.trouble(error.what());
+  }
+  state.mutex().lock();
+  const auto still = state->runs.find(run);
+  if (still == state->runs.end() || still->second.fenced) return true;
+  if (failed && failed->code() == Code::kDataLoss) {
+    fence(*state, run, failed->what());  // nothing right can be said of it any more: its lease runs out
+  } else if (failed) {
+    still->second.unread_until = now + kReadAgain;
+  } else if (batch && session == state->session) {
+    still->second.sent = std::max(still->second.sent, batch->seq());
+    *state->outbox.emplace_back().mutable_batch() = std::move(*batch);
+    session_.wake();
+  }
+  return true;
 }
 
 }  // namespace abl::agent

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "worker/agent/health.h"
 #include "worker/agent/launch.h"
 #include "worker/agent/run.h"
 #include "worker/agent/session.h"
@@ -29,14 +35,19 @@ struct AgentOptions {
   std::vector<Slot> slots;
   RunSettings runs;
   Backoff backoff;
+  Milliseconds first_probe{1000}, longest_probe{60000};  ///< between two looks at what is wrong with it
 };
 
 /// The worker: takes assignments, runs them in its slots, and sends what they say until it is acknowledged.
-/// State is one map of runs under one lock; runs and the session call in from their own threads.
+///
+/// State is one map of runs under one lock, which is never held while the disk works: a slow disk delays no
+/// heartbeat. Runs write their spools on their own threads; whatever else the disk has to do, opening,
+/// reading, deleting, is done by one thread, the clerk, piece by piece. The session calls in from its own.
 class Agent final : private Peer, private RunOwner {
  public:
-  /// Opens the spools that an earlier program left; their runs died with it and end as stopped, so that their
-  /// trials go on from their last checkpoints. Then connects. Throws: Error when a spool cannot be read.
+  /// Opens the spools that an earlier program left; their runs died with it and end as lost, so that their
+  /// trials go on from their last checkpoints. What is left of their programs is killed. Then connects.
+  /// Throws: Error when a spool cannot be read.
   Agent(AgentOptions options, const Clock& clock);
   ~Agent() override;
 
@@ -51,45 +62,75 @@ class Agent final : private Peer, private RunOwner {
  private:
   /// A run from its assignment to the acknowledgement of its last batch.
   struct Held {
-    RunSpool spool;
-    std::string token;                          ///< as its assignment had it; it goes with every batch
-    std::optional<ablate::v1::Assign> waiting;  ///< its slots are not free yet
-    std::unique_ptr<Run> run;                   ///< none: waiting, or of an earlier program
-    bool under_way = false;                     ///< its program may be alive
-    bool fenced = false;                        ///< killed; only its slots are still taken
-    std::uint64_t sent = 0;                     ///< newest batch sent in this session
+    std::shared_ptr<RunSpool> spool;                 ///< none: the clerk has not opened it yet
+    std::string token;                               ///< as its assignment had it; it goes with every batch
+    std::optional<ablate::v1::Assign> waiting;       ///< its slots are not free yet, or its spool not open
+    std::unique_ptr<Run> run;                        ///< none: waiting, or of an earlier program
+    std::optional<ablate::v1::RunBatch> last_words;  ///< of one that never ran, for the clerk to write
+    bool under_way = false;                          ///< its program may be alive
+    bool fenced = false;                             ///< killed; only its slots are still taken
+    std::uint64_t sent = 0;                          ///< newest batch read for this session
+    std::uint64_t acknowledged = 0;
+    std::chrono::steady_clock::time_point unread_until{};  ///< its spool could not be read
   };
+  using Runs = std::map<std::uint32_t, Held>;
   struct State {
-    std::map<std::uint32_t, Held> runs;
+    Runs runs;
     std::map<std::uint32_t, std::uint32_t> taken;  ///< slot -> run
     std::vector<ablate::v1::WorkerMessage> refusals;
-    std::vector<std::unique_ptr<Run>> over;  ///< their threads are about to end
+    std::deque<ablate::v1::WorkerMessage> outbox;   ///< batches, read from the spools
+    std::uint64_t session = 0;                      ///< counts them
+    std::uint32_t last_read = 0;                    ///< run: the next one's turn comes after it
+    std::deque<std::shared_ptr<RunSpool>> leaving;  ///< to be deleted
+    std::vector<std::unique_ptr<Run>> over;         ///< their threads are about to end
     std::chrono::milliseconds heartbeat_every{1000};
-    bool heartbeat_due = false;
     std::string stopping;  ///< why; empty: it is not
     std::string store_id;  ///< of the results file that its scheduler has
+    bool clerk_due = false;
   };
+  using Lock = Guarded<State>::Lock;
 
   ablate::v1::Hello hello() override;
   std::optional<ablate::v1::WorkerMessage> next() override;
   void receive(const ablate::v1::SchedulerMessage& message) override;
+
   void append(std::uint32_t run, const ablate::v1::RunBatch& batch) override;
+  std::uint64_t backlog(std::uint32_t run) override;
+  void starts(std::uint32_t run, const std::filesystem::path& directory, std::optional<pid_t> group) override;
+  void troubled(const std::string& reason, bool trainer) override;
+  std::string fault(const ablate::v1::Assign& assign, bool has_failed) override;
   void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) override;
+  std::shared_ptr<RunSpool> spool_of(std::uint32_t run);
 
   void assign(State& state, const ablate::v1::Assign& assign);
   std::string cannot_run(const State& state, const ablate::v1::Assign& assign) const;
+  void refuse(State& state, std::uint32_t run, const std::string& reason);
   void start_waiting(State& state);
   void stop_run(Held& held, const std::string& reason);
   static void note_store(State& state, const std::string& id);
   void fence(State& state, std::uint32_t run, const std::string& reason);
   void acknowledge(State& state, std::uint32_t run, std::uint64_t seq);
+  static void settle(State& state, Runs::iterator held);
+  void call_clerk(State& state);
+
+  void work_as_clerk(const std::stop_token& stop);
+  bool do_one_thing(Lock& state);
+  bool delete_spool(Lock& state);
+  bool open_spool(Lock& state);
+  bool write_last_words(Lock& state);
+  bool drop_acknowledged(Lock& state);
+  bool read_batch(Lock& state);
 
   const AgentOptions options_;
   const Clock& clock_;
   const std::string instance_;
   Guarded<State> state_;
+  std::condition_variable_any clerk_wake_;
+  std::atomic<bool> heartbeat_due_ = false;
   std::chrono::steady_clock::time_point last_heartbeat_{};
   Session session_;
+  Health health_;
+  std::jthread clerk_;
 };
 
 }  // namespace abl::agent

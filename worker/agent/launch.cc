@@ -40,6 +40,7 @@ std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings) 
       return checkpoint.host() == settings.host ? "is damaged: its SHA-256 is another"
                                                 : fmt::format("is on {}", checkpoint.host());
   } catch (const Error& error) {
+    if (error.code() == Code::kResourceExhausted) throw;  // the worker's own trouble: the checkpoint is good
     return fmt::format("cannot be read: {}", error.what());
   }
   return {};

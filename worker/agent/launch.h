@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -21,7 +22,9 @@ struct RunSettings {
       data;  ///< logical name -> folder; empty for data that the trainer draws itself
   std::map<std::string, std::filesystem::path> weights;  ///< logical name -> safetensors file, for recipes
   std::string host;
-  Milliseconds grace{5000};  ///< where the assignment says nothing
+  Milliseconds grace{5000};               ///< where the assignment says nothing
+  std::uint64_t log_limit = 64 << 20;     ///< bytes of a run's log: the rest is left out, but for its end
+  std::uint64_t spool_limit = 128 << 20;  ///< bytes that a run may have unacknowledged: then it has to wait
 };
 
 /// Where an attempt goes on, and what the run's log says about it.

@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 constexpr const char* kFooter =
     "Example:\n"
     "  ablate-worker --scheduler gpu-head:7071 --data cifar10=/data/cifar10\n\n"
-    "Exit codes: 0 stopped by SIGTERM; 1 internal error; 2 bad input; 3 a file could not be had, or another "
+    "Exit codes: 0 stopped by SIGTERM, SIGINT or SIGHUP; 1 internal error; 2 bad input; 3 a file could not "
+    "be had, or another "
     "worker uses the home\n";
 constexpr auto kTick = 100ms;
 constexpr auto kLastWords = 5s;  // for the scheduler to acknowledge what is left
@@ -38,6 +39,7 @@ struct Flags {
   std::string scheduler, name, trainer;
   fs::path home, runs_root;
   int slots = 0, threads = 0, grace_ms = 5000;
+  std::uint64_t log_limit_mib = 64, spool_limit_mib = 128;
   std::vector<std::string> data, weights;
   bool allow_commands = false, verbose = false;
 };
@@ -86,6 +88,8 @@ std::uint32_t trainer_result_version(const fs::path& trainer) {
     const auto answer = nlohmann::json::parse(run_program({trainer, "--version", "--json"}, "", 60s));
     return answer.at("result_version").get<std::uint32_t>();
   } catch (const std::exception& error) {
+    if (const auto* own = dynamic_cast<const Error*>(&error); own && own->code() == Code::kResourceExhausted)
+      throw;  // the machine's trouble, which passes: not a worker without a trainer
     log_warning("{} cannot be used: {}", trainer.string(), error.what());
     return 0;
   }
@@ -104,6 +108,8 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.runs.weights = named_paths({"--weights", "file", "NAME=FILE"}, flags.weights);
   options.runs.host = host_name();
   options.runs.grace = Milliseconds{flags.grace_ms};
+  options.runs.log_limit = flags.log_limit_mib << 20;
+  options.runs.spool_limit = flags.spool_limit_mib << 20;
   const fs::path sibling = program_folder() / "ablate-trainer";
   if (!flags.trainer.empty() && !fs::exists(flags.trainer))
     throw Error{Code::kNotFound, fmt::format("--trainer {}: there is no such file", flags.trainer)};
@@ -124,9 +130,12 @@ int work(Flags flags) {
   const agent::InstanceLock lock{flags.home / "worker.lock"};
 
   // blocked before any thread starts, so that every thread inherits it; waited for below
+  std::vector<int> goodbyes{SIGTERM, SIGINT};
+  if (struct sigaction now{}; sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+    goodbyes.push_back(SIGHUP);  // its terminal has gone; under nohup it stays
   sigset_t goodbye;
   sigemptyset(&goodbye);
-  for (const int number : {SIGTERM, SIGINT}) sigaddset(&goodbye, number);
+  for (const int number : goodbyes) sigaddset(&goodbye, number);
   pthread_sigmask(SIG_BLOCK, &goodbye, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 
@@ -140,8 +149,7 @@ int work(Flags flags) {
   while (sigtimedwait(&goodbye, nullptr, &tick) < 0) agent.tick();
 
   log_info("stopping: runs write a checkpoint; a second signal ends at once");
-  std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGINT, SIG_DFL);
+  for (const int number : goodbyes) std::signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &goodbye, nullptr);
   agent.stop("worker is stopping");
   const auto pause = [&] {
@@ -187,6 +195,13 @@ int run(int argc, char** argv) {
   app.add_option("--trainer", flags.trainer, "The trainer's program [ablate-trainer beside this one]");
   app.add_option("--grace-ms", flags.grace_ms, "Between SIGTERM and SIGKILL where the scheduler does not say")
       ->check(CLI::Range(0, 3600000))
+      ->capture_default_str();
+  app.add_option("--log-limit-mib", flags.log_limit_mib, "A longer log of a run is kept without its middle")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--spool-limit-mib", flags.spool_limit_mib,
+                 "A run with more that the scheduler has not taken has to wait")
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_flag("--verbose", flags.verbose, "Log more");
   check_spelling(app, argc, argv);

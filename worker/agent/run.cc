@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/utf8.h"
 
 namespace abl::agent {
@@ -23,8 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr int kMostPieces = 64;  // read after the program's end: two full pipes and more
-constexpr auto kLook = 50ms;     // between two looks at the clock and at the child
+constexpr int kMostPieces = 64;        // read after the program's end: two full pipes and more
+constexpr auto kLook = 50ms;           // between two looks at the clock and at the child
+constexpr auto kAfterthought = 500ms;  // for the order to stop that a trainer heard of before its run
 
 /// The same machine would meet these again; anything else may pass.
 bool retryable(Code code) {
@@ -75,13 +77,14 @@ class Run::Pipes {
   void child_has_started() { close_end(child_out_), close_end(child_err_); }
 
   /// Waits until something comes, or `wake` is raised, or it is time for a look; reads at most one buffer of
-  /// each pipe.
-  void read(TrainerOutput& output, int wake) {
-    std::array<pollfd, 3> watched{pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}, pollfd{wake, POLLIN, 0}};
+  /// each pipe, or nothing where it has to wait.
+  void read(TrainerOutput& output, int wake, bool has_to_wait) {
+    std::array<pollfd, 3> watched{pollfd{has_to_wait ? -1 : out_, POLLIN, 0},
+                                  pollfd{has_to_wait ? -1 : err_, POLLIN, 0}, pollfd{wake, POLLIN, 0}};
     ::poll(watched.data(), watched.size(), static_cast<int>(kLook.count()));
     eventfd_t ignored = 0;
     if (watched[2].revents != 0) ::eventfd_read(wake, &ignored);
-    read_some(output);
+    if (!has_to_wait) read_some(output);
   }
   /// Returns: whether anything came.
   bool read_some(TrainerOutput& output) {
@@ -120,6 +123,7 @@ Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& 
       owner_{owner},
       clock_{clock},
       grace_{assign_.grace_ms() > 0 ? Milliseconds{assign_.grace_ms()} : settings.grace},
+      log_{settings.log_limit},
       wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   if (wake_ < 0) throw system_error(fmt::format("cannot start run {}", assign_.run()), errno);
   try {
@@ -155,23 +159,59 @@ void Run::wake() { ::eventfd_write(wake_, 1); }
 
 void Run::execute() {
   RunEnded how;
-  const Resume resume = choose_checkpoint(assign_, settings_);
   std::optional<TrainerOutput> output;
   try {
-    directory_ = create_run_directory(settings_.runs_root, assign_);
-    const std::uint32_t resume_run = resume.checkpoint ? resume.checkpoint->run() : 0;
-    output.emplace(RunFacts{.directory = directory_, .host = settings_.host, .resume_run = resume_run},
-                   clock_);
-    how = run_program(*output, resume);
-  } catch (const Error& error) {
-    how = failure(error.what(), retryable(error.code()));
-  } catch (const std::exception& error) {
-    how = failure(error.what(), true);
+    if (const std::string why = owner_.fault(assign_, /*has_failed=*/false); !why.empty()) {
+      how = lost(why);
+    } else {
+      const Resume resume = choose_checkpoint(assign_, settings_);
+      directory_ = create_run_directory(settings_.runs_root, assign_);
+      const std::uint32_t resume_run = resume.checkpoint ? resume.checkpoint->run() : 0;
+      output.emplace(RunFacts{.directory = directory_, .host = settings_.host, .resume_run = resume_run},
+                     clock_);
+      how = run_program(*output, resume);
+    }
+  } catch (const std::exception& error) {  // of the worker's own: its disk, its memory, its descriptors
+    how = lost(error.what());
+    owner_.troubled(error.what(), /*trainer=*/false);
   }
   if (!output) output.emplace(RunFacts{}, clock_);
   remove_half_written(directory_);
+  if (how.status() == RunEnded::STATUS_FAILED && !orders().kill)
+    if (const std::string why = owner_.fault(assign_, /*has_failed=*/true); !why.empty()) {
+      const std::string reason = fmt::format("{} ({})", why, how.reason());
+      how = lost(reason);
+    }
   if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
-  owner_.finished(assign_.run(), output->take_last(std::move(how)));
+  owner_.finished(assign_.run(), last_batch(output->take_last(std::move(how))));
+}
+
+/// With the end of the log, which goes ahead where it is long.
+ablate::v1::RunBatch Run::last_batch(ablate::v1::RunBatch last) {
+  const std::string log = unkept_.log() + log_.admit(last.log());
+  unkept_.MergeFrom(last);
+  last.Swap(&unkept_);
+  last.set_log(log);
+  ablate::v1::RunBatch rest;
+  rest.set_log(log_.rest());
+  if (rest.log().empty()) return last;
+  rest.set_log(last.log() + rest.log());
+  try {
+    owner_.append(assign_.run(), rest);
+    last.clear_log();
+  } catch (const Error&) {  // no room: it is kept in memory with the end
+    *last.mutable_log() = rest.log();
+  }
+  return last;
+}
+
+RunEnded Run::lost(const std::string& why) const {
+  RunEnded ended;
+  ended.set_status(RunEnded::STATUS_LOST);
+  ended.set_reason(valid_utf8("its worker is in trouble: " + why));
+  ended.set_retryable(true);
+  ended.set_worker_trouble(true);
+  return ended;
 }
 
 RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
@@ -181,6 +221,7 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     ended.set_status(RunEnded::STATUS_STOPPED);
     ended.set_reason(now.stop_reason);
     ended.set_retryable(true);
+    ended.set_asked(true);
     return ended;
   }
   write_file_atomically(directory_ / "config.json", assign_.config_json());
@@ -193,25 +234,73 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   options.stdout_fd = pipes.child_out();
   options.stderr_fd = pipes.child_err();
   options.grace = 0ms;  // whoever leaves here early has no time to ask
-  ChildProcess child{options};
-  pipes.child_has_started();
-  const ChildExit exit = supervise(child, pipes, output);
-  // What is still in the pipes. Nobody is left to write more, but for what made itself a session of its own.
-  for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) {
+  owner_.starts(assign_.run(), directory_, std::nullopt);
+  std::optional<ChildProcess> child;
+  try {
+    child.emplace(options);
+  } catch (const Error& error) {
+    if (assign_.argv().empty()) {  // every trial would meet it
+      owner_.troubled(error.what(), /*trainer=*/true);
+      return lost(error.what());
+    }
+    if (error.code() == Code::kResourceExhausted) throw;
+    return failure(error.what(), retryable(error.code()));  // the command that it names is not there
   }
+  owner_.starts(assign_.run(), directory_, child->pid());
+  pipes.child_has_started();
+  const ChildExit exit = supervise(*child, pipes, output);
+  // What is still in the pipes. Nobody is left to write more, but for what made itself a session of its own.
+  for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) keep_if_due(output);
   output.close();
+  if (output.said_end() && output.said_end()->status == RunEnded::STATUS_STOPPED) await_order();
   return ended(exit, output);
+}
+
+/// A machine that goes down asks the worker and its trainers at once: a trainer may be the first to say so.
+void Run::await_order() {
+  const auto deadline = std::chrono::steady_clock::now() + kAfterthought;
+  while (!orders().stop && !orders().kill && std::chrono::steady_clock::now() < deadline) {
+    pollfd woken{wake_, POLLIN, 0};
+    ::poll(&woken, 1, static_cast<int>(kLook.count()));
+    eventfd_t ignored = 0;
+    if (woken.revents != 0) ::eventfd_read(wake_, &ignored);
+  }
+}
+
+/// Hands over what the program has said for a while, its log within the limit.
+void Run::keep_if_due(TrainerOutput& output) {
+  if (!output.due()) return;
+  ablate::v1::RunBatch batch = output.batch();
+  output.clear();
+  batch.set_log(log_.admit(batch.log()));
+  if (batch.ByteSizeLong() == 0) return;
+  try {
+    owner_.append(assign_.run(), batch);
+  } catch (const Error&) {
+    unkept_ = std::move(batch);  // goes into the last one, which is kept in memory where it has to be
+    throw;
+  }
+}
+
+/// Whether the program has to wait: the scheduler is away, or slower than the program speaks. One that is to
+/// stop has some room beyond, for its last words.
+bool Run::held_back(bool stopping) {
+  const std::uint64_t limit = settings_.spool_limit * (stopping ? 2 : 1);
+  const bool holds = owner_.backlog(assign_.run()) >= limit;
+  if (holds && !holds_back_)
+    log_warning("run {} has to wait: {} MiB of what it said are not acknowledged", assign_.run(),
+                limit >> 20);
+  if (!holds && holds_back_) log_info("run {} goes on", assign_.run());
+  holds_back_ = holds;
+  return holds;
 }
 
 ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output) {
   std::optional<SteadyTime> deadline;
   bool asked = false;
   for (;;) {
-    pipes.read(output, wake_);
-    if (output.due()) {
-      owner_.append(assign_.run(), output.batch());
-      output.clear();
-    }
+    pipes.read(output, wake_, held_back(asked));
+    keep_if_due(output);
     const Orders now = orders();
     if (now.kill) child.kill();
     if (now.stop && !asked) {
@@ -242,7 +331,12 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
       overstayed_ ? fmt::format("killed {} ms after it was to end", grace_.count()) : exit.describe();
 
   const bool our_signal = overstayed_ || (now.stop && exit.signal == SIGTERM);
-  if (said && (exit.signal == 0 || our_signal)) {
+  if (said && said->status == RunEnded::STATUS_STOPPED && !now.stop) {
+    ended.set_status(RunEnded::STATUS_FAILED);
+    ended.set_reason(fmt::format("it ended as stopped, and nobody had asked it to{}{}",
+                                 said->reason.empty() ? "" : ": ", said->reason));
+    ended.set_retryable(said->retryable);
+  } else if (said && (exit.signal == 0 || our_signal)) {
     ended.set_status(said->status);
     ended.set_reason(said->reason);
     if (said->status == RunEnded::STATUS_STOPPED && now.stop) ended.set_reason(now.stop_reason);
@@ -258,6 +352,7 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
     ended.set_reason(reason);
   }
   if (ended.status() == RunEnded::STATUS_FAILED && ended.reason().empty()) ended.set_reason(how);
+  if (ended.status() == RunEnded::STATUS_STOPPED) ended.set_asked(true);
   return ended;
 }
 

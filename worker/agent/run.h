@@ -13,24 +13,37 @@
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "worker/agent/launch.h"
+#include "worker/agent/log_limit.h"
 #include "worker/agent/trainer_output.h"
 
 namespace abl::agent {
 
-/// Who keeps what runs say. Called on the runs' threads.
+/// Who keeps what runs say, and knows how the worker itself is. Called on the runs' threads.
 class RunOwner {
  public:
   virtual ~RunOwner() = default;
-  /// Throws: Error when the batch cannot be kept; the run then ends with that as its reason.
+  /// Throws: Error when the batch cannot be kept.
   virtual void append(std::uint32_t run, const ablate::v1::RunBatch& batch) = 0;
+  /// Bytes of the run that are kept and not acknowledged.
+  virtual std::uint64_t backlog(std::uint32_t run) = 0;
+  /// The run's program is about to start in this folder, and then is the leader of this group: to be found
+  /// again when the worker is killed. Throws: Error when that cannot be kept.
+  virtual void starts(std::uint32_t run, const std::filesystem::path& directory,
+                      std::optional<pid_t> group) = 0;
+  /// Something of the worker's own failed, or its trainer did not start: the run is lost by it.
+  virtual void troubled(const std::string& reason, bool trainer) = 0;
+  /// Why the worker is to blame when this trial cannot run here or has failed here: its data are gone, its
+  /// disk is full. Looks, which may take long. Empty: it is not.
+  virtual std::string fault(const ablate::v1::Assign& assign, bool has_failed) = 0;
   /// The run's program is gone and its slots are free. `last` is its last batch; nothing after `Run::kill`.
   virtual void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) = 0;
 };
 
 /// One execution of a trial: its folder, its program in a process group of its own, what that prints, and its
 /// end. A thread of its own starts the program, reads its pipes and reaps it; the program dies with that
-/// thread. The destructor kills what still runs and waits for the thread: never call it where `RunOwner`
-/// would block.
+/// thread. What fails that is the worker's own, not the program's, ends it as lost. Above a backlog the pipes
+/// are not read, so that the program has to wait; its log is limited. The destructor kills what still runs
+/// and waits for the thread: never call it where `RunOwner` would block.
 class Run {
  public:
   Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& settings, RunOwner& owner,
@@ -53,6 +66,11 @@ class Run {
   void execute();
   ablate::v1::RunEnded run_program(TrainerOutput& output, const Resume& resume);
   ChildExit supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output);
+  bool held_back(bool stopping);
+  void keep_if_due(TrainerOutput& output);
+  ablate::v1::RunBatch last_batch(ablate::v1::RunBatch last);
+  void await_order();
+  ablate::v1::RunEnded lost(const std::string& why) const;
   ablate::v1::RunEnded ended(const ChildExit& exit, const TrainerOutput& output);
   void wake();
   Orders orders() { return *orders_.lock(); }
@@ -65,8 +83,11 @@ class Run {
   Guarded<Orders> orders_;
   const Milliseconds grace_;
   std::filesystem::path directory_;
-  bool overstayed_ = false;  ///< killed after the grace period
-  int wake_ = -1;            ///< eventfd: there are new orders
+  LogLimit log_;
+  ablate::v1::RunBatch unkept_;  ///< what the owner could not keep
+  bool overstayed_ = false;      ///< killed after the grace period
+  bool holds_back_ = false;      ///< the program has to wait until more is acknowledged
+  int wake_ = -1;                ///< eventfd: there are new orders
   std::jthread thread_;
 };
 

@@ -4,16 +4,19 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
+#include "base/crc32.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 
 namespace abl::agent {
 namespace fs = std::filesystem;
@@ -21,7 +24,10 @@ using ablate::v1::RunBatch;
 namespace {
 
 constexpr std::size_t kHead = 8;
-constexpr std::uint64_t kCompactAbove = 1 << 20;  // bytes of acknowledged records
+constexpr std::uint64_t kSegment = 512 << 10;      // bytes after which the next one begins
+constexpr std::uint32_t kLargestBatch = 16 << 20;  // gRPC takes 4 MiB: a larger length is damage
+constexpr std::string_view kPrefix = "segment-";
+constexpr std::string_view kOldFile = "batches";
 
 void put32(std::string& out, std::uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(value >> shift));
@@ -31,14 +37,10 @@ std::uint32_t get32(const char* in) {
   for (int i = 0; i < 4; ++i) value |= std::uint32_t{static_cast<unsigned char>(in[i])} << (8 * i);
   return value;
 }
-std::uint32_t checksum(std::string_view bytes) {
-  return static_cast<std::uint32_t>(
-      crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
-}
 std::string record_of(std::string_view payload) {
   std::string record;
   put32(record, static_cast<std::uint32_t>(payload.size()));
-  put32(record, checksum(payload));
+  put32(record, crc32(payload));
   return record.append(payload);
 }
 
@@ -69,142 +71,225 @@ void write_at(int descriptor, std::uint64_t offset, std::string_view bytes, cons
   }
 }
 
-int open_file(const fs::path& file, int flags) {
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | flags, 0600);
-  if (descriptor < 0) throw system_error("cannot open " + file.string(), errno);
-  return descriptor;
-}
-
 }  // namespace
 
-RunSpool::RunSpool(fs::path folder, std::uint32_t run)
-    : folder_{std::move(folder)}, file_{folder_ / "batches"}, run_{run} {
+RunSpool::RunSpool(fs::path folder, std::uint32_t run, std::string token)
+    : folder_{std::move(folder)}, run_{run}, token_{std::move(token)} {
   make_folder(folder_);
-  descriptor_ = open_file(file_, 0);
+  const auto files = segment_files();
   try {
-    read_records();
+    for (auto file = files.begin(); file != files.end(); ++file) {
+      if (read_segment(*file)) continue;
+      log_warning("run {}: {} ends in the middle of a batch, or is damaged; what follows is left out", run_,
+                  file->string());
+      for (auto later = file + 1; later != files.end(); ++later) fs::remove(*later);
+      break;
+    }
+    if (segments_.empty()) return;
+    writer_.open(segments_.back().file, O_RDWR);
+    writer_.offset = segments_.back().bytes;
+    if (::ftruncate(writer_.descriptor, static_cast<off_t>(writer_.offset)) != 0)
+      throw system_error("cannot shorten " + writer_.file.string(), errno);
+  } catch (const fs::filesystem_error& error) {
+    writer_.close();
+    throw system_error("cannot delete " + error.path1().string(), error.code().value());
   } catch (...) {
-    ::close(descriptor_);
+    writer_.close();
     throw;
   }
 }
 
-RunSpool::RunSpool(RunSpool&& other) noexcept
-    : folder_{std::move(other.folder_)},
-      file_{std::move(other.file_)},
-      run_{other.run_},
-      descriptor_{std::exchange(other.descriptor_, -1)},
-      end_{other.end_},
-      last_{other.last_},
-      acknowledged_{other.acknowledged_},
-      ended_{other.ended_},
-      records_{std::move(other.records_)} {}
-
 RunSpool::~RunSpool() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  writer_.close();
+  reader_.close();
 }
 
-void RunSpool::read_records() {
-  for (;;) {
-    const std::string head = read_at(descriptor_, end_, kHead, file_);
-    if (head.size() < kHead) break;
-    const std::uint32_t size = get32(head.data());
-    const off_t file_size = ::lseek(descriptor_, 0, SEEK_END);
-    if (file_size < 0 || end_ + kHead + size > static_cast<std::uint64_t>(file_size)) break;
-    const std::string bytes = read_at(descriptor_, end_ + kHead, size, file_);
-    RunBatch batch;
-    if (checksum(bytes) != get32(head.data() + 4) || !batch.ParseFromString(bytes)) break;
-    records_.push_back({.seq = batch.seq(), .offset = end_ + kHead, .size = size, .in_memory = {}});
-    end_ += kHead + size;
-    last_ = batch.seq();
-    ended_ = batch.has_ended();
+void RunSpool::Place::open(const fs::path& path, int flags) {
+  const int opened = ::open(path.c_str(), O_CLOEXEC | flags, 0600);
+  if (opened < 0) throw system_error("cannot open " + path.string(), errno);
+  close();
+  descriptor = opened;
+  file = path;
+  offset = 0;
+}
+
+void RunSpool::Place::close() {
+  if (descriptor >= 0) ::close(std::exchange(descriptor, -1));
+}
+
+/// By the number of their first batch, which the names give; a file of an earlier version comes first.
+std::vector<fs::path> RunSpool::segment_files() const {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator{folder_, failed})
+    if (const std::string name = entry.path().filename(); name == kOldFile || name.starts_with(kPrefix))
+      files.push_back(entry.path());
+  if (failed) throw system_error("cannot read " + folder_.string(), failed.value());
+  static_assert(std::string_view{kOldFile} < std::string_view{kPrefix});
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Takes the whole records of a file in. Returns: false when something else follows them, or when they are
+/// not the next ones.
+bool RunSpool::read_segment(const fs::path& file) {
+  Place place;
+  place.open(file, O_RDONLY);
+  const off_t file_size = ::lseek(place.descriptor, 0, SEEK_END);
+  Segment segment{.file = file};
+  const std::string name = file.filename();
+  if (name.starts_with(kPrefix)) segment.first = std::strtoull(name.c_str() + kPrefix.size(), nullptr, 10);
+  bool whole = file_size >= 0;
+  try {
+    while (whole && segment.bytes < static_cast<std::uint64_t>(file_size)) {
+      const std::string head = read_at(place.descriptor, segment.bytes, kHead, file);
+      const std::uint32_t size = head.size() < kHead ? 0 : get32(head.data());
+      RunBatch batch;
+      std::string bytes;
+      whole = head.size() == kHead && size <= kLargestBatch;
+      if (whole) bytes = read_at(place.descriptor, segment.bytes + kHead, size, file);
+      whole = whole && bytes.size() == size && crc32(bytes) == get32(head.data() + 4) &&
+              batch.ParseFromString(bytes);
+      if (whole && segment.first == 0) segment.first = batch.seq();  // of an earlier version
+      const std::uint64_t expected = segment.bytes == 0 ? segment.first : last_ + 1;
+      whole = whole && batch.seq() == expected && (segments_.empty() || batch.seq() == last_ + 1);
+      if (!whole) break;
+      segment.bytes += kHead + size;
+      last_ = batch.seq();
+      ended_ = batch.has_ended();
+      if (!batch.token().empty()) token_ = batch.token();
+    }
+  } catch (...) {
+    place.close();
+    throw;
   }
-  if (::ftruncate(descriptor_, static_cast<off_t>(end_)) != 0)
-    throw system_error("cannot shorten " + file_.string(), errno);
+  place.close();
+  if (segment.bytes == 0 && (segment.first == 0 || (!whole && !segments_.empty()))) {
+    fs::remove(file);  // an old one without a batch, or one that does not follow those before it
+    return whole;
+  }
+  if (segment.bytes == 0) last_ = std::max(last_, segment.first - 1);  // begun and not written
+  segments_.push_back(std::move(segment));
+  return whole;
+}
+
+void RunSpool::begin_segment() {
+  Segment segment{.file = folder_ / fmt::format("{}{:020}", kPrefix, last_ + 1), .first = last_ + 1};
+  writer_.open(segment.file, O_RDWR | O_CREAT | O_TRUNC);
+  const std::scoped_lock lock{mutex_};
+  segments_.push_back(std::move(segment));
 }
 
 void RunSpool::append(RunBatch batch) {
   batch.set_run(run_);
-  batch.set_seq(last_ + 1);
+  batch.set_token(token_);
+  batch.set_seq(last() + 1);
   const std::string bytes = batch.SerializeAsString();
+  if (bytes.size() > kLargestBatch)
+    throw Error{Code::kInternal, fmt::format("a batch of {} bytes cannot be kept", bytes.size())};
+  if (writer_.descriptor < 0 || writer_.offset >= kSegment) begin_segment();
   try {
-    write_at(descriptor_, end_, record_of(bytes), file_);
+    write_at(writer_.descriptor, writer_.offset, record_of(bytes), writer_.file);
   } catch (const Error&) {
-    [[maybe_unused]] const int shortened = ::ftruncate(descriptor_, static_cast<off_t>(end_));
+    [[maybe_unused]] const int shortened =
+        ::ftruncate(writer_.descriptor, static_cast<off_t>(writer_.offset));
     throw;
   }
-  records_.push_back({.seq = ++last_,
-                      .offset = end_ + kHead,
-                      .size = static_cast<std::uint32_t>(bytes.size()),
-                      .in_memory = {}});
-  end_ += kHead + bytes.size();
+  writer_.offset += kHead + bytes.size();
+  const std::scoped_lock lock{mutex_};
+  segments_.back().bytes = writer_.offset;
+  ++last_;
   ended_ = batch.has_ended();
 }
 
 void RunSpool::append_in_memory(RunBatch batch) {
+  const std::scoped_lock lock{mutex_};
   batch.set_run(run_);
+  batch.set_token(token_);
   batch.set_seq(last_ + 1);
-  records_.push_back({.seq = ++last_, .offset = end_, .size = 0, .in_memory = batch.SerializeAsString()});
+  last_words_ = batch.SerializeAsString();
+  ++last_;
   ended_ = batch.has_ended();
 }
 
-std::string RunSpool::payload(const Record& record) const {
-  return record.in_memory.empty() ? read_at(descriptor_, record.offset, record.size, file_)
-                                  : record.in_memory;
-}
-
-std::optional<RunBatch> RunSpool::after(std::uint64_t seq) const {
-  if (records_.empty() || seq >= last_) return std::nullopt;
-  const std::uint64_t first = records_.front().seq;
-  const Record& record = records_[seq < first ? 0 : seq + 1 - first];
+std::optional<RunBatch> RunSpool::after(std::uint64_t seq) {
+  Segment segment;
+  std::uint64_t wanted = seq + 1;
   RunBatch batch;
-  if (!batch.ParseFromString(payload(record)) || batch.seq() != record.seq)
-    throw Error{Code::kDataLoss, fmt::format("{} is damaged at byte {}", file_.string(), record.offset)};
-  return batch;
+  {
+    const std::scoped_lock lock{mutex_};
+    if (seq >= last_) return std::nullopt;
+    if (!segments_.empty()) wanted = std::max(wanted, segments_.front().first);
+    if (!last_words_.empty() && (segments_.empty() || wanted == last_)) {
+      batch.ParseFromString(last_words_);
+      return batch;
+    }
+    const auto behind = std::find_if(segments_.begin(), segments_.end(),
+                                     [&](const Segment& other) { return other.first > wanted; });
+    segment = *std::prev(behind);
+  }
+  if (reader_.descriptor < 0 || reader_.segment != segment.first || reader_.next > wanted) {
+    reader_.open(segment.file, O_RDONLY);
+    reader_.segment = reader_.next = segment.first;
+  }
+  const auto damaged = [&] {
+    return Error{Code::kDataLoss,
+                 fmt::format("{} is damaged at byte {}", segment.file.string(), reader_.offset)};
+  };
+  for (;;) {
+    const std::string head = read_at(reader_.descriptor, reader_.offset, kHead, segment.file);
+    const std::uint32_t size = head.size() < kHead ? 0 : get32(head.data());
+    if (head.size() < kHead || reader_.offset + kHead + size > segment.bytes) throw damaged();
+    if (reader_.next == wanted) {
+      const std::string bytes = read_at(reader_.descriptor, reader_.offset + kHead, size, segment.file);
+      if (bytes.size() < size || crc32(bytes) != get32(head.data() + 4) || !batch.ParseFromString(bytes) ||
+          batch.seq() != wanted)
+        throw damaged();
+    }
+    ++reader_.next;
+    reader_.offset += kHead + size;
+    if (reader_.next > wanted) return batch;
+  }
 }
 
 void RunSpool::acknowledge(std::uint64_t seq) {
-  acknowledged_ = std::max(acknowledged_, std::min(seq, last_));
-  const auto first_kept = std::find_if(records_.begin(), records_.end(), [&](const Record& record) {
-    return record.seq > acknowledged_ || record.seq == last_;
-  });
-  if (first_kept == records_.end()) return;
-  const std::uint64_t dead = first_kept->offset;
-  if (dead > kCompactAbove && dead > end_ / 2) compact();
-}
-
-void RunSpool::compact() {
-  std::string kept;
-  std::deque<Record> records;
-  for (const Record& record : records_) {
-    if (record.seq <= acknowledged_ && record.seq != last_) continue;
-    records.push_back(record);
-    if (!record.in_memory.empty()) continue;
-    records.back().offset = kept.size() + kHead;
-    kept += record_of(payload(record));
+  std::vector<fs::path> done;
+  {
+    const std::scoped_lock lock{mutex_};
+    acknowledged_ = std::max(acknowledged_, std::min(seq, last_));
+    while (segments_.size() > 1 && segments_[1].first <= acknowledged_ + 1) {
+      done.push_back(std::move(segments_.front().file));
+      segments_.pop_front();
+    }
   }
-  // no fsync: this must survive the end of the program, not of the machine
-  const fs::path fresh = folder_ / "batches.new";
-  const int descriptor = open_file(fresh, O_TRUNC);
-  try {
-    write_at(descriptor, 0, kept, fresh);
-    if (::rename(fresh.c_str(), file_.c_str()) != 0)
-      throw system_error("cannot replace " + file_.string(), errno);
-  } catch (const Error&) {
-    ::close(descriptor);
-    ::unlink(fresh.c_str());
-    throw;
-  }
-  ::close(std::exchange(descriptor_, descriptor));
-  records_ = std::move(records);
-  end_ = kept.size();
+  for (const fs::path& file : done) ::unlink(file.c_str());  // one that stays is sent again after a restart
 }
 
 void RunSpool::remove() {
-  ::close(std::exchange(descriptor_, -1));
+  writer_.close();
+  reader_.close();
   std::error_code
       ignored;  // what cannot be deleted is sent again by the next start, and refused by the scheduler
   fs::remove_all(folder_, ignored);
+}
+
+std::uint64_t RunSpool::last() const {
+  const std::scoped_lock lock{mutex_};
+  return last_;
+}
+std::uint64_t RunSpool::acknowledged() const {
+  const std::scoped_lock lock{mutex_};
+  return acknowledged_;
+}
+bool RunSpool::ended() const {
+  const std::scoped_lock lock{mutex_};
+  return ended_;
+}
+std::uint64_t RunSpool::bytes() const {
+  const std::scoped_lock lock{mutex_};
+  std::uint64_t sum = 0;
+  for (const Segment& segment : segments_) sum += segment.bytes;
+  return sum;
 }
 
 std::vector<std::uint32_t> spooled_runs(const fs::path& folder) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,17 +16,23 @@ namespace abl::agent {
 /// The numbered batches of one run, on disk until the scheduler has acknowledged them. They outlive the
 /// worker's program.
 ///
-/// One append-only file of records: length and CRC-32 (4 bytes each, little-endian), then the serialised
-/// batch. A torn record at the end, left by a crash in the middle of a write, is dropped when the file is
-/// opened again. Acknowledged records go when they are most of a large file; the newest one always stays,
-/// because it holds the count. Thread: one at a time.
+/// Segments of about 512 KiB, files named by the number of their first batch: records of length and CRC-32
+/// (4 bytes each, little-endian) and the serialised batch. A segment whose batches are all acknowledged is
+/// deleted, but for the newest: its name and its records hold the count. So nothing is ever copied, a full
+/// disk hinders no acknowledgement, and memory is a few numbers for each segment. A torn record at the end,
+/// left by a crash in the middle of a write, is dropped when the folder is opened again. The one file
+/// `batches` of earlier versions is read as the first segment.
+///
+/// Thread: `append` and `append_in_memory` one at a time, beside them `after`, `acknowledge` and `remove` one
+/// at a time; the numbers from any.
 class RunSpool {
  public:
   /// Opens the run's folder, or creates it. Throws: Error naming the file.
-  RunSpool(std::filesystem::path folder, std::uint32_t run);
+  /// `token` goes with every batch; a folder that has batches keeps theirs.
+  RunSpool(std::filesystem::path folder, std::uint32_t run, std::string token = {});
   ~RunSpool();
-  RunSpool(RunSpool&& other) noexcept;
-  RunSpool& operator=(RunSpool&&) = delete;
+  RunSpool(const RunSpool&) = delete;
+  RunSpool& operator=(const RunSpool&) = delete;
 
   /// Numbers the batch and writes it; nothing of it stays when that fails. Throws: Error (kResourceExhausted:
   /// the disk is full).
@@ -33,37 +40,50 @@ class RunSpool {
   /// For the last words of a run that the disk has no room for: sent like the others, but gone with the
   /// worker.
   void append_in_memory(ablate::v1::RunBatch batch);
-  /// The first batch numbered above `seq` that is still kept. Throws: Error when the file cannot be read any
-  /// more.
-  std::optional<ablate::v1::RunBatch> after(std::uint64_t seq) const;
-  /// Every batch up to `seq` is stored. Throws: Error when the file cannot be made smaller; it is then as
-  /// before.
+  /// The first batch numbered above `seq` that is still kept. Throws: Error when it cannot be read any more.
+  std::optional<ablate::v1::RunBatch> after(std::uint64_t seq);
+  /// Every batch up to `seq` is stored.
   void acknowledge(std::uint64_t seq);
-
-  std::uint64_t last() const { return last_; }                  ///< number of the newest batch; 0: none yet
-  std::uint64_t acknowledged() const { return acknowledged_; }  ///< since this program started
-  bool ended() const { return ended_; }                         ///< the newest batch ends the run
-  /// Deletes what is on disk; nothing may be called after it.
+  /// Deletes what is on disk; nothing may be called after it but the numbers.
   void remove();
 
- private:
-  struct Record {
-    std::uint64_t seq = 0;
-    std::uint64_t offset = 0;  ///< of the payload
-    std::uint32_t size = 0;
-    std::string in_memory;  ///< the payload, where it is not on disk
-  };
-  void read_records();
-  void compact();
-  std::string payload(const Record& record) const;
+  std::uint64_t last() const;          ///< number of the newest batch; 0: none yet
+  std::uint64_t acknowledged() const;  ///< since this program started
+  bool ended() const;                  ///< the newest batch ends the run
+  std::uint64_t bytes() const;         ///< on disk
+  const std::filesystem::path& folder() const { return folder_; }
+  const std::string& token() const { return token_; }
 
-  std::filesystem::path folder_, file_;
-  std::uint32_t run_;
-  int descriptor_ = -1;
-  std::uint64_t end_ = 0;  ///< size of the file
+ private:
+  struct Segment {
+    std::filesystem::path file;
+    std::uint64_t first = 0;  ///< number of its first batch
+    std::uint64_t bytes = 0;  ///< whole records
+  };
+  /// A file that is open, and a place in it.
+  struct Place {
+    int descriptor = -1;
+    std::filesystem::path file;
+    std::uint64_t offset = 0;
+    std::uint64_t segment = 0;  ///< of the reader: number of the file's first batch
+    std::uint64_t next = 0;     ///< of the reader: number of the batch at `offset`
+    void open(const std::filesystem::path& path, int flags);
+    void close();
+  };
+  std::vector<std::filesystem::path> segment_files() const;
+  bool read_segment(const std::filesystem::path& file);
+  void begin_segment();
+
+  const std::filesystem::path folder_;
+  const std::uint32_t run_;
+  std::string token_;  ///< constant once it is open
+  Place writer_, reader_;
+
+  mutable std::mutex mutex_;  ///< guards what follows; never held while the disk works
+  std::deque<Segment> segments_;
   std::uint64_t last_ = 0, acknowledged_ = 0;
   bool ended_ = false;
-  std::deque<Record> records_;  ///< consecutive numbers
+  std::string last_words_;  ///< the newest batch, where it is not on disk
 };
 
 /// The runs that have a spool in `folder`, by number.

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers that are in trouble themselves: their trials go elsewhere, or wait, and pay nothing for it.
+#include "storage/worker_store.h"
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+using ablate::v1::RunEnded;
+using storage::RunState;
+using storage::TrialState;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CoordinatorTroubleTest : public CoordinatorTest {
+ protected:
+  static constexpr const char* kFull = "cannot write /home/spool: No space left on device";
+
+  void say_trouble(FakeWorker& worker, const std::string& trouble,
+                   const std::map<std::string, std::string>& gone_data = {}) {
+    ablate::v1::WorkerMessage message;
+    message.mutable_heartbeat()->set_trouble(trouble);
+    for (const auto& [name, why] : gone_data) (*message.mutable_heartbeat()->mutable_gone_data())[name] = why;
+    coordinator->receive(worker.session, message);
+    settle();
+    worker.look();
+  }
+  /// The end of a run that its worker could not run.
+  static ablate::v1::RunBatch lost(std::uint32_t run, std::uint64_t seq) {
+    auto batch = ended(run, seq, RunEnded::STATUS_LOST, std::string{"its worker is in trouble: "} + kFull);
+    batch.mutable_ended()->set_worker_trouble(true);
+    return batch;
+  }
+  std::string stored_trouble() {
+    return read([](storage::Database& db) { return storage::WorkerStore{db}.list().at(0).trouble; });
+  }
+};
+
+TEST_F(CoordinatorTroubleTest, AWorkerInTroubleGetsNothingUntilItIsWell) {
+  FakeWorker worker = connect();
+  say_trouble(worker, kFull);
+  submit(sweep_of("s", 1, 1));
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  EXPECT_EQ(trial(1).reason, std::string{"worker w is in trouble: "} + kFull);
+  EXPECT_EQ(stored_trouble(), kFull);
+  say_trouble(worker, "");
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1));
+  EXPECT_EQ(stored_trouble(), "");
+}
+
+TEST_F(CoordinatorTroubleTest, AWorkerThatSaysHelloInTroubleGetsNothing) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker;
+  auto hello = hello_of({});
+  hello.set_trouble(kFull);
+  worker.session = coordinator->open_session(hello, worker.channel);
+  settle();
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  EXPECT_EQ(stored_trouble(), kFull);
+}
+
+TEST_F(CoordinatorTroubleTest, ARunThatItLosesGoesElsewhereAndSpendsNoRetry) {
+  submit(sweep_of("s", 1, 1));  // of no retries
+  FakeWorker full = connect({.name = "full"});
+  ASSERT_THAT(full.take_assigned(), SizeIs(1));
+  for (std::uint32_t run = 1; run <= 3; ++run) {
+    say_trouble(full, kFull);
+    say(full, lost(run, 1));
+    EXPECT_EQ(this->run(run).state, RunState::kLost);
+    ASSERT_EQ(trial(1).state, TrialState::kQueued) << "after " << run << " attempts that nobody ran";
+    EXPECT_EQ(trial(1).failures, 0);
+    say_trouble(full, "");
+    pass(8s);  // it may have to back off
+    ASSERT_THAT(full.take_assigned(), SizeIs(1));
+  }
+  say_trouble(full, kFull);
+  say(full, lost(4, 1));
+  FakeWorker other = connect({.name = "other"});
+  pass(10s);
+  EXPECT_THAT(other.take_assigned(), SizeIs(1));
+}
+
+TEST_F(CoordinatorTroubleTest, DataThatAreGoneKeepOnlyTheTrialsThatNeedThem) {
+  FakeWorker worker = connect({.slots = 2, .data = {"shapes", "photos"}});
+  say_trouble(worker, "", {{"photos", "its data 'photos' are gone: /photos is empty"}});
+  submit(sweep_of("p", 1, 1, "photos"));
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  EXPECT_EQ(trial(1).reason, "worker w: its data 'photos' are gone: /photos is empty");
+  EXPECT_EQ(stored_trouble(), "its data 'photos' are gone: /photos is empty");
+  say_trouble(worker, "");
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1));
+}
+
+TEST_F(CoordinatorTroubleTest, StoppedThoughNobodyAskedIsAFailure) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  auto stopped = ended(1, 2, RunEnded::STATUS_STOPPED, "no more wishes");
+  stopped.mutable_ended()->clear_asked();
+  say(worker, stopped);
+  EXPECT_EQ(run(1).state, RunState::kFailed);
+  EXPECT_EQ(trial(1).state, TrialState::kFailed);
+  EXPECT_THAT(trial(1).reason, HasSubstr("nobody had asked it to: no more wishes"));
+}
+
+TEST_F(CoordinatorTroubleTest, StoppedByThisSchedulersOrderIsNoFailureWhateverTheWorkerSays) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  answer_of([&](auto answer) { coordinator->pause("s", /*stop_running=*/true, answer); });
+  settle();
+  auto stopped = ended(1, 2, RunEnded::STATUS_STOPPED);
+  stopped.mutable_ended()->clear_asked();
+  say(worker, stopped);
+  EXPECT_EQ(run(1).state, RunState::kStopped);
+  EXPECT_EQ(trial(1).state, TrialState::kQueued);
+}
+
+}  // namespace
+}  // namespace abl::scheduler

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/health.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/child_process.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+namespace abl::agent {
+namespace fs = std::filesystem;
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 120s;  // with a program that is started to see whether it starts
+constexpr auto kRelapse = 5min;   // trouble that comes back so soon is looked at ever less often
+constexpr int kDescriptors = 24;  // about what two runs and a connection need
+
+/// Writes so many bytes, has them on the disk, and takes them away again. Throws: Error.
+void try_write(const fs::path& folder, std::size_t bytes) {
+  make_folder(folder);
+  std::string file = (folder / ".probe-XXXXXX").string();
+  const int descriptor = ::mkostemp(file.data(), O_CLOEXEC);
+  if (descriptor < 0) throw system_error("cannot write in " + folder.string(), errno);
+  int why = 0;
+  const std::string block(64 << 10, 'p');
+  while (bytes > 0 && why == 0) {
+    const ssize_t wrote = ::write(descriptor, block.data(), std::min(bytes, block.size()));
+    if (wrote >= 0)
+      bytes -= static_cast<std::size_t>(wrote);
+    else if (errno != EINTR)
+      why = errno;
+  }
+  if (why == 0 && ::fsync(descriptor) != 0) why = errno;
+  if (::close(descriptor) != 0 && why == 0) why = errno;
+  ::unlink(file.c_str());
+  if (why != 0) throw system_error("cannot write in " + folder.string(), why);
+}
+
+/// Throws: Error when there are not some descriptors left.
+void try_descriptors() {
+  std::array<int, kDescriptors> opened;
+  opened.fill(-1);
+  int why = 0;
+  for (int& descriptor : opened)
+    if (descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC); descriptor < 0 && why == 0) why = errno;
+  for (const int descriptor : opened)
+    if (descriptor >= 0) ::close(descriptor);
+  if (why != 0) throw system_error("cannot open files", why);
+}
+
+/// Why what a name stands for is not there, or empty. An empty folder counts as gone: so looks a disk that
+/// is not mounted.
+std::string why_gone(const std::string& kind, const std::string& name, const fs::path& place) {
+  if (place.empty()) return {};  // the trainer draws it itself
+  std::error_code failed;
+  const fs::file_status status = fs::status(place, failed);
+  std::string why;
+  if (status.type() == fs::file_type::not_found)
+    why = "is not there";
+  else if (failed)
+    why = "cannot be looked at: " + failed.message();
+  else if (fs::is_directory(status) && fs::is_empty(place, failed) && !failed)
+    why = "is empty";
+  else if (failed)
+    why = "cannot be read: " + failed.message();
+  return why.empty() ? "" : fmt::format("its {} '{}' are gone: {} {}", kind, name, place.string(), why);
+}
+
+/// Looks at those that are gone. Returns: whether any is back or another reason holds.
+void look_again(const std::string& kind, const std::map<std::string, fs::path>& places,
+                std::map<std::string, std::string>& gone) {
+  for (auto entry = gone.begin(); entry != gone.end();) {
+    entry->second = why_gone(kind, entry->first, places.at(entry->first));
+    entry = entry->second.empty() ? gone.erase(entry) : std::next(entry);
+  }
+}
+
+}  // namespace
+
+Health::Health(HealthOptions options, std::function<void()> changed)
+    : options_{std::move(options)},
+      changed_{std::move(changed)},
+      thread_{[this](const std::stop_token& stop) { watch(stop); }} {}
+
+Health::~Health() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Health::trouble(const std::string& reason, Part part) {
+  {
+    const std::scoped_lock lock{mutex_};
+    with_trainer_ = with_trainer_ || part == Part::kTrainer;
+    if (!state_.trouble.empty()) return;
+    state_.trouble = reason;
+  }
+  log_error("this worker takes no runs until it is well again: {}", reason);
+  wake_.notify_all();
+  changed_();
+}
+
+std::string Health::vanished(const ablate::v1::Assign& assign) {
+  std::string first;
+  bool news = false;
+  const auto look = [&](const std::string& kind, const std::string& name,
+                        const std::map<std::string, fs::path>& places,
+                        std::map<std::string, std::string> State::*gone) {
+    const auto place = places.find(name);
+    if (place == places.end()) return;
+    const std::string why = why_gone(kind, name, place->second);
+    if (why.empty()) return;
+    if (first.empty()) first = why;
+    const std::scoped_lock lock{mutex_};
+    if ((state_.*gone).insert_or_assign(name, why).second) {
+      news = true;
+      log_error("no runs that need it until it is back: {}", why);
+    }
+  };
+  look("data", assign.data(), options_.data, &State::gone_data);
+  for (const std::string& name : assign.weights())
+    look("weights", name, options_.weights, &State::gone_weights);
+  if (news) {
+    wake_.notify_all();
+    changed_();
+  }
+  return first;
+}
+
+std::string Health::cannot_write() {
+  try {
+    for (const fs::path& folder : options_.folders) try_write(folder, options_.probe_bytes);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+Health::State Health::state() const {
+  const std::scoped_lock lock{mutex_};
+  return state_;
+}
+
+/// Does what a run needs. Returns: why that fails, or empty.
+std::string Health::probe(bool with_trainer) {
+  try {
+    if (auto why = cannot_write(); !why.empty()) return why;
+    try_descriptors();
+    if (with_trainer && !options_.trainer.empty())
+      run_program({options_.trainer, "--version"}, "", kPatience);
+    else
+      run_program({"true"}, "", kPatience);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+void Health::watch(const std::stop_token& stop) {
+  Milliseconds pause = options_.first;
+  auto well_since = std::chrono::steady_clock::time_point::min();
+  std::unique_lock lock{mutex_};
+  while (!stop.stop_requested()) {
+    if (state_.well()) {
+      wake_.wait(lock, stop, [this] { return !state_.well(); });
+      const bool relapse = well_since + kRelapse > std::chrono::steady_clock::now();
+      if (!relapse) pause = options_.first;
+    }
+    wake_.wait_for(lock, stop, pause, [] { return false; });
+    if (stop.stop_requested()) return;
+    pause = std::min(pause * 2, options_.longest);
+    const State before = state_;
+    State now = before;
+    const bool with_trainer = with_trainer_;
+    lock.unlock();  // the disk may be slow, or hang
+    if (!now.trouble.empty()) now.trouble = probe(with_trainer);
+    look_again("data", options_.data, now.gone_data);
+    look_again("weights", options_.weights, now.gone_weights);
+    lock.lock();
+    if (state_ != before) continue;  // more has gone wrong in the meantime
+    state_ = now;
+    if (now == before) continue;
+    if (now.trouble.empty()) with_trainer_ = false;
+    if (now.well()) well_since = std::chrono::steady_clock::now();
+    lock.unlock();
+    if (now.trouble.empty() && !before.trouble.empty()) log_info("this worker is well again: it takes runs");
+    for (const auto& [gone, still] :
+         {std::pair{&before.gone_data, &now.gone_data}, std::pair{&before.gone_weights, &now.gone_weights}})
+      for (const auto& [name, why] : *gone)
+        if (!still->contains(name)) log_info("'{}' is back", name);
+    changed_();
+    lock.lock();
+  }
+}
+
+}  // namespace abl::agent

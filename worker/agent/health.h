@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ablate/v1/workers.pb.h"
+#include "base/clock.h"
+
+namespace abl::agent {
+
+/// What a worker needs to be able to run anything.
+struct HealthOptions {
+  std::vector<std::filesystem::path> folders;                  ///< that it writes to
+  std::filesystem::path trainer;                               ///< empty: there is none
+  std::map<std::string, std::filesystem::path> data, weights;  ///< logical name -> place; empty: none needed
+  Milliseconds first{1000}, longest{60000};                    ///< between two looks at what is wrong
+  std::size_t probe_bytes = 1 << 20;
+};
+
+/// What is wrong with the worker itself, as against the trials that it runs: a full disk, no descriptors, a
+/// trainer that does not start, data that are gone. It looks again on a thread of its own, by doing what
+/// failed, and is well when that succeeds. Thread: all methods, from any.
+class Health {
+ public:
+  enum class Part { kMachine, kTrainer };  ///< what is to be tried before the worker is well again
+
+  /// `changed` is called, without a lock held, whenever `state` says something else.
+  Health(HealthOptions options, std::function<void()> changed);
+  ~Health();
+
+  /// Something of the worker's own failed.
+  void trouble(const std::string& reason, Part part = Part::kMachine);
+
+  /// Why no run of this trial can go on here now: its data or weights are gone. Looks; empty: they are there.
+  std::string vanished(const ablate::v1::Assign& assign);
+  /// Why the folders cannot be written. Tries; empty: they can.
+  std::string cannot_write();
+
+  struct State {
+    std::string trouble;                                         ///< why it can run nothing, or empty
+    std::map<std::string, std::string> gone_data, gone_weights;  ///< logical name -> why it is not offered
+    bool well() const { return trouble.empty() && gone_data.empty() && gone_weights.empty(); }
+    bool operator==(const State&) const = default;
+  };
+  State state() const;
+
+ private:
+  void watch(const std::stop_token& stop);
+  std::string probe(bool with_trainer);
+
+  const HealthOptions options_;
+  const std::function<void()> changed_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any wake_;
+  State state_;
+  bool with_trainer_ = false;  ///< the trouble is, or was too, that the trainer did not start
+  std::jthread thread_;
+};
+
+}  // namespace abl::agent

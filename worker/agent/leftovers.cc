@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/leftovers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+namespace abl::agent {
+namespace fs = std::filesystem;
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kFile = "program";
+constexpr auto kPatience = 10s;  // with processes that die: one in the middle of a disk access may take long
+
+/// What /proc/PID/stat says.
+struct Process {
+  pid_t id = 0, group = 0, session = 0;
+  char state = 0;
+  std::uint64_t start = 0;  ///< clock ticks after the machine's start
+  bool dead() const { return state == 'Z' || state == 'X'; }
+};
+
+std::optional<Process> look_at(pid_t id) {
+  std::string text;
+  try {
+    text = read_file(fmt::format("/proc/{}/stat", id));
+  } catch (const Error&) {
+    return std::nullopt;  // it has gone
+  }
+  const auto name_end = text.rfind(')');  // the name before it may hold anything
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields{text.substr(name_end + 1)};
+  Process process{.id = id};
+  std::string skipped;
+  pid_t parent = 0;
+  fields >> process.state >> parent >> process.group >> process.session;
+  constexpr int kBetween = 15;  // tty_nr to itrealvalue
+  for (int i = 0; i < kBetween; ++i) fields >> skipped;
+  fields >> process.start;
+  return fields ? std::optional{process} : std::nullopt;
+}
+
+/// The value of a variable that a process was started with; nothing when it has none, or is another user's.
+std::optional<std::string> variable_of(pid_t id, const std::string& name) {
+  std::string text;
+  try {
+    text = read_file(fmt::format("/proc/{}/environ", id));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  const std::string wanted = name + "=";
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\0', start), text.size());
+    if (text.compare(start, wanted.size(), wanted) == 0)
+      return text.substr(start + wanted.size(), end - start - wanted.size());
+    start = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::string this_boot() {
+  std::string id = read_file("/proc/sys/kernel/random/boot_id");
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+/// A program as kept.
+struct Kept {
+  std::string boot;
+  std::string directory;
+  std::optional<Process> leader;  ///< nothing: the worker died before it was known
+};
+
+std::optional<Kept> read_kept(const fs::path& file) {
+  if (!fs::exists(file)) return std::nullopt;
+  std::istringstream lines{read_file(file)};
+  Kept kept;
+  std::getline(lines, kept.boot);
+  std::getline(lines, kept.directory);
+  Process leader;
+  if (lines >> leader.id >> leader.session >> leader.start) {
+    leader.group = leader.id;
+    kept.leader = leader;
+  }
+  return kept;
+}
+
+bool is_of(const Kept& kept, const std::optional<Process>& leader_now, const Process& process) {
+  const auto directory = variable_of(process.id, "ABLATE_RUN_DIR");
+  if (directory == kept.directory) return true;
+  if (!kept.leader || process.group != kept.leader->group) return false;
+  if (leader_now) return leader_now->start == kept.leader->start;  // otherwise the number was given again
+  return !directory && process.session == kept.leader->session && process.start >= kept.leader->start;
+}
+
+/// By a descriptor, which stands for this process and never for another that gets its number.
+bool kill_if_same(const Process& process) {
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, process.id, 0));
+  if (handle < 0) return errno == ENOSYS && ::kill(process.id, SIGKILL) == 0;
+  const auto now = look_at(process.id);
+  const bool killed = now && now->start == process.start &&
+                      ::syscall(SYS_pidfd_send_signal, handle, SIGKILL, nullptr, 0) == 0;
+  ::close(handle);
+  return killed;
+}
+
+std::vector<Process> left_of(const Kept& kept) {
+  std::vector<Process> left;
+  const auto leader_now = kept.leader ? look_at(kept.leader->id) : std::nullopt;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator{"/proc", failed}) {
+    const std::string name = entry.path().filename();
+    pid_t id = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+    if (error != std::errc{} || end != name.data() + name.size() || id == ::getpid()) continue;
+    const auto process = look_at(id);
+    if (process && !process->dead() && is_of(kept, leader_now, *process)) left.push_back(*process);
+  }
+  return left;
+}
+
+}  // namespace
+
+void keep_program(const fs::path& spool, const fs::path& directory, std::optional<pid_t> group) {
+  std::string text = fmt::format("{}\n{}\n", this_boot(), directory.string());
+  if (group)
+    if (const auto leader = look_at(*group))
+      text += fmt::format("{} {} {}\n", leader->id, leader->session, leader->start);
+  write_file_atomically(spool / kFile, text);
+}
+
+int end_leftovers(const fs::path& spool) {
+  const auto kept = read_kept(spool / kFile);
+  if (!kept || kept->boot != this_boot()) return 0;
+  int killed = 0;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    const std::vector<Process> left = left_of(*kept);
+    if (left.empty()) return killed;
+    for (const Process& process : left) killed += kill_if_same(process) ? 1 : 0;
+    if (std::chrono::steady_clock::now() > deadline) {
+      log_error("process {} of a run of an earlier start does not end: kill it by hand", left.front().id);
+      return killed;
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+}  // namespace abl::agent
