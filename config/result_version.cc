@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/result_version.h"
 
-#include <array>
-
 #include "config/evaluation_size.h"
 
 namespace abl::config {
@@ -15,9 +13,18 @@ bool evaluates_pixels_of_another_size(const nlohmann::json& document) {
   return (side == 256 || side == 292) && side != evaluation_side(image_size, 0.875);
 }
 
-constexpr std::array kChanges{
-    ResultChange{7, "images were evaluated at 256 (or 292) pixels whatever their size; now at 1/0.875 of it",
-                 evaluates_pixels_of_another_size}};
+bool adds_parts_in_bf16(const nlohmann::json& document) {
+  return document.value("/recipe/precision"_json_pointer, "") == "bf16" &&
+         document.value("/recipe/accumulate"_json_pointer, 1) > 1;
+}
+
+// {version, what changed, which documents it touches}
+constexpr ResultChange kChanges[] = {
+    {7, "images were evaluated at 256 (or 292) pixels whatever their size; now at 1/0.875 of it",
+     evaluates_pixels_of_another_size},
+    {8, "in bf16 the gradients of a batch's parts were added in bfloat16; now in float32",
+     adds_parts_in_bf16},
+};
 
 }  // namespace
 

@@ -64,6 +64,23 @@ TEST(ResultVersion, EvaluationInPixelsOfAnotherSizeIsBeforeTheMend) {
   EXPECT_FALSE(is_before("cifar-lite", 32, none));
 }
 
+/// The small trial of the tests with other keys of its recipe, in canonical form.
+Json with_recipe(const Json& keys) {
+  auto changed = document();
+  changed["recipe"].update(keys);
+  return canonical_document(read_trial_or_throw(changed));
+}
+
+TEST(ResultVersion, GradientsOfPartsInBFloat16AreAddedInFloat32) {
+  const int before = result_version(with_recipe({{"precision", "bf16"}}));
+  EXPECT_GT(result_version(with_recipe({{"precision", "bf16"}, {"accumulate", 4}})), before);
+  EXPECT_EQ(result_version(with_recipe({{"precision", "bf16"}, {"accumulate", 1}})), before);
+  for (const char* precision : {"fp32", "fp16"})
+    EXPECT_EQ(result_version(with_recipe({{"precision", precision}, {"accumulate", 4}})),
+              result_version(with_recipe({{"precision", precision}})))
+        << precision;
+}
+
 TEST(ResultVersion, TheChangesAreNumberedInOrderAndTakeAnyDocument) {
   int version = kFirstResultVersion;
   for (const ResultChange& change : result_changes()) {

@@ -44,6 +44,16 @@ TEST_F(EqualityTest, HalfPrecisionAgreesOnTheStepsThatAreLeftOut) {
   EXPECT_TRUE(torch::equal(one.state().at("scaler.scale"), two.state().at("scaler.scale")));
 }
 
+TEST_F(EqualityTest, GradientsOfPartsInBFloat16AreAddedUpInFloat32) {
+  auto recipe = full_recipe();
+  recipe["precision"] = "bf16", recipe["accumulate"] = 5, recipe["epochs"] = 1;
+  const auto lowered = trial(small_vit(), recipe);
+  const auto one = run(lowered, 1), two = run(lowered, 2);
+  expect_same(one, two, 2e-2);
+  // the first step's loss is of the same weights: what the ranks add up afterwards is its gradient
+  EXPECT_NEAR(one.points.at("train/loss").at(2), two.points.at("train/loss").at(2), 2e-3);
+}
+
 TEST_F(EqualityTest, AParameterWithoutAGradientIsNoHindrance) {
   const auto model = json::parse(R"({
     "family": "key-vit", "dim": 16, "depth": 1, "heads": 2, "patch": 8,

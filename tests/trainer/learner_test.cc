@@ -80,6 +80,50 @@ TEST_F(LearnerTest, InBFloat16LearnsWhatItLearnsInFloat32) {
   EXPECT_NEAR(lowered.loss_sum().item<double>() / 8, loss, 0.1);
 }
 
+/// How far the gradient of a step is from that in float32, relative to it, where the images come in so many
+/// parts.
+double error_of_gradient(const std::string& precision, std::int64_t parts) {
+  constexpr std::int64_t kImages = 128;
+  auto trial = config::read_trial_or_throw(
+      {{"model", {{"family", "simple-vit"}, {"dim", 32}, {"depth", 2}, {"heads", 2}, {"patch", 8}}},
+       {"data", {{"name", "shapes"}, {"image_size", 32}, {"classes", 4}}},
+       {"recipe",
+        {{"use", "demo"}, {"optimiser", "sgd"}, {"momentum", 0}, {"weight_decay", 0}, {"clip_norm", 0}}},
+       {"seed", 0}});
+  torch::manual_seed(5);
+  const auto images = torch::randn({kImages, 3, 32, 32});
+  const Targets targets{
+      .labels = torch::arange(kImages) % 4, .other_labels = {}, .shares = {}, .teacher = {}};
+  const auto gradient = [&](const std::string& type, std::int64_t count) {
+    trial.recipe.precision = type;
+    torch::manual_seed(7);
+    Learner learner{models::build(model_options(trial.model, trial.data)), nullptr, trial.recipe,
+                    torch::kCPU};
+    const auto before = learner.state();
+    std::map<std::string, torch::Tensor> weights;
+    for (const auto& [name, tensor] : before)
+      if (name.starts_with("model.")) weights[name] = tensor.clone();
+    std::vector<BatchShare::Part> cut;
+    for (std::int64_t first = 0; first < kImages; first += kImages / count)
+      cut.push_back({.first = first, .size = kImages / count, .weight = 1.0 / static_cast<double>(count)});
+    learner.step(images, targets, 1.0, cut);
+    std::vector<torch::Tensor> moved;
+    for (const auto& [name, tensor] : weights)
+      moved.push_back((tensor - learner.state().at(name)).to(torch::kDouble).flatten());
+    return torch::cat(moved);
+  };
+  const auto exact = gradient("fp32", 1);
+  return ((gradient(precision, parts) - exact).norm() / exact.norm()).item<double>();
+}
+
+TEST(LearnerPartsTest, TheErrorOfAGradientDoesNotGrowWithTheNumberOfItsParts) {
+  EXPECT_LT(error_of_gradient("fp32", 128), 1e-5);
+  const double whole = error_of_gradient("bf16", 1);
+  EXPECT_GT(whole, 1e-3) << "what rounding the activations costs";
+  for (const std::int64_t parts : {2, 16, 128})
+    EXPECT_LT(error_of_gradient("bf16", parts), 1.1 * whole) << parts << " parts";
+}
+
 /// What a recorded step is: the first one's work, on the same tensors again and again.
 class Recorded final : public StepGraph {
  public:

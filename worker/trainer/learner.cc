@@ -31,21 +31,25 @@ Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<mode
 }
 
 void Learner::add_gradients(const torch::Tensor& images, const Targets& targets, double weight,
-                            bool is_last) {
+                            bool for_all_ranks) {
   const auto logits = logits_of(*model_, images, recipe_);
   const auto loss = loss_of(logits, targets, recipe_);
   const auto weighted = weight == 1 ? loss : loss * weight;
-  gradients_.backward(scaler_ ? scaler_->scale(weighted) : weighted, is_last);
+  gradients_.backward(scaler_ ? scaler_->scale(weighted) : weighted, for_all_ranks);
   const torch::NoGradGuard no_grad;
   loss_sum_ += loss.detach().to(torch::kFloat64) * images.size(0);
   correct_ += logits.detach().argmax(1).eq(targets.labels).sum();
 }
 
 void Learner::take_step(const torch::Tensor& images, const Targets& targets, const Parts& parts) {
-  for (const auto& [first, size, weight] : parts)
-    add_gradients(images.narrow(0, first, size), targets.narrow(first, size), weight,
-                  /*is_last=*/first + size == images.size(0));
-  weights_.take_gradients();
+  // gradients in bfloat16 are taken into float32 after each part, where the ranks' mean is made of them then
+  const bool widened = weights_.are_copies() && parts.size() > 1;
+  for (const auto& [first, size, weight] : parts) {
+    const bool is_last = first + size == images.size(0);
+    add_gradients(images.narrow(0, first, size), targets.narrow(first, size), weight, is_last && !widened);
+    if (widened || is_last) weights_.take_gradients();
+  }
+  if (widened) gradients_.average(gradients_of(weights_.weights()));
   const auto overflow = scaler_ ? scaler_->unscale(weights_.weights()) : torch::Tensor{};
   if (recipe_.clip_norm > 0) clip_gradients(weights_.weights(), recipe_.clip_norm);
   optimiser_->step(lr_, overflow);

@@ -66,7 +66,7 @@ class Learner {
  private:
   using Parts = std::vector<BatchShare::Part>;
   void take_step(const torch::Tensor& images, const Targets& targets, const Parts& parts);
-  void add_gradients(const torch::Tensor& images, const Targets& targets, double weight, bool is_last);
+  void add_gradients(const torch::Tensor& images, const Targets& targets, double weight, bool for_all_ranks);
 
   const config::RecipeConfig& recipe_;
   const std::shared_ptr<models::Classifier> model_;

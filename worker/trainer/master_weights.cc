@@ -27,7 +27,10 @@ void MasterWeights::take_gradients() {
   for (std::size_t i = 0; i < rounded_.size(); ++i) {
     auto& gradient = rounded_[i].mutable_grad();
     if (!gradient.defined()) continue;  // the loss does not depend on it
-    exact_[i].mutable_grad() = gradient.to(torch::kFloat);
+    if (auto& sum = exact_[i].mutable_grad(); sum.defined())
+      sum += gradient;
+    else
+      sum = gradient.to(torch::kFloat);
     gradient = torch::Tensor{};
   }
 }

@@ -22,7 +22,10 @@ class MasterWeights {
   MasterWeights(std::shared_ptr<models::Classifier> model, torch::ScalarType type);
 
   const NamedTensors& weights() const { return weights_; }
-  /// Moves the model's gradients here, in float32.
+  /// Whether they are copies, of a model that computes with rounded ones.
+  bool are_copies() const { return !rounded_.empty(); }
+  /// Moves the model's gradients here, in float32, and adds them to those that came before: what the parts of
+  /// a batch leave is never added up in the model's own type.
   void take_gradients();
   /// Gives the model the weights, rounded.
   void publish();

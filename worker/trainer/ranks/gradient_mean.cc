@@ -29,6 +29,18 @@ Indices cut(const std::vector<torch::Tensor>& parameters) {
       parameters, {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap}));
 }
 
+/// In buckets that travel as one message each.
+std::vector<std::vector<torch::Tensor>> cut_evenly(const std::vector<torch::Tensor>& tensors) {
+  std::vector<std::vector<torch::Tensor>> buckets;
+  std::size_t bytes = c10d::kDefaultBucketBytesCap;
+  for (const auto& tensor : tensors) {
+    if (bytes >= c10d::kDefaultBucketBytesCap) buckets.emplace_back(), bytes = 0;
+    buckets.back().push_back(tensor);
+    bytes += tensor.nbytes();
+  }
+  return buckets;
+}
+
 /// PyTorch 2.13 has a further argument, without a default. A template, so that the other call is not looked
 /// at.
 template <class Made>
@@ -82,6 +94,23 @@ void GradientMean::backward(const torch::Tensor& loss, bool last) {
     loss.backward();
     if (learns) reducer->delay_all_reduce();
   });
+}
+
+void GradientMean::average(const std::vector<torch::Tensor>& gradients) {
+  if (ranks_->alone()) return;
+  const torch::NoGradGuard no_grad;
+  for (const auto& bucket : cut_evenly(gradients)) {
+    std::vector<torch::Tensor> flat;
+    for (const auto& gradient : bucket) flat.push_back(gradient.reshape(-1));
+    auto whole = torch::cat(flat);
+    ranks_->sum(whole);
+    whole.div_(ranks_->ranks());
+    std::int64_t begin = 0;
+    for (const auto& gradient : bucket) {
+      gradient.copy_(whole.narrow(0, begin, gradient.numel()).view(gradient.sizes()));
+      begin += gradient.numel();
+    }
+  }
 }
 
 }  // namespace abl::trainer

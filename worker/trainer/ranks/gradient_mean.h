@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <vector>
 
 #include "worker/trainer/ranks/rank_group.h"
 
@@ -25,6 +26,9 @@ class GradientMean {
   /// `last`: of the step. The parts of a batch before the last one only add to this rank's own gradients;
   /// after the last one the sums are the same on all ranks.
   void backward(const torch::Tensor& loss, bool last);
+  /// Makes gradients that this rank added up elsewhere the means over all ranks, after the last part: the
+  /// same tensors on each, in the same order. None of the step's `backward` must have been its last.
+  void average(const std::vector<torch::Tensor>& gradients);
 
  private:
   struct Buckets;
