@@ -19,6 +19,9 @@ constexpr std::array kTrainerMetrics{
     Quantity{"lr", "", "none"},
     Quantity{"images_per_s", "", "higher"},
     Quantity{"memory_bytes", "G", "lower"},
+    Quantity{"time/data", "", "lower"},
+    Quantity{"time/checkpoints", "", "lower"},
+    Quantity{"time/evaluation", "", "lower"},
 };
 constexpr std::array kCountModes{
     Quantity{"params.all", "M", "lower"},

@@ -26,18 +26,22 @@ int serve(char** arguments) {
   std::uint64_t epoch = 0;
   for (std::int64_t batches = 0; std::cin >> batches; ++epoch) {
     const auto start = std::chrono::steady_clock::now();
-    Loader loader{0, batches, workers, 2 * workers + 2, [&](std::int64_t number) {
+    Loader loader{0,
+                  batches,
+                  {.threads = workers,
+                   .ahead = batches_ahead(batch, data.image_size, workers),
+                   .collation = {.replace_among = images->size(), .image_size = data.image_size}},
+                  [&](std::int64_t number) {
                     const auto epoch_order = order.of(epoch);
-                    std::vector<std::uint32_t> indices;
+                    BatchPlan plan;
                     for (auto i = number * batch; i < (number + 1) * batch; ++i)
-                      indices.push_back(epoch_order->at(static_cast<std::size_t>(i) % images->size()));
-                    return collate(indices, {.replace_among = images->size(), .image_size = data.image_size},
-                                   [&](std::uint32_t index, std::size_t place) {
-                                     RandomStream random{0,
-                                                         Purpose::kAugmentation,
-                                                         {epoch, static_cast<std::uint64_t>(number), place}};
-                                     return augmentation(*images, index, random);
-                                   });
+                      plan.indices.push_back(epoch_order->at(static_cast<std::size_t>(i) % images->size()));
+                    plan.prepare = [&, number](std::uint32_t index, std::size_t place) {
+                      RandomStream random{
+                          0, Purpose::kAugmentation, {epoch, static_cast<std::uint64_t>(number), place}};
+                      return augmentation(*images, index, random);
+                    };
+                    return plan;
                   }};
     while (loader.next()) {
     }

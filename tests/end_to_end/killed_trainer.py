@@ -40,7 +40,7 @@ class Run:
             event = json.loads(line)
             if event["event"] == "metric":
                 self.points[event["step"]] = self.points.get(event["step"], {}) | {
-                    name: value for name, value in event["values"].items() if name not in ("images_per_s", "memory_bytes")}
+                    name: value for name, value in event["values"].items() if name.startswith(("train/", "val")) or name == "lr"}
             elif event["event"] == "checkpoint":
                 self.checkpoint = event
             elif event["event"] == "start":

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
 #include <torch/torch.h>
 
 #include "tests/ranks/trial_files.h"
@@ -60,6 +61,18 @@ TEST_F(ResumeTest, ACheckpointOfTwoRanksIsContinuedByOneAndSaysThatBitsDiffer) {
   const auto back = run(everything(), 2, from(second));
   EXPECT_FALSE(back.start.at("bit_exact")) << back.start;
   EXPECT_EQ(back.end.value("status", ""), "completed") << back.end;
+}
+
+TEST_F(ResumeTest, ATerminalThatIsGoneStopsARunWithACheckpointAsSigtermDoes) {
+  for (const int ranks : {1, 2}) {
+    TrainerProgram program{arguments(everything(), ranks)};
+    program.reach(3);
+    ::kill(-program.child().pid(), SIGHUP);  // to all of them, as a terminal's end does
+    const auto said = read_all(program);
+    EXPECT_EQ(said.end.value("status", ""), "stopped") << said.end;
+    EXPECT_EQ(said.exit_code, 0);
+    EXPECT_GT(said.state().size(), 10u) << "there is a whole checkpoint";
+  }
 }
 
 TEST_F(ResumeTest, RanksDrawDifferentNumbers) {

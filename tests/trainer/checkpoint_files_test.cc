@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tests/trainer/small_training.h"
+#include "worker/trainer/checked_tensors.h"
 #include "worker/trainer/commands/commands.h"
 
 namespace abl::trainer {
@@ -60,7 +61,8 @@ TEST_F(ExportTest, WritesTheWeightsOfACheckpointAloneByTheModelsNames) {
   EXPECT_THROW(onto_itself(), Error);
   const auto checkpoint = weights(run);
   EXPECT_TRUE(checkpoint.contains("random.cpu")) << "the checkpoint is as it was";
-  const auto exported = models::read_safetensors(output);
+  EXPECT_TRUE(models::read_safetensors(output).metadata.contains("crc32"));
+  const auto exported = read_checked(output);
   EXPECT_TRUE(exported.metadata.empty());
   EXPECT_GT(exported.tensors.size(), 10u);
   for (const auto& [name, tensor] : exported.tensors)

@@ -2,9 +2,11 @@
 // ablate-trainer as a person uses it: what its commands take, print and refuse.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "models/safetensors.h"
 #include "tests/trainer/picture_files.h"
 #include "worker/trainer/commands/commands.h"
 
@@ -80,6 +82,34 @@ TEST_F(CommandsTest, WeightsThatDoNotFitAreOneLine) {
   const auto refusal = said(&declare_eval, {"--weights", trained(), "--set", "model.dim=24"});
   EXPECT_THAT(refusal, testing::AllOf(HasSubstr("best.safetensors does not fit the model in "),
                                       HasSubstr("… and "), testing::Not(HasSubstr("\n"))));
+}
+
+TEST_F(CommandsTest, WeightsThatAreNotFiniteHaveNoAccuracy) {
+  const auto file = trained();
+  auto content = models::read_safetensors(file);
+  content.tensors.at("model.head.bias")[0] = NAN;
+  content.metadata.erase("crc32");
+  models::write_safetensors(file, content);
+  for (const bool json : {false, true}) {
+    std::vector<std::string> arguments{"--weights", file};
+    if (json) arguments.emplace_back("--json");
+    EXPECT_EQ(said(&declare_eval, arguments),
+              "val/loss is not finite with the weights " + file + ": it is nan");
+  }
+}
+
+TEST_F(CommandsTest, ARefusedTrainingLeavesNoFolderBehind) {
+  const std::vector<std::vector<std::string>> refused{{"--set", "recipe.start_weights=w"},
+                                                      {"--device", "gpu"},
+                                                      {"--set", "recipe.batch=0"},
+                                                      {"--resume", "none.safetensors"}};
+  for (const auto& wrong : refused) {
+    const auto folder = run_folder();
+    auto arguments = wrong;
+    arguments.insert(arguments.end(), {"--run-dir", folder, "--json"});
+    EXPECT_THAT(said(&declare_train, arguments), HasSubstr(R"("status":"failed")"));
+    EXPECT_FALSE(std::filesystem::exists(folder)) << wrong.back();
+  }
 }
 
 TEST_F(CommandsTest, WeightsThatTheRecipeDoesNotNameAreRefused) {

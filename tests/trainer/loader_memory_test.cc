@@ -42,11 +42,16 @@ config::RecipeConfig much_augmented() {
 /// Every image once, and each of `look` at what a batch is made of.
 template <class Make>
 void one_epoch(const Make& make) {
-  Loader loader{0, kImages / kBatch, kThreads, kThreads + 2, [&](std::int64_t number) {
-                  std::vector<std::uint32_t> indices(kBatch);
-                  std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(number * kBatch));
-                  return collate(indices, {.replace_among = kImages, .image_size = small_images().image_size},
-                                 make);
+  Loader loader{0,
+                kImages / kBatch,
+                {.threads = kThreads,
+                 .ahead = kThreads + 2,
+                 .collation = {.replace_among = kImages, .image_size = small_images().image_size}},
+                [&](std::int64_t number) {
+                  BatchPlan plan{.indices = std::vector<std::uint32_t>(kBatch), .prepare = make};
+                  std::iota(plan.indices.begin(), plan.indices.end(),
+                            static_cast<std::uint32_t>(number * kBatch));
+                  return plan;
                 }};
   while (loader.next()) {
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <latch>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
@@ -13,11 +14,28 @@
 namespace abl::trainer {
 namespace {
 
-Batch numbered(std::int64_t number) { return {.images = {}, .labels = torch::tensor({number})}; }
+using Label = std::function<int(std::int64_t number, std::size_t place)>;
+
+/// Batches of images of a pixel whose labels tell what they are.
+Loader::Plan labelled(std::size_t images, const Label& label) {
+  return [images, label](std::int64_t number) {
+    return BatchPlan{
+        .indices = std::vector<std::uint32_t>(images),
+        .prepare = [number, label](std::uint32_t, std::size_t place) -> std::optional<Prepared> {
+          return Prepared{.view = {.image = {1, 1, {0, 0, 0}}, .erasure = {}}, .label = label(number, place)};
+        }};
+  };
+}
+
+const Loader::Plan kNumbered = labelled(1, [](std::int64_t number, std::size_t) { return number; });
+
+LoaderOptions options(int threads, int ahead) {
+  return {.threads = threads, .ahead = ahead, .collation = {.image_size = 1}};
+}
 
 TEST(LoaderTest, HandsBatchesOutInOrderWhateverTheThreads) {
   for (const int threads : {1, 4}) {
-    Loader loader{3, 50, threads, 5, numbered};
+    Loader loader{3, 50, options(threads, 5), kNumbered};
     for (std::int64_t expected = 3; expected < 53; ++expected) {
       const auto batch = loader.next();
       ASSERT_TRUE(batch.has_value());
@@ -27,23 +45,76 @@ TEST(LoaderTest, HandsBatchesOutInOrderWhateverTheThreads) {
   }
 }
 
+TEST(LoaderTest, AllThreadsShareOneBatch) {
+  constexpr int kThreads = 3;
+  std::latch together{kThreads};
+  Loader loader{0, 1, options(kThreads, 1), labelled(kThreads, [&](std::int64_t, std::size_t place) {
+                  together.arrive_and_wait();  // for ever, if one thread had to make them one by one
+                  return static_cast<int>(place);
+                })};
+  EXPECT_TRUE(torch::equal(loader.next()->labels, torch::arange(kThreads)));
+}
+
+TEST(LoaderTest, WhatABatchHoldsDoesNotDependOnWhoMadeWhichImage) {
+  std::vector<Batch> made;
+  for (const int threads : {1, 5}) {
+    Loader loader{0, 1, {.threads = threads, .ahead = 1, .collation = {.image_size = 2}}, [](std::int64_t) {
+                    BatchPlan plan{.indices = std::vector<std::uint32_t>(40), .prepare = {}};
+                    std::iota(plan.indices.begin(), plan.indices.end(), 0u);
+                    plan.prepare = [](std::uint32_t index, std::size_t) -> std::optional<Prepared> {
+                      if (index % 7 == 3) return std::nullopt;  // left out: those behind it move up
+                      View view{
+                          .image = {2, 2, std::vector<std::uint8_t>(12, static_cast<std::uint8_t>(index))},
+                          .erasure = {}};
+                      if (index % 2 == 0)
+                        view.erasure = Erasure{.rectangle = {.width = 1, .height = 2}, .noise_seed = index};
+                      return Prepared{.view = std::move(view), .label = static_cast<int>(index)};
+                    };
+                    return plan;
+                  }};
+    made.push_back(*loader.next());
+  }
+  EXPECT_EQ(made[0].labels.numel(), 34);
+  EXPECT_TRUE(
+      torch::equal(made[0].images.select(1, 0).select(1, 0).select(1, 0).to(torch::kLong), made[0].labels));
+  EXPECT_TRUE(torch::equal(made[0].images, made[1].images));
+  EXPECT_TRUE(torch::equal(made[0].labels, made[1].labels));
+  ASSERT_EQ(made[0].patches.size(), made[1].patches.size());
+  for (std::size_t i = 0; i < made[0].patches.size(); ++i) {
+    const auto& patch = made[0].patches[i];
+    EXPECT_EQ(patch.image, made[1].patches[i].image);
+    EXPECT_EQ(made[0].labels[patch.image].item<std::int64_t>() % 2, 0) << "it moved with its image";
+    EXPECT_TRUE(torch::equal(patch.noise, made[1].patches[i].noise));
+  }
+}
+
 TEST(LoaderTest, ThrowsWhatABatchThrewAtItsPlace) {
-  Loader loader{0, 3, 2, 4, [](std::int64_t number) {
-                  if (number == 1) throw Error{Code::kDataLoss, "broken picture"};
-                  return numbered(number);
-                }};
-  EXPECT_TRUE(loader.next());
-  EXPECT_THROW(loader.next(), Error);
-  EXPECT_EQ(loader.next()->labels.item<std::int64_t>(), 2);
+  const auto broken_picture = [](std::int64_t number, std::size_t place) {
+    if (number == 1 && place > 0) throw Error{Code::kDataLoss, "broken picture " + std::to_string(place)};
+    return static_cast<int>(number);
+  };
+  const auto broken_plan = [](std::int64_t number) {
+    if (number == 1) throw Error{Code::kDataLoss, "broken picture 1"};
+    return kNumbered(number);
+  };
+  for (const auto& plan : {labelled(4, broken_picture), Loader::Plan{broken_plan}}) {
+    Loader loader{0, 3, options(2, 4), plan};
+    EXPECT_TRUE(loader.next());
+    try {
+      loader.next();
+      ADD_FAILURE() << "it was not thrown";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "broken picture 1") << "the first of several";
+    }
+    EXPECT_EQ(loader.next()->labels[0].item<std::int64_t>(), 2);
+  }
 }
 
 TEST(LoaderTest, StaysAtMostSoFarAhead) {
   std::atomic<std::int64_t> newest = -1;
-  Loader loader{0, 1000, 3, 4, [&](std::int64_t number) {
-                  for (auto seen = newest.load();
-                       number > seen && !newest.compare_exchange_weak(seen, number);) {
-                  }
-                  return numbered(number);
+  Loader loader{0, 1000, options(3, 4), [&](std::int64_t number) {
+                  newest = number;  // they are planned in order
+                  return kNumbered(number);
                 }};
   for (std::int64_t taken = 1; taken <= 100; ++taken) {
     ASSERT_TRUE(loader.next());
@@ -51,22 +122,42 @@ TEST(LoaderTest, StaysAtMostSoFarAhead) {
   }
 }
 
+TEST(LoaderTest, HowFarAheadIsBoundedInBytes) {
+  constexpr std::int64_t kMost = std::int64_t{512} << 20;
+  for (const auto& [images, size, threads] :
+       {std::tuple{64, 32, 8}, {1024, 224, 8}, {4096, 224, 1}, {4096, 224, 64}, {4096, 384, 64}}) {
+    const int ahead = batches_ahead(images, size, threads);
+    const std::int64_t bytes = std::int64_t{3} * size * size * images;
+    EXPECT_GE(ahead, 1) << "or the threads would wait for every step";
+    EXPECT_LE(ahead, 2 * threads + 2);
+    EXPECT_TRUE(ahead == 1 || ahead * bytes <= kMost) << images << " images of " << size << " pixels";
+  }
+  EXPECT_EQ(batches_ahead(64, 32, 8), 18) << "small ones as before";
+  EXPECT_EQ(batches_ahead(4096, 224, 64), 1);
+}
+
 TEST(LoaderTest, ASlowBatchDoesNotHoldTheOthersThatMayBeMade) {
   constexpr int kAhead = 6;
   std::latch others{kAhead - 1};
-  Loader loader{0, 100, 2, kAhead, [&](std::int64_t number) {
+  Loader loader{0, 100, options(2, kAhead), labelled(1, [&](std::int64_t number, std::size_t) {
                   if (number == 0)
                     others.wait();  // for ever, if one of them had to wait for this one
                   else if (number < kAhead)
                     others.count_down();
-                  return numbered(number);
-                }};
+                  return static_cast<int>(number);
+                })};
   for (std::int64_t expected = 0; expected < 100; ++expected)
     ASSERT_EQ(loader.next()->labels.item<std::int64_t>(), expected);
 }
 
+TEST(LoaderTest, ABatchWithoutImagesIsHandedOutToo) {  // of a rank whose share of the last one is none
+  Loader loader{0, 3, options(2, 2), labelled(0, [](std::int64_t, std::size_t) { return 0; })};
+  for (int batch = 0; batch < 3; ++batch) EXPECT_EQ(loader.next()->labels.numel(), 0);
+  EXPECT_FALSE(loader.next());
+}
+
 TEST(LoaderTest, CanBeLeftInTheMiddle) {
-  Loader loader{0, 1'000'000, 2, 8, numbered};
+  Loader loader{0, 1'000'000, options(2, 8), kNumbered};
   EXPECT_TRUE(loader.next());
 }
 

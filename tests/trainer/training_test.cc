@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "config/trial_document.h"
 #include "tests/trainer/small_training.h"
+#include "worker/trainer/checked_tensors.h"
 
 namespace abl::trainer {
 namespace {
@@ -74,7 +75,7 @@ TEST_F(TrainingTest, OtherImagesAreNotSaidToBeTheSame) {
   Recorder first;
   first.stop_at = 5;
   Training(options(), first).run(first.stop);
-  auto stored = models::read_safetensors(first.newest);
+  auto stored = read_checked(first.newest);
   auto& facts = stored.metadata.at("ablate");
   facts.replace(facts.find("shapes-"), 7, "others-");
   auto resumed = options();
@@ -89,7 +90,7 @@ TEST_F(TrainingTest, ACheckpointThatSaysItHadNoRanksIsDamaged) {
   auto stopped = options();
   Training(stopped, first).run(first.stop);
   for (const char* ranks : {"\"ranks\":0", "\"ranks\":-3", "\"ranks\":4000000"}) {
-    auto stored = models::read_safetensors(first.newest);
+    auto stored = read_checked(first.newest);
     auto& facts = stored.metadata.at("ablate");
     facts.replace(facts.find("\"ranks\":1"), 9, ranks);
     const auto file = stopped.run_dir / "hostile.safetensors";
@@ -109,6 +110,74 @@ TEST_F(TrainingTest, ACheckpointOfAnotherTrialIsNotContinued) {
   EXPECT_FALSE(second.started.resumed_step);
   ASSERT_FALSE(second.logs.empty());
   EXPECT_NE(second.logs[0].find("belongs to another trial"), std::string::npos) << second.logs[0];
+}
+
+TEST_F(TrainingTest, ACheckpointOfBeforeTheChecksumsIsContinued) {
+  Recorder whole, first, second;
+  Training(options(), whole).run(whole.stop);
+  first.stop_at = 5;
+  Training(options(), first).run(first.stop);
+  auto resumed = options();
+  resumed.resume = resumed.run_dir / "older.safetensors";
+  models::write_safetensors(resumed.resume, read_checked(first.newest));  // without them
+  EXPECT_TRUE(Training(resumed, second).run(second.stop));
+  EXPECT_EQ(second.started.resumed_step, 5);
+  expect_same_weights(whole, second);
+}
+
+/// The Error that ends a training.
+Error failure_of(const TrainingOptions& options, Recorder& said) {
+  try {
+    Training(options, said).run(said.stop);
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error{Code::kOk, ""};
+}
+
+/// One step, and nothing is finite any more.
+void diverge(config::RecipeConfig& recipe) {
+  recipe.optimiser = "sgd", recipe.lr = 1e38, recipe.schedule = "constant", recipe.warmup = 0;
+  recipe.clip_norm = 0;
+  recipe.epochs = 60;  // so that the loss is looked at in every third step
+}
+
+TEST_F(TrainingTest, AnEvaluationThatIsNotFiniteEndsTheRun) {
+  for (const double ema : {0.0, 0.5}) {
+    auto diverging = options();
+    diverge(diverging.trial.recipe);
+    diverging.trial.recipe.eval_every = 0.1, diverging.trial.recipe.ema = ema;
+    Recorder said;
+    const auto error = failure_of(diverging, said);
+    EXPECT_EQ(error.code(), Code::kAborted) << error.what();
+    EXPECT_NE(std::string{error.what()}.find("val/loss is not finite at step 1"), std::string::npos)
+        << error.what();
+    EXPECT_TRUE(said.points["val/loss"].contains(1)) << "it is said before";
+    EXPECT_EQ(said.newest_step, 0) << "and kept nowhere";
+  }
+}
+
+TEST_F(TrainingTest, CheckpointsThatAreGoodStayWhenNothingIsFiniteAnyMore) {
+  Recorder first, second;
+  auto run = options();
+  run.keep_best = "none", run.checkpoint_every = std::chrono::duration<double>{0};
+  run.trial.recipe.epochs = 60, run.trial.recipe.eval_every = 0;
+  first.stop_at = 6;
+  Training(run, first).run(first.stop);
+  diverge(run.trial.recipe);
+  run.resume = first.newest;
+  const auto error = failure_of(run, second);
+  EXPECT_EQ(error.code(), Code::kAborted);
+  EXPECT_NE(std::string{error.what()}.find("at step "), std::string::npos) << error.what();
+  EXPECT_NE(std::string{error.what()}.find("no checkpoint of it was written"), std::string::npos);
+  EXPECT_TRUE(second.points["train/loss"].empty()) << "long before a loss was read";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{run.run_dir}) {
+    ++files;
+    for (const auto& [name, tensor] : read_checkpoint(entry.path(), {}, run.config_hash).tensors)
+      EXPECT_TRUE(tensor.isfinite().all().item<bool>()) << entry.path() << ' ' << name;
+  }
+  EXPECT_EQ(files, 2);
 }
 
 TEST_F(TrainingTest, LoweredPrecisionTrainsToo) {

@@ -14,6 +14,7 @@
 #include "tests/trainer/picture_files.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/out_of_memory.h"
+#include "worker/trainer/refusal.h"
 
 namespace abl::trainer {
 namespace {
@@ -104,6 +105,32 @@ TEST_F(TroubleTest, TheBestByARunningAverageThatIsNotThereIsRefused) {
   const auto outcome = train(model(16, 64), folder_.path() / "run", {"--keep-best", "val_ema/top1"});
   EXPECT_EQ(outcome.code, kExitUsage);
   EXPECT_THAT(outcome.end.at("reason"), HasSubstr("recipe.ema is 0"));
+}
+
+TEST_F(TroubleTest, BatchNormalisationOverOneValueEndsTheRunAsFailedInOneLine) {
+  const auto outcome = train({{"preset", "resnet50"}, {"stage_depths", {1, 1, 1, 1}}}, folder_.path() / "run",
+                             {"--set", "recipe.accumulate=20"});
+  EXPECT_NE(outcome.code, kExitOk);
+  EXPECT_EQ(outcome.end.at("status"), "failed") << outcome.end;
+  EXPECT_EQ(outcome.end.at("retryable"), false) << outcome.end;
+  EXPECT_THAT(outcome.end.at("reason"), Not(HasSubstr("\n")));
+}
+
+TEST_F(TroubleTest, WhatAModelRefusesIsOneLineAndNotTriedAgain) {
+  try {
+    TORCH_CHECK_VALUE(false, "Expected more than 1 value per channel when training\nand more");
+  } catch (const std::exception& error) {
+    const auto refused = refusal(error);
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->code(), Code::kInvalidArgument);
+    EXPECT_STREQ(refused->what(), "Expected more than 1 value per channel when training");
+  }
+  EXPECT_FALSE(refusal(std::runtime_error{"another"}));
+  try {
+    torch::zeros({2}).view({3});
+  } catch (const std::exception& error) {
+    EXPECT_FALSE(refusal(error)) << "may be anything: " << error.what();
+  }
 }
 
 /// In a process of its own: the limit stays.

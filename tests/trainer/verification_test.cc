@@ -73,6 +73,22 @@ TEST_F(VerificationTest, AChangedWeightIsNamed) {
   EXPECT_NEAR(result.different[0].largest, 0.5, 1e-6);
 }
 
+TEST_F(VerificationTest, ARunThatDoesNotGetThereAgainIsDifferent) {
+  run_.resume = from_;
+  const auto diverge = [](const TrainingOptions&, Events&) -> bool {
+    throw Error{Code::kAborted, "val/loss is not finite at step 20: it is nan"};
+  };
+  try {
+    verify(run_, to_, diverge);
+    ADD_FAILURE() << "it was compared";
+  } catch (const Error& error) {
+    EXPECT_EQ(exit_code(error.code()), kExitFailed) << "something differs";
+    EXPECT_STREQ(
+        error.what(),
+        "trained again, the run does not get to step 30: val/loss is not finite at step 20: it is nan");
+  }
+}
+
 TEST_F(VerificationTest, ARunOfOtherImagesIsNotCompared) {
   auto changed = read_checkpoint(to_, {}, run_.config_hash);
   changed.data_fingerprint = "others";

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/sha256.h"
-#include "models/safetensors.h"
+#include "worker/trainer/checked_tensors.h"
 #include "worker/trainer/device/gpu.h"
+#include "worker/trainer/finite.h"
 
 namespace abl::trainer {
 namespace {
@@ -16,6 +18,12 @@ namespace {
 constexpr const char* kKey = "ablate";  // of the metadata entry that holds everything but the tensors
 constexpr int kFormat = 1;
 constexpr int kMostRanks = 1024;
+
+void expect_finite(const Checkpoint& checkpoint) {
+  if (!std::isfinite(checkpoint.loss_sum)) throw not_finite(checkpoint.step, "the training loss");
+  for (const auto& [name, tensor] : checkpoint.tensors)
+    if (!is_finite(tensor)) throw not_finite(checkpoint.step, fmt::format("a number of {}", name));
+}
 
 }  // namespace
 
@@ -28,7 +36,14 @@ Machine this_machine(const torch::Device& device, int ranks) {
           .deterministic = is_deterministic(device)};
 }
 
+Error not_finite(std::int64_t step, const std::string& what) {
+  return Error{Code::kAborted,
+               fmt::format("at step {} {} is not finite; no checkpoint of it was written, those before stay",
+                           step, what)};
+}
+
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
+  expect_finite(checkpoint);
   const auto& machine = checkpoint.machine;
   nlohmann::json facts{{"format", kFormat},
                        {"config_hash", checkpoint.config_hash},
@@ -47,7 +62,7 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
                          {"ranks", machine.ranks},
                          {"deterministic", machine.deterministic}}}};
   if (checkpoint.best) facts["best"] = *checkpoint.best;
-  models::write_safetensors(file, {.tensors = checkpoint.tensors, .metadata = {{kKey, facts.dump()}}});
+  write_checked(file, {.tensors = checkpoint.tensors, .metadata = {{kKey, facts.dump()}}});
   return sha256_file(file);
 }
 
@@ -58,7 +73,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
       throw Error{Code::kDataLoss,
                   fmt::format("checkpoint {}: its SHA-256 is {}, {} was reported when it was written",
                               file.string(), found, sha256)};
-  auto content = models::read_safetensors(file);
+  auto content = read_checked(file);
   Checkpoint checkpoint;
   try {
     const auto facts = nlohmann::json::parse(content.metadata.at(kKey));
@@ -115,7 +130,7 @@ std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::s
 }
 
 std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average) {
-  auto content = models::read_safetensors(file);
+  auto content = read_checked(file);
   const bool is_checkpoint = content.metadata.contains(kKey);
   if (!is_checkpoint && !average) return std::move(content.tensors);
   const std::string prefix = average ? "ema." : "model.";

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace abl::trainer {
 
 /// What numbers depend on beside the trial: a resumed run is bit-exact only where all of it is the same.
@@ -36,13 +38,18 @@ struct Checkpoint {
   std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu, ranks.…
 };
 
-/// Writes the file as a whole, synced. Returns: its SHA-256. Throws: Error{kResourceExhausted} when the disk
+/// What ends a run whose checkpoint of a step would be of no use, for `what` is not finite.
+Error not_finite(std::int64_t step, const std::string& what);
+
+/// Writes the file as a whole, synced, with a CRC-32 of each tensor. Returns: its SHA-256.
+/// Throws: Error{kAborted} naming step and tensor where a loss or a number of the tensors is not finite: what
+/// lies there stays, for nothing can be continued from such a file; Error{kResourceExhausted} when the disk
 /// is full.
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
 
 /// Reads and verifies. `sha256` empty: not compared.
-/// Throws: Error{kNotFound, kDataLoss} for a missing or damaged file, Error{kFailedPrecondition} for another
-/// trial's.
+/// Throws: Error{kNotFound, kDataLoss} for a missing or damaged file (every tensor has a CRC-32),
+/// Error{kFailedPrecondition} for another trial's.
 Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
                            const std::string& config_hash);
 

@@ -6,11 +6,24 @@
 #include <algorithm>
 #include <map>
 #include <regex>
+#include <vector>
 
 #include "base/error.h"
 
 namespace abl::trainer {
 namespace fs = std::filesystem;
+
+void remove_unfinished(const fs::path& folder) {
+  std::vector<fs::path> unfinished;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator{folder, unreadable}) {
+    const std::string name = entry.path().filename();
+    if (std::regex_match(name, std::regex{"checkpoint-[0-9]{1,18}\\.safetensors\\.[0-9]+\\.tmp"}))
+      unfinished.push_back(entry.path());
+  }
+  std::error_code gone;  // somebody else may have removed it
+  for (const auto& file : unfinished) fs::remove(file, gone);
+}
 
 CheckpointFiles::CheckpointFiles(fs::path folder, int keep_last)
     : folder_{std::move(folder)}, keep_last_{static_cast<std::size_t>(std::max(1, keep_last))} {}
@@ -20,6 +33,7 @@ fs::path CheckpointFiles::file_of(std::int64_t step) const {
 }
 
 void CheckpointFiles::adopt() {
+  remove_unfinished(folder_);
   std::map<std::int64_t, fs::path> found;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator{folder_, unreadable}) {

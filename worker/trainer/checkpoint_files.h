@@ -7,6 +7,9 @@
 
 namespace abl::trainer {
 
+/// Removes checkpoints of a folder that were begun and not finished, by processes that are gone.
+void remove_unfinished(const std::filesystem::path& folder);
+
 /// Which checkpoints of a run stay on the disk: the newest few and, under a name of its own, the best.
 class CheckpointFiles {
  public:
@@ -15,7 +18,8 @@ class CheckpointFiles {
 
   /// Where the checkpoint of a step goes: "checkpoint-400.safetensors".
   std::filesystem::path file_of(std::int64_t step) const;
-  /// Those that earlier processes of this run left in the folder count too.
+  /// Those that earlier processes of this run left in the folder count too; what they had only begun to write
+  /// is removed.
   void adopt();
   /// After a checkpoint was written and reported: removes those that are too many.
   void add(const std::filesystem::path& file);

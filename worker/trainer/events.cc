@@ -34,6 +34,7 @@ void JsonLines::start(const Start& start) {
   nlohmann::json event{{"v", 1},
                        {"event", "start"},
                        {"total_steps", start.total_steps},
+                       {"images_per_step", start.images_per_step},
                        {"bit_exact", start.bit_exact},
                        {"data_fingerprint", start.data_fingerprint},
                        {"environment", start.environment}};

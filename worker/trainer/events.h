@@ -17,6 +17,7 @@ class Events {
   virtual ~Events() = default;
   struct Start {
     std::int64_t total_steps = 0;
+    std::int64_t images_per_step = 0;
     std::optional<std::int64_t> resumed_step;
     bool bit_exact = true;
     std::string data_fingerprint;

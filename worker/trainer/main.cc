@@ -12,6 +12,7 @@
 #include "config/result_version.h"
 #include "config/trial_document.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/refusal.h"
 
 namespace {
 
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
     std::cerr << "ablate-trainer: " << error.what() << '\n';
     return exit_code(error.code());
   } catch (const c10::Error& error) {
-    std::cerr << "ablate-trainer: " << error.what_without_backtrace() << '\n';
+    std::cerr << "ablate-trainer: " << trainer::first_line(error) << '\n';
     return kExitUsage;
   } catch (const std::exception& error) {
     std::cerr << "ablate-trainer: " << error.what() << '\n';

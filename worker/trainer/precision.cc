@@ -45,4 +45,12 @@ torch::Tensor logits_of(models::Classifier& model, const torch::Tensor& images,
   return model.forward(images.to(type)).to(torch::kFloat);
 }
 
+torch::Tensor logits_by_parts(models::Classifier& model, const torch::Tensor& images,
+                              const config::RecipeConfig& recipe, std::int64_t most) {
+  if (images.size(0) <= most) return logits_of(model, images, recipe);
+  std::vector<torch::Tensor> parts;
+  for (const auto& part : images.split(most)) parts.push_back(logits_of(model, part, recipe));
+  return torch::cat(parts);
+}
+
 }  // namespace abl::trainer

@@ -17,4 +17,9 @@ torch::ScalarType computed_in(const config::RecipeConfig& recipe);
 torch::Tensor logits_of(models::Classifier& model, const torch::Tensor& images,
                         const config::RecipeConfig& recipe);
 
+/// The same, at most `most` images at a time: what a model keeps of them at once does not grow with the
+/// batch.
+torch::Tensor logits_by_parts(models::Classifier& model, const torch::Tensor& images,
+                              const config::RecipeConfig& recipe, std::int64_t most);
+
 }  // namespace abl::trainer

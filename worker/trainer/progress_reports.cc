@@ -11,6 +11,12 @@
 #include "worker/trainer/device/gpu.h"
 
 namespace abl::trainer {
+namespace {
+
+/// Shares of the time since the point before, 0 to 1, in the order of Spent.
+constexpr std::array kShares{"time/data", "time/checkpoints", "time/evaluation"};
+
+}  // namespace
 
 ProgressReports::ProgressReports(Events& events, torch::Device device) : events_{events}, device_{device} {}
 
@@ -33,12 +39,18 @@ void ProgressReports::say_all() {
 void ProgressReports::say(const Point& point) {
   const double loss = point.sums[0].item<double>(), images = point.sums[2].item<double>();
   const auto now = Clock::now();  // of a step that is done, not of one that was given
-  const double seconds = std::chrono::duration<double>(now - std::exchange(since_, now)).count();
-  events_.metric(point.step, {{"train/loss", loss / images},
-                              {"train/top1", 100 * point.sums[1].item<double>() / images},
-                              {"lr", point.lr},
-                              {"images_per_s", static_cast<double>(point.images) / std::max(1e-9, seconds)},
-                              {"memory_bytes", peak_memory_bytes(device_)}});
+  const double seconds =
+      std::max(1e-9, std::chrono::duration<double>(now - std::exchange(since_, now)).count());
+  std::map<std::string, double> values{{"train/loss", loss / images},
+                                       {"train/top1", 100 * point.sums[1].item<double>() / images},
+                                       {"lr", point.lr},
+                                       {"images_per_s", static_cast<double>(point.images) / seconds},
+                                       {"memory_bytes", peak_memory_bytes(device_)}};
+  for (std::size_t on = 0; on < spent_.size(); ++on) {
+    const double spent = std::chrono::duration<double>(std::exchange(spent_[on], {})).count();
+    values[kShares.at(on)] = std::min(1.0, spent / seconds);
+  }
+  events_.metric(point.step, values);
   if (!std::isfinite(loss))
     throw Error{Code::kAborted, fmt::format("the training loss is not finite at step {}", point.step)};
 }

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -11,8 +12,9 @@
 
 namespace abl::trainer {
 
-/// The points that training says of itself. What a GPU has not computed yet is not waited for: a point is
-/// said when its step is done, some steps after it was taken.
+/// The points that training says of itself. Its rate is that of a clock on the wall: everything is in it.
+/// What a GPU has not computed yet is not waited for: a point is said when its step is done, some steps after
+/// it was taken.
 class ProgressReports {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,8 +24,9 @@ class ProgressReports {
   void begin() { since_ = Clock::now(); }
   /// A step of so many images was taken.
   void count(std::int64_t images) { images_ += images; }
-  /// This was no training: it does not count in images/s.
-  void leave_out(Clock::duration time) { since_ += time; }
+  /// What kept the training from taking steps: images that were not ready, a checkpoint, an evaluation.
+  enum class Spent { kData, kCheckpoints, kEvaluation };
+  void spend(Spent on, Clock::duration time) { spent_.at(static_cast<std::size_t>(on)) += time; }
   /// A point at `step`; `sums`: loss, correct answers and images since the last one, [3], on the device.
   void add(std::int64_t step, const torch::Tensor& sums, double lr);
   /// Says the points up to a step that is done. Throws: Error{kAborted} where the loss is not finite.
@@ -41,8 +44,9 @@ class ProgressReports {
 
   Events& events_;
   const torch::Device device_;
-  Clock::time_point since_;  ///< when the newest point was said
-  std::int64_t images_ = 0;  ///< since the newest point
+  Clock::time_point since_;                 ///< when the newest point was said
+  std::array<Clock::duration, 3> spent_{};  ///< since then, by what it was spent on
+  std::int64_t images_ = 0;                 ///< since the newest point
   std::deque<Point> points_;
 };
 

@@ -9,6 +9,8 @@
 namespace abl::trainer {
 
 void TerminalEvents::start(const Start& start) {
+  const std::scoped_lock lock{mutex_};
+  images_per_step_ = start.images_per_step;
   total_ = start.total_steps, first_ = step_ = start.resumed_step.value_or(0);
   begun_ = std::chrono::steady_clock::now();
   std::cout << fmt::format("{} steps on {}, data {}{}\n", total_, start.environment.value("device", "?"),
@@ -18,32 +20,45 @@ void TerminalEvents::start(const Start& start) {
 }
 
 void TerminalEvents::metric(std::int64_t step, const std::map<std::string, double>& values) {
+  const std::scoped_lock lock{mutex_};
   step_ = step;
   if (const auto loss = values.find("train/loss"); loss != values.end())
     loss_ = loss->second, images_per_s_ = values.at("images_per_s");
-  if (const auto top1 = values.find("val/top1"); top1 != values.end()) {
+  if (const auto top1 = values.find("val/top1"); top1 != values.end())
     if (!best_ || top1->second > best_->second) best_ = {step, top1->second};
-    std::cout << fmt::format("\r\033[Kstep {:>7}  val/top1 {:6.2f} %  val/loss {:.4f}\n", step, top1->second,
-                             values.at("val/loss"));
-  }
+  for (const char* split : {"val", "val_ema"})
+    if (const auto top1 = values.find(std::string{split} + "/top1"); top1 != values.end())
+      std::cout << fmt::format("\r\033[Kstep {0:>7}  {1}/top1 {2:6.2f} %  {1}/loss {3:.4f}\n", step, split,
+                               top1->second, values.at(std::string{split} + "/loss"));
   draw();
 }
 
 void TerminalEvents::log(const std::string& level, const std::string& text) {
+  const std::scoped_lock lock{mutex_};
   std::cout << fmt::format("\r\033[K{}: {}\n", level, text);
 }
 
-void TerminalEvents::checkpoint(std::int64_t, const std::filesystem::path& path, const std::string&) {
-  newest_ = path;
+void TerminalEvents::checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string&) {
+  const std::scoped_lock lock{mutex_};
+  newest_ = path, step_ = std::max(step_, step);
 }
 
 void TerminalEvents::end(const std::string& status, const std::string& reason, bool) {
+  const std::scoped_lock lock{mutex_};
   std::cout << fmt::format("\r\033[K{} after {} of {} steps{}\n", status, step_, total_,
                            reason.empty() ? "" : ": " + reason);
   if (best_) std::cout << fmt::format("  best val/top1 {:.2f} %, step {}\n", best_->second, best_->first);
-  if (images_per_s_ > 0)
-    std::cout << fmt::format("  {:.0f} s, {:.0f} images/s\n", seconds_since_start(), images_per_s_);
-  if (!newest_.empty()) std::cout << fmt::format("  checkpoint {}\n", newest_.string());
+  if (step_ > first_) {
+    const double seconds = seconds_since_start();
+    const auto images = static_cast<double>((step_ - first_) * images_per_step_);
+    std::cout << fmt::format("  {:.0f} s, {:.0f} images/s with evaluations and checkpoints\n", seconds,
+                             images / std::max(1e-9, seconds));
+  }
+  if (!newest_.empty()) {
+    std::cout << fmt::format("  newest checkpoint {}\n", newest_.string());
+    if (const auto best = newest_.parent_path() / "best.safetensors"; std::filesystem::exists(best))
+      std::cout << fmt::format("  best checkpoint {}\n", best.string());
+  }
   std::cout << std::flush;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -21,7 +22,8 @@ class TerminalEvents final : public Events {
  private:
   double seconds_since_start() const;
   void draw();
-  std::int64_t first_ = 0, step_ = 0, total_ = 0;
+  std::mutex mutex_;
+  std::int64_t first_ = 0, step_ = 0, total_ = 0, images_per_step_ = 0;
   double loss_ = 0, images_per_s_ = 0;
   std::optional<std::pair<std::int64_t, double>> best_;  ///< step and val/top1
   std::filesystem::path newest_;                         ///< checkpoint

@@ -34,7 +34,7 @@ Training::Training(TrainingOptions options, Events& events)
       input_{device_},
       ranks_{*options_.ranks},
       reports_{events_, device_},
-      files_{options_.run_dir, options_.keep_last} {
+      writer_{options_.run_dir, options_.keep_last, events_} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
   data_ = open_data(trial.data, options_.data_root);
@@ -58,6 +58,7 @@ Training::Training(TrainingOptions options, Events& events)
 
   const Machine machine = this_machine(device_, ranks_.ranks());
   Events::Start start{.total_steps = length_.total_steps,
+                      .images_per_step = share_.batch,
                       .data_fingerprint = data_.fingerprint,
                       .environment = {{"torch", machine.torch},
                                       {"device", options_.device},
@@ -111,31 +112,36 @@ void Training::resume(Events::Start& start) {
   for (const auto& what : other) events_.log("warning", what + " than those of the steps before");
   start.bit_exact = machine.deterministic && checkpoint.machine == machine && other.empty();
   std::error_code missing;
-  if (std::filesystem::equivalent(options_.resume.parent_path(), options_.run_dir, missing)) files_.adopt();
+  if (std::filesystem::equivalent(options_.resume.parent_path(), options_.run_dir, missing)) writer_.adopt();
   if (checkpoint.machine.ranks == ranks_.ranks() && !ranks_.alone())
     states_ = {.random = checkpoint.tensors.at("ranks.random"), .sums = checkpoint.tensors.at("ranks.sums")};
 }
 
-Batch Training::make_batch(std::int64_t step) {
-  const auto& [data, recipe] = std::tie(options_.trial.data, options_.trial.recipe);
-  const auto images = data_.train->size();
+BatchPlan Training::plan_of(std::int64_t step) {
+  const auto& recipe = options_.trial.recipe;
   const auto epoch = static_cast<std::uint64_t>(step / length_.steps_per_epoch);
   const auto order = order_->of(epoch);
   const auto first = step % length_.steps_per_epoch * share_.batch;
   // with repeated augmentation an image stands in several places of the epoch, one after another
   const std::int64_t copies = recipe.repeated_augmentation;
-  std::vector<std::uint32_t> indices;
+  BatchPlan plan;
   for (const auto place : share_.places)
-    indices.push_back(order->at(static_cast<std::size_t>((first + place) / copies)));
-  const Collation collation{
-      .replace_among = images, .image_size = data.image_size, .pinned = device_.is_cuda()};
-  return collate(indices, collation, [&](std::uint32_t index, std::size_t place) {
+    plan.indices.push_back(order->at(static_cast<std::size_t>((first + place) / copies)));
+  plan.prepare = [this, epoch, first, copies](std::uint32_t index, std::size_t place) {
     const auto copy = static_cast<std::uint64_t>((first + share_.places[place]) % copies);
     RandomStream random =
         copy == 0 ? RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index}}
                   : RandomStream{options_.trial.seed, Purpose::kAugmentation, {epoch, index, copy}};
     return augmentation_(*data_.train, index, random);
-  });
+  };
+  return plan;
+}
+
+std::optional<Batch> Training::next_batch(Loader& loader) {
+  const auto begun = Clock::now();
+  auto batch = loader.next();
+  reports_.spend(ProgressReports::Spent::kData, Clock::now() - begun);
+  return batch;
 }
 
 /// What the batch is to be recognised as; mixes its images where the recipe says so.
@@ -148,7 +154,8 @@ Targets Training::targets_of(const Batch& batch, torch::Tensor& images) const {
   }
   if (teacher_) {
     const torch::NoGradGuard no_grad;
-    targets.teacher = logits_of(*teacher_, images, recipe);
+    const auto most = std::ranges::max(share_.parts, {}, &BatchShare::Part::size).size;
+    targets.teacher = logits_by_parts(*teacher_, images, recipe, most);
   }
   return targets;
 }
@@ -175,15 +182,15 @@ bool Training::evaluate_as(const std::string& split, models::Classifier& model,
                            const std::atomic<bool>& stop) {
   const auto result = evaluate(model, *data_.val, options_.trial, device_, loader_threads(), ranks_, stop);
   if (!result) return false;
-  const std::map<std::string, double> values{
-      {split + "/loss", result->loss}, {split + "/top1", result->top1}, {split + "/top5", result->top5}};
+  const auto values = result->values(split);
   events_.metric(done_, values);
+  expect_finite(values, fmt::format("at step {}", done_));
   for (const auto& [metric, value] : values) note_best(metric, value);
   return true;
 }
 
 void Training::note_best(const std::string& metric, double value) {
-  if (metric != options_.keep_best || std::isnan(value)) return;
+  if (metric != options_.keep_best) return;
   const bool is_loss = metric.ends_with("/loss");
   is_best_ = !best_ || (is_loss ? value < *best_ : value > *best_);
   if (is_best_) best_ = value;
@@ -200,40 +207,44 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   if (!evaluate_as("val", learner_->model(), stop)) return false;
   if (learner_->average() && !evaluate_as("val_ema", *learner_->average(), stop)) return false;
   evaluated_ = done_;
-  reports_.leave_out(Clock::now() - begun);
+  reports_.spend(ProgressReports::Spent::kEvaluation, Clock::now() - begun);
   return true;
+}
+
+/// Asked of the first rank. A checkpoint that is still being written is waited for at the end alone.
+bool Training::checkpoint_is_due() const {
+  const auto every = writer_.interval(options_.checkpoint_every);
+  return every.count() == 0 || (!writer_.is_writing() && seconds_since(saved_at_) > every.count());
 }
 
 void Training::save() {
   reports_.say_all();
-  const auto states = gather_states(ranks_, sums().cpu());
-  const bool is_best = std::exchange(is_best_, false);
-  saved_at_ = Clock::now(), saved_step_ = done_;
-  if (!ranks_.first()) return;
-  const auto all = states.sums.sum(0);
-  Checkpoint checkpoint{.config_hash = options_.config_hash,
-                        .step = done_,
-                        .evaluated = evaluated_,
-                        .loss_sum = all[0].item<double>(),
-                        .correct = all[1].item<double>(),
-                        .seen = static_cast<std::int64_t>(all[2].item<double>()),
-                        .best = best_,
-                        .machine = this_machine(device_, ranks_.ranks()),
-                        .data_fingerprint = data_.fingerprint,
-                        .weights = weights_,
-                        .tensors = learner_->state()};
-  if (!ranks_.alone())
-    checkpoint.tensors.merge(
-        std::map<std::string, torch::Tensor>{{"ranks.random", states.random}, {"ranks.sums", states.sums}});
-  checkpoint.tensors["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
-  const auto file = files_.file_of(done_);
   const auto begun = Clock::now();
-  const std::string digest = write_checkpoint(file, checkpoint);
-  events_.checkpoint(done_, std::filesystem::absolute(file), digest);
-  files_.add(file);
-  if (is_best) files_.make_best(file);
+  const auto states = gather_states(ranks_, sums().cpu());
+  const auto all = states.sums.sum(0);
+  if (!std::isfinite(all[0].item<double>())) throw not_finite(done_, "the training loss");  // on all ranks
+  const bool is_best = std::exchange(is_best_, false);
+  saved_step_ = done_;
+  if (ranks_.first()) {
+    Checkpoint checkpoint{.config_hash = options_.config_hash,
+                          .step = done_,
+                          .evaluated = evaluated_,
+                          .loss_sum = all[0].item<double>(),
+                          .correct = all[1].item<double>(),
+                          .seen = static_cast<std::int64_t>(all[2].item<double>()),
+                          .best = best_,
+                          .machine = this_machine(device_, ranks_.ranks()),
+                          .data_fingerprint = data_.fingerprint,
+                          .weights = weights_,
+                          .tensors = learner_->state()};
+    if (!ranks_.alone())
+      checkpoint.tensors.merge(
+          std::map<std::string, torch::Tensor>{{"ranks.random", states.random}, {"ranks.sums", states.sums}});
+    checkpoint.tensors["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
+    writer_.begin(std::move(checkpoint), is_best);
+  }
   saved_at_ = Clock::now();
-  reports_.leave_out(saved_at_ - begun);
+  reports_.spend(ProgressReports::Spent::kCheckpoints, saved_at_ - begun);
 }
 
 bool Training::run(const std::atomic<bool>& stop) {
@@ -241,22 +252,30 @@ bool Training::run(const std::atomic<bool>& stop) {
   bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
   if (is_best_) save();
   const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
-  Loader loader{done_, last - done_, loader_threads(), 2 * loader_threads() + 2,
-                [this](std::int64_t number) { return make_batch(number); }};
+  const Collation collation{.replace_among = data_.train->size(),
+                            .image_size = options_.trial.data.image_size,
+                            .pinned = device_.is_cuda()};
+  const auto own = static_cast<std::int64_t>(share_.places.size());
+  Loader loader{done_,
+                last - done_,
+                {.threads = loader_threads(),
+                 .ahead = batches_ahead(own, collation.image_size, loader_threads()),
+                 .collation = collation},
+                [this](std::int64_t number) { return plan_of(number); }};
   while (!stopped && !ranks_.as_first(stop)) {
-    const auto batch = loader.next();
+    const auto batch = next_batch(loader);
     if (!batch) break;
     step(*batch);
     if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
     queue.step_given();
     reports_.say(done_ - queue.ahead());
+    writer_.check();
     stopped = !evaluate_if_due(stop);
     // an evaluation has the same result on all ranks
-    if (!stopped &&
-        (is_best_ || ranks_.as_first(seconds_since(saved_at_) > options_.checkpoint_every.count())))
-      save();
+    if (!stopped && (is_best_ || ranks_.as_first(checkpoint_is_due()))) save();
   }
   if (saved_step_ != done_) save();
+  writer_.finish();
   return done_ == length_.total_steps && evaluated_ == done_;
 }
 

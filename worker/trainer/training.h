@@ -13,7 +13,7 @@
 #include "config/trial_config.h"
 #include "models/classifier.h"
 #include "worker/trainer/checkpoint.h"
-#include "worker/trainer/checkpoint_files.h"
+#include "worker/trainer/checkpoint_writer.h"
 #include "worker/trainer/data/epoch_order.h"
 #include "worker/trainer/data/image_source.h"
 #include "worker/trainer/data/loader.h"
@@ -43,7 +43,8 @@ struct TrainingOptions {
   bool cuda_graph = false;  ///< a GPU starts a step as a whole, not kernel by kernel
   int threads = 1;          ///< of the products
   int loader_threads = 0;   ///< that prepare images; 0: as many as `threads`
-  std::chrono::duration<double> checkpoint_every{20};
+  std::chrono::duration<double> checkpoint_every{
+      20};            ///< or 50 times what the last one cost, if that is longer; 0: after every step
   int keep_last = 2;  ///< checkpoints
   std::string keep_best =
       "val/top1";              ///< the metric of the evaluation whose checkpoint stays too; empty: none
@@ -61,7 +62,9 @@ class Training {
   Training(TrainingOptions options, Events& events);
 
   /// Runs to the end, or until `stop` is raised: then it writes a checkpoint and returns false. What is
-  /// written last is always a checkpoint.
+  /// written last is always a checkpoint, and it is there when this returns.
+  /// Throws: Error{kAborted} naming step and metric, or step and tensor, where a loss, an evaluation or a
+  /// weight is not finite.
   bool run(const std::atomic<bool>& stop);
 
  private:
@@ -70,7 +73,8 @@ class Training {
   int loader_threads() const {
     return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;
   }
-  Batch make_batch(std::int64_t step);
+  BatchPlan plan_of(std::int64_t step);
+  std::optional<Batch> next_batch(Loader& loader);
   Targets targets_of(const Batch& batch, torch::Tensor& images) const;
   std::unique_ptr<StepGraph> new_graph() const;
   void step(const Batch& batch);
@@ -79,6 +83,7 @@ class Training {
   bool evaluate_if_due(const std::atomic<bool>& stop);
   bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
   void note_best(const std::string& metric, double value);
+  bool checkpoint_is_due() const;
   void save();
 
   const TrainingOptions options_;
@@ -99,10 +104,10 @@ class Training {
   std::int64_t seen_ = 0;  ///< images since the newest report
   ProgressReports reports_;
   std::chrono::steady_clock::time_point saved_at_;
-  CheckpointFiles files_;
   std::int64_t saved_step_ = -1;  ///< of the newest checkpoint of this process
   std::optional<double> best_;    ///< value of `keep_best`
   bool is_best_ = false;          ///< the newest evaluation's
+  CheckpointWriter writer_;       ///< of the first rank
 };
 
 }  // namespace abl::trainer

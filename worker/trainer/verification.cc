@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "worker/trainer/checkpoint.h"
 #include "worker/trainer/ranks/thread_share.h"
@@ -74,6 +76,12 @@ double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
   return std::isnan(largest) ? INFINITY : largest;
 }
 
+/// NaN is NaN here, as 0 is not -0. Both lie in files, contiguous.
+bool same_bits(const torch::Tensor& a, const torch::Tensor& b) {
+  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         (a.nbytes() == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0);
+}
+
 void compare(const Checkpoint& stored, const Checkpoint& again, Verification& result) {
   const auto differ = [&](const std::string& name, double largest) {
     result.different.push_back({name, largest});
@@ -83,7 +91,7 @@ void compare(const Checkpoint& stored, const Checkpoint& again, Verification& re
     const auto found = again.tensors.find(name);
     if (found == again.tensors.end())
       differ(name, INFINITY);
-    else if (!torch::equal(tensor, found->second))
+    else if (!same_bits(tensor, found->second))
       differ(name, largest_difference(tensor, found->second));
   }
   for (const auto& [name, a, b] : {std::tuple{"sum of the training loss", stored.loss_sum, again.loss_sum},
@@ -97,6 +105,18 @@ std::string text_of(const Machine& machine) {
   return fmt::format("PyTorch {}, {}, {}, {} threads, {} ranks{}", machine.torch, machine.device,
                      machine.instructions, machine.threads, machine.ranks,
                      machine.deterministic ? "" : ", not deterministic");
+}
+
+/// Throws: Error{kAborted} where this time the training does not get there: that is a difference too.
+bool train_to_the_same_step(const TrainAgain& train, const TrainingOptions& options, Listener& listener,
+                            std::int64_t step) {
+  try {
+    return train(options, listener) && listener.newest_step == step;
+  } catch (const Error& error) {
+    if (error.code() != Code::kAborted) throw;
+    throw Error{Code::kAborted,
+                fmt::format("trained again, the run does not get to step {}: {}", step, error.what())};
+  }
 }
 
 }  // namespace
@@ -139,7 +159,7 @@ Verification verify(TrainingOptions options, const fs::path& to, const TrainAgai
   Listener listener{stored, result, [&](std::int64_t step) {
                       if (progress) progress(step, stored.step);
                     }};
-  if (!train(options, listener) || listener.newest_step != stored.step)
+  if (!train_to_the_same_step(train, options, listener, stored.step))
     throw Error{Code::kCancelled, "stopped: nothing was compared"};
   result.to = stored.step;
   compare(stored, read_checkpoint(listener.newest, {}, stored.config_hash), result);

@@ -37,8 +37,8 @@ TrainAgain train_here(const std::atomic<bool>& stop);
 /// Runs the training of `options` again by `train`, from `options.resume` (or from the start) to the step of
 /// the checkpoint `to`, in a folder of its own that is removed afterwards, and compares all that the two
 /// checkpoints hold. `train` has to take as many ranks as that checkpoint had. Throws: Error{kCancelled} when
-/// stopped; what reading the checkpoints and training throw.
-/// `progress`: hears of each step that is reported, and of the last.
+/// stopped; Error{kAborted} where a number that is not finite ends it earlier this time; what reading the
+/// checkpoints and training throw. `progress`: hears of each step that is reported, and of the last.
 Verification verify(TrainingOptions options, const std::filesystem::path& to, const TrainAgain& train,
                     const std::function<void(std::int64_t step, std::int64_t last)>& progress = {});
 

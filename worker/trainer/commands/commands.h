@@ -23,7 +23,8 @@ Run declare_data(CLI::App& app);  ///< and its own commands:
 Run declare_data_check(CLI::App& app);
 Run declare_data_pack(CLI::App& app);
 
-/// From now on SIGTERM and SIGINT raise what is returned, instead of ending the program.
+/// From now on SIGTERM, SIGINT and, unless it is ignored as under nohup, SIGHUP raise what is returned,
+/// instead of ending the program.
 const std::atomic<bool>& stop_on_signals();
 
 }  // namespace abl::trainer

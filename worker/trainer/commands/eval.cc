@@ -54,6 +54,7 @@ int eval(Flags& flags) {
                options.loader_threads > 0 ? options.loader_threads : options.threads, alone, stop,
                [&](std::int64_t done) { progress.advance(static_cast<std::uint64_t>(done)); });
   if (!result) throw Error{Code::kCancelled, "stopped: not every image was looked at"};
+  expect_finite(result->values(flags.split), fmt::format("with the weights {}", flags.weights.string()));
   if (flags.json)
     std::cout << nlohmann::json{{"split", flags.split},
                                 {"images", result->images},

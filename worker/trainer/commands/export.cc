@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "models/safetensors.h"
+#include "worker/trainer/checked_tensors.h"
 #include "worker/trainer/checkpoint.h"
 #include "worker/trainer/commands/commands.h"
 
@@ -34,7 +34,7 @@ Run declare_export(CLI::App& app) {
                               flags->output.string())};
     auto weights = read_weights(flags->weights, flags->average);
     const auto count = weights.size();
-    models::write_safetensors(flags->output, {.tensors = std::move(weights), .metadata = {}});
+    write_checked(flags->output, {.tensors = std::move(weights), .metadata = {}});
     if (flags->json)
       std::cout << nlohmann::json{{"file", flags->output.string()}, {"tensors", count}}.dump() << '\n';
     else

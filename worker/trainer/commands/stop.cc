@@ -11,7 +11,10 @@ std::atomic<bool> asked = false;
 }  // namespace
 
 const std::atomic<bool>& stop_on_signals() {
-  for (const int number : {SIGTERM, SIGINT}) std::signal(number, [](int) { asked = true; });
+  const auto ask = [](int) { asked = true; };
+  for (const int number : {SIGTERM, SIGINT}) std::signal(number, ask);
+  // a terminal that is gone; who started the program with nohup wants it to go on
+  if (std::signal(SIGHUP, ask) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
   return asked;
 }
 

@@ -6,12 +6,14 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "worker/trainer/checkpoint_files.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
 #include "worker/trainer/commands/train_ranks.h"
 #include "worker/trainer/out_of_memory.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/quiet_events.h"
+#include "worker/trainer/refusal.h"
 #include "worker/trainer/terminal_events.h"
 #include "worker/trainer/training.h"
 
@@ -67,7 +69,9 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
     } catch (const Error& error) {
       return fail(*events, error);
     }
-    return train_with_ranks(ranks, options.device, *events);
+    const int code = train_with_ranks(ranks, options.device, *events);
+    remove_unfinished(options.run_dir);  // of a rank that was killed
+    return code;
   }
   const auto& stop = stop_on_signals();
   config::TrialConfig trial;
@@ -79,8 +83,9 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
     trial = options.trial;
     take_place(ranks, options);
     group = options.ranks;
-    make_folder(options.run_dir);
+    const auto run_dir = options.run_dir;
     Training training{std::move(options), *events};
+    make_folder(run_dir);  // a trial that is refused leaves nothing behind
     const bool complete = training.run(stop);
     events->end(complete ? "completed" : "stopped", complete ? "" : "stopped on request", true);
     return kExitOk;
@@ -88,8 +93,9 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
     return fail(*events, error);
   } catch (const std::exception& error) {
     if (const auto memory = out_of_memory(error, trial)) return fail(*events, *memory);
+    if (const auto refused = refusal(error)) return fail(*events, *refused);
     const auto* torch = dynamic_cast<const c10::Error*>(&error);
-    events->end("failed", torch ? torch->what_without_backtrace() : error.what(), true);
+    events->end("failed", torch ? first_line(*torch) : error.what(), true);
   }
   return kExitFailed;
 }
@@ -114,7 +120,9 @@ Run declare_train(CLI::App& app) {
                "Where that checkpoint cannot be used: from the start, with a warning");
   app.add_option("--weights", flags->run.weights,
                  "NAME=FILE: safetensors of that name in the recipe (repeatable)");
-  app.add_option("--checkpoint-seconds", flags->checkpoint_seconds, "Time between checkpoints")
+  app.add_option("--checkpoint-seconds", flags->checkpoint_seconds,
+                 "Time between checkpoints, or 50 times what the last one cost, if that is longer; 0: after "
+                 "every step")
       ->envname("ABLATE_CHECKPOINT_SECONDS")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

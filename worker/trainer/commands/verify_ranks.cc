@@ -47,9 +47,11 @@ TrainAgain train_as_ranks(int ranks, const RunFlags& flags, const std::atomic<bo
     if (stop) return false;
     if (run.end.status != "failed") return true;
     // not the exit code of a rank that was killed: of a verification it says that something differs
-    const bool lasts = !run.end.retryable && run.exit_code == kExitUsage;
-    throw Error{lasts ? Code::kFailedPrecondition : Code::kUnavailable,
-                fmt::format("{}; nothing was compared{}", run.end.reason, lasts ? "" : ": run it again")};
+    if (run.end.retryable || run.exit_code == kExitUnavailable)
+      throw Error{Code::kUnavailable, fmt::format("{}; nothing was compared: run it again", run.end.reason)};
+    if (run.exit_code == kExitUsage)
+      throw Error{Code::kFailedPrecondition, fmt::format("{}; nothing was compared", run.end.reason)};
+    throw Error{Code::kAborted, run.end.reason};  // a number is not finite this time: something does differ
   };
 }
 

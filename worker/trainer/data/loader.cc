@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/data/loader.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <algorithm>
-#include <cstring>
-
-#include "base/error.h"
+#include <utility>
 
 namespace abl::trainer {
 namespace {
 
-Patch patch_of(const Erasure& erasure, std::size_t image, bool pinned) {
-  const auto& rectangle = erasure.rectangle;
-  const auto generator = at::make_generator<at::CPUGeneratorImpl>(erasure.noise_seed);
-  return {.image = static_cast<std::int64_t>(image),
-          .rectangle = rectangle,
-          .noise = torch::randn({3, rectangle.height, rectangle.width}, generator,
-                                torch::TensorOptions{}.pinned_memory(pinned))};
-}
+constexpr std::int64_t kQueueBytes = std::int64_t{512} << 20;
 
 }  // namespace
 
-Loader::Loader(std::int64_t first, std::int64_t count, int threads, int ahead, MakeBatch make)
-    : end_{first + count},
-      ahead_{std::max(1, ahead)},
-      make_{std::move(make)},
-      to_make_{first},
-      to_give_{first} {
-  for (int i = 0; i < std::max(1, threads); ++i) threads_.emplace_back([this] { work(); });
+int batches_ahead(std::int64_t images, int image_size, int threads) {
+  const std::int64_t bytes = std::max<std::int64_t>(1, images * 3 * image_size * image_size);
+  return static_cast<int>(std::clamp<std::int64_t>(kQueueBytes / bytes, 1, 2 * std::max(1, threads) + 2));
+}
+
+Loader::Loader(std::int64_t first, std::int64_t count, const LoaderOptions& options, Plan plan)
+    : end_{first + count}, options_{options}, plan_{std::move(plan)}, begun_{first}, given_{first} {
+  for (int i = 0; i < std::max(1, options_.threads); ++i) threads_.emplace_back([this] { work(); });
 }
 
 Loader::~Loader() {
@@ -41,57 +31,54 @@ Loader::~Loader() {
 }
 
 void Loader::work() {
+  const auto has_work = [this] { return newest_.batch && newest_.batch->has_work(); };
   std::unique_lock lock{mutex_};
   for (;;) {
-    room_.wait(lock, [&] { return stopping_ || to_make_ >= end_ || to_make_ < to_give_ + ahead_; });
-    if (stopping_ || to_make_ >= end_) return;
-    const std::int64_t number = to_make_++;
+    room_.wait(lock, [&] { return stopping_ || has_work() || begun_ >= end_ || may_begin(); });
+    if (stopping_ || (begun_ >= end_ && !has_work())) return;
+    if (!has_work()) begin();
+    const auto [number, batch] = newest_;
+    if (!batch) continue;
     lock.unlock();
-    Outcome outcome;
-    try {
-      outcome.batch = make_(number);
-    } catch (...) {
-      outcome.error = std::current_exception();
-    }
+    std::optional<Outcome> outcome;
+    if (batch->work(stopping_)) outcome = outcome_of(*batch);
     lock.lock();
-    done_.emplace(number, std::move(outcome));
-    ready_.notify_all();
+    if (outcome) hand_in(number, std::move(*outcome));
   }
+}
+
+Loader::Outcome Loader::outcome_of(BatchInMaking& batch) {
+  try {
+    return {.batch = batch.finish(), .error = {}};
+  } catch (...) {
+    return {.batch = {}, .error = std::current_exception()};
+  }
+}
+
+void Loader::begin() {
+  newest_ = {.number = begun_++, .batch = nullptr};
+  try {
+    newest_.batch = std::make_shared<BatchInMaking>(plan_(newest_.number), options_.collation);
+    room_.notify_all();  // the others share it
+  } catch (...) {
+    hand_in(newest_.number, {.batch = {}, .error = std::current_exception()});
+  }
+}
+
+void Loader::hand_in(std::int64_t number, Outcome outcome) {
+  done_.emplace(number, std::move(outcome));
+  ready_.notify_all();
 }
 
 std::optional<Batch> Loader::next() {
   std::unique_lock lock{mutex_};
-  if (to_give_ >= end_) return std::nullopt;
-  ready_.wait(lock, [&] { return done_.contains(to_give_); });
-  Outcome outcome = std::move(done_.extract(to_give_++).mapped());
+  if (given_ >= end_) return std::nullopt;
+  ready_.wait(lock, [&] { return done_.contains(given_); });
+  Outcome outcome = std::move(done_.extract(given_++).mapped());
   lock.unlock();
   room_.notify_all();
   if (outcome.error) std::rethrow_exception(outcome.error);
   return std::move(outcome.batch);
-}
-
-Batch collate(const std::vector<std::uint32_t>& indices, const Collation& collation, const Prepare& prepare) {
-  const auto& [size, side, pinned] = collation;
-  const auto bytes = std::size_t{3} * side * side;
-  auto images = torch::empty({static_cast<std::int64_t>(indices.size()), side, side, 3},
-                             torch::dtype(torch::kUInt8).pinned_memory(pinned));
-  std::vector<std::int64_t> labels;
-  std::vector<Patch> patches;
-  for (std::size_t place = 0; place < indices.size(); ++place) {
-    auto sample = prepare(indices[place], place);
-    for (std::uint32_t step = 1; !sample && step < size; ++step)
-      sample = prepare((indices[place] + step) % size, place);
-    if (!sample && size > 0) throw Error{Code::kDataLoss, "data: none of the images can be read"};
-    if (!sample) continue;
-    std::memcpy(images.data_ptr<std::uint8_t>() + labels.size() * bytes, sample->view.image.pixels.data(),
-                bytes);
-    if (sample->view.erasure) patches.push_back(patch_of(*sample->view.erasure, labels.size(), pinned));
-    labels.push_back(sample->label);
-  }
-  const auto of_labels = torch::tensor(labels, torch::kInt64);
-  return {.images = images.narrow(0, 0, static_cast<std::int64_t>(labels.size())),
-          .labels = pinned ? of_labels.pin_memory() : of_labels,
-          .patches = std::move(patches)};
 }
 
 }  // namespace abl::trainer

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
-
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -13,31 +12,28 @@
 #include <thread>
 #include <vector>
 
-#include "worker/trainer/data/transform.h"
+#include "worker/trainer/data/batch.h"
 
 namespace abl::trainer {
 
-/// A part of an image that is to be replaced once the image is normalised.
-struct Patch {
-  std::int64_t image = 0;  ///< its place in the batch
-  Rectangle rectangle;
-  torch::Tensor noise;  ///< [3, height, width], standard normal
+/// How many batches a loader may make before they are asked for: as many as its threads keep busy with, but
+/// no more than 512 MiB hold, and at least one.
+int batches_ahead(std::int64_t images, int image_size, int threads);
+
+struct LoaderOptions {
+  int threads = 1;
+  int ahead = 1;  ///< batches that are made, or begun, before they are asked for
+  Collation collation;
 };
 
-/// What a step or an evaluation gets.
-struct Batch {
-  torch::Tensor images;  ///< [B, S, S, 3], bytes
-  torch::Tensor labels;  ///< [B], int64
-  std::vector<Patch> patches;
-};
-
-/// Makes batches 0 … count-1 in the background, at most `ahead` of them before they are asked for, and hands
-/// them out in order. What a batch holds depends on its number alone, not on the number of threads. Thread:
-/// one consumer.
+/// Makes batches `first` … first+count-1 in the background and hands them out in order. All threads share the
+/// work on one batch, and go on to the next when no image of it is left. What a batch holds depends on its
+/// plan alone, not on the threads. Thread: one consumer.
 class Loader {
  public:
-  using MakeBatch = std::function<Batch(std::int64_t number)>;
-  Loader(std::int64_t first, std::int64_t count, int threads, int ahead, MakeBatch make);
+  /// Asked once for each batch, in order, by one thread at a time.
+  using Plan = std::function<BatchPlan(std::int64_t number)>;
+  Loader(std::int64_t first, std::int64_t count, const LoaderOptions& options, Plan plan);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -50,31 +46,26 @@ class Loader {
     Batch batch;
     std::exception_ptr error;
   };
+  struct Numbered {
+    std::int64_t number = 0;
+    std::shared_ptr<BatchInMaking> batch;  ///< null before the first, and where its plan failed
+  };
   void work();
+  static Outcome outcome_of(BatchInMaking& batch);
+  bool may_begin() const { return begun_ < end_ && begun_ < given_ + options_.ahead; }
+  void begin();
+  void hand_in(std::int64_t number, Outcome outcome);
 
   const std::int64_t end_;
-  const int ahead_;
-  const MakeBatch make_;
+  const LoaderOptions options_;
+  const Plan plan_;
   std::mutex mutex_;
   std::condition_variable ready_, room_;
   std::map<std::int64_t, Outcome> done_;
-  std::int64_t to_make_, to_give_;
-  bool stopping_ = false;
+  Numbered newest_;             ///< that was begun; those before it have no work left to take
+  std::int64_t begun_, given_;  ///< numbers of the next ones
+  std::atomic<bool> stopping_ = false;
   std::vector<std::thread> threads_;
 };
-
-/// `place`: in the batch. Nothing when an image is skipped.
-using Prepare = std::function<std::optional<Prepared>(std::uint32_t index, std::size_t place)>;
-
-/// How images become a batch.
-struct Collation {
-  std::uint32_t replace_among = 0;  ///< of so many images a skipped one's place goes to the next readable
-                                    ///< one, for training wants full batches; 0: it is left out
-  int image_size = 0;
-  bool pinned = false;  ///< in memory that a GPU reads while the host goes on
-};
-
-/// A batch of the images that `indices` name.
-Batch collate(const std::vector<std::uint32_t>& indices, const Collation& collation, const Prepare& prepare);
 
 }  // namespace abl::trainer

@@ -31,6 +31,7 @@ double number(const json& value) {
 
 void say_start(const json& event, Events& events) {
   Events::Start start{.total_steps = event.at("total_steps"),
+                      .images_per_step = event.at("images_per_step"),
                       .resumed_step = {},
                       .bit_exact = event.at("bit_exact"),
                       .data_fingerprint = event.at("data_fingerprint"),
