@@ -52,11 +52,66 @@ TEST_F(TrainerOutputTest, NanAndInfinitiesAreTexts) {
   EXPECT_EQ(points({batch}, "c").at(0).second, -INFINITY);
 }
 
-TEST_F(TrainerOutputTest, PythonsBareNanStaysLogWithTheReason) {
-  const auto batch = said("{\"event\": \"metric\", \"step\": 1, \"values\": {\"a\": NaN}}\n");
-  EXPECT_EQ(batch.series_size(), 0);
-  EXPECT_THAT(batch.log(), StartsWith("{\"event\": \"metric\""));
-  EXPECT_THAT(batch.log(), HasSubstr("NaN and infinities are written as texts"));
+TEST_F(TrainerOutputTest, NumbersThatAreNotFiniteAreTakenAsPythonsJsonDumpsWritesThem) {
+  const auto batch = said(
+      "{\"event\": \"metric\", \"step\": 3, \"values\": {\"acc\": 0.1, \"loss\": NaN, \"high\": Infinity, "
+      "\"low\":-Infinity, \"NaN\": 2}, \"more\": {\"list\": [NaN, {\"a\": -Infinity}]}}\n");
+  EXPECT_THAT(points({batch}, "acc"), ElementsAre(Pair(3U, 0.1)))
+      << "the finite values of the line count too";
+  EXPECT_TRUE(std::isnan(points({batch}, "loss").at(0).second));
+  EXPECT_EQ(points({batch}, "high").at(0).second, INFINITY);
+  EXPECT_EQ(points({batch}, "low").at(0).second, -INFINITY);
+  EXPECT_THAT(points({batch}, "NaN"), ElementsAre(Pair(3U, 2.0))) << "a name is a text";
+  EXPECT_EQ(batch.log(), "");
+  EXPECT_EQ(batch.refused_lines(), 0U);
+  EXPECT_EQ(said(R"({"event":"start","environment":{"lr":NaN,"note":"a \" NaN, Infinity"}})"
+                 "\n")
+                .started()
+                .environment_json(),
+            R"({"lr":"NaN","note":"a \" NaN, Infinity"})")
+      << "what stands in a text stays as it is";
+}
+
+TEST_F(TrainerOutputTest, NumbersInTextsAndStepsWithAPointAreNumbers) {
+  const auto batch =
+      said(R"({"event":"metric","step":1.0,"values":{"a":"0.5","b":" +1e-3 ","c":"nan","d":"-inf"}})"
+           "\n"
+           R"({"event":"metric","step":"2","values":{"a":"7"}})"
+           "\n");
+  EXPECT_THAT(points({batch}, "a"), ElementsAre(Pair(1U, 0.5), Pair(2U, 7.0)));
+  EXPECT_THAT(points({batch}, "b"), ElementsAre(Pair(1U, 1e-3)));
+  EXPECT_TRUE(std::isnan(points({batch}, "c").at(0).second));
+  EXPECT_EQ(points({batch}, "d").at(0).second, -INFINITY);
+  EXPECT_EQ(batch.log(), "");
+}
+
+TEST_F(TrainerOutputTest, RefusedLinesOfMetricsAreCountedAndTheFirstIsKeptWithTheReason) {
+  const std::string wrong = R"({"event":"metric","step":1,"values":{"a":"high"}})";
+  auto batch = said(wrong + "\n" + R"({"event":"metric","step":-1,"values":{"a":1}})" + "\n" +
+                    R"({"event":"metric","step":2,"values":{"a":1}})" + "\n");
+  EXPECT_EQ(batch.refused_lines(), 2U);
+  EXPECT_EQ(batch.refused_example(), wrong + R"( ("values.a" must be a number, NaN, Infinity or -Infinity))");
+  EXPECT_THAT(points({batch}, "a"), ElementsAre(Pair(2U, 1.0)));
+  EXPECT_EQ(said("epoch 1\n{\"event\":\"checkpoint\",\"step\":1}\n").refused_lines(), 0U)
+      << "what carries no numbers is not counted, and a batch counts its own lines only";
+  batch = said("{\"event\":\"metric\",\"step\":1,\"values\":{\"a\":\"" + std::string(500, 'x') + "\"}}\n");
+  EXPECT_LT(batch.refused_example().size(), 300U);
+  EXPECT_THAT(batch.refused_example(), HasSubstr("xx… (\"values.a\" must be"));
+}
+
+TEST_F(TrainerOutputTest, LinesThatWereMeantAsMetricsAreNamed) {
+  for (const auto& [line, reason] : std::initializer_list<std::pair<std::string, std::string>>{
+           {R"({'event': 'metric', 'step': 1, 'values': {'a': 1}})", "texts stand between double quotes"},
+           {R"({"event":"metric","step":1,"values":{"a":1})", "not valid JSON"},
+           {R"({"event":"metric","step":1,"values":{"a":1e999}})", "beyond what 64 bits hold"},
+           {R"({"event":"metrics","step":1,"values":{"a":1}})", "expected \"event\": \"metric\""},
+           {R"({"step":1,"values":{"a":1}})", "expected \"event\": \"metric\""}}) {
+    const auto batch = said(line + "\n");
+    EXPECT_THAT(batch.log(), StartsWith(line + "\n[worker] the line above was not understood: ")) << line;
+    EXPECT_THAT(batch.log(), HasSubstr(reason));
+    EXPECT_EQ(batch.refused_lines(), 1U) << line;
+    EXPECT_EQ(batch.series_size(), 0) << line;
+  }
 }
 
 TEST_F(TrainerOutputTest, PointsOfABatchAscendAndTheLaterValueOfAStepCounts) {
@@ -69,7 +124,9 @@ TEST_F(TrainerOutputTest, PointsOfABatchAscendAndTheLaterValueOfAStepCounts) {
 
 TEST_F(TrainerOutputTest, EventsWithKeysOfWrongTypesAreLogWithTheReasonAndNothingOfThemIsTaken) {
   for (const auto& [line, reason] : std::initializer_list<std::pair<std::string, std::string>>{
-           {R"({"event":"metric","step":"1","values":{"a":1}})", "\"step\" must be a whole number"},
+           {R"({"event":"metric","step":"one","values":{"a":1}})", "\"step\" must be a whole number"},
+           {R"({"event":"metric","step":true,"values":{"a":1}})", "\"step\" must be a whole number"},
+           {R"({"event":"metric","step":NaN,"values":{"a":1}})", "\"step\" must be a whole number"},
            {R"({"event":"metric","step":-1,"values":{"a":1}})", "\"step\" must be a whole number"},
            {R"({"event":"metric","step":1.5,"values":{"a":1}})", "\"step\" must be a whole number"},
            {R"({"event":"metric","step":4294967296,"values":{"a":1}})", "\"step\" must be a whole number"},
@@ -125,13 +182,16 @@ TEST_F(TrainerOutputTest, LinesArriveInPieces) {
 TEST_F(TrainerOutputTest, ALineOfAMegabyteIsLogAndTheNextEventIsUnderstood) {
   const std::string huge = "{\"event\":\"metric\",\"x\":\"" + std::string(1 << 20, 'x') + "\"}";
   std::string log;
+  std::uint32_t refused = 0;
   for (std::size_t i = 0; i < huge.size(); i += 65536) {
     const auto batch = said(huge.substr(i, 65536));
+    refused += batch.refused_lines();
     EXPECT_LT(batch.ByteSizeLong(), 1U << 20);
     log += batch.log();
   }
   const auto batch = said("\n{\"event\":\"metric\",\"step\":1,\"values\":{\"a\":1}}\n");
   EXPECT_EQ(log + batch.log(), huge + "\n");
+  EXPECT_EQ(refused, 1U) << "its numbers are missing";
   EXPECT_EQ(points({batch}, "a").size(), 1U);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -28,15 +29,34 @@ constexpr std::size_t kLongestPiece = 8 << 10;   // of stderr without a line end
 constexpr std::size_t kTail = 1000;              // of the log, for a reason
 constexpr int kLastLines = 3;
 constexpr int kDeepest = 32;
+constexpr std::size_t kLongestExample = 200;  // of a refused line
+constexpr const char* kTooLong = "a line has at most 256 KiB";
 
 Error wrong(const std::string& key, const char* expected) {
   return Error{Code::kInvalidArgument, fmt::format("\"{}\" must be {}", key, expected)};
 }
 
+/// A number, or a text that is one: "0.5", "NaN", "-Infinity", "inf".
+std::optional<double> number_of(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return {};
+  std::string_view text = value.get_ref<const std::string&>();
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  text = text.substr(0, text.find_last_not_of(" \t") + 1);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole ? std::optional{number} : std::nullopt;
+}
+
+/// 3, and what programs make of it: 3.0, "3".
 std::uint32_t step_of(const json& event, const std::string& key) {
+  constexpr double kHighest = std::numeric_limits<std::uint32_t>::max();
   const auto found = event.find(key);
-  const auto* step = found == event.end() ? nullptr : found->get_ptr<const json::number_unsigned_t*>();
-  if (!step || *step > std::numeric_limits<std::uint32_t>::max()) throw wrong(key, "a whole number from 0");
+  const auto step = found == event.end() ? std::nullopt : number_of(*found);
+  if (!step || !(*step >= 0 && *step <= kHighest) || *step != std::floor(*step))
+    throw wrong(key, "a whole number from 0");
   return static_cast<std::uint32_t>(*step);
 }
 
@@ -64,11 +84,59 @@ void read_weights(const json& environment, ablate::v1::RunStarted& started) {
 }
 
 double value_of(const std::string& name, const json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (value == "Infinity") return std::numeric_limits<double>::infinity();
-  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
-  throw wrong("values." + name, R"(a number, "NaN", "Infinity" or "-Infinity")");
+  if (const auto number = number_of(value)) return *number;
+  throw wrong("values." + name, "a number, NaN, Infinity or -Infinity");
+}
+
+/// JSON has no word for numbers that are not finite; Python's json.dumps writes them bare all the same. They
+/// become texts here: `{"a": NaN}` is read as `{"a": "NaN"}`.
+std::string with_quoted_non_finite(std::string_view text) {
+  constexpr std::string_view kWords[] = {"-Infinity", "Infinity", "NaN"};
+  if (text.find("NaN") == std::string_view::npos && text.find("Infinity") == std::string_view::npos)
+    return std::string{text};
+  std::string quoted;
+  bool in_text = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (in_text && text[at] == '\\') {
+      quoted += text.substr(at++, 2);
+      continue;
+    }
+    if (text[at] == '"') in_text = !in_text;
+    const auto* word = in_text ? std::end(kWords) : std::ranges::find_if(kWords, [&](std::string_view each) {
+      return text.substr(at).starts_with(each);
+    });
+    if (word == std::end(kWords)) {
+      quoted += text[at];
+    } else {
+      quoted += fmt::format("\"{}\"", *word);
+      at += word->size() - 1;
+    }
+  }
+  return quoted;
+}
+
+/// Whether an object is, or was meant as, an event of metrics.
+bool means_metric(const json& object) {
+  const auto name = object.find("event");
+  return (name != object.end() && *name == "metric") ||
+         (object.contains("step") && object.contains("values"));
+}
+
+/// Whether a line that cannot be read was meant as a metric, also one of a Python dict's `print`.
+bool looks_like_metric(std::string_view text) {
+  const auto has = [&](const char* word) {
+    return text.find(fmt::format("\"{}\"", word)) != std::string_view::npos ||
+           text.find(fmt::format("'{}'", word)) != std::string_view::npos;
+  };
+  return has("event") && has("metric");
+}
+
+/// What is wrong with a line that begins as an object does, or empty where nobody can have meant an event.
+std::string syntax_problem(std::string_view text) {
+  if (text.find("\"event\"") != std::string_view::npos) return "not valid JSON";
+  if (text.find("'event'") != std::string_view::npos)
+    return "not valid JSON: texts stand between double quotes, as json.dumps writes them";
+  return {};
 }
 
 }  // namespace
@@ -83,6 +151,7 @@ void TrainerOutput::read_stdout(std::string_view bytes) {
     bytes.remove_prefix(whole ? end + 1 : bytes.size());
     stdout_rest_ += piece;
     if (line_too_long_ || stdout_rest_.size() > kLongestLine) {
+      if (!line_too_long_ && looks_like_metric(stdout_rest_)) refuse(stdout_rest_, kTooLong);
       append_log(std::exchange(stdout_rest_, {}));
       if (whole) append_log("\n");
       line_too_long_ = !whole;
@@ -141,22 +210,41 @@ std::string TrainerOutput::last_lines() const {
 void TrainerOutput::line(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   std::string problem;
+  bool is_metric = false;
   if (first != std::string_view::npos && text[first] == '{') {
     // what is nested deeper is left out: writing JSON again recurses
     const auto shallow = [](int depth, json::parse_event_t, json&) { return depth < kDeepest; };
-    const json parsed = json::parse(text, shallow, /*allow_exceptions=*/false);
     try {
-      if (parsed.is_object() && event(parsed)) return;
-      if (parsed.is_discarded() && text.find("\"event\"") != std::string_view::npos)
-        problem =
-            "not valid JSON; NaN and infinities are written as texts: \"NaN\", \"Infinity\", \"-Infinity\"";
+      const json parsed = json::parse(with_quoted_non_finite(text), shallow);
+      is_metric = means_metric(parsed);  // begins with a brace: an object
+      if (event(parsed)) return;
+      if (is_metric) problem = R"(expected "event": "metric" beside "step" and "values")";
+    } catch (const json::parse_error&) {
+      is_metric = looks_like_metric(text);
+      problem = syntax_problem(text);
+    } catch (const json::out_of_range&) {
+      is_metric = looks_like_metric(text);
+      problem = "a number is beyond what 64 bits hold";
     } catch (const Error& error) {
       problem = error.what();
     }
   }
   append_log(text);
   append_log("\n");
-  if (!problem.empty()) note("the line above was not understood: " + problem);
+  if (problem.empty()) return;
+  note("the line above was not understood: " + problem);
+  if (is_metric) refuse(text, problem);
+}
+
+/// Counts a line of metrics that is not taken.
+void TrainerOutput::refuse(std::string_view text, const std::string& problem) {
+  batch_.set_refused_lines(batch_.refused_lines() + 1);
+  if (!batch_.refused_example().empty()) return;
+  const std::string_view cut = text.substr(0, kLongestExample);
+  const std::string example =
+      fmt::format("{}{} ({})", valid_utf8(cut), cut.size() < text.size() ? "…" : "", problem);
+  grow(example.size());
+  batch_.set_refused_example(example);
 }
 
 /// Returns: false for an event that is kept as log. Throws: Error when a key has the wrong type; nothing is

@@ -29,7 +29,7 @@ struct TrainerEnd {
 
 /// Turns what a trainer prints (docs/trainer-protocol.md) into batches: events by their meaning, everything
 /// else as log. A line that looks like an event and cannot be understood is kept as log, followed by the
-/// reason. Thread: one.
+/// reason; those of metrics are counted, since numbers are missing then. Thread: one.
 class TrainerOutput {
  public:
   TrainerOutput(RunFacts facts, const Clock& clock);
@@ -62,6 +62,7 @@ class TrainerOutput {
   void log(const nlohmann::json& json);
   void end(const nlohmann::json& json);
   void begin();
+  void refuse(std::string_view text, const std::string& problem);
   void append_log(std::string_view bytes);
   void add_point(const std::string& name, std::uint32_t step, double value);
   void grow(std::size_t bytes);
