@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "base/error.h"
@@ -80,6 +81,18 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
     text = fmt::format("expected a command: {}", fmt::join(names, ", "));
   }
   return fmt::format("{}; see '{} --help'", text, command);
+}
+
+CLI::Validator whole_number(long long lowest, long long highest) {
+  const auto check = [lowest, highest](const std::string& given) {
+    long long value = 0;
+    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+    const bool right =
+        error == std::errc{} && end == given.data() + given.size() && value >= lowest && value <= highest;
+    return right ? std::string{}
+                 : fmt::format("'{}' is not a whole number from {} to {}", given, lowest, highest);
+  };
+  return CLI::Validator{check, "", ""};
 }
 
 }  // namespace abl

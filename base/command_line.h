@@ -14,4 +14,7 @@ void check_spelling(const CLI::App& app, int argc, const char* const* argv);
 /// CLI11's complaint as one line that ends with where help is.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error);
 
+/// A check for a whole number within bounds; its complaint names them.
+CLI::Validator whole_number(long long lowest, long long highest);
+
 }  // namespace abl

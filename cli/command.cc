@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/nearest_name.h"
 
@@ -12,16 +11,16 @@ namespace abl::cli {
 
 const std::vector<Command>& commands() {
   constexpr const char* kDone = "done";
-  constexpr const char* kInternal = "it failed for a reason that is not the input's";
+  constexpr const char* kInternal = "internal error";
   static const std::vector<Command> table{
       {"up", "Start scheduler, worker and dashboard on this machine",
        "ablate up --slots 2 --data cifar10=/data/cifar10\nablate up --detach",
-       "stopped by Ctrl-C or 'ablate down'; with --detach: it is running",
-       "scheduler or worker cannot be kept running", declare_up},
+       "stopped by Ctrl-C or 'ablate down'; with --detach: it is running", "scheduler or worker keeps ending",
+       declare_up},
       {"down", "Stop what 'ablate up' started", "ablate down", "stopped, or was not running",
        "it did not stop in time", declare_down},
       {"validate", "Check sweep files; nothing is stored", "ablate validate sweep.yaml",
-       "every file is right", kInternal, declare_validate},
+       "every file is valid", kInternal, declare_validate},
       {"plan", "Show what a sweep would run: rows, params, FLOPs, what is stored", "ablate plan sweep.yaml",
        kDone, kInternal, declare_plan},
       {"submit", "Submit a sweep; the same sweep twice is the same sweep", "ablate submit sweep.yaml --watch",
@@ -90,26 +89,18 @@ CLI::Option* add_sweep(CLI::App& app, std::string& sweep) {
 }
 
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
-                        const std::vector<std::string>& words, const std::string& description) {
-  const auto check = [words](const std::string& given) {
+                        const std::vector<std::string>& words, const std::string& description,
+                        const std::map<std::string, std::string>& meant) {
+  const auto check = [words, meant](const std::string& given) {
     if (std::ranges::find(words, given) != words.end()) return std::string{};
-    return fmt::format("'{}' is not {}{}", given, any_of(words), did_you_mean(given, words));
+    const auto known = meant.find(given);
+    return fmt::format("'{}' is not {}{}", given, any_of(words),
+                       known == meant.end() ? did_you_mean(given, words)
+                                            : fmt::format("; did you mean '{}'?", known->second));
   };
   return app.add_option(name, value, description)
       ->check(CLI::Validator{check, "", ""})
       ->type_name(fmt::format("{}", fmt::join(words, "|")));
-}
-
-CLI::Validator whole_number(long long lowest, long long highest) {
-  const auto check = [lowest, highest](const std::string& given) {
-    long long value = 0;
-    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-    const bool right =
-        error == std::errc{} && end == given.data() + given.size() && value >= lowest && value <= highest;
-    return right ? std::string{}
-                 : fmt::format("'{}' is not a whole number from {} to {}", given, lowest, highest);
-  };
-  return CLI::Validator{check, "", ""};
 }
 
 }  // namespace abl::cli

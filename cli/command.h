@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base/command_line.h"
 #include "cli/context.h"
 
 namespace abl::cli {
@@ -35,11 +37,11 @@ void add_source(CLI::App& app, Context& context);     ///< these and --store
 /// The positional SWEEP; its name tells shell completion to offer the sweeps that there are.
 CLI::Option* add_sweep(CLI::App& app, std::string& sweep);
 
-/// A flag (or, without dashes, a positional) that takes one of a few words; a complaint names the nearest.
+/// A flag (or, without dashes, a positional) that takes one of a few words; a complaint names the nearest, or
+/// what `meant` has for it: {"tex", "latex"}.
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
-                        const std::vector<std::string>& words, const std::string& description);
-/// A check for a whole number within bounds.
-CLI::Validator whole_number(long long lowest, long long highest);
+                        const std::vector<std::string>& words, const std::string& description,
+                        const std::map<std::string, std::string>& meant = {});
 
 // One file for each, in commands/.
 Run declare_up(CLI::App& app, Context& context);

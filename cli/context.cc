@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "cli/home_lock.h"
 #include "views/views.h"
 
@@ -35,7 +36,8 @@ void Context::print_json(const google::protobuf::Message& message) const {
 }
 
 void Context::note(const std::string& text) const {
-  if (text != last_note) err.line(err.paint(Style::kDim, "note: " + text));
+  if (text != last_note)
+    err.line(err.paint(Style::kDim, "note: " + (err.interactive() ? printable(text) : text)));
   last_note = text;
 }
 

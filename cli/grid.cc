@@ -17,6 +17,13 @@ std::string without_trailing_spaces(std::string line) {
 
 }  // namespace
 
+void Grid::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells)
+    std::ranges::replace_if(
+        cell, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  rows_.push_back(std::move(cells));
+}
+
 std::vector<int> Grid::widths() const {
   std::vector<int> widths;
   for (std::size_t column = 0; column < columns_.size(); ++column) {

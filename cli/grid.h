@@ -18,8 +18,8 @@ class Grid {
   };
   explicit Grid(std::vector<Column> columns) : columns_{std::move(columns)} {}
 
-  /// A cell for each column.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// A cell for each column; line ends and tabs in it are spaces, for a cell is one line.
+  void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 
   /// Headings (bold, where a terminal is given) and rows, two spaces apart, without trailing spaces.

@@ -5,8 +5,10 @@
 
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "cli/client.h"
 #include "config/canonical_json.h"
 #include "config/trial_config.h"
@@ -21,6 +23,7 @@ using namespace ablate::v1;
 using namespace std::chrono_literals;
 
 constexpr auto kPlanDeadline = 120s;  // counting starts a trainer
+constexpr auto kSubmitDeadline = 60s;
 
 /// The scheduler's answer; nothing when none answers and none was asked for by name.
 template <class Ask>
@@ -36,6 +39,14 @@ auto from_scheduler(const Context& context, const Ask& ask)
   }
 }
 
+sweeps::Problem problem_of(const Problem& problem) {
+  return {.file = problem.file(),
+          .place = {.line = static_cast<int>(problem.line()), .column = static_cast<int>(problem.column())},
+          .field = problem.field(),
+          .message = problem.message(),
+          .nearest = problem.nearest()};
+}
+
 void add_problems(const sweeps::SweepFileError& error, ValidateResponse& response) {
   for (const auto& found : error.problems()) {
     Problem& problem = *response.add_problems();
@@ -48,10 +59,28 @@ void add_problems(const sweeps::SweepFileError& error, ValidateResponse& respons
   }
 }
 
+/// What `ask` answers about a file. A refusal is a text to gRPC, of limited length: the scheduler is asked
+/// for all problems and their places.
+template <class Ask>
+auto with_problems(Client& client, const SweepFile& file, const Ask& ask) {
+  try {
+    return ask();
+  } catch (const Error& error) {
+    if (error.code() != Code::kInvalidArgument) throw;
+    ValidateRequest request;
+    *request.mutable_file() = file;
+    const auto answer = client.call(&Sweeps::Stub::Validate, request);
+    std::vector<sweeps::Problem> problems;
+    for (const Problem& found : answer.problems()) problems.push_back(problem_of(found));
+    if (problems.empty()) throw;
+    throw sweeps::SweepFileError{std::move(problems)};
+  }
+}
+
 ValidateResponse validate_here(const SweepFile& file) {
   ValidateResponse response;
   try {
-    const auto spec = sweeps::parse_sweep(file.text(), file.path());
+    const auto spec = sweeps::parse_sweep(file.text(), file.path(), file.folder());
     std::set<std::string> distinct;
     for (const auto& trial : sweeps::expand(spec)) distinct.insert(trial.config_hash);
     response.set_sweep(spec.name);
@@ -66,7 +95,7 @@ ValidateResponse validate_here(const SweepFile& file) {
 }
 
 SweepPlan plan_here(const Context& context, const SweepFile& file) {
-  const auto spec = sweeps::parse_sweep(file.text(), file.path());
+  const auto spec = sweeps::parse_sweep(file.text(), file.path(), file.folder());
   const std::filesystem::path store =
       context.store_flag.empty() ? context.default_store() : std::filesystem::path{context.store_flag};
   std::optional<storage::Database> db;
@@ -84,7 +113,17 @@ SweepPlan plan_here(const Context& context, const SweepFile& file) {
 SweepFile read_sweep_file(const std::filesystem::path& file) {
   SweepFile sweep;
   sweep.set_path(file.string());
+  std::error_code unknown;
+  if (const auto size = std::filesystem::file_size(file, unknown); !unknown && size > sweeps::kLargestFile)
+    throw sweeps::SweepFileError{{sweeps::too_large(file.string(), size)}};
   sweep.set_text(read_file(file));
+  if (sweep.text().size() > sweeps::kLargestFile)  // a pipe has no size
+    throw sweeps::SweepFileError{{sweeps::too_large(file.string(), sweep.text().size())}};
+  // without symbolic links: two names of one folder are one
+  const auto place = std::filesystem::weakly_canonical(file, unknown);
+  const bool is_pipe = unknown || !std::filesystem::is_regular_file(place, unknown);
+  const std::string folder = is_pipe ? std::filesystem::current_path() : place.parent_path();
+  if (valid_utf8(folder) == folder) sweep.set_folder(folder);  // otherwise no message can carry it
   try {
     config::canonical_json(sweep.text());
   } catch (const Error&) {  // no message could carry it to the scheduler
@@ -118,19 +157,19 @@ ValidateResponse validate(const Context& context, const std::filesystem::path& f
 SweepPlan plan(const Context& context, const SweepFile& file) {
   PlanRequest request;
   *request.mutable_file() = file;
-  const auto answer = from_scheduler(
-      context, [&](Client& client) { return client.call(&Sweeps::Stub::Plan, request, kPlanDeadline); });
+  const auto answer = from_scheduler(context, [&](Client& client) {
+    return with_problems(client, file,
+                         [&] { return client.call(&Sweeps::Stub::Plan, request, kPlanDeadline); });
+  });
   return answer ? *answer : plan_here(context, file);
 }
 
-std::string problem_text(const Problem& problem) {
-  return sweeps::Problem{
-      .file = problem.file(),
-      .place = {.line = static_cast<int>(problem.line()), .column = static_cast<int>(problem.column())},
-      .field = problem.field(),
-      .message = problem.message(),
-      .nearest = problem.nearest()}
-      .text();
+SubmitResponse submit(const Context& context, const SubmitRequest& request) {
+  Client client{context};
+  return with_problems(client, request.file(),
+                       [&] { return client.call(&Sweeps::Stub::Submit, request, kSubmitDeadline); });
 }
+
+std::string problem_text(const Problem& problem) { return problem_of(problem).text(); }
 
 }  // namespace abl::cli

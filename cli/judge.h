@@ -20,6 +20,9 @@ ablate::v1::ValidateResponse validate(const Context& context, const std::filesys
 /// Throws: Error{kInvalidArgument} with a line for each problem of the file.
 ablate::v1::SweepPlan plan(const Context& context, const ablate::v1::SweepFile& file);
 
+/// Stores the sweep: only a scheduler does. Throws: as `plan`.
+ablate::v1::SubmitResponse submit(const Context& context, const ablate::v1::SubmitRequest& request);
+
 /// "sweep.yaml:14:12: rows.a: message; did you mean 'b'?".
 std::string problem_text(const ablate::v1::Problem& problem);
 

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 
 #include "base/command_line.h"
 #include "base/error.h"
 #include "base/manual_page.h"
+#include "cli/report_error.h"
 
 namespace abl::cli {
 namespace {
@@ -31,11 +31,9 @@ std::string exit_codes(const char* success, const char* failure) {
       success, failure);
 }
 
-/// A message about a place in a file stands alone, so that editors find the place.
-void print_error(const Context& context, const std::string& text) {
-  static const std::regex place{"^[^\n]+:[0-9]+:[0-9]+: "};
-  if (std::regex_search(text, place)) return context.err.line(text);
-  context.err.line(context.err.paint(Style::kRed, "error: ") + text);
+/// Also of a command line that cannot be parsed.
+bool asks_for_json(int argc, const char* const* argv) {
+  return std::any_of(argv, argv + argc, [](std::string_view word) { return word == "--json"; });
 }
 
 }  // namespace
@@ -73,6 +71,7 @@ int run_ablate(int argc, const char* const* argv) {
   Context context;
   Run chosen;
   const auto parser = make_parser(context, chosen);
+  context.json = asks_for_json(argc, argv);  // before anything can be wrong
   try {
     check_spelling(*parser, argc, argv);
     parser->parse(argc, argv);
@@ -83,13 +82,17 @@ int run_ablate(int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {  // --help, --version
     return parser->exit(help);
   } catch (const CLI::ParseError& error) {
-    print_error(context, argc < 2 ? "a command is needed; see 'ablate --help'" : complaint(*parser, error));
+    report_error(context, Code::kInvalidArgument,
+                 argc < 2 ? "a command is needed; see 'ablate --help'" : complaint(*parser, error));
     return kExitUsage;
+  } catch (const sweeps::SweepFileError& error) {
+    report_error(context, error.code(), error.what(), error.problems());
+    return exit_code(error.code());
   } catch (const Error& error) {
-    print_error(context, error.what());
+    report_error(context, error.code(), error.what());
     return exit_code(error.code());
   } catch (const std::exception& error) {
-    print_error(context, fmt::format("{} (this is a fault of the program)", error.what()));
+    report_error(context, Code::kInternal, fmt::format("internal error: {}", error.what()));
     return kExitFailed;
   }
 }

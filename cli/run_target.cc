@@ -32,7 +32,7 @@ Target split(const std::string& text) {
   const auto middle = last == std::string::npos || last == 0 ? std::string::npos : text.rfind('/', last - 1);
   if (middle == std::string::npos)
     throw Error{Code::kInvalidArgument,
-                fmt::format("'{}' is neither a run's number nor SWEEP/ROW/SEED", text)};
+                fmt::format("invalid run '{}'; expected a number, or SWEEP/ROW/SEED", text)};
   return {text.substr(0, middle), text.substr(middle + 1, last - middle - 1), text.substr(last + 1)};
 }
 

@@ -174,8 +174,11 @@ void Progress::update(double done) {
     text +=
         fmt::format(" {}{:3.0f}%", terminal_.interactive() ? bar(fraction, 24) + " " : "", fraction * 100);
   }
-  text += fmt::format("  {} {}  {}", format_count(static_cast<std::uint64_t>(done)), unit_,
-                      format_rate(rate, unit_));
+  if (unit_ == "s")  // what is done is to wait
+    text += ", " + format_duration(done);
+  else
+    text += fmt::format("  {} {}  {}", format_count(static_cast<std::uint64_t>(done)), unit_,
+                        format_rate(rate, unit_));
   if (total_ > 0)
     text += "  ETA " + format_eta(rate > 0 ? std::optional{(total_ - done) / rate} : std::nullopt);
   if (terminal_.interactive())

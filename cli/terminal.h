@@ -59,7 +59,7 @@ class Redraw {
 /// otherwise a plain line every few seconds. Thread: one.
 class Progress {
  public:
-  /// `total` 0: unknown, then only count and rate are shown.
+  /// `total` 0: unknown, then only count and rate are shown; of the unit "s", how long it has taken.
   Progress(const Terminal& terminal, std::string label, std::string unit, double total);
   ~Progress();  ///< removes the bar
   Progress(const Progress&) = delete;

@@ -135,14 +135,13 @@ void check_named(const char* flag, const char* kind, const char* example,
     if (equals == 0 || equals == std::string::npos)
       throw Error{Code::kInvalidArgument, fmt::format("{}: '{}' is not {}", flag, text, example)};
     if (!fs::exists(text.substr(equals + 1)))
-      throw Error{Code::kNotFound, fmt::format("{}: there is no {} {} for {}", flag, kind,
-                                               text.substr(equals + 1), text.substr(0, equals))};
+      throw Error{Code::kNotFound, fmt::format("{}: no {} {} for {}", flag, kind, text.substr(equals + 1),
+                                               text.substr(0, equals))};
   }
 }
 
 void check_up(const Context& context, const UpOptions& options) {
-  check_named("--data", "folder and no packed file", "NAME=FOLDER, such as cifar10=/data/cifar10",
-              options.data);
+  check_named("--data", "folder or packed file", "NAME=FOLDER, such as cifar10=/data/cifar10", options.data);
   check_named("--weights", "file", "NAME=FILE, such as regnety_160=/weights/regnety_160.safetensors",
               options.weights);
   sibling("ablate-scheduler");

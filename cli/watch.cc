@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cli/client.h"
 #include "cli/format.h"
+#include "cli/shown.h"
 #include "cli/table_renderer.h"
 #include "cli/watch_view.h"
 #include "cli/words.h"
@@ -37,7 +38,7 @@ class Watcher {
   explicit Watcher(const Context& context) : context_{context}, redraw_{context.out} {}
 
   void show(const SweepProgress& progress) {
-    const auto news = view_.update(progress);
+    const auto news = view_.update(shown(progress, context_.out));
     if (context_.json) {
       context_.out.line(views::to_json(progress));
     } else if (context_.out.interactive()) {

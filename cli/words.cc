@@ -26,6 +26,7 @@ std::string paint(std::optional<Style> style, const std::string& text, const Ter
 }  // namespace
 
 std::string word(SweepState state) { return lower_without(SweepState_Name(state), "SWEEP_STATE_"); }
+std::string word(RunState state) { return lower_without(RunState_Name(state), "RUN_STATE_"); }
 std::string word(TrialState state) { return lower_without(TrialState_Name(state), "TRIAL_STATE_"); }
 
 std::string painted(SweepState state, const Terminal& terminal) {

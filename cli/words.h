@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
 #include "cli/terminal.h"
 
@@ -12,6 +13,7 @@ namespace abl::cli {
 /// "running".
 std::string word(ablate::v1::SweepState state);
 std::string word(ablate::v1::TrialState state);
+std::string word(ablate::v1::RunState state);
 /// The same in the state's colour, where the terminal takes colours.
 std::string painted(ablate::v1::SweepState state, const Terminal& terminal);
 std::string painted(ablate::v1::TrialState state, const Terminal& terminal);

@@ -7,6 +7,8 @@ install(FILES README.md LICENSE NOTICE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COM
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation)
 install(DIRECTORY sweeps/ DESTINATION "${CMAKE_INSTALL_DATADIR}/ablate/sweeps" COMPONENT documentation
         FILES_MATCHING PATTERN "*.yaml")
+# at the same place from sweeps/examples/command.yaml as in the tree: it names the folder
+install(FILES docs/examples/command_trial.py DESTINATION "${CMAKE_INSTALL_DATADIR}/ablate/docs/examples" COMPONENT documentation)
 
 # abl_install_output(FILE PROGRAM ARGUMENTS…): what a built program prints, as a file of the tree. HOME=~ stands in its defaults.
 function(abl_install_output file program)

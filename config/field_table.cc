@@ -34,7 +34,7 @@ Mismatch check_number(Json& value, bool whole, const Range& range) {
 Mismatch check_name(const std::string& text) {
   if (!text.empty() && text.size() <= 200 && text.find_first_not_of(kNameLetters) == std::string::npos)
     return {};
-  return {fmt::format("'{}' is no name; expected letters, digits, '.', '_' and '-'", text), {}};
+  return {fmt::format("invalid name '{}'; expected letters, digits, '.', '_' and '-'", text), {}};
 }
 
 std::string text_of(const std::vector<std::string>& choices) {

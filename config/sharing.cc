@@ -24,7 +24,7 @@ bool has_form(const std::string& share) {
 std::string share_error(const std::string& share) {
   if (has_form(share)) return {};
   return fmt::format(
-      "'{}' is no sharing; expected five capital letters for QUERY, KEY, VALUE, PROBE and WEIGHT, such as "
+      "invalid sharing '{}'; expected five capital letters for QUERY, KEY, VALUE, PROBE and WEIGHT, such as "
       "QKKKW, with - in the fourth place where there is no PROBE",
       share);
 }

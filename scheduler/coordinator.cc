@@ -286,7 +286,8 @@ void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
       },
       [this, session](std::exception_ptr, bool) {
         if (!fleet_.remove(session->id)) return;
-        log_info("worker {} is disconnected; its leases decide over its runs", session->hello.name());
+        log_info("worker {} is disconnected; its runs are requeued when their leases expire",
+                 session->hello.name());
         feed_.publish({});
         dispatch_queue();
       });

@@ -46,9 +46,11 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   assign.set_attempt(static_cast<std::uint32_t>(lease.attempt));
   assign.mutable_slots()->Add(slots.begin(), slots.end());
   assign.set_config_json(trial.config);
-  if (!trial.command_json.empty())
+  if (!trial.command_json.empty()) {
     for (const auto& argument : nlohmann::json::parse(trial.command_json))
       assign.add_argv(argument.get<std::string>());
+    assign.set_folder(nlohmann::json::parse(trial.config).value("folder", ""));
+  }
   assign.set_data(trial.data);
   if (!trial.data.empty()) assign.set_data_fingerprint(trials.fingerprint(trial.data).value_or(""));
   assign.mutable_weights()->Add(demand.weights.begin(), demand.weights.end());

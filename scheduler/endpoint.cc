@@ -127,7 +127,7 @@ Endpoint parse_endpoint(const std::string& text) {
   if (endpoint.host.empty())
     throw Error{
         Code::kInvalidArgument,
-        fmt::format("{} is no address to listen on: unix:/path/scheduler.sock or 127.0.0.1:PORT was expected",
+        fmt::format("invalid listen address '{}'; expected unix:/path/scheduler.sock or 127.0.0.1:PORT",
                     text)};
   if (!loopback(endpoint.host))
     throw Error{Code::kInvalidArgument, fmt::format("{} is not a loopback address: without tokens and TLS a "

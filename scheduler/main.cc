@@ -38,10 +38,12 @@ void add_flags(CLI::App& app, Flags& flags) {
                  "Where the CLI and workers reach it: unix:/path or 127.0.0.1:port; may be repeated")
       ->capture_default_str();
   app.add_option("--http-port", flags.http_port,
-                 "Dashboard on 127.0.0.1 at this port; 0: any free one; absent: no dashboard");
+                 "Dashboard on 127.0.0.1 at this port; 0: any free one; absent: no dashboard")
+      ->check(abl::whole_number(0, 65535))
+      ->type_name("N");
   app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Workers say that they live at least this often")
       ->capture_default_str();
-  app.add_option("--lease-ms", flags.lease_ms, "A run of a worker silent for so long goes back to the queue")
+  app.add_option("--lease-ms", flags.lease_ms, "Requeue a worker's runs after this long without a heartbeat")
       ->capture_default_str();
   app.add_option("--trainer", flags.trainer,
                  "ablate-trainer for parameter counts; absent: the one beside this program");

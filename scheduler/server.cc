@@ -115,7 +115,7 @@ class SchedulerServer::Impl {
                                0);  // two servers on one port would share its calls silently
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);  // a machine that vanished is noticed
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-    builder.SetMaxReceiveMessageSize(64 << 20);
+    builder.SetMaxReceiveMessageSize(16 << 20);  // a sweep file has 4 MiB at most, a batch of a run less
     std::vector<int> ports(endpoints_.size(), 0);
     for (std::size_t i = 0; i < endpoints_.size(); ++i) {
       folders_.add(prepare(endpoints_[i]));

@@ -13,10 +13,14 @@ namespace {
 
 using ablate::v1::SweepSummary;
 
+sweeps::SweepSpec parse(const ablate::v1::SweepFile& file) {
+  return sweeps::parse_sweep(file.text(), file.path(), file.folder());
+}
+
 ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
   ablate::v1::ValidateResponse response;
   try {
-    const sweeps::SweepSpec spec = sweeps::parse_sweep(file.text(), file.path());
+    const sweeps::SweepSpec spec = parse(file);
     std::set<std::string> distinct;
     for (const sweeps::TrialSpec& trial : sweeps::expand(spec)) distinct.insert(trial.config_hash);
     response.set_sweep(spec.name);
@@ -62,7 +66,7 @@ grpc::ServerUnaryReactor* SweepsService::Plan(Context* context, const ablate::v1
   Unary* reactor = context->DefaultReactor();
   pool_.post([=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
-      const sweeps::SweepSpec spec = sweeps::parse_sweep(request->file().text(), request->file().path());
+      const sweeps::SweepSpec spec = parse(request->file());
       counter_.count(models_of(spec), [=](storage::Database& db, const views::ModelCounter::Result& counts) {
         reactor->Finish(status_of([&] { *response = views::plan(spec, &db, counts); }));
       });
@@ -77,7 +81,7 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::
   Unary* reactor = context->DefaultReactor();
   pool_.post([=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
-      sweeps::SweepSpec spec = sweeps::parse_sweep(request->file().text(), request->file().path());
+      sweeps::SweepSpec spec = parse(request->file());
       for (const std::string& doubt : spec.doubts) response->add_notes(doubt);
       auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
                                                                             const Submission& submission) {

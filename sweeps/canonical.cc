@@ -27,6 +27,7 @@ std::string canonical_spec(const SweepSpec& spec) {
   json rows = json::object(), order = json::array(), columns = json::array();
   for (const Row& row : spec.rows) {
     json one = json::parse(row.config);
+    one.erase("folder");  // one for all rows: said once below
     one["label"] = row.label;
     if (!row.paper.empty()) one["paper"] = row.paper;
     rows[row.id] = std::move(one);
@@ -45,6 +46,7 @@ std::string canonical_spec(const SweepSpec& spec) {
                 {"max_retries", spec.max_retries},
                 {"data", spec.data}};
   if (spec.command) document["reuse"] = spec.command->reuse;
+  if (spec.command && !spec.command->folder.empty()) document["folder"] = spec.command->folder;
   return config::canonical_json(document);
 }
 

@@ -31,16 +31,6 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return count;
 }
 
-std::string with_thousands(std::int64_t count) {
-  const std::string digits = std::to_string(count);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
 /// "groups" for "model.attention.groups" where no other factor ends so.
 std::vector<std::string> short_names(const std::vector<Factor>& factors) {
   const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
@@ -128,9 +118,7 @@ std::vector<DraftRow> combine(const FactorPlan& plan, Problems& problems) {
         plan.exclude, [&](const Exclusion& exclusion) { return all_hold(exclusion, levels); });
     if (!excluded && seen.insert(levels).second) rows.push_back(row_of(plan, names, levels));
   }
-  if (rows.empty())
-    problems.add(plan.exclude_place, "exclude",
-                 fmt::format("leaves no row; all {} combinations are excluded", count));
+  if (rows.empty()) problems.add(plan.exclude_place, "exclude", "removes every row");
   return rows;
 }
 

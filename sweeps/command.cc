@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/nearest_name.h"
+#include "base/placeholders.h"
 #include "config/field_table.h"
 
 namespace abl::sweeps {
@@ -18,11 +22,18 @@ void check_param_names(const Node& node, const std::string& field, Problems& pro
     const std::string path = dotted(field, entry.key);
     if (entry.key.empty() || entry.key.find('.') != std::string::npos ||
         entry.key.find_first_not_of(config::kNameLetters) != std::string::npos) {
-      problems.add(entry.place, path, "no name of a param; expected letters, digits, '_' and '-'");
+      problems.add(entry.place, path, "invalid name of a param; expected letters, digits, '_' and '-'");
     }
     check_param_names(entry.value, path, problems);
   }
   for (const Node& item : node.items) check_param_names(item, field, problems);
+}
+
+/// "{params.lr}" where it was written without quotes: to YAML that is a mapping with a key and no value.
+std::string unquoted_place(const Node& item) {
+  if (item.entries.size() != 1 || item.entries[0].value.kind != Node::Kind::kNull) return {};
+  const std::string written = fmt::format("{{{}}}", item.entries[0].key);
+  return placeholders(written).empty() ? "" : written;
 }
 
 std::vector<std::string> read_argv(YamlReader& reader, const Node& section) {
@@ -34,33 +45,94 @@ std::vector<std::string> read_argv(YamlReader& reader, const Node& section) {
   } else if (reader.is_sequence(*node, "command.argv")) {
     if (node->items.empty())
       reader.problems().add(node->place, "command.argv", "empty; expected the program and its arguments");
-    for (const Node& item : node->items) {
+    for (std::size_t i = 0; i < node->items.size(); ++i) {
+      const Node& item = node->items[i];
+      const std::string field = fmt::format("command.argv.{}", i + 1);
       if (item.kind == Node::Kind::kScalar) {
         argv.push_back(item.text);  // an argument may be empty
+      } else if (const std::string meant = unquoted_place(item); !meant.empty()) {
+        reader.problems().add(item.place, field,
+                              fmt::format("a mapping to YAML; put it between quotes: \"{}\"", meant));
       } else {
-        reader.text(item, "command.argv");
+        reader.text(item, field);
       }
     }
   }
   return argv;
 }
 
+void add_names(const json& params, const std::string& path, std::vector<std::string>& names) {
+  for (const auto& [key, value] : params.items()) {
+    names.push_back(dotted(path, key));
+    if (value.is_object()) add_names(value, names.back(), names);
+  }
+}
+
+/// "params.lr", "params.optimiser", "params.optimiser.name".
+std::vector<std::string> param_names(const Settings& base) {
+  std::vector<std::string> names;
+  add_names(base.document().value("params", json::object()), "params", names);
+  return names;
+}
+
+/// What is filled into an argument must be there, and what looks as if a shell filled it in must not.
+void check_argument(const Node& argument, const std::string& field, const CommandSection& command,
+                    Problems& problems) {
+  const std::vector<std::string> params = param_names(command.base);
+  const std::string expected = params.empty() ? "command.params is empty" : "expected " + any_of(params);
+  for (const std::string& name : placeholders(argument.text)) {
+    if (name.starts_with("params.") && std::ranges::find(params, name) == params.end())
+      problems.add(argument.place, field, fmt::format("{{{}}}: unknown param; {}", name, expected),
+                   nearest_name(name, params));
+    if (name == "data" && command.data.empty())
+      problems.add(argument.place, field, "{data}: needs command.data, the name of a data set");
+  }
+  for (const std::string& name : shell_variables(argument.text)) {
+    const bool is_place = !placeholders(fmt::format("{{{}}}", name)).empty();
+    const std::string meant = is_place ? name : dotted("params", name);
+    if (is_place || std::ranges::find(params, meant) != params.end())
+      problems.add(argument.place, field,
+                   fmt::format("${{{}}}: no shell reads the arguments; write {{{}}}", name, meant));
+  }
+}
+
+/// Where the program runs: an absolute path, or empty for the run's own folder.
+std::string read_folder(YamlReader& reader, const Node& section, const std::string& file_folder) {
+  const Node* node = section.find("folder");
+  if (!node) return file_folder;
+  const auto text = reader.text(*node, "command.folder");
+  if (!text || *text == "{run_dir}") return {};
+  const std::filesystem::path folder = std::filesystem::path{file_folder} / *text;
+  if (text->starts_with("~/") || *text == "~") {
+    reader.problems().add(
+        node->place, "command.folder",
+        "'~' is not expanded; expected an absolute path, or one from the sweep file's folder");
+  } else if (!folder.is_absolute()) {
+    reader.problems().add(
+        node->place, "command.folder",
+        fmt::format("'{}' is relative, and the sweep came without its file's folder; expected an "
+                    "absolute path",
+                    *text));
+  }
+  return (folder / "").lexically_normal().parent_path();
+}
+
 }  // namespace
 
-CommandSection read_command(YamlReader& reader, const Node& section) {
+CommandSection read_command(YamlReader& reader, const Node& section, const std::string& file_folder) {
   CommandSection read;
   if (!reader.is_mapping(section, "command")) return read;
-  reader.allow_only(section, "command", {"argv", "params", "version", "reuse", "data"});
+  reader.allow_only(section, "command", {"argv", "folder", "params", "version", "reuse", "data"});
   read.command.argv = read_argv(reader, section);
+  read.command.folder = read_folder(reader, section, file_folder);
   if (const Node* version = section.find("version")) {
     read.command.version = reader.text(*version, "command.version").value_or("");
   }
   if (const Node* reuse = section.find("reuse")) {
     read.command.reuse = reader.boolean(*reuse, "command.reuse").value_or(false);
     if (read.command.reuse && !section.find("version")) {
-      reader.problems().add(
-          reuse->place, "command.reuse",
-          "needs command.version, without which a changed program could not be told from the one before");
+      reader.problems().add(reuse->place, "command.reuse",
+                            "needs command.version, which tells a changed program from the one before");
     }
   }
   if (const Node* data = section.find("data")) read.data = reader.name(*data, "command.data").value_or("");
@@ -70,18 +142,21 @@ CommandSection read_command(YamlReader& reader, const Node& section) {
     base.entries.push_back({"params", params->place, *params});
     read.base = Settings{base, "command"};
   }
+  if (const Node* argv = section.find("argv"))
+    for (std::size_t i = 0; i < argv->items.size(); ++i)
+      check_argument(argv->items[i], fmt::format("command.argv.{}", i + 1), read, reader.problems());
   return read;
 }
 
 json command_document(const Command& command, const json& params) {
-  return {{"argv", command.argv}, {"params", params}, {"version", command.version}};
+  json document{{"argv", command.argv}, {"params", params}, {"version", command.version}};
+  if (!command.folder.empty()) document["folder"] = command.folder;
+  return document;
 }
 
 bool expect_param(const Settings& base, const Assignment& assignment, Problems& problems) {
   if (base.text_at(assignment.key) && assignment.key != "params") return true;
-  std::vector<std::string> known;
-  const json params = base.document().value("params", json::object());
-  for (const auto& [key, value] : params.items()) known.push_back("params." + key);
+  const std::vector<std::string> known = param_names(base);
   const std::string expected = known.empty() ? "command.params is empty" : "expected " + any_of(known);
   problems.add(assignment.place, assignment.field, "command.params has no such key; " + expected,
                nearest_name(assignment.key, known));

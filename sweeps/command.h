@@ -17,9 +17,11 @@ struct CommandSection {
   Settings base;     ///< {"params": …}: what rows and factors change
 };
 
-CommandSection read_command(YamlReader& reader, const Node& section);
+/// `file_folder`: the sweep file's, absolute, or empty where nobody knows it.
+CommandSection read_command(YamlReader& reader, const Node& section, const std::string& file_folder);
 
-/// What a command trial is, without its seed: argv, params and the user's version.
+/// What a command trial is, without its seed: argv with its places unfilled, params, the user's version, and
+/// the folder, since names in argv start from it: `train.py` of another folder is another program.
 nlohmann::json command_document(const Command& command, const nlohmann::json& params);
 
 /// Whether a row or factor sets a param that `command.params` names; a problem otherwise, since a misspelt

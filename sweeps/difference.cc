@@ -67,7 +67,8 @@ std::vector<std::string> difference(const std::string& canonical_here, const std
   const auto shown = [](const std::map<std::string, std::string>& leaves,
                         const std::string& path) -> std::string {
     const auto found = leaves.find(path);
-    if (found == leaves.end()) return "the default";  // canonical documents leave defaults out
+    if (found == leaves.end())  // canonical documents leave defaults out
+      return path == "folder" ? "{run_dir}" : "the default";
     return found->second.empty() ? "nothing" : found->second;
   };
   for (const std::string& path : paths) {
@@ -77,7 +78,7 @@ std::vector<std::string> difference(const std::string& canonical_here, const std
   if (lines.size() > kMostLines) {
     const std::size_t more = lines.size() - kMostLines;
     lines.resize(kMostLines);
-    lines.push_back(fmt::format("and {} more differences", more));
+    lines.push_back(fmt::format("and {} more difference{}", more, more == 1 ? "" : "s"));
   }
   return lines;
 }

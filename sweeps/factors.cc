@@ -72,7 +72,7 @@ class FactorReader {
           first = &factor;
         } else if (factor.levels.size() != first->levels.size()) {
           problem(key.place, "zip",
-                  fmt::format("{} has {} levels and {} has {}; expected as many", factor.key,
+                  fmt::format("{} has {} levels and {} has {}; they must have the same number", factor.key,
                               factor.levels.size(), first->key, first->levels.size()));
         } else {
           factor.axis = first->axis;
@@ -127,7 +127,7 @@ class FactorReader {
     if (found != plan_.factors.end()) return static_cast<int>(found - plan_.factors.begin());
     std::vector<std::string> keys;
     for (const Factor& factor : plan_.factors) keys.push_back(factor.key);
-    problem(place, field, fmt::format("'{}' is no factor; expected {}", key, any_of(keys)),
+    problem(place, field, fmt::format("unknown factor '{}'; expected {}", key, any_of(keys)),
             nearest_name(key, keys));
     return -1;
   }
@@ -145,7 +145,7 @@ class FactorReader {
     }
     const std::string text = config::plain_text(value);
     problem(node.place, field,
-            fmt::format("'{}' is no level of {}; expected {}", text, factor.key, any_of(texts)),
+            fmt::format("unknown level '{}' of {}; expected {}", text, factor.key, any_of(texts)),
             nearest_name(text, texts));
     return -1;
   }

@@ -9,6 +9,8 @@
 namespace abl::sweeps {
 namespace {
 
+constexpr std::size_t kMostProblems = 200;  // shown: nobody reads more, and answers carry them all
+
 std::string all_texts(const std::vector<Problem>& problems) {
   std::string text;
   for (const Problem& problem : problems)
@@ -56,11 +58,29 @@ std::vector<std::string> Problems::doubts() const {
 }
 
 void Problems::throw_if_any() const {
-  if (!problems_.empty()) throw SweepFileError{in_order(problems_)};
+  if (problems_.empty()) return;
+  std::vector<Problem> ordered = in_order(problems_);
+  if (ordered.size() > kMostProblems) {
+    const std::size_t more = ordered.size() - kMostProblems;
+    ordered.resize(kMostProblems);
+    ordered.push_back(
+        {.file = file_, .message = fmt::format("and {} more problem{}", more, more == 1 ? "" : "s")});
+  }
+  throw SweepFileError{std::move(ordered)};
 }
 
 std::string dotted(std::string_view parent, std::string_view key) {
   return parent.empty() ? std::string{key} : fmt::format("{}.{}", parent, key);
+}
+
+std::string with_thousands(std::int64_t count) {
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 }  // namespace abl::sweeps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -35,5 +36,8 @@ class Problems {
 
 /// "base" and "model" -> "base.model"; an empty first part is left out.
 std::string dotted(std::string_view parent, std::string_view key);
+
+/// "4,194,304".
+std::string with_thousands(std::int64_t count);
 
 }  // namespace abl::sweeps

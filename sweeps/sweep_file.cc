@@ -74,7 +74,7 @@ void check_header(YamlReader& reader, const Node& root, SweepSpec& spec) {
 }
 
 /// What all rows share, from `base` or `command`.
-Settings read_shared(YamlReader& reader, const Node& root, SweepSpec& spec) {
+Settings read_shared(YamlReader& reader, const Node& root, const std::string& folder, SweepSpec& spec) {
   const Node* base = root.find("base");
   const Node* command = root.find("command");
   if (base && command) {
@@ -82,7 +82,7 @@ Settings read_shared(YamlReader& reader, const Node& root, SweepSpec& spec) {
                           "base is given too; expected one of base and command");
   }
   if (command) {
-    CommandSection section = read_command(reader, *command);
+    CommandSection section = read_command(reader, *command, folder);
     spec.command = std::move(section.command);
     spec.data = std::move(section.data);
     return std::move(section.base);
@@ -163,7 +163,17 @@ std::string data_of(const std::vector<Row>& rows, Problems& problems) {
 
 }  // namespace
 
-SweepSpec parse_sweep(const std::string& text, const std::string& file) {
+Problem too_large(const std::string& file, std::size_t bytes) {
+  return {.file = file,
+          .place = {},
+          .field = {},
+          .message = fmt::format("the file has {} bytes; a sweep file has at most {} ({} MiB)",
+                                 with_thousands(bytes), with_thousands(kLargestFile), kLargestFile >> 20),
+          .nearest = {}};
+}
+
+SweepSpec parse_sweep(const std::string& text, const std::string& file, const std::string& folder) {
+  if (text.size() > kLargestFile) throw SweepFileError{{too_large(file, text.size())}};
   Problems problems{file};
   const Node root = load_yaml(text, file, problems);
   YamlReader reader{problems};
@@ -175,7 +185,7 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file) {
   if (!reader.is_mapping(root, "")) problems.throw_if_any();
 
   check_header(reader, root, spec);
-  const Settings shared = read_shared(reader, root, spec);
+  const Settings shared = read_shared(reader, root, folder, spec);
   const Node* table = root.find("table");
   spec.table = read_table(reader, table, root.place, spec.command.has_value());
   const Node* seeds = root.find("seeds");

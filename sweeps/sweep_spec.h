@@ -78,9 +78,10 @@ struct TableSpec {
 
 /// A program of the user's in place of the trainer.
 struct Command {
-  std::vector<std::string> argv;
-  std::string version;  ///< part of the identity
-  bool reuse = false;   ///< true: a completed trial of equal argv, params, version and seed is not run again
+  std::vector<std::string> argv;  ///< as written: a worker fills in {params.lr}, {seed}, {run_dir} and {data}
+  std::string folder;             ///< absolute path of where it runs, or empty for the run's own folder
+  std::string version;            ///< part of the identity
+  bool reuse = false;  ///< true: a completed trial of equal argv, params, version and seed is not run again
 };
 
 struct SweepSpec {
@@ -110,8 +111,13 @@ struct TrialSpec {
   int result_version = 0;   ///< its row's: the second
 };
 
-/// Parses and checks a sweep file. Throws: SweepFileError.
-SweepSpec parse_sweep(const std::string& text, const std::string& file);
+/// A sweep file is written by people: what is larger than this is something else.
+inline constexpr std::size_t kLargestFile = 4 << 20;
+Problem too_large(const std::string& file, std::size_t bytes);
+
+/// Parses and checks a sweep file. `folder`: the file's, absolute, where a command runs that names no other;
+/// empty where it is not known. Throws: SweepFileError.
+SweepSpec parse_sweep(const std::string& text, const std::string& file, const std::string& folder = {});
 
 /// Every row with every seed, seeds varying slowest: first the first seed of every row.
 std::vector<TrialSpec> expand(const SweepSpec& spec);

@@ -176,7 +176,7 @@ void check_table(const TableSpec& table, const std::vector<Row>& rows, const Nod
     if (std::ranges::none_of(rows, [&](const Row& row) { return row.set.contains(column.source); })) {
       problems.add(
           setting->place, fmt::format("table.columns.{}.setting", column.name),
-          fmt::format("'{}' is no setting of any row; expected a dotted key such as model.attention.share",
+          fmt::format("no row has the setting '{}'; expected a dotted key such as model.attention.share",
                       column.source));
     }
   }

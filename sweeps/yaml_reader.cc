@@ -6,17 +6,18 @@
 
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "base/nearest_name.h"
 #include "config/canonical_json.h"
 #include "config/field_table.h"
+#include "sweeps/yaml_text.h"
 
 namespace abl::sweeps {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kDeepest = 100;
 constexpr int kMostNodes = 1'000'000;  // aliases can make a short file very long
 
 Place place_of(const YAML::Mark& mark) {
@@ -32,12 +33,10 @@ class Converter {
     Node node;
     node.place = place_of(from.Mark());
     if (node.place.line == 0) node.place = around;
-    if (depth > kDeepest || ++count_ > kMostNodes) {
-      if (!too_large_)
-        problems_.add(node.place, field, "nested too deeply, or too large once aliases are followed");
-      too_large_ = true;
-      return node;
-    }
+    if (depth > kDeepestYaml)
+      return give_up(node, field, fmt::format("nested too deeply; expected at most {} levels", kDeepestYaml));
+    if (++count_ > kMostNodes)
+      return give_up(node, field, fmt::format("more than {} values, once aliases are followed", kMostNodes));
     if (from.IsScalar()) {
       node.kind = Node::Kind::kScalar;
       node.text = from.Scalar();
@@ -45,34 +44,47 @@ class Converter {
     } else if (from.IsSequence()) {
       node.kind = Node::Kind::kSequence;
       for (const YAML::Node& item : from) {
-        if (too_large_) break;
+        if (gave_up_) break;
         const std::string path = dotted(field, std::to_string(node.items.size() + 1));
         node.items.push_back(convert(item, node.place, path, depth + 1));
       }
     } else if (from.IsMap()) {
       node.kind = Node::Kind::kMapping;
+      std::map<std::string, int> lines;  // of each key
       for (const auto& pair : from) {
-        if (too_large_) break;
-        add_entry(node, pair.first, pair.second, field, depth);
+        if (gave_up_) break;
+        add_entry(node, pair.first, pair.second, field, depth, lines);
       }
     }
     return node;
   }
 
-  bool too_large() const { return too_large_; }
+  /// What is left of the file would only mislead.
+  bool gave_up() const { return gave_up_; }
 
  private:
+  const Node& give_up(const Node& node, const std::string& field, const std::string& message) {
+    if (!gave_up_) problems_.add(node.place, field, message);
+    gave_up_ = true;
+    return node;
+  }
+
   void add_entry(Node& node, const YAML::Node& key, const YAML::Node& value, const std::string& field,
-                 int depth) {
+                 int depth, std::map<std::string, int>& lines) {
     const Place place = place_of(key.Mark());
     if (!key.IsScalar()) {
       problems_.add(place, field, "a key must be a text");
       return;
     }
     const std::string path = dotted(field, key.Scalar());
-    if (const Node::Entry* first = node.entry(key.Scalar())) {
-      problems_.add(place, path,
-                    fmt::format("duplicate key; it is given in line {} already", first->place.line));
+    if (key.Scalar() == "<<" && key.Tag() != "!") {
+      problems_.add(place, path, "merge keys do not work here; write out the keys that are meant");
+      gave_up_ = true;
+      return;
+    }
+    const auto [first, is_new] = lines.try_emplace(key.Scalar(), place.line);
+    if (!is_new) {
+      problems_.add(place, path, fmt::format("duplicate key; it is given in line {} already", first->second));
       return;
     }
     node.entries.push_back({key.Scalar(), place, convert(value, place, path, depth + 1)});
@@ -80,7 +92,7 @@ class Converter {
 
   Problems& problems_;
   int count_ = 0;
-  bool too_large_ = false;
+  bool gave_up_ = false;
 };
 
 std::string shown(const Node& node) {
@@ -157,17 +169,20 @@ Node load_yaml(const std::string& text, const std::string& file, Problems& probl
     throw SweepFileError{{{file, {1, 1}, "", "the file is not UTF-8 text", ""}}};
   }
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.empty()) return Node{.place = {1, 1}};
+    // the parser takes a quote that is never closed for one that is closed at the end, but not beyond a
+    // document's end
+    const std::vector<YAML::Node> documents =
+        YAML::LoadAll(text + (text.ends_with('\n') ? "...\n" : "\n...\n"));
+    if (documents.empty() || documents[0].IsNull()) return Node{.place = {1, 1}};
     if (documents.size() > 1) {
       problems.add(place_of(documents[1].Mark()), "", "a second YAML document; expected one sweep in a file");
     }
     Converter converter{problems};
     Node root = converter.convert(documents[0], {1, 1}, "");
-    if (converter.too_large()) problems.throw_if_any();  // what is left of the file would only mislead
+    if (converter.gave_up()) problems.throw_if_any();
     return root;
   } catch (const YAML::Exception& error) {
-    throw SweepFileError{{{file, place_of(error.mark), "", "not YAML: " + error.msg, ""}}};
+    throw SweepFileError{{syntax_problem(file, text, place_of(error.mark), error.msg)}};
   }
 }
 
@@ -206,7 +221,7 @@ std::optional<std::string> YamlReader::name(const Node& node, const std::string&
     return name;
   problems_.add(
       node.place, field,
-      fmt::format("'{}' is no name; expected at most 100 letters, digits, '.', '_' and '-'", *name));
+      fmt::format("invalid name '{}'; expected at most 100 letters, digits, '.', '_' and '-'", *name));
   return {};
 }
 

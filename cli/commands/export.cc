@@ -20,12 +20,18 @@ Run declare_export(CLI::App& app, Context& context) {
   };
   auto flags = std::make_shared<Flags>();
   add_sweep(app, flags->sweep);
-  add_choice(app, "--format", flags->format, {"csv", "jsonl"}, "jsonl: one JSON object a point [csv]");
+  const auto* format =
+      add_choice(app, "--format", flags->format, {"csv", "jsonl"}, "jsonl: one JSON object a point [csv]");
   app.add_option("-o,--output", flags->output,
                  "File to write; it appears when it is complete [standard output]")
       ->type_name("FILE");
   add_source(app, context);
-  return [&context, flags]() -> int {
+  return [&context, flags, format]() -> int {
+    if (context.json && flags->output.empty() && format->count() > 0 && flags->format == "csv")
+      throw Error{Code::kInvalidArgument, "--json and --format csv exclude each other: expected one of them"};
+    if (std::error_code ignored; std::filesystem::is_directory(flags->output, ignored))
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("cannot write {}: it is a folder; expected a file", flags->output)};
     const auto source = open_source(context);
     const auto sweep = source->sweep(flags->sweep);
     const auto expected =

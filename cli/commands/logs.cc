@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/run_target.h"
 #include "cli/source.h"
+#include "cli/words.h"
 
 namespace abl::cli {
 namespace {
@@ -35,17 +37,20 @@ Run declare_logs(CLI::App& app, Context& context) {
     const auto source = open_source(context);
     const std::uint32_t run = run_of(*source, flags->target);
     bool silent = true;
+    PrintableStream printable;
     source->log(run, flags->follow, [&](const LogText& piece) {
       silent = silent && piece.text().empty();
       if (context.json)
         context.out.line(json_line(run, piece));
       else
-        context.out.write(piece.text());
+        context.out.write(context.out.interactive() ? printable.next(piece.text()) : piece.text());
     });
     if (!silent) return kExitOk;
-    const auto reason = source->run(run).summary().reason();
-    context.note(fmt::format("run {} has said nothing but its metrics{}", run,
-                             reason.empty() ? "" : fmt::format("; it ended: {}", reason)));
+    const auto summary = source->run(run).summary();
+    context.note(fmt::format("run {} wrote no log{}", run,
+                             summary.reason().empty()
+                                 ? ""
+                                 : fmt::format("; it is {}: {}", word(summary.state()), summary.reason())));
     return kExitOk;
   };
 }

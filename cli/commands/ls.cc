@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/grid.h"
+#include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/words.h"
 
@@ -52,7 +53,7 @@ Run declare_ls(CLI::App& app, Context& context) {
     } else if (*names) {
       for (const auto& sweep : list.sweeps()) context.out.line(sweep.name());
     } else {
-      context.out.write(list_text(list, context.out));
+      context.out.write(list_text(shown(list, context.out), context.out));
     }
     return kExitOk;
   };

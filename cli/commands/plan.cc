@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/judge.h"
 #include "cli/plan_view.h"
+#include "cli/shown.h"
 
 namespace abl::cli {
 
@@ -17,7 +18,7 @@ Run declare_plan(CLI::App& app, Context& context) {
     if (context.json)
       context.print_json(sweep);
     else
-      context.out.write(plan_text(sweep, context.out));
+      context.out.write(plan_text(shown(sweep, context.out), context.out));
     return kExitOk;
   };
 }

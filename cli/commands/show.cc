@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/grid.h"
+#include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/words.h"
 
@@ -51,7 +52,7 @@ Run declare_show(CLI::App& app, Context& context) {
     if (context.json)
       context.print_json(detail);
     else
-      context.out.write(detail_text(detail, context.out));
+      context.out.write(detail_text(shown(detail, context.out), context.out));
     return kExitOk;
   };
 }

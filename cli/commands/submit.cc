@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/judge.h"
@@ -15,7 +14,6 @@ namespace abl::cli {
 namespace {
 
 using namespace ablate::v1;
-using namespace std::chrono_literals;
 
 struct Flags {
   std::string file;
@@ -25,9 +23,14 @@ struct Flags {
 
 std::string said(const SubmitResponse& response) {
   const auto& sweep = response.sweep();
-  if (!response.created())
-    return fmt::format("{} is there already, with the same content, at priority {}", sweep.name(),
-                       sweep.priority());
+  if (!response.created()) {
+    const std::string there = fmt::format("{} is there already, with the same content", sweep.name());
+    if (sweep.state() == SWEEP_STATE_CANCELLED)
+      return fmt::format("{}, and it is cancelled: run it again with 'ablate retry {}'", there, sweep.name());
+    if (sweep.state() == SWEEP_STATE_PAUSED)
+      return fmt::format("{}, and it is paused: let it go on with 'ablate resume {}'", there, sweep.name());
+    return fmt::format("{}, at priority {}", there, sweep.priority());
+  }
   std::string text = fmt::format("{} submitted: {}, {} new", sweep.name(),
                                  plural(sweep.trials().total(), "trial"), response.new_trials());
   if (response.shared_trials())
@@ -49,8 +52,7 @@ Run declare_submit(CLI::App& app, Context& context) {
     SubmitRequest request;
     *request.mutable_file() = read_sweep_file(flags->file);
     if (flags->priority) request.set_priority(*flags->priority);
-    Client client{context};
-    const auto response = client.call(&Sweeps::Stub::Submit, request, 60s);
+    const auto response = submit(context, request);
     if (context.json)
       context.print_json(response);
     else
@@ -58,7 +60,7 @@ Run declare_submit(CLI::App& app, Context& context) {
     if (!context.json)
       for (const auto& note : response.notes()) context.note(note);
     if (flags->watch) return watch(context, response.sweep().name());
-    if (!context.json)
+    if (!context.json && response.sweep().state() != SWEEP_STATE_CANCELLED)
       context.out.line(fmt::format("follow it with: ablate watch {}", response.sweep().name()));
     return kExitOk;
   };

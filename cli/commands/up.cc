@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/home_lock.h"
@@ -70,6 +71,15 @@ void leave_terminal(Context& context, const std::filesystem::path& log) {
   context.err = Terminal{stderr};
 }
 
+/// What a child said that ended before it was ready; with --json its error goes to stdout, as everybody's.
+void say_last_words(const Context& context, const std::string& log) {
+  const auto object = log.rfind("{\"error\":");
+  if (!context.json || object == std::string::npos)
+    return context.err.write(context.err.interactive() ? printable(log) : log);
+  context.err.write(log.substr(0, object));
+  context.out.write(log.substr(object));
+}
+
 /// Waits until the child is ready, or has ended: then what it said is the error.
 int wait_for_child(const Context& context, pid_t child, const std::filesystem::path& log) {
   for (;;) {
@@ -79,7 +89,7 @@ int wait_for_child(const Context& context, pid_t child, const std::filesystem::p
     }
     int status = 0;
     if (waitpid(child, &status, WNOHANG) == child) {
-      context.err.write(read_file(log));
+      say_last_words(context, read_file(log));
       return WIFEXITED(status) ? WEXITSTATUS(status) : static_cast<int>(kExitFailed);
     }
     std::this_thread::sleep_for(50ms);
@@ -122,8 +132,7 @@ Run declare_up(CLI::App& app, Context& context) {
     auto lock = HomeLock::acquire(context.up_lock());
     if (!lock) {
       say(context, wait_for_other(context), "ablate is up already", "");
-      if (!(flags->options == UpOptions{}))
-        context.note("it goes on as it was started: 'ablate down' first, for other flags to have an effect");
+      if (!(flags->options == UpOptions{})) context.note("flags ignored: run 'ablate down' first");
       return kExitOk;
     }
     if (!flags->detach) return run_here(context, flags->options, *lock, false);

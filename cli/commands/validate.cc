@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/judge.h"
+#include "cli/shown.h"
 
 namespace abl::cli {
 
@@ -22,14 +23,15 @@ Run declare_validate(CLI::App& app, Context& context) {
       if (context.json) {
         context.print_json(verdict);
       } else if (verdict.problems().empty()) {
-        context.out.line(fmt::format("{}: {} is right: {}, {}, {}", file, verdict.sweep(),
+        context.out.line(fmt::format("{}: {} is valid: {}, {}, {}", file, verdict.sweep(),
                                      plural(verdict.rows(), "row"), plural(verdict.seeds(), "seed"),
                                      plural(verdict.trials(), "distinct trial")));
       }
       if (!context.json)
         for (const auto& note : verdict.notes()) context.note(note);
       if (!context.json)
-        for (const auto& problem : verdict.problems()) context.err.line(problem_text(problem));
+        for (const auto& problem : verdict.problems())
+          context.err.line(problem_text(shown(problem, context.err)));
     }
     return right ? kExitOk : kExitUsage;
   };

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "cli/command.h"
 #include "cli/run_target.h"
 #include "cli/source.h"
@@ -76,6 +77,44 @@ struct Flags {
   bool from_start = false;
 };
 
+/// What the worker kept of how it started the run, where that is on this machine.
+json launch_record(const RunDetail& run) {
+  const auto file = std::filesystem::path{run.directory()} / "launch.json";
+  std::error_code ignored;
+  if (run.directory().empty() || !std::filesystem::is_regular_file(file, ignored)) return json::object();
+  auto record = json::parse(read_file(file), nullptr, false);
+  return record.is_object() ? record : json::object();
+}
+
+/// Where the worker had it. Throws: Error with the flag that names another place, where it is gone.
+std::string still_there(const std::string& path, const std::string& what, const char* flag) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    throw Error{Code::kNotFound,
+                fmt::format("{} lay at {} when it ran, and is gone: name it with {}", what, path, flag)};
+  return path;
+}
+
+/// Data and weights: those that the flags name, otherwise those that the run's worker had.
+void add_files(const RunDetail& run, const Flags& flags, std::vector<std::string>& command) {
+  const json record = launch_record(run);
+  const std::string data = record.value("data", "");
+  if (!flags.data_root.empty())
+    command.insert(command.end(), {"--data-root", flags.data_root});
+  else if (!data.empty())
+    command.insert(command.end(), {"--data-root", still_there(data, "the data", "--data-root FOLDER")});
+  for (const auto& weights : flags.weights) command.insert(command.end(), {"--weights", weights});
+  const json recorded = record.value("weights", json::object());
+  for (const auto& [name, file] : recorded.items()) {
+    const bool given = std::ranges::any_of(
+        flags.weights, [&name](const std::string& weights) { return weights.starts_with(name + "="); });
+    if (given) continue;
+    const std::string there = still_there(
+        file.get<std::string>(), fmt::format("the file of the weights {}", name), "--weights NAME=FILE");
+    command.insert(command.end(), {"--weights", fmt::format("{}={}", name, there)});
+  }
+}
+
 std::vector<std::string> command_of(Source& source, const Flags& flags) {
   const auto id = run_of(source, flags.target);
   const auto run = source.run(id);
@@ -102,8 +141,7 @@ std::vector<std::string> command_of(Source& source, const Flags& flags) {
     throw Error{Code::kDataLoss,
                 fmt::format("run {}: its stored environment is not a trainer's: {}", id, error.what())};
   }
-  if (!flags.data_root.empty()) command.insert(command.end(), {"--data-root", flags.data_root});
-  for (const auto& weights : flags.weights) command.insert(command.end(), {"--weights", weights});
+  add_files(run, flags, command);
   return command;
 }
 
@@ -114,9 +152,10 @@ Run declare_verify(CLI::App& app, Context& context) {
   app.add_option("RUN", flags->target, kRunTarget)->required()->type_name("");
   app.add_flag("--from-start", flags->from_start,
                "Run it again from its first step, instead of from the checkpoint before the newest");
-  app.add_option("--data-root", flags->data_root, "Folder of its data set, where it is not built in")
+  app.add_option("--data-root", flags->data_root, "Folder of its data set [where its worker had it]")
       ->type_name("FOLDER");
-  app.add_option("--weights", flags->weights, "NAME=FILE: weights that its recipe names (repeatable)")
+  app.add_option("--weights", flags->weights,
+                 "NAME=FILE: weights that its recipe names [where its worker had them]; repeatable")
       ->type_name("NAME=FILE");
   add_source(app, context);
   return [&context, flags]() -> int {

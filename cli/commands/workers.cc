@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/grid.h"
+#include "cli/shown.h"
 #include "cli/source.h"
 
 namespace abl::cli {
@@ -73,7 +74,7 @@ Run declare_workers(CLI::App& app, Context& context) {
     if (context.json)
       context.print_json(list);
     else
-      context.out.write(workers_text(list, context.out));
+      context.out.write(workers_text(shown(list, context.out), context.out));
     return kExitOk;
   };
 }

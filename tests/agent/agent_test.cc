@@ -455,6 +455,18 @@ TEST_F(AgentTest, ARunWithALongBacklogDoesNotDelayTheOthers) {
   EXPECT_LE(scheduler.batches(7).size(), 64U);
 }
 
+TEST_F(AgentTest, ACommandWhoseFolderIsNotHereIsRefusedSoThatAnotherWorkerMayRunIt) {
+  Worker worker{folder.path(), scheduler.address()};
+  auto assign = shell_assignment(1, "exit 0");
+  assign.set_folder("/no/such/folder");
+  scheduler.assign(assign);
+  EXPECT_TRUE(scheduler.heard([](const auto& messages) {
+    const auto& refused = messages.back().refused();
+    return refused.run() == 1 && !refused.permanent() &&
+           refused.reason() == "it has no folder /no/such/folder, in which the command is to run";
+  }));
+}
+
 TEST_F(AgentTest, AStoppingWorkerStopsItsRunsAndTakesNothingMore) {
   Worker worker{folder.path(), scheduler.address()};
   scheduler.assign(shell_assignment(7, kEndless));

@@ -25,6 +25,7 @@ class LaunchTest : public testing::Test {
     assign.set_trial(3);
     assign.set_attempt(2);
     assign.set_seed(-4);
+    assign.set_config_json("{}");
   }
   std::string write_checkpoint(const std::string& name, const std::string& text = "weights") {
     const auto file = settings.runs_root / "3/1" / name;
@@ -77,6 +78,17 @@ TEST_F(LaunchTest, WeightsThatRecipesNameGoWithTheTrainer) {
   EXPECT_EQ(std::ranges::count(argv, "--weights"), 1) << "those that the trial names, of what the worker has";
 }
 
+TEST_F(LaunchTest, WhereDataAndWeightsLayIsKeptForWhoRunsItAgain) {
+  settings.weights = {{"regnety_160", "/weights/teacher.safetensors"}, {"deit", "/weights/deit.safetensors"}};
+  assign.set_data("cifar10");
+  assign.add_weights("deit");
+  EXPECT_EQ(launch_record(assign, settings),
+            R"({"data":"/data/cifar10","weights":{"deit":"/weights/deit.safetensors"}})");
+  assign.set_data("shapes");
+  assign.clear_weights();
+  EXPECT_EQ(launch_record(assign, settings), "{}") << "the trainer draws these itself";
+}
+
 TEST_F(LaunchTest, WhatIsNotThereIsLeftOut) {
   assign.set_data("shapes");
   const auto launch = plan_launch(assign, {cpu}, settings, "/runs/3/2", {});
@@ -90,6 +102,33 @@ TEST_F(LaunchTest, ACommandGetsItsArgumentsAsTheyAre) {
   for (const char* argument : {"python3", "a b; rm -rf $HOME", ""}) assign.add_argv(argument);
   EXPECT_THAT(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).argv,
               ElementsAre("python3", "a b; rm -rf $HOME", ""));
+}
+
+TEST_F(LaunchTest, ParamsSeedFolderAndDataAreFilledIntoTheArgumentsEachOnItsOwn) {
+  settings.data["photos"] = "/data/my photos";
+  assign.set_data("photos");
+  assign.set_config_json(
+      R"({"argv":[],"params":{"lr":1e-05,"steps":20,"name":"a b; rm -rf {seed} $HOME","opt":{"name":"sgd"},"on":true},"seed":-4})");
+  for (const char* argument :
+       {"python3", "--lr={params.lr}", "{params.steps}", "{params.name}", "{params.opt.name}", "{params.opt}",
+        "{params.on}", "{seed}", "{run_dir}/out", "{data}", "{{seed} {lr} ${HOME}"})
+    assign.add_argv(argument);
+  EXPECT_THAT(
+      plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).argv,
+      ElementsAre("python3", "--lr=1e-05", "20", "a b; rm -rf {seed} $HOME", "sgd", R"({"name":"sgd"})",
+                  "true", "-4", "/runs/3/2/out", "/data/my photos", "{seed} {lr} ${HOME}"));
+  assign.add_argv("{params.gone}");
+  EXPECT_THROW(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}), Error);
+}
+
+TEST_F(LaunchTest, ACommandRunsInItsFolderAndTheTrainerInTheRunsOwn) {
+  assign.add_argv("python3");
+  EXPECT_EQ(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).folder, "/runs/3/2");
+  assign.set_folder(folder.path());
+  EXPECT_EQ(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).folder, folder.path());
+  EXPECT_EQ(lacks_folder(assign), "");
+  assign.set_folder(folder.path() / "gone");
+  EXPECT_THAT(lacks_folder(assign), HasSubstr("it has no folder " + (folder.path() / "gone").string()));
 }
 
 TEST_F(LaunchTest, ARunSeesTheGpusOfItsSlotsAlone) {

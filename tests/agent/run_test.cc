@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/agent/run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 
@@ -160,10 +161,54 @@ TEST_F(RunTest, ASignalAfterTheEndEventIsAFailureAllTheSame) {
   EXPECT_THAT(ended.reason(), StartsWith("killed by SIGSEGV (11)"));
 }
 
-TEST_F(RunTest, LeavingWithoutAnEndEventIsAFailure) {
+TEST_F(RunTest, ExitCode0OfACommandIsSuccessAlsoWithoutASingleEvent) {
   const auto ended = end_of("exit 0");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_EQ(ended.reason(), "");
+  EXPECT_EQ(ended.exit_code(), 0);
+}
+
+TEST_F(RunTest, AnEndEventRulesOverExitCode0) {
+  const auto ended = end_of(R"(echo '{"event":"end","status":"failed","reason":"diverged"}'; exit 0)");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "diverged");
+}
+
+TEST_F(RunTest, OurTrainerMustSayItsEnd) {
+  settings.trainer = write_script(folder.path() / "trainer", "exit 0");
+  auto assign = shell_assignment(1, "");
+  assign.clear_argv();
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
   EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
   EXPECT_EQ(ended.reason(), "ended with exit code 0 but without an end event");
+}
+
+TEST_F(RunTest, ACommandThatWasStoppedHasNotCompletedWhateverItsExitCode) {
+  auto& stopped = start("trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+  ASSERT_TRUE(keeper.heard("ready"));
+  stopped.stop("paused");
+  EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_STOPPED);
+}
+
+TEST_F(RunTest, ACommandRunsInItsFolderAndFindsItsOwnInTheEnvironment) {
+  std::filesystem::create_directory(folder.path() / "project");
+  auto assign = shell_assignment(1, "pwd; echo $ABLATE_RUN_DIR; echo seed {seed} in {run_dir}");
+  assign.set_folder(folder.path() / "project");
+  start(assign);
+  const auto batches = keeper.wait_for_end();
+  EXPECT_EQ(log_of(batches), fmt::format("{}\n{}\nseed 0 in {}\n", (folder.path() / "project").string(),
+                                         directory().string(), directory().string()));
+  EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(RunTest, AFolderThatIsGoneIsTheWorkersTroubleAndNotTheTrials) {
+  auto assign = shell_assignment(1, "exit 0");
+  assign.set_folder("/no/such/folder");
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_THAT(ended.reason(), HasSubstr("it has no folder /no/such/folder"));
 }
 
 TEST_F(RunTest, TheTrainersOwnFailureIsPassedOn) {

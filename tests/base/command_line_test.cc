@@ -68,5 +68,21 @@ TEST_F(CommandLineTest, AComplaintIsOneLineThatSaysWhereHelpIs) {
   EXPECT_EQ(refusal({"data"}), "expected a command: check, pack; see 'program data --help'");
 }
 
+TEST(WholeNumber, AComplaintNamesTheBounds) {
+  CLI::App app{"", "program"};
+  int port = 0;
+  app.add_option("--port", port)->check(whole_number(0, 65535));
+  for (const char* given : {"70000", "-1", "1.5", "http"}) {
+    const std::vector<const char*> words{"program", "--port", given};
+    try {
+      app.parse(3, words.data());
+      ADD_FAILURE() << given;
+    } catch (const CLI::ParseError& error) {
+      EXPECT_EQ(complaint(app, error), std::string{"--port: '"} + given +
+                                           "' is not a whole number from 0 to 65535; see 'program --help'");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace abl

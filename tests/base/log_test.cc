@@ -17,6 +17,12 @@ TEST(LogTest, LineBearsTimeAndLevel) {
   EXPECT_THAT(line, testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z info port 7\n"));
 }
 
+TEST(LogTest, WhatOthersWroteCannotCommandATerminal) {
+  testing::internal::CaptureStderr();
+  log_info("run 1 failed: {}", "\x1b[31mred\x1b[0m\r\u202eend");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::EndsWith(" info run 1 failed: red end\n"));
+}
+
 TEST(LogTest, MessagesBelowTheLevelAreDropped) {
   testing::internal::CaptureStderr();
   set_log_level(LogLevel::kError);

@@ -65,6 +65,77 @@ TEST_F(Program, AWrongWordOfAFlagIsNamedWithTheNearest) {
             "'markdown'?; see 'ablate table --help'\n");
 }
 
+TEST_F(Program, AShortNameOfAFormatIsKnownForWhatItMeans) {
+  EXPECT_THAT(home_.run({"table", "s", "--format", "tex"}).err, HasSubstr("did you mean 'latex'?"));
+  EXPECT_THAT(home_.run({"table", "s", "--format", "md"}).err, HasSubstr("did you mean 'markdown'?"));
+}
+
+TEST_F(Program, JsonAndAnotherFormatExcludeEachOther) {
+  for (const char* command : {"table", "export"}) {
+    const Outcome outcome = home_.run({command, "s", "--json", "--format", "csv"});
+    EXPECT_EQ(outcome.code, kExitUsage) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("--json and --format csv exclude each other"));
+  }
+}
+
+TEST_F(Program, AnExportIntoAFolderIsRefusedInALine) {
+  const Outcome outcome = home_.run({"export", "s", "-o", "/"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err, "error: cannot write /: it is a folder; expected a file\n");
+}
+
+TEST_F(Program, WithJsonAnErrorIsAnObjectToo) {
+  for (const auto& [arguments, code, name] :
+       std::vector<std::tuple<std::vector<std::string>, int, std::string>>{
+           {{"ls"}, kExitUnavailable, "UNAVAILABLE"},
+           {{"show", "s"}, kExitUnavailable, "UNAVAILABLE"},
+           {{"submit", home_.file("sweep.yaml", kSweep)}, kExitUnavailable, "UNAVAILABLE"},
+           {{"plan", "absent.yaml"}, kExitUsage, "NOT_FOUND"},
+           {{"sumbit"}, kExitUsage, "INVALID_ARGUMENT"},
+           {{"table", "s", "--format", "nonsense"}, kExitUsage, "INVALID_ARGUMENT"},
+           {{"table"}, kExitUsage, "INVALID_ARGUMENT"},
+           {{"up", "--data", "cifar10=/absent"}, kExitUsage, "NOT_FOUND"},
+           {{"up", "--detach", "--data", "cifar10=/absent"}, kExitUsage, "NOT_FOUND"},
+           {{"dashboard"}, kExitUsage, "NOT_FOUND"},
+           {{"verify", "1"}, kExitUnavailable, "UNAVAILABLE"},
+           {{"data", "pack", "--root", "/x"}, kExitUsage, "INVALID_ARGUMENT"}}) {
+    auto words = arguments;
+    words.emplace_back("--json");
+    const Outcome outcome = home_.run(words);
+    const std::string what = testing::PrintToString(words);
+    EXPECT_EQ(outcome.code, code) << what;
+    const auto error = nlohmann::json::parse(outcome.out, nullptr, false);
+    ASSERT_TRUE(error.is_object() && error.contains("error")) << what << outcome.out << outcome.err;
+    EXPECT_EQ(error["error"].at("code"), name) << what;
+    EXPECT_THAT(outcome.err, HasSubstr(error["error"].at("message").get<std::string>())) << what;
+    EXPECT_TRUE(error["error"].at("problems").empty()) << what;
+  }
+}
+
+TEST_F(Program, WithJsonTheProblemsOfAFileHaveTheirPlaces) {
+  std::string text = kSweep;
+  text.replace(text.find("seeds:"), 6, "sedes:");
+  const auto file = home_.file("bad.yaml", text);
+  const Outcome outcome = home_.run({"plan", file, "--json"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  const auto problem = nlohmann::json::parse(outcome.out).at("error").at("problems").at(0);
+  EXPECT_EQ(problem.at("file"), file.string());
+  EXPECT_EQ(problem.at("line"), 10);
+  EXPECT_EQ(problem.at("nearest"), "seeds");
+}
+
+TEST_F(Program, ASweepFileThatIsTooLargeIsRefusedBeforeItIsReadOrSent) {
+  const auto file = home_.file("large.yaml", std::string((4 << 20) + 1, '#'));
+  for (const char* command : {"validate", "plan", "submit"}) {
+    const Outcome outcome = home_.run({command, file});
+    EXPECT_EQ(outcome.code, kExitUsage) << command;
+    EXPECT_THAT(outcome.err,
+                HasSubstr(file.string() +
+                          ": the file has 4,194,305 bytes; a sweep file has at most 4,194,304 (4 MiB)"))
+        << command;
+  }
+}
+
 TEST_F(Program, UsageErrorsAreOneLineAndExitCodeTwo) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
                                                     {"plan"},
@@ -91,7 +162,7 @@ TEST_F(Program, AFileThatIsNotThereDoesNotKeepTheOthersFromBeingJudged) {
   const Outcome outcome = home_.run({"validate", "absent.yaml", file});
   EXPECT_EQ(outcome.code, kExitUsage);
   EXPECT_THAT(outcome.err, HasSubstr("absent.yaml"));
-  EXPECT_THAT(outcome.out, HasSubstr("two-rows is right"));
+  EXPECT_THAT(outcome.out, HasSubstr("two-rows is valid"));
 
   const Outcome json = home_.run({"validate", "--json", "absent.yaml", file});
   EXPECT_EQ(json.code, kExitUsage);
@@ -103,7 +174,7 @@ TEST_F(Program, AFileThatIsNotThereDoesNotKeepTheOthersFromBeingJudged) {
 TEST_F(Program, ValidateWorksWithoutASchedulerAndSaysSo) {
   const Outcome outcome = home_.run({"validate", home_.file("sweep.yaml", kSweep)});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("two-rows is right: 2 rows, 2 seeds, 4 distinct trials"));
+  EXPECT_THAT(outcome.out, HasSubstr("two-rows is valid: 2 rows, 2 seeds, 4 distinct trials"));
   EXPECT_THAT(outcome.err, HasSubstr("note: checked without a scheduler"));
 }
 
@@ -186,7 +257,7 @@ TEST_F(Program, UpRefusesAPortInUseBeforeItStartsAnything) {
 TEST_F(Program, UpRefusesADataFolderThatIsNotThere) {
   const Outcome outcome = home_.run({"up", "--data", "cifar10=/absent"});
   EXPECT_EQ(outcome.code, kExitUsage);
-  EXPECT_EQ(outcome.err, "error: --data: there is no folder and no packed file /absent for cifar10\n");
+  EXPECT_EQ(outcome.err, "error: --data: no folder or packed file /absent for cifar10\n");
 }
 
 TEST_F(Program, OutputThatCannotBeWrittenIsAnError) {
@@ -240,6 +311,19 @@ TEST_F(Program, OutputThatIsNoTerminalHasNoEscapeSequences) {
     const Outcome outcome = home_.run({"plan", home_.file("sweep.yaml", kSweep)}, environment);
     EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("\x1b")));
   }
+}
+
+TEST_F(Program, ALabelCannotCommandATerminalAndIsExactInAPipe) {
+  std::string text = kSweep;
+  text.replace(text.find("\"MSF, full\""), 11, R"("x\e[31mred\u202e")");
+  const auto file = home_.file("sweep.yaml", text);
+  const std::string program = std::string{ABLATE_BIN_DIR} + "/ablate";
+  const std::string terminal =
+      run_program({"env", "TERM=xterm", "NO_COLOR=1", "ABLATE_HOME=" + home_.folder().string(), "script",
+                   "-qec", program + " plan " + file.string() + " || true", "/dev/null"},
+                  "", std::chrono::seconds{60});
+  EXPECT_THAT(terminal, AllOf(HasSubstr(" xred "), Not(HasSubstr("\x1b[31m")), Not(HasSubstr("\u202e"))));
+  EXPECT_THAT(home_.run({"plan", file}).out, HasSubstr("x\x1b[31mred\u202e"));
 }
 
 TEST_F(Program, NoColorSwitchesColoursOffOnATerminal) {

@@ -67,6 +67,23 @@ TEST_F(WithScheduler, AWrongFileIsRefusedWithThePlacesOfItsProblems) {
   }
 }
 
+TEST_F(WithScheduler, WithJsonTheProblemsOfASubmittedFileHaveTheirPlaces) {
+  std::string text = kSweep;
+  text.replace(text.find("seeds:"), 6, "sedes:");
+  const auto file = home_.file("bad.yaml", text);
+  for (const char* command : {"submit", "plan"}) {
+    const Outcome outcome = home_.run({command, file, "--json"});
+    EXPECT_EQ(outcome.code, kExitUsage) << command;
+    const auto error = nlohmann::json::parse(outcome.out).at("error");
+    EXPECT_EQ(error.at("code"), "INVALID_ARGUMENT");
+    EXPECT_EQ(error.at("problems").at(0).at("line"), 10) << command;
+    EXPECT_EQ(error.at("problems").at(0).at("nearest"), "seeds") << command;
+  }
+  const Outcome absent = home_.run({"show", "absent", "--json"});
+  EXPECT_EQ(absent.code, kExitUsage);
+  EXPECT_EQ(nlohmann::json::parse(absent.out).at("error").at("code"), "NOT_FOUND");
+}
+
 TEST_F(WithScheduler, AFileThatIsNoTextIsRefusedBeforeItIsSent) {
   const auto file = home_.file("bad.yaml", "name: \xff\xfe");
   for (const char* command : {"submit", "plan", "validate"}) {
@@ -114,6 +131,36 @@ TEST_F(WithScheduler, PauseResumeCancelAndRetryChangeTheState) {
   const Outcome watched = home_.run({"watch", "two-rows"});
   EXPECT_EQ(watched.code, kExitFailed) << "it did not complete";
   EXPECT_THAT(watched.out, HasSubstr("cancelled"));
+}
+
+TEST_F(WithScheduler, ASubmissionOfACancelledOrPausedSweepSaysSoAndHowItGoesOn) {
+  home_.run({"submit", sweep_});
+  home_.run({"pause", "two-rows"});
+  EXPECT_THAT(home_.run({"submit", sweep_}).out,
+              HasSubstr("and it is paused: let it go on with 'ablate resume two-rows'"));
+  home_.run({"cancel", "two-rows"});
+  const Outcome outcome = home_.run({"submit", sweep_});
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_EQ(
+      outcome.out,
+      "two-rows is there already, with the same content, and it is cancelled: run it again with 'ablate "
+      "retry two-rows'\n");
+  EXPECT_EQ(home_.run({"retry", "two-rows"}).code, kExitOk);
+  EXPECT_EQ(json({"show", "two-rows"}).at("summary").at("state"), "SWEEP_STATE_ACTIVE");
+}
+
+TEST_F(WithScheduler, ACommandsFolderIsThatOfItsFileUnderEveryName) {
+  const std::string text =
+      "ablate: 1\nname: mine\ncommand: {argv: [./train]}\nrows: [{id: a}]\n"
+      "table: {columns: [{name: acc, metric: accuracy}]}\n";
+  std::filesystem::create_directories(home_.folder() / "real" / "deep");
+  std::filesystem::create_symlink(home_.folder() / "real", home_.folder() / "link");
+  home_.file("real/mine.yaml", text);
+  home_.run({"submit", home_.folder() / "real" / "mine.yaml"});
+  EXPECT_FALSE(json({"submit", home_.folder() / "link" / "mine.yaml"}).at("created").get<bool>());
+  const Outcome moved = home_.run({"submit", home_.file("real/deep/mine.yaml", text)});
+  EXPECT_EQ(moved.code, kExitUsage) << "another folder has another ./train";
+  EXPECT_THAT(moved.err, HasSubstr("folder: " + (home_.folder() / "real" / "deep").string() + " here, "));
 }
 
 TEST_F(WithScheduler, AnExportOfNothingHasItsHeadings) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How `ablate verify` hands a stored run over to the trainer.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/cli/run_ablate.h"
@@ -16,18 +17,26 @@ class VerifyCommand : public storage::StoreTest {
  protected:
   /// What the trainer is told of a run with these facts of its machine and two checkpoints.
   std::string told(const std::string& environment, const std::vector<std::string>& more = {}) {
+    const auto outcome = run(environment, more);
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    return outcome.out;
+  }
+  Outcome run(const std::string& environment, const std::vector<std::string>& more = {}) {
     submit(storage::sweep_of("s", 1, 1));
     const auto run = lease(1).run;
-    trials.start(run, {.total_steps = 100, .data_fingerprint = "f", .environment_json = environment}, now);
+    trials.start(run,
+                 {.total_steps = 100,
+                  .data_fingerprint = "f",
+                  .directory = home_.folder(),
+                  .environment_json = environment},
+                 now);
     for (const std::uint32_t step : {20u, 40u}) {
       const auto file = home_.file("checkpoint-" + std::to_string(step), "x");
       trials.add_checkpoint({.run = run, .step = step, .host = "h", .path = file, .sha256 = "d"});
     }
     std::vector<std::string> command{"verify", "1", "--store", (folder / "results.db").string()};
     command.insert(command.end(), more.begin(), more.end());
-    const auto outcome = home_.run_with_trainer(command, "echo \"$@\"");
-    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
-    return outcome.out;
+    return home_.run_with_trainer(command, "echo \"$@\"");
   }
   Home home_;
 };
@@ -51,6 +60,30 @@ TEST_F(VerifyCommand, ARunThatWasDeterministicOnAGpuIsTrainedAgainSo) {
 
 TEST_F(VerifyCommand, OnTheProcessorEveryRunIs) {
   EXPECT_THAT(told(R"({"threads": 1, "device": "cpu", "deterministic": true})"), Not(HasSubstr("--determ")));
+}
+
+TEST_F(VerifyCommand, DataAndWeightsAreTakenFromWhereItsWorkerHadThem) {
+  const auto weights = home_.file("teacher.safetensors", "x");
+  home_.file("launch.json", fmt::format(R"({{"data":"{}","weights":{{"teacher":"{}"}}}})",
+                                        home_.folder().string(), weights.string()));
+  EXPECT_THAT(told(R"({"threads": 1, "device": "cpu"})"),
+              AllOf(HasSubstr("--data-root " + home_.folder().string()),
+                    HasSubstr("--weights teacher=" + weights.string())));
+}
+
+TEST_F(VerifyCommand, FlagsGoBeforeWhatItsWorkerHad) {
+  home_.file("launch.json", R"({"data":"/gone","weights":{"teacher":"/gone/too"}})");
+  EXPECT_THAT(
+      told(R"({"threads": 1, "device": "cpu"})", {"--data-root", "/data", "--weights", "teacher=/w"}),
+      AllOf(HasSubstr("--data-root /data"), HasSubstr("--weights teacher=/w"), Not(HasSubstr("gone"))));
+}
+
+TEST_F(VerifyCommand, DataThatIsGoneIsNamedWithTheFlagForAnotherPlace) {
+  home_.file("launch.json", R"({"data":"/gone"})");
+  const Outcome outcome = run(R"({"threads": 1, "device": "cpu"})");
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err,
+            "error: the data lay at /gone when it ran, and is gone: name it with --data-root FOLDER\n");
 }
 
 TEST_F(VerifyCommand, RanksOnTheProcessorAreTakenFromTheStartWhereThatIsWanted) {

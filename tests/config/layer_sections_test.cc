@@ -79,7 +79,7 @@ TEST(LayerSectionsTest, ProblemsNameTheirPlace) {
 TEST(LayerSectionsTest, AKeyHasOneProblemAtATime) {
   EXPECT_EQ(
       problem(R"({"probe": "inside", "share": "QKV"})"),
-      "model.attention.share: 'QKV' is no sharing; expected five capital letters for QUERY, KEY, VALUE, "
+      "model.attention.share: invalid sharing 'QKV'; expected five capital letters for QUERY, KEY, VALUE, "
       "PROBE and WEIGHT, such as QKKKW, with - in the fourth place where there is no PROBE");
   EXPECT_THAT(
       only_problem(R"({"preset": "xcit_nano_12_p16_224", "embedding": {"kind": "sne", "widht": 64}})"),

@@ -82,7 +82,7 @@ TEST(ReadTrialTest, TypesAndRangesAreChecked) {
   EXPECT_THAT(problem_with("/model/dim", 1e300), HasSubstr("out of range"));
   EXPECT_THAT(problem_with("/seed", -1), HasSubstr("seed: -1 is out of range"));
   EXPECT_THAT(problem_with("/data/name", 7), HasSubstr("data.name: expected a text; got 7"));
-  EXPECT_THAT(problem_with("/data/name", "../etc"), HasSubstr("data.name: '../etc' is no name"));
+  EXPECT_THAT(problem_with("/data/name", "../etc"), HasSubstr("data.name: invalid name '../etc'"));
   EXPECT_THAT(problem_with("/model", "simple-vit-s"),
               HasSubstr("model: expected a mapping; got \"simple-vit-s\""));
   EXPECT_THAT(problem_with("/model/attention", nullptr),

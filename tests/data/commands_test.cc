@@ -50,7 +50,7 @@ TEST_F(DataCommands, CheckSaysWhatThereIs) {
   const auto outcome = run({"check", "--root", root()});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("folders of images, folder-1:"), HasSubstr("classes  2: a, b"),
-                                 HasSubstr("train    3 images of 2 classes, 1 to 2 of a class"),
+                                 HasSubstr("train    3 images of 2 classes, 1 to 2 per class"),
                                  HasSubstr("all 5 images can be decoded")));
 }
 

@@ -16,7 +16,7 @@ TEST_F(Formats, AnUnknownFolderIsRefusedWithWhatWasLookedFor) {
   EXPECT_THAT(refusal(),
               AllOf(HasSubstr(path().string()), HasSubstr("data_batch_1.bin"), HasSubstr("train_X.bin"),
                     HasSubstr("train2018.json"), HasSubstr("anno_train.csv"), HasSubstr("CLASS")));
-  EXPECT_THAT(refusal(0, "nowhere"), HasSubstr("nowhere of the data set test is not there"));
+  EXPECT_THAT(refusal(0, "nowhere"), HasSubstr("data set 'test': no folder or packed file at "));
 }
 
 TEST_F(Formats, TheFolderOfAnArchiveIsSuggested) {

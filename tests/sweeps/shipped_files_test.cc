@@ -108,7 +108,7 @@ TEST(ExampleSweepTest, EveryExampleParses) {
   if (!fs::exists(folder)) GTEST_SKIP() << "no examples";
   for (const auto& entry : fs::directory_iterator{folder}) {
     if (entry.path().extension() != ".yaml") continue;
-    EXPECT_NO_THROW(parse_sweep(read_file(entry.path()), entry.path().filename()));
+    EXPECT_NO_THROW(parse_sweep(read_file(entry.path()), entry.path().filename(), folder));
   }
 }
 

@@ -13,6 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr const char* kSmall = R"(ablate: 1
 name: small
@@ -250,6 +251,71 @@ TEST(CommandTest, ItsColumnsMustBeNamed) {
               HasSubstr("table.columns: missing; expected the metrics that the command emits"));
 }
 
+/// A sweep of a command with these arguments and keys.
+std::string command_sweep(const std::string& argv, const std::string& more = "") {
+  return fmt::format(
+      "ablate: 1\nname: mine\ncommand: {{argv: [{}], params: {{lr: 0.1, opt: {{name: sgd}}}}{}}}\n"
+      "rows: [{{id: a}}]\ntable: {{columns: [{{name: acc, metric: accuracy}}]}}\n",
+      argv, more);
+}
+
+TEST(CommandTest, WhatIsFilledInStaysAPlaceInTheDocument) {
+  const SweepSpec spec = parse(
+      command_sweep(R"(./x, "{params.lr}", "{params.opt.name}", "{seed}", "{run_dir}", "{{x} {y} ${HOME}")"));
+  EXPECT_THAT(
+      spec.rows[0].config,
+      HasSubstr(
+          R"("argv":["./x","{params.lr}","{params.opt.name}","{seed}","{run_dir}","{{x} {y} ${HOME}"])"))
+      << "no machine's path, and nothing that stands in params or seed already, makes another trial of it";
+}
+
+TEST(CommandTest, PlacesThatNothingFillsAreProblemsOfTheirArgument) {
+  EXPECT_THAT(
+      problem_of(command_sweep(R"(./x, "--lr={params.lrr}")")),
+      HasSubstr(
+          "sweep.yaml:3:23: command.argv.2: {params.lrr}: unknown param; expected params.lr, params.opt or "
+          "params.opt.name; did you mean 'params.lr'?"));
+  EXPECT_THAT(problem_of(command_sweep(R"(./x, "${lr}")")),
+              HasSubstr("command.argv.2: ${lr}: no shell reads the arguments; write {params.lr}"));
+  EXPECT_THAT(problem_of(command_sweep(R"(./x, "${params.opt.name}")")),
+              HasSubstr("write {params.opt.name}"));
+  EXPECT_THAT(problem_of(command_sweep(R"(./x, "${seed}")")), HasSubstr("write {seed}"));
+  EXPECT_THAT(problem_of(command_sweep(R"(./x, "{data}")")),
+              HasSubstr("command.argv.2: {data}: needs command.data, the name of a data set"));
+  EXPECT_THAT(problem_of(command_sweep("./x, {params.lr}")),
+              HasSubstr("command.argv.2: a mapping to YAML; put it between quotes: \"{params.lr}\""));
+  EXPECT_NO_THROW(parse(command_sweep(R"(./x, "{data}")", ", data: cifar10")));
+}
+
+TEST(CommandTest, ItRunsInTheSweepFilesFolderOrInOneThatStartsThere) {
+  const auto folder_of = [](const std::string& more, const std::string& file_folder) {
+    return parse_sweep(command_sweep("./x", more), "sweep.yaml", file_folder).command->folder;
+  };
+  EXPECT_EQ(folder_of("", "/home/me/study"), "/home/me/study");
+  EXPECT_EQ(folder_of(", folder: src/train/", "/home/me/study"), "/home/me/study/src/train");
+  EXPECT_EQ(folder_of(", folder: ..", "/home/me/study"), "/home/me");
+  EXPECT_EQ(folder_of(", folder: /opt/train", "/home/me/study"), "/opt/train");
+  EXPECT_EQ(folder_of(", folder: '{run_dir}'", "/home/me/study"), "");
+  EXPECT_EQ(folder_of("", ""), "");
+  EXPECT_THAT(problem_of(command_sweep("./x", ", folder: src")),
+              HasSubstr("command.folder: 'src' is relative"));
+  EXPECT_THAT(problem_of(command_sweep("./x", ", folder: ~/src")), HasSubstr("'~' is not expanded"));
+}
+
+TEST(CommandTest, TheSameArgumentsInAnotherFolderAreAnotherProgram) {
+  const auto in = [](const std::string& more) {
+    return parse_sweep(command_sweep("./x", more), "sweep.yaml", "/a");
+  };
+  const SweepSpec here = in(""), same = in(", folder: /a"), other = in(", folder: /b"),
+                  own = in(", folder: '{run_dir}'");
+  EXPECT_EQ(here.rows[0].config_hash, same.rows[0].config_hash);
+  EXPECT_NE(here.rows[0].config_hash, other.rows[0].config_hash);
+  EXPECT_THAT(own.rows[0].config, Not(HasSubstr("folder"))) << "as stored before commands had a folder";
+  EXPECT_THAT(difference(here.canonical, other.canonical), ElementsAre("folder: /a here, /b in the store"));
+  EXPECT_THAT(difference(here.canonical, own.canonical),
+              ElementsAre("folder: /a here, {run_dir} in the store"));
+}
+
 TEST(PlaceTest, AProblemPointsAtTheKeyThatHasIt) {
   EXPECT_THAT(problem_of(std::string{kSmall} + "  - {id: g, set: {model.attention.groups: 5}}\n" + kColumns),
               HasSubstr("sweep.yaml:10:19: rows.g.set.model.attention.groups: 5 groups do not divide the "
@@ -277,7 +343,11 @@ rows:
 
 TEST(HostileFileTest, DeepAndEndlessFilesEndInAMessage) {
   EXPECT_THAT(problem_of(fmt::format("{:[>200}{:]>200}", "", "")), HasSubstr("nested too deeply"));
-  EXPECT_THROW(parse(std::string(100'000, '[')), SweepFileError);
+  for (const char* opening : {"[", "{a: ", "- ", "[{", "? "}) {
+    std::string deep;
+    for (int i = 0; i < 100'000; ++i) deep += opening;
+    EXPECT_THAT(problem_of(deep), HasSubstr("nested too deeply; expected at most 100 levels")) << opening;
+  }
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i)
     laughs += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
@@ -285,6 +355,24 @@ TEST(HostileFileTest, DeepAndEndlessFilesEndInAMessage) {
   EXPECT_THAT(problem_of("\xff\xfe"), HasSubstr("the file is not UTF-8 text"));
   EXPECT_THAT(problem_of(std::string{kSmall} + kColumns + "? [a, b]\n: 1\n"),
               HasSubstr("12:3: a key must be a text"));
+}
+
+TEST(HostileFileTest, AFileThatIsTooLargeIsRefusedUnread) {
+  EXPECT_THAT(
+      problem_of(std::string((4 << 20) + 1, '\xff')),
+      HasSubstr("sweep.yaml: the file has 4,194,305 bytes; a sweep file has at most 4,194,304 (4 MiB)"));
+}
+
+TEST(HostileFileTest, AHundredThousandWrongKeysAreTwoHundredProblems) {
+  std::string text = std::string{kSmall} + kColumns;
+  for (int i = 0; i < 100'000; ++i) text += fmt::format("key{}: 1\n", i);
+  try {
+    parse(text);
+    FAIL() << "nothing was wrong";
+  } catch (const SweepFileError& error) {
+    EXPECT_EQ(error.problems().size(), 201u);
+    EXPECT_EQ(error.problems().back().text(), "sweep.yaml: and 99800 more problems");
+  }
 }
 
 }  // namespace

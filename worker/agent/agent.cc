@@ -346,6 +346,7 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
                        assign.slots_size(), options_.slots.size());
   if (!assign.argv().empty() && !options_.allow_commands)
     return "it runs no commands: start the worker with --allow-commands";
+  if (const std::string lacking = lacks_folder(assign); !lacking.empty()) return lacking;
   if (assign.argv().empty() && options_.runs.trainer.empty())
     return "it has no ablate-trainer: start the worker with --trainer PATH";
   if (!assign.data().empty() && !options_.runs.data.contains(assign.data()))

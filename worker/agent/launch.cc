@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/placeholders.h"
 #include "base/sha256.h"
 
 namespace abl::agent {
@@ -46,7 +48,47 @@ std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings) 
   return {};
 }
 
+/// A command's arguments with their places filled in. A text is itself, anything else is as JSON writes it;
+/// each argument stays one, whatever is in it.
+std::vector<std::string> filled_argv(const Assign& assign, const fs::path& directory,
+                                     const std::string& data) {
+  const auto document = nlohmann::json::parse(assign.config_json());
+  const auto value_of = [&](const std::string& name) -> std::string {
+    if (name == "seed") return std::to_string(assign.seed());
+    if (name == "run_dir") return directory;
+    if (name == "data") return data;
+    std::string path = "/" + name;  // "params.optimiser.name"
+    std::ranges::replace(path, '.', '/');
+    const nlohmann::json::json_pointer pointer{path};
+    if (!document.contains(pointer))
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("argv has {{{}}}, and the trial has no such param", name)};
+    const auto& value = document[pointer];
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  std::vector<std::string> argv;
+  for (const std::string& argument : assign.argv()) argv.push_back(fill_placeholders(argument, value_of));
+  return argv;
+}
+
 }  // namespace
+
+std::string lacks_folder(const Assign& assign) {
+  std::error_code failed;
+  if (assign.folder().empty() || fs::is_directory(assign.folder(), failed)) return {};
+  return fmt::format("it has no folder {}, in which the command is to run", assign.folder());
+}
+
+std::string launch_record(const Assign& assign, const RunSettings& settings) {
+  auto record = nlohmann::json::object();
+  if (const auto data = settings.data.find(assign.data());
+      data != settings.data.end() && !data->second.empty())
+    record["data"] = data->second.string();
+  for (const std::string& name : assign.weights())
+    if (const auto file = settings.weights.find(name); file != settings.weights.end())
+      record["weights"][name] = file->second.string();
+  return record.dump();
+}
 
 Resume choose_checkpoint(const Assign& assign, const RunSettings& settings) {
   Resume resume;
@@ -94,7 +136,7 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
   // of those that the run may see; a command makes what it likes of several
   const std::string device = gpus.empty() ? "cpu" : "cuda:0";
 
-  Launch launch{.argv = {assign.argv().begin(), assign.argv().end()},
+  Launch launch{.argv = {},
                 .environment = {{"ABLATE_CONFIG", config},
                                 {"ABLATE_RUN_DIR", directory},
                                 {"ABLATE_SEED", std::to_string(assign.seed())},
@@ -102,14 +144,18 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
                                 {"ABLATE_RESUME_SHA256", digest},
                                 {"ABLATE_DATA", data_root},
                                 {"ABLATE_THREADS", std::to_string(threads)},
-                                {"ABLATE_DEVICE", device}}};
+                                {"ABLATE_DEVICE", device}},
+                .folder = assign.folder().empty() ? directory : fs::path{assign.folder()}};
   // Threads of the products wait for each other by spinning. GNU's OpenMP spins for milliseconds, which takes
   // the cores of everybody else: on a busy machine a training of two threads is twenty times as fast with
   // this.
   if (!std::getenv("GOMP_SPINCOUNT") && !std::getenv("OMP_WAIT_POLICY"))
     launch.environment["GOMP_SPINCOUNT"] = "1000";
   if (!gpus.empty()) launch.environment["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(gpus, ","));
-  if (!launch.argv.empty()) return launch;
+  if (!assign.argv().empty()) {
+    launch.argv = filled_argv(assign, directory, data_root);
+    return launch;
+  }
 
   launch.argv = {settings.trainer, "train", "--config", config, "--run-dir", directory};
   const auto add = [&](const std::string& flag, const std::string& value) {

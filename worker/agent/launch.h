@@ -46,8 +46,17 @@ std::filesystem::path create_run_directory(const std::filesystem::path& root,
 struct Launch {
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;
+  std::filesystem::path folder;  ///< where it runs
 };
+/// Throws: Error{kInvalidArgument} where a command's argv names a param that its document does not have.
 Launch plan_launch(const ablate::v1::Assign& assign, const std::vector<Slot>& slots,
                    const RunSettings& settings, const std::filesystem::path& directory, const Resume& resume);
+
+/// Where the data and weights of a trainer's run lie on this machine, as JSON: kept in the run's folder as
+/// launch.json, where `ablate verify` finds it. {"data": "/data/cifar10", "weights": {"name": "/w/file"}}
+std::string launch_record(const ablate::v1::Assign& assign, const RunSettings& settings);
+
+/// Why a command cannot run here for want of its folder, or empty.
+std::string lacks_folder(const ablate::v1::Assign& assign);
 
 }  // namespace abl::agent

@@ -73,8 +73,7 @@ std::map<std::string, fs::path> named_paths(const NamedPath& what, const std::ve
     const std::string name = text.substr(0, equals);
     const fs::path path = fs::absolute(text.substr(equals + 1));
     if (!fs::exists(path))
-      throw Error{Code::kNotFound,
-                  fmt::format("{} {}: there is no {} {}", what.flag, name, what.kind, path.string())};
+      throw Error{Code::kNotFound, fmt::format("{} {}: no {} {}", what.flag, name, what.kind, path.string())};
     if (!paths.emplace(name, path).second)
       throw Error{Code::kInvalidArgument, fmt::format("{} {}: given twice", what.flag, name)};
   }
@@ -104,7 +103,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.allow_commands = flags.allow_commands;
   options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
   options.runs.runs_root = flags.runs_root;
-  options.runs.data = named_paths({"--data", "folder and no packed file", "NAME=FOLDER"}, flags.data);
+  options.runs.data = named_paths({"--data", "folder or packed file", "NAME=FOLDER"}, flags.data);
   options.runs.weights = named_paths({"--weights", "file", "NAME=FILE"}, flags.weights);
   options.runs.host = host_name();
   options.runs.grace = Milliseconds{flags.grace_ms};
@@ -112,7 +111,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.runs.spool_limit = flags.spool_limit_mib << 20;
   const fs::path sibling = program_folder() / "ablate-trainer";
   if (!flags.trainer.empty() && !fs::exists(flags.trainer))
-    throw Error{Code::kNotFound, fmt::format("--trainer {}: there is no such file", flags.trainer)};
+    throw Error{Code::kNotFound, fmt::format("--trainer {}: no such file", flags.trainer)};
   if (!flags.trainer.empty() || fs::exists(sibling))
     options.runs.trainer = flags.trainer.empty() ? sibling : fs::absolute(flags.trainer);
   options.result_version = trainer_result_version(options.runs.trainer);
@@ -141,8 +140,8 @@ int work(Flags flags) {
 
   const SystemClock clock;
   agent::AgentOptions options = options_from(flags);
-  log_info("worker {} with {} slots ({}, {}){}", options.name, options.slots.size(),
-           options.slots.front().device, options.slots.front().name,
+  log_info("worker {} with {} slot{} ({}, {}){}", options.name, options.slots.size(),
+           options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");
   agent::Agent agent{std::move(options), clock};
   const timespec tick{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds{kTick}.count()};

@@ -224,13 +224,17 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     ended.set_asked(true);
     return ended;
   }
+  if (const std::string lacking = lacks_folder(assign_); !lacking.empty())
+    return lost(lacking);  // it was there when the run was taken
   write_file_atomically(directory_ / "config.json", assign_.config_json());
+  if (assign_.argv().empty())
+    write_file_atomically(directory_ / "launch.json", launch_record(assign_, settings_));
   Launch launch = plan_launch(assign_, slots_, settings_, directory_, resume);
   Pipes pipes;
   ChildOptions options;
   options.argv = std::move(launch.argv);
   options.environment = std::move(launch.environment);
-  options.working_directory = directory_;
+  options.working_directory = launch.folder;
   options.stdout_fd = pipes.child_out();
   options.stderr_fd = pipes.child_err();
   options.grace = 0ms;  // whoever leaves here early has no time to ask
@@ -344,6 +348,8 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
   } else if (now.stop) {
     ended.set_status(RunEnded::STATUS_STOPPED);
     ended.set_reason(fmt::format("{} ({} without an end event)", now.stop_reason, how));
+  } else if (exit.ok() && !overstayed_ && !assign_.argv().empty()) {
+    ended.set_status(RunEnded::STATUS_COMPLETED);  // what every program means by it; our trainer says its end
   } else {
     std::string reason = exit.ok() ? "ended with exit code 0 but without an end event" : how;
     if (exit.signal == SIGKILL) reason += "; perhaps out of memory";

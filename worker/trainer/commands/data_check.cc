@@ -46,8 +46,10 @@ std::string as_text(const std::string& root, const DataSet& data, const DataChec
   std::uint64_t images = 0;
   for (const auto& split : check.splits) {
     images += split.images;
-    text += fmt::format("{:<8} {} images of {} classes, {} to {} of a class\n", split.split, split.images,
-                        split.classes, split.fewest, split.most);
+    const std::string each = split.fewest == split.most ? fmt::format("{}", split.most)
+                                                        : fmt::format("{} to {}", split.fewest, split.most);
+    text += fmt::format("{:<8} {} images of {} classes, {} per class\n", split.split, split.images,
+                        split.classes, each);
   }
   for (const auto& what : data.passed_over) text += fmt::format("note     {}\n", what);
   for (const auto& image : check.damaged)

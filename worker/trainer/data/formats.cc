@@ -58,8 +58,7 @@ DataSet open_stored(const config::DataConfig& config, const fs::path& root) {
   if (fs::is_regular_file(root)) return open_pack(config, root);
   if (!fs::is_directory(root))
     throw Error{Code::kNotFound,
-                fmt::format("data: {} of the data set {} is not there; expected a folder or a packed file",
-                            root.string(), config.name)};
+                fmt::format("data set '{1}': no folder or packed file at {0}", root.string(), config.name)};
   std::string looked_for;
   for (const auto& format : kFormats) {
     if (format.is_in(root)) return format.open(config, root);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace abl {
+
+/// Places in an argument of a command that are filled in when a trial starts: `{params.lr}`, `{seed}`,
+/// `{run_dir}` and `{data}`. `{{` stands for one brace; every other brace, and whatever follows a `$`, is
+/// itself.
+/// Returns: what stands between the braces of each place, in order.
+std::vector<std::string> placeholders(std::string_view text);
+
+/// The text with its places filled in and `{{` as one brace. What `value_of` returns is taken as it is: never
+/// looked at again for places.
+std::string fill_placeholders(std::string_view text,
+                              const std::function<std::string(const std::string& name)>& value_of);
+
+/// The names of shell variables in braces, `${lr}`: nothing fills them in.
+std::vector<std::string> shell_variables(std::string_view text);
+
+}  // namespace abl
