@@ -8,6 +8,8 @@
 
 #include "cli/format.h"
 #include "cli/grid.h"
+#include "cli/table_sheet.h"
+#include "storage/table.h"
 
 namespace abl::cli {
 namespace {
@@ -15,10 +17,11 @@ namespace {
 using ablate::v1::PlanRow;
 using ablate::v1::SweepPlan;
 
-std::string count_text(const PlanRow& row, const char* mode, std::string (*format)(double)) {
-  const auto found = row.counts().find(mode);
-  return found == row.counts().end() ? "–" : format(found->second);
-}
+/// A count that is shown: one that the sweep's table has, or what stands in for none of its kind.
+struct Shown {
+  std::string heading, mode, unit;
+  int digits = 2;
+};
 
 /// Whether "0.00" would be all that billions of multiply-adds have to say.
 bool are_small(const SweepPlan& plan) {
@@ -27,6 +30,43 @@ bool are_small(const SweepPlan& plan) {
     if (const auto found = row.counts().find("flops.macs"); found != row.counts().end())
       largest = std::max(largest, found->second);
   return largest > 0 && largest < 0.1e9;
+}
+
+bool asks_for(const SweepPlan& plan, std::string_view kind) {
+  return std::ranges::any_of(plan.columns(),
+                             [&](const auto& column) { return column.source().starts_with(kind); });
+}
+
+/// The columns of the sweep's own table that count, as the table will show them; weights and multiply-adds
+/// where it has none of parameters, or of operations.
+std::vector<Shown> shown_counts(const SweepPlan& plan) {
+  std::vector<Shown> shown;
+  if (!asks_for(plan, "params.")) shown.push_back({"params (M)", "params.weights", "M"});
+  for (const auto& column : plan.columns())
+    shown.push_back({heading_of(column), column.source(), column.unit(), static_cast<int>(column.digits())});
+  if (!asks_for(plan, "flops.")) {
+    const std::string unit = are_small(plan) ? "M" : "G";
+    shown.push_back({fmt::format("FLOPs ({})", unit), "flops.macs", unit});
+  }
+  return shown;
+}
+
+std::string count_text(const PlanRow& row, const Shown& count) {
+  const auto found = row.counts().find(count.mode);
+  return found == row.counts().end() ? "–"
+                                     : storage::format_cell(found->second, {}, count.digits, count.unit);
+}
+
+/// What the counts are, where the sweep does not choose them.
+std::string counts_legend(const SweepPlan& plan) {
+  if (std::ranges::none_of(plan.rows(),
+                           [](const PlanRow& row) { return row.counts().contains("flops.macs"); }))
+    return "";
+  const bool params = asks_for(plan, "params."), flops = asks_for(plan, "flops.");
+  if (params && flops) return "";
+  if (params) return "FLOPs are multiply-adds for one image: the table has no column of them\n";
+  if (flops) return "params are of weight matrices alone: the table has no column of them\n";
+  return "params are of weight matrices alone, FLOPs multiply-adds for one image\n";
 }
 
 /// Likewise of bytes: whether "0.02" would be all that GiB have to say.
@@ -61,28 +101,27 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   const bool shares = plan.under_way() > 0;
   const bool repeats =
       std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return !row.same_as().empty(); });
-  const bool small = are_small(plan), little = needs_little_memory(plan);
+  const bool little = needs_little_memory(plan), mended = plan.before_mend() > 0;
+  const std::vector<Shown> counts = shown_counts(plan);
   const auto format_memory = little ? format_mib : format_gib;
   const char* memory_unit = little ? "MiB" : "GiB";
-  std::vector<Grid::Column> columns{{"row"},
-                                    {"label"},
-                                    {"params (M)", true},
-                                    {small ? "FLOPs (M)" : "FLOPs (G)", true},
-                                    {fmt::format("memory ({})", memory_unit), true},
-                                    {"trials", true},
-                                    {"stored", true}};
+  std::vector<Grid::Column> columns{{.heading = "row"}, {.heading = "label"}};
+  for (const Shown& count : counts) columns.push_back({.heading = count.heading, .right_aligned = true});
+  columns.push_back({fmt::format("memory ({})", memory_unit), true});
+  columns.push_back({"trials", true});
+  columns.push_back({"stored", true});
+  if (mended) columns.push_back({"before the mend", true});
   if (shares) columns.push_back({"under way", true});
   if (repeats) columns.push_back({"same as"});
   columns.push_back({"settings"});
   Grid grid{columns};
   for (const auto& row : plan.rows()) {
-    std::vector<std::string> cells{row.id(),
-                                   row.label(),
-                                   count_text(row, "params.weights", format_millions),
-                                   count_text(row, "flops.macs", small ? format_millions : format_billions),
-                                   row.has_memory_bytes() ? format_memory(row.memory_bytes()) : "–",
-                                   fmt::format("{}", row.trials()),
-                                   fmt::format("{}", row.stored())};
+    std::vector<std::string> cells{row.id(), row.label()};
+    for (const Shown& count : counts) cells.push_back(count_text(row, count));
+    cells.push_back(row.has_memory_bytes() ? format_memory(row.memory_bytes()) : "–");
+    cells.push_back(fmt::format("{}", row.trials()));
+    cells.push_back(fmt::format("{}", row.stored()));
+    if (mended) cells.push_back(fmt::format("{}", row.before_mend()));
     if (shares) cells.push_back(fmt::format("{}", row.under_way()));
     if (repeats) cells.push_back(row.same_as());
     cells.push_back(settings_of(row));
@@ -99,9 +138,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   if (shares) text += fmt::format(", {} under way for other sweeps", plan.under_way());
   text +=
       fmt::format(", {} to run\n", plan.trials() - std::min(plan.trials(), plan.stored() + plan.under_way()));
-  if (std::ranges::any_of(plan.rows(),
-                          [](const PlanRow& row) { return row.counts().contains("flops.macs"); }))
-    text += "params are of weight matrices alone, FLOPs multiply-adds for one image\n";
+  text += counts_legend(plan);
   text += memory_text(plan, format_memory, memory_unit);
   if (!plan.counts_missing().empty())
     text += fmt::format(

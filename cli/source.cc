@@ -5,7 +5,9 @@
 
 #include "cli/client.h"
 #include "cli/unix_socket.h"
+#include "config/result_version.h"
 #include "storage/database.h"
+#include "storage/due_versions.h"
 #include "storage/metric_store.h"
 #include "views/views.h"
 
@@ -83,6 +85,8 @@ class StoreSource final : public Source {
  public:
   explicit StoreSource(const std::filesystem::path& file) : db_{file, storage::Database::Mode::kReadOnly} {}
 
+  int known_version() { return storage::DueVersions{db_}.known(); }
+
   ListSweepsResponse list_sweeps() override { return views::list_sweeps(db_); }
   SweepDetail sweep(const std::string& name) override { return views::sweep_detail(db_, name); }
   Table table(const std::string& name) override { return views::table(db_, name); }
@@ -113,14 +117,25 @@ class StoreSource final : public Source {
   storage::Database db_;
 };
 
+/// A results file whose marks of results from before a mend are those of another release.
+std::unique_ptr<Source> open_store(const Context& context, const std::filesystem::path& file) {
+  auto source = std::make_unique<StoreSource>(file);
+  if (const int known = source->known_version(); known != 0 && known != config::newest_result_version())
+    context.note(fmt::format(
+        "a scheduler of another release had {} last: it knows result versions up to {}, this one up "
+        "to {}, so marks of results from before a mend may be missing; start a scheduler on it once",
+        file.string(), known, config::newest_result_version()));
+  return source;
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_source(const Context& context) {
-  if (!context.store_flag.empty()) return std::make_unique<StoreSource>(context.store_flag);
+  if (!context.store_flag.empty()) return open_store(context, context.store_flag);
   const bool is_ours = context.scheduler() == "unix:" + context.socket().string();
   if (is_ours && std::filesystem::exists(context.default_store()) && !takes_connections(context.socket())) {
     context.note(fmt::format("no scheduler runs here: read from {}", context.default_store().string()));
-    return std::make_unique<StoreSource>(context.default_store());
+    return open_store(context, context.default_store());
   }
   return std::make_unique<SchedulerSource>(context);
 }

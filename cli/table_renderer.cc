@@ -38,7 +38,7 @@ std::string missing_notes(const Table& table) {
   for (int column = 0; column < table.columns_size(); ++column)
     for (const auto& row : table.rows()) {
       const Cell& cell = row.cells(column);
-      if (cell.missing().empty() || cell.n() > 0) continue;
+      if (cell.missing().empty() || (cell.n() > 0 && cell.unfilled() == 0)) continue;
       const std::string why = fmt::format("{}: {}", name_of(table.columns(column)), cell.missing());
       auto [entry, fresh] = rows.try_emplace(why);
       if (fresh) order.push_back(why);
@@ -49,8 +49,18 @@ std::string missing_notes(const Table& table) {
     const bool several = rows[why].find(", ") != std::string::npos;
     notes += fmt::format("– {} (row{} {})\n", why, several ? "s" : "", rows[why]);
   }
-  return notes.empty() ? notes : "\n" + notes;
+  return notes;
 }
+
+/// What stands below a table, each line after `mark`.
+std::string notes_below(const Table& table, std::string_view mark) {
+  std::string text;
+  for (const auto& note : table.notes()) text += fmt::format("{}{}\n", mark, note);
+  return text;
+}
+
+/// A blank line before what is below a table, where there is anything.
+std::string below(const std::string& notes) { return notes.empty() ? notes : "\n" + notes; }
 
 std::string replace_each(std::string_view text, const std::map<char, std::string>& replacements) {
   std::string result;
@@ -81,7 +91,7 @@ std::string markdown(const Table& table) {
     for (const auto& cell : row) body += fmt::format(" {} |", escape(cell));
     body += "\n";
   }
-  return head + "\n" + rule + "\n" + body;
+  return head + "\n" + rule + "\n" + body + below(notes_below(table, "- "));
 }
 
 std::string latex_text(std::string_view text) {
@@ -97,7 +107,7 @@ std::string latex_text(std::string_view text) {
                                             {'^', "\\textasciicircum{}"},
                                             {'<', "\\textless{}"},
                                             {'>', "\\textgreater{}"}});
-  return replace_all(replace_all(escaped, "±", "$\\pm$"), "–", "--");
+  return replace_all(replace_all(replace_all(escaped, "±", "$\\pm$"), "–", "--"), "†", "$^\\dagger$");
 }
 
 std::string latex(const Table& table) {
@@ -124,8 +134,8 @@ std::string latex(const Table& table) {
   return fmt::format(
       "% needs \\usepackage{{booktabs}}\n\\begin{{tabular}}{{{}}}\n\\toprule\n{}{}{} "
       "\\\\\n\\midrule\n{}\\bottomrule\n"
-      "\\end{{tabular}}\n",
-      alignment, groups, rules, heads, body);
+      "\\end{{tabular}}\n{}",
+      alignment, groups, rules, heads, body, notes_below(table, "% "));
 }
 
 /// A table for programs: columns by name, means and deviations apart, an empty field where there is no value.
@@ -166,7 +176,7 @@ std::vector<std::string> table_lines(const Table& table, const Terminal* termina
 std::string render_table(const Table& table, TableFormat format, const Terminal* terminal) {
   switch (format) {
     case TableFormat::kText:
-      return grid_of(table).text(terminal) + missing_notes(table);
+      return grid_of(table).text(terminal) + below(missing_notes(table) + notes_below(table, "note: "));
     case TableFormat::kMarkdown:
       return markdown(table);
     case TableFormat::kCsv:

@@ -16,13 +16,6 @@ using ablate::v1::TableRow;
 bool is_number(const Column& column) { return column.kind() != Column::KIND_SETTING; }
 bool is_metric(const Column& column) { return column.kind() == Column::KIND_METRIC; }
 
-/// "params (M)": the unit is said where the heading does not say it.
-std::string heading_of(const Column& column) {
-  const std::string name = name_of(column);
-  const bool says_unit = column.unit().empty() || name.find("(" + column.unit() + ")") != std::string::npos;
-  return says_unit ? name : fmt::format("{} ({})", name, column.unit());
-}
-
 std::string count_of(const Cell& cell) {
   return cell.n() == cell.of() ? fmt::format("{}", cell.n()) : fmt::format("{}/{}", cell.n(), cell.of());
 }
@@ -43,6 +36,9 @@ std::vector<bool> counted_columns(const Table& table) {
   return counted;
 }
 
+/// With a mark where a value is from before a mend; a note says of which.
+std::string text_of(const Cell& cell) { return cell.before_mend() > 0 ? cell.text() + " †" : cell.text(); }
+
 std::string label_of(const Table& table, const TableRow& row) {
   const std::string label = row.label().empty() ? row.id() : row.label();
   return row.id() == table.baseline() ? label + " (baseline)" : label;
@@ -52,6 +48,12 @@ std::string label_of(const Table& table, const TableRow& row) {
 
 std::string name_of(const Column& column) {
   return column.heading().empty() ? column.name() : column.heading();
+}
+
+std::string heading_of(const Column& column) {
+  const std::string name = name_of(column);
+  const bool says_unit = column.unit().empty() || name.find("(" + column.unit() + ")") != std::string::npos;
+  return says_unit ? name : fmt::format("{} ({})", name, column.unit());
 }
 
 Sheet sheet_of(const Table& table) {
@@ -73,7 +75,7 @@ Sheet sheet_of(const Table& table) {
   for (const auto& row : table.rows()) {
     std::vector<std::string> cells{row.id(), label_of(table, row)};
     for (int column = 0; column < table.columns_size(); ++column) {
-      cells.push_back(row.cells(column).text());
+      cells.push_back(text_of(row.cells(column)));
       if (counted[static_cast<std::size_t>(column)]) cells.push_back(count_of(row.cells(column)));
     }
     for (int column = 0; column < table.columns_size(); ++column)

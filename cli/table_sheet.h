@@ -22,5 +22,7 @@ Sheet sheet_of(const ablate::v1::Table& table);
 
 /// Its heading, or its name where it has none.
 std::string name_of(const ablate::v1::Column& column);
+/// The same with the unit, where it does not say it: "params (M)".
+std::string heading_of(const ablate::v1::Column& column);
 
 }  // namespace abl::cli

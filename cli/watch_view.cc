@@ -107,6 +107,9 @@ std::vector<std::string> WatchView::failures() const {
                                   first_line(trial.reason())));
     else if (trial.state() == TRIAL_STATE_HELD)
       lines.push_back(fmt::format("{}: {}", place_of(trial), first_line(trial.reason())));
+    else if (trial.unfilled())
+      lines.push_back(
+          fmt::format("{}: completed, but it did not report every metric of the table", place_of(trial)));
   return lines;
 }
 

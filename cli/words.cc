@@ -34,7 +34,7 @@ std::string painted(SweepState state, const Terminal& terminal) {
   if (state == SWEEP_STATE_ACTIVE) style = Style::kCyan;
   if (state == SWEEP_STATE_PAUSED || state == SWEEP_STATE_HELD) style = Style::kYellow;
   if (state == SWEEP_STATE_COMPLETED) style = Style::kGreen;
-  if (state == SWEEP_STATE_FAILED) style = Style::kRed;
+  if (state == SWEEP_STATE_FAILED || state == SWEEP_STATE_INCOMPLETE) style = Style::kRed;
   if (state == SWEEP_STATE_CANCELLED) style = Style::kDim;
   return paint(style, word(state), terminal);
 }
@@ -50,10 +50,11 @@ std::string painted(TrialState state, const Terminal& terminal) {
 }
 
 std::string counts_text(const TrialCounts& counts) {
-  std::string text = fmt::format("{}/{} trials", counts.completed(), counts.total());
+  std::string text = fmt::format("{}/{} trials", counts.completed() - counts.unfilled(), counts.total());
   if (const auto running = counts.leased() + counts.running()) text += fmt::format(", {} running", running);
   if (counts.failed()) text += fmt::format(", {} failed", counts.failed());
   if (counts.held()) text += fmt::format(", {} held", counts.held());
+  if (counts.unfilled()) text += fmt::format(", {} missing a metric", counts.unfilled());
   if (counts.cancelled()) text += fmt::format(", {} cancelled", counts.cancelled());
   return text;
 }
@@ -64,8 +65,8 @@ std::string summary_text(const SweepSummary& sweep, const Terminal& terminal) {
 }
 
 bool is_finished(SweepState state) {
-  return state == SWEEP_STATE_COMPLETED || state == SWEEP_STATE_FAILED || state == SWEEP_STATE_HELD ||
-         state == SWEEP_STATE_CANCELLED;
+  return state == SWEEP_STATE_COMPLETED || state == SWEEP_STATE_INCOMPLETE || state == SWEEP_STATE_FAILED ||
+         state == SWEEP_STATE_HELD || state == SWEEP_STATE_CANCELLED;
 }
 
 }  // namespace abl::cli

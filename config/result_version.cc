@@ -26,13 +26,23 @@ constexpr ResultChange kChanges[] = {
      adds_parts_in_bf16},
 };
 
+/// A document in which a key is of another type than it is today counts as touched: that costs a training,
+/// the other a wrong number.
+bool touches(const ResultChange& change, const nlohmann::json& document) {
+  try {
+    return change.touches(document);
+  } catch (const nlohmann::json::exception&) {
+    return true;
+  }
+}
+
 }  // namespace
 
 ResultChanges result_changes() { return kChanges; }
 
 int result_version(const nlohmann::json& document, ResultChanges changes) {
   for (auto change = changes.rbegin(); change != changes.rend(); ++change)
-    if (change->touches(document)) return change->version;
+    if (touches(*change, document)) return change->version;
   return kFirstResultVersion;
 }
 
@@ -43,8 +53,14 @@ int newest_result_version(ResultChanges changes) {
 std::vector<std::string> changes_since(int version, const nlohmann::json& document, ResultChanges changes) {
   std::vector<std::string> sentences;
   for (const ResultChange& change : changes)
-    if (change.version > version && change.touches(document)) sentences.emplace_back(change.what);
+    if (change.version > version && touches(change, document)) sentences.emplace_back(change.what);
   return sentences;
+}
+
+std::string what_changed(int version, ResultChanges changes) {
+  for (const ResultChange& change : changes)
+    if (change.version == version) return change.what;
+  return "the trainer gives other numbers by now";
 }
 
 }  // namespace abl::config

@@ -38,4 +38,7 @@ int newest_result_version(ResultChanges changes = result_changes());
 std::vector<std::string> changes_since(int version, const nlohmann::json& document,
                                        ResultChanges changes = result_changes());
 
+/// The sentence of one change; what there is to say where this release does not know it.
+std::string what_changed(int version, ResultChanges changes = result_changes());
+
 }  // namespace abl::config

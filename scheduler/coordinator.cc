@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "base/log.h"
+#include "config/result_version.h"
 #include "scheduler/status.h"
 #include "scheduler/sweep_control.h"
 #include "scheduler/worker_record.h"
 #include "storage/count_store.h"
+#include "storage/due_versions.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
 
@@ -66,6 +69,9 @@ void Coordinator::recover() {
     storage::TrialStore{db}.limit_back_offs(clock_.steady() + storage::TrialStore::kLongestBackOff);
     store_id_ = db.store_id();
     storage::WorkerStore{db}.disconnect_all();
+    storage::DueVersions{db}.update(config::newest_result_version(), [](const std::string& document) {
+      return config::result_version(nlohmann::json::parse(document, nullptr, /*allow_exceptions=*/false));
+    });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "storage/due_versions.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "storage/weights_store.h"
@@ -99,6 +100,7 @@ constexpr int kFirstLook = 64;
 Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
                   const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy,
                   Moment now) {
+  storage::DueVersions{db}.renew_queued();
   TrialStore trials{db};
   const Weights weights = any_free_slot(workers) ? storage::WeightsStore{db}.queued() : Weights{};
   Dispatch result;

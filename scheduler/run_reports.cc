@@ -183,6 +183,7 @@ void store_content(storage::Database& db, const storage::RunRecord& run, const R
   const std::vector<storage::Series> series = series_records(metrics, batch, left_out);
   if (batch.has_started()) trials.start(run.id, started_record(batch.started()), now);
   metrics.append(run.id, series);
+  metrics.add_refused(run.id, batch.refused_lines(), batch.refused_example());
   metrics.append_log(run.id, batch.log());
   if (!left_out.empty()) metrics.append_log(run.id, fmt::format("ablate: not stored: {}\n", left_out));
   for (const ablate::v1::Checkpoint& checkpoint : batch.checkpoints())

@@ -25,7 +25,7 @@ std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::strin
 std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running,
                                         Time now);
 void resume_sweep(storage::Database& db, const std::string& name, Time now);
-/// Queues failed, cancelled and held trials again, of one row when `row` is given. Returns: how many.
+/// Runs trials again, of one row when `row` is given. Returns: how many.
 std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row,
                           const storage::Retry& which, Time now);
 

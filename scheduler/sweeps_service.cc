@@ -157,7 +157,12 @@ grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context,
                                                     const ablate::v1::RetrySweepRequest* request,
                                                     ablate::v1::RetrySweepResponse* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.retry(request->sweep(), request->row(), {.ended = !request->only_held()},
+  const bool completed = request->unfilled() || request->before_mend();
+  coordinator_.retry(request->sweep(), request->row(),
+                     {.ended = !completed && !request->only_held(),
+                      .held = !completed,
+                      .unfilled = request->unfilled(),
+                      .before_mend = request->before_mend()},
                      [=, this](std::exception_ptr error, std::uint32_t retried) {
                        response->set_retried(retried);
                        finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/metric_name.h"
+#include "storage/curve_digest.h"
 #include "storage/thinning.h"
 
 namespace abl::storage {
@@ -30,47 +32,45 @@ double number(const Statement& row, int value, int kind) {
 }
 
 /// The running summary of one metric of one run. Points may come in any order; the last is the one of the
-/// highest step, the best the earliest of equals.
+/// highest step, the extremes are the earliest of equals.
 struct Running {
-  std::int64_t count = 0, finite_count = 0, last_step = 0, best_step = 0;
-  double sum = 0, min = kNaN, max = kNaN, last = kNaN, best = kNaN;
+  std::int64_t count = 0, finite_count = 0, min_step = 0, max_step = 0, last_step = 0;
+  double sum = 0, min = kNaN, max = kNaN, last = kNaN;
 
-  void add(std::int64_t step, double value, bool higher_is_better) {
+  void add(std::int64_t step, double value) {
     if (count++ == 0 || step >= last_step) last = value, last_step = step;
     if (!std::isfinite(value)) return;
     const bool first = finite_count++ == 0;
     sum += value;
-    min = first ? value : std::min(min, value);
-    max = first ? value : std::max(max, value);
-    const bool better = higher_is_better ? value > best : value < best;
-    if (first || better || (value == best && step < best_step)) best = value, best_step = step;
+    if (first || value < min || (value == min && step < min_step)) min = value, min_step = step;
+    if (first || value > max || (value == max && step < max_step)) max = value, max_step = step;
   }
 };
 
 Running load(Database& db, RunId run, std::int64_t metric) {
   return db
-      .prepared(R"sql(SELECT count, finite, sum, min, max, last, last_kind, last_step, best, best_step
+      .prepared(R"sql(SELECT count, finite, sum, min, max, last, last_kind, last_step, min_step, max_step
                       FROM metric_summary WHERE run_id = :run AND metric_id = :metric)sql")
       .bind(":run", run)
       .bind(":metric", metric)
       .one([](const Statement& row) {
         return Running{.count = row.integer(0),
                        .finite_count = row.integer(1),
+                       .min_step = row.integer(8),
+                       .max_step = row.integer(9),
                        .last_step = row.integer(7),
-                       .best_step = row.integer(9),
                        .sum = row.real(2),
                        .min = number(row, 3, -1),
                        .max = number(row, 4, -1),
-                       .last = number(row, 5, 6),
-                       .best = number(row, 8, -1)};
+                       .last = number(row, 5, 6)};
       })
       .value_or(Running{});
 }
 
 void store(Database& db, RunId run, std::int64_t metric, const Running& summary) {
   db.prepared(R"sql(INSERT OR REPLACE INTO metric_summary
-                    (run_id, metric_id, count, finite, sum, min, max, last, last_kind, last_step, best, best_step)
-                    VALUES (:run, :metric, :count, :finite, :sum, :min, :max, :last, :last_kind, :last_step, :best, :best_step))sql")
+                    (run_id, metric_id, count, finite, sum, min, max, last, last_kind, last_step, min_step, max_step)
+                    VALUES (:run, :metric, :count, :finite, :sum, :min, :max, :last, :last_kind, :last_step, :min_step, :max_step))sql")
       .bind(":run", run)
       .bind(":metric", metric)
       .bind(":count", summary.count)
@@ -81,30 +81,19 @@ void store(Database& db, RunId run, std::int64_t metric, const Running& summary)
       .bind(":last", finite(summary.last))
       .bind(":last_kind", kind_of(summary.last))
       .bind(":last_step", summary.last_step)
-      .bind(":best", finite(summary.best))
-      .bind(":best_step", summary.best_step)
+      .bind(":min_step", summary.min_step)
+      .bind(":max_step", summary.max_step)
       .run();
 }
 
-}  // namespace
-
-bool higher_is_better(std::string_view metric) {
-  // "val/loss", "error", "step_time", "seconds" are wanted small; what is counted "per" something is a rate
-  static constexpr std::string_view kLower[] = {"loss", "error", "err", "time", "seconds",   "ms",
-                                                "nll",  "mae",   "mse", "rmse", "perplexity"};
-  std::string word;
-  for (std::size_t i = 0; i <= metric.size(); ++i) {
-    const char c = i < metric.size() ? metric[i] : '/';
-    if (c != '/' && c != '_' && c != '-' && c != '.' && c != ' ') {
-      word += c;
-      continue;
-    }
-    if (word == "per") return true;
-    if (std::ranges::find(kLower, word) != std::end(kLower)) return false;
-    word.clear();
-  }
-  return true;
+std::uint64_t curves_of(Database& db, RunId run) {
+  return static_cast<std::uint64_t>(db.prepared("SELECT curves FROM run WHERE id = :run")
+                                        .bind(":run", run)
+                                        .one([](const Statement& row) { return row.integer(0); })
+                                        .value_or(0));
 }
+
+}  // namespace
 
 bool MetricStore::accept(RunId run, std::uint64_t seq) {
   const auto last = db_.prepared("SELECT last_seq FROM run WHERE id = :run")
@@ -136,9 +125,9 @@ std::int64_t MetricStore::metric_id(const std::string& name) {
 void MetricStore::append(RunId run, const std::vector<Series>& series) {
   Transaction transaction{db_, Transaction::kSavepoint};
   std::int64_t first_step = -1, first_ms = 0, step = -1, step_ms = 0;
+  CurveDigest curves{curves_of(db_, run)};
   for (const Series& metric : series) {
     const std::int64_t id = metric_id(metric.name);
-    const bool up = higher_is_better(metric.name);
     Running summary = load(db_, run, id);
     for (std::size_t i = 0; i < metric.steps.size(); ++i) {
       const double value = metric.values.at(i);
@@ -153,7 +142,8 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
           .bind(":time", metric.times_ms.at(i))
           .run();
       if (db_.changes() == 0) continue;  // there already: counted already
-      summary.add(metric.steps[i], value, up);
+      summary.add(metric.steps[i], value);
+      curves.add(metric.name, metric.steps[i], value);
       if (first_step < 0 || metric.steps[i] < first_step)
         first_step = metric.steps[i], first_ms = metric.times_ms[i];
       if (metric.steps[i] > step) step = metric.steps[i], step_ms = metric.times_ms[i];
@@ -162,12 +152,13 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
   }
   if (step >= 0)
     db_.prepared(R"sql(
-        UPDATE run SET step = MAX(step, :step), rate_step = COALESCE(rate_step, :first_step), rate_ms = COALESCE(rate_ms, :first_ms),
+        UPDATE run SET step = MAX(step, :step), curves = :curves, rate_step = COALESCE(rate_step, :first_step), rate_ms = COALESCE(rate_ms, :first_ms),
                steps_per_second = CASE WHEN :step > COALESCE(rate_step, :first_step) AND :ms > COALESCE(rate_ms, :first_ms)
                    THEN (:step - COALESCE(rate_step, :first_step)) * 1000.0 / (:ms - COALESCE(rate_ms, :first_ms))
                    ELSE steps_per_second END
         WHERE id = :run)sql")
         .bind(":step", step)
+        .bind(":curves", static_cast<std::int64_t>(curves.value()))
         .bind(":ms", step_ms)
         .bind(":first_step", first_step)
         .bind(":first_ms", first_ms)
@@ -187,23 +178,32 @@ void MetricStore::copy(RunId from, RunId to, std::uint32_t up_to_step) {
       .run();
   struct Metric {
     std::int64_t id;
-    bool up;
+    std::string name;
   };
   const auto metrics =
       db_.prepared(
              "SELECT id, name FROM metric WHERE id IN (SELECT metric_id FROM point WHERE run_id = :run)")
           .bind(":run", to)
           .all([](const Statement& row) {
-            return Metric{row.integer(0), higher_is_better(row.text(1))};
+            return Metric{row.integer(0), row.text(1)};
           });
+  CurveDigest curves;
   for (const auto& metric : metrics) {
     Running summary;
     auto& points = db_.prepared(
         "SELECT step, value, kind FROM point WHERE run_id = :run AND metric_id = :metric ORDER BY step");
     points.bind(":run", to).bind(":metric", metric.id);
-    while (points.step()) summary.add(points.integer(0), number(points, 1, 2), metric.up);
+    while (points.step()) {
+      const double value = number(points, 1, 2);
+      summary.add(points.integer(0), value);
+      curves.add(metric.name, points.integer(0), value);
+    }
     store(db_, to, metric.id, summary);
   }
+  db_.prepared("UPDATE run SET curves = :curves WHERE id = :run")
+      .bind(":curves", static_cast<std::int64_t>(curves.value()))
+      .bind(":run", to)
+      .run();
   transaction.commit();
 }
 
@@ -232,23 +232,54 @@ std::set<std::string> MetricStore::names(RunId run) const {
   return names;
 }
 
+void MetricStore::add_refused(RunId run, std::uint32_t lines, const std::string& example) {
+  if (lines == 0) return;
+  db_.prepared(R"sql(UPDATE run SET refused_lines = refused_lines + :lines,
+                                    refused_example = CASE refused_example WHEN '' THEN :example ELSE refused_example END
+                     WHERE id = :run)sql")
+      .bind(":lines", lines)
+      .bind(":example", example)
+      .bind(":run", run)
+      .run();
+}
+
 std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
   return db_
-      .prepared(
-          R"sql(SELECT m.name, count, min, max, sum / finite, last, last_kind, last_step, best, best_step
-                      FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql")
+      .prepared(R"sql(
+      SELECT m.name, count, min, max, sum / finite, last, last_kind, last_step, min_step, max_step,
+             (SELECT CASE WHEN MIN(c.better) = MAX(c.better) THEN MIN(c.better) END
+              FROM run JOIN sweep_trial st ON st.trial_id = run.trial_id
+              JOIN sweep_column c ON c.sweep_id = st.sweep_id AND c.kind = 'metric' AND c.source = m.name AND c.better <> 'none'
+              WHERE run.id = :run)
+      FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql")
       .bind(":run", run)
       .all([](const Statement& row) {
-        return MetricSummary{.name = row.text(0),
-                             .count = static_cast<std::uint32_t>(row.integer(1)),
-                             .min = number(row, 2, -1),
-                             .max = number(row, 3, -1),
-                             .mean = number(row, 4, -1),
-                             .last = number(row, 5, 6),
-                             .best = number(row, 8, -1),
-                             .last_step = static_cast<std::uint32_t>(row.integer(7)),
-                             .best_step = static_cast<std::uint32_t>(row.integer(9))};
+        MetricSummary summary{.name = row.text(0),
+                              .count = static_cast<std::uint32_t>(row.integer(1)),
+                              .min = number(row, 2, -1),
+                              .max = number(row, 3, -1),
+                              .mean = number(row, 4, -1),
+                              .last = number(row, 5, 6),
+                              .min_step = static_cast<std::uint32_t>(row.integer(8)),
+                              .max_step = static_cast<std::uint32_t>(row.integer(9)),
+                              .last_step = static_cast<std::uint32_t>(row.integer(7))};
+        const std::string agreed =
+            row.is_null(10) ? std::string{to_text(better_by_name(summary.name))} : row.text(10);
+        const bool low = agreed == to_text(Better::kLower);
+        summary.best = low ? summary.min : summary.max;
+        summary.best_step = low ? summary.min_step : summary.max_step;
+        return summary;
       });
+}
+
+std::map<std::string, double> MetricStore::last_values(RunId run) const {
+  auto& metrics =
+      db_.prepared(R"sql(SELECT m.name, last, last_kind FROM metric_summary JOIN metric m ON m.id = metric_id
+                                     WHERE run_id = :run)sql");
+  metrics.bind(":run", run);
+  std::map<std::string, double> last;
+  while (metrics.step()) last[metrics.text(0)] = number(metrics, 1, 2);
+  return last;
 }
 
 std::vector<Series> MetricStore::series(RunId run, const std::vector<std::string>& names,

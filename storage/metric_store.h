@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,17 +22,23 @@ class MetricStore {
   /// repetition after a break). Throws: Error{kFailedPrecondition} when a batch before it is missing.
   bool accept(RunId run, std::uint64_t seq);
 
-  /// Appends points and brings the summaries (count, min, max, mean, last, best and its step) and the run's
-  /// step and rate up to date. A point (run, metric, step) that is there already is kept as it is.
+  /// Appends points and brings the summaries (count, min, max, mean, last and their steps), the run's step,
+  /// its rate and the digest of its curves up to date. A point (run, metric, step) that is there already is
+  /// kept as it is.
   void append(RunId run, const std::vector<Series>& series);
   void append_log(RunId run, std::string_view text);
   /// Gives `to` the points of `from` up to a step, so that a resumed run holds its whole history.
   void copy(RunId from, RunId to, std::uint32_t up_to_step);
 
+  /// Lines of the run's output that were refused as metrics; `example` is kept when it is the first.
+  void add_refused(RunId run, std::uint32_t lines, const std::string& example);
+
   std::vector<MetricSummary> summaries(RunId run) const;
   std::set<std::string> names(RunId run) const;  ///< of its metrics
   /// How many points `series` would answer.
   std::uint64_t points(RunId run, const std::vector<std::string>& names, std::uint32_t max_points) const;
+  /// The last value of each metric: what lists of trials show.
+  std::map<std::string, double> last_values(RunId run) const;
   /// By ascending step. `max_points` > 0 thins each series, keeping the first, the last and the extremes of
   /// each stretch.
   std::vector<Series> series(RunId run, const std::vector<std::string>& names,
@@ -46,8 +53,5 @@ class MetricStore {
   std::int64_t metric_id(const std::string& name);
   Database& db_;
 };
-
-/// Up for accuracies, rates and unknown names; down for losses, errors and times: what `best` means.
-bool higher_is_better(std::string_view metric);
 
 }  // namespace abl::storage

@@ -36,7 +36,9 @@ RunRecord read_run(const Statement& row) {
                    .exit_code = optional<int>(row, 18),
                    .signal = optional<int>(row, 19),
                    .last_seq = static_cast<std::uint64_t>(row.integer(20)),
-                   .log_bytes = static_cast<std::uint64_t>(row.integer(21))};
+                   .log_bytes = static_cast<std::uint64_t>(row.integer(21)),
+                   .refused_lines = static_cast<std::uint32_t>(row.integer(26)),
+                   .refused_example = row.text(27)};
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ RunRecord TrialStore::run(RunId run) const {
   auto found = db_.prepared(R"sql(
       SELECT id, trial_id, attempt, state, worker, host, directory, reason, environment_json, leased_ms, started_ms, ended_ms,
              lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes, stop_reason,
-             token, silent, alone
+             token, silent, alone, refused_lines, refused_example
       FROM run WHERE id = :run)sql")
                    .bind(":run", run)
                    .one(read_run);

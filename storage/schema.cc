@@ -8,6 +8,7 @@
 #include <array>
 #include <string>
 
+#include "storage/curve_digest.h"
 #include "storage/database.h"
 #include "storage/schema_v1.h"
 #include "storage/schema_v2.h"
@@ -103,6 +104,7 @@ void migrate(sqlite3* db, const fs::path& file, std::span<const Migration> steps
                       "); use that version, or another file"};
     if (!kind.empty && kind.version < last)
       back_up(file, file.string() + ".v" + std::to_string(kind.version) + ".bak");
+    add_curve_digest(db);
     if (kind.version < last) apply(db, file, steps, kind.version);
     execute(db, "COMMIT");
   } catch (...) {

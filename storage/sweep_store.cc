@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "storage/metric_store.h"
 #include "storage/trial_store.h"
+#include "storage/unfilled.h"
 #include "storage/weights_store.h"
 
 namespace abl::storage {
@@ -53,9 +54,9 @@ void insert_column(Database& db, SweepId sweep, int position, const NewColumn& c
 
 TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fingerprint) {
   db.prepared(
-        R"sql(INSERT INTO trial (config_hash, result_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
+        R"sql(INSERT INTO trial (config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
                                        max_retries, state)
-                    VALUES (:config_hash, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
+                    VALUES (:config_hash, :result_version, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
                             :max_retries, 'queued'))sql")
       .bind(":config_hash", trial.config_hash)
       .bind(":result_version", trial.result_version)
@@ -100,6 +101,7 @@ constexpr const char* kSelectSweeps = R"sql(
              COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
              COUNT(*) FILTER (WHERE t.state = 'held' AND NOT st.withdrawn),
              COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held'))),
+             COUNT(*) FILTER (WHERE t.state = 'completed' AND st.unfilled > 0),
              s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END,
                                COALESCE(MAX(t.finished_ms) FILTER (WHERE NOT st.withdrawn), 0))
       FROM sweep s
@@ -128,9 +130,10 @@ SweepRecord read_sweep(const Statement& row) {
                                .completed = count(15),
                                .failed = count(16),
                                .held = count(17),
-                               .cancelled = count(18)},
-                    .created = row.time(19)};
-  if (sweep.trials.open() == 0) sweep.finished = row.time(20);
+                               .cancelled = count(18),
+                               .unfilled = count(19)},
+                    .created = row.time(20)};
+  if (sweep.trials.open() == 0) sweep.finished = row.time(21);
   return sweep;
 }
 
@@ -192,6 +195,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
         .bind(":trial", id)
         .run();
   }
+  for (const TrialId id : shared) note_unfilled(db_, id);
   transaction.commit();
   result.new_trials = static_cast<std::uint32_t>(mine.size());
   result.shared_trials = static_cast<std::uint32_t>(shared.size());
@@ -238,7 +242,7 @@ std::vector<ClaimRecord> SweepStore::claims(SweepId sweep) const {
       .prepared(R"sql(
       SELECT st.trial_id, st.row, st.seed_index, r.id, r.label, st.seed, run.worker, run.step, run.total_steps, run.steps_per_second,
              EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
-             st.withdrawn
+             st.withdrawn, st.unfilled, run.refused_lines, run.refused_example
       FROM sweep_trial st
       JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
       JOIN trial t ON t.id = st.trial_id
@@ -258,9 +262,11 @@ std::vector<ClaimRecord> SweepStore::claims(SweepId sweep) const {
                           .total_steps = static_cast<std::uint32_t>(row.integer(8)),
                           .steps_per_second = row.real(9)};
         if (row.integer(11) != 0 && is_open(claim.trial.state)) claim.trial.state = TrialState::kCancelled;
+        claim.unfilled = claim.trial.state == TrialState::kCompleted && row.integer(12) > 0;
         if (!claim.trial.run) return claim;
-        for (const auto& summary : metrics.summaries(*claim.trial.run))
-          claim.last[summary.name] = summary.last;
+        claim.refused_lines = static_cast<std::uint32_t>(row.integer(13));
+        claim.refused_example = row.text(14);
+        claim.last = metrics.last_values(*claim.trial.run);
         return claim;
       });
 }
@@ -335,9 +341,78 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
                           .bind(":row", row_id)
                           .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
   std::uint32_t queued = 0;
-  for (const TrialId trial : trials) queued += queue_again(db_, trial, which);
+  for (const TrialId trial : trials) {
+    const bool again = which.ended || which.held ? queue_again(db_, trial, which) : false;
+    queued += again || run_again(sweep, TrialStore{db_}.get(trial), which);
+  }
   transaction.commit();
   return queued;
+}
+
+void SweepStore::claim_instead(std::optional<SweepId> sweep, TrialId trial, TrialId other) {
+  db_.prepared(
+         "UPDATE sweep_trial SET trial_id = :other WHERE trial_id = :trial AND (:sweep IS NULL OR sweep_id = "
+         ":sweep)")
+      .bind(":other", other)
+      .bind(":trial", trial)
+      .bind(":sweep", sweep)
+      .run();
+  queue_again(db_, other, {.held = false});
+  note_unfilled(db_, other);
+}
+
+/// A new trial of the same document, and of the version that it has today.
+TrialId SweepStore::copy_of(const TrialRecord& trial) {
+  db_.prepared(R"sql(
+      INSERT INTO trial (config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json,
+                         gpus, max_retries, state)
+      SELECT config_hash, due_version, due_version, data_fingerprint, :reusable, config, seed, data, command_json, gpus, max_retries,
+             'queued' FROM trial WHERE id = :trial)sql")
+      .bind(":reusable", trial.reusable)
+      .bind(":trial", trial.id)
+      .run();
+  const auto copy = static_cast<TrialId>(db_.last_insert_id());
+  db_.prepared(
+         "INSERT INTO trial_weights (trial_id, name, sha256) SELECT :copy, name, sha256 FROM trial_weights "
+         "WHERE trial_id = :trial")
+      .bind(":copy", copy)
+      .bind(":trial", trial.id)
+      .run();
+  return copy;
+}
+
+bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, Retry which) {
+  const auto is_to = [&](const TrialRecord& trial) {
+    if (trial.state != TrialState::kCompleted) return false;
+    if (which.before_mend && trial.before_mend()) return true;
+    return which.unfilled &&
+           db_.prepared(
+                  "SELECT 1 FROM sweep_trial WHERE sweep_id = :sweep AND trial_id = :trial AND unfilled > 0")
+               .bind(":sweep", sweep)
+               .bind(":trial", trial.id)
+               .one([](const Statement&) { return true; })
+               .has_value();
+  };
+  bool again = false;
+  for (TrialRecord trial = first; is_to(trial); again = true) {
+    TrialId next = trial.replaced_by.value_or(0);
+    if (next == 0 && trial.before_mend() && trial.reusable)
+      if (const auto same =
+              TrialStore{db_}.find_same(trial.identity.config_hash, trial.due_version, trial.data))
+        next = same->id;
+    if (next == 0) {
+      // of trials with one identity only the newest may be shared
+      db_.prepared("UPDATE trial SET reusable = 0 WHERE id = :trial").bind(":trial", trial.id).run();
+      next = copy_of(trial);
+      db_.prepared("UPDATE trial SET replaced_by = :next WHERE id = :trial")
+          .bind(":next", next)
+          .bind(":trial", trial.id)
+          .run();
+    }
+    claim_instead(sweep, trial.id, next);
+    trial = TrialStore{db_}.get(next);
+  }
+  return again;
 }
 
 }  // namespace abl::storage

@@ -16,10 +16,12 @@ struct Submitted {
   std::uint32_t new_trials = 0, shared_trials = 0;
 };
 
-/// Which trials go back to the queue.
+/// Which trials go back to the queue, or run again.
 struct Retry {
   bool ended = true;  ///< failed and cancelled ones
   bool held = true;
+  bool unfilled = false;     ///< completed ones that lack a metric which a column of the sweep takes
+  bool before_mend = false;  ///< completed ones whose results are of an older version
 };
 
 /// Sweeps, their rows and columns, and their claims on trials. Thread: the connection's.
@@ -54,11 +56,19 @@ class SweepStore {
   /// Returns: the runs of leased and running trials that nobody claims any more: the caller stops them.
   std::vector<RunId> withdraw(SweepId sweep, Time now);
   /// Failed, cancelled and held trials of a sweep (of one row when given) go back to the queue, with all
-  /// their retries; a cancelled sweep claims its trials again and is active, unless held ones alone are
-  /// wanted. Returns how many were queued. Throws: Error{kNotFound} for a row that is not there.
+  /// their retries; a cancelled sweep claims its trials again and is active, unless held or completed ones
+  /// alone are wanted. A completed trial stays as it is, since other sweeps may have it filled and its runs
+  /// are theirs: another one takes its place in this sweep, the one that another sweep has put there where
+  /// there is one. Returns how many were queued or replaced. Throws: Error{kNotFound} for a row that is not
+  /// there.
   std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now, Retry which = {});
+  /// Claims on one trial (of one sweep when given) become claims on another, which is queued again when it
+  /// failed or was cancelled.
+  void claim_instead(std::optional<SweepId> sweep, TrialId trial, TrialId other);
 
  private:
+  bool run_again(SweepId sweep, const TrialRecord& trial, Retry which);
+  TrialId copy_of(const TrialRecord& trial);
   Database& db_;
 };
 

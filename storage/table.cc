@@ -2,12 +2,14 @@
 #include "storage/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
-#include "base/nearest_name.h"
+#include "base/metric_name.h"
 #include "storage/sweep_store.h"
 
 namespace abl::storage {
@@ -44,7 +46,8 @@ TrialCounts count_trials(Database& db, SweepId sweep, int row) {
              COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn),
              COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
              COUNT(*) FILTER (WHERE t.state = 'held' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held')))
+             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held'))),
+             COUNT(*) FILTER (WHERE t.state = 'completed' AND st.unfilled > 0)
       FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep AND st.row = :row)sql")
       .bind(":sweep", sweep)
       .bind(":row", row)
@@ -56,26 +59,35 @@ TrialCounts count_trials(Database& db, SweepId sweep, int row) {
                            .completed = n(3),
                            .failed = n(4),
                            .held = n(5),
-                           .cancelled = n(6)};
+                           .cancelled = n(6),
+                           .unfilled = n(7)};
       })
       .value();
 }
 
-/// Why a metric has no value: what its trials do, or that none reports it.
-std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const NewColumn& column,
-                          const TrialCounts& trials) {
-  if (trials.completed > 0) {
-    const auto names = db.prepared(R"sql(
-        SELECT DISTINCT m.name FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
-        JOIN metric_summary ms ON ms.run_id = t.run_id JOIN metric m ON m.id = ms.metric_id
-        WHERE st.sweep_id = :sweep AND st.row = :row ORDER BY m.name)sql")
-                           .bind(":sweep", sweep)
-                           .bind(":row", row.position)
-                           .all([](const Statement& s) { return s.text(0); });
-    const std::string near = nearest_name(column.source, names);
-    return "the trials report no metric '" + column.source + "'" +
-           (near.empty() ? "" : "; the nearest is '" + near + "'");
-  }
+/// "reported no val/top1; it reported acc, loss", of the completed trials of a row that lack a metric.
+std::string what_is_lacking(Database& db, SweepId sweep, const Row& row, const NewColumn& column) {
+  constexpr std::size_t kShown = 8;
+  const auto names = db.prepared(R"sql(
+      SELECT DISTINCT m.name FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
+      JOIN metric_summary ms ON ms.run_id = t.run_id JOIN metric m ON m.id = ms.metric_id
+      WHERE st.sweep_id = :sweep AND st.row = :row
+        AND NOT EXISTS (SELECT 1 FROM metric_summary own JOIN metric o ON o.id = own.metric_id
+                        WHERE own.run_id = t.run_id AND o.name = :name) ORDER BY m.name)sql")
+                         .bind(":sweep", sweep)
+                         .bind(":row", row.position)
+                         .bind(":name", column.source)
+                         .all([](const Statement& s) { return s.text(0); });
+  std::string text = "reported no " + column.source + "; it reported ";
+  if (names.empty()) return text + "no metric at all";
+  text += fmt::format(
+      "{}", fmt::join(names.begin(),
+                      names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kShown)), ", "));
+  return names.size() > kShown ? text + fmt::format(" and {} more", names.size() - kShown) : text;
+}
+
+/// Why no trial of a row has a value yet.
+std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const TrialCounts& trials) {
   if (trials.open() == 0) {
     const auto reason =
         db.prepared(R"sql(SELECT CASE t.state WHEN 'held' THEN '' ELSE 'failed: ' END || t.reason
@@ -91,23 +103,33 @@ std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const New
                      trials.queued);
 }
 
+/// What `best` takes: as the column says, otherwise by the metric's name.
+bool lower_is_better(const NewColumn& column) {
+  return (column.better == "none" || column.better.empty()
+              ? to_text(better_by_name(column.source))
+              : std::string_view{column.better}) == to_text(Better::kLower);
+}
+
 Cell metric_cell(Database& db, SweepId sweep, const Row& row, const NewColumn& column,
                  const TrialCounts& trials) {
   Cell cell;
+  const std::string take = column.take != "best" ? column.take : lower_is_better(column) ? "min" : "max";
   cell.values = db.prepared(R"sql(
       SELECT t.run_id, t.id, st.seed,
-             CASE :take WHEN 'best' THEN ms.best WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
-                        WHEN 'mean' THEN ms.sum / ms.finite ELSE COALESCE(ms.last, ms.last_kind) END
+             CASE :take WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
+                        WHEN 'mean' THEN ms.sum / ms.finite ELSE COALESCE(ms.last, ms.last_kind) END,
+             t.result_version < t.due_version
       FROM sweep_trial st
       JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
       JOIN metric_summary ms ON ms.run_id = t.run_id
       JOIN metric m ON m.id = ms.metric_id AND m.name = :name
       WHERE st.sweep_id = :sweep AND st.row = :row ORDER BY st.seed_index)sql")
-                    .bind(":take", column.take)
+                    .bind(":take", take)
                     .bind(":name", column.source)
                     .bind(":sweep", sweep)
                     .bind(":row", row.position)
-                    .all([](const Statement& s) {
+                    .all([&](const Statement& s) {
+                      cell.before_mend += s.integer(4) != 0;
                       const std::string kind = s.text(3);
                       const double infinity = std::numeric_limits<double>::infinity();
                       const double value = kind == "Infinity"              ? infinity
@@ -118,8 +140,11 @@ Cell metric_cell(Database& db, SweepId sweep, const Row& row, const NewColumn& c
                                        s.integer(2), value};
                     });
   cell.n = static_cast<std::uint32_t>(cell.values.size());
+  cell.unfilled = trials.completed - std::min(trials.completed, cell.n);
+  if (cell.unfilled > 0) cell.missing = what_is_lacking(db, sweep, row, column);
   if (cell.values.empty()) {
-    cell.missing = why_no_metric(db, sweep, row, column, trials);
+    cell.text = cell.unfilled > 0 ? "missing" : "";
+    if (cell.unfilled == 0) cell.missing = why_no_metric(db, sweep, row, trials);
     return cell;
   }
   std::vector<double> values;
@@ -167,6 +192,45 @@ std::string paper_value(Database& db, SweepId sweep, const Row& row, const NewCo
       .value_or("");
 }
 
+/// What is worth a note of the completed trials of a table, from what is kept of each run.
+void look_at_runs(Database& db, SweepId sweep, Table& table) {
+  struct Curves {
+    std::vector<std::int64_t> digests;  // by seed
+    std::vector<TrialId> trials;
+  };
+  std::map<std::size_t, Curves> by_row;
+  auto& runs = db.prepared(R"sql(
+      SELECT st.row, st.seed, t.id, run.id, run.curves, run.refused_lines, run.refused_example,
+             CASE WHEN t.result_version < t.due_version THEN t.due_version ELSE 0 END
+      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed' JOIN run ON run.id = t.run_id
+      WHERE st.sweep_id = :sweep ORDER BY st.row, st.seed_index)sql");
+  runs.bind(":sweep", sweep);
+  while (runs.step()) {
+    const auto row = static_cast<std::size_t>(runs.integer(0));
+    const std::string& id = table.rows.at(row).id;
+    by_row[row].digests.push_back(runs.integer(4));
+    by_row[row].trials.push_back(static_cast<TrialId>(runs.integer(2)));
+    if (runs.integer(5) > 0)
+      table.refused.push_back({id, runs.integer(1), static_cast<RunId>(runs.integer(3)),
+                               static_cast<std::uint32_t>(runs.integer(5)), runs.text(6)});
+    if (const auto due = static_cast<int>(runs.integer(7)); due > 0)
+      if (auto& rows = table.before_mend[due]; rows.empty() || rows.back() != id) rows.push_back(id);
+  }
+  std::map<std::vector<std::int64_t>, std::pair<std::vector<std::string>, std::set<std::vector<TrialId>>>>
+      equal;
+  std::vector<const std::vector<std::int64_t>*> order;
+  for (const auto& [row, curves] : by_row) {
+    if (std::ranges::count(curves.digests, 0) > 0) continue;  // no points
+    auto [group, fresh] = equal.try_emplace(curves.digests);
+    if (fresh) order.push_back(&group->first);
+    group->second.first.push_back(table.rows[row].id);
+    group->second.second.insert(
+        curves.trials);  // rows of the same trials are equal because they are the same
+  }
+  for (const auto* digests : order)
+    if (const auto& [rows, trials] = equal.at(*digests); trials.size() > 1) table.equal_rows.push_back(rows);
+}
+
 }  // namespace
 
 Table read_table(Database& db, const std::string& name) {
@@ -197,6 +261,7 @@ Table read_table(Database& db, const std::string& name) {
     }
     table.rows.push_back(std::move(line));
   }
+  look_at_runs(db, sweep.id, table);
   return table;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "storage/metric_store.h"
+#include "storage/unfilled.h"
 #include "storage/weights_store.h"
 
 namespace abl::storage {
@@ -51,7 +52,10 @@ TrialRecord read_trial(const Statement& row) {
       .seed = row.integer(12),
       .attempt = static_cast<int>(row.integer(13)),
       .run = row.is_null(14) ? std::nullopt : std::optional{static_cast<RunId>(row.integer(14))},
-      .not_before = row.time(15)};
+      .not_before = row.time(15),
+      .reusable = row.integer(19) != 0,
+      .replaced_by = row.is_null(20) ? std::nullopt : std::optional{static_cast<TrialId>(row.integer(20))},
+      .due_version = static_cast<int>(row.integer(18))};
 }
 
 }  // namespace
@@ -59,7 +63,8 @@ TrialRecord read_trial(const Statement& row) {
 TrialRecord TrialStore::get(TrialId trial) const {
   auto found = db_.prepared(R"sql(
       SELECT id, config_hash, result_version, data_fingerprint, config, data, command_json, gpus, max_retries, failures, state,
-             CASE state WHEN 'queued' THEN waiting ELSE reason END, seed, attempt, run_id, not_before_ms, losses, deaths
+             CASE state WHEN 'queued' THEN waiting ELSE reason END, seed, attempt, run_id, not_before_ms, losses, deaths,
+             due_version, reusable, replaced_by
       FROM trial WHERE id = :trial)sql")
                    .bind(":trial", trial)
                    .one(read_trial);
@@ -76,6 +81,18 @@ std::optional<TrialRecord> TrialStore::find_same(const std::string& config_hash,
                       .bind(":config_hash", config_hash)
                       .bind(":result_version", result_version)
                       .bind(":data", data)
+                      .one([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  return id ? std::optional{get(*id)} : std::nullopt;
+}
+
+std::optional<TrialRecord> TrialStore::find_before_mend(const std::string& config_hash,
+                                                        int result_version) const {
+  const auto id = db_.prepared(R"sql(
+      SELECT id FROM trial
+      WHERE config_hash = :config_hash AND result_version < :result_version AND reusable = 1 AND state = 'completed'
+      ORDER BY result_version DESC)sql")
+                      .bind(":config_hash", config_hash)
+                      .bind(":result_version", result_version)
                       .one([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
   return id ? std::optional{get(*id)} : std::nullopt;
 }
@@ -239,6 +256,8 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
                                                  std::to_string(started.resumed_from_run) +
                                                  ", which is of another trial"};
     MetricStore{db_}.copy(started.resumed_from_run, run, *started.resumed_from_step);
+    const RunRecord before = this->run(started.resumed_from_run);  // what it lacks, this one lacks
+    MetricStore{db_}.add_refused(run, before.refused_lines, before.refused_example);
   }
   transaction.commit();
 }
@@ -376,6 +395,7 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
       .bind(":finished", over ? std::optional{now.wall} : std::nullopt)
       .bind(":trial", trial.id)
       .run();
+  if (trial.state == TrialState::kCompleted) note_unfilled(db_, trial.id);
   transaction.commit();
   return trial.state;
 }

@@ -25,6 +25,8 @@ class TrialStore {
   /// known yet.
   std::optional<TrialRecord> find_same(const std::string& config_hash, int result_version,
                                        const std::string& data) const;
+  /// A completed trial of the same document whose results are of an older version: they are not reused.
+  std::optional<TrialRecord> find_before_mend(const std::string& config_hash, int result_version) const;
   /// Queued trials that some active (not paused) sweep claims and whose back-off is over by `now` (steady),
   /// in the order in which they are to run: priority (highest claim) first, then the first seed of every row
   /// of the oldest sweep, then the next seed; at most `limit`.

@@ -33,6 +33,7 @@ SweepState sweep_state(std::string_view text);
 
 struct TrialCounts {
   std::uint32_t queued = 0, leased = 0, running = 0, completed = 0, failed = 0, held = 0, cancelled = 0;
+  std::uint32_t unfilled = 0;  ///< of the completed: their runs lack a metric that a column takes
   std::uint32_t total() const { return open() + completed + failed + held + cancelled; }
   std::uint32_t open() const { return queued + leased + running; }
 };
@@ -96,9 +97,13 @@ struct TrialRecord {
   std::string reason;  ///< why it failed or is held; why it waits is the scheduler's to say
                        ///< (`TrialStore::set_waiting`)
   std::int64_t seed = 0;
-  int attempt = 0;           ///< of its newest run, 0 before the first
-  std::optional<RunId> run;  ///< its newest run
-  Time not_before{};         ///< back-off after a failure or a loss; by the steady clock
+  int attempt = 0;                     ///< of its newest run, 0 before the first
+  std::optional<RunId> run;            ///< its newest run
+  Time not_before{};                   ///< back-off after a failure or a loss; by the steady clock
+  bool reusable = true;                ///< false: no other sweep may share it
+  std::optional<TrialId> replaced_by;  ///< the trial that runs it again, since its results lacked something
+  int due_version = 0;                 ///< the result version that it would have today
+  bool before_mend() const { return identity.result_version < due_version; }
 };
 
 /// A trial as one sweep sees it.
@@ -111,6 +116,9 @@ struct ClaimRecord {
   std::string worker;
   std::uint32_t step = 0, total_steps = 0;
   double steps_per_second = 0;
+  bool unfilled = false;  ///< completed, and its run lacks a metric that a column of the sweep takes
+  std::uint32_t refused_lines = 0;  ///< of the newest run
+  std::string refused_example;
   std::map<std::string, double> last;  ///< last value of each metric of the newest run
 };
 
@@ -131,8 +139,9 @@ struct CheckpointRecord {
 struct MetricSummary {
   std::string name;
   std::uint32_t count = 0;
-  double min = 0, max = 0, mean = 0, last = 0, best = 0;
-  std::uint32_t last_step = 0, best_step = 0;
+  double min = 0, max = 0, mean = 0, last = 0;
+  double best = 0;  ///< min or max: as the columns that take this metric agree, otherwise by its name
+  std::uint32_t min_step = 0, max_step = 0, last_step = 0, best_step = 0;
 };
 
 struct RunRecord {
@@ -155,6 +164,8 @@ struct RunRecord {
   std::optional<int> exit_code, signal;
   std::uint64_t last_seq = 0;  ///< newest batch stored
   std::uint64_t log_bytes = 0;
+  std::uint32_t refused_lines = 0;  ///< of its output, meant as metrics and not readable as such
+  std::string refused_example;      ///< one of them, and what is wrong with it
 };
 
 struct Series {

@@ -8,11 +8,10 @@
 
 namespace abl::sweeps {
 
-/// What is known of a number by its name.
+/// What is known of a number by its name, beside what is wanted of it (base/metric_name.h).
 struct Quantity {
   std::string_view name;
-  std::string_view unit;    ///< "%", "M", "G" or empty
-  std::string_view better;  ///< higher | lower | none
+  std::string_view unit;  ///< "%", "M", "G" or empty
 };
 
 /// The metrics that the trainer emits (docs/trainer-protocol.md).

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/metric_name.h"
 #include "base/nearest_name.h"
 #include "sweeps/metric_names.h"
 
@@ -16,7 +17,7 @@ void describe(Column& column, std::span<const Quantity> known) {
   const Quantity* quantity = find(known, column.source);
   if (!quantity) return;
   column.unit = quantity->unit;
-  column.better = quantity->better;
+  column.better = to_text(better_by_name(column.source));
 }
 
 class ColumnReader {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "config/result_version.h"
 #include "views/eta.h"
+#include "views/table_notes.h"
 
 namespace abl::views {
 namespace v1 = ablate::v1;
@@ -56,7 +58,8 @@ v1::SweepState state_of(const storage::SweepRecord& sweep) {
   if (sweep.state == storage::SweepState::kCancelled) return v1::SWEEP_STATE_CANCELLED;
   if (sweep.trials.open() > 0)
     return sweep.state == storage::SweepState::kPaused ? v1::SWEEP_STATE_PAUSED : v1::SWEEP_STATE_ACTIVE;
-  if (sweep.trials.completed == sweep.trials.total()) return v1::SWEEP_STATE_COMPLETED;
+  if (sweep.trials.completed == sweep.trials.total())
+    return sweep.trials.unfilled > 0 ? v1::SWEEP_STATE_INCOMPLETE : v1::SWEEP_STATE_COMPLETED;
   if (sweep.trials.held > 0) return v1::SWEEP_STATE_HELD;  // somebody has to look at it
   return sweep.trials.failed > 0 ? v1::SWEEP_STATE_FAILED : v1::SWEEP_STATE_CANCELLED;  // one row was retried
 }
@@ -71,6 +74,7 @@ v1::TrialCounts to_proto(const storage::TrialCounts& counts) {
   message.set_failed(counts.failed);
   message.set_cancelled(counts.cancelled);
   message.set_held(counts.held);
+  message.set_unfilled(counts.unfilled);
   return message;
 }
 
@@ -92,6 +96,11 @@ v1::TrialSummary to_proto(const storage::ClaimRecord& claim) {
   message.mutable_last()->insert(claim.last.begin(), claim.last.end());
   message.set_shared(claim.shared);
   message.set_config_hash(claim.trial.identity.config_hash);
+  if (claim.trial.state == storage::TrialState::kCompleted && claim.trial.before_mend())
+    message.set_before_mend(config::what_changed(claim.trial.due_version));
+  message.set_unfilled(claim.unfilled);
+  message.set_refused_lines(claim.refused_lines);
+  message.set_refused_example(claim.refused_example);
   return message;
 }
 
@@ -112,6 +121,8 @@ v1::RunSummary to_proto(const storage::RunRecord& run) {
   message.set_steps_per_second(run.steps_per_second);
   if (run.resumed_from_step) message.set_resumed_from_step(*run.resumed_from_step);
   message.set_bit_exact(run.bit_exact);
+  message.set_refused_lines(run.refused_lines);
+  message.set_refused_example(run.refused_example);
   return message;
 }
 
@@ -148,9 +159,7 @@ v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint) {
   return message;
 }
 
-namespace {
-
-v1::Column column_message(const storage::NewColumn& column) {
+v1::Column to_proto(const storage::NewColumn& column) {
   v1::Column message;
   message.set_name(column.name);
   message.set_heading(column.heading);
@@ -165,6 +174,8 @@ v1::Column column_message(const storage::NewColumn& column) {
   return message;
 }
 
+namespace {
+
 v1::Cell cell_message(const storage::Cell& cell) {
   v1::Cell message;
   if (cell.mean) message.set_mean(*cell.mean);
@@ -174,6 +185,8 @@ v1::Cell cell_message(const storage::Cell& cell) {
   message.set_text(cell.text);
   message.set_paper(cell.paper);
   message.set_missing(cell.missing);
+  message.set_unfilled(cell.unfilled);
+  message.set_before_mend(cell.before_mend);
   for (const auto& value : cell.values) {
     auto* run = message.add_runs();
     run->set_run(value.run);
@@ -193,7 +206,7 @@ v1::Table to_proto(const storage::Table& table) {
   message.set_paper_heading(table.paper_heading);
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     auto* column = message.add_columns();
-    *column = column_message(table.columns[i]);
+    *column = to_proto(table.columns[i]);
     column->set_has_paper(
         std::ranges::any_of(table.rows, [i](const auto& row) { return !row.cells[i].paper.empty(); }));
   }
@@ -204,6 +217,7 @@ v1::Table to_proto(const storage::Table& table) {
     *line->mutable_trials() = to_proto(row.trials);
     for (const auto& cell : row.cells) *line->add_cells() = cell_message(cell);
   }
+  for (const auto& note : table_notes(table)) message.add_notes(note);
   return message;
 }
 

@@ -7,20 +7,26 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "config/result_version.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
+#include "views/convert.h"
 
 namespace abl::views {
 namespace v1 = ablate::v1;
 namespace {
 
 /// Where a trial of the plan stands in the store.
-enum class Found { kNo, kStored, kUnderWay };
+enum class Found { kNo, kStored, kUnderWay, kBeforeMend };
 
 Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps::TrialSpec& trial) {
   if (!db || (spec.command && !spec.command->reuse)) return Found::kNo;
   const auto same = storage::TrialStore{*db}.find_same(trial.config_hash, trial.result_version, spec.data);
-  if (!same) return Found::kNo;
+  if (!same) {
+    const bool older =
+        storage::TrialStore{*db}.find_before_mend(trial.config_hash, trial.result_version).has_value();
+    return older ? Found::kBeforeMend : Found::kNo;
+  }
   switch (same->state) {
     case storage::TrialState::kCompleted:
       return Found::kStored;
@@ -123,6 +129,17 @@ void sum_up_memory(const sweeps::SweepSpec& spec, v1::SweepPlan& plan) {
   }
 }
 
+v1::Column count_column(const sweeps::Column& column) {
+  return to_proto(storage::NewColumn{.name = column.name,
+                                     .heading = column.heading,
+                                     .kind = "count",
+                                     .source = column.source,
+                                     .take = column.take,
+                                     .unit = column.unit,
+                                     .better = column.better,
+                                     .digits = column.digits});
+}
+
 }  // namespace
 
 v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts) {
@@ -134,6 +151,8 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   message.set_counts_missing(counts.missing);
   message.set_gpus(static_cast<std::uint32_t>(spec.gpus));
   for (const auto& doubt : spec.doubts) message.add_notes(doubt);
+  for (const auto& column : spec.table.columns)
+    if (column.kind == sweeps::Column::Kind::kCount) *message.add_columns() = count_column(column);
   std::map<std::string, std::string> first_row;  // config hash -> id
   for (const auto& row : spec.rows) {
     auto* line = message.add_rows();
@@ -149,12 +168,17 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   }
   sum_up_memory(spec, message);
   std::map<std::string, Found> distinct;  // by identity
+  std::set<int> mended;                   // versions of trials with results from before
   for (const auto& trial : sweeps::expand(spec)) {
     const Found found = look_up(db, spec, trial);
     auto* line = message.mutable_rows(trial.row);
     line->set_trials(line->trials() + 1);
     if (found == Found::kStored) line->set_stored(line->stored() + 1);
     if (found == Found::kUnderWay) line->set_under_way(line->under_way() + 1);
+    if (found == Found::kBeforeMend) {
+      line->set_before_mend(line->before_mend() + 1);
+      mended.insert(trial.result_version);
+    }
     distinct.emplace(trial.config_hash, found);
   }
   message.set_trials(static_cast<std::uint32_t>(distinct.size()));
@@ -163,7 +187,11 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   for (const auto& [hash, found] : distinct) {
     if (found == Found::kStored) message.set_stored(message.stored() + 1);
     if (found == Found::kUnderWay) message.set_under_way(message.under_way() + 1);
+    if (found == Found::kBeforeMend) message.set_before_mend(message.before_mend() + 1);
   }
+  for (const int version : mended)
+    message.add_notes(fmt::format("stored results from before the mend are trained again: {}",
+                                  config::what_changed(version)));
   return message;
 }
 

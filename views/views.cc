@@ -5,6 +5,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/utf8.h"
@@ -157,6 +158,10 @@ v1::RunDetail run_detail(storage::Database& db, storage::RunId id) {
     if (checkpoint.run == id) *message.add_checkpoints() = to_proto(checkpoint);
   for (const auto& attempt : store.runs_of(run.trial)) *message.add_attempts() = to_proto(attempt);
   message.set_environment_json(run.environment_json);
+  if (trial.before_mend())
+    for (auto& sentence : config::changes_since(trial.identity.result_version,
+                                                nlohmann::json::parse(trial.config, nullptr, false)))
+      message.add_before_mend(std::move(sentence));
   return message;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -16,26 +17,30 @@ namespace {
 
 std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal& terminal) {
   if (list.sweeps().empty()) return "no sweeps yet: submit one with 'ablate submit FILE'\n";
-  Grid grid{{{"sweep"},
-             {"state"},
-             {"trials", true},
-             {"progress"},
-             {"running", true},
-             {"failed", true},
-             {"ETA", true},
-             {"submitted", true}}};
+  const bool lacks =
+      std::ranges::any_of(list.sweeps(), [](const auto& sweep) { return sweep.trials().unfilled() > 0; });
+  std::vector<Grid::Column> columns{{"sweep"},     {"state"},          {"trials", true},
+                                    {"progress"},  {"running", true},  {"failed", true},
+                                    {"ETA", true}, {"submitted", true}};
+  if (lacks) columns.insert(columns.begin() + 6, Grid::Column{"missing", true});
+  Grid grid{columns};
   for (const auto& sweep : list.sweeps()) {
     const auto& trials = sweep.trials();
-    const double done = trials.total() ? static_cast<double>(trials.completed()) / trials.total() : 0;
+    const auto filled = trials.completed() - trials.unfilled();
+    const double done = trials.total() ? static_cast<double>(filled) / trials.total() : 0;
     const std::optional<double> eta =
         sweep.has_eta_seconds() ? std::optional{sweep.eta_seconds()} : std::nullopt;
-    grid.add(
-        {sweep.name(), painted(sweep.state(), terminal),
-         fmt::format("{}/{}", trials.completed(), trials.total()), bar(done, 10),
-         fmt::format("{}", trials.leased() + trials.running()),
-         fmt::format("{}", trials.failed()) + (trials.held() ? fmt::format(", {} held", trials.held()) : ""),
-         is_finished(sweep.state()) ? "" : format_eta(eta),
-         format_age(sweep.created(), SystemClock{}.now())});
+    std::vector<std::string> cells{
+        sweep.name(),
+        painted(sweep.state(), terminal),
+        fmt::format("{}/{}", filled, trials.total()),
+        bar(done, 10),
+        fmt::format("{}", trials.leased() + trials.running()),
+        fmt::format("{}", trials.failed()) + (trials.held() ? fmt::format(", {} held", trials.held()) : ""),
+        is_finished(sweep.state()) ? "" : format_eta(eta),
+        format_age(sweep.created(), SystemClock{}.now())};
+    if (lacks) cells.insert(cells.begin() + 6, fmt::format("{}", trials.unfilled()));
+    grid.add(std::move(cells));
   }
   return grid.text(&terminal);
 }

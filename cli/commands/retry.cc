@@ -18,6 +18,12 @@ Run declare_retry(CLI::App& app, Context& context) {
   app.add_flag_callback(
       "--held", [request] { request->set_only_held(true); },
       "Only trials that are held because workers died with nothing else on them");
+  app.add_flag_callback(
+      "--missing", [request] { request->set_unfilled(true); },
+      "Only completed trials that did not report a metric of the table");
+  app.add_flag_callback(
+      "--before-mend", [request] { request->set_before_mend(true); },
+      "Only completed trials with results from before a mend of the trainer");
   add_scheduler(app, context);
   return [&context, request]() -> int {
     Client client{context};

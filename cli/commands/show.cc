@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -17,6 +18,18 @@ namespace {
 std::string step_text(const ablate::v1::TrialSummary& trial) {
   if (trial.total_steps() == 0) return trial.step() ? fmt::format("{}", trial.step()) : "";
   return fmt::format("{}/{}", trial.step(), trial.total_steps());
+}
+
+/// Why a trial waits, failed, or has results that are not what they seem.
+std::string why_text(const ablate::v1::TrialSummary& trial) {
+  std::vector<std::string> reasons;
+  if (!trial.reason().empty()) reasons.push_back(trial.reason().substr(0, trial.reason().find('\n')));
+  if (trial.unfilled()) reasons.emplace_back("missing: it did not report a metric of the table");
+  if (trial.refused_lines() > 0)
+    reasons.push_back(fmt::format("{} could not be read as metrics, such as {}",
+                                  plural(trial.refused_lines(), "line"), trial.refused_example()));
+  if (!trial.before_mend().empty()) reasons.push_back("before the mend: " + trial.before_mend());
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 std::string detail_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
@@ -37,7 +50,7 @@ std::string detail_text(const ablate::v1::SweepDetail& sweep, const Terminal& te
     grid.add({trial.row(), fmt::format("{}", trial.seed()), painted(trial.state(), terminal),
               trial.run() ? fmt::format("{}", trial.run()) : "",
               trial.attempt() ? fmt::format("{}", trial.attempt()) : "", trial.worker(), step_text(trial),
-              trial.reason().substr(0, trial.reason().find('\n'))});
+              why_text(trial)});
   return text + grid.text(&terminal);
 }
 

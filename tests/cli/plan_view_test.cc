@@ -106,6 +106,36 @@ TEST(PlanView, SaysWhyMemoryIsMissing) {
       << "one reason is told once";
 }
 
+TEST(PlanView, ShowsTheCountsOfTheSweepsOwnColumnsAsTheTableWill) {
+  SweepPlan plan = sample_plan();
+  for (auto& row : *plan.mutable_rows()) (*row.mutable_counts())["flops.msf"] = 4.605e9;
+  auto& column = *plan.add_columns();
+  column.set_name("flops");
+  column.set_heading("FLOPs");
+  column.set_kind(ablate::v1::Column::KIND_COUNT);
+  column.set_source("flops.msf");
+  column.set_unit("G");
+  column.set_digits(2);
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find("params (M)  FLOPs (G)"), std::string::npos) << text;
+  EXPECT_NE(text.find("4.61"), std::string::npos) << text;
+  EXPECT_EQ(text.find("4.20"), std::string::npos) << "multiply-adds are not what the table has";
+  EXPECT_NE(text.find("params are of weight matrices alone: the table has no column of them"),
+            std::string::npos);
+  column.set_source("params.all");
+  column.set_heading("all params");
+  column.set_unit("M");
+  EXPECT_NE(plan_text(plan, kPlain).find("all params (M)  FLOPs (G)"), std::string::npos);
+}
+
+TEST(PlanView, SaysHowManyResultsAreFromBeforeAMend) {
+  SweepPlan plan = sample_plan();
+  EXPECT_EQ(plan_text(plan, kPlain).find("before the mend"), std::string::npos);
+  plan.set_before_mend(1);
+  plan.mutable_rows(0)->set_before_mend(1);
+  EXPECT_NE(plan_text(plan, kPlain).find("stored  before the mend"), std::string::npos);
+}
+
 TEST(PlanView, WhatOtherSweepsTrainIsNotCountedAsToRun) {
   SweepPlan plan = sample_plan();
   plan.set_under_way(2);

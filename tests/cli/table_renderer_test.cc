@@ -32,6 +32,25 @@ TEST(TableRenderer, ATableWithoutRowsOrPapersHasItsHeadings) {
   EXPECT_EQ(render_table(table, TableFormat::kText), "row  label  acc (%)  n  params (M)  share\n");
 }
 
+TEST(TableRenderer, WhatANumberHidesIsMarkedAndNoted) {
+  auto table = sample_table();
+  table.mutable_rows(0)->mutable_cells(0)->set_before_mend(1);
+  auto& half = *table.mutable_rows(1)->mutable_cells(0);
+  half.set_unfilled(1);
+  half.set_missing("reported no val/top1; it reported loss");
+  table.add_notes("rows o, h have identical curves");
+  const std::string text = render_table(table, TableFormat::kText);
+  EXPECT_NE(text.find("81.25 ± 0.35 †"), std::string::npos) << text;
+  EXPECT_NE(text.find("– acc: reported no val/top1; it reported loss (row h)\n"), std::string::npos)
+      << "although another seed has a value";
+  EXPECT_NE(text.find("note: rows o, h have identical curves\n"), std::string::npos) << text;
+  EXPECT_NE(render_table(table, TableFormat::kMarkdown).find("\n\n- rows o, h have"), std::string::npos);
+  const std::string latex = render_table(table, TableFormat::kLatex);
+  EXPECT_NE(latex.find("0.35 $^\\dagger$"), std::string::npos) << latex;
+  EXPECT_NE(latex.find("% rows o, h have identical curves\n"), std::string::npos) << latex;
+  EXPECT_EQ(render_table(table, TableFormat::kCsv).find("†"), std::string::npos) << "which is for programs";
+}
+
 TEST(TableRenderer, EachMetricHasItsOwnNWhereTheyDiffer) {
   auto table = sample_table();
   table.clear_rows();

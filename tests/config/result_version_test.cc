@@ -29,6 +29,11 @@ TEST(ResultVersion, ATrialHasTheNewestVersionThatTouchesIt) {
   EXPECT_EQ(newest_result_version(kChanges), 9);
 }
 
+TEST(ResultVersion, ADocumentThatCannotBeJudgedCountsAsTouched) {
+  EXPECT_EQ(result_version({{"recipe", {{"precision", 16}}}}, kChanges), 9);
+  EXPECT_EQ(result_version(Json::parse("{", nullptr, false), kChanges), 9);
+}
+
 TEST(ResultVersion, WithoutChangesEveryTrialHasTheFirst) {
   EXPECT_EQ(result_version({{"recipe", {{"precision", "bf16"}}}}, {}), kFirstResultVersion);
   EXPECT_EQ(newest_result_version({}), kFirstResultVersion);

@@ -111,7 +111,7 @@ class Fleet:
         raise AssertionError(f"waited {seconds} s in vain until {what}")
 
     def wait_for(self, sweep, seconds=600):
-        return self.until(lambda: self.json("show", sweep)["summary"]["state"] in ("SWEEP_STATE_COMPLETED", "SWEEP_STATE_FAILED"),
+        return self.until(lambda: self.json("show", sweep)["summary"]["state"] in ("SWEEP_STATE_COMPLETED", "SWEEP_STATE_INCOMPLETE", "SWEEP_STATE_FAILED"),
                           f"{sweep} is over", seconds)
 
     def running(self, sweep, worker=None, step=1):

@@ -92,8 +92,9 @@ TEST_F(CoordinatorTest, AFailedTrialIsRetriedOnRequest) {
   say(worker, started(1, 1));
   say(worker, ended(1, 2, RunEnded::STATUS_FAILED, "out of memory"));
   EXPECT_EQ(trial(1).state, TrialState::kFailed);
-  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "zz", answer); }).first, Code::kNotFound);
-  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "a", answer); }).first, Code::kOk);
+  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "zz", {}, answer); }).first,
+            Code::kNotFound);
+  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "a", {}, answer); }).first, Code::kOk);
   settle();
   EXPECT_EQ(worker.take_assigned().back().attempt(), 2u);
 }

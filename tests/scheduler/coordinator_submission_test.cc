@@ -52,6 +52,63 @@ TEST_F(CoordinatorTest, AStoredTrialIsNotTrainedAgainByAnotherSweep) {
   EXPECT_EQ(assigned[0].trial(), 3u);
 }
 
+TEST_F(CoordinatorTest, QueuedTrialsOfAnOlderResultVersionRunAsTheyWouldToday) {
+  sweeps::SweepSpec spec = sweep_of("s", 1, 2);
+  spec.rows[0].result_version = config::kFirstResultVersion - 1;
+  submit(spec);
+  stop();
+  storage::Database{folder / "results.db", storage::Database::Mode::kWrite}.execute(
+      "UPDATE store SET due_as_of = 5");
+  start();  // of a release whose version for these documents is another
+  EXPECT_TRUE(trial(1).before_mend());
+  FakeWorker worker = connect();
+  ASSERT_THAT(worker.take_assigned(), SizeIs(1));
+  EXPECT_EQ(trial(1).identity.result_version, config::kFirstResultVersion);
+  EXPECT_FALSE(trial(1).before_mend());
+  EXPECT_FALSE(trial(2).before_mend());
+}
+
+TEST_F(CoordinatorTest, ACompletedTrialWithoutTheTablesMetricLeavesTheSweepIncompleteAndRunsAgainWhenAsked) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, ended(1, 1));
+  worker.take_assigned();
+  EXPECT_EQ(trial(1).state, storage::TrialState::kCompleted);
+  const auto unfilled = [&] {
+    return read([](storage::Database& db) { return storage::SweepStore{db}.get("s").trials.unfilled; });
+  };
+  EXPECT_EQ(unfilled(), 1u);
+  std::uint32_t retried = 0;
+  answer_of([&](auto answer) {
+    coordinator->retry("s", "", {.ended = false, .held = false, .unfilled = true},
+                       [&retried, answer](std::exception_ptr error, std::uint32_t count) {
+                         retried = count;
+                         answer(error);
+                       });
+  });
+  settle();
+  EXPECT_EQ(retried, 1u);
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_EQ(assigned[0].trial(), 2u);
+  say(worker, started(assigned[0].run(), 1));
+  say(worker, measured(assigned[0].run(), 2, 80));
+  say(worker, ended(assigned[0].run(), 3));
+  EXPECT_EQ(unfilled(), 0u);
+}
+
+TEST_F(CoordinatorTest, RefusedLinesAreStoredOnceWithTheirBatch) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  ablate::v1::RunBatch batch = started(1, 1);
+  batch.set_refused_lines(2);
+  batch.set_refused_example("{acc: 1}: not JSON");
+  say(worker, batch);
+  say(worker, batch);  // a repetition
+  EXPECT_EQ(run(1).refused_lines, 2u);
+  EXPECT_EQ(run(1).refused_example, "{acc: 1}: not JSON");
+}
+
 TEST_F(CoordinatorTest, EveryRowsFirstSeedRunsBeforeTheSecondSeed) {
   submit(sweep_of("s", 3, 2));
   FakeWorker worker = connect({.slots = 4});

@@ -225,7 +225,11 @@ TEST_F(ServicesTest, AWatcherSeesEveryTrialOnceAndTheEnd) {
   EXPECT_EQ(progress.trials_size(), 2);
   EXPECT_EQ(progress.summary().trials().queued(), 2u);
   const auto worker = connect({.slots = 2});
-  for (int i = 0; i < 2; ++i) worker->say(ended(worker->hear().assign().run(), 1));
+  for (int i = 0; i < 2; ++i) {
+    const std::uint32_t run = worker->hear().assign().run();
+    worker->say(measured(run, 1, 80));
+    worker->say(ended(run, 2));
+  }
   while (watch->Read(&progress)) {
   }
   EXPECT_TRUE(watch->Finish().ok());

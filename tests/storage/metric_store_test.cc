@@ -94,6 +94,74 @@ TEST_F(MetricStoreTest, RunningSummaryEqualsOneOverAllPoints) {
   EXPECT_EQ(summaries[1].best_step, step_of(*high));
 }
 
+TEST_F(MetricStoreTest, BestIsWhatTheColumnsSay) {
+  auto text = sweep_of("second", 1, 1);
+  text.sweep.columns = {
+      {.name = "fid", .kind = "metric", .source = "distance", .take = "best", .better = "lower"},
+      {.name = "loss", .kind = "metric", .source = "val/loss", .better = "none"}};
+  submit(text);  // claims the same trial
+  append("distance", {1, 2, 3, 4}, {40, 10, 25, 10});
+  append("val/loss", {1, 2, 3}, {3, 1, 2});
+  const auto summaries = metrics.summaries(id);
+  EXPECT_EQ(summaries[0].best, 10);
+  EXPECT_EQ(summaries[0].best_step, 2u) << "the earliest of equals";
+  EXPECT_EQ(summaries[0].max_step, 1u);
+  EXPECT_EQ(summaries[1].best, 1) << "by its name, where no column says";
+  auto other = sweep_of("third", 1, 1);
+  other.sweep.columns = {{.name = "d", .kind = "metric", .source = "distance", .better = "higher"}};
+  submit(other);
+  EXPECT_EQ(metrics.summaries(id)[0].best, 40) << "columns that disagree leave it to the name";
+}
+
+TEST_F(MetricStoreTest, EqualCurvesHaveEqualDigestsInWhateverOrderTheyCame) {
+  auto text = sweep_of("others", 3, 1, "other");
+  submit(text);
+  const auto digest = [&](RunId of) {
+    return db.prepared("SELECT curves FROM run WHERE id = :run")
+        .bind(":run", of)
+        .one([](const Statement& row) { return row.integer(0); });
+  };
+  const RunId first = id;
+  EXPECT_EQ(digest(first), 0);
+  append("train/loss", {1, 2}, {3, kNaN});
+  append("val/top1", {2}, {50});
+  append("images_per_s", {1, 2}, {100, 101});
+  const RunId second = id = run(2);
+  append("images_per_s", {1, 2}, {7, 8});
+  append("val/top1", {2}, {50});
+  append("train/loss", {2}, {kNaN});
+  append("train/loss", {1}, {3});
+  EXPECT_EQ(digest(first), digest(second));
+  append("train/loss", {1}, {4});
+  EXPECT_EQ(digest(first), digest(second)) << "a point that is there already counts once";
+  end(second, RunState::kLost);
+  const RunId resumed = id = lease(2).run;
+  trials.start(
+      resumed,
+      {.total_steps = 100, .data_fingerprint = "f1", .resumed_from_step = 1, .resumed_from_run = second},
+      now);
+  EXPECT_NE(digest(resumed), digest(first));
+  append("train/loss", {2}, {kNaN});
+  append("val/top1", {2}, {50});
+  EXPECT_EQ(digest(resumed), digest(first)) << "with what it went on from";
+  append("val/top1", {3}, {50});
+  EXPECT_NE(digest(resumed), digest(first));
+}
+
+TEST_F(MetricStoreTest, RefusedLinesAreCountedWithTheFirstAsExample) {
+  metrics.add_refused(id, 0, "");
+  metrics.add_refused(id, 2, "line one");
+  metrics.add_refused(id, 1, "line two");
+  EXPECT_EQ(trials.run(id).refused_lines, 3u);
+  EXPECT_EQ(trials.run(id).refused_example, "line one");
+  end(id, RunState::kLost);
+  const RunId resumed = lease(1).run;
+  trials.start(resumed,
+               {.total_steps = 100, .data_fingerprint = "f1", .resumed_from_step = 1, .resumed_from_run = id},
+               now);
+  EXPECT_EQ(trials.run(resumed).refused_lines, 3u) << "what they would have said is missing here too";
+}
+
 TEST_F(MetricStoreTest, LastIsTheValueOfTheHighestStepWhateverCameLast) {
   append("lr", {10, 5}, {0.1, 0.2});
   append("lr", {7}, {0.3});
@@ -186,14 +254,6 @@ TEST_F(MetricStoreTest, LogTailIsTheLastLines) {
   EXPECT_EQ(metrics.log_tail(id, 1), "unfinished");
   EXPECT_EQ(metrics.log_tail(id, 2), "four\nunfinished");
   EXPECT_EQ(metrics.log_tail(id, 99, 7), "inished") << "no more bytes than asked for";
-}
-
-TEST(HigherIsBetterTest, LossesErrorsAndTimesAreWantedSmall) {
-  for (const char* name :
-       {"train/loss", "val/loss", "test_error", "err", "epoch_time", "seconds", "step_ms", "val/nll"})
-    EXPECT_FALSE(higher_is_better(name)) << name;
-  for (const char* name : {"val/top1", "val/top5", "images_per_s", "steps_per_ms", "lr", "score", "glossary"})
-    EXPECT_TRUE(higher_is_better(name)) << name;
 }
 
 }  // namespace

@@ -68,6 +68,24 @@ TEST_F(ResultsViewsTest, TableCellEqualsTheTableThatIsPrinted) {
   EXPECT_EQ(compared, 4) << "two metrics, two counts";
 }
 
+TEST_F(ResultsViewsTest, TableCellTakesTheBestThatTheColumnSaysAndCountsWhatIsMissing) {
+  auto text = sweep_of("fids", 2, 1, "fid");
+  text.sweep.columns = {{.name = "fid",
+                         .heading = "fid",
+                         .kind = "metric",
+                         .source = "distance",
+                         .take = "best",
+                         .better = "lower"}};
+  submit(text);
+  const RunId id = run(10);
+  metrics.append(id,
+                 {{.name = "distance", .steps = {1, 2, 3}, .values = {40, 10, 25}, .times_ms = {1, 2, 3}}});
+  end(id, RunState::kCompleted);
+  complete(11, 3);
+  EXPECT_THAT(rows("SELECT row, n, mean, missing, before_mend FROM table_cell WHERE sweep = 'fids'", 5),
+              ElementsAre("a|1|10.0|0|0", "b|0|NULL|1|0"));
+}
+
 TEST_F(ResultsViewsTest, TableCellHasNoMeanWhereAValueIsNotFinite) {
   complete(5, std::numeric_limits<double>::quiet_NaN());
   EXPECT_THAT(rows("SELECT n, mean, sd FROM table_cell WHERE row = 'b' AND \"column\" = 'acc'", 3),

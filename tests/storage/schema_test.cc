@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cmath>
+
+#include "storage/table.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -108,6 +111,66 @@ TEST_F(SchemaTest, TrialsOfAnOlderFileSayWhichWeightsTheyNeed) {
                 .one([](const Statement& row) { return row.text(0); }),
             "regnet cd 2")
       << "what the first run had, of a name that stands alone";
+}
+
+TEST_F(SchemaTest, RunsOfAnOlderFileHaveTheirExtremesTheirDigestAndWhatTheyLack) {
+  const std::filesystem::path old = folder / "old.db";
+  sqlite3* raw = nullptr;
+  sqlite3_open(old.c_str(), &raw);
+  migrate(raw, old, migrations().first(3));
+  ASSERT_EQ(sqlite3_exec(raw, R"sql(
+      INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, created_ms)
+      VALUES (1, 's', 'f', 't', '{}', 'h', '', '', 'active', 0, 0, 0);
+      INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash)
+      VALUES (1, 0, 'a', 'a', '{}', 'h', ''), (1, 1, 'b', 'b', '{}', 'i', '');
+      INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, better, digits)
+      VALUES (1, 0, 'fid', 'fid', 'metric', 'distance', 'best', '', 'lower', 0),
+             (1, 1, 'acc', 'acc', 'metric', 'acc', 'last', '', 'none', 0);
+      INSERT INTO sweep_seed (sweep_id, position, seed) VALUES (1, 0, 0);
+      INSERT INTO trial (id, config_hash, result_version, data_fingerprint, reusable, config, seed, data, command_json, gpus, max_retries,
+                         state)
+      VALUES (1, 'h', 5, '', 1, '{}', 0, '', '', 0, 0, 'completed'), (2, 'i', 5, '', 1, '{}', 0, '', '', 0, 0, 'completed');
+      INSERT INTO run (id, trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms)
+      VALUES (1, 1, 1, 'completed', 'w', 'h', 0, 0), (2, 2, 1, 'completed', 'w', 'h', 0, 0);
+      UPDATE trial SET run_id = id;
+      INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (1, 0, 0, 0, 1), (1, 1, 0, 0, 2);
+      INSERT INTO metric (id, name) VALUES (1, 'distance'), (2, 'seconds');
+      INSERT INTO point (run_id, metric_id, step, value, kind, time_ms)
+      VALUES (1, 1, 1, 40, NULL, 0), (1, 1, 2, 10, NULL, 0), (1, 1, 3, 25, NULL, 0), (1, 1, 4, 10, NULL, 0), (1, 1, 5, NULL, 'NaN', 0),
+             (2, 1, 1, 40, NULL, 0), (2, 1, 2, 10, NULL, 0), (2, 1, 3, 25, NULL, 0), (2, 1, 4, 10, NULL, 0), (2, 1, 5, NULL, 'NaN', 0),
+             (2, 2, 5, 7, NULL, 0);
+      INSERT INTO metric_summary (run_id, metric_id, count, finite, sum, min, max, last, last_kind, last_step, best, best_step)
+      VALUES (1, 1, 5, 4, 85, 10, 40, NULL, 'NaN', 5, 40, 1), (2, 1, 5, 4, 85, 10, 40, NULL, 'NaN', 5, 40, 1),
+             (2, 2, 1, 1, 7, 7, 7, 7, NULL, 5, 7, 5);
+      )sql",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(raw);
+  sqlite3_close(raw);
+  Database upgraded{old, Database::Mode::kWrite};
+  const MetricSummary summary = MetricStore{upgraded}.summaries(1)[0];
+  EXPECT_EQ(summary.best, 10) << "it was 40, by the name";
+  EXPECT_EQ(summary.best_step, 2u) << "the earliest of equals";
+  EXPECT_EQ(summary.max_step, 1u);
+  const Table table = read_table(upgraded, "s");
+  EXPECT_EQ(table.rows[0].cells[0].text, "10");
+  EXPECT_EQ(table.rows[0].cells[1].text, "missing");
+  ASSERT_EQ(table.equal_rows.size(), 1u);
+  EXPECT_EQ(SweepStore{upgraded}.get("s").trials.unfilled, 2u);
+  EXPECT_FALSE(TrialStore{upgraded}.get(1).before_mend()) << "until a scheduler knows of a mend";
+  const RunId next = [&] {  // a digest that was made afterwards equals one that was kept from the start
+    NewSweep sweep{.name = "next", .canonical_hash = "n", .rows = {{.id = "a"}}, .seeds = {0}};
+    SweepStore{upgraded}.insert(sweep, {{.config = "{}", .config_hash = "j"}}, Time{});
+    return TrialStore{upgraded}.lease(3, "w", "h", Time{}, Time{}).value().run;
+  }();
+  MetricStore{upgraded}.append(next, {{.name = "distance",
+                                       .steps = {1, 2, 3, 4, 5},
+                                       .values = {40, 10, 25, 10, std::nan("")},
+                                       .times_ms = {1, 2, 3, 4, 5}}});
+  EXPECT_EQ(upgraded.prepared("SELECT COUNT(DISTINCT curves) FROM run").one([](const Statement& row) {
+    return row.integer(0);
+  }),
+            1);
 }
 
 TEST_F(SchemaTest, StepThatFailsLeavesTheFileAsItWas) {

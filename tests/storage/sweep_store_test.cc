@@ -11,6 +11,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+constexpr Retry kUnfilled{.ended = false, .held = false, .unfilled = true};
+
 class SweepStoreTest : public StoreTest {
  protected:
   TrialCounts counts(const std::string& name) { return sweeps.get(name).trials; }
@@ -143,6 +145,60 @@ TEST_F(SweepStoreTest, RetryQueuesFailedAndCancelledTrialsOfARowOrOfAll) {
   EXPECT_THAT(queue(), ElementsAre(1, 2));
   EXPECT_EQ(sweeps.retry(1, "", now), 0u);
   EXPECT_THAT(error_of([&] { sweeps.retry(1, "d", now); }).second, HasSubstr("no row 'd'"));
+}
+
+TEST_F(SweepStoreTest, RetryRunsWhatLacksAMetricAgainAndLeavesItToSweepsThatHaveItFilled) {
+  auto first = sweep_of("first", 2, 1), other = sweep_of("other", 2, 1);
+  other.sweep.columns[0].source = "val/loss";
+  submit(first);
+  submit(other);
+  complete(1, 0.3, "val/loss");
+  complete(2, 80);
+  EXPECT_EQ(counts("first").unfilled, 1u);
+  EXPECT_EQ(counts("other").unfilled, 1u);
+  EXPECT_TRUE(sweeps.claims(1)[0].unfilled);
+  EXPECT_FALSE(sweeps.claims(1)[1].unfilled);
+  EXPECT_EQ(sweeps.retry(1, "b", now, kUnfilled), 0u);
+  EXPECT_EQ(sweeps.retry(1, "", now, kUnfilled), 1u);
+  EXPECT_THAT(queue(), ElementsAre(3));
+  EXPECT_EQ(trials.get(3).identity.config_hash, trials.get(1).identity.config_hash);
+  EXPECT_EQ(trials.get(3).identity.data_fingerprint, "f1");
+  EXPECT_EQ(counts("first").completed, 1u);
+  EXPECT_EQ(counts("first").queued, 1u);
+  EXPECT_EQ(counts("first").unfilled, 0u);
+  EXPECT_EQ(counts("other").completed, 2u) << "its value stays";
+  EXPECT_EQ(sweeps.claims(2)[0].last.at("val/loss"), 0.3);
+  EXPECT_EQ(sweeps.retry(1, "", now, kUnfilled), 0u) << "it is queued already";
+
+  EXPECT_EQ(submit(sweep_of("third", 1, 1)).shared_trials, 1u);
+  EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 3)) << "a new sweep shares the one that runs";
+  complete(3, 79);
+  EXPECT_EQ(counts("first").unfilled, 0u);
+  EXPECT_EQ(counts("first").completed, 2u);
+}
+
+TEST_F(SweepStoreTest, RetryTakesTheTrialThatAnotherSweepHasPutInThePlace) {
+  submit(sweep_of("first", 1, 1));
+  submit(sweep_of("second", 1, 1));
+  complete(1, 0.3, "val/loss");
+  sweeps.retry(1, "", now, kUnfilled);
+  EXPECT_EQ(sweeps.retry(2, "", now, kUnfilled), 1u);
+  EXPECT_THAT(sweeps.claimants(2), ElementsAre(1, 2));
+  complete(2, 0.3, "val/loss");  // it still lacks it
+  EXPECT_EQ(counts("second").unfilled, 1u);
+  EXPECT_EQ(sweeps.retry(2, "", now, kUnfilled), 1u);
+  EXPECT_THAT(queue(), ElementsAre(3));
+  EXPECT_EQ(sweeps.retry(1, "", now, kUnfilled), 1u);
+  EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2));
+}
+
+TEST_F(SweepStoreTest, RetryNeverSharesACommandThatMayNotBe) {
+  auto text = sweep_of("s", 1, 1);
+  text.trials[0].reusable = false;
+  submit(text);
+  complete(1, 0.3, "val/loss");
+  EXPECT_EQ(sweeps.retry(1, "", now, kUnfilled), 1u);
+  EXPECT_FALSE(trials.get(2).reusable);
 }
 
 TEST_F(SweepStoreTest, RetryOfACancelledSweepClaimsItsTrialsAgain) {

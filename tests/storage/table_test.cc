@@ -63,6 +63,82 @@ TEST_F(TableTest, TakeChoosesWhatOfARunCounts) {
   EXPECT_THAT(texts, testing::ElementsAre("2.5", "1.0", "1.0", "4.0", "2.5"));
 }
 
+TEST_F(TableTest, TheColumnSaysWhichIsTheBest) {
+  auto text = sweep_of("s", 1, 1);
+  text.sweep.columns.clear();
+  for (const char* better : {"lower", "higher"})
+    text.sweep.columns.push_back({.name = better,
+                                  .heading = better,
+                                  .kind = "metric",
+                                  .source = "fid",
+                                  .take = "best",
+                                  .better = better,
+                                  .digits = 0});
+  submit(text);
+  const RunId id = run(1);
+  metrics.append(id, {{.name = "fid", .steps = {1, 2, 3}, .values = {40, 10, 25}, .times_ms = {1, 2, 3}}});
+  end(id, RunState::kCompleted);
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[0].text, "10");
+  EXPECT_EQ(table.rows[0].cells[1].text, "40");
+}
+
+TEST_F(TableTest, RowsWithIdenticalCurvesAreNamed) {
+  auto text = sweep_of("s", 5, 2);                          // trials 1 2 3 4 5 (seed 0), 6 7 8 9 10 (seed 1)
+  text.trials[4].config_hash = text.trials[3].config_hash;  // rows d, e are one configuration
+  text.trials[9].config_hash = text.trials[8].config_hash;
+  submit(text);  // trials 1 2 3 4 (seed 0), 5 6 7 8 (seed 1)
+  const auto values = [&](double a, double b, double c, double d) {
+    for (const auto& [trial, value] : std::map<TrialId, double>{{1, a}, {2, b}, {3, c}, {4, d}})
+      complete(trial, value);
+  };
+  values(0.6, 0.7, 0.6, 0.8);
+  EXPECT_THAT(read_table(db, "s").equal_rows, testing::ElementsAre(testing::ElementsAre("a", "c")))
+      << "d and e are the same trial";
+  complete(5, 0.5);
+  complete(7, 0.5);
+  complete(6, 0.5);
+  EXPECT_THAT(read_table(db, "s").equal_rows, testing::ElementsAre(testing::ElementsAre("a", "c")));
+  submit(sweep_of("none", 2, 1, "none"));
+  for (const TrialId trial : {9u, 10u}) end(run(trial), RunState::kCompleted);
+  EXPECT_TRUE(read_table(db, "none").equal_rows.empty()) << "no points are no equal points";
+}
+
+TEST_F(TableTest, WhatACompletedRunLacksIsMissing) {
+  submit(sweep_of("s", 2, 2));  // trials 1 2 (seed 0), 3 4 (seed 1)
+  const RunId id = run(1);
+  for (const char* name : {"loss", "acc"})
+    metrics.append(id, {{.name = name, .steps = {1}, .values = {1}, .times_ms = {1}}});
+  end(id, RunState::kCompleted);
+  end(run(2), RunState::kCompleted);
+  Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[0].text, "missing");
+  EXPECT_EQ(table.rows[0].cells[0].unfilled, 1u);
+  EXPECT_EQ(table.rows[0].cells[0].missing, "reported no val/top1; it reported acc, loss");
+  EXPECT_EQ(table.rows[1].cells[0].missing, "reported no val/top1; it reported no metric at all");
+  EXPECT_EQ(table.rows[0].trials.completed, 1u);
+  EXPECT_EQ(table.rows[0].trials.unfilled, 1u);
+  complete(3, 80);
+  table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[0].text, "80.00") << "of the seed that has it";
+  EXPECT_EQ(table.rows[0].cells[0].missing, "reported no val/top1; it reported acc, loss");
+  EXPECT_EQ(sweeps.get("s").trials.unfilled, 2u);
+}
+
+TEST_F(TableTest, RefusedLinesOfItsRunsAreNamed) {
+  submit(sweep_of("s", 2, 1));
+  complete(1, 80);
+  const RunId id = run(2);
+  metrics.add_refused(id, 3, "{acc: 1}");
+  EXPECT_TRUE(read_table(db, "s").refused.empty()) << "no value of it is shown yet";
+  end(id, RunState::kCompleted);
+  const Table table = read_table(db, "s");
+  ASSERT_EQ(table.refused.size(), 1u);
+  EXPECT_EQ(table.refused[0].row, "b");
+  EXPECT_EQ(table.refused[0].lines, 3u);
+  EXPECT_EQ(table.refused[0].example, "{acc: 1}");
+}
+
 TEST_F(TableTest, CountsComeFromTheCacheAndSettingsFromTheRow) {
   submit(sweep_of("s", 2, 1));
   CountStore{db}.insert("{\"model\":\"a\"}", {{"params.weights", 23'685'000}, {"params.all", 1}});
@@ -80,13 +156,10 @@ TEST_F(TableTest, CellWithoutAValueSaysWhy) {
   text.sweep.columns[2].source = "model.depth";
   submit(text);
   run(1);
-  complete(2, 3, "val/top2");
   end(run(3), RunState::kFailed, "loss is not a number");
   const Table table = read_table(db, "s");
   EXPECT_EQ(table.rows[0].cells[0].text, "–");
   EXPECT_EQ(table.rows[0].cells[0].missing, "no trial completed yet: 1 running, 0 waiting");
-  EXPECT_EQ(table.rows[1].cells[0].missing,
-            "the trials report no metric 'val/top1'; the nearest is 'val/top2'");
   EXPECT_EQ(table.rows[2].cells[0].missing, "failed: loss is not a number");
   EXPECT_EQ(table.rows[3].cells[0].missing, "no trial completed yet: 0 running, 1 waiting");
   EXPECT_EQ(table.rows[0].cells[2].missing, "the row does not set model.depth");

@@ -240,6 +240,36 @@ TEST_F(PlanTest, ResultsOfAnotherTrainerVersionAreNotTheSame) {
   EXPECT_EQ(plan.rows(1).stored(), 0u);
 }
 
+TEST_F(PlanTest, ResultsFromBeforeAMendAreCountedApart) {
+  for (auto& row : spec.rows) row.result_version = 1;
+  store({0, 1});
+  complete(1, 80);
+  complete(2, 80);
+  spec.rows[1].result_version = 2;
+  const auto plan = views::plan(spec, &db, {});
+  EXPECT_EQ(plan.stored(), 1u);
+  EXPECT_EQ(plan.before_mend(), 1u);
+  EXPECT_EQ(plan.rows(0).before_mend(), 0u);
+  EXPECT_EQ(plan.rows(1).before_mend(), 1u);
+  EXPECT_THAT(plan.notes(), testing::Contains(HasSubstr("results from before the mend are trained again")));
+}
+
+TEST_F(PlanTest, NamesTheCountsThatTheTableWillShow) {
+  using Kind = sweeps::Column::Kind;
+  spec.table.columns = {{.name = "acc", .kind = Kind::kMetric, .source = "val/top1"},
+                        {.name = "flops",
+                         .heading = "FLOPs",
+                         .kind = Kind::kCount,
+                         .source = "flops.msf",
+                         .unit = "G",
+                         .digits = 1}};
+  const auto plan = views::plan(spec, nullptr, {});
+  ASSERT_EQ(plan.columns_size(), 1);
+  EXPECT_EQ(plan.columns(0).source(), "flops.msf");
+  EXPECT_EQ(plan.columns(0).heading(), "FLOPs");
+  EXPECT_EQ(plan.columns(0).digits(), 1u);
+}
+
 TEST_F(PlanTest, CommandIsTakenFromTheStoreOnlyWhenItMayBeReused) {
   store({0});
   complete(1, 80);

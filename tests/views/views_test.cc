@@ -52,6 +52,47 @@ TEST_F(ViewsTest, SweepStateFollowsFromItsTrials) {
   EXPECT_EQ(state(), v1::SWEEP_STATE_CANCELLED);
 }
 
+TEST_F(ViewsTest, SweepWhoseTrialsLackAMetricIsIncomplete) {
+  submit(sweep_of("s", 1, 1));
+  complete(1, 3, "val/loss");
+  const auto summary = sweep_summary(db, sweeps.get("s"));
+  EXPECT_EQ(summary.state(), v1::SWEEP_STATE_INCOMPLETE);
+  EXPECT_EQ(summary.trials().completed(), 1u);
+  EXPECT_EQ(summary.trials().unfilled(), 1u);
+  EXPECT_TRUE(sweep_detail(db, "s").trials(0).unfilled());
+  const auto message = table(db, "s");
+  EXPECT_EQ(message.rows(0).cells(0).text(), "missing");
+  EXPECT_EQ(message.rows(0).cells(0).unfilled(), 1u);
+  EXPECT_EQ(message.rows(0).trials().unfilled(), 1u);
+}
+
+TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
+  submit(sweep_of("s", 4, 1));
+  complete(1, 60);
+  complete(2, 61);
+  complete(3, 60);
+  const auto id = run(4);
+  metrics.add_refused(id, 1, "{acc: 1}");
+  metrics.append(id, {{.name = "val/top1", .steps = {100}, .values = {70}, .times_ms = {1}}});
+  end(id, RunState::kCompleted);
+  db.execute("UPDATE trial SET due_version = 99 WHERE id = 2");
+  const auto message = table(db, "s");
+  EXPECT_THAT(
+      message.notes(),
+      ElementsAre(
+          "rows a, c have identical curves: does what differs between them have an effect?",
+          "row b: results from before the mend: the trainer gives other numbers by now ('ablate retry s "
+          "--before-mend' trains them again)",
+          "row d, seed 0: 1 line of run 4 could not be read as metrics, such as {acc: 1}"));
+  EXPECT_EQ(message.rows(1).cells(0).before_mend(), 1u);
+  EXPECT_EQ(run_detail(db, id).summary().refused_lines(), 1u);
+  EXPECT_EQ(run_detail(db, id).summary().refused_example(), "{acc: 1}");
+  const auto detail = sweep_detail(db, "s");
+  EXPECT_EQ(detail.trials(1).before_mend(), "the trainer gives other numbers by now");
+  EXPECT_EQ(detail.trials(0).before_mend(), "");
+  EXPECT_EQ(detail.trials(3).refused_lines(), 1u);
+}
+
 TEST_F(ViewsTest, CancelledSweepOfWhichOneRowWasRetriedEndsCancelled) {
   submit(sweep_of("s", 2, 1));
   sweeps.withdraw(1, now);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/metric_name.h"
 #include "config/result_version.h"
 #include "models/registry.h"
 #include "worker/trainer/batch_mixing.h"
@@ -190,9 +191,9 @@ bool Training::evaluate_as(const std::string& split, models::Classifier& model,
 }
 
 void Training::note_best(const std::string& metric, double value) {
-  if (metric != options_.keep_best) return;
-  const bool is_loss = metric.ends_with("/loss");
-  is_best_ = !best_ || (is_loss ? value < *best_ : value > *best_);
+  if (metric != options_.keep_best || std::isnan(value)) return;
+  const bool low = better_by_name(metric) == Better::kLower;
+  is_best_ = !best_ || (low ? value < *best_ : value > *best_);
   if (is_best_) best_ = value;
 }
 

@@ -32,6 +32,8 @@ export interface RunSummary {
   bit_exact: boolean;
   rows: { sweep: string; row: string; label: string; seed: string }[];
   metrics: MetricSummary[];
+  refused_lines: number;
+  refused_example: string;
 }
 
 export interface Checkpoint {
@@ -57,4 +59,6 @@ export interface RunDetail {
   checkpoints: Checkpoint[];
   attempts: RunSummary[];
   environment_json: string;
+  /** What was mended since in the trainer, where that changes what such a trial gives. */
+  before_mend: string[];
 }

@@ -16,6 +16,17 @@ export function Summary({ detail }: { detail: RunDetail }) {
   return (
     <>
       {summary.reason && <p class="reason">{summary.reason}</p>}
+      {summary.refused_lines > 0 && (
+        <p class="reason">
+          {whole(summary.refused_lines)} {summary.refused_lines === 1 ? "line" : "lines"} could not be read as
+          metrics, such as {summary.refused_example}
+        </p>
+      )}
+      {detail.before_mend.map((mend) => (
+        <p class="reason" key={mend}>
+          Before the mend: {mend}
+        </p>
+      ))}
       <dl class="facts panel">
         <Fact name="State">
           <State state={summary.state} />

@@ -72,6 +72,13 @@ export function AblationTable({ table, trials, looks, selected }: Props) {
           ))}
         </tbody>
       </table>
+      {table.notes.length > 0 && (
+        <ul class="notes">
+          {table.notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
     </div>
   );
 }
@@ -204,6 +211,7 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
     <Link class="value" href={href} title={cell.runs.map((r) => `seed ${r.seed}: ${r.value}`).join("\n")}>
       <span>{mean}</span>
       <span class="sd">{sd ? ` ± ${sd}` : ""}</span>
+      {cell.before_mend > 0 && <abbr title="from before a mend of the trainer">†</abbr>}
     </Link>
   );
 }
@@ -226,7 +234,7 @@ function Missing({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boo
               : undefined;
   return (
     <span class="missing" title={cell.missing}>
-      {state ? <State state={state} /> : "–"}
+      {cell.unfilled > 0 ? "missing" : state ? <State state={state} /> : "–"}
       <span class="sr-only">{cell.missing}</span>
     </span>
   );

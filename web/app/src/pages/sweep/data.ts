@@ -51,6 +51,10 @@ export interface Cell {
   text: string;
   paper: string;
   missing: string;
+  /** Completed trials that did not report the metric. */
+  unfilled: number;
+  /** Of the n values: from before a mend of the trainer. */
+  before_mend: number;
   runs: { run: number; trial: number; seed: string; value: Real }[];
 }
 
@@ -67,4 +71,6 @@ export interface Table {
   rows: TableRow[];
   baseline: string;
   paper_heading: string;
+  /** What a reader should know: identical curves, results from before a mend, lines that were refused. */
+  notes: string[];
 }

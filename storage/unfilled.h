@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "storage/database.h"
+#include "storage/types.h"
+
+namespace abl::storage {
+
+/// Notes, for each claim on a trial that is completed, how many columns of its sweep take a metric that the
+/// trial's run does not have: what is then missing in the table. One trial may fill one sweep and not
+/// another.
+void note_unfilled(Database& db, TrialId trial);
+
+}  // namespace abl::storage

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/due_versions.h"
+
+#include "storage/table.h"
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr Retry kBeforeMend{.ended = false, .held = false, .before_mend = true};
+
+/// A store of trials of version 1; version 2 touches those of seed 1.
+class DueVersionsTest : public StoreTest {
+ protected:
+  DueVersions due{db};
+  void mend(int newest = 2) {
+    due.update(newest,
+               [newest](const std::string& config) { return config == R"({"seed":1})" ? newest : 1; });
+  }
+};
+
+TEST_F(DueVersionsTest, ResultsThatAMendTouchesAreMarkedAndNoOthers) {
+  submit(sweep_of("s", 1, 2));  // trial 1 (seed 0), 2 (seed 1)
+  complete(1, 80);
+  complete(2, 81);
+  EXPECT_EQ(read_table(db, "s").rows[0].cells[0].before_mend, 0u);
+  mend();
+  EXPECT_FALSE(trials.get(1).before_mend());
+  EXPECT_TRUE(trials.get(2).before_mend());
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[0].before_mend, 1u);
+  EXPECT_EQ(table.rows[0].cells[0].n, 2u);
+  EXPECT_THAT(table.before_mend.at(2), ElementsAre("a"));
+  EXPECT_EQ(db.prepared("SELECT before_mend FROM table_cell WHERE \"column\" = 'acc'")
+                .one([](const Statement& row) { return row.integer(0); }),
+            1);
+}
+
+TEST_F(DueVersionsTest, EveryReleaseLooksOnce) {
+  submit(sweep_of("s", 1, 1));
+  int looked = 0;
+  const auto look = [&](const std::string&) { return ++looked, 1; };
+  due.update(2, look);
+  due.update(2, look);
+  EXPECT_EQ(looked, 1);
+  due.update(3, look);
+  EXPECT_EQ(looked, 2);
+  EXPECT_EQ(due.known(), 3);
+}
+
+TEST_F(DueVersionsTest, CommandsHaveNoTrainerThatCouldBeMended) {
+  auto text = sweep_of("s", 1, 2);
+  for (auto& trial : text.trials) trial.command_json = "[\"true\"]", trial.result_version = 0;
+  submit(text);
+  mend();
+  EXPECT_FALSE(trials.get(2).before_mend());
+}
+
+TEST_F(DueVersionsTest, ResultsFromBeforeAMendAreNotReused) {
+  submit(sweep_of("s", 1, 2));
+  complete(1, 80);
+  complete(2, 81);
+  mend();
+  auto again = sweep_of("again", 1, 2);
+  again.trials[1].result_version = 2;
+  const Submitted submitted = submit(again);
+  EXPECT_EQ(submitted.shared_trials, 1u);
+  EXPECT_EQ(submitted.new_trials, 1u);
+  EXPECT_EQ(trials.find_before_mend("h-a-1", 2)->id, 2u);
+  EXPECT_FALSE(trials.find_before_mend("h-a-0", 1));
+}
+
+TEST_F(DueVersionsTest, WhatIsQueuedRunsAsItWouldTodayAndFromTheStart) {
+  submit(sweep_of("s", 1, 2));
+  const RunId lost = run(2);
+  trials.add_checkpoint({.run = lost, .step = 10, .host = "h", .path = "/p", .sha256 = "aa"});
+  mend();
+  due.renew_queued();
+  EXPECT_EQ(trials.get(2).identity.result_version, 1) << "a trainer of the old version is at it";
+  end(lost, RunState::kLost);
+  due.renew_queued();
+  EXPECT_EQ(trials.get(2).identity.result_version, 2);
+  EXPECT_TRUE(trials.checkpoints_of(2).empty()) << "they hold what the old one computed";
+  EXPECT_EQ(trials.get(1).identity.result_version, 1);
+  EXPECT_THAT(queue(), ElementsAre(1, 2));
+}
+
+TEST_F(DueVersionsTest, WhereTheTrialIsThereAlreadyItsClaimsGoOverToIt) {
+  auto text = sweep_of("s", 1, 2);
+  for (auto& trial : text.trials) trial.max_retries = 0;
+  submit(text);
+  end(run(2), RunState::kFailed, "diverged");
+  mend();
+  auto other = sweep_of("other", 1, 2);
+  other.trials[1].result_version = 2;
+  submit(other);  // trial 3
+  EXPECT_EQ(sweeps.retry(1, "", now), 1u);
+  due.renew_queued();
+  EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2));
+  EXPECT_THAT(queue(), ElementsAre(1, 3));
+  EXPECT_EQ(trials.get(2).state, TrialState::kCancelled);
+}
+
+TEST_F(DueVersionsTest, RetryPutsANewTrialInThePlaceOfAResultFromBefore) {
+  submit(sweep_of("s", 1, 2));
+  submit(sweep_of("t", 1, 2));
+  complete(1, 80);
+  complete(2, 81);
+  EXPECT_EQ(sweeps.retry(1, "", now, kBeforeMend), 0u);
+  mend();
+  EXPECT_EQ(sweeps.retry(1, "", now, kBeforeMend), 1u);
+  EXPECT_THAT(queue(), ElementsAre(3));
+  EXPECT_EQ(trials.get(3).identity.result_version, 2);
+  EXPECT_EQ(trials.get(3).identity.data_fingerprint, "f1");
+  EXPECT_EQ(read_table(db, "t").rows[0].cells[0].n, 2u) << "the other sweep has what it had";
+  EXPECT_EQ(sweeps.retry(2, "", now, kBeforeMend), 1u);
+  EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2)) << "which is not trained twice";
+}
+
+}  // namespace
+}  // namespace abl::storage
