@@ -246,7 +246,7 @@ void MetricStore::add_refused(RunId run, std::uint32_t lines, const std::string&
 std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
   return db_
       .prepared(R"sql(
-      SELECT m.name, count, min, max, sum / finite, last, last_kind, last_step, min_step, max_step,
+      SELECT m.name, count, min, max, sum / finite, last, last_kind, last_step, min_step, max_step, finite,
              (SELECT CASE WHEN MIN(c.better) = MAX(c.better) THEN MIN(c.better) END
               FROM run JOIN sweep_trial st ON st.trial_id = run.trial_id
               JOIN sweep_column c ON c.sweep_id = st.sweep_id AND c.kind = 'metric' AND c.source = m.name AND c.better <> 'none'
@@ -256,6 +256,7 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
       .all([](const Statement& row) {
         MetricSummary summary{.name = row.text(0),
                               .count = static_cast<std::uint32_t>(row.integer(1)),
+                              .finite = static_cast<std::uint32_t>(row.integer(10)),
                               .min = number(row, 2, -1),
                               .max = number(row, 3, -1),
                               .mean = number(row, 4, -1),
@@ -264,7 +265,7 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
                               .max_step = static_cast<std::uint32_t>(row.integer(9)),
                               .last_step = static_cast<std::uint32_t>(row.integer(7))};
         const std::string agreed =
-            row.is_null(10) ? std::string{to_text(better_by_name(summary.name))} : row.text(10);
+            row.is_null(11) ? std::string{to_text(better_by_name(summary.name))} : row.text(11);
         const bool low = agreed == to_text(Better::kLower);
         summary.best = low ? summary.min : summary.max;
         summary.best_step = low ? summary.min_step : summary.max_step;

@@ -204,6 +204,13 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
 
 std::vector<SweepRecord> SweepStore::list() const { return db_.prepared(kSelectSweeps).all(read_sweep); }
 
+std::vector<std::string> SweepStore::names(std::uint32_t first, std::uint32_t count) const {
+  return db_.prepared("SELECT name FROM sweep ORDER BY id DESC LIMIT :count OFFSET :first")
+      .bind(":count", count)
+      .bind(":first", first)
+      .all([](const Statement& row) { return row.text(0); });
+}
+
 std::optional<SweepRecord> SweepStore::find(const std::string& name) const {
   return db_.prepared(kSelectSweeps).bind(":name", name).one(read_sweep);
 }
@@ -234,7 +241,7 @@ void SweepStore::set_priority(SweepId sweep, int priority) {
       .run();
 }
 
-std::vector<ClaimRecord> SweepStore::claims(SweepId sweep) const {
+std::vector<ClaimRecord> SweepStore::claims(SweepId sweep, const Rows& rows) const {
   const Transaction snapshot{db_, Transaction::kRead};
   const TrialStore trials{db_};
   const MetricStore metrics{db_};
@@ -247,8 +254,12 @@ std::vector<ClaimRecord> SweepStore::claims(SweepId sweep) const {
       JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
       JOIN trial t ON t.id = st.trial_id
       LEFT JOIN run ON run.id = t.run_id
-      WHERE st.sweep_id = :sweep ORDER BY st.row, st.seed_index)sql")
+      WHERE st.sweep_id = :sweep AND st.row >= :first AND st.row < :first + :count
+      ORDER BY st.row, st.seed_index LIMIT :most)sql")
       .bind(":sweep", sweep)
+      .bind(":first", rows.first)
+      .bind(":count", rows.count)
+      .bind(":most", rows.most_trials)
       .all([&](const Statement& row) {
         ClaimRecord claim{.trial = trials.get(static_cast<TrialId>(row.integer(0))),
                           .row = static_cast<int>(row.integer(1)),
@@ -268,6 +279,23 @@ std::vector<ClaimRecord> SweepStore::claims(SweepId sweep) const {
         claim.refused_example = row.text(14);
         claim.last = metrics.last_values(*claim.trial.run);
         return claim;
+      });
+}
+
+std::vector<Pace> SweepStore::paces(SweepId sweep) const {
+  return db_
+      .prepared(R"sql(SELECT t.id, t.state, st.withdrawn, run.step, run.total_steps, run.steps_per_second
+                      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id LEFT JOIN run ON run.id = t.run_id
+                      WHERE st.sweep_id = :sweep GROUP BY t.id)sql")
+      .bind(":sweep", sweep)
+      .all([](const Statement& row) {
+        Pace pace{.trial = static_cast<TrialId>(row.integer(0)),
+                  .state = trial_state(row.text(1)),
+                  .step = static_cast<std::uint32_t>(row.integer(3)),
+                  .total_steps = static_cast<std::uint32_t>(row.integer(4)),
+                  .steps_per_second = row.real(5)};
+        if (row.integer(2) != 0 && is_open(pace.state)) pace.state = TrialState::kCancelled;
+        return pace;
       });
 }
 

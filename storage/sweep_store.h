@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,12 @@ struct Retry {
   bool before_mend = false;  ///< completed ones whose results are of an older version
 };
 
+/// Some rows of a sweep, by position, and no more trials of them than that.
+struct Rows {
+  std::uint32_t first = 0, count = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t most_trials = std::numeric_limits<std::uint32_t>::max();
+};
+
 /// Sweeps, their rows and columns, and their claims on trials. Thread: the connection's.
 class SweepStore {
  public:
@@ -38,11 +45,16 @@ class SweepStore {
   /// Throws: Error{kNotFound} naming the nearest sweep there is.
   SweepRecord get(const std::string& name) const;
   std::vector<SweepRecord> list() const;  ///< newest first
+  /// At most `count` names, newest first, after the newest `first`.
+  std::vector<std::string> names(std::uint32_t first, std::uint32_t count) const;
   void set_state(SweepId sweep, SweepState state, Time now);
   void set_priority(SweepId sweep, int priority);
 
-  /// Its trials by row, then seed; cancelled where the claim was withdrawn before the trial ended.
-  std::vector<ClaimRecord> claims(SweepId sweep) const;
+  /// Its trials by row, then seed; cancelled where the claim was withdrawn before the trial ended. All of
+  /// them (a sweep has 100,000 at most), or those of some rows.
+  std::vector<ClaimRecord> claims(SweepId sweep, const Rows& rows = {}) const;
+  /// How fast its trials go, each once and without its configuration: what an ETA needs.
+  std::vector<Pace> paces(SweepId sweep) const;
   /// The sweeps that claim a trial.
   std::vector<SweepId> claimants(TrialId trial) const;
   /// Where a trial stands in the sweeps that claim it: (sweep name, row id, label, seed).

@@ -106,6 +106,14 @@ struct TrialRecord {
   bool before_mend() const { return identity.result_version < due_version; }
 };
 
+/// How fast a trial's newest run goes.
+struct Pace {
+  TrialId trial = 0;
+  TrialState state = TrialState::kQueued;
+  std::uint32_t step = 0, total_steps = 0;
+  double steps_per_second = 0;
+};
+
 /// A trial as one sweep sees it.
 struct ClaimRecord {
   TrialRecord trial;
@@ -138,7 +146,7 @@ struct CheckpointRecord {
 
 struct MetricSummary {
   std::string name;
-  std::uint32_t count = 0;
+  std::uint32_t count = 0, finite = 0;  ///< points, and those that are finite
   double min = 0, max = 0, mean = 0, last = 0;
   double best = 0;  ///< min or max: as the columns that take this metric agree, otherwise by its name
   std::uint32_t min_step = 0, max_step = 0, last_step = 0, best_step = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "config/result_version.h"
+#include "views/comparison.h"
 #include "views/eta.h"
 #include "views/table_notes.h"
 
@@ -92,7 +93,12 @@ v1::TrialSummary to_proto(const storage::ClaimRecord& claim) {
   message.set_step(claim.step);
   message.set_total_steps(claim.total_steps);
   message.set_steps_per_second(claim.steps_per_second);
-  if (const auto eta = trial_eta(claim)) message.set_eta_seconds(*eta);
+  if (const auto eta = trial_eta({.trial = claim.trial.id,
+                                  .state = claim.trial.state,
+                                  .step = claim.step,
+                                  .total_steps = claim.total_steps,
+                                  .steps_per_second = claim.steps_per_second}))
+    message.set_eta_seconds(*eta);
   message.mutable_last()->insert(claim.last.begin(), claim.last.end());
   message.set_shared(claim.shared);
   message.set_config_hash(claim.trial.identity.config_hash);
@@ -137,6 +143,7 @@ v1::MetricSummary to_proto(const storage::MetricSummary& summary) {
   message.set_last_step(summary.last_step);
   message.set_best(summary.best);
   message.set_best_step(summary.best_step);
+  message.set_finite(summary.finite);
   return message;
 }
 
@@ -218,6 +225,7 @@ v1::Table to_proto(const storage::Table& table) {
     for (const auto& cell : row.cells) *line->add_cells() = cell_message(cell);
   }
   for (const auto& note : table_notes(table)) message.add_notes(note);
+  compare_cells(message);
   return message;
 }
 

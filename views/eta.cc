@@ -8,24 +8,24 @@ namespace abl::views {
 
 using storage::TrialState;
 
-std::optional<double> trial_eta(const storage::ClaimRecord& claim) {
-  if (claim.trial.state != TrialState::kRunning || claim.steps_per_second <= 0 || claim.total_steps == 0)
+std::optional<double> trial_eta(const storage::Pace& pace) {
+  if (pace.state != TrialState::kRunning || pace.steps_per_second <= 0 || pace.total_steps == 0)
     return std::nullopt;
-  return (claim.total_steps - std::min(claim.step, claim.total_steps)) / claim.steps_per_second;
+  return (pace.total_steps - std::min(pace.step, pace.total_steps)) / pace.steps_per_second;
 }
 
-std::optional<double> sweep_eta(const std::vector<storage::ClaimRecord>& claims) {
+std::optional<double> sweep_eta(const std::vector<storage::Pace>& paces) {
   double durations = 0, remaining = 0, longest = 0;
   int timed = 0, under_way = 0, untimed = 0;
   std::set<storage::TrialId> seen;  // two rows may share a trial
-  for (const auto& claim : claims) {
-    if (!seen.insert(claim.trial.id).second) continue;
-    if (claim.steps_per_second > 0 && claim.total_steps > 0) {
-      durations += claim.total_steps / claim.steps_per_second;
+  for (const auto& pace : paces) {
+    if (!seen.insert(pace.trial).second) continue;
+    if (pace.steps_per_second > 0 && pace.total_steps > 0) {
+      durations += pace.total_steps / pace.steps_per_second;
       ++timed;
     }
-    const TrialState state = claim.trial.state;
-    const auto eta = trial_eta(claim);
+    const TrialState state = pace.state;
+    const auto eta = trial_eta(pace);
     if (state == TrialState::kRunning || state == TrialState::kLeased) ++under_way;
     if (eta) {
       remaining += *eta;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/utf8.h"
@@ -83,31 +84,49 @@ std::string why_idle(const storage::WorkerRecord& worker) {
 v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep) {
   const bool may_have_eta =
       sweep.trials.leased + sweep.trials.running > 0;  // the others need no look at their trials
-  return summary_of(sweep, may_have_eta ? sweep_eta(storage::SweepStore{db}.claims(sweep.id)) : std::nullopt);
+  return summary_of(sweep, may_have_eta ? sweep_eta(storage::SweepStore{db}.paces(sweep.id)) : std::nullopt);
 }
 
-v1::ListSweepsResponse list_sweeps(storage::Database& db) {
+v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& page) {
   const Transaction snapshot{db, Transaction::kRead};
+  const storage::SweepStore store{db};
   v1::ListSweepsResponse message;
-  for (const auto& sweep : storage::SweepStore{db}.list()) *message.add_sweeps() = sweep_summary(db, sweep);
+  const auto names = store.names(0, std::numeric_limits<std::uint32_t>::max());
+  const std::size_t first = std::min<std::size_t>(page.first, names.size());
+  const std::size_t count = std::min<std::size_t>(page.count, names.size() - first);
+  for (std::size_t i = first; i < first + count; ++i)  // one by one: each brings the text of its file
+    *message.add_sweeps() = sweep_summary(db, store.get(names[i]));
+  message.set_left_out(static_cast<std::uint32_t>(names.size() - count));
   return message;
 }
 
-v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name) {
+v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, const Page& rows) {
   const Transaction snapshot{db, Transaction::kRead};
   const storage::SweepStore store{db};
   const auto sweep = store.get(name);
-  const auto claims = store.claims(sweep.id);
   v1::SweepDetail message;
-  *message.mutable_summary() = summary_of(sweep, sweep_eta(claims));
-  for (const auto& claim : claims) *message.add_trials() = to_proto(claim);
+  *message.mutable_summary() = sweep_summary(db, sweep);
+  for (const auto& claim :
+       store.claims(sweep.id, {.first = rows.first, .count = rows.count, .most_trials = rows.most_trials}))
+    *message.add_trials() = to_proto(claim);
   message.set_text(sweep.text);
   message.set_file(sweep.file);
+  message.set_left_out(sweep.trials.total() - static_cast<std::uint32_t>(message.trials_size()));
   return message;
 }
 
-v1::Table table(storage::Database& db, const std::string& sweep) {
-  return to_proto(storage::read_table(db, sweep));
+v1::Table table(storage::Database& db, const std::string& sweep, const Page& page) {
+  v1::Table message = to_proto(storage::read_table(db, sweep));  // of every row: the best is that of them all
+  const auto rows = static_cast<std::uint32_t>(message.rows_size());
+  const std::uint32_t first = std::min(page.first, rows), count = std::min(page.count, rows - first);
+  google::protobuf::RepeatedPtrField<v1::TableRow> kept;
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    v1::TableRow& row = *message.mutable_rows(static_cast<int>(i));
+    if ((i >= first && i - first < count) || row.id() == message.baseline()) kept.Add()->Swap(&row);
+  }
+  message.mutable_rows()->Swap(&kept);
+  message.set_left_out(rows - static_cast<std::uint32_t>(message.rows_size()));
+  return message;
 }
 
 v1::SweepProgress progress(storage::Database& db, const std::string& name) {
@@ -165,28 +184,37 @@ v1::RunDetail run_detail(storage::Database& db, storage::RunId id) {
   return message;
 }
 
-v1::GetMetricsResponse metrics(storage::Database& db, const v1::GetMetricsRequest& request) {
+v1::GetMetricsResponse metrics(storage::Database& db, const v1::GetMetricsRequest& request,
+                               std::uint64_t most_points) {
   const Transaction snapshot{db, Transaction::kRead};
   const storage::TrialStore runs{db};
   const storage::MetricStore store{db};
   const std::vector<std::string> names{request.names().begin(), request.names().end()};
-  if (request.runs_size() > kMostRunsMeasured)
+  const std::set<storage::RunId> wanted{request.runs().begin(), request.runs().end()};
+  if (wanted.size() > std::size_t{kMostRunsMeasured})
     throw Error{Code::kInvalidArgument, fmt::format("{} runs: an answer has the metrics of {} at most",
-                                                    request.runs_size(), kMostRunsMeasured)};
-  std::uint64_t points = 0;
-  for (const auto id : request.runs()) {
-    (void)runs.run(id);  // an unknown run is an error, not an empty answer
-    points += store.points(id, names, request.max_points());
+                                                    wanted.size(), kMostRunsMeasured)};
+  const auto count = [&](std::uint32_t max_points) {
+    std::uint64_t points = 0;
+    for (const auto id : wanted) points += store.points(id, names, max_points);
+    return points;
+  };
+  for (const auto id : wanted) (void)runs.run(id);  // an unknown run is an error, not an empty answer
+  std::uint32_t max_points = request.max_points();
+  if (const std::uint64_t points = count(max_points); points > most_points) {
+    const std::uint64_t series = count(1), each = most_points / std::max<std::uint64_t>(1, series);
+    if (max_points == 0 || each < 2)
+      throw Error{
+          Code::kInvalidArgument,
+          fmt::format(
+              "{} metric points: an answer has {} at most; name fewer runs or metrics, thin them with "
+              "max_points, or use 'ablate export'",
+              points, most_points)};
+    max_points = static_cast<std::uint32_t>(each);
   }
-  if (points > kMostPoints)
-    throw Error{
-        Code::kInvalidArgument,
-        fmt::format("{} metric points: an answer has {} at most; name fewer runs or metrics, thin them with "
-                    "max_points, or use 'ablate export'",
-                    points, kMostPoints)};
   v1::GetMetricsResponse message;
-  for (const auto id : request.runs()) {
-    for (const auto& series : store.series(id, names, request.max_points())) {
+  for (const auto id : wanted) {
+    for (const auto& series : store.series(id, names, max_points)) {
       auto* entry = message.add_series();
       entry->set_run(id);
       *entry->mutable_series() = to_proto(series);

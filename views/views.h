@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,11 +20,18 @@
 /// connections suffice. Thread: the connection's.
 namespace abl::views {
 
+/// What an answer is of, where not of everything. `left_out` of the message says how much it has not.
+struct Page {
+  std::uint32_t first = 0, count = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t most_trials = std::numeric_limits<std::uint32_t>::max();
+};
+
 ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep);
-ablate::v1::ListSweepsResponse list_sweeps(storage::Database& db);
+ablate::v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& sweeps = {});
 /// Throws (all below): Error{kNotFound} naming what is not there, with the nearest name.
-ablate::v1::SweepDetail sweep_detail(storage::Database& db, const std::string& sweep);
-ablate::v1::Table table(storage::Database& db, const std::string& sweep);
+ablate::v1::SweepDetail sweep_detail(storage::Database& db, const std::string& sweep, const Page& rows = {});
+/// The baseline's row is always there, before the others where it is none of them.
+ablate::v1::Table table(storage::Database& db, const std::string& sweep, const Page& rows = {});
 ablate::v1::SweepProgress progress(storage::Database& db, const std::string& sweep);
 /// What one answer holds at most: enough for every page and table, and not all of a large store at once. More
 /// is an Error{kInvalidArgument} that says how to ask for less.
@@ -31,7 +40,10 @@ inline constexpr int kMostRunsMeasured = 1000;
 inline constexpr std::uint64_t kMostPoints = 1'000'000;
 ablate::v1::ListRunsResponse list_runs(storage::Database& db, const ablate::v1::ListRunsRequest& request);
 ablate::v1::RunDetail run_detail(storage::Database& db, storage::RunId run);
-ablate::v1::GetMetricsResponse metrics(storage::Database& db, const ablate::v1::GetMetricsRequest& request);
+/// Each run once, however often it is named. Where every series thinned to `max_points` has more than
+/// `most_points` together, they are thinned further; every point of so many is an error.
+ablate::v1::GetMetricsResponse metrics(storage::Database& db, const ablate::v1::GetMetricsRequest& request,
+                                       std::uint64_t most_points = kMostPoints);
 ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
 /// Every point of the runs of a sweep's table, in table order, block by block. No snapshot is held between
 /// blocks: the store could not tidy its log while a reader takes its time.

@@ -269,7 +269,7 @@ TEST(JsonTest, NamesAreThoseOfTheProtoAndZerosArePresent) {
   message.set_last(std::numeric_limits<double>::quiet_NaN());
   EXPECT_EQ(
       to_json(message),
-      R"({"name":"val/top1","count":0,"min":0,"max":0,"mean":0,"last":"NaN","last_step":7,"best":0,"best_step":0})");
+      R"({"name":"val/top1","count":0,"min":0,"max":0,"mean":0,"last":"NaN","last_step":7,"best":0,"best_step":0,"finite":0})");
   EXPECT_EQ(to_json(v1::ListRunsResponse{}), R"({"runs":[]})");
   EXPECT_THAT(to_json(message, true), HasSubstr("\n"));
 }

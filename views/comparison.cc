@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "views/welch.h"
+
+namespace abl::views {
+namespace {
+
+namespace v1 = ablate::v1;
+
+/// A row's values in one column.
+struct Values {
+  explicit Values(const v1::Cell& cell) {
+    for (const auto& run : cell.runs()) all.push_back(run.value());
+    const auto lost =
+        std::ranges::find_if(cell.runs(), [](const auto& run) { return !std::isfinite(run.value()); });
+    if (lost != cell.runs().end()) diverged = fmt::format("seed {}", lost->seed());
+    mean = cell.mean();
+  }
+  /// A mean that may be compared.
+  bool counts() const { return !all.empty() && diverged.empty() && std::isfinite(mean); }
+  std::vector<double> all;
+  std::string diverged;  ///< the first seed without a finite value, or empty
+  double mean = 0;
+};
+
+std::string p_text(double p) { return p < 1e-4 ? "p < 0.0001" : fmt::format("p = {:.2g}", p); }
+
+/// Why no test can be made of two samples that both count.
+std::string why_untested(const Values& a, const Values& b) {
+  if (a.all.size() < 2 || b.all.size() < 2)
+    return fmt::format("n = {} and {}: a test needs two seeds on both sides", a.all.size(), b.all.size());
+  if (are_equal(a.all) && are_equal(b.all))
+    return "every seed gave the same value on both sides: there is no spread to judge by";
+  return "the values are too large or too small for a test";
+}
+
+void compare_with_baseline(const v1::Column& column, const Values& baseline, const Values& row,
+                           v1::Cell& cell) {
+  v1::Comparison& comparison = *cell.mutable_comparison();
+  comparison.set_verdict(v1::Comparison::VERDICT_NOT_TOLD_APART);
+  if (!row.counts() || !baseline.counts()) {
+    comparison.set_why(!row.diverged.empty() ? row.diverged + " diverged"
+                       : !baseline.diverged.empty()
+                           ? fmt::format("{} of the baseline diverged", baseline.diverged)
+                           : "the baseline has no value yet");
+    return;
+  }
+  const auto test = welch_test(row.all, baseline.all);
+  if (!test) {
+    comparison.set_why(why_untested(row, baseline));
+    return;
+  }
+  cell.set_p(test->p);
+  const bool differs = test->p < kSignificance;
+  comparison.set_why(fmt::format("Welch's t-test over n = {} and {} seeds, two-sided: {}{}", row.all.size(),
+                                 baseline.all.size(), p_text(test->p),
+                                 differs ? "" : fmt::format(", not below {}", kSignificance)));
+  if (!differs) return;
+  comparison.set_verdict(column.better() == "none"                        ? v1::Comparison::VERDICT_DIFFERENT
+                         : (column.better() == "higher") == (test->t > 0) ? v1::Comparison::VERDICT_BETTER
+                                                                          : v1::Comparison::VERDICT_WORSE);
+}
+
+/// The row with the best mean, told to be the best only where every other row differs from it.
+void find_best(const v1::Column& column, const std::vector<Values>& rows, int index, v1::Table& table) {
+  if (column.better() != "higher" && column.better() != "lower") return;
+  std::optional<std::size_t> first;
+  std::size_t there = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].counts()) continue;
+    ++there;
+    const bool ahead = first && (column.better() == "higher" ? rows[i].mean > rows[*first].mean
+                                                             : rows[i].mean < rows[*first].mean);
+    if (!first || ahead) first = i;
+  }
+  if (there < 2) return;
+  v1::Comparison& comparison =
+      *table.mutable_rows(static_cast<int>(*first))->mutable_cells(index)->mutable_comparison();
+  double largest = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i == *first || !rows[i].counts()) continue;
+    const std::string& id = table.rows(static_cast<int>(i)).id();
+    const auto test = welch_test(rows[*first].all, rows[i].all);
+    if (!test || !(test->p < kSignificance)) {
+      comparison.set_best_why(
+          fmt::format("the best mean, but not told apart from row {}: {}", id,
+                      test ? fmt::format("{}, not below {}", p_text(test->p), kSignificance)
+                           : why_untested(rows[*first], rows[i])));
+      return;
+    }
+    largest = std::max(largest, test->p);
+  }
+  comparison.set_best(true);
+  comparison.set_best_why(
+      fmt::format("the best of its column: every other row differs, {} at most", p_text(largest)));
+}
+
+}  // namespace
+
+void compare_cells(v1::Table& table) {
+  const auto baseline = std::ranges::find(table.rows(), table.baseline(), &v1::TableRow::id);
+  for (int index = 0; index < table.columns_size(); ++index) {
+    const v1::Column& column = table.columns(index);
+    if (column.kind() != v1::Column::KIND_METRIC) continue;
+    std::vector<Values> values;
+    for (const auto& row : table.rows()) values.emplace_back(row.cells(index));
+    if (!table.baseline().empty() && baseline != table.rows().end()) {
+      const auto reference = static_cast<std::size_t>(baseline - table.rows().begin());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (i != reference && !values[i].all.empty())
+          compare_with_baseline(column, values[reference], values[i],
+                                *table.mutable_rows(static_cast<int>(i))->mutable_cells(index));
+    }
+    find_best(column, values, index, table);
+  }
+}
+
+}  // namespace abl::views
