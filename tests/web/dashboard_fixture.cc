@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dashboard to try things on, without scheduler and workers: dashboard_fixture STORE [PORT [--watch]].
 // Says where it is on stdout and then does what each line of stdin tells it: `advance STEPS`, `fail`, `submit
-// NAME`; ends with stdin.
+// NAME`, `diverge NAME`, `lengthen NAME` (its labels and metric names), `print RUN` (colours and a bar to its
+// log); ends with stdin. Its heartbeat is quick, so that a test need not wait for a slow one.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <iostream>
 #include <sstream>
 
+#include "storage/metric_store.h"
 #include "tests/web/demo_store.h"
 #include "web/server/server.h"
 
@@ -20,7 +22,8 @@ int serve(const std::vector<std::string>& arguments) {
   abl::web::Server server{
       {.store = store,
        .port = static_cast<std::uint16_t>(arguments.size() > 1 ? std::stoi(arguments[1]) : 0),
-       .watch_store = watch}};
+       .watch_store = watch,
+       .heartbeat = std::chrono::milliseconds{300}}};
   const auto publish = [&](const std::string& sweep, std::uint32_t run) {
     if (!watch) server.publish(sweep, run);
   };
@@ -41,6 +44,20 @@ int serve(const std::vector<std::string>& arguments) {
     if (verb == "submit") {
       demo.submit_waiting(argument);
       publish(argument, 0);
+    }
+    if (verb == "diverge") {
+      demo.submit_diverged(argument);
+      publish(argument, 0);
+    }
+    if (verb == "lengthen") {
+      demo.lengthen(argument);
+      publish(argument, 0);
+    }
+    if (verb == "print") {
+      const auto run = static_cast<abl::storage::RunId>(std::stoul(argument));
+      abl::storage::MetricStore{demo.db()}.append_log(run,
+                                                      "\x1b[1;31mred\x1b[0m alert\n 10%\r 60%\rall of it\n");
+      publish("", run);
     }
     fmt::print("done {}\n", verb);
     std::fflush(stdout);

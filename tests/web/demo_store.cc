@@ -137,12 +137,13 @@ DemoStore::DemoStore(const std::filesystem::path& file)
   explain_waiting();
 }
 
-void DemoStore::submit(const std::string& name, int rows, int seeds) {
+void DemoStore::submit(const std::string& name, int rows, int seeds, int priority) {
   storage::NewSweep sweep{.name = name,
                           .file = "sweeps/" + name + ".yaml",
                           .canonical = "{}",
                           .canonical_hash = sha256_hex(name)};
   sweep.baseline = "orig";
+  sweep.priority = priority;
   sweep.paper_heading = "paper: ImageNet, 100 epochs";
   sweep.text = fmt::format(
       "ablate: 1\nname: {}\nbase:\n  model: {{preset: simple-vit-ti}}\n  data: {{name: shapes}}\nrows:\n",
@@ -201,6 +202,34 @@ void DemoStore::submit(const std::string& name, int rows, int seeds) {
   }
   sweep.text += "seeds: " + std::string{seeds == 2 ? "[0, 1]" : "[0]"} + "\n";
   storage::SweepStore{db_}.insert(sweep, trials, now_);
+}
+
+std::vector<RunId> DemoStore::submit_diverged(const std::string& name) {
+  constexpr int kRowCount = 2, kSeeds = 3;
+  submit(name, kRowCount, kSeeds, 1);  // before what waits
+  std::vector<RunId> runs(kRowCount * kSeeds);
+  for (int seed = 0; seed < kSeeds; ++seed)
+    for (int row = 0; row < kRowCount; ++row) {
+      const RunId run = start("anvil-1");
+      runs.at(static_cast<std::size_t>(row * kSeeds + seed)) = run;
+      storage::Series series{.name = "val/loss"};
+      for (std::uint32_t step = 10; step <= kSteps; step += 10) {
+        now_ += kStep;
+        const bool lost = row == 0 ? seed == 2 && step >= 300 : seed == 1 && step >= 200 && step < 300;
+        add_point(series, step, lost ? std::nan("") : 1 + row + 0.01 * seed + 100.0 / (step + 50), now_);
+      }
+      storage::MetricStore{db_}.append(run, {series});
+      complete(run);
+    }
+  return runs;
+}
+
+void DemoStore::lengthen(const std::string& name) {
+  const auto sweep = storage::SweepStore{db_}.get(name).id;
+  db_.execute(fmt::format("UPDATE sweep_row SET label = label || ' ' || '{}' WHERE sweep_id = {}",
+                          std::string(300, 'x'), sweep));
+  db_.execute(fmt::format("UPDATE sweep_column SET heading = heading || '{}' WHERE sweep_id = {}",
+                          std::string(80, 'y'), sweep));
 }
 
 void DemoStore::submit_waiting(const std::string& name) { submit(name, 2, 1); }

@@ -29,11 +29,16 @@ class DemoStore {
   std::vector<storage::RunId> advance(std::uint32_t steps);
   /// Ends a run as failed, for good.
   void fail(storage::RunId run, const std::string& reason);
+  /// A finished sweep of two rows by three seeds: in row `orig` the loss of seed 2 is NaN from step 300 on,
+  /// in row `a` that of seed 1 at steps 200 to 290 alone. Runs: orig 0, 1, 2, then a 0, 1, 2.
+  std::vector<storage::RunId> submit_diverged(const std::string& name);
+  /// Gives a sweep labels of 300 letters and headings of 80.
+  void lengthen(const std::string& name);
   /// Submits a small sweep that waits.
   void submit_waiting(const std::string& name);
 
  private:
-  void submit(const std::string& name, int rows, int seeds);
+  void submit(const std::string& name, int rows, int seeds, int priority = 0);
   storage::RunId start(const std::string& worker, std::uint32_t resumed_from_step = 0);
   void train(storage::RunId run, std::uint32_t from, std::uint32_t to);
   void complete(storage::RunId run);

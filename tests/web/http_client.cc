@@ -2,6 +2,7 @@
 #include "tests/web/http_client.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -45,6 +46,7 @@ Reply HttpClient::raw(const std::string& text, bool head) {
   write(text);
   http::response_parser<http::string_body> parser;
   parser.skip(head);
+  parser.body_limit(boost::none);
   if (const auto ec = run([&](auto done) { http::async_read(stream_, buffer_, parser, done); }))
     throw std::runtime_error{"no answer: " + ec.message()};
   Reply reply{.status = static_cast<int>(parser.get().result_int()), .body = parser.get().body()};
@@ -77,6 +79,11 @@ bool HttpClient::read_until(const std::string& text) {
     if (ec) return false;
   }
   return true;
+}
+
+bool HttpClient::has_answer(std::chrono::milliseconds wait) {
+  pollfd socket{.fd = stream_.socket().native_handle(), .events = POLLIN, .revents = 0};
+  return ::poll(&socket, 1, static_cast<int>(wait.count())) > 0;
 }
 
 bool HttpClient::closed_by_server() {

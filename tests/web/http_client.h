@@ -6,6 +6,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -41,6 +42,8 @@ class HttpClient {
   void write(const std::string& text);
   const std::string& seen() const { return seen_; }
   bool closed_by_server();
+  /// Whether something can be read, now or within `wait`.
+  bool has_answer(std::chrono::milliseconds wait);
 
  private:
   template <class F>

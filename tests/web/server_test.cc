@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <filesystem>
+#include <list>
 
 #include "base/error.h"
 #include "storage/metric_store.h"
@@ -157,6 +159,129 @@ TEST_F(ServerTest, RefusesForeignHostsAndOrigins) {
   EXPECT_EQ(HttpClient{server_->port()}.raw("GET / HTTP/1.1\r\n\r\n").status, 403) << "no Host at all";
 }
 
+TEST_F(ServerTest, RefusesWhatAPageOfAnotherSiteAsksFor) {
+  expect_error(get("/api/v1/sweeps", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}}), 403,
+               "PERMISSION_DENIED", "cross-site");
+  expect_error(get("/api/v1/sweeps", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}}), 403,
+               "PERMISSION_DENIED", "cross-site");
+  expect_error(get("/api/v1/events", {{"Sec-Fetch-Site", "same-site"}}), 403, "PERMISSION_DENIED",
+               "same-site");
+  EXPECT_EQ(get("/sweeps/x", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}}).status, 200);
+  EXPECT_EQ(get("/api/v1/sweeps", {{"Sec-Fetch-Site", "same-origin"}}).status, 200);
+}
+
+TEST_F(ServerTest, ShowsABrowserThatThereIsNoSuchPage) {
+  if (embedded_app().empty()) GTEST_SKIP() << "the pages are not in this build";
+  const Reply reply = get("/nothing/at/all", {{"Accept", "text/html,application/xhtml+xml,*/*;q=0.8"}});
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.headers.at("content-type"), "text/html; charset=utf-8");
+}
+
+TEST_F(ServerTest, ARunThatIsNamedTwiceIsAnsweredOnce) {
+  const std::string run = "run=" + std::to_string(demo_->running().at(0));
+  std::string target = "/api/v1/metrics?name=lr&" + run;
+  for (int i = 0; i < 500; ++i) target += "&" + run;
+  EXPECT_EQ(get(target).json().at("series").size(), 1);
+}
+
+TEST_F(ServerTest, AnAnswerHasItsBounds) {
+  expect_error(get("/api/v1/runs?limit=100000"), 400, "INVALID_ARGUMENT", "from 0 to 1000");
+  expect_error(get("/api/v1/sweeps?count=501"), 400, "INVALID_ARGUMENT", "from 0 to 500");
+  expect_error(get("/api/v1/sweeps/msf-sharing?count=1001"), 400, "INVALID_ARGUMENT", "from 0 to 1000");
+  storage::Series series{.name = "long"};
+  for (std::uint32_t step = 0; step < 260'000; ++step) {
+    series.steps.push_back(step);
+    series.values.push_back(step == 131'072 ? -7 : 1);
+    series.times_ms.push_back(step);
+  }
+  const storage::RunId run = demo_->running().at(0);
+  storage::MetricStore{demo_->db()}.append(run, {series});
+  const std::string target = "/api/v1/metrics?name=long&run=" + std::to_string(run);
+  expect_error(get(target), 400, "INVALID_ARGUMENT", "260000 metric points: an answer has 250000 at most");
+  const auto thinned = get(target + "&max_points=1000000").json().at("series")[0].at("series");
+  EXPECT_LE(thinned.at("values").size(), 250'000);
+  EXPECT_THAT(thinned.at("values").get<std::vector<double>>(), testing::Contains(-7)) << "no peak is lost";
+  std::string many = "/api/v1/metrics?max_points=2";
+  for (int i = 1; i <= 1001; ++i) many += "&run=" + std::to_string(i);
+  expect_error(get(many), 400, "INVALID_ARGUMENT", "1001 runs: an answer has the metrics of 1000 at most");
+}
+
+TEST_F(ServerTest, AnswersAPartAndSaysHowMuchIsMissing) {
+  const auto detail = get("/api/v1/sweeps/msf-sharing?first=1&count=2").json();
+  EXPECT_EQ(detail.at("trials").size(), 4);
+  EXPECT_EQ(detail.at("trials")[0].at("row"), "a");
+  EXPECT_EQ(detail.at("left_out"), 10);
+  EXPECT_EQ(detail.at("summary").at("trials").at("total"), 14);
+  const auto table = get("/api/v1/sweeps/msf-sharing/table?first=1&count=2").json();
+  ASSERT_EQ(table.at("rows").size(), 3) << "the baseline is always there";
+  EXPECT_EQ(table.at("rows")[0].at("id"), "orig");
+  EXPECT_EQ(table.at("rows")[2].at("id"), "b");
+  EXPECT_EQ(table.at("left_out"), 4);
+  const auto sweeps = get("/api/v1/sweeps?first=1&count=1").json();
+  EXPECT_EQ(sweeps.at("sweeps")[0].at("name"), "groups");
+  EXPECT_EQ(sweeps.at("left_out"), 1);
+  EXPECT_EQ(get("/api/v1/sweeps").json().at("left_out"), 0);
+}
+
+/// A store whose curves are endless work: what reads `point` never ends by itself.
+class EndlessCurvesTest : public ServerTest {
+ protected:
+  EndlessCurvesTest() {
+    demo_->db().execute("ALTER TABLE point RENAME TO point_kept");
+    demo_->db().execute(R"sql(
+        CREATE VIEW point AS WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+        SELECT x AS run_id, x AS metric_id, x AS step, 1.0 AS value, NULL AS kind, x AS time_ms FROM n WHERE x < 0)sql");
+  }
+  void ask_for_curves(HttpClient& client) {
+    client.write("GET /api/v1/metrics?run=" + std::to_string(demo_->running().at(0)) +
+                 " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  }
+};
+
+TEST_F(EndlessCurvesTest, WhatNobodyWaitsForIsStopped) {
+  for (int i = 0; i < 8; ++i) {
+    HttpClient client{server_->port()};
+    ask_for_curves(client);
+  }  // each leaves without its answer
+  EXPECT_EQ(get("/api/v1/workers").status, 200);
+  EXPECT_EQ(get("/api/v1/sweeps/msf-sharing/table").status, 200) << "both of their threads are free again";
+}
+
+TEST_F(EndlessCurvesTest, QuickRequestsDoNotWaitForSlowOnesAndTooManyAreRefused) {
+  std::list<HttpClient> waiting;
+  for (int i = 0; i < 64; ++i) ask_for_curves(waiting.emplace_back(server_->port()));
+  for (;;) {  // the last ones may not have been read yet
+    HttpClient probe{server_->port()};
+    ask_for_curves(probe);
+    if (!probe.has_answer(std::chrono::milliseconds{100})) continue;
+    ASSERT_TRUE(probe.read_until("try again in a moment"));
+    EXPECT_THAT(probe.seen(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1")));
+    break;
+  }
+  EXPECT_EQ(get("/api/v1/workers").status, 200);
+  EXPECT_EQ(get("/api/v1/runs/1").status, 200);
+  server_.reset();  // ends although none of them ever would
+}
+
+TEST_F(ServerTest, StoppedReadersCostNobodyElseAnAnswer) {
+  storage::Series series{.name = "long"};
+  for (std::uint32_t step = 0; step < 240'000; ++step) {
+    series.steps.push_back(step);
+    series.values.push_back(1.0 / (1 + step));
+    series.times_ms.push_back(1'700'000'000'000 + step);
+  }
+  const storage::RunId run = demo_->running().at(0);
+  storage::MetricStore{demo_->db()}.append(run, {series});
+  const std::string target = "/api/v1/metrics?name=long&run=" + std::to_string(run);
+  std::list<HttpClient> stopped;
+  for (int i = 0; i < 10; ++i)  // about 10 MB each, and never read
+    stopped.emplace_back(server_->port()).write("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  Reply reply = get(target);
+  while (reply.status == 503) reply = get(target);  // until the others count as stopped
+  EXPECT_EQ(reply.json().at("series")[0].at("series").at("steps").size(), 240'000);
+  EXPECT_EQ(get("/api/v1/sweeps").status, 200);
+}
+
 TEST_F(ServerTest, OnlyReads) {
   for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"}) {
     const Reply reply = HttpClient{server_->port()}.send(method, "/api/v1/sweeps");
@@ -223,6 +348,16 @@ TEST_F(ServerTest, TellsEveryStreamWhatWasPublished) {
   for (HttpClient* client : {&one, &two})
     EXPECT_TRUE(
         client->read_until("event: change\ndata: {\"sweep\":\"msf \\\"sharing\\\"\",\"run\":12}\n\n"));
+}
+
+TEST_F(ServerTest, AStreamThatHasNothingToSaySaysThatItLives) {
+  ServerOptions quick = options();
+  quick.heartbeat = std::chrono::milliseconds{20};
+  const Server server{quick};
+  HttpClient client{server.port()};
+  client.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  for (int i = 0; i < 3; ++i)  // an event, which EventSource hands to the page; it never sees a comment
+    EXPECT_TRUE(client.read_until("event: heartbeat\ndata: {\"every_ms\":20}\n\n"));
 }
 
 TEST_F(ServerTest, ABurstOfTheSameChangeIsToldOnce) {

@@ -14,8 +14,8 @@ constexpr EmbeddedFile kFiles[] = {{"assets/index-1a2b.js", "let x;", R"("js-tag
                                    {"favicon.svg", "<svg/>", R"("svg-tag")"},
                                    {"index.html", "<!doctype html>", R"("html-tag")"}};
 
-Answer get(std::string_view address, std::string_view if_none_match = "") {
-  return static_answer(kFiles, parse_target(address), if_none_match);
+Answer get(std::string_view address, std::string_view if_none_match = "", bool wants_page = false) {
+  return static_answer(kFiles, parse_target(address), if_none_match, wants_page);
 }
 
 TEST(StaticFiles, AnswerTheAppsOwnAddressesWithItsPage) {
@@ -58,11 +58,20 @@ TEST(StaticFiles, AreFoundByTheirExactNameAlone) {
   }
 }
 
+TEST(StaticFiles, ShowABrowserThatThereIsNoSuchPage) {
+  for (const char* address : {"/nothing", "/runs/1/2", "/sweepsx", "/%2e%2e/etc/passwd"}) {
+    const Answer answer = get(address, R"("html-tag")", true);
+    EXPECT_EQ(answer.status, 404) << address;
+    EXPECT_EQ(answer.type, "text/html; charset=utf-8") << address;
+    EXPECT_EQ(answer.body, "<!doctype html>") << address;
+  }
+}
+
 TEST(StaticFiles, SayThatThePagesWereLeftOutOfTheBuild) {
-  const Answer answer = static_answer({}, parse_target("/"), "");
+  const Answer answer = static_answer({}, parse_target("/"), "", true);
   EXPECT_EQ(answer.status, 200);
   EXPECT_THAT(answer.body, HasSubstr("left out of this build"));
-  EXPECT_EQ(static_answer({}, parse_target("/assets/index.js"), "").status, 404);
+  EXPECT_EQ(static_answer({}, parse_target("/assets/index.js"), "", true).status, 404);
 }
 
 }  // namespace

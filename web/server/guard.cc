@@ -32,14 +32,17 @@ bool is_loopback(const std::string& name) {
 
 }  // namespace
 
-std::optional<std::string> refusal(std::string_view host, std::optional<std::string_view> origin) {
-  const auto name = host_name(host);
+std::optional<std::string> refusal(const Origins& request) {
+  const auto name = host_name(request.host);
   if (!name || !is_loopback(*name))
     return fmt::format("Host '{}' is refused: the dashboard answers to localhost, 127.0.0.1 and [::1] alone",
-                       host);
-  if (origin && !boost::beast::iequals(*origin, fmt::format("http://{}", host)) &&
-      !boost::beast::iequals(*origin, fmt::format("https://{}", host)))
-    return fmt::format("Origin '{}' is refused: only the dashboard's own pages may ask", *origin);
+                       request.host);
+  if (request.origin && !boost::beast::iequals(*request.origin, fmt::format("http://{}", request.host)) &&
+      !boost::beast::iequals(*request.origin, fmt::format("https://{}", request.host)))
+    return fmt::format("Origin '{}' is refused: only the dashboard's own pages may ask", *request.origin);
+  const bool foreign = request.site == "cross-site" || request.site == "same-site";
+  if (foreign && !(request.page && request.mode == "navigate"))
+    return fmt::format("a {} request is refused: only the dashboard's own pages may ask", request.site);
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "storage/metric_store.h"
@@ -16,6 +17,11 @@ namespace {
 using storage::Database;
 constexpr std::uint64_t kHighestId = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kLogChunkBytes = 256 * 1024;
+// What one answer holds at most, about 10 MB of JSON each. What is left out is said (`left_out`), and asked
+// for with `first`; curves of more points are thinned further, or refused where every point is wanted.
+constexpr std::uint32_t kMostSweeps = 500, kMostRows = 1000, kRowsUnlessSaid = 200, kMostTrials = 5000,
+                        kMostRuns = 1000;
+constexpr std::uint64_t kMostPoints = 250'000;
 
 Answer json(const google::protobuf::Message& message) { return Answer{.body = views::to_json(message)}; }
 
@@ -29,19 +35,24 @@ std::uint32_t number_or(const Target& target, std::string_view name, std::uint32
   return text ? static_cast<std::uint32_t>(parse_number(name, *text, 0, highest)) : otherwise;
 }
 
+/// "?first=200&count=200".
+views::Page page(const Target& target, std::uint32_t otherwise, std::uint32_t most) {
+  target.allow_only({"first", "count"});
+  return {.first = number_or(target, "first", 0, kHighestId),
+          .count = number_or(target, "count", otherwise, most),
+          .most_trials = kMostTrials};
+}
+
 Answer sweeps(const Target& target, Database& db) {
-  target.allow_only({});
-  return json(views::list_sweeps(db));
+  return json(views::list_sweeps(db, page(target, kMostSweeps, kMostSweeps)));
 }
 
 Answer sweep(const Target& target, Database& db) {
-  target.allow_only({});
-  return json(views::sweep_detail(db, target.path[1]));
+  return json(views::sweep_detail(db, target.path[1], page(target, kRowsUnlessSaid, kMostRows)));
 }
 
 Answer table(const Target& target, Database& db) {
-  target.allow_only({});
-  return json(views::table(db, target.path[1]));
+  return json(views::table(db, target.path[1], page(target, kRowsUnlessSaid, kMostRows)));
 }
 
 Answer runs(const Target& target, Database& db) {
@@ -49,7 +60,7 @@ Answer runs(const Target& target, Database& db) {
   ablate::v1::ListRunsRequest request;
   request.set_sweep(target.value("sweep").value_or(""));
   request.set_trial(number_or(target, "trial", 0, kHighestId));
-  request.set_limit(number_or(target, "limit", 0, 100'000));
+  request.set_limit(number_or(target, "limit", 0, kMostRuns));
   return json(views::list_runs(db, request));
 }
 
@@ -80,7 +91,7 @@ Answer metrics(const Target& target, Database& db) {
     throw Error{Code::kInvalidArgument, "metrics: no run is named, expected ?run=ID, once or more"};
   for (const std::string& name : target.values("name")) request.add_names(name);
   request.set_max_points(number_or(target, "max_points", 0, 1'000'000));
-  return json(views::metrics(db, request));
+  return json(views::metrics(db, request, kMostPoints));
 }
 
 Answer workers(const Target& target, Database& db) {
@@ -92,13 +103,19 @@ Answer workers(const Target& target, Database& db) {
 struct Route {
   std::vector<std::string_view> path;
   Answer (*answer)(const Target&, Database&);
+  bool quick = false;
 };
 
 const std::vector<Route>& table_of_routes() {
   static const std::vector<Route> routes{
-      {{"sweeps"}, sweeps},   {{"sweeps", "*"}, sweep}, {{"sweeps", "*", "table"}, table},
-      {{"runs"}, runs},       {{"runs", "*"}, run},     {{"runs", "*", "log"}, log},
-      {{"metrics"}, metrics}, {{"workers"}, workers},
+      {.path = {"sweeps"}, .answer = sweeps},
+      {.path = {"sweeps", "*"}, .answer = sweep},
+      {.path = {"sweeps", "*", "table"}, .answer = table},
+      {.path = {"runs"}, .answer = runs},
+      {.path = {"runs", "*"}, .answer = run, .quick = true},
+      {.path = {"runs", "*", "log"}, .answer = log, .quick = true},
+      {.path = {"metrics"}, .answer = metrics},
+      {.path = {"workers"}, .answer = workers, .quick = true},
   };
   return routes;
 }
@@ -110,12 +127,26 @@ bool matches(const Route& route, const std::vector<std::string>& path) {
   return true;
 }
 
+/// Of a path below /api/v1/.
+const Route* find_route(const std::vector<std::string>& path) {
+  const auto& routes = table_of_routes();
+  const auto found = std::ranges::find_if(routes, [&](const Route& route) { return matches(route, path); });
+  return found == routes.end() ? nullptr : &*found;
+}
+
+bool is_of_this_version(const Target& target) {
+  return target.path.size() >= 2 && target.path[0] == "api" && target.path[1] == "v1";
+}
+
+Target below_version(const Target& target) {
+  return {.path = {target.path.begin() + 2, target.path.end()}, .query = target.query};
+}
+
 Answer route(const Target& target, Database& db) {
-  if (target.path.size() < 2 || target.path[0] != "api" || target.path[1] != "v1")
+  if (!is_of_this_version(target))
     throw Error{Code::kNotFound, "there is no such version of the API: expected /api/v1/…"};
-  const Target below{.path = {target.path.begin() + 2, target.path.end()}, .query = target.query};
-  for (const Route& route : table_of_routes())
-    if (matches(route, below.path)) return route.answer(below, db);
+  const Target below = below_version(target);
+  if (const Route* route = find_route(below.path)) return route->answer(below, db);
   throw Error{
       Code::kNotFound,
       fmt::format("there is no '/{}': expected sweeps, runs, metrics, workers or events below /api/v1/",
@@ -123,6 +154,12 @@ Answer route(const Target& target, Database& db) {
 }
 
 }  // namespace
+
+bool is_quick(const Target& target) {
+  if (!is_of_this_version(target)) return true;
+  const Route* route = find_route(below_version(target).path);
+  return !route || route->quick;
+}
 
 Answer api_answer(const Target& target, Database& db) {
   try {

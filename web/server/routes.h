@@ -11,4 +11,7 @@ namespace abl::web {
 /// way becomes an error answer here and only here. Thread: the connection's.
 Answer api_answer(const Target& target, storage::Database& db);
 
+/// Whether a request takes no longer than a few lookups, however much is stored.
+bool is_quick(const Target& target);
+
 }  // namespace abl::web

@@ -24,7 +24,6 @@ namespace {
 using namespace std::chrono_literals;
 using net::ip::tcp;
 
-constexpr int kReaderThreads = 2;
 constexpr std::size_t kMostConnections = 512;
 constexpr auto kLookEvery = 500ms;    // PRAGMA data_version, when nobody publishes
 constexpr auto kGoodbye = 2s;         // for what is being answered when the server stops
@@ -59,7 +58,8 @@ class Server::Impl {
  public:
   explicit Impl(const ServerOptions& options)
       : options_{options},
-        site_{new Site{.readers = {options.store, kReaderThreads}, .hub = Hub{network_.get_executor()}}},
+        site_{new Site{.readers = Readers{options.store},
+                       .hub = Hub{network_.get_executor(), options.heartbeat}}},
         acceptor_{listen_on(network_, options.address, options.port)},
         endpoint_{acceptor_.local_endpoint()} {
     spawn(accept());
@@ -72,6 +72,7 @@ class Server::Impl {
       stopping_ = true;
       beast::error_code ignored;
       acceptor_.close(ignored);
+      site_->readers.abandon_all();
       for (auto& child : children_) child.emit(net::cancellation_type::all);
       force_.expires_after(kGoodbye);
       force_.async_wait([this](beast::error_code ec) {

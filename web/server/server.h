@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -14,6 +15,7 @@ struct ServerOptions {
   std::uint16_t port = 0;    ///< 0: any free one
   bool watch_store = false;  ///< true: nobody publishes, look at PRAGMA data_version instead (read-only use
                              ///< beside a scheduler)
+  std::chrono::milliseconds heartbeat{5000};  ///< of an event stream that has nothing else to say
 };
 
 /// What the scheduler lets a browser do; null = read-only. Empty until tokens exist: off the Unix socket HTTP
@@ -25,18 +27,23 @@ class Actions {
 
 /// The dashboard: JSON under /api/v1, Server-Sent Events under /api/v1/events, the app at /. Runs on threads
 /// of its own with read-only connections; it can never fail a writer.
-///   GET /api/v1/sweeps                         ListSweepsResponse
-///   GET /api/v1/sweeps/NAME                    SweepDetail
-///   GET /api/v1/sweeps/NAME/table              Table
-///   GET /api/v1/runs?sweep=&trial=&limit=      ListRunsResponse
-///   GET /api/v1/runs/ID                        RunDetail
-///   GET /api/v1/metrics?run=1&run=2&name=&max_points=   GetMetricsResponse
-///   GET /api/v1/runs/ID/log?offset=            text, with X-Log-Bytes
-///   GET /api/v1/workers                        ListWorkersResponse
-///   GET /api/v1/events                         event: change, data: {"sweep": NAME, "run": ID}; an empty
-///   comment every 15 s
-/// Errors are {"code": "NOT_FOUND", "message": …} with a fitting status. Host must be a loopback name and
-/// Origin, where sent, ours.
+///   GET /api/v1/sweeps?first=&count=        ListSweepsResponse, newest first; 500 at most
+///   GET /api/v1/sweeps/NAME?first=&count=   SweepDetail, of some rows: 200 unless said, 1000 and 5000 trials
+///                                           at most
+///   GET /api/v1/sweeps/NAME/table?…         Table, of the same rows and the baseline's
+///   GET /api/v1/runs?sweep=&trial=&limit=   ListRunsResponse, newest first; 1000 at most
+///   GET /api/v1/runs/ID                     RunDetail
+///   GET /api/v1/metrics?run=1&run=2&name=&max_points=
+///                                           GetMetricsResponse, of 1000 runs and 250,000 points at most;
+///                                           with max_points thinned further where need be
+///   GET /api/v1/runs/ID/log?offset=         text, with X-Log-Bytes
+///   GET /api/v1/workers                     ListWorkersResponse
+///   GET /api/v1/events                      event: change, data: {"sweep": NAME, "run": ID};
+///                                           event: heartbeat, data: {"every_ms": 5000}, first and whenever
+///                                           nothing else was said for so long
+/// `left_out` of an answer says how much it has not. Errors are {"code": "NOT_FOUND", "message": …} with a
+/// fitting status; 503 with Retry-After where too much is under way. Host must be a loopback name and Origin,
+/// where sent, ours; what a page of another site or port asks for is refused.
 class Server {
  public:
   /// Binds and starts. Throws: Error{kUnavailable} "port 8080 on 127.0.0.1 is in use: choose another with …".

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <sstream>
+#include <stop_token>
+#include <variant>
 
 #include "web/server/guard.h"
 #include "web/server/static_files.h"
@@ -33,13 +37,23 @@ constexpr std::pair<const char*, const char*> kSecurity[] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
+std::optional<std::string_view> field_of(const Request& request, std::string_view name) {
+  const auto found = request.find(name);
+  return found == request.end() ? std::nullopt : std::optional<std::string_view>{found->value()};
+}
+
+bool is_of_api(std::string_view target) {
+  return target == "/api" || target.starts_with("/api/") || target.starts_with("/api?");
+}
+
 /// Why a request is not looked at any further, or nothing.
 std::optional<Answer> objection(const Parser& parser) {
   const Request& request = parser.get();
-  const auto origin = request.find(http::field::origin);
-  if (const auto why =
-          refusal(request[http::field::host],
-                  origin == request.end() ? std::nullopt : std::optional<std::string_view>{origin->value()}))
+  if (const auto why = refusal({.host = request[http::field::host],
+                                .origin = field_of(request, "Origin"),
+                                .site = field_of(request, "Sec-Fetch-Site").value_or(""),
+                                .mode = field_of(request, "Sec-Fetch-Mode").value_or(""),
+                                .page = !is_of_api(request.target())}))
     return error_answer(Code::kPermissionDenied, *why);
   if (request.method() != http::verb::get && request.method() != http::verb::head) {
     Answer answer = error_answer(405, Code::kUnimplemented,
@@ -53,16 +67,39 @@ std::optional<Answer> objection(const Parser& parser) {
   return std::nullopt;
 }
 
-net::awaitable<Answer> answer(const Request& request, Site& site) {
+/// Ends when the peer closes its side while an answer is looked for, and says so to `abandoned`.
+net::awaitable<void> leaving(Stream& stream, std::stop_source abandoned) {
+  co_await stream.socket().async_wait(net::ip::tcp::socket::wait_read, net::use_awaitable);
+  char next = 0;
+  beast::error_code ec;
+  const std::size_t size = stream.socket().receive(net::buffer(&next, 1), net::socket_base::message_peek, ec);
+  if (size == 0 || ec) {
+    abandoned.request_stop();
+    co_return;
+  }
+  // the next request is there already: whether its sender leaves shows when that is read
+  net::steady_timer for_ever{stream.get_executor(), net::steady_timer::time_point::max()};
+  co_await for_ever.async_wait(net::use_awaitable);
+}
+
+/// Nothing: the peer has left.
+net::awaitable<std::optional<Answer>> answer(const Request& request, Stream& stream, Site& site) {
   Target target;
   try {
     target = parse_target(request.target());
   } catch (const Error& error) {
     co_return error_answer(error.code(), error.what());
   }
-  if (!target.path.empty() && target.path.front() == "api")
-    co_return co_await site.readers.answer(std::move(target));
-  co_return static_answer(embedded_app(), target, request[http::field::if_none_match]);
+  if (target.path.empty() || target.path.front() != "api")
+    co_return static_answer(embedded_app(), target, request[http::field::if_none_match],
+                            request[http::field::accept].find("text/html") != std::string_view::npos);
+  using namespace net::experimental::awaitable_operators;
+  std::stop_source abandoned;
+  net::awaitable<Answer> found = site.readers.answer(std::move(target), abandoned.get_token());
+  net::awaitable<void> left = leaving(stream, abandoned);
+  std::variant<Answer, std::monostate> first = co_await (std::move(found) || std::move(left));
+  if (first.index() != 0) co_return std::nullopt;
+  co_return std::move(std::get<0>(first));
 }
 
 bool wants_events(const Request& request) {
@@ -82,14 +119,22 @@ Response response_of(Answer answer, bool keep_alive) {
   return response;
 }
 
-net::awaitable<void> send(Stream& stream, Answer answer, bool keep_alive, bool head_only) {
+/// The deadline is one for some progress, not for the whole.
+net::awaitable<void> send(Stream& stream, Outbox& outbox, Answer answer, bool keep_alive, bool head_only) {
+  if (!outbox.make_room(answer.body.size())) {
+    answer =
+        error_answer(Code::kResourceExhausted, "too many long answers are being read: try again in a moment");
+    answer.headers.emplace_back("Retry-After", "1");
+  }
+  Outbox::Entry entry{outbox, stream, answer.body.size()};
   Response response = response_of(std::move(answer), keep_alive);
   http::response_serializer<http::string_body> serializer{response};
-  stream.expires_after(kDeadline);
-  if (head_only)
-    co_await http::async_write_header(stream, serializer, net::use_awaitable);
-  else
-    co_await http::async_write(stream, serializer, net::use_awaitable);
+  serializer.split(head_only);
+  while (!(head_only ? serializer.is_header_done() : serializer.is_done())) {
+    stream.expires_after(kDeadline);
+    co_await http::async_write_some(stream, serializer, net::use_awaitable);
+    entry.note_progress();
+  }
 }
 
 /// The response line and headers of an event stream.
@@ -127,21 +172,23 @@ net::awaitable<void> serve(Stream stream, std::shared_ptr<Site> site) {
     beast::error_code ec;
     co_await http::async_read_header(stream, buffer, parser, net::redirect_error(net::use_awaitable, ec));
     if (ec) {
-      if (auto refused = complaint(ec)) co_await send(stream, std::move(*refused), false, false);
+      if (auto refused = complaint(ec))
+        co_await send(stream, site->outbox, std::move(*refused), false, false);
       break;  // or a normal goodbye
     }
     const Request& request = parser.get();
     const bool head_only = request.method() == http::verb::head;
     if (auto refused = objection(parser)) {
-      co_await send(stream, std::move(*refused), false,
+      co_await send(stream, site->outbox, std::move(*refused), false,
                     head_only);  // what follows may be a body: not ours to read
       break;
     }
     if (wants_events(request))
       co_await site->hub.stream_to(stream, event_stream_head());  // ends by an exception alone
     keep_alive = request.keep_alive();
-    Answer found = co_await answer(request, *site);
-    co_await send(stream, std::move(found), keep_alive, head_only);
+    std::optional<Answer> found = co_await answer(request, stream, *site);
+    if (!found) break;
+    co_await send(stream, site->outbox, std::move(*found), keep_alive, head_only);
   }
   beast::error_code ignored;
   stream.socket().shutdown(net::ip::tcp::socket::shutdown_send, ignored);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "web/server/net.h"
+#include "web/server/outbox.h"
 #include "web/server/readers.h"
 #include "web/server/sse.h"
 
@@ -13,10 +14,12 @@ namespace abl::web {
 struct Site {
   Readers readers;
   Hub hub;
+  Outbox outbox = {};
 };
 
-/// Serves one connection until the peer closes it, asks to close, or stays silent for 30 s. Only GET and
-/// HEAD; a request has no body.
+/// Serves one connection until the peer closes it, asks to close, or neither sends nor reads anything for 30
+/// s: a slow reader of a long answer has all the time it needs. Only GET and HEAD; a request has no body. Who
+/// closes its side of the connection has left: what it asked for is not looked for any further.
 net::awaitable<void> serve(Stream stream, std::shared_ptr<Site> site);
 
 }  // namespace abl::web

@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHeartbeat = 15s;
 constexpr auto kWriteDeadline = 30s;
 /// At most ten messages a second to a tab: what comes in between goes out together.
 constexpr auto kPause = 100ms;
@@ -23,6 +22,11 @@ std::string event(const Change& change) {
   const nlohmann::ordered_json data{{"sweep", change.sweep}, {"run", change.run}};
   return fmt::format("event: change\ndata: {}\n\n",
                      data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+/// An event, not a comment: a page sees it, and knows from its absence that the server is frozen.
+std::string heartbeat_event(std::chrono::milliseconds every) {
+  return fmt::format("event: heartbeat\ndata: {{\"every_ms\":{}}}\n\n", every.count());
 }
 
 net::awaitable<void> write(Stream& stream, const std::string& text) {
@@ -47,17 +51,18 @@ void Hub::deliver(const Change& change) {
 net::awaitable<void> Hub::stream_to(Stream& stream, std::string head) {
   const auto self = subscribers_.emplace(subscribers_.end(), network_);
   const std::shared_ptr<void> unsubscribe{nullptr, [this, self](void*) { subscribers_.erase(self); }};
-  head += "retry: 2000\n\n";  // how long a browser waits before it connects again
+  const std::string heartbeat = heartbeat_event(heartbeat_);
+  head += "retry: 2000\n\n" + heartbeat;  // how long a browser waits before it connects again
   co_await write(stream, head);
   for (;;) {
     if (self->pending.empty()) {
       boost::system::error_code ec;
-      self->wake.expires_after(kHeartbeat);
+      self->wake.expires_after(heartbeat_);
       co_await self->wake.async_wait(net::redirect_error(net::use_awaitable, ec));
     }
     const std::set<Change> changes = std::exchange(self->pending, {});
     // named, not a temporary of a co_await: GCC 12 destroys those of a conditional twice
-    std::string text = changes.empty() ? ":\n\n" : "";
+    std::string text = changes.empty() ? heartbeat : "";
     for (const Change& change : changes) text += event(change);
     co_await write(stream, text);
     if (changes.empty()) continue;

@@ -23,13 +23,15 @@ struct Change {
 /// are a set, and beyond a bound they become one "anything". Thread: the network thread, but for `publish`.
 class Hub {
  public:
-  explicit Hub(net::any_io_executor network) : network_{std::move(network)} {}
+  /// `heartbeat`: so often a stream says that it lives, where nothing else does.
+  Hub(net::any_io_executor network, std::chrono::milliseconds heartbeat)
+      : network_{std::move(network)}, heartbeat_{heartbeat} {}
 
   /// Thread: any.
   void publish(Change change);
 
-  /// Answers with `head`, then events, and a comment every 15 s where there are none. Ends by an exception:
-  /// the peer is gone.
+  /// Answers with `head`, a heartbeat, then events, and a heartbeat wherever there are none for so long. Ends
+  /// by an exception: the peer is gone.
   net::awaitable<void> stream_to(Stream& stream, std::string head);
 
  private:
@@ -41,6 +43,7 @@ class Hub {
   void deliver(const Change& change);
 
   net::any_io_executor network_;
+  const std::chrono::milliseconds heartbeat_;
   std::list<Subscriber> subscribers_;
 };
 

@@ -48,13 +48,16 @@ bool is_app_address(const Target& target) {
 }  // namespace
 
 Answer static_answer(std::span<const EmbeddedFile> files, const Target& target,
-                     std::string_view if_none_match) {
+                     std::string_view if_none_match, bool wants_page) {
   const std::string wanted =
       is_app_address(target) ? "index.html" : fmt::format("{}", fmt::join(target.path, "/"));
   if (files.empty() && wanted == "index.html")
     return Answer{.type = std::string{kHtml}, .body = std::string{kLeftOut}};
   const auto file =
       std::find_if(files.begin(), files.end(), [&](const EmbeddedFile& f) { return f.path == wanted; });
+  const auto page = std::ranges::find(files, "index.html", &EmbeddedFile::path);
+  if (file == files.end() && wants_page && page != files.end())
+    return Answer{.status = 404, .type = std::string{kHtml}, .body = std::string{page->data}};
   if (file == files.end())
     return error_answer(Code::kNotFound, fmt::format("there is no page '/{}' here", wanted));
 

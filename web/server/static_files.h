@@ -20,9 +20,10 @@ struct EmbeddedFile {
 std::span<const EmbeddedFile> embedded_app();
 
 /// Answers everything outside the API from `files`: a file by its exact path, index.html for the app's own
-/// addresses (/, /sweeps/NAME, /runs/ID, /workers), 304 where `if_none_match` has the file's tag. Without
-/// files, a short page that says so.
+/// addresses (/, /sweeps/NAME, /runs/ID, /workers), 304 where `if_none_match` has the file's tag. An address
+/// that there is not: the app's page with status 404, which says so, where a page is wanted (`wants_page`, by
+/// its Accept), otherwise an error as the API's. Without files, a short page that says so.
 Answer static_answer(std::span<const EmbeddedFile> files, const Target& target,
-                     std::string_view if_none_match);
+                     std::string_view if_none_match, bool wants_page);
 
 }  // namespace abl::web
