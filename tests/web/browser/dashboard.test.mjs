@@ -155,6 +155,108 @@ describe("the dashboard", { skip: missing() }, () => {
       await page.getByRole("img", { name: /val\/top1 .* 6 lines/ }).waitFor();
     }));
 
+  test("a seed that diverged is marked and ends the mean", async () => {
+    await dashboard.tell("diverge nan");
+    await on("/sweeps/nan?metric=loss", async (page) => {
+      await page
+        .getByText("✕ orig Transformer: seed 2 is NaN from step 300 on; the mean ends there")
+        .waitFor();
+      await page
+        .getByText(
+          "✕ a MSF, Simplest: seed 1 is NaN from step 200 on, finite again by step 300; the mean has a gap there",
+        )
+        .waitFor();
+      const key = page.getByRole("group", { name: "Rows shown in the charts" });
+      await key.getByText("n 3, ✕ 1 diverged").first().waitFor();
+      await page
+        .getByRole("img", { name: /val\/loss .* \(mean of 3\), seed 2 is NaN from step 300 on/ })
+        .waitFor();
+      await page.getByRole("button", { name: "Show as table" }).first().click();
+      const table = page.getByRole("region", { name: "val/loss as a table" });
+      const at = async (step) =>
+        table
+          .locator("tbody tr", { has: page.getByRole("rowheader", { name: step, exact: true }) })
+          .locator("td");
+      assert.match(await (await at("290")).first().innerText(), /^\d\.\d{4} ± 0\.0100, n 3$/);
+      assert.equal(await (await at("310")).first().innerText(), "NaN in seed 2");
+      assert.match(await (await at("310")).last().innerText(), /, n 3$/);
+    });
+    const { runs } = await served("/runs?sweep=nan");
+    const gap = runs.find((run) => run.rows[0].row === "a" && run.rows[0].seed === "1");
+    await on(`/runs/${gap.id}`, async (page) => {
+      await page.getByText("60, 10 not finite").waitFor();
+      await page.getByText("✕ val/loss is NaN from step 200 on, finite again by step 300").waitFor();
+    });
+  });
+
+  test("a difference has a colour, and a best is bold, only where the seeds' spread does not explain it", async () => {
+    const table = await served("/sweeps/msf-sharing/table");
+    await on("/sweeps/msf-sharing", async (page) => {
+      for (const [i, row] of table.rows.entries()) {
+        const line = page.locator("table.ablation tbody tr").nth(i);
+        await line.waitFor();
+        for (const [column, cell] of row.cells.slice(0, 2).entries()) {
+          const bold = (await line.locator("td.group").nth(column).getAttribute("class")).includes("best");
+          assert.equal(bold, cell.comparison?.best ?? false);
+          const delta = line.locator("td:not(.group) span[title*='the baseline']").nth(column);
+          if (!cell.comparison || cell.comparison.verdict === "VERDICT_UNSPECIFIED") continue;
+          const look = { VERDICT_BETTER: "good", VERDICT_WORSE: "bad" }[cell.comparison.verdict] ?? "muted";
+          assert.equal(await delta.getAttribute("class"), look);
+          assert.ok((await delta.getAttribute("title")).includes(cell.comparison.why));
+        }
+      }
+    });
+    const verdicts = table.rows.map((row) => row.cells[0].comparison?.verdict);
+    assert.ok(
+      verdicts.includes("VERDICT_WORSE") && verdicts.includes("VERDICT_NOT_TOLD_APART"),
+      String(verdicts),
+    );
+  });
+
+  test("long labels and headings leave the values in sight, under their head and beside their row", async () => {
+    await dashboard.tell("lengthen groups");
+    for (const viewport of [
+      { width: 1360, height: 900 },
+      { width: 390, height: 800 },
+    ])
+      await on(
+        "/sweeps/groups",
+        async (page) => {
+          const value = page.locator("table.ablation a.value").first();
+          await value.waitFor();
+          const box = await value.boundingBox();
+          assert.ok(box.x + box.width <= viewport.width, `the value is seen: ${JSON.stringify(box)}`);
+          const page_width = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(page_width <= viewport.width, `the page is as wide as the window: ${page_width}`);
+          const name = page.locator("table.ablation tbody th").first();
+          const before = (await name.boundingBox()).x;
+          await page.locator(".scroll.tall").first().evaluate((e) => (e.scrollLeft = 200));
+          assert.equal((await name.boundingBox()).x, before, "the row's name stays");
+        },
+        { viewport },
+      );
+  });
+
+  test("a log is read as a terminal would leave it", async () => {
+    const path = await runningRun();
+    await on(path, async (page) => {
+      const log = page.getByRole("log");
+      await log.getByText("data: 4000 images").waitFor();
+      await dashboard.tell(`print ${path.split("/").at(-1)}`);
+      await log.getByText("red alert").waitFor();
+      const text = await log.innerText();
+      assert.ok(text.includes("all of it") && !text.includes("60%") && !text.includes("\u001b"), text);
+    });
+  });
+
+  test("an address that there is not shows the app's page, with status 404", async () => {
+    const { page } = await openPage(browser);
+    const answer = await page.goto(new URL("/nothing/at/all", dashboard.url).href);
+    assert.equal(answer.status(), 404);
+    await page.getByRole("heading", { level: 1, name: "No such page" }).waitFor();
+    await page.context().close();
+  });
+
   test("workers and what runs on them", () =>
     on("/workers", async (page) => {
       await page.getByText("2 of 3 workers connected").waitFor();
@@ -175,6 +277,24 @@ describe("the dashboard", { skip: missing() }, () => {
   test("pictures of its pages", { skip: kScreenshots ? false : "SCREENSHOTS names no folder" }, () =>
     takePictures(browser, dashboard.url, kScreenshots),
   );
+});
+
+describe("a dashboard whose server is frozen", { skip: missing() }, () => {
+  test("is not called live: nothing closes the connection, and nothing comes", async () => {
+    const dashboard = await startDashboard();
+    const browser = await startBrowser();
+    const { page } = await openPage(browser);
+    await page.goto(dashboard.url);
+    await page.getByText("Live", { exact: true }).waitFor();
+    dashboard.freeze();
+    await page.getByText(/No connection to the server since/).waitFor();
+    assert.equal(await page.getByText("Live", { exact: true }).count(), 0);
+    dashboard.thaw();
+    await page.getByText("Live", { exact: true }).waitFor();
+    assert.equal(await page.getByText(/No connection to the server since/).count(), 0);
+    await browser.close();
+    await dashboard.stop();
+  });
 });
 
 describe("a dashboard beside a writer", { skip: missing() }, () => {

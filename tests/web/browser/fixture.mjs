@@ -15,7 +15,7 @@ export function missing() {
   return existsSync(kChromium) ? false : `no browser at ${kChromium}: install chromium, or set CHROMIUM`;
 }
 
-/** The dashboard_fixture program: `url`, `tell(command)` which waits until it is done, `stop()`. */
+/** The dashboard_fixture program: `url`, `tell(command)` which waits until it is done, `freeze()` and `thaw()`, `stop()`. */
 export async function startDashboard(...options) {
   const folder = mkdtempSync(join(tmpdir(), "ablate-browser-"));
   const child = spawn(process.env.DASHBOARD_FIXTURE, [join(folder, "results.db"), ...options], {
@@ -31,6 +31,8 @@ export async function startDashboard(...options) {
       child.stdin.write(`${command}\n`);
       return (await lines.next()).value;
     },
+    freeze: () => child.kill("SIGSTOP"),
+    thaw: () => child.kill("SIGCONT"),
     async stop() {
       child.stdin.end();
       await ended;

@@ -58,13 +58,18 @@ export function App() {
 }
 
 function page(segments: string[]): ComponentChildren {
-  const [kind, rawId] = segments;
+  const [kind, rawId, more] = segments;
   const id = rawId === undefined ? undefined : decode(rawId);
+  if (more !== undefined) return <NoSuchPage />;
   if (kind === undefined || (kind === "sweeps" && id === undefined)) return <SweepsPage />;
   if (kind === "sweeps" && id !== undefined) return <SweepPage key={id} name={id} />;
   if (kind === "runs" && id !== undefined && /^[1-9]\d*$/.test(id))
     return <RunPage key={id} run={Number(id)} />;
   if (kind === "workers") return <WorkersPage />;
+  return <NoSuchPage />;
+}
+
+function NoSuchPage() {
   return (
     <>
       <h1 tabIndex={-1}>No such page</h1>

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { tick } from "./format";
-import type { Plot } from "./series";
+import type { Plot, Values } from "./series";
 
 export interface ChartOptions {
   /** Charts of one key share their cursor. */
@@ -41,7 +41,14 @@ export class Chart {
     this.plot = plot;
     this.hidden = hidden;
     const shape = JSON.stringify(
-      plot.lines.map(({ id, look, band, values }) => [id, look, hidden.has(id), !!band, lonely(values)]),
+      plot.lines.map(({ id, look, band, values, rest }) => [
+        id,
+        look,
+        hidden.has(id),
+        !!band,
+        lonely(values),
+        rest.map(lonely),
+      ]),
     );
     if (!this.drawn || shape !== this.shape) {
       this.shape = shape;
@@ -62,6 +69,30 @@ export class Chart {
     };
   }
 
+  /** A cross where a run's values stop being finite, at its last finite one. */
+  private markBreaks(u: uPlot, color: (name: string) => string): void {
+    const { left, top, width, height } = u.bbox;
+    const arm = 4 * devicePixelRatio;
+    u.ctx.save();
+    u.ctx.lineWidth = 2 * devicePixelRatio;
+    for (const { id, look, breaks } of this.plot.lines) {
+      if (this.hidden.has(id)) continue;
+      u.ctx.strokeStyle = color(look.color);
+      for (const { from, at } of breaks) {
+        const x = u.valToPos(from, "x", true);
+        const y = at === null ? top + height - arm : u.valToPos(at, "y", true);
+        if (!(x >= left && x <= left + width && y >= top && y <= top + height)) continue;
+        u.ctx.beginPath();
+        u.ctx.moveTo(x - arm, y - arm);
+        u.ctx.lineTo(x + arm, y + arm);
+        u.ctx.moveTo(x - arm, y + arm);
+        u.ctx.lineTo(x + arm, y - arm);
+        u.ctx.stroke();
+      }
+    }
+    u.ctx.restore();
+  }
+
   private build(): void {
     this.drawn?.destroy();
     const style = getComputedStyle(this.element);
@@ -76,7 +107,7 @@ export class Chart {
     };
     const series: uPlot.Series[] = [{}];
     const bands: uPlot.Band[] = [];
-    for (const { id, label, look, values, band } of this.plot.lines) {
+    for (const { id, label, look, values, band, rest } of this.plot.lines) {
       const stroke = color(look.color);
       const show = !this.hidden.has(id);
       series.push({
@@ -85,9 +116,17 @@ export class Chart {
         stroke,
         width: look.strong ? 2.25 : 1.6,
         dash: look.dash,
-        spanGaps: !band,
         points: { show: lonely(values) },
       });
+      // a run that goes on where the mean has ended: thinner, in the row's colour
+      for (const run of rest)
+        series.push({
+          show,
+          stroke: `${stroke}b0`,
+          width: 0.8,
+          dash: look.dash,
+          points: { show: lonely(run), size: 3 },
+        });
       if (!band) continue;
       const edge: uPlot.Series = { show, stroke: "transparent", width: 0, points: { show: false } };
       series.push({ ...edge }, { ...edge });
@@ -105,7 +144,7 @@ export class Chart {
         scales: { x: { time: false } },
         axes: [
           { ...axis, size: 30, values: (_, ticks) => ticks.map(tick) },
-          { ...axis, size: 52, values: (_, ticks) => ticks.map(tick) },
+          { ...axis, size: widthOf, values: (_, ticks) => ticks.map(tick) },
         ],
         cursor: {
           sync: { key: this.options.sync },
@@ -114,6 +153,7 @@ export class Chart {
           drag: { x: true, y: false },
         },
         hooks: {
+          draw: [(u) => this.markBreaks(u, color)],
           setCursor: [
             (u) => this.options.onCursor((u.cursor.left ?? -1) < 0 ? null : (u.cursor.idx ?? null)),
           ],
@@ -125,14 +165,23 @@ export class Chart {
   }
 }
 
+/** Room for the longest label of the y axis. */
+const widthOf: uPlot.Axis.Size = (u, labels, index, cycle) => {
+  const axis = u.axes[index] as uPlot.Axis & { _size: number };
+  if (cycle > 1) return axis._size; // it converged: the labels follow from the width no further
+  u.ctx.font = (axis.font as unknown as string[])[0]!;
+  const widest = Math.max(0, ...(labels ?? []).map((label) => u.ctx.measureText(label).width));
+  return Math.max(52, Math.ceil(widest / devicePixelRatio) + 12);
+};
+
 /** A line needs two points to be seen; fewer are drawn as dots. */
-function lonely(values: (number | null)[]): boolean {
-  return values.filter((value) => value !== null).length < 2;
+function lonely(values: Values): boolean {
+  return values.filter((value) => typeof value === "number").length < 2;
 }
 
 function columns(plot: Plot): uPlot.AlignedData {
   return [
     plot.steps,
-    ...plot.lines.flatMap((l) => (l.band ? [l.values, l.band.low, l.band.high] : [l.values])),
+    ...plot.lines.flatMap((l) => [l.values, ...l.rest, ...(l.band ? [l.band.low, l.band.high] : [])]),
   ];
 }

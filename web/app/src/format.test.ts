@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { duration, plain, signed, tick } from "./format";
+import { duration, plain, signed, tick, withSpread } from "./format";
 
 test("numbers are shown with the digits that say something", () => {
   expect(plain(79.1234)).toBe("79.12");
@@ -11,6 +11,14 @@ test("numbers are shown with the digits that say something", () => {
   expect(plain("NaN")).toBe("NaN");
   expect(plain("-Infinity")).toBe("−∞");
   expect(plain(undefined)).toBe("–");
+});
+
+test("a deviation has the digits of its mean", () => {
+  expect(withSpread(74.1, 1.7396)).toBe("74.10 ± 1.74");
+  expect(withSpread(0.88219, 0.012345)).toBe("0.8822 ± 0.0123");
+  expect(withSpread(12, 0.5)).toBe("12.00 ± 0.50");
+  expect(withSpread(0, 0)).toBe("0.0000 ± 0.0000");
+  expect(withSpread(1.5e-5, 2.5e-6)).toBe("1.50e−5 ± 2.50e−6");
 });
 
 test("ticks carry no empty zeros", () => {

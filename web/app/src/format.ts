@@ -15,6 +15,15 @@ export function plain(value: Real | undefined): string {
   return grouped(number.toFixed(digits));
 }
 
+/** "74.10 ± 1.74": the deviation has the mean's digits. */
+export function withSpread(mean: number, deviation: number): string {
+  const size = Math.abs(mean);
+  if (size >= 1e7 || (size < 1e-3 && Math.max(size, deviation) !== 0 && deviation < 1e-3))
+    return `${plain(mean)} ± ${plain(deviation)}`;
+  const digits = size >= 1000 ? 1 : size >= 10 ? 2 : 4;
+  return `${grouped(mean.toFixed(digits))} ± ${grouped(deviation.toFixed(digits))}`;
+}
+
 /** A tick of an axis: short, without zeros that say nothing. */
 export function tick(value: number): string {
   const size = Math.abs(value);
@@ -81,4 +90,9 @@ export function bytes(count: number): string {
 
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`;
+}
+
+/** "a MSF, Simplest"; the label alone where it says what the id says. */
+export function rowName(id: string, label: string): string {
+  return id === label ? label : `${id} ${label}`;
 }

@@ -15,12 +15,17 @@ export interface LiveState {
 
 const kAnything: Change = { sweep: "", run: 0 };
 const kRetryMs = 2000;
+/** Heartbeats that may be missed before the server counts as gone: a frozen one closes nothing. */
+const kMissed = 3;
 
-/** The tab's one event stream: open while the tab is visible, opened again when it breaks. */
+/** The tab's one event stream: open while the tab is visible, opened again when it breaks or falls silent. */
 class Live {
   state: LiveState = { kind: "connecting", since: new Date() };
   private source: EventSource | undefined;
   private retry: number | undefined;
+  private watchdog: number | undefined;
+  private heartbeatMs = 5000; // until the server says how often it sends one
+  private heard = new Date();
   private readonly listeners = new Set<(change: Change) => void>();
   private readonly watchers = new Set<(state: LiveState) => void>();
 
@@ -41,17 +46,35 @@ class Live {
     this.close();
     const source = new EventSource("/api/v1/events");
     this.source = source;
+    this.watch();
     source.onopen = () => {
+      this.hear();
       // what happened while nobody listened is not told again
       this.tell(kAnything);
       this.set("live");
     };
-    source.addEventListener("change", (event) => this.tell(JSON.parse(event.data) as Change));
-    source.onerror = () => {
-      this.set("lost");
-      this.close();
-      this.retry = window.setTimeout(() => this.open(), kRetryMs);
-    };
+    source.addEventListener("change", (event) => {
+      this.hear();
+      this.tell(JSON.parse(event.data) as Change);
+    });
+    source.addEventListener("heartbeat", (event) => {
+      this.heartbeatMs = (JSON.parse(event.data) as { every_ms: number }).every_ms;
+      this.hear();
+    });
+    source.onerror = () => this.lose();
+  }
+  private lose(): void {
+    this.set("lost");
+    this.close();
+    this.retry = window.setTimeout(() => this.open(), kRetryMs);
+  }
+  private hear(): void {
+    this.heard = new Date();
+    this.watch();
+  }
+  private watch(): void {
+    window.clearTimeout(this.watchdog);
+    this.watchdog = window.setTimeout(() => this.lose(), kMissed * this.heartbeatMs);
   }
   private pause(): void {
     this.close();
@@ -59,6 +82,7 @@ class Live {
   }
   private close(): void {
     window.clearTimeout(this.retry);
+    window.clearTimeout(this.watchdog);
     this.source?.close();
     this.source = undefined;
   }
@@ -67,7 +91,7 @@ class Live {
   }
   private set(kind: LiveState["kind"]): void {
     if (kind === this.state.kind) return;
-    this.state = { kind, since: new Date() };
+    this.state = { kind, since: kind === "lost" ? this.heard : new Date() };
     for (const watcher of [...this.watchers]) watcher(this.state);
   }
 }

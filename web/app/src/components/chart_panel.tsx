@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Chart } from "../chart";
 import { plain, plural, whole } from "../format";
-import type { Line, Plot } from "../series";
+import { breakText, lastOf, valueAt, type Line, type Plot } from "../series";
 import { Swatch } from "./swatch";
 
 interface Props {
@@ -59,31 +59,52 @@ export function ChartPanel({ title, plot, sync, hidden = kNone, ownKey = false }
             <li key={line.id}>
               <Swatch look={line.look} />
               <span class="chart-key-name">{line.label}</span>
-              <span class="num">{valueText(line, cursor)}</span>
+              <span class="num">{valueText(line, plot.steps, cursor)}</span>
             </li>
           ))}
         </ul>
       )}
+      <Breaks lines={visible} />
     </figure>
   );
 }
 
 /** At the cursor, otherwise the newest. */
-function valueText(line: Line, cursor: number | null): string {
-  const value = cursor === null ? lastOf(line) : (line.values[cursor] ?? null);
-  if (value === null) return "–";
-  const high = cursor === null ? null : (line.band?.high[cursor] ?? null);
-  return high === null ? plain(value) : `${plain(value)} ± ${plain(high - value)}`;
+function valueText(line: Line, steps: number[], cursor: number | null): string {
+  const index = cursor ?? lastOf(line)?.index;
+  return index === undefined ? "–" : valueAt(line, index, steps[index]!);
 }
 
-function lastOf(line: Line): number | null {
-  return line.values.findLast((v) => v !== null) ?? null;
+const kMostBreaks = 6;
+
+/** In words what the chart marks with a cross: runs whose values stop being finite. */
+function Breaks({ lines }: { lines: Line[] }) {
+  const all = lines.flatMap((line) => line.breaks.map((lost) => ({ line, lost })));
+  if (all.length === 0) return null;
+  return (
+    <ul class="chart-breaks">
+      {all.slice(0, kMostBreaks).map(({ line, lost }) => (
+        <li key={`${line.id} ${lost.run} ${lost.from}`}>
+          <span aria-hidden="true">✕ </span>
+          {line.label === lost.run ? "" : `${line.label}: `}
+          {breakText(lost)}
+          {line.n && (lost.back === null ? "; the mean ends there" : "; the mean has a gap there")}
+        </li>
+      ))}
+      {all.length > kMostBreaks && <li>and {plural(all.length - kMostBreaks, "more break")}</li>}
+    </ul>
+  );
 }
 
 function sentence(title: string, steps: number[], lines: Line[]): string {
   const last = steps[steps.length - 1];
   if (last === undefined || lines.length === 0) return `Line chart of ${title}, without points yet.`;
-  const ends = lines.slice(0, 8).map((line) => `${line.label} ${plain(lastOf(line) ?? undefined)}`);
+  const ends = lines.slice(0, 8).map((line) => {
+    const end = lastOf(line);
+    const mean = line.n ? ` (mean of ${line.runs})` : "";
+    const lost = line.breaks[0] ? `, ${breakText(line.breaks[0])}` : "";
+    return `${line.label} ${plain(end?.value)}${mean}${lost}`;
+  });
   return `Line chart of ${title} over ${plural(last, "optimiser step")}, ${plural(lines.length, "line")}; newest values: ${ends.join("; ")}.`;
 }
 
@@ -119,7 +140,7 @@ function PointTable({ title, steps, lines }: { title: string; steps: number[]; l
               </th>
               {lines.map((line) => (
                 <td class="num" key={line.id}>
-                  {plain(line.values[i] ?? undefined)}
+                  {valueAt(line, i, steps[i]!)}
                 </td>
               ))}
             </tr>

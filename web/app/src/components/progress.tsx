@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { plural } from "../format";
+import { plural, whole } from "../format";
 import type { TrialCounts } from "../pages/sweeps/data";
 
 /** Trials by state as one bar; the numbers stand in its label and, where shown, beside it. */
@@ -25,12 +25,12 @@ export function TrialsBar({ counts }: { counts: TrialCounts }) {
 
 export function countsText(counts: TrialCounts): string {
   const parts = [
-    `${counts.completed} of ${plural(counts.total, "trial")} completed`,
-    counts.running + counts.leased > 0 ? `${counts.running + counts.leased} running` : "",
-    counts.queued > 0 ? `${counts.queued} queued` : "",
-    counts.failed > 0 ? `${counts.failed} failed` : "",
-    counts.held > 0 ? `${counts.held} held` : "",
-    counts.cancelled > 0 ? `${counts.cancelled} cancelled` : "",
+    `${whole(counts.completed)} of ${plural(counts.total, "trial")} completed`,
+    counts.running + counts.leased > 0 ? `${whole(counts.running + counts.leased)} running` : "",
+    counts.queued > 0 ? `${whole(counts.queued)} queued` : "",
+    counts.failed > 0 ? `${whole(counts.failed)} failed` : "",
+    counts.held > 0 ? `${whole(counts.held)} held` : "",
+    counts.cancelled > 0 ? `${whole(counts.cancelled)} cancelled` : "",
   ];
   return parts.filter(Boolean).join(", ");
 }

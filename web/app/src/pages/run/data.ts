@@ -12,6 +12,8 @@ export interface MetricSummary {
   last_step: number;
   best: Real;
   best_step: number;
+  /** Of `count` points; minimum, maximum, mean and best are of these. */
+  finite: number;
 }
 
 export interface RunSummary {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, getLog } from "../../api";
 import { ErrorNotice } from "../../components/notice";
-import { bytes as byteText } from "../../format";
+import { bytes as byteText, whole as count } from "../../format";
+import { readableLog } from "../../log_text";
 import { runOnChange } from "../../resource";
 import { Link, useAddress, withQuery } from "../../router";
 
@@ -16,6 +17,8 @@ export function Log({ run, bytes, ended }: { run: number; bytes: number; ended: 
   const follow = query.get("follow") !== "off";
   const whole = query.get("log") === "all";
   const [text, setText] = useState("");
+  const [cut, setCut] = useState(false);
+  const readable = useMemo(() => readableLog(text), [text]);
   const [error, setError] = useState<ApiError>();
   const box = useRef<HTMLPreElement>(null);
   const from = useRef(0);
@@ -25,6 +28,8 @@ export function Log({ run, bytes, ended }: { run: number; bytes: number; ended: 
     from.current = offset;
     const decoder = new TextDecoder(); // a character may be split between two chunks
     setText("");
+    setCut(false);
+    let length = 0;
     return runOnChange(
       (change) => change.run === run || change.run === 0,
       async (signal) => {
@@ -34,7 +39,10 @@ export function Log({ run, bytes, ended }: { run: number; bytes: number; ended: 
             offset += chunk.bytes.length;
             more = chunk.bytes.length > 0 && offset < chunk.total;
             const added = decoder.decode(chunk.bytes, { stream: true });
-            if (added) setText((old) => (old + added).slice(-kMostCharacters));
+            if (!added) continue;
+            length += added.length;
+            setCut(length > kMostCharacters);
+            setText((old) => (old + added).slice(-kMostCharacters));
           }
           setError(undefined);
         } catch (failure) {
@@ -60,7 +68,12 @@ export function Log({ run, bytes, ended }: { run: number; bytes: number; ended: 
         >
           {follow ? "Following the end" : "Follow the end"}
         </Link>
-        {from.current > 0 && !whole && (
+        {cut && (
+          <span class="muted">
+            The last {count(kMostCharacters)} characters; <code>ablate logs {run}</code> prints all of them.
+          </span>
+        )}
+        {from.current > 0 && !whole && !cut && (
           <span class="muted">
             The last {byteText(bytes - from.current)} of {byteText(bytes)}.{" "}
             <Link href={withQuery({ log: "all" })}>Show all</Link>
@@ -76,7 +89,7 @@ export function Log({ run, bytes, ended }: { run: number; bytes: number; ended: 
         aria-live="off"
         aria-label={`Log of run ${run}`}
       >
-        {text || (
+        {readable || (
           <span class="muted">
             {ended ? "The run wrote nothing to its log." : "The run has not written anything yet."}
           </span>

@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { ChartPanel } from "../../components/chart_panel";
 import { Loaded, Notice } from "../../components/notice";
+import { rowName } from "../../format";
 import { lookOf } from "../../palette";
 import { useResource } from "../../resource";
 import { Link, sweepPath } from "../../router";
@@ -26,7 +27,7 @@ export function RunPage({ run }: { run: number }) {
           <span key={row.sweep + row.row}>
             <Link href={sweepPath(row.sweep)}>{row.sweep}</Link>
             <Link href={`${sweepPath(row.sweep)}?row=${encodeURIComponent(row.row)}`}>
-              {row.row} {row.label}
+              {rowName(row.row, row.label)}
             </Link>
           </span>
         ))}
@@ -35,7 +36,7 @@ export function RunPage({ run }: { run: number }) {
         Run {run}
         {place && (
           <span class="h1-aside">
-            {place.row} {place.label}, seed {place.seed}
+            {rowName(place.row, place.label)}, seed {place.seed}
           </span>
         )}
       </h1>
@@ -94,7 +95,12 @@ function RunCurves({ run }: { run: number }) {
     return [...quantitiesOf(series.keys())].map(([quantity, names]) => ({
       quantity,
       plot: plotOf(
-        names.map((name, i) => ({ id: name, label: name, look: lookOf(i), series: [series.get(name)!] })),
+        names.map((name, i) => ({
+          id: name,
+          label: name,
+          look: lookOf(i),
+          runs: [{ name, series: series.get(name)! }],
+        })),
       ),
     }));
   }, [metrics.data]);

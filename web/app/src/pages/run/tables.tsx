@@ -51,7 +51,14 @@ export function MetricTable({ metrics }: { metrics: MetricSummary[] }) {
               <td class="num">{plain(m.min)}</td>
               <td class="num">{plain(m.mean)}</td>
               <td class="num">{plain(m.max)}</td>
-              <td class="num muted">{whole(m.count)}</td>
+              <td class="num muted">
+                {whole(m.count)}
+                {m.finite < m.count && (
+                  <strong class="bad" title="Best, min, mean and max are of the finite points">
+                    , {whole(m.count - m.finite)} not finite
+                  </strong>
+                )}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -5,7 +5,7 @@ import { Swatch } from "../../components/swatch";
 import { signed } from "../../format";
 import type { Look } from "../../palette";
 import { Link, runPath, withQuery } from "../../router";
-import type { Cell, Column, Table, TableRow, TrialSummary } from "./data";
+import type { Cell, Column, Comparison, Table, TableRow, TrialSummary } from "./data";
 
 interface Props {
   table: Table;
@@ -26,18 +26,18 @@ export function AblationTable({ table, trials, looks, selected }: Props) {
     keys[`${column.name}.paper`] = (row) => parsed(row.cells[i]?.paper);
   });
   const baseline = table.rows.find((row) => row.id === table.baseline);
-  const best = table.columns.map((column, i) => bestOf(column, table.rows, i));
   return (
-    <div class="panel scroll">
+    <div class="panel scroll tall">
       <table class="ablation wide">
         <caption>
           Mean ± standard deviation over the seeds, n of them.{" "}
           {baseline && (
             <>
-              Δ is the difference to the baseline, <strong>{baseline.label}</strong>.{" "}
+              Δ is the difference to the baseline, <strong>{baseline.label}</strong>: green or red where it is
+              more than the seeds' spread explains (Welch's t-test, p &lt; 0.05), grey otherwise.{" "}
             </>
           )}
-          The best of a column is in bold.
+          The best of a column is in bold where it differs so from every other row.
         </caption>
         <Head table={table} order={order} />
         <tbody>
@@ -49,8 +49,10 @@ export function AblationTable({ table, trials, looks, selected }: Props) {
               <th scope="row">
                 <Link class="row-name" href={withQuery({ row: row.id === selected ? null : row.id })}>
                   <Swatch look={looks.get(row.id)!} />
-                  <span class="row-id">{row.id}</span>
-                  <span>{row.label}</span>
+                  {row.id !== row.label && <span class="row-id name">{row.id}</span>}
+                  <span class="name" title={row.label}>
+                    {row.label}
+                  </span>
                   {row === baseline && <span class="tag">baseline</span>}
                 </Link>
               </th>
@@ -60,7 +62,6 @@ export function AblationTable({ table, trials, looks, selected }: Props) {
                   column={column}
                   cell={row.cells[i]!}
                   row={row}
-                  best={best[i]}
                   baseline={baseline && baseline !== row ? baseline.cells[i] : undefined}
                   hasBaseline={!!baseline}
                 />
@@ -172,10 +173,9 @@ interface CellsProps {
   row: TableRow;
   baseline: Cell | undefined;
   hasBaseline: boolean;
-  best: number | undefined;
 }
 
-function Cells({ column, cell, row, baseline, hasBaseline, best }: CellsProps) {
+function Cells({ column, cell, row, baseline, hasBaseline }: CellsProps) {
   if (column.kind === "KIND_SETTING")
     return (
       <td class="group" title={cell.missing}>
@@ -183,10 +183,9 @@ function Cells({ column, cell, row, baseline, hasBaseline, best }: CellsProps) {
       </td>
     );
   const metric = column.kind === "KIND_METRIC";
-  const isBest = metric && best !== undefined && numeric(cell) === best;
   return (
     <>
-      <td class={`num group ${isBest ? "best" : ""}`}>
+      <td class={`num group ${cell.comparison?.best ? "best" : ""}`}>
         <Value cell={cell} row={row} metric={metric} />
       </td>
       {metric && <td class="num muted">{cell.n < cell.of ? `${cell.n}/${cell.of}` : cell.n}</td>}
@@ -208,7 +207,13 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
   const [only] = cell.runs;
   const href = cell.runs.length === 1 && only ? runPath(only.run) : withQuery({ row: row.id }, "#trials");
   return (
-    <Link class="value" href={href} title={cell.runs.map((r) => `seed ${r.seed}: ${r.value}`).join("\n")}>
+    <Link
+      class="value"
+      href={href}
+      title={[...cell.runs.map((r) => `seed ${r.seed}: ${r.value}`), cell.comparison?.best_why]
+        .filter(Boolean)
+        .join("\n")}
+    >
       <span>{mean}</span>
       <span class="sd">{sd ? ` ± ${sd}` : ""}</span>
       {cell.before_mend > 0 && <abbr title="from before a mend of the trainer">†</abbr>}
@@ -240,15 +245,28 @@ function Missing({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boo
   );
 }
 
+const kVerdicts: Record<Comparison["verdict"], { look: string; words: string }> = {
+  VERDICT_UNSPECIFIED: { look: "muted", words: "" },
+  VERDICT_NOT_TOLD_APART: { look: "muted", words: "not told apart from the baseline" },
+  VERDICT_BETTER: { look: "good", words: "better than the baseline" },
+  VERDICT_WORSE: { look: "bad", words: "worse than the baseline" },
+  VERDICT_DIFFERENT: { look: "", words: "differs from the baseline" },
+};
+
+/** The difference of the means; its colour is the server's verdict, the reason is on demand. */
 function Difference({ column, cell, baseline }: { column: Column; cell: Cell; baseline: Cell | undefined }) {
   const [value, reference] = [numeric(cell), numeric(baseline)];
-  if (value === undefined || reference === undefined) return <span class="muted">–</span>;
-  const difference = (value - reference) / (kUnitFactor[column.unit] ?? 1);
-  const text = signed(difference, column.digits);
-  const good = column.better === "higher" ? difference > 0 : difference < 0;
-  const judged = column.better === "none" || text.startsWith("±") ? "" : good ? "good" : "bad";
+  const { verdict = "VERDICT_UNSPECIFIED", why = "" } = cell.comparison ?? {};
+  if (value === undefined || reference === undefined)
+    return (
+      <span class="muted" title={why}>
+        –
+      </span>
+    );
+  const { look, words } = kVerdicts[verdict];
+  const text = signed((value - reference) / (kUnitFactor[column.unit] ?? 1), column.digits);
   return (
-    <span class={judged} title={judged && `${judged === "good" ? "better" : "worse"} than the baseline`}>
+    <span class={text.startsWith("±") ? "muted" : look} title={`${words}\n${why}`}>
       {text}
     </span>
   );
@@ -309,10 +327,4 @@ function numeric(cell: Cell | undefined): number | undefined {
 function parsed(text: string | undefined): number | undefined {
   const number = Number.parseFloat(text ?? "");
   return Number.isNaN(number) ? undefined : number;
-}
-
-function bestOf(column: Column, rows: TableRow[], index: number): number | undefined {
-  const values = rows.map((row) => numeric(row.cells[index])).filter((v): v is number => v !== undefined);
-  if (values.length < 2 || column.better === "none") return undefined;
-  return column.better === "higher" ? Math.max(...values) : Math.min(...values);
 }

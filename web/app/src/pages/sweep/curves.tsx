@@ -3,10 +3,19 @@ import { useMemo } from "preact/hooks";
 import { ChartPanel } from "../../components/chart_panel";
 import { Loaded, Notice } from "../../components/notice";
 import { Swatch } from "../../components/swatch";
+import { rowName, whole } from "../../format";
 import type { Look } from "../../palette";
 import { useResource } from "../../resource";
 import { Link, navigate, useAddress, withQuery } from "../../router";
-import { plotOf, quantitiesOf, quantityOf, type Group, type Metrics, type RunSeries } from "../../series";
+import {
+  plotOf,
+  quantitiesOf,
+  quantityOf,
+  type Group,
+  type Line,
+  type Metrics,
+  type RunSeries,
+} from "../../series";
 import type { Table, TrialSummary } from "./data";
 
 interface Props {
@@ -19,6 +28,9 @@ interface Props {
 }
 
 const kMaxPoints = 400;
+/** Drawn at once, and what the server answers at once. */
+const kMostRuns = 400;
+const kServed = 1000;
 const kSeedDashes = [[], [8, 4], [2, 3], [12, 4, 2, 4]];
 
 /** Curves of one quantity: where it is measured on both sides, validation and training beside each other with one cursor. */
@@ -33,7 +45,8 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
   );
 
   const names = quantities.get(quantity ?? "") ?? [];
-  const started = trials.filter((trial) => trial.run !== 0 && (row === null || trial.row === row));
+  const wanted = trials.filter((trial) => trial.run !== 0 && (row === null || trial.row === row));
+  const started = wholeRows(wanted, table.baseline);
   const search = new URLSearchParams([
     ...started.map((trial) => ["run", String(trial.run)]),
     ...names.map((name) => ["name", name]),
@@ -46,28 +59,33 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
     `curves ${quantity} ${row}`,
   );
 
-  const rows = table.rows.filter((r) => row === null || r.id === row);
+  const drawn = new Set(started.map((trial) => trial.row));
+  const rows = table.rows.filter((r) => drawn.has(r.id));
   const plots = useMemo(() => {
     const ofRun = new Map<number, RunSeries["series"][]>();
     for (const { run, series } of metrics.data?.series ?? [])
       ofRun.set(run, [...(ofRun.get(run) ?? []), series]);
     const groups = (name: string): Group[] =>
       rows.flatMap((r) => {
-        const runs = started.filter((trial) => trial.row === r.id);
-        const series = runs.map((trial) => (ofRun.get(trial.run) ?? []).find((s) => s.name === name));
+        const of = trials.filter((trial) => trial.row === r.id).length;
+        const runs = started
+          .filter((trial) => trial.row === r.id)
+          .map((trial, i) => ({
+            name: `seed ${trial.seed}`,
+            series: (ofRun.get(trial.run) ?? []).find((s) => s.name === name),
+            dash: kSeedDashes[i % kSeedDashes.length]!,
+          }))
+          .flatMap(({ series, ...run }) => (series ? [{ ...run, series }] : []));
         const look = looks.get(r.id)!;
-        if (!byRun)
-          return [
-            { id: r.id, label: `${r.id} ${r.label}`, look, series: series.filter((s) => s !== undefined) },
-          ];
-        return runs.map((trial, i) => ({
-          id: row === null ? r.id : `seed ${trial.seed}`,
-          label: `${r.id}, seed ${trial.seed}`,
-          look: { ...look, dash: kSeedDashes[i % kSeedDashes.length]! },
-          series: series[i] ? [series[i]] : [],
+        if (!byRun) return [{ id: r.id, label: rowName(r.id, r.label), look, runs, of }];
+        return runs.map((run) => ({
+          id: row === null ? r.id : run.name,
+          label: `${r.id}, ${run.name}`,
+          look: { ...look, dash: run.dash },
+          runs: [{ ...run, name: `${r.id}, ${run.name}` }],
         }));
       });
-    return names.map((name) => ({ name, plot: plotOf(groups(name).filter((g) => g.series.length > 0)) }));
+    return names.map((name) => ({ name, plot: plotOf(groups(name).filter((g) => g.runs.length > 0)) }));
   }, [metrics.data, byRun, row, looks]);
 
   if (quantity === undefined || started.length === 0)
@@ -105,7 +123,9 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
         <span class="muted">
           {byRun
             ? "One line a run, a dash pattern for each seed."
-            : "Band: ± one standard deviation over seeds."}{" "}
+            : "Mean of a row's seeds, band: ± one standard deviation. Where a seed has diverged or ended, the mean ends and the seeds are drawn one by one, thinner."}{" "}
+          {started.length < wanted.length &&
+            `The curves of ${whole(started.length)} of ${whole(wanted.length)} runs; choose a row in the table for its own. `}
           No smoothing. Drag to zoom, double-click to reset.
         </span>
       </div>
@@ -117,7 +137,14 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
                 <ChartPanel key={name} title={name} plot={plot} hidden={hidden} sync={`sweep ${sweep}`} />
               ))}
             </div>
-            {row === null && <Key table={table} looks={looks} hidden={hidden} />}
+            {row === null && (
+              <Key
+                table={table}
+                looks={looks}
+                hidden={hidden}
+                lines={byRun ? [] : plots.flatMap((p) => p.plot.lines)}
+              />
+            )}
           </div>
         )}
       </Loaded>
@@ -125,15 +152,30 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
   );
 }
 
+/** As many runs as are drawn at once, the baseline's first: a row has all of its runs or none, for its mean is of them all. */
+function wholeRows(trials: TrialSummary[], baseline: string): TrialSummary[] {
+  if (trials.length <= kMostRuns) return trials;
+  const rows = new Map<string, TrialSummary[]>();
+  for (const trial of trials) rows.set(trial.row, [...(rows.get(trial.row) ?? []), trial]);
+  const ordered = [...rows].sort(([a], [b]) => Number(b === baseline) - Number(a === baseline));
+  const taken: TrialSummary[] = [];
+  for (const [, runs] of ordered)
+    if (taken.length === 0 || taken.length + runs.length <= kMostRuns) taken.push(...runs.slice(0, kServed));
+  return taken;
+}
+
 /** The rows' names with their lines; each switches its row off and on. */
 function Key({
   table,
   looks,
   hidden,
+  lines,
 }: {
   table: Table;
   looks: Map<string, Look>;
   hidden: ReadonlySet<string>;
+  /** The means that are drawn, to say of how many seeds each is. */
+  lines: Line[];
 }) {
   const toggle = (id: string): void => {
     const next = new Set(hidden);
@@ -147,6 +189,7 @@ function Key({
           <Swatch look={looks.get(row.id)!} />
           <span class="row-id">{row.id}</span>
           <span class="key-label">{row.label}</span>
+          <SeedCount lines={lines.filter((line) => line.id === row.id)} />
         </button>
       ))}
       {hidden.size > 0 && (
@@ -155,6 +198,20 @@ function Key({
         </Link>
       )}
     </div>
+  );
+}
+
+/** "n 2/3": of how many seeds a row's mean is, and whether some of them diverged. */
+function SeedCount({ lines }: { lines: Line[] }) {
+  if (lines.length === 0) return null;
+  const runs = Math.max(...lines.map((line) => line.runs));
+  const of = Math.max(...lines.map((line) => line.of));
+  const diverged = new Set(lines.flatMap((line) => line.breaks.map((lost) => lost.run))).size;
+  return (
+    <span class="key-count num">
+      n {runs < of ? `${runs}/${of}` : runs}
+      {diverged > 0 && <span class="bad">, ✕ {diverged} diverged</span>}
+    </span>
   );
 }
 

@@ -29,6 +29,8 @@ export interface SweepDetail {
   trials: TrialSummary[];
   text: string;
   file: string;
+  /** Trials of other rows. */
+  left_out: number;
 }
 
 export interface Column {
@@ -41,6 +43,19 @@ export interface Column {
   better: string;
   digits: number;
   has_paper: boolean;
+}
+
+/** Whether a difference is more than the seeds' spread explains, as the server judges it. */
+export interface Comparison {
+  verdict:
+    | "VERDICT_UNSPECIFIED"
+    | "VERDICT_NOT_TOLD_APART"
+    | "VERDICT_BETTER"
+    | "VERDICT_WORSE"
+    | "VERDICT_DIFFERENT";
+  why: string;
+  best: boolean;
+  best_why: string;
 }
 
 export interface Cell {
@@ -56,6 +71,8 @@ export interface Cell {
   /** Of the n values: from before a mend of the trainer. */
   before_mend: number;
   runs: { run: number; trial: number; seed: string; value: Real }[];
+  p?: number;
+  comparison?: Comparison;
 }
 
 export interface TableRow {
@@ -73,4 +90,6 @@ export interface Table {
   paper_heading: string;
   /** What a reader should know: identical curves, results from before a mend, lines that were refused. */
   notes: string[];
+  /** Rows of other pages; the baseline's is on each. */
+  left_out: number;
 }

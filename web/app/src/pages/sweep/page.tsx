@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "preact/hooks";
 import { Loaded } from "../../components/notice";
+import { firstOf, Pager } from "../../components/pager";
 import { countsText, TrialsBar } from "../../components/progress";
 import { State } from "../../components/state";
 import { between, duration, moment, plural } from "../../format";
@@ -13,13 +14,19 @@ import { Curves } from "./curves";
 import type { SweepDetail, Table } from "./data";
 import { Trials } from "./trials";
 
+/** Of a long table at once. */
+const kRowsShown = 200;
+
 export function SweepPage({ name }: { name: string }) {
   useTitle(name);
   const path = `/sweeps/${encodeURIComponent(name)}`;
   const mine = (change: { sweep: string }): boolean => change.sweep === name;
-  const detail = useResource<SweepDetail>(path, mine);
-  const table = useResource<Table>(`${path}/table`, mine);
-  const row = useAddress().searchParams.get("row");
+  const query = useAddress().searchParams;
+  const first = firstOf(query);
+  const part = `?first=${first}&count=${kRowsShown}`;
+  const detail = useResource<SweepDetail>(path + part, mine);
+  const table = useResource<Table>(`${path}/table${part}`, mine);
+  const row = query.get("row");
   const looks = useMemo(() => looksOf(table.data), [table.data]);
   return (
     <>
@@ -35,7 +42,10 @@ export function SweepPage({ name }: { name: string }) {
         <h2 id="table-heading">Ablation table</h2>
         <Loaded of={table} what="The table" lines={7}>
           {(data) => (
-            <AblationTable table={data} trials={detail.data?.trials ?? []} looks={looks} selected={row} />
+            <>
+              <Pager first={first} size={kRowsShown} total={data.rows.length + data.left_out} what="Rows" />
+              <AblationTable table={data} trials={detail.data?.trials ?? []} looks={looks} selected={row} />
+            </>
           )}
         </Loaded>
       </section>
@@ -54,7 +64,7 @@ export function SweepPage({ name }: { name: string }) {
               Trials
               {row !== null && <RowChip row={row} />}
             </h2>
-            <Trials trials={detail.data.trials} table={table.data} row={row} />
+            <Trials trials={detail.data.trials} others={detail.data.left_out} table={table.data} row={row} />
           </section>
           <details class="source">
             <summary>Sweep file{detail.data.file && <code>{detail.data.file}</code>}</summary>

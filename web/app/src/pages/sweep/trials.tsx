@@ -3,14 +3,25 @@ import { Notice } from "../../components/notice";
 import { StepsBar } from "../../components/progress";
 import { sorted, SortHead, useOrder } from "../../components/sort";
 import { State, stateWord } from "../../components/state";
-import { duration, plain, rate } from "../../format";
+import { duration, plain, rate, whole } from "../../format";
 import { Link, navigate, runPath, useAddress, withQuery } from "../../router";
 import type { Table, TrialSummary } from "./data";
 
 const kStates = ["running", "leased", "queued", "completed", "failed", "held", "cancelled"];
 
 /** The units of work behind the table: where each stands, how fast it goes, and why it waits or failed. */
-export function Trials({ trials, table, row }: { trials: TrialSummary[]; table: Table; row: string | null }) {
+export function Trials({
+  trials,
+  others,
+  table,
+  row,
+}: {
+  trials: TrialSummary[];
+  /** How many there are beside these. */
+  others: number;
+  table: Table;
+  row: string | null;
+}) {
   const order = useOrder("trials");
   const wanted = useAddress().searchParams.get("state");
   const metric = table.columns.find((column) => column.kind === "KIND_METRIC")?.source;
@@ -45,11 +56,16 @@ export function Trials({ trials, table, row }: { trials: TrialSummary[]; table: 
             ))}
           </select>
         </label>
+        {others > 0 && (
+          <span class="muted">
+            The trials of the rows above: {whole(trials.length)} of {whole(trials.length + others)}.
+          </span>
+        )}
       </div>
       {shown.length === 0 ? (
         <Notice kind="empty" title="No trial is in this state." />
       ) : (
-        <div class="panel scroll">
+        <div class="panel scroll tall">
           <table class="wide trials">
             <caption class="sr-only">Trials</caption>
             <thead>
@@ -102,7 +118,12 @@ function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | und
   return (
     <tr>
       <th scope="row">
-        <span class="row-id">{trial.row}</span> {trial.label}
+        <span class="row-name">
+          {trial.row !== trial.label && <span class="row-id name">{trial.row}</span>}
+          <span class="name" title={trial.label}>
+            {trial.label}
+          </span>
+        </span>
       </th>
       <td class="num">{trial.seed}</td>
       <td class="trial-state">

@@ -26,4 +26,6 @@ export interface SweepSummary {
 
 export interface Sweeps {
   sweeps: SweepSummary[];
+  /** How many this answer has not: it is a part of the list. */
+  left_out: number;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Loaded, Notice } from "../../components/notice";
+import { firstOf, Pager } from "../../components/pager";
 import { countsText, TrialsBar } from "../../components/progress";
 import { sorted, SortHead, useOrder } from "../../components/sort";
 import { State, stateWord } from "../../components/state";
 import { duration, moment, whole } from "../../format";
 import { useResource } from "../../resource";
-import { Link, sweepPath } from "../../router";
+import { Link, sweepPath, useAddress } from "../../router";
 import { useTitle } from "../../title";
 import type { Sweeps, SweepSummary } from "./data";
 
@@ -18,14 +19,26 @@ const kKeys = {
   created: (s: SweepSummary) => s.created,
 };
 
+const kShown = 500;
+
 export function SweepsPage() {
   useTitle("Sweeps");
-  const sweeps = useResource<Sweeps>("/sweeps", () => true);
+  const first = firstOf(useAddress().searchParams);
+  const sweeps = useResource<Sweeps>(`/sweeps?first=${first}&count=${kShown}`, () => true);
   return (
     <>
       <h1 tabIndex={-1}>Sweeps</h1>
       <Loaded of={sweeps} what="Sweeps">
-        {(data) => (data.sweeps.length === 0 ? <NoSweeps /> : <SweepTable sweeps={data.sweeps} />)}
+        {({ sweeps: shown, left_out: others }) =>
+          shown.length + others === 0 ? (
+            <NoSweeps />
+          ) : (
+            <>
+              <Pager first={first} size={kShown} total={shown.length + others} what="Sweeps" />
+              <SweepTable sweeps={shown} />
+            </>
+          )
+        }
       </Loaded>
     </>
   );
