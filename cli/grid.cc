@@ -2,6 +2,8 @@
 #include "cli/grid.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 
 #include "cli/terminal.h"
 
@@ -24,13 +26,19 @@ void Grid::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::vector<int> Grid::widths() const {
+/// Of headings and cells, without what a group's title needs.
+std::vector<int> Grid::natural_widths() const {
   std::vector<int> widths;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     int width = display_width(columns_[column].heading);
     for (const auto& row : rows_) width = std::max(width, display_width(row.at(column)));
     widths.push_back(width);
   }
+  return widths;
+}
+
+std::vector<int> Grid::widths() const {
+  std::vector<int> widths = natural_widths();
   // a group's title needs room too: its last column makes it
   for (std::size_t first = 0, last = 0; first < columns_.size(); first = last) {
     int width = -kGap;
@@ -39,6 +47,59 @@ std::vector<int> Grid::widths() const {
     widths[last - 1] += std::max(0, display_width(columns_[first].group) - width);
   }
   return widths;
+}
+
+int Grid::excess(const std::vector<int>& widths, int width) const {
+  return std::accumulate(widths.begin(), widths.end(), kGap * (static_cast<int>(widths.size()) - 1)) - width;
+}
+
+void Grid::leave_out(std::size_t column) {
+  const auto at = static_cast<std::ptrdiff_t>(column);
+  columns_.erase(columns_.begin() + at);
+  for (auto& row : rows_) row.erase(row.begin() + at);
+}
+
+std::vector<Grid::Column> Grid::fit_to(int width) {
+  std::vector<Column> left_out;
+  if (width <= 0) return left_out;
+  // a group's title is cut to its columns: it is no reason to leave one out
+  for (;;) {
+    auto least = natural_widths();
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i].least > 0)
+        least[i] = std::min(least[i], std::max(columns_[i].least, display_width(columns_[i].heading)));
+    if (excess(least, width) <= 0) break;
+    std::size_t last = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i].rank > 0 && (last == columns_.size() || columns_[i].rank >= columns_[last].rank))
+        last = i;
+    if (last == columns_.size()) break;  // what is left is cut at the edge
+    left_out.insert(left_out.begin(), columns_[last]);
+    leave_out(last);
+  }
+  auto now = natural_widths();
+  while (excess(now, width) > 0) {
+    std::size_t widest = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const int least = std::max(columns_[i].least, display_width(columns_[i].heading));
+      if (columns_[i].least > 0 && now[i] > least && (widest == columns_.size() || now[i] > now[widest]))
+        widest = i;
+    }
+    if (widest == columns_.size()) break;
+    --now[widest];
+  }
+  for (auto& row : rows_)
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i].least > 0) row[i] = fit(row[i], now[i]);
+  for (std::size_t first = 0, last = 0; first < columns_.size(); first = last) {
+    int room = -kGap;
+    for (last = first; last < columns_.size() && columns_[last].group == columns_[first].group; ++last)
+      room += kGap + now[last];
+    if (last == columns_.size()) room += std::max(0, -excess(now, width));
+    const std::string group = columns_[first].group;
+    for (std::size_t i = first; i < last; ++i) columns_[i].group = fit(group, std::max(1, room));
+  }
+  return left_out;
 }
 
 std::vector<std::string> Grid::lines(const Terminal* terminal) const {

@@ -15,6 +15,8 @@ class Grid {
     std::string heading;
     bool right_aligned = false;
     std::string group = {};  ///< printed once above neighbouring columns that share it
+    int least = 0;           ///< where there is no room it is cut down to so many columns; 0: never cut
+    int rank = 0;            ///< where there is still none, the highest rank is left out first; 0: never
   };
   explicit Grid(std::vector<Column> columns) : columns_{std::move(columns)} {}
 
@@ -22,13 +24,21 @@ class Grid {
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 
+  /// Makes it as wide as `width` at most (0: as wide as it is): cells are cut first, then columns left out,
+  /// of one rank the last first. Returns: those that were left out.
+  std::vector<Column> fit_to(int width);
+
   /// Headings (bold, where a terminal is given) and rows, two spaces apart, without trailing spaces.
   std::vector<std::string> lines(const Terminal* terminal = nullptr) const;
   /// The same as one text, each line ended.
   std::string text(const Terminal* terminal = nullptr) const;
 
  private:
+  std::vector<int> natural_widths() const;
   std::vector<int> widths() const;
+  int excess(const std::vector<int>& widths, int width) const;
+  void leave_out(std::size_t column);
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

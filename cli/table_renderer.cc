@@ -2,14 +2,18 @@
 #include "cli/table_renderer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <ranges>
 
 #include "cli/csv.h"
 #include "cli/grid.h"
+#include "cli/row_names.h"
 #include "cli/table_sheet.h"
+#include "cli/terminal.h"
 #include "views/views.h"
 
 namespace abl::cli {
@@ -24,11 +28,56 @@ constexpr std::string_view kPlusMinus = " ± ";
 
 bool is_metric(const Column& column) { return column.kind() == Column::KIND_METRIC; }
 
-Grid grid_of(const Table& table) {
+/// The text format: its lines, and the columns that the terminal had no room for.
+struct Text {
+  std::vector<std::string> lines, left_out;
+};
+
+/// A star in a column of its own marks the baseline, so that no cut name hides it.
+Text text_of(const Table& table, const Terminal* terminal) {
   Sheet sheet = sheet_of(table);
+  const bool starred = std::ranges::any_of(sheet.rows, &Sheet::Row::baseline);
+  if (starred) sheet.columns.insert(sheet.columns.begin(), Grid::Column{});
   Grid grid{sheet.columns};
-  for (auto& row : sheet.rows) grid.add(std::move(row));
-  return grid;
+  for (auto& row : sheet.rows) {
+    for (std::size_t i = 0; terminal && i < row.cells.size(); ++i)
+      if (row.best[i]) row.cells[i] = terminal->paint(Style::kBold, row.cells[i]);
+    if (starred) row.cells.insert(row.cells.begin(), row.baseline ? "*" : "");
+    grid.add(std::move(row.cells));
+  }
+  Text text;
+  for (const auto& column : grid.fit_to(terminal ? terminal->width() : 0))
+    text.left_out.push_back((column.group.empty() ? "" : "the paper's ") + column.heading);
+  text.lines = grid.lines(terminal);
+  return text;
+}
+
+/// Whether what is called percents is at most 1 throughout.
+bool looks_like_fractions(const Table& table, int column) {
+  if (table.columns(column).unit() != "%") return false;
+  bool any = false;
+  for (const auto& row : table.rows()) {
+    const Cell& cell = row.cells(column);
+    if (!cell.has_mean() || !std::isfinite(cell.mean()) || cell.mean() == 0) continue;
+    if (std::abs(cell.mean()) > 1) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// What the lines do not say: what the star is, what there was no room for, and what a unit does not do.
+std::string text_notes(const Table& table, const Text& text) {
+  std::string notes;
+  if (std::ranges::any_of(table.rows(), [&](const TableRow& row) { return row.id() == table.baseline(); }))
+    notes += fmt::format("* baseline{}\n", RowNames{table}.are_factors() ? ": " + table.baseline() : "");
+  if (!text.left_out.empty())
+    notes += fmt::format("no room for: {} (a wider terminal, or --format csv, has them)\n",
+                         fmt::join(text.left_out, ", "));
+  for (int column = 0; column < table.columns_size(); ++column)
+    if (looks_like_fractions(table, column))
+      notes += fmt::format("{}: as the runs report it, unit \"%\" does not multiply by 100\n",
+                           name_of(table.columns(column)));
+  return notes;
 }
 
 /// Why cells are empty, a line for each reason: "acc – rows a, b: 1 of 2 trials is queued".
@@ -77,8 +126,20 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
   return text;
 }
 
+/// The cells, with the baseline said behind the last of its names.
+std::vector<std::vector<std::string>> named_cells(const Sheet& sheet) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& row : sheet.rows) {
+    rows.push_back(row.cells);
+    std::string& name = rows.back()[sheet.names - 1];
+    if (row.baseline) name += name.empty() ? "(baseline)" : " (baseline)";
+  }
+  return rows;
+}
+
 std::string markdown(const Table& table) {
   const Sheet sheet = sheet_of(table);
+  const auto named = named_cells(sheet);
   const auto escape = [](std::string_view text) { return replace_each(text, {{'|', "\\|"}, {'\n', " "}}); };
   std::string head = "|", rule = "|", body;
   for (const auto& column : sheet.columns) {
@@ -86,9 +147,12 @@ std::string markdown(const Table& table) {
                         column.group.empty() ? "" : fmt::format(", {}", escape(column.group)));
     rule += column.right_aligned ? " ---: |" : " --- |";
   }
-  for (const auto& row : sheet.rows) {
+  for (std::size_t row = 0; row < named.size(); ++row) {
     body += "|";
-    for (const auto& cell : row) body += fmt::format(" {} |", escape(cell));
+    for (std::size_t column = 0; column < named[row].size(); ++column) {
+      const std::string mark = sheet.rows[row].best[column] ? "**" : "";
+      body += fmt::format(" {0}{1}{0} |", mark, escape(named[row][column]));
+    }
     body += "\n";
   }
   return head + "\n" + rule + "\n" + body + below(notes_below(table, "- "));
@@ -126,9 +190,12 @@ std::string latex(const Table& table) {
                          latex_text(first->group));
     rules = fmt::format("\\cmidrule(lr){{{}-{}}}\n", before + 1, sheet.columns.size());
   }
-  for (const auto& row : sheet.rows) {
-    for (std::size_t column = 0; column < row.size(); ++column)
-      body += (column ? " & " : "") + latex_text(row[column]);
+  const auto named = named_cells(sheet);
+  for (std::size_t row = 0; row < named.size(); ++row) {
+    for (std::size_t column = 0; column < named[row].size(); ++column) {
+      const std::string text = latex_text(named[row][column]);
+      body += (column ? " & " : "") + (sheet.rows[row].best[column] ? "\\textbf{" + text + "}" : text);
+    }
     body += " \\\\\n";
   }
   return fmt::format(
@@ -170,13 +237,16 @@ std::string csv(const Table& table) {
 }  // namespace
 
 std::vector<std::string> table_lines(const Table& table, const Terminal* terminal) {
-  return grid_of(table).lines(terminal);
+  return text_of(table, terminal).lines;
 }
 
 std::string render_table(const Table& table, TableFormat format, const Terminal* terminal) {
   switch (format) {
-    case TableFormat::kText:
-      return grid_of(table).text(terminal) + below(missing_notes(table) + notes_below(table, "note: "));
+    case TableFormat::kText: {
+      const Text text = text_of(table, terminal);
+      const std::string notes = text_notes(table, text) + missing_notes(table) + notes_below(table, "note: ");
+      return fmt::format("{}\n{}{}", fmt::join(text.lines, "\n"), notes.empty() ? "" : "\n", notes);
+    }
     case TableFormat::kMarkdown:
       return markdown(table);
     case TableFormat::kCsv:

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cli/row_names.h"
+
 namespace abl::cli {
 namespace {
 
@@ -39,10 +41,19 @@ std::vector<bool> counted_columns(const Table& table) {
 /// With a mark where a value is from before a mend; a note says of which.
 std::string text_of(const Cell& cell) { return cell.before_mend() > 0 ? cell.text() + " †" : cell.text(); }
 
-std::string label_of(const Table& table, const TableRow& row) {
-  const std::string label = row.label().empty() ? row.id() : row.label();
-  return row.id() == table.baseline() ? label + " (baseline)" : label;
+// what goes first where there is no room
+enum Rank { kOtherMetric = 1, kCountOfSeeds, kCount, kSetting, kPaper };
+
+/// The first metric is never left out.
+int rank_of(const Table& table, int column) {
+  if (table.columns(column).kind() == Column::KIND_COUNT) return kCount;
+  if (!is_metric(table.columns(column))) return kSetting;
+  for (int before = 0; before < column; ++before)
+    if (is_metric(table.columns(before))) return kOtherMetric;
+  return 0;
 }
+
+constexpr int kLeastOfASetting = 6;
 
 }  // namespace
 
@@ -59,28 +70,41 @@ std::string heading_of(const Column& column) {
 Sheet sheet_of(const Table& table) {
   Sheet sheet;
   const auto counted = counted_columns(table);
-  sheet.columns = {{.heading = "row"}, {.heading = "label"}};
+  const RowNames names{table};
+  sheet.columns = names.columns();
+  sheet.names = sheet.columns.size();
   for (int column = 0; column < table.columns_size(); ++column) {
-    sheet.columns.push_back(
-        {.heading = heading_of(table.columns(column)), .right_aligned = is_number(table.columns(column))});
+    const bool number = is_number(table.columns(column));
+    sheet.columns.push_back({.heading = heading_of(table.columns(column)),
+                             .right_aligned = number,
+                             .least = number ? 0 : kLeastOfASetting,
+                             .rank = rank_of(table, column)});
     if (counted[static_cast<std::size_t>(column)])
-      sheet.columns.push_back({.heading = "n", .right_aligned = true});
+      sheet.columns.push_back({.heading = "n", .right_aligned = true, .rank = kCountOfSeeds});
   }
   const std::string paper = table.paper_heading().empty() ? "paper" : table.paper_heading();
   for (const auto& column : table.columns())
     if (column.has_paper())
-      sheet.columns.push_back(
-          {.heading = heading_of(column), .right_aligned = is_number(column), .group = paper});
+      sheet.columns.push_back({.heading = heading_of(column),
+                               .right_aligned = is_number(column),
+                               .group = paper,
+                               .rank = kPaper});
 
-  for (const auto& row : table.rows()) {
-    std::vector<std::string> cells{row.id(), label_of(table, row)};
+  for (int index = 0; index < table.rows_size(); ++index) {
+    const TableRow& row = table.rows(index);
+    Sheet::Row line{.cells = names.cells(index), .baseline = row.id() == table.baseline()};
+    line.best.resize(line.cells.size());
+    const auto add = [&](std::string text, bool best = false) {
+      line.cells.push_back(std::move(text));
+      line.best.push_back(best);
+    };
     for (int column = 0; column < table.columns_size(); ++column) {
-      cells.push_back(text_of(row.cells(column)));
-      if (counted[static_cast<std::size_t>(column)]) cells.push_back(count_of(row.cells(column)));
+      add(text_of(row.cells(column)), row.cells(column).comparison().best());
+      if (counted[static_cast<std::size_t>(column)]) add(count_of(row.cells(column)));
     }
     for (int column = 0; column < table.columns_size(); ++column)
-      if (table.columns(column).has_paper()) cells.push_back(row.cells(column).paper());
-    sheet.rows.push_back(std::move(cells));
+      if (table.columns(column).has_paper()) add(row.cells(column).paper());
+    sheet.rows.push_back(std::move(line));
   }
   return sheet;
 }

@@ -9,15 +9,21 @@
 
 namespace abl::cli {
 
-/// A table as people see it: what text, Markdown and LaTeX have in common. The papers' columns are last, in
-/// one group.
+/// A table as people see it: what text, Markdown and LaTeX have in common. What tells the rows apart is
+/// first, the papers' columns are last, in one group.
 struct Sheet {
+  struct Row {
+    std::vector<std::string> cells;
+    std::vector<bool> best;  ///< of its column, beyond what the seeds' spread explains: a cell each
+    bool baseline = false;
+  };
   std::vector<Grid::Column> columns;
-  std::vector<std::vector<std::string>> rows;
+  std::size_t names = 0;  ///< how many of the columns tell the rows apart
+  std::vector<Row> rows;
 };
 
-/// Every row with its id and label (the baseline's says so), values, n behind the metrics, and the papers'
-/// values.
+/// Every row with its name, values, n behind the metrics, and the papers' values. On a narrow terminal the
+/// names are cut first, then papers', settings and counts left out, metrics last.
 Sheet sheet_of(const ablate::v1::Table& table);
 
 /// Its heading, or its name where it has none.

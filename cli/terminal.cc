@@ -155,6 +155,11 @@ void Redraw::draw(std::vector<std::string> lines) {
   drawn_ = lines.size();
 }
 
+void Redraw::clear() {
+  if (drawn_ > 0) terminal_.write(fmt::format("\x1b[{}A\r\x1b[J", drawn_));
+  drawn_ = 0;
+}
+
 Progress::Progress(const Terminal& terminal, std::string label, std::string unit, double total)
     : terminal_{terminal}, label_{std::move(label)}, unit_{std::move(unit)}, total_{total} {}
 

@@ -49,6 +49,8 @@ class Redraw {
  public:
   explicit Redraw(const Terminal& terminal) : terminal_{terminal} {}
   void draw(std::vector<std::string> lines);
+  /// Takes it away: what is written next takes its place.
+  void clear();
 
  private:
   const Terminal& terminal_;

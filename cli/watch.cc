@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "cli/client.h"
@@ -45,6 +47,7 @@ class Watcher {
       redraw_.draw(view_.lines(context_.out));
     } else {
       for (const auto& line : news) context_.out.line(line);
+      say_why_trials_wait();
       const auto now = std::chrono::steady_clock::now();
       if (last_ && news.empty() && now - *last_ < kQuiet) return;
       last_ = now;
@@ -52,11 +55,12 @@ class Watcher {
     }
   }
 
-  int finish() const {
+  int finish() {
     const bool completed = view_.summary().state() == SWEEP_STATE_COMPLETED;
     if (!context_.json) {
-      if (!context_.out.interactive())
-        context_.out.write("\n" + render_table(view_.table(), TableFormat::kText));
+      redraw_.clear();  // the picture may have been cut: the table is the last word, and whole
+      context_.out.write((context_.out.interactive() ? "" : "\n") +
+                         render_table(view_.table(), TableFormat::kText, &context_.out));
       context_.out.line("");
       context_.out.line(summary_text(view_.summary(), context_.out) + elapsed());
       for (const auto& line : view_.failures()) context_.err.line(line);
@@ -67,6 +71,13 @@ class Watcher {
   bool finished() const { return is_finished(view_.summary().state()); }
 
  private:
+  /// A sweep that nobody can run would otherwise be 0 % for ever without a word.
+  void say_why_trials_wait() {
+    auto reasons = view_.reasons();
+    if (!std::ranges::includes(said_, reasons))
+      for (const auto& line : view_.waiting()) context_.out.line(line);
+    said_.merge(reasons);
+  }
   std::string elapsed() const {
     const auto& summary = view_.summary();
     if (!summary.has_finished()) return "";
@@ -77,6 +88,7 @@ class Watcher {
   const Context& context_;
   WatchView view_;
   Redraw redraw_;
+  std::set<std::string> said_;  // reasons of waiting trials
   std::optional<std::chrono::steady_clock::time_point> last_;
 };
 

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "cli/format.h"
 #include "cli/grid.h"
+#include "cli/row_names.h"
 #include "cli/table_renderer.h"
+#include "cli/table_sheet.h"
 #include "cli/words.h"
 
 namespace abl::cli {
@@ -33,6 +36,13 @@ double share_done(const TrialSummary& trial) {
 
 std::optional<double> eta_of(const auto& message) {
   return message.has_eta_seconds() ? std::optional{message.eta_seconds()} : std::nullopt;
+}
+
+/// As the table has it.
+std::string value_text(const Column& column, double value) {
+  if (std::isnan(value)) return "NaN";
+  const double unit = column.unit() == "M" ? 1e6 : column.unit() == "G" ? 1e9 : 1;
+  return fmt::format("{:.{}f}", value / unit, column.digits());
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -81,15 +91,21 @@ double WatchView::rate() const {
   return rate;
 }
 
+/// The table's metric columns, each metric once: two columns may take different values of one.
+std::vector<Column> WatchView::metrics() const {
+  std::vector<Column> columns;
+  std::set<std::string> seen;
+  for (const auto& column : table().columns())
+    if (column.kind() == Column::KIND_METRIC && seen.insert(column.source()).second)
+      columns.push_back(column);
+  return columns;
+}
+
 std::string WatchView::metrics_of(const TrialSummary& trial) const {
   std::string text;
-  std::set<std::string> shown;  // two columns may take different values of one metric
-  for (const auto& column : table().columns()) {
-    const auto last = trial.last().find(column.source());
-    if (column.kind() == Column::KIND_METRIC && last != trial.last().end() &&
-        shown.insert(column.source()).second)
-      text += fmt::format("  {} {:.{}f}", column.source(), last->second, column.digits());
-  }
+  for (const auto& column : metrics())
+    if (const auto last = trial.last().find(column.source()); last != trial.last().end())
+      text += fmt::format("  {} {}", column.source(), value_text(column, last->second));
   return text;
 }
 
@@ -113,36 +129,67 @@ std::vector<std::string> WatchView::failures() const {
   return lines;
 }
 
+std::vector<std::string> WatchView::waiting() const {
+  std::map<std::string, std::uint64_t> counts;
+  for (const auto& [key, trial] : trials_)
+    if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty()) ++counts[first_line(trial.reason())];
+  std::vector<std::string> lines;
+  for (const auto& [reason, count] : counts)
+    lines.push_back(fmt::format("{} wait{}: {}", plural(count, "trial"), count == 1 ? "s" : "", reason));
+  return lines;
+}
+
+std::set<std::string> WatchView::reasons() const {
+  std::set<std::string> reasons;
+  for (const auto& [key, trial] : trials_)
+    if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty())
+      reasons.insert(first_line(trial.reason()));
+  return reasons;
+}
+
+/// A line for each running trial: which it is, its metrics, and then how far it is.
+std::vector<std::string> WatchView::running(const Terminal& terminal) const {
+  enum Rank { kSteps = 1, kRate, kWorker, kBar };
+  const RowNames names{table()};
+  std::vector<Grid::Column> columns = names.short_columns();
+  columns.push_back({.heading = "seed", .right_aligned = true});
+  for (const auto& column : metrics()) columns.push_back({.heading = name_of(column), .right_aligned = true});
+  columns.push_back({.heading = "step", .right_aligned = true, .rank = kSteps});
+  columns.push_back({.heading = "ETA", .right_aligned = true});
+  columns.push_back({.heading = "rate", .right_aligned = true, .rank = kRate});
+  columns.push_back({.heading = "worker", .rank = kWorker});
+  columns.push_back({.heading = "", .rank = kBar});
+  Grid grid{columns};
+  for (const auto& [key, trial] : trials_) {
+    if (!is_under_way(trial)) continue;
+    std::vector<std::string> cells = names.short_cells(trial.row());
+    cells.push_back(fmt::format("{}", trial.seed()));
+    for (const auto& column : metrics()) {
+      const auto last = trial.last().find(column.source());
+      cells.push_back(last == trial.last().end() ? "–" : value_text(column, last->second));
+    }
+    cells.push_back(trial.total_steps() ? fmt::format("{}/{}", trial.step(), trial.total_steps())
+                                        : fmt::format("{}", trial.step()));
+    cells.push_back(format_eta(eta_of(trial)));
+    cells.push_back(format_rate(trial.steps_per_second(), "steps"));
+    cells.push_back(trial.worker());
+    cells.push_back(bar(share_done(trial), 12));
+    grid.add(std::move(cells));
+  }
+  if (grid.empty()) return {};
+  grid.fit_to(terminal.width());
+  return grid.lines(&terminal);
+}
+
 std::vector<std::string> WatchView::lines(const Terminal& terminal) const {
   std::vector<std::string> lines{summary_text(summary(), terminal)};
   lines.push_back(fmt::format("{} {:3.0f}%  {}  ETA {}", terminal.paint(Style::kCyan, bar(fraction(), 30)),
                               fraction() * 100, format_rate(rate(), "steps"), format_eta(eta_of(summary()))));
-  Grid running{{{"row"},
-                {"seed", true},
-                {""},
-                {"step", true},
-                {"rate", true},
-                {"ETA", true},
-                {"worker"},
-                {"metrics"}}};
-  std::map<std::string, int> waiting;
-  for (const auto& [key, trial] : trials_) {
-    if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty()) ++waiting[first_line(trial.reason())];
-    if (!is_under_way(trial)) continue;
-    const std::string step = trial.total_steps() ? fmt::format("{}/{}", trial.step(), trial.total_steps())
-                                                 : fmt::format("{}", trial.step());
-    running.add({trial.row(), fmt::format("{}", trial.seed()), bar(share_done(trial), 12), step,
-                 format_rate(trial.steps_per_second(), "steps"), format_eta(eta_of(trial)), trial.worker(),
-                 metrics_of(trial)});
-  }
-  if (!running.empty()) {
+  if (auto under_way = running(terminal); !under_way.empty()) {
     lines.emplace_back();
-    std::ranges::copy(running.lines(&terminal), std::back_inserter(lines));
+    std::ranges::move(under_way, std::back_inserter(lines));
   }
-  for (const auto& [reason, count] : waiting)
-    lines.push_back(terminal.paint(
-        Style::kDim,
-        fmt::format("{} waiting: {}", plural(static_cast<std::uint64_t>(count), "trial"), reason)));
+  for (const auto& reason : waiting()) lines.push_back(terminal.paint(Style::kDim, reason));
   lines.emplace_back();
   std::ranges::copy(table_lines(table(), &terminal), std::back_inserter(lines));
   return lines;

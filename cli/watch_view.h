@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,10 @@ class WatchView {
 
   /// The whole picture for a terminal: summary, bar with rate and ETA, running trials, table.
   std::vector<std::string> lines(const Terminal& terminal) const;
+  /// "2 trials wait: all 2 slots are busy": a line for each reason that queued trials have.
+  std::vector<std::string> waiting() const;
+  /// The same without the counts: what is new in it is worth a line.
+  std::set<std::string> reasons() const;
   /// "msf-sharing 42%, 5/12 trials, 2 running, 23.1 steps/s, ETA 3m 05s".
   std::string status() const;
   /// The trials that failed for good, with their reasons.
@@ -34,6 +39,8 @@ class WatchView {
   using Key = std::pair<std::string, std::int64_t>;  // row, seed
   double rate() const;                               // optimiser steps a second, all running trials together
   std::string metrics_of(const ablate::v1::TrialSummary& trial) const;
+  std::vector<ablate::v1::Column> metrics() const;
+  std::vector<std::string> running(const Terminal& terminal) const;
 
   ablate::v1::SweepProgress progress_;
   std::map<Key, ablate::v1::TrialSummary> trials_;

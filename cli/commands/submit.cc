@@ -3,12 +3,16 @@
 
 #include <memory>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
+#include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/judge.h"
 #include "cli/watch.h"
+#include "cli/watch_view.h"
 
 namespace abl::cli {
 namespace {
@@ -38,6 +42,27 @@ std::string said(const SubmitResponse& response) {
   return text;
 }
 
+/// What the scheduler says of the sweep's waiting trials, once it has looked at them; nothing where they run,
+/// or are so many that to ask would be a burden.
+std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep) {
+  constexpr std::uint32_t kMostTrials = 5000;
+  if (sweep.trials().total() > kMostTrials) return {};
+  SweepRequest request;
+  request.set_sweep(sweep.name());
+  for (int look = 0; look < 10; ++look) {
+    if (look > 0) std::this_thread::sleep_for(100ms);  // it looks twice a second
+    const auto detail = client.call(&Sweeps::Stub::GetSweep, request, 10s);
+    SweepProgress progress;
+    *progress.mutable_summary() = detail.summary();
+    *progress.mutable_trials() = detail.trials();
+    WatchView view;
+    view.update(progress);
+    auto lines = view.waiting();
+    if (!lines.empty() || detail.summary().trials().queued() == 0) return lines;
+  }
+  return {};
+}
+
 }  // namespace
 
 Run declare_submit(CLI::App& app, Context& context) {
@@ -60,7 +85,10 @@ Run declare_submit(CLI::App& app, Context& context) {
     if (!context.json)
       for (const auto& note : response.notes()) context.note(note);
     if (flags->watch) return watch(context, response.sweep().name());
-    if (!context.json && response.sweep().state() != SWEEP_STATE_CANCELLED)
+    if (context.json) return kExitOk;
+    Client client{context};
+    for (const auto& line : why_it_waits(client, response.sweep())) context.out.line(line);
+    if (response.sweep().state() != SWEEP_STATE_CANCELLED)
       context.out.line(fmt::format("follow it with: ablate watch {}", response.sweep().name()));
     return kExitOk;
   };

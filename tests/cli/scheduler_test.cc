@@ -98,8 +98,8 @@ TEST_F(WithScheduler, ShowAndTableSpeakOfEveryTrialAndRow) {
   EXPECT_EQ(json({"show", "two-rows"}).at("trials").size(), 4u);
   EXPECT_THAT(home_.run({"show", "two-rows"}).out, HasSubstr("queued"));
   const Outcome table = home_.run({"table", "two-rows"});
-  EXPECT_THAT(table.out, AllOf(HasSubstr("Orig. (baseline)"), HasSubstr("MSF, full"), HasSubstr("79.79"),
-                               HasSubstr("0/2")));
+  EXPECT_THAT(table.out, AllOf(HasSubstr("* baseline"), HasSubstr("Orig."), HasSubstr("MSF, full"),
+                               HasSubstr("79.79"), HasSubstr("0/2")));
   const Outcome stored = home_.run({"table", "two-rows", "--store", home_.folder() / "results.db"});
   EXPECT_EQ(stored.out, table.out) << "the results file says the same";
 }

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
+#include "cli/terminal.h"
 #include "tests/cli/golden.h"
 #include "tests/cli/tables.h"
 
@@ -29,7 +33,7 @@ TEST(TableRenderer, ATableWithoutRowsOrPapersHasItsHeadings) {
   auto table = sample_table();
   table.clear_rows();
   for (auto& column : *table.mutable_columns()) column.set_has_paper(false);
-  EXPECT_EQ(render_table(table, TableFormat::kText), "row  label  acc (%)  n  params (M)  share\n");
+  EXPECT_EQ(render_table(table, TableFormat::kText), "row  acc (%)  n  params (M)  share\n");
 }
 
 TEST(TableRenderer, WhatANumberHidesIsMarkedAndNoted) {
@@ -65,6 +69,68 @@ TEST(TableRenderer, EachMetricHasItsOwnNWhereTheyDiffer) {
   }
   const std::string text = render_table(table, TableFormat::kText);
   EXPECT_NE(text.find("acc (%)  n  params (M)  share  top5 (%)    n"), std::string::npos) << text;
+}
+
+const Terminal kNarrow{stdout, true, false, 80, 24};
+
+int widest(const std::string& text) {
+  int width = 0;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) width = std::max(width, display_width(line));
+  return width;
+}
+
+TEST(TableRenderer, FactorsAreShortColumnsAndMetricsAreThereAt80Columns) {
+  const std::string text = render_table(factor_table(), TableFormat::kText, &kNarrow);
+  expect_golden("table_factors_80.txt", text);
+  EXPECT_LE(widest(text.substr(0, text.find("\n\n"))), 80);
+}
+
+TEST(TableRenderer, LabelsAreCutBeforeNumbersAreLeftOut) {
+  auto table = sample_table();
+  table.mutable_rows(1)->set_label(
+      "MSF with keys and values tied and a learned temperature for each of the heads of every second layer");
+  const std::string text = render_table(table, TableFormat::kText, &kNarrow);
+  expect_golden("table_labels_80.txt", text);
+  EXPECT_LE(widest(text.substr(0, text.find("\n\n"))), 80);
+}
+
+TEST(TableRenderer, OneMetricStaysHoweverNarrowATerminalIs) {
+  const Terminal tiny{stdout, true, false, 48, 24};
+  const std::string text = render_table(factor_table(), TableFormat::kText, &tiny);
+  EXPECT_NE(text.find("79.50 ± 0.12"), std::string::npos) << text;
+  EXPECT_NE(text.find("no room for: loss, n, params (M), the paper's top1 (%), "), std::string::npos) << text;
+  EXPECT_LE(widest(text.substr(0, text.find("\n\n"))), 48);
+}
+
+TEST(TableRenderer, ALabelThatRepeatsItsIdIsNotPrinted) {
+  auto table = sample_table();
+  for (auto& row : *table.mutable_rows()) row.set_label(row.id());
+  const std::string text = render_table(table, TableFormat::kText);
+  EXPECT_EQ(text.find("label"), std::string::npos) << text;
+}
+
+TEST(TableRenderer, TheBestThatTheSeedsDoNotExplainIsMarked) {
+  auto table = sample_table();
+  table.mutable_rows(0)->mutable_cells(0)->mutable_comparison()->set_best(true);
+  EXPECT_NE(render_table(table, TableFormat::kMarkdown).find("| **81.25 ± 0.35** |"), std::string::npos);
+  EXPECT_NE(render_table(table, TableFormat::kLatex).find("& \\textbf{81.25 $\\pm$ 0.35} &"),
+            std::string::npos);
+  const Terminal colour{stdout, true, true, 100, 24};
+  EXPECT_NE(render_table(table, TableFormat::kText, &colour).find("\x1b[1m81.25 ± 0.35\x1b[0m"),
+            std::string::npos);
+  EXPECT_EQ(render_table(sample_table(), TableFormat::kMarkdown).find("**"), std::string::npos)
+      << "the highest mean alone is no best";
+}
+
+TEST(TableRenderer, SaysThatPercentsAreNotMultiplied) {
+  auto table = sample_table();
+  EXPECT_EQ(render_table(table, TableFormat::kText).find("multiply"), std::string::npos);
+  for (auto& row : *table.mutable_rows())
+    if (row.cells(0).has_mean()) row.mutable_cells(0)->set_mean(0.29);
+  EXPECT_NE(render_table(table, TableFormat::kText)
+                .find("acc: as the runs report it, unit \"%\" does not multiply by 100\n"),
+            std::string::npos);
 }
 
 }  // namespace

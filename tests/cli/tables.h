@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "ablate/v1/sweeps.pb.h"
 
 namespace abl::cli {
@@ -56,6 +58,47 @@ inline ablate::v1::Table sample_table() {
   waiting.mutable_cells(0)->set_missing("2 of 2 trials are queued");
   add_cell(waiting, "16.60", 2, 16'600'000, "16.60");
   add_cell(waiting, "QQQQQ", 2, 0, "");
+  return table;
+}
+
+/// Rows that four factors made, one of them the same in all, with the labels that factors make, two metrics,
+/// a count and papers' values.
+inline ablate::v1::Table factor_table() {
+  using namespace ablate::v1;
+  Table table;
+  table.set_sweep("grouping");
+  table.set_baseline("attention=Orig,groups=1,lr=0.0005,epochs=20");
+  const auto add_column = [&](const char* name, Column::Kind kind, const char* unit, bool has_paper) {
+    Column& column = *table.add_columns();
+    column.set_name(name);
+    column.set_kind(kind);
+    column.set_source(std::string{"val/"} + name);
+    column.set_unit(unit);
+    column.set_digits(2);
+    column.set_has_paper(has_paper);
+  };
+  add_column("top1", Column::KIND_METRIC, "%", true);
+  add_column("loss", Column::KIND_METRIC, "", false);
+  add_column("params", Column::KIND_COUNT, "M", true);
+  for (const char* attention : {"Orig", "MSF"})
+    for (const char* groups : {"1", "2", "4"})
+      for (const char* lr : {"0.0005", "0.001"}) {
+        TableRow& row = *table.add_rows();
+        const auto join = [&](const std::string& comma) {
+          return std::string{"attention="} + attention + comma + "groups=" + groups + comma + "lr=" + lr +
+                 comma + "epochs=20";
+        };
+        row.set_id(join(","));
+        row.set_label(join(", "));
+        for (const char* text : {"79.50 ± 0.12", "0.83 ± 0.01", "21.91"}) {
+          Cell& cell = *row.add_cells();
+          cell.set_text(text);
+          cell.set_n(3);
+          cell.set_of(3);
+          cell.set_mean(79.5);
+          cell.set_paper("78.90");
+        }
+      }
   return table;
 }
 

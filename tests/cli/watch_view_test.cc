@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/cli/golden.h"
 #include "tests/cli/tables.h"
 
@@ -59,6 +61,28 @@ TEST(WatchView, ThePictureHasBarRunningTrialsReasonsAndTable) {
   std::string text;
   for (const auto& line : view.lines(Terminal{stdout, true, false, 100, 40})) text += line + "\n";
   expect_golden("watch.txt", text);
+}
+
+TEST(WatchView, MetricsAreSeenAt80ColumnsWhateverTheRowsAreCalled) {
+  WatchView view;
+  SweepProgress start = progress({running("attention=MSF,groups=4,lr=0.001,epochs=20", 500)}, 1);
+  *start.mutable_table() = factor_table();
+  (*start.mutable_trials(0)->mutable_last())["val/top1"] = 42.125;
+  (*start.mutable_trials(0)->mutable_last())["val/loss"] = std::nan("");
+  view.update(start);
+  std::string text;
+  for (const auto& line : view.lines(Terminal{stdout, true, false, 80, 24})) {
+    text += line + "\n";
+    EXPECT_LE(display_width(line), 80) << line;
+  }
+  expect_golden("watch_factors_80.txt", text);
+}
+
+TEST(WatchView, SaysWhyTrialsWait) {
+  WatchView view;
+  view.update(progress({running("h", 500), waiting("a"), waiting("b"), trial("c", TRIAL_STATE_QUEUED)}, 0));
+  EXPECT_THAT(view.waiting(), ElementsAre("2 trials wait: all 2 slots are busy"));
+  EXPECT_THAT(view.reasons(), ElementsAre("all 2 slots are busy"));
 }
 
 TEST(WatchView, AMetricOfTwoColumnsIsSaidOnce) {

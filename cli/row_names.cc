@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/row_names.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace abl::cli {
+namespace {
+
+using ablate::v1::Column;
+using ablate::v1::Table;
+using ablate::v1::TableRow;
+
+constexpr int kLeastOfAnId = 8, kLeastOfALabel = 10, kLeastOfALevel = 8;
+
+using Levels = std::vector<std::pair<std::string, std::string>>;  // factor, level: in the order of the id
+
+/// "groups=2,layout=block"; nothing where an id is not made of levels. "base" has none of them.
+std::optional<Levels> levels_of(const std::string& id) {
+  Levels levels;
+  if (id == "base") return levels;
+  for (std::size_t start = 0; start <= id.size();) {
+    const std::size_t end = std::min(id.find(',', start), id.size()), equals = id.find('=', start);
+    if (equals >= end || equals == start) return std::nullopt;
+    levels.emplace_back(id.substr(start, equals - start), id.substr(equals + 1, end - equals - 1));
+    start = end + 1;
+  }
+  return levels;
+}
+
+/// Whether a label is the id in other signs: as factors make it.
+bool repeats(const TableRow& row) {
+  const auto letters = [](const std::string& text) {
+    std::string kept;
+    for (const char c : text)
+      if (c != ' ' && c != '-' && c != '/' && c != ',') kept += c;
+    return kept;
+  };
+  return row.label().empty() || letters(row.label()) == letters(row.id());
+}
+
+}  // namespace
+
+RowNames::RowNames(const Table& table) {
+  for (const auto& row : table.rows()) ids_.push_back(row.id());
+  factors_ = read_factors(table);
+  if (!factors_) read_labels(table);
+}
+
+bool RowNames::read_factors(const Table& table) {
+  std::vector<std::map<std::string, std::string>> rows;
+  std::vector<std::string> factors;
+  std::map<std::string, std::set<std::string>> seen;
+  for (const auto& row : table.rows()) {
+    const auto levels = levels_of(row.id());
+    if (!levels || !repeats(row)) return false;
+    for (const auto& [factor, level] : *levels)
+      if (std::ranges::find(factors, factor) == factors.end()) factors.push_back(factor);
+    rows.emplace_back(levels->begin(), levels->end());
+  }
+  for (const auto& factor : factors)
+    for (auto& row : rows) seen[factor].insert(row[factor]);  // "" where it does not apply
+  std::erase_if(factors, [&](const std::string& factor) { return seen[factor].size() < 2; });
+  // a setting that the table shows anyway needs no second column
+  std::erase_if(factors, [&](const std::string& factor) {
+    for (int i = 0; i < table.columns_size(); ++i)
+      if (table.columns(i).kind() == Column::KIND_SETTING &&
+          std::ranges::all_of(rows, [&, at = 0](auto& row) mutable {
+            return row[factor] == table.rows(at++).cells(i).text();
+          }))
+        return true;
+    return false;
+  });
+  if (factors.empty()) return false;
+  for (const auto& factor : factors) columns_.push_back({.heading = factor, .least = kLeastOfALevel});
+  for (auto& row : rows) {
+    auto& cells = cells_.emplace_back();
+    for (const auto& factor : factors) cells.push_back(row[factor]);
+  }
+  return true;
+}
+
+void RowNames::read_labels(const Table& table) {
+  const bool labelled = std::ranges::any_of(table.rows(), [](const TableRow& row) { return !repeats(row); });
+  columns_.push_back({.heading = "row", .least = kLeastOfAnId});
+  if (labelled) columns_.push_back({.heading = "label", .least = kLeastOfALabel});
+  for (const auto& row : table.rows()) {
+    auto& cells = cells_.emplace_back();
+    cells.push_back(row.id());
+    if (labelled) cells.push_back(repeats(row) ? "" : row.label());
+  }
+}
+
+std::vector<Grid::Column> RowNames::short_columns() const {
+  return factors_ ? columns_ : std::vector<Grid::Column>{columns_.front()};
+}
+
+std::vector<std::string> RowNames::short_cells(const std::string& id) const {
+  const auto row = std::ranges::find(ids_, id);
+  std::vector<std::string> cells =
+      row == ids_.end() ? std::vector<std::string>{id} : cells_[static_cast<std::size_t>(row - ids_.begin())];
+  cells.resize(short_columns().size());
+  return cells;
+}
+
+}  // namespace abl::cli

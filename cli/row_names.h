@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ablate/v1/sweeps.pb.h"
+#include "cli/grid.h"
+
+namespace abl::cli {
+
+/// What tells the rows of a table apart, as narrow columns. Rows that factors made are called by their
+/// levels, a column for each factor that has more than one ("groups  layout"); the others by id and, where it
+/// says more, label.
+class RowNames {
+ public:
+  explicit RowNames(const ablate::v1::Table& table);
+
+  /// A terminal that is too narrow cuts them first.
+  const std::vector<Grid::Column>& columns() const { return columns_; }
+  /// For a row's position in the table.
+  const std::vector<std::string>& cells(int row) const { return cells_.at(static_cast<std::size_t>(row)); }
+  /// The same without labels, for a row's id; the id alone where the table has no such row.
+  std::vector<std::string> short_cells(const std::string& id) const;
+  std::vector<Grid::Column> short_columns() const;
+  bool are_factors() const { return factors_; }
+
+ private:
+  bool read_factors(const ablate::v1::Table& table);
+  void read_labels(const ablate::v1::Table& table);
+
+  std::vector<std::string> ids_;
+  std::vector<Grid::Column> columns_;
+  std::vector<std::vector<std::string>> cells_;
+  bool factors_ = false;
+};
+
+}  // namespace abl::cli
