@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/result_version.h"
 
+#include <string_view>
+
 #include "config/evaluation_size.h"
+#include "config/presets.h"
 
 namespace abl::config {
 namespace {
@@ -18,12 +21,30 @@ bool adds_parts_in_bf16(const nlohmann::json& document) {
          document.value("/recipe/accumulate"_json_pointer, 1) > 1;
 }
 
+std::string text_at(const nlohmann::json& document, const char* pointer, const char* otherwise) {
+  return document.value(nlohmann::json::json_pointer{pointer}, std::string{otherwise});
+}
+
+bool has_attention(std::string_view family) {
+  return family != "resnet" && family != "efficientnet" && family != "regnet";
+}
+
+/// Of the model or its teacher.
+bool attends_in_16_bits(const nlohmann::json& document) {
+  if (text_at(document, "/recipe/precision", "fp32") == "fp32") return false;
+  if (has_attention(text_at(document, "/model/family", "simple-vit"))) return true;
+  const Preset* teacher = find_preset(text_at(document, "/recipe/teacher", ""));
+  return teacher && has_attention(teacher->family);
+}
+
 // {version, what changed, which documents it touches}
 constexpr ResultChange kChanges[] = {
     {7, "images were evaluated at 256 (or 292) pixels whatever their size; now at 1/0.875 of it",
      evaluates_pixels_of_another_size},
     {8, "in bf16 the gradients of a batch's parts were added in bfloat16; now in float32",
      adds_parts_in_bf16},
+    {9, "attention in bf16 and fp16 rounded its scores to 16 bits on processors; they are of 32 bits now",
+     attends_in_16_bits},
 };
 
 /// A document in which a key is of another type than it is today counts as touched: that costs a training,

@@ -10,14 +10,20 @@
 namespace abl::models {
 
 /// softmax(scale · kernel(q, k) + terms) v, block by block, so that the scores of a block stay in the cache.
-/// For processors, where PyTorch's fused attention takes twice to five times as long in bfloat16, does not
-/// fuse trained terms and wants q, k and v of one width.
-/// Scores and softmax are rounded to the type of the operands, as in attention written out. The Gaussian adds
-/// -½‖k‖² to scores of 32 bits and more; to narrower ones it goes as in `as_dot_product`.
+/// For processors, where PyTorch's fused attention takes longer in bfloat16, does not fuse trained terms and
+/// wants q, k and v of one width.
+/// Scores, softmax and the gradients of both are of 32 bits and more, whatever the type of the operands: a
+/// score of 800, as keys far from 0 have it, would be rounded to multiples of 4 in bfloat16. Where no
+/// instruction multiplies bfloat16, and in float16, all products are of 32 bits.
+/// The Gaussian adds -½‖k‖² to the scores. Distances do not depend on the origin: where operands are widened
+/// it is put into the mean key.
 /// Keeps its operands for the backward pass, and the softmax of up to 64 tokens, which is hardly larger; of
 /// more tokens it is computed again, so that nothing of N × N elements is kept.
-/// Shape: terms [W, H, N, N], of which image i has those of i mod W
+/// Shape: terms [W, H, N, N], in the type of the operands or of 32 bits, of which image i has those of i mod
+/// W
 ///        -> [B, H, N, d], in memory [B, N, H, d].
-torch::Tensor block_attention(const Operands& operands, const std::optional<torch::Tensor>& terms = {});
+/// `multiplied`: the type whose products are taken, that of the operands or 32 bits; none: the faster one.
+torch::Tensor block_attention(const Operands& operands, const std::optional<torch::Tensor>& terms = {},
+                              std::optional<torch::ScalarType> multiplied = {});
 
 }  // namespace abl::models

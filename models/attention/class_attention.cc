@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention/class_attention.h"
 
+#include <ATen/autocast_mode.h>
+
 #include <cmath>
 
 #include "models/projection/qkv_projection.h"
@@ -14,6 +16,10 @@ torch::Tensor patches(const torch::Tensor& x) { return x.narrow(1, 1, x.size(1) 
 /// Under autocast the two may differ in type.
 torch::Tensor join(const torch::Tensor& class_token, const torch::Tensor& patches) {
   return torch::cat({class_token.to(patches.scalar_type()), patches}, 1);
+}
+
+torch::Tensor widened(const torch::Tensor& x) {
+  return x.to(torch::promote_types(x.scalar_type(), torch::kFloat));
 }
 
 }  // namespace
@@ -37,12 +43,20 @@ torch::Tensor ClassAttentionImpl::forward(const torch::Tensor& x) {
 
 torch::Tensor ClassAttentionImpl::average_values(const torch::Tensor& q, const torch::Tensor& x) {
   const auto D = x.size(2), H = heads_, d = D / H;
-  const auto by_head = q.transpose(0, 1);                                         // [H, B, d]
-  const auto asked = by_head.matmul(k_->weight.view({H, d, D})).transpose(0, 1);  // W_kᵀ q: [B, H, D]
-  const auto constant = (q * k_->bias.view({H, d})).sum(-1, /*keepdim=*/true);    // b_k·q: [B, H, 1]
-  const auto p = (asked.matmul(x.mT()) + constant).softmax(-1);                   // [B, H, tokens]
-  const auto mean = p.matmul(x).transpose(0, 1);                                  // Xᵀ p: [H, B, D]
+  const auto p = scores(q, x).softmax(-1).to(x.scalar_type());  // [B, H, tokens]
+  const auto mean = p.matmul(x).transpose(0, 1);                // Xᵀ p: [H, B, D]
   return mean.matmul(v_->weight.view({H, d, D}).mT()).transpose(0, 1) + v_->bias.view({H, d});
+}
+
+/// Without autocast, which would round them to 16 bits.
+torch::Tensor ClassAttentionImpl::scores(const torch::Tensor& q, const torch::Tensor& x) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
+  const auto D = x.size(2), H = heads_, d = D / H;
+  const auto wide = widened(q);
+  const auto weight = widened(k_->weight).view({H, d, D}), bias = widened(k_->bias).view({H, d});
+  const auto asked = wide.transpose(0, 1).matmul(weight).transpose(0, 1);  // W_kᵀ q: [B, H, D]
+  const auto constant = (wide * bias).sum(-1, /*keepdim=*/true);           // b_k·q: [B, H, 1]
+  return asked.matmul(widened(x).mT()) + constant;                         // [B, H, tokens]
 }
 
 torch::Tensor ClassAttentionImpl::average_values_as_written(const torch::Tensor& q, const torch::Tensor& x) {

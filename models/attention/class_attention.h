@@ -11,6 +11,7 @@ namespace abl::models {
 /// The class token asks, all tokens answer; without norm and residual. Its one query allows another order of
 /// the products, in which no token needs a key or a value of its own:
 ///   K q = X (W_kᵀ q) + b_k·q,  Vᵀ p = W_v (Xᵀ p) + b_v
+/// The scores are of 32 bits and more, whatever the type of the tokens.
 /// Parameters: `q`, `k`, `v`, `proj`, each with bias.
 /// Shape: x [B, 1 + N, dim], the class token first -> [B, 1, dim]; cost N·dim·heads beside the projections.
 /// Source: XCiT section 3.3 (Global aggregation with class attention), after CaiT.
@@ -22,6 +23,7 @@ class ClassAttentionImpl : public torch::nn::Module {
 
  private:
   torch::Tensor average_values(const torch::Tensor& q, const torch::Tensor& x);
+  torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& x);
   torch::Tensor average_values_as_written(const torch::Tensor& q, const torch::Tensor& x);
 
   const std::int64_t heads_;

@@ -11,6 +11,11 @@ torch::Tensor length_along_tokens(const torch::Tensor& x) {
   return torch::linalg_vector_norm(x, 2, /*dim=*/{-2}, /*keepdim=*/false, type).clamp_min(1e-12);
 }
 
+/// Of unit length along the tokens.
+torch::Tensor normalised(const torch::Tensor& x) {
+  return (x / length_along_tokens(x).unsqueeze(-2)).to(x.scalar_type());
+}
+
 CrossCovarianceOptions checked(const CrossCovarianceOptions& options) {
   check_heads(options.qkv.dim, options.heads);
   return options;
@@ -35,8 +40,10 @@ torch::Tensor CrossCovarianceImpl::forward(const torch::Tensor& x) {
 }
 
 torch::Tensor CrossCovarianceImpl::mixing(const torch::Tensor& queries, const torch::Tensor& keys) const {
-  auto scores = queries.mT().matmul(keys);
-  if (options_.l2_norm)
+  // a sum over thousands of tokens passes what float16 holds
+  const bool before = options_.l2_norm && queries.scalar_type() == torch::kHalf;
+  auto scores = before ? normalised(queries).mT().matmul(normalised(keys)) : queries.mT().matmul(keys);
+  if (options_.l2_norm && !before)
     scores = scores / (length_along_tokens(queries).unsqueeze(-1) * length_along_tokens(keys).unsqueeze(-2));
   count_scaled(scores.numel());
   if (temperature_.defined())

@@ -17,7 +17,8 @@ struct CrossCovarianceOptions {
 
 /// Cross-covariance attention (XCA), without norm and residual: channels, not tokens, attend to each other.
 ///   V softmax(K̂ᵀ Q̂ / τ) in each head, K̂ and Q̂ of unit length along the tokens
-/// The lengths divide the scores, which are few, and not the queries and keys.
+/// The lengths divide the scores, which are few, and not the queries and keys; in float16 the latter, for the
+/// scores of channels that are not normalised yet pass its largest number, 65504.
 /// Parameters: `qkv`, `proj`, `temperature` [heads, 1, 1] where it is learned.
 /// Shape: x [B, N, dim] -> [B, N, dim]; cost linear in N.
 /// Source: XCiT eq. 1; the temperature as a factor for each head: the release.

@@ -76,14 +76,39 @@ Json with_recipe(const Json& keys) {
   return canonical_document(read_trial_or_throw(changed));
 }
 
+/// Whether the change whose sentence holds these words touches a document.
+bool is_touched(const Json& document, const std::string& words) {
+  const auto changes = changes_since(kFirstResultVersion, document);
+  return std::ranges::any_of(
+      changes, [&](const std::string& change) { return change.find(words) != std::string::npos; });
+}
+
 TEST(ResultVersion, GradientsOfPartsInBFloat16AreAddedInFloat32) {
-  const int before = result_version(with_recipe({{"precision", "bf16"}}));
-  EXPECT_GT(result_version(with_recipe({{"precision", "bf16"}, {"accumulate", 4}})), before);
-  EXPECT_EQ(result_version(with_recipe({{"precision", "bf16"}, {"accumulate", 1}})), before);
+  const auto added = [](const Json& keys) {
+    return is_touched(with_recipe(keys), "gradients of a batch's parts");
+  };
+  EXPECT_TRUE(added({{"precision", "bf16"}, {"accumulate", 4}}));
+  EXPECT_FALSE(added({{"precision", "bf16"}, {"accumulate", 1}}));
+  EXPECT_FALSE(added({{"precision", "bf16"}}));
   for (const char* precision : {"fp32", "fp16"})
-    EXPECT_EQ(result_version(with_recipe({{"precision", precision}, {"accumulate", 4}})),
-              result_version(with_recipe({{"precision", precision}})))
-        << precision;
+    EXPECT_FALSE(added({{"precision", precision}, {"accumulate", 4}})) << precision;
+}
+
+TEST(ResultVersion, ScoresOf32BitsTouchAttentionIn16BitsAlone) {
+  const auto rounded = [](const char* family, const char* precision, const char* teacher = "") {
+    return is_touched(
+        {{"model", {{"family", family}}}, {"recipe", {{"precision", precision}, {"teacher", teacher}}}},
+        "rounded its scores");
+  };
+  for (const char* family : {"simple-vit", "vit", "key-vit", "swin", "swin-v2", "xcit"}) {
+    EXPECT_TRUE(rounded(family, "bf16")) << family;
+    EXPECT_TRUE(rounded(family, "fp16")) << family;
+    EXPECT_FALSE(rounded(family, "fp32")) << family;
+  }
+  EXPECT_FALSE(rounded("resnet", "bf16", "regnety_160"));
+  EXPECT_TRUE(rounded("resnet", "bf16", "vit_base_patch16_224"));
+  EXPECT_TRUE(is_touched({{"recipe", {{"precision", "bf16"}}}}, "rounded its scores"))
+      << "a simple-vit, as by default";
 }
 
 TEST(ResultVersion, TheChangesAreNumberedInOrderAndTakeAnyDocument) {

@@ -10,6 +10,7 @@
 #include "models/attention/token_attention.h"
 #include "models/embedding/fourier_positions.h"
 #include "models/local_patch_interaction.h"
+#include "models/lowered_weights.h"
 
 namespace abl::models {
 namespace {
@@ -60,6 +61,19 @@ TEST_F(CrossCovarianceTest, DoesNotHeedTheLengthOfQueriesAndKeysUnlessItIsLeftOu
   EXPECT_GT(change(), 1e-2);
 }
 
+TEST_F(CrossCovarianceTest, InFloat16TakesAsLongQueriesAndKeysAsFloat16Holds) {
+  const CrossCovariance attention{options_};
+  for (const double deviation : {1.0, 48.0, 4000.0}) {  // of 2304 tokens: an image of 384, patches of 8
+    const auto shape = std::vector<std::int64_t>{1, kHeads, 2304, 4};
+    const auto q = (torch::randn(shape) * deviation).to(torch::kHalf),
+               k = (q.to(torch::kFloat) + torch::randn(shape) * deviation).to(torch::kHalf);
+    const auto mixing = attention->mixing(q, k);
+    EXPECT_EQ(mixing.scalar_type(), torch::kHalf);
+    const auto expected = attention->mixing(q.to(torch::kDouble), k.to(torch::kDouble));
+    EXPECT_LT(largest_difference(mixing.to(torch::kDouble), expected), 1e-3) << deviation;
+  }
+}
+
 TEST_F(CrossCovarianceTest, OfChannelsThatAreZeroMixesEvenlyAndHasFiniteGradients) {
   const CrossCovariance attention{options_};
   const auto zero = torch::zeros({1, kHeads, kTokens, 4}).requires_grad_();
@@ -98,6 +112,25 @@ TEST(ClassAttention, DoesNotSeeTheOrderOfThePatches) {
   const auto y = attention(x);
   EXPECT_LT(largest_difference(attention(x.index_select(1, order)), y), 1e-6);
   EXPECT_EQ(y.sizes(), (std::vector<std::int64_t>{2, 1, kDim}));
+}
+
+// Tokens that share an offset: their scores are large and close together. A reference that rounds them errs
+// by more than 0.1.
+TEST(ClassAttention, OfHalfPrecisionHasScoresOf32Bits) {
+  for (const auto type : {torch::kBFloat16, torch::kHalf}) {
+    torch::manual_seed(5);
+    ClassAttention attention{kDim, kHeads};
+    const auto x = (torch::randn({4, 65, kDim}) + 10).to(type);
+    {
+      const torch::NoGradGuard no_grad;
+      for (auto& parameter : attention->parameters()) parameter.copy_(parameter.to(type));
+    }
+    const auto expected = attention->forward(x.to(torch::kFloat));
+    lower_weights(*attention, type);
+    const auto y = attention(x).to(torch::kFloat);
+    EXPECT_LT(largest_difference(y, expected), 0.02 * expected.abs().max().item<double>())
+        << torch::toString(type);
+  }
 }
 
 TEST(LocalPatchInteraction, ReachesTwoPlacesFarInItsOwnChannel) {
