@@ -3,13 +3,26 @@
 
 #include <torch/torch.h>
 
+#include <memory>
+#include <optional>
+
 namespace abl::models {
 
 /// What every family builds: images in, one logit for each class out.
 /// Shape: images [B, 3, S, S] -> [B, classes].
+/// Thread: `forward` in evaluation may run on several threads at once; it changes nothing in the model.
 class Classifier : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(const torch::Tensor& images) = 0;
+
+  /// A model of its own with the same options, numbers, types, modes and frozen parameters, on `device` where
+  /// one is given. Gradients are not copied, and no random number is drawn.
+  /// Throws: c10::NotImplementedError of a model that does not say how to build `another`.
+  std::shared_ptr<torch::nn::Module> clone(const std::optional<torch::Device>& device = {}) const final;
+
+ protected:
+  /// A model of the same options; its numbers are not asked for.
+  virtual std::shared_ptr<Classifier> another(torch::Device device) const;
 };
 
 }  // namespace abl::models

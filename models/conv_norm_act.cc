@@ -20,7 +20,7 @@ torch::Tensor activate(const torch::Tensor& x, Activation activation) {
 Conv2d fan_out_conv(Conv2dOptions options, torch::Device device, FanOut fan_out) {
   if (options.padding == 0) options.padding = options.kernel / 2;
   Conv2d conv{options, device};
-  if (device.is_meta()) return conv;
+  if (!is_started(device)) return conv;
   const torch::NoGradGuard no_grad;
   const auto outputs =
       options.kernel * options.kernel * options.out / (fan_out == FanOut::kAll ? 1 : options.groups);

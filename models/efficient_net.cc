@@ -122,7 +122,7 @@ EfficientNetImpl::EfficientNetImpl(EfficientNetOptions options, torch::Device de
   conv_head_ = register_module("conv_head", conv({.in = width, .out = options_.head}, device));
   bn2_ = register_module("bn2", BatchNormAct{options_.head, device, Activation::kSilu});
   classifier_ = register_module("classifier", Linear{options_.head, options_.classes, device});
-  if (device.is_meta()) return;
+  if (!is_started(device)) return;
   const torch::NoGradGuard no_grad;
   const double bound = 1 / std::sqrt(static_cast<double>(options_.classes));
   classifier_->weight.uniform_(-bound, bound);

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -94,6 +95,11 @@ class EfficientNetImpl : public Classifier {
   torch::Tensor forward(const torch::Tensor& images) override;
 
   const EfficientNetOptions& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<EfficientNetImpl>(options_, device);
+  }
 
  private:
   const EfficientNetOptions options_;

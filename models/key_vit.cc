@@ -84,6 +84,7 @@ torch::Tensor KeyVitImpl::layer(std::size_t index, const torch::Tensor& x) const
 }
 
 torch::Tensor KeyVitImpl::embed_images(const torch::Tensor& images) {
+  check_size(images, options_.image_size);
   const auto patches = embed_norm2_(embed_(embed_norm1_(patchify(images, options_.patch))));
   return torch::cat({cls_.expand({patches.size(0), -1, -1}), patches}, 1) + pos_;
 }

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -61,6 +62,11 @@ class KeyVitImpl : public Classifier {
   torch::Tensor forward(const torch::Tensor& images) override;
 
   const KeyVitOptions& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<KeyVitImpl>(options_, device);
+  }
 
  private:
   torch::Tensor embed_images(const torch::Tensor& images);

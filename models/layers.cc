@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "models/recompute.h"
 
@@ -19,11 +21,22 @@ template <class Fill>
 torch::Tensor new_parameter(torch::IntArrayRef shape, torch::Device device, Fill fill) {
   const torch::NoGradGuard no_grad;
   auto values = torch::empty(shape, torch::device(device));
-  if (!device.is_meta()) fill(values);
+  if (is_started(device)) fill(values);
   return values.requires_grad_();
 }
 
+thread_local bool starts_nothing = false;
+
 }  // namespace
+
+StartNothing::StartNothing() : before_{std::exchange(starts_nothing, true)} {}
+StartNothing::~StartNothing() { starts_nothing = before_; }
+
+bool is_started(torch::Device device) { return !device.is_meta() && !starts_nothing; }
+
+void IndexTableImpl::to(torch::Device device, torch::Dtype, bool non_blocking) {
+  torch::nn::Module::to(device, non_blocking);
+}
 
 torch::Tensor new_uniform(torch::IntArrayRef shape, std::int64_t fan_in, torch::Device device) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
@@ -92,7 +105,20 @@ BatchNorm2dImpl::BatchNorm2dImpl(std::int64_t channels, torch::Device device, do
       register_buffer("num_batches_tracked", torch::zeros({}, torch::device(device).dtype(torch::kLong)));
 }
 
+void BatchNorm2dImpl::to(torch::Device device, torch::Dtype type, bool non_blocking) {
+  const auto batches = num_batches_tracked.clone();  // few types hold such a number
+  torch::nn::Module::to(device, type, non_blocking);
+  num_batches_tracked.set_data(batches.to(device));
+}
+
+void BatchNorm2dImpl::to(torch::Dtype type, bool non_blocking) { to(weight.device(), type, non_blocking); }
+
 torch::Tensor BatchNorm2dImpl::forward(const torch::Tensor& x) {
+  const auto values = x.numel() / std::max<std::int64_t>(1, x.size(1));  // of each channel
+  TORCH_CHECK_VALUE(!is_training() || x.is_meta() || sum_ || values > 1,
+                    "batch normalisation in training over ", values == 1 ? "one value" : "no values",
+                    " for each channel (an input of ", x.sizes(),
+                    "); a batch of more images, or larger ones, is expected");
   // A block that runs again for its gradients has counted this batch before.
   const bool counts = is_training() && !recomputing();
   if (counts) num_batches_tracked.add_(1);

@@ -19,6 +19,36 @@ torch::Tensor new_constant(torch::IntArrayRef shape, double value, torch::Device
 /// A trainable tensor of the normal distribution around 0.
 torch::Tensor new_normal(torch::IntArrayRef shape, double deviation, torch::Device device);
 
+/// While one lives, tensors that are made on its thread keep what their memory holds: a copy will fill them,
+/// and no random number is drawn.
+class StartNothing {
+ public:
+  StartNothing();
+  ~StartNothing();
+  StartNothing(const StartNothing&) = delete;
+  StartNothing& operator=(const StartNothing&) = delete;
+
+ private:
+  const bool before_;
+};
+
+/// Whether new tensors on the device get values: not on the meta device, which has no memory.
+bool is_started(torch::Device device);
+
+/// A fixed table of whole numbers. It goes with its model to another device, and stays whole where the model
+/// is cast to another type.
+/// Buffers: `table`.
+class IndexTableImpl : public torch::nn::Module {
+ public:
+  explicit IndexTableImpl(torch::Tensor values) { table = register_buffer("table", std::move(values)); }
+  using torch::nn::Module::to;
+  void to(torch::Device device, torch::Dtype, bool non_blocking = false) override;
+  void to(torch::Dtype, bool = false) override {}
+
+  torch::Tensor table;
+};
+using IndexTable = Part<IndexTableImpl>;
+
 /// y = x Wᵀ + b.
 /// Shape: x [..., in] -> [..., out]; weight [out, in], bias [out] (undefined where there is none).
 class LinearImpl : public torch::nn::Module, public WeightOwner {
@@ -69,9 +99,11 @@ class Conv2dImpl : public torch::nn::Module, public WeightOwner {
 using Conv2d = Part<Conv2dImpl>;
 
 /// Normalisation of each channel: by the batch's statistics in training, which the running ones follow, and
-/// by the running ones in evaluation.
-/// Buffers: `running_mean`, `running_var`, `num_batches_tracked`.
+/// by the running ones in evaluation. A batch of one value for each channel has no variance: it is refused in
+/// training, as PyTorch does; not on the meta device, where memory is predicted and nothing is computed.
+/// Buffers: `running_mean`, `running_var`, `num_batches_tracked`, which stays a whole number in every type.
 /// Shape: x [B, channels, H, W] -> the same.
+/// Throws: c10::ValueError where a batch is refused.
 class BatchNorm2dImpl : public torch::nn::Module {
  public:
   explicit BatchNorm2dImpl(std::int64_t channels, torch::Device device = torch::kCPU, double eps = 1e-5,
@@ -79,6 +111,11 @@ class BatchNorm2dImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x);
   /// From now on the batch is that of all processes: see sync_batch_norm.
   void sum_over_ranks(SumOverRanks sum) { sum_ = std::move(sum); }
+  const SumOverRanks& sum() const { return sum_; }
+
+  using torch::nn::Module::to;
+  void to(torch::Device device, torch::Dtype type, bool non_blocking = false) override;
+  void to(torch::Dtype type, bool non_blocking = false) override;
 
   torch::Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 

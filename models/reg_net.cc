@@ -110,7 +110,7 @@ torch::Tensor RegNetStageImpl::forward(torch::Tensor x) {
 PoolingHeadImpl::PoolingHeadImpl(std::int64_t dim, std::int64_t classes, torch::Device device) {
   fc_ = register_module("fc", Linear{dim, classes, device});
   const torch::NoGradGuard no_grad;
-  if (device.is_meta()) return;
+  if (!is_started(device)) return;
   fc_->weight.normal_(0, 0.01);
   fc_->bias.zero_();
 }

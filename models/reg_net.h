@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -107,6 +108,11 @@ class RegNetImpl : public Classifier {
   torch::Tensor forward(const torch::Tensor& images) override;
 
   const RegNetOptions& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<RegNetImpl>(options_, device);
+  }
 
  private:
   const RegNetOptions options_;

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -102,6 +103,11 @@ class ResNetImpl : public Classifier {
   torch::Tensor forward(const torch::Tensor& images) override;
 
   const ResNetOptions& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<ResNetImpl>(options_, device);
+  }
 
  private:
   const ResNetOptions options_;

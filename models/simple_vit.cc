@@ -59,6 +59,7 @@ torch::Tensor SimpleVitImpl::forward(const torch::Tensor& images) {
 }
 
 torch::Tensor SimpleVitImpl::embed_images(const torch::Tensor& images) {
+  check_size(images, options_.image_size);
   return embed_norm2_(embed_(embed_norm1_(patchify(images, options_.patch)))) + positions_;
 }
 

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <vector>
 
 #include "models/attention/shared_attention.h"
@@ -42,6 +43,7 @@ class SimpleVitImpl : public Classifier {
   torch::Tensor forward(const torch::Tensor& images) override;
   /// The tokens that enter the first layer.
   /// Shape: [B, 3, S, S] -> [B, N, dim].
+  /// Throws: c10::ValueError for images of another size than `image_size`.
   torch::Tensor embed_images(const torch::Tensor& images);
   /// One layer with its residuals.
   /// Shape: x [B, N, dim] -> [B, N, dim].
@@ -51,6 +53,11 @@ class SimpleVitImpl : public Classifier {
   /// The attention of a layer; a null holder where the layer has none.
   SharedAttention attention(std::int64_t index) const { return attention_.at(index); }
   FeedForward feed_forward(std::int64_t index) const { return feed_forward_.at(index); }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<SimpleVitImpl>(options_, device);
+  }
 
  private:
   const SimpleVitOptions options_;

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <variant>
 #include <vector>
 
@@ -41,6 +42,11 @@ class SwinImpl : public SwinTrunkImpl {
   explicit SwinImpl(SwinOptions options, torch::Device device = torch::kCPU);
 
   const SwinOptions& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<SwinImpl>(options_, device);
+  }
 
  private:
   const SwinOptions options_;

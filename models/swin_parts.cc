@@ -24,6 +24,11 @@ void check(const SwinSizes& sizes) {
   TORCH_CHECK_VALUE(all_positive(sizes.heads) && sizes.heads.size() == sizes.depths.size(), "heads is [",
                     sizes.heads, "]; one positive number for each of the ", sizes.depths.size(),
                     " stages is expected");
+  TORCH_CHECK_VALUE(
+      sizes.pretrained_window.empty() ||
+          (all_positive(sizes.pretrained_window) && sizes.pretrained_window.size() == sizes.depths.size()),
+      "pretrained_window is [", sizes.pretrained_window, "]; one positive number for each of the ",
+      sizes.depths.size(), " stages, or none, is expected");
   const auto blocks = std::accumulate(sizes.depths.begin(), sizes.depths.end(), std::size_t{0});
   check_recomputed(sizes.checkpoint_blocks, static_cast<std::int64_t>(blocks));
   TORCH_CHECK_VALUE(sizes.choices == blocks, sizes.choices, " attention choices for ", blocks,
@@ -48,9 +53,7 @@ SwinPatchEmbedImpl::SwinPatchEmbedImpl(std::int64_t image_size, std::int64_t pat
 }
 
 torch::Tensor SwinPatchEmbedImpl::forward(const torch::Tensor& images) {
-  TORCH_CHECK_VALUE(images.size(2) == image_size_ && images.size(3) == image_size_, "images of ",
-                    images.size(2), " x ", images.size(3), " pixels for a model of ", image_size_, " x ",
-                    image_size_);
+  check_size(images, image_size_);
   return norm_(proj_(images).permute({0, 2, 3, 1}));
 }
 
@@ -107,6 +110,7 @@ SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const Ma
       side = (side + 1) / 2, dim *= 2;
     }
     const auto recomputed = sizes.checkpoint_blocks - index;
+    const auto pretrained = sizes.pretrained_window.empty() ? 0 : sizes.pretrained_window[stage];
     std::vector<SwinBlock> blocks;
     for (std::int64_t block = 0; block < sizes.depths[stage]; ++block, ++index)
       blocks.push_back(make_block({.index = index,
@@ -114,12 +118,13 @@ SwinTrunkImpl::SwinTrunkImpl(const SwinSizes& sizes, NormPlace merging, const Ma
                                    .heads = sizes.heads[stage],
                                    .mlp_dim = sizes.mlp_ratio * dim,
                                    .grid = fit_windows(side, sizes.window, /*shifted=*/block % 2 == 1),
-                                   .drop_rate = rates.at(static_cast<std::size_t>(index))}));
+                                   .drop_rate = rates.at(static_cast<std::size_t>(index)),
+                                   .pretrained_window = pretrained}));
     layers->push_back(stages_.emplace_back(downsample, std::move(blocks), recomputed));
   }
   norm_ = register_module("norm", LayerNorm{dim, device});
   head_ = register_module("head", SwinHead{dim, sizes.classes, device});
-  if (!device.is_meta()) start_as_released(*this);
+  if (is_started(device)) start_as_released(*this);
 }
 
 torch::Tensor SwinTrunkImpl::forward(const torch::Tensor& images) {

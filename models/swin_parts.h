@@ -94,6 +94,7 @@ struct SwinSizes {
   std::size_t choices = 0;  ///< of attention
   DropPathOptions drop_path{};
   std::int64_t checkpoint_blocks = 0;
+  std::vector<std::int64_t> pretrained_window{};  ///< of version 2
 };
 
 template <class Options>
@@ -117,6 +118,7 @@ struct SwinBlockPlace {
   std::int64_t dim = 0, heads = 0, mlp_dim = 0;
   WindowGrid grid;  ///< every second block of a stage is shifted
   double drop_rate = 0;
+  std::int64_t pretrained_window = 0;  ///< of version 2; 0: the grid's
 };
 using MakeSwinBlock = std::function<SwinBlock(const SwinBlockPlace& place)>;
 

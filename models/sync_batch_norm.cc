@@ -30,6 +30,10 @@ Statistics statistics_of(const Tensor& x, const SumOverRanks& sum) {
   sum(sums);
   const auto C = x.size(1);
   const auto all = sums.narrow(0, 0, 1);
+  // only a process with so little waits for the device; where there are two with a value each, both pass
+  TORCH_CHECK_VALUE(count > 1 || all.item<double>() > 1,
+                    "batch normalisation in training over one value for each channel, of all processes; a "
+                    "batch of more images, or larger ones, is expected");
   const auto all_mean = sums.narrow(0, 1, C) / all;
   const auto all_var = (sums.narrow(0, 1 + C, C) / all - all_mean.square()).clamp_min(0);
   return {.mean = all_mean.to(torch::kFloat32),

@@ -23,6 +23,7 @@ struct BatchNormTensors {
 ///   dx = w / √(σ² + ε) · (dy - mean(dy) - x̂ mean(dy x̂)), all means over all processes
 /// The gradients of w and b are those of this process's images, as of every other parameter.
 /// Shape: x [B, C, H, W] -> the same.
+/// Throws: c10::ValueError where all batches together have one value for each channel.
 torch::Tensor sync_batch_norm(const torch::Tensor& x, const BatchNormTensors& tensors, double momentum,
                               double eps, const SumOverRanks& sum);
 

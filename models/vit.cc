@@ -47,7 +47,7 @@ VitImpl::VitImpl(const VitOptions& options, torch::Device device) : options_{che
     blocks->push_back(blocks_.emplace_back(options_, device, drop_rate));
   norm_ = register_module("norm", LayerNorm{dim, device, kEps});
   head_ = register_module("head", Linear{dim, options_.classes, device});
-  if (!device.is_meta()) start_linear_layers(*this);
+  if (is_started(device)) start_linear_layers(*this);
 }
 
 torch::Tensor VitImpl::forward(const torch::Tensor& images) {

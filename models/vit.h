@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <vector>
 
 #include "models/attention/token_attention.h"
@@ -57,6 +58,11 @@ class VitImpl : public Classifier {
   torch::Tensor forward(const torch::Tensor& images) override;
 
   const VitOptions& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<VitImpl>(options_, device);
+  }
 
  private:
   const VitOptions options_;

@@ -42,7 +42,8 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
   const auto dim = options_.dim, mlp_dim = options_.mlp_ratio * dim;
   patch_embed_ =
       register_module("patch_embed", ConvPatches{dim, options_.patch, options_.patch_projection, device});
-  pos_embed_ = register_module("pos_embed", FourierPositions{dim, device});
+  const auto side = options_.image_size / options_.patch;
+  pos_embed_ = register_module("pos_embed", FourierPositions{dim, side, side, device});
   cls_token_ = register_parameter("cls_token", new_normal({1, 1, dim}, 0.02, device));
   Codes codes{nullptr};
   if (const auto* embedding = model_codes(options_))
@@ -73,7 +74,7 @@ XcitImpl::XcitImpl(XcitOptions options, torch::Device device) : options_{std::mo
   }
   norm_ = register_module("norm", LayerNorm{dim, device, /*eps=*/1e-6});
   head_ = register_module("head", Linear{dim, options_.classes, device});
-  if (!device.is_meta()) start_linear_layers(*this);
+  if (is_started(device)) start_linear_layers(*this);
 }
 
 torch::Tensor XcitImpl::forward(const torch::Tensor& images) {

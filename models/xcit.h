@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <vector>
 
 #include "models/attention/class_attention.h"
@@ -45,6 +46,11 @@ class XcitImpl : public Classifier {
   torch::Tensor forward(const torch::Tensor& images) override;
 
   const XcitOptions& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<XcitImpl>(options_, device);
+  }
 
  private:
   torch::Tensor run(std::size_t block, const torch::Tensor& x, std::int64_t rows, std::int64_t columns) const;

@@ -25,8 +25,8 @@ torch::Tensor attend_in_windows(const Operands& operands, const torch::Tensor& b
                                 const torch::Tensor& mask) {
   auto added = bias.unsqueeze(0);                         // [1, H, N, N]
   if (mask.defined()) added = added + mask.unsqueeze(1);  // [W, H, N, N]
-  added = added.to(operands.q.scalar_type());
-  if (literal() || operands.q.is_cuda()) return fused_in_windows(operands, added);
+  if (literal() || operands.q.is_cuda())
+    return fused_in_windows(operands, added.to(operands.q.scalar_type()));
   return block_attention(operands, added).transpose(1, 2);
 }
 
@@ -41,14 +41,15 @@ BiasedWindowAttentionImpl::BiasedWindowAttentionImpl(const WindowAttentionOption
   const auto places = 2 * options_.window - 1;
   table_ = register_parameter("relative_position_bias_table",
                               new_normal({places * places, options_.heads}, 0.02, device));
-  positions_ = register_buffer("relative_position_index", relative_positions(options_.window, device));
+  positions_ =
+      register_module("relative_position_index", IndexTable{relative_positions(options_.window, device)});
 }
 
 torch::Tensor BiasedWindowAttentionImpl::attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k,
                                                 const torch::Tensor& v, const torch::Tensor& mask) const {
   const auto N = options_.tokens();
   count_scaled(q.numel());  // Swin scales the queries
-  const auto bias = table_.index({positions_}).view({N, N, -1}).permute({2, 0, 1});  // [H, N, N]
+  const auto bias = table_.index({positions_->table}).view({N, N, -1}).permute({2, 0, 1});  // [H, N, N]
   return attend_in_windows(operands_of(kernel, q, k, v), bias, mask).reshape({q.size(0), N, options_.dim});
 }
 

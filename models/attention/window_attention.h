@@ -15,8 +15,9 @@ struct QkvChoice {};
 
 struct WindowAttentionOptions {
   std::int64_t dim = 0;
-  std::int64_t heads = 0;   ///< divides `dim`
-  std::int64_t window = 0;  ///< side of a window, in tokens
+  std::int64_t heads = 0;              ///< divides `dim`
+  std::int64_t window = 0;             ///< side of a window, in tokens
+  std::int64_t pretrained_window = 0;  ///< of version 2: the side whose weights these are; 0: `window`
 
   std::int64_t tokens() const { return window * window; }
 };
@@ -65,7 +66,8 @@ class BiasedWindowAttentionImpl : public WindowAttentionImpl {
   const WindowAttentionOptions options_;
 
  private:
-  torch::Tensor table_, positions_;
+  torch::Tensor table_;
+  IndexTable positions_{nullptr};
 };
 
 /// Swin's attention with its one fused projection to query, key and value.

@@ -10,13 +10,14 @@ namespace abl::models {
 namespace {
 
 /// Every difference of two places in a window, row and column, on a logarithmic scale: sign(z) log8(1 + |z|),
-/// z from -8 to 8.
+/// z from -8 to 8 in a window of the side that the weights are of, and further in a larger one.
 /// Shape: [(2·window - 1)², 2].
 /// Source: Swin V2 eq. 4; the scale of the release.
-torch::Tensor log_coordinates(std::int64_t window, torch::Device device) {
-  const auto reach = window - 1, places = 2 * window - 1;
+torch::Tensor log_coordinates(const WindowAttentionOptions& options, torch::Device device) {
+  const auto reach = options.window - 1, places = 2 * options.window - 1;
+  const auto usual = (options.pretrained_window > 0 ? options.pretrained_window : options.window) - 1;
   const auto z = torch::arange(-reach, reach + 1, torch::kFloat) * 8.0 /
-                 static_cast<double>(std::max<std::int64_t>(reach, 1));
+                 static_cast<double>(std::max<std::int64_t>(usual, 1));
   const auto scaled = z.sign() * (z.abs() + 1.0).log2() / 3.0;
   const auto rows = scaled.unsqueeze(1).expand({places, places}), columns = scaled.expand({places, places});
   return torch::stack({rows.flatten(), columns.flatten()}, 1).to(device);
@@ -42,15 +43,16 @@ CosineWindowAttentionImpl::CosineWindowAttentionImpl(const WindowAttentionOption
   cpb_mlp_ = register_module("cpb_mlp", PositionBiasMlp{options_.heads, device});
   q_bias_ = register_parameter("q_bias", new_constant({dim}, 0, device));
   v_bias_ = register_parameter("v_bias", new_constant({dim}, 0, device));
-  coordinates_ = register_buffer("relative_coords_table", log_coordinates(options_.window, device));
-  positions_ = register_buffer("relative_position_index", relative_positions(options_.window, device));
+  coordinates_ = register_buffer("relative_coords_table", log_coordinates(options_, device));
+  positions_ =
+      register_module("relative_position_index", IndexTable{relative_positions(options_.window, device)});
 }
 
 /// Shape: [H, N, N].
 torch::Tensor CosineWindowAttentionImpl::bias() {
   const auto N = options_.tokens();
   const auto table = torch::sigmoid(cpb_mlp_(coordinates_)) * 16.0;  // [(2·window - 1)², H]
-  return table.index({positions_}).view({N, N, -1}).permute({2, 0, 1});
+  return table.index({positions_->table}).view({N, N, -1}).permute({2, 0, 1});
 }
 
 torch::Tensor CosineWindowAttentionImpl::attend(const torch::Tensor& q, const torch::Tensor& k,

@@ -41,7 +41,8 @@ class CosineWindowAttentionImpl : public WindowAttentionImpl {
  private:
   torch::Tensor bias();
 
-  torch::Tensor logit_scale_, q_bias_, v_bias_, coordinates_, positions_;
+  torch::Tensor logit_scale_, q_bias_, v_bias_, coordinates_;
+  IndexTable positions_{nullptr};
   PositionBiasMlp cpb_mlp_{nullptr};
 };
 

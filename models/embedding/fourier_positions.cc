@@ -27,17 +27,17 @@ torch::Tensor fourier_table(std::int64_t rows, std::int64_t columns, torch::Devi
   return torch::cat({y, x}, -1).permute({2, 0, 1}).unsqueeze(0).to(torch::kFloat).contiguous();
 }
 
-FourierPositionsImpl::FourierPositionsImpl(std::int64_t dim, torch::Device device) {
+FourierPositionsImpl::FourierPositionsImpl(std::int64_t dim, std::int64_t rows, std::int64_t columns,
+                                           torch::Device device) {
   token_projection_ = register_module(
       "token_projection", Conv2d{Conv2dOptions{.in = 2 * kAngles, .out = dim, .kernel = 1}, device});
+  table_ = register_buffer("table", fourier_table(rows, columns, device));
 }
 
 torch::Tensor FourierPositionsImpl::forward(std::int64_t rows, std::int64_t columns) {
-  const auto& weight = token_projection_->weight;
-  auto& table = tables_[{rows, columns}];
-  if (!table.defined() || table.device() != weight.device())
-    table = fourier_table(rows, columns, weight.device());
-  return token_projection_(table.to(weight.scalar_type()));
+  const bool is_usual = rows == table_.size(2) && columns == table_.size(3);
+  const auto table = is_usual ? table_ : fourier_table(rows, columns, table_.device());
+  return token_projection_(table.to(token_projection_->weight.scalar_type()));
 }
 
 }  // namespace abl::models

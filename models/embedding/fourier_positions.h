@@ -3,9 +3,6 @@
 
 #include <torch/torch.h>
 
-#include <map>
-#include <utility>
-
 #include "models/layers.h"
 
 namespace abl::models {
@@ -15,18 +12,22 @@ namespace abl::models {
 /// Shape: [1, 64, rows, columns].
 torch::Tensor fourier_table(std::int64_t rows, std::int64_t columns, torch::Device device = torch::kCPU);
 
-/// Positions for a map of tokens of any size: the table of that size, linearly mapped to `dim`.
+/// Positions for a map of tokens of any size: the table of that size, linearly mapped to `dim`. The table of
+/// the usual size is there from the start; one of another size is computed anew, which is a small part of
+/// what a model does, so that `forward` keeps nothing.
 /// Parameters: `token_projection.weight` [dim, 64, 1, 1] and `token_projection.bias`.
 /// Shape: [1, dim, rows, columns].
 /// Source: XCiT section 3.3 (positional encoding in 64 dimensions, then a linear layer).
 class FourierPositionsImpl : public torch::nn::Module {
  public:
-  explicit FourierPositionsImpl(std::int64_t dim, torch::Device device = torch::kCPU);
+  /// `rows`, `columns`: the usual size.
+  FourierPositionsImpl(std::int64_t dim, std::int64_t rows, std::int64_t columns,
+                       torch::Device device = torch::kCPU);
   torch::Tensor forward(std::int64_t rows, std::int64_t columns);
 
  private:
   Conv2d token_projection_{nullptr};
-  std::map<std::pair<std::int64_t, std::int64_t>, torch::Tensor> tables_;  ///< of the sizes met so far
+  torch::Tensor table_;
 };
 using FourierPositions = Part<FourierPositionsImpl>;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/embedding/patch_embed.h"
 
+#include "models/embedding/patchify.h"
+
 namespace abl::models {
 
 PatchEmbedImpl::PatchEmbedImpl(std::int64_t image_size, std::int64_t patch, std::int64_t dim,
@@ -11,9 +13,7 @@ PatchEmbedImpl::PatchEmbedImpl(std::int64_t image_size, std::int64_t patch, std:
 }
 
 torch::Tensor PatchEmbedImpl::forward(const torch::Tensor& images) {
-  TORCH_CHECK_VALUE(images.size(2) == image_size_ && images.size(3) == image_size_, "images of ",
-                    images.size(2), " x ", images.size(3), " pixels for a model of ", image_size_, " x ",
-                    image_size_);
+  check_size(images, image_size_);
   return proj_(images).flatten(2).transpose(1, 2);
 }
 

@@ -18,4 +18,10 @@ void check_patches(std::int64_t image_size, std::int64_t patch) {
                     " pixels cannot be cut into patches of ", patch);
 }
 
+void check_size(const torch::Tensor& images, std::int64_t image_size) {
+  TORCH_CHECK_VALUE(images.size(2) == image_size && images.size(3) == image_size, "images of ",
+                    images.size(2), " x ", images.size(3), " pixels for a model of ", image_size, " x ",
+                    image_size);
+}
+
 }  // namespace abl::models

@@ -13,4 +13,8 @@ torch::Tensor patchify(const torch::Tensor& images, std::int64_t patch);
 /// Throws: c10::ValueError.
 void check_patches(std::int64_t image_size, std::int64_t patch);
 
+/// Refuses images of another size than the square one that a model is made for.
+/// Throws: c10::ValueError.
+void check_size(const torch::Tensor& images, std::int64_t image_size);
+
 }  // namespace abl::models

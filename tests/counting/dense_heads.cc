@@ -40,11 +40,13 @@ class Tree : public torch::nn::Module {
 
 std::string numbered(const std::string& name, int index) { return name + std::to_string(index); }
 
+constexpr std::int64_t kTableSide = 14;  // of positions that are computed, and no parameters
+
 void add_backbone(Tree& model, const DenseBackbone& sizes) {
   auto& backbone = model.child("backbone");
   backbone.add("patch_embed",
                ConvPatches{sizes.dim, sizes.patch, PatchProjection::kConvolutions, torch::kMeta});
-  backbone.add("pos_embed", FourierPositions{sizes.dim, torch::kMeta});
+  backbone.add("pos_embed", FourierPositions{sizes.dim, kTableSide, kTableSide, torch::kMeta});
   auto& blocks = backbone.child("blocks");
   for (int i = 0; i < sizes.depth; ++i)
     blocks.add(std::to_string(i),
