@@ -114,6 +114,13 @@ const std::vector<Field<ModelConfig>>& model_fields() {
        .sentence = "Side of a window, tokens.",
        .families = {"swin", "swin-v2"},
        .range = {1, 1024}},
+      {.name = "pretrained_window",
+       .member = &M::pretrained_window,
+       .sentence =
+           "Of each stage the side of the windows that initial weights were trained with, where `window` is "
+           "another: relative positions keep their scale then.",
+       .families = {"swin-v2"},
+       .range = {1, 1024}},
       {.name = "patches",
        .member = &M::patches,
        .sentence = "What makes tokens of patches: convolutions of stride 2, or one linear layer.",

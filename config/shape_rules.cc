@@ -65,8 +65,8 @@ bool check_length(const char* key, const std::vector<int>& values, const ModelCo
                   Complaints& complaints) {
   const std::size_t stages = model.stage_depths.size();
   if (values.size() == stages) return true;
-  complaints.add(key, "{} entries for {} stages (stage_depths); expected one for each", values.size(),
-                 stages);
+  complaints.add(key, "{} {} for {} {} (stage_depths); expected one for each", values.size(),
+                 values.size() == 1 ? "entry" : "entries", stages, stages == 1 ? "stage" : "stages");
   return false;
 }
 
@@ -111,6 +111,8 @@ void check_sizes(const ModelConfig& model, const DataConfig& data, std::vector<P
   if (has_key(model, "heads") && !has_key(model, "dim_head")) check_heads(model, complaints);
   if (has_key(model, "stage_heads")) check_stage_heads(model, complaints);
   if (has_key(model, "stage_widths")) check_stage_widths(model, complaints);
+  if (has_key(model, "pretrained_window") && !model.pretrained_window.empty())
+    check_length("pretrained_window", model.pretrained_window, model, complaints);
 }
 
 }  // namespace abl::config

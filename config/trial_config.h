@@ -73,10 +73,11 @@ struct ModelConfig {
   int patch = 16;        ///< where there are tokens
   bool qkv_bias = true;  ///< vit
 
-  std::vector<int> stage_depths;  ///< swin, swin-v2, resnet, regnet
-  std::vector<int> stage_heads;   ///< swin, swin-v2
-  std::vector<int> stage_widths;  ///< resnet, whose stages' outputs are 4 times as wide, and regnet
-  int window = 7;                 ///< swin, swin-v2: side, in tokens
+  std::vector<int> stage_depths;       ///< swin, swin-v2, resnet, regnet
+  std::vector<int> stage_heads;        ///< swin, swin-v2
+  std::vector<int> stage_widths;       ///< resnet, whose stages' outputs are 4 times as wide, and regnet
+  int window = 7;                      ///< swin, swin-v2: side, in tokens
+  std::vector<int> pretrained_window;  ///< swin-v2: of each stage that of the weights; empty: the same
 
   std::string patches = "convolutions";  ///< xcit: convolutions | linear
   double eta = 1.0;                      ///< xcit: initial value of LayerScale

@@ -32,7 +32,10 @@ class BlockImpl : public SwinBlockImpl {
  public:
   BlockImpl(const SwinBlockPlace& place, const CosineAttentionChoice& choice, torch::Device device)
       : grid_{place.grid}, drop_rate_{place.drop_rate} {
-    const WindowAttentionOptions options{.dim = place.dim, .heads = place.heads, .window = grid_.window};
+    const WindowAttentionOptions options{.dim = place.dim,
+                                         .heads = place.heads,
+                                         .window = grid_.window,
+                                         .pretrained_window = place.pretrained_window};
     attn_ = register_module("attn", std::visit(MakeAttention{options, device}, choice));
     norm1_ = register_module("norm1", norm_from_zero(place.dim, device));
     mlp_ = register_module("mlp", Mlp{place.dim, place.mlp_dim, device});
@@ -59,11 +62,17 @@ class BlockImpl : public SwinBlockImpl {
   torch::Tensor mask_;
 };
 
+SwinSizes sizes_of_version_2(const SwinV2Options& options) {
+  auto sizes = sizes_of(options);
+  sizes.pretrained_window = options.pretrained_window;
+  return sizes;
+}
+
 }  // namespace
 
 SwinV2Impl::SwinV2Impl(SwinV2Options options, torch::Device device)
-    : SwinTrunkImpl{sizes_of(options), NormPlace::kAfter, blocks_with<BlockImpl>(options.attention, device),
-                    device},
+    : SwinTrunkImpl{sizes_of_version_2(options), NormPlace::kAfter,
+                    blocks_with<BlockImpl>(options.attention, device), device},
       options_{std::move(options)} {}
 
 }  // namespace abl::models

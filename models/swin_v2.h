@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct SwinV2Options {
   std::vector<std::int64_t> depths{2, 2, 6, 2};
   std::vector<std::int64_t> heads{3, 6, 12, 24};
   std::int64_t window = 8;  ///< side in tokens; a smaller map is one window
+  /// Of each stage the side of the windows that weights come from, where the model's own are of another size:
+  /// the scale of relative positions is that side's. None: the model's own.
+  std::vector<std::int64_t> pretrained_window{};
   std::int64_t mlp_ratio = 4;
   std::vector<CosineAttentionChoice> attention;  ///< one for each block of all stages
   DropPathOptions drop_path{};
@@ -41,6 +45,11 @@ class SwinV2Impl : public SwinTrunkImpl {
   explicit SwinV2Impl(SwinV2Options options, torch::Device device = torch::kCPU);
 
   const SwinV2Options& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<SwinV2Impl>(options_, device);
+  }
 
  private:
   const SwinV2Options options_;

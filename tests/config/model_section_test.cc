@@ -143,5 +143,17 @@ TEST(PresetsTest, LayersAreTheDepthOrTheSumOfSwinsStages) {
   EXPECT_EQ(model_from(R"({"preset": "resnet101"})").layers(), 0);
 }
 
+TEST(ModelSectionTest, TheWindowOfInitialWeightsIsPartOfWhatATrialIs) {
+  const auto usual = canonical_model_of(R"({"preset": "swinv2_tiny_window8_256", "window": 16})");
+  const auto scaled = canonical_model_of(
+      R"({"preset": "swinv2_tiny_window8_256", "window": 16, "pretrained_window": [8, 8, 8, 8]})");
+  EXPECT_THAT(usual, Not(HasSubstr("pretrained_window"))) << "what has no such weights keeps its identity";
+  EXPECT_THAT(scaled, HasSubstr(R"("pretrained_window":[8,8,8,8])"));
+  EXPECT_THAT(canonical_model_of(R"({"preset": "swinv2_base_window12to16_192to256"})"),
+              HasSubstr(R"("pretrained_window":[12,12,12,6])"));
+  EXPECT_EQ(only_problem(R"({"preset": "swin_tiny_patch4_window7_224", "pretrained_window": [7, 7, 7, 7]})"),
+            "model.pretrained_window: pretrained_window is a key of swin-v2, not of swin");
+}
+
 }  // namespace
 }  // namespace abl::config

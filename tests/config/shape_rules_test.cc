@@ -42,6 +42,8 @@ TEST(ShapeRulesTest, ListsOfStagesHaveOneLength) {
             "model.stage_heads: 2 entries for 4 stages (stage_depths); expected one for each");
   EXPECT_EQ(only_problem(R"({"preset": "regnety_160", "stage_depths": [2, 4]})"),
             "model.stage_widths: 4 entries for 2 stages (stage_depths); expected one for each");
+  EXPECT_EQ(only_problem(R"({"preset": "swinv2_tiny_window8_256", "patch": 4, "pretrained_window": [8]})"),
+            "model.pretrained_window: 1 entry for 4 stages (stage_depths); expected one for each");
 }
 
 TEST(ShapeRulesTest, GroupsDivideTheWidthsOfTheStages) {

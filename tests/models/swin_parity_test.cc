@@ -86,6 +86,7 @@ SwinOptions swin_of(const Json& config) {
 
 SwinV2Options swin_v2_of(const Json& config) {
   auto options = options_of<SwinV2Options>(config);
+  options.pretrained_window = config.value("pretrained_window_sizes", options.pretrained_window);
   options.attention.assign(blocks_of(options), QkvChoice{});
   if (config.contains("attention"))
     for (std::size_t index = 0; index < options.attention.size(); ++index) {
@@ -111,13 +112,14 @@ TEST_P(SwinParity, IsTheReference) {
 INSTANTIATE_TEST_SUITE_P(Swin, SwinParity,
                          ::testing::Values("timm_swin_small_case", "timm_swin_one_window", "timm_swin_padded",
                                            "timm_swin_stages", "timm_swin_sizes", "timm_swinv2_sizes",
-                                           "timm_swinv2_small", "timm_swinv2_padded", "ref_swinv2_key",
-                                           "ref_swin_msf", "ref_swin_msf-g2", "ref_swin_spatial",
-                                           "ref_swin_kua", "ref_swin_simple", "ref_swin_vanilla",
-                                           "ref_swin_gauss_orig", "ref_swin_dot_probe", "ref_swin_residual",
-                                           "ref_swin_residual_g2", "ref_swin_msf_g2_fused", "ref_swin_QKKKW",
-                                           "ref_swin_QQQ-Q", "ref_swin_tied", "ref_swin_QKVPW_g3_block",
-                                           "ref_swin_QKKKW_g2", "ref_swin_kua_c3", "ref_swin_placement"),
+                                           "timm_swinv2_small", "timm_swinv2_padded",
+                                           "timm_swinv2_pretrained_window", "ref_swinv2_key", "ref_swin_msf",
+                                           "ref_swin_msf-g2", "ref_swin_spatial", "ref_swin_kua",
+                                           "ref_swin_simple", "ref_swin_vanilla", "ref_swin_gauss_orig",
+                                           "ref_swin_dot_probe", "ref_swin_residual", "ref_swin_residual_g2",
+                                           "ref_swin_msf_g2_fused", "ref_swin_QKKKW", "ref_swin_QQQ-Q",
+                                           "ref_swin_tied", "ref_swin_QKVPW_g3_block", "ref_swin_QKKKW_g2",
+                                           "ref_swin_kua_c3", "ref_swin_placement"),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            std::ranges::replace(name, '-', 'x');  // a test's name may not hold a dash

@@ -33,6 +33,16 @@ SwinV2Options version_2() {
   return options;
 }
 
+/// SwinV2-B of windows of 16, from weights of 12.
+SwinV2Options version_2_b() {
+  return {.dim = 128,
+          .depths = {2, 2, 18, 2},
+          .heads = {4, 8, 16, 32},
+          .window = 16,
+          .pretrained_window = {12, 12, 12, 6},
+          .attention = std::vector<CosineAttentionChoice>(24, QkvChoice{})};
+}
+
 std::int64_t all_of(const torch::nn::Module& model) {
   std::int64_t sum = 0;
   for (const auto& entry : list_parameters(model)) sum += entry.elements;
@@ -55,6 +65,7 @@ TEST(SwinCounts, AreThoseOfTimm) {
   EXPECT_EQ(all_of(imagenet(QkvChoice{}, 18)), 49'606'258);
   EXPECT_EQ(all_of(imagenet(AttentionChoice{})), 28'288'354) << "separate matrices";
   EXPECT_EQ(all_of(*SwinV2{version_2(), torch::kMeta}), 28'347'154);
+  EXPECT_EQ(all_of(*SwinV2{version_2_b(), torch::kMeta}), 87'918'816);
 }
 
 TEST(SwinCounts, PrintTheWeightsOfMsfTable6) {

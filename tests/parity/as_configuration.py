@@ -14,7 +14,7 @@ def same(words):
 # The keys, by the words of a case.
 DATA = dict(dict.fromkeys(("image_size", "img_size", "input_size", "image"), "image_size"), classes="classes", num_classes="classes")
 TIMM = dict(same("depth mlp_ratio"), embed_dim="dim", num_heads="heads", patch_size="patch")
-TIMM_STAGES = dict(TIMM, depths="stage_depths", num_heads="stage_heads", window_size="window")
+TIMM_STAGES = dict(TIMM, depths="stage_depths", num_heads="stage_heads", window_size="window", pretrained_window_sizes="pretrained_window")
 ATTENTION = same("kernel probe share groups layout tied_weight_scale")
 KEY = dict(same("method charts broadcasting gamma gamma_cb"), order="chart_order")
 BLOCK = same("attention lpi l2_norm learned_temperature temperature")

@@ -17,7 +17,8 @@ FAMILY_OPTIONS = {
         image_size=("img_size", 224), patch=("patch_size", 16), classes=("num_classes", 1000), dim=("embed_dim", 384),
         depth=("depth", 12), heads=("num_heads", 6), mlp_ratio=("mlp_ratio", 4), has_qkv_bias=("qkv_bias", True))),
     "swin": ("SwinOptions", dict(SWIN, image_size=("img_size", 224), window=("window_size", 7), attention=("attention", None))),
-    "swinv2": ("SwinV2Options", dict(SWIN, image_size=("img_size", 256), window=("window_size", 8), attention=("attention", None))),
+    "swinv2": ("SwinV2Options", dict(SWIN, image_size=("img_size", 256), window=("window_size", 8), attention=("attention", None),
+                                     pretrained_window=("pretrained_window_sizes", ()))),
     "xcit": ("XcitOptions", dict(
         patch=("patch_size", 16), classes=("num_classes", 1000), dim=("embed_dim", None), heads=("num_heads", None),
         mlp_ratio=("mlp_ratio", 4), class_blocks=("cls_attn_layers", 2), tokens_norm=("tokens_norm", True),
@@ -55,6 +56,7 @@ GIVEN = {
 
 # What a part has of its model, or of a choice.
 PASSED_ON = {
+    "SwinV2Options.pretrained_window": "WindowAttentionOptions.pretrained_window",
     "SimpleVitOptions.dim_head": "AttentionOptions.dim_head",
     "VitOptions.has_qkv_bias": "QkvOptions.bias",
     "XcitChoice.embedding": "QkvOptions.embedding",

@@ -147,6 +147,7 @@ def cases():
     add_timm("timm_swin_sizes", SwinTransformer, img_size=28, patch_size=2, mlp_ratio=2)
     add_timm("timm_swinv2_sizes", SwinTransformerV2, img_size=32, patch_size=2, window_size=8, mlp_ratio=3)
     add_timm("timm_swinv2_padded", SwinTransformerV2, img_size=48, window_size=5)
+    add_timm("timm_swinv2_pretrained_window", SwinTransformerV2, img_size=64, window_size=8, pretrained_window_sizes=(5, 3))
     add("ref_swin_gauss_orig", shared("QKV-W", probe="none"))
     add("ref_swin_dot_probe", shared(kernel="dot"))
     add("ref_swin_residual", shared(probe="outside"))

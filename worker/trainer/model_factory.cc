@@ -145,6 +145,7 @@ models::ModelOptions swin(const ModelConfig& model, const DataConfig& data) {
 
 models::ModelOptions swin_v2(const ModelConfig& model, const DataConfig& data) {
   auto options = swin_sizes<models::SwinV2Options>(model, data);
+  options.pretrained_window = widened(model.pretrained_window);
   for (const auto& layer : model.key) {
     if (const auto choice = key_choice(layer))
       options.attention.emplace_back(*choice);
