@@ -139,6 +139,20 @@ void check_kinds(const State& given, const State& own) {
   if (!problems.empty()) throw Error{Code::kInvalidArgument, problems};
 }
 
+/// Finite in the model's type: float64 holds 1e300, float32 does not.
+void check_finite(const State& given, const State& own) {
+  std::string problems;
+  for (const auto& [name, tensor] : given) {
+    const auto found = own.find(name);
+    if (found == own.end() || !tensor.is_floating_point()) continue;
+    const auto type = found->second.scalar_type();
+    if (!tensor.to(type).isfinite().all().item<bool>())
+      problems += fmt::format("{}{} holds values that are not finite in {}", problems.empty() ? "" : "\n",
+                              name, torch::toString(type));
+  }
+  if (!problems.empty()) throw Error{Code::kInvalidArgument, problems};
+}
+
 /// Of the groups of a simple ViT's attention.
 Layouts layouts_of(const torch::nn::Module& model) {
   constexpr std::string_view kAttention = "attn.";
@@ -162,6 +176,7 @@ LoadedWeights load_weights(torch::nn::Module& model, const State& state, const W
   if (options.fresh_head) keep_head(given, own, loaded);
   resize(given, own, options, loaded);
   check_kinds(given, own);
+  check_finite(given, own);
   load_state(model, given);
   return loaded;
 }

@@ -258,6 +258,19 @@ TEST(Weights, OfHalfPrecisionAreTakenAndIntegersAreNot) {
   EXPECT_THAT(refusal(*into, integers), HasSubstr("norm.weight holds Long; the model expects Float"));
 }
 
+TEST(Weights, ThatAreNotFiniteInTheModelsTypeAreRefused) {
+  Vit into{vit()};
+  const auto before = copy_of(*into);
+  auto state = copy_of(*into);
+  for (const auto& [value, type] : {std::pair{1e300, torch::kDouble}, {std::nan(""), torch::kFloat}}) {
+    state.at("head.bias") = torch::full({5}, value, type);
+    EXPECT_EQ(refusal(*into, state), "head.bias holds values that are not finite in Float");
+    expect_equal(*into, before);
+  }
+  state.at("head.bias") = torch::full({5}, 1e30, torch::kDouble);
+  load_weights(*into, state);
+}
+
 TEST(Weights, WhatTheModelDoesNotHaveIsNamed) {
   Vit into{vit()};
   auto state = copy_of(*into);
