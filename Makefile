@@ -6,7 +6,7 @@ PRESET ?= release
 BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup setup-tests build demo test parity sanitize cuda-check trainer-bundle install format check clean
+.PHONY: help setup setup-tests build demo test numeric parity sanitize cuda-check trainer-bundle install format check clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -26,6 +26,10 @@ demo: build  ## train a projection-sharing table on the embedded images (DATA=fo
 test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+numeric: setup-tests  ## run the tests that compute in LibTorch as on other processors, as far as this one can (up to 12 minutes)
+	@deploy/build.sh $(PRESET) $(JOBS)
+	@deploy/numeric.sh $(BUILD)
 
 parity: setup-tests  ## compare the models of the papers' sizes with timm as well (a quarter of an hour, 10 GB of files)
 	@deploy/build.sh $(PRESET) $(JOBS) models_large_parity_test
