@@ -20,7 +20,7 @@ setup-tests:
 build: setup  ## the programs, in build/bin
 	@deploy/build.sh $(PRESET) $(JOBS) programs
 
-demo: build  ## train a projection-sharing table on the embedded images (DATA=folder: on a JPEG folder tree)
+demo: build  ## train a projection-sharing table on the embedded images (DATA=folder: on a tree of images)
 	@BUILD=$(BUILD) deploy/demo.sh $(if $(DATA),--data "$(DATA)")
 
 test: setup-tests  ## build and run every test

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # demo.sh [--data FOLDER]: the main job in small. Starts ablate on this machine, submits a projection-sharing sweep, shows its table
-# filling, prints it, and says where the dashboard is. FOLDER: JPEG files, a folder for each class (or train/ and val/ of such folders)
+# filling, prints it, and says where the dashboard is. FOLDER: images (JPEG, PNG, WebP), a folder for each class (or train/ and val/ of such folders)
 # in place of the embedded images. Run it again: what is trained already is not trained again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,11 +23,11 @@ PATH=$PWD/${BUILD:-build}/bin:$PATH
 sweep=sweeps/demo/projection-sharing.yaml
 options=()
 if [ -n "$data" ]; then
-  [ -d "$data" ] || die "DATA=$data is not a folder; expected FOLDER/CLASS/*.jpg, or FOLDER/train/CLASS/*.jpg with FOLDER/val or FOLDER/test"
+  [ -d "$data" ] || die "DATA=$data is not a folder; expected FOLDER/CLASS/IMAGE, or FOLDER/train/CLASS/IMAGE with FOLDER/val or FOLDER/test"
   data=$(realpath "$data")
   top=$data; [ -d "$data/train" ] && top=$data/train
   classes=$(find -L "$top" -mindepth 1 -maxdepth 1 -type d -not -name '.*' | wc -l)
-  [ "$classes" -ge 2 ] || die "$top has $classes class folders, at least 2 are needed: expected $top/CLASS/*.jpg"
+  [ "$classes" -ge 2 ] || die "$top has $classes class folders, at least 2 are needed: expected $top/CLASS/IMAGE"
   # The name is the sweep's and the data's: another folder is another data set and another table.
   name=$(basename "$data" | tr -c 'a-zA-Z0-9\n' '-')-$(printf '%s' "$data" | cksum | cut -d' ' -f1)
   mkdir -p "$ABLATE_HOME"
