@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -18,6 +19,7 @@ namespace abl::cli {
 namespace {
 
 using namespace ablate::v1;
+using namespace std::chrono_literals;
 
 struct Flags {
   std::string file;
