@@ -141,10 +141,16 @@ TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
 /// Metric names of a run, all its batches together, and the length of each: the rest is not stored.
 constexpr std::size_t kMostNames = 2000, kLongestName = 250;
 
-/// The series of a batch that may be stored; `left_out` says what of the others.
+/// What of a batch is not stored: how many series, and of one of them, why.
+struct LeftOut {
+  std::uint32_t series = 0;
+  std::string why;
+};
+
+/// The series of a batch that may be stored.
 /// Throws: Error{kInvalidArgument} when the lists of a series differ in length.
 std::vector<storage::Series> series_records(const storage::MetricStore& metrics, const RunBatch& batch,
-                                            std::string& left_out) {
+                                            LeftOut& left_out) {
   std::set<std::string> names;  // looked up only where a batch might reach the limit
   bool looked = false;
   std::vector<storage::Series> records;
@@ -156,13 +162,15 @@ std::vector<storage::Series> series_records(const storage::MetricStore& metrics,
               "metric {} came with {} steps, {} values and {} times: one of each for a point was expected",
               series.name(), series.steps_size(), series.values_size(), series.times_ms_size())};
     if (series.name().empty() || series.name().size() > kLongestName) {
-      left_out = fmt::format("a metric name of {} bytes, '{}…': from 1 to {} were expected",
-                             series.name().size(), valid_utf8(series.name().substr(0, 40)), kLongestName);
+      ++left_out.series;
+      left_out.why = fmt::format("a metric name of {} bytes, '{}…': from 1 to {} were expected",
+                                 series.name().size(), valid_utf8(series.name().substr(0, 40)), kLongestName);
       continue;
     }
     if (!std::exchange(looked, true)) names = metrics.names(batch.run());
     if (!names.contains(series.name()) && names.size() >= kMostNames) {
-      left_out = fmt::format("metric '{}': a run has at most {} metric names", series.name(), kMostNames);
+      ++left_out.series;
+      left_out.why = fmt::format("metric '{}': a run has at most {} metric names", series.name(), kMostNames);
       continue;
     }
     names.insert(series.name());
@@ -179,13 +187,13 @@ void store_content(storage::Database& db, const storage::RunRecord& run, const R
   TrialStore trials{db};
   storage::MetricStore metrics{db};
   metrics.accept(run.id, batch.seq());
-  std::string left_out;
+  LeftOut left_out;
   const std::vector<storage::Series> series = series_records(metrics, batch, left_out);
   if (batch.has_started()) trials.start(run.id, started_record(batch.started()), now);
   metrics.append(run.id, series);
   metrics.add_refused(run.id, batch.refused_lines(), batch.refused_example());
+  metrics.add_refused(run.id, left_out.series, left_out.why);
   metrics.append_log(run.id, batch.log());
-  if (!left_out.empty()) metrics.append_log(run.id, fmt::format("ablate: not stored: {}\n", left_out));
   for (const ablate::v1::Checkpoint& checkpoint : batch.checkpoints())
     trials.add_checkpoint({.run = run.id,
                            .step = checkpoint.step(),
