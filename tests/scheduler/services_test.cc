@@ -359,7 +359,7 @@ TEST_F(ServicesTest, AnAnswerIsBounded) {
   }
   Patience context;
   GetMetricsRequest request;
-  for (int i = 0; i < 2000; ++i) request.add_runs(1);
+  for (std::uint32_t run = 1; run <= 2000; ++run) request.add_runs(run);
   GetMetricsResponse response;
   const grpc::Status status = runs->GetMetrics(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
