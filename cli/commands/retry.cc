@@ -26,6 +26,9 @@ Run declare_retry(CLI::App& app, Context& context) {
       "Only completed trials with results from before a mend of the trainer");
   add_scheduler(app, context);
   return [&context, request]() -> int {
+    if (int{request->only_held()} + int{request->unfilled()} + int{request->before_mend()} > 1)
+      throw Error{Code::kInvalidArgument,
+                  "--held, --missing and --before-mend exclude each other: expected one of them"};
     Client client{context};
     const auto response = client.call(&ablate::v1::Sweeps::Stub::RetrySweep, *request);
     if (context.json)

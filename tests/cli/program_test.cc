@@ -78,6 +78,13 @@ TEST_F(Program, JsonAndAnotherFormatExcludeEachOther) {
   }
 }
 
+TEST_F(Program, WhatARetryIsOfIsOneThing) {
+  const Outcome outcome = home_.run({"retry", "s", "--missing", "--held"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err,
+            "error: --held, --missing and --before-mend exclude each other: expected one of them\n");
+}
+
 TEST_F(Program, AnExportIntoAFolderIsRefusedInALine) {
   const Outcome outcome = home_.run({"export", "s", "-o", "/"});
   EXPECT_EQ(outcome.code, kExitUsage);
