@@ -64,12 +64,14 @@ TEST_F(TrainerOutputTest, NumbersThatAreNotFiniteAreTakenAsPythonsJsonDumpsWrite
   EXPECT_THAT(points({batch}, "NaN"), ElementsAre(Pair(3U, 2.0))) << "a name is a text";
   EXPECT_EQ(batch.log(), "");
   EXPECT_EQ(batch.refused_lines(), 0U);
+}
+
+TEST_F(TrainerOutputTest, WhatStandsInATextStaysAsItIs) {
   EXPECT_EQ(said(R"({"event":"start","environment":{"lr":NaN,"note":"a \" NaN, Infinity"}})"
                  "\n")
                 .started()
                 .environment_json(),
-            R"({"lr":"NaN","note":"a \" NaN, Infinity"})")
-      << "what stands in a text stays as it is";
+            R"({"lr":"NaN","note":"a \" NaN, Infinity"})");
 }
 
 TEST_F(TrainerOutputTest, NumbersInTextsAndStepsWithAPointAreNumbers) {
