@@ -44,7 +44,8 @@ def main():
         name = fleet.json("submit", study / "own-trainer.yaml")["sweep"]["name"]
         fleet.wait_for(name)
         means = every_cell_is_filled(fleet, name)
-        expect(len({tuple(row) for row in means[::2]}) == 2, "its params reach the program")
+        expect(len({tuple(row) for row in means}) == len(means) == 4, "its params reach the program")
+        expect(not fleet.json("table", name).get("notes"), "and nothing is amiss with its table")
 
         say("a worker without the folder refuses the trial, which waits for one that has it")
         fleet.stop("willing")
