@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "cli/words.h"
 #include "tests/cli/golden.h"
 #include "tests/cli/tables.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 using namespace ablate::v1;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 TrialSummary trial(const char* row, TrialState state) {
@@ -114,6 +116,21 @@ TEST(WatchView, TheFirstMessageIsNoNewsAndLaterChangesAreALineEach) {
               ElementsAre("row h seed 0: completed  val/top1 42.12", "row a seed 0: failed: exit code 3"));
   EXPECT_THAT(view.update(progress({done, failed}, 2)), IsEmpty()) << "said once";
   EXPECT_THAT(view.failures(), ElementsAre("row a seed 0: failed at attempt 1: exit code 3"));
+}
+
+TEST(WatchView, AHeldTrialIsSaidWithItsReasonAndEndsTheSweep) {
+  WatchView view;
+  view.update(progress({running("h", 10)}, 0));
+  TrialSummary held = trial("h", TRIAL_STATE_HELD);
+  held.set_reason("held: 5 attempts in a row ended with the death of a worker");
+  auto message = progress({held}, 0);
+  message.mutable_summary()->set_state(SWEEP_STATE_HELD);
+  message.mutable_summary()->mutable_trials()->set_held(1);
+  const std::string line = "row h seed 0: held: 5 attempts in a row ended with the death of a worker";
+  EXPECT_THAT(view.update(message), ElementsAre(line));
+  EXPECT_THAT(view.failures(), ElementsAre(line));
+  EXPECT_THAT(view.status(), HasSubstr("1 held"));
+  EXPECT_TRUE(is_finished(view.summary().state())) << "nobody waits for it";
 }
 
 TEST(WatchView, ALostTrialIsSaidToBeBackInTheQueue) {

@@ -66,6 +66,23 @@ TEST_F(ViewsTest, SweepWhoseTrialsLackAMetricIsIncomplete) {
   EXPECT_EQ(message.rows(0).trials().unfilled(), 1u);
 }
 
+TEST_F(ViewsTest, HeldTrialIsShownWithItsReason) {
+  submit(sweep_of("s", 1, 1));
+  for (int death = 0; death < storage::TrialStore::kDeathsInARow; ++death) {
+    const auto id = run(1);
+    trials.note_death({id});
+    end(id, RunState::kLost, "its worker was killed");
+    now += storage::TrialStore::kLongestBackOff;
+  }
+  const auto detail = sweep_detail(db, "s");
+  EXPECT_EQ(detail.summary().state(), v1::SWEEP_STATE_HELD);
+  EXPECT_EQ(detail.summary().trials().held(), 1u);
+  EXPECT_EQ(detail.summary().trials().failed(), 0u);
+  EXPECT_EQ(detail.trials(0).state(), v1::TRIAL_STATE_HELD);
+  EXPECT_THAT(detail.trials(0).reason(), HasSubstr("'ablate retry SWEEP --held' queues it again"));
+  EXPECT_THAT(table(db, "s").rows(0).cells(0).missing(), HasSubstr("held: 5 attempts in a row"));
+}
+
 TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
   submit(sweep_of("s", 4, 1));
   complete(1, 60);
