@@ -2,12 +2,14 @@
 #include "cli/plan_view.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 
 #include "cli/format.h"
 #include "cli/grid.h"
+#include "cli/row_names.h"
 #include "cli/table_sheet.h"
 #include "storage/table.h"
 
@@ -87,12 +89,34 @@ std::string memory_text(const SweepPlan& plan, std::string (*format)(double), co
   return text;
 }
 
+/// The rows by themselves: what tells them apart is the same here and in the sweep's table.
+RowNames names_of(const SweepPlan& plan) {
+  ablate::v1::Table rows;
+  for (const auto& row : plan.rows()) {
+    auto& named = *rows.add_rows();
+    named.set_id(row.id());
+    named.set_label(row.label());
+  }
+  return RowNames{rows};
+}
+
 /// "share=QKKPW groups=2": the last word of each key, since labels repeat in many tables.
 std::string settings_of(const PlanRow& row) {
   std::string text;
   for (const auto& [key, value] : std::map<std::string, std::string>{row.set().begin(), row.set().end()})
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", key.substr(key.rfind('.') + 1), value);
   return text;
+}
+
+/// Whether the settings of some row are more than the levels that its id is made of.
+bool settings_say_more(const SweepPlan& plan) {
+  return std::ranges::any_of(plan.rows(), [](const PlanRow& row) {
+    return std::ranges::any_of(row.set(), [&](const auto& setting) {
+      const auto& [key, value] = setting;
+      const std::string level = fmt::format(",{}={},", key.substr(key.rfind('.') + 1), value);
+      return fmt::format(",{},", row.id()).find(level) == std::string::npos;
+    });
+  });
 }
 
 }  // namespace
@@ -102,37 +126,53 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   const bool repeats =
       std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return !row.same_as().empty(); });
   const bool little = needs_little_memory(plan), mended = plan.before_mend() > 0;
-  const std::vector<Shown> counts = shown_counts(plan);
+  // of a command nothing is known, nor where there is no trainer
+  const bool has_counts =
+      std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return !row.counts().empty(); });
+  const std::vector<Shown> counts = has_counts ? shown_counts(plan) : std::vector<Shown>{};
+  const bool has_memory =
+      std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return row.has_memory_bytes(); });
   const auto format_memory = little ? format_mib : format_gib;
   const char* memory_unit = little ? "MiB" : "GiB";
-  std::vector<Grid::Column> columns{{.heading = "row"}, {.heading = "label"}};
-  for (const Shown& count : counts) columns.push_back({.heading = count.heading, .right_aligned = true});
-  columns.push_back({fmt::format("memory ({})", memory_unit), true});
+  enum Rank { kSameAs = 1, kCount, kMemory };  // what a narrow terminal leaves out, the last of these first
+  const RowNames names = names_of(plan);
+  const bool settings = !names.are_factors() || settings_say_more(plan);
+  std::vector<Grid::Column> columns = names.columns();
+  for (const Shown& count : counts)
+    columns.push_back({.heading = count.heading, .right_aligned = true, .rank = kCount});
+  if (has_memory)
+    columns.push_back(
+        {.heading = fmt::format("memory ({})", memory_unit), .right_aligned = true, .rank = kMemory});
   columns.push_back({"trials", true});
   columns.push_back({"stored", true});
   if (mended) columns.push_back({"before the mend", true});
   if (shares) columns.push_back({"under way", true});
-  if (repeats) columns.push_back({"same as"});
-  columns.push_back({"settings"});
+  if (repeats) columns.push_back({.heading = "same as", .rank = kSameAs});
+  if (settings) columns.push_back({.heading = "settings", .least = 8});
   Grid grid{columns};
-  for (const auto& row : plan.rows()) {
-    std::vector<std::string> cells{row.id(), row.label()};
+  for (int index = 0; index < plan.rows_size(); ++index) {
+    const PlanRow& row = plan.rows(index);
+    std::vector<std::string> cells = names.cells(index);
     for (const Shown& count : counts) cells.push_back(count_text(row, count));
-    cells.push_back(row.has_memory_bytes() ? format_memory(row.memory_bytes()) : "–");
+    if (has_memory) cells.push_back(row.has_memory_bytes() ? format_memory(row.memory_bytes()) : "–");
     cells.push_back(fmt::format("{}", row.trials()));
     cells.push_back(fmt::format("{}", row.stored()));
     if (mended) cells.push_back(fmt::format("{}", row.before_mend()));
     if (shares) cells.push_back(fmt::format("{}", row.under_way()));
     if (repeats) cells.push_back(row.same_as());
-    cells.push_back(settings_of(row));
+    if (settings) cells.push_back(settings_of(row));
     grid.add(std::move(cells));
   }
+  std::vector<std::string> left_out;
+  for (const auto& column : grid.fit_to(terminal.width())) left_out.push_back(column.heading);
 
   const auto rows = static_cast<std::uint32_t>(plan.rows_size());
   std::string text = terminal.paint(Style::kBold, plan.sweep()) + "\n\n";
   for (const auto& line : grid.lines(&terminal))
     text += (terminal.width() > 0 ? fit(line, terminal.width()) : line) + "\n";
   text += "\n";
+  if (!left_out.empty())
+    text += fmt::format("no room for: {} (a wider terminal has them)\n", fmt::join(left_out, ", "));
   text += fmt::format("{} × {}: {}, {} stored", plural(rows, "row"), plural(plan.seeds(), "seed"),
                       plural(plan.trials(), "distinct trial"), plan.stored());
   if (shares) text += fmt::format(", {} under way for other sweeps", plan.under_way());

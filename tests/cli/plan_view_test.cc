@@ -51,6 +51,27 @@ TEST(PlanView, SettingsAreWholeInAPipeAndCutToATerminalsWidth) {
   EXPECT_NE(narrow.find("…"), std::string::npos);
 }
 
+TEST(PlanView, CallsRowsThatFactorsMadeByTheirLevelsAlone) {
+  SweepPlan plan;
+  for (const char* lr : {"0.05", "0.1"})
+    for (const char* name : {"sgd", "adam"}) {
+      PlanRow& row = *plan.add_rows();
+      row.set_id(std::string{"lr="} + lr + ",name=" + name);
+      row.set_label(std::string{"lr="} + lr + ", name=" + name);
+      (*row.mutable_set())["params.lr"] = lr;
+      (*row.mutable_set())["params.name"] = name;
+      row.set_trials(2);
+    }
+  plan.set_memory_missing("what a command needs cannot be predicted");
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find("lr    name  trials  stored\n0.05  sgd        2       0\n"), std::string::npos)
+      << "and without columns of counts that a command does not have:\n"
+      << text;
+  (*plan.mutable_rows(0)->mutable_set())["params.momentum"] = "0.9";
+  EXPECT_NE(plan_text(plan, kPlain).find("momentum=0.9"), std::string::npos)
+      << "a level may have set more than its name says";
+}
+
 TEST(PlanView, SaysWhyCountsAreMissing) {
   SweepPlan plan = sample_plan();
   for (auto& row : *plan.mutable_rows()) row.clear_counts();
