@@ -29,9 +29,11 @@ namespace fs = std::filesystem;
 constexpr const char* kFooter =
     "Example:\n"
     "  ablate-worker --scheduler gpu-head:7071 --data cifar10=/data/cifar10\n\n"
-    "Exit codes: 0 stopped by SIGTERM, SIGINT or SIGHUP; 1 internal error; 2 bad input; 3 a file could not "
-    "be had, or another "
-    "worker uses the home\n";
+    "Exit codes:\n"
+    "  0    stopped by SIGTERM, SIGINT or SIGHUP\n"
+    "  1    internal error\n"
+    "  2    bad input\n"
+    "  3    a file could not be had, or another worker uses the home\n";
 constexpr auto kTick = 100ms;
 constexpr auto kLastWords = 5s;  // for the scheduler to acknowledge what is left
 
@@ -183,9 +185,11 @@ int run(int argc, char** argv) {
   app.add_option("--runs-root", flags.runs_root, "Artefacts go to <root>/<trial>/<attempt>/ [<home>/runs]");
   app.add_option("--name", flags.name, "Unique among the scheduler's workers [the host's name]");
   app.add_option("--slots", flags.slots, "Runs at once [one for each GPU, or one for every two cores]")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024))
+      ->type_name("N");
   app.add_option("--threads", flags.threads, "Threads of each slot [cores / slots]")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024))
+      ->type_name("N");
   app.add_option("--weights", flags.weights, "NAME=FILE: where weights lie that recipes name (repeatable)");
   app.add_option("--data", flags.data, "NAME=FOLDER: where a data set lies (repeatable)")
       ->allow_extra_args(false);
@@ -193,14 +197,17 @@ int run(int argc, char** argv) {
                "Run the programs that sweep files name under command:");
   app.add_option("--trainer", flags.trainer, "The trainer's program [ablate-trainer beside this one]");
   app.add_option("--grace-ms", flags.grace_ms, "Between SIGTERM and SIGKILL where the scheduler does not say")
-      ->check(CLI::Range(0, 3600000))
+      ->check(whole_number(0, 3600000))
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--log-limit-mib", flags.log_limit_mib, "A longer log of a run is kept without its middle")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--spool-limit-mib", flags.spool_limit_mib,
                  "A run with more that the scheduler has not taken has to wait")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
       ->capture_default_str();
   app.add_flag("--verbose", flags.verbose, "Log more");
   check_spelling(app, argc, argv);
