@@ -42,7 +42,7 @@ bool wanted_elsewhere(storage::Database& db, storage::TrialId trial, storage::Sw
 std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::string& name, Time now) {
   storage::SweepStore store{db};
   const storage::SweepRecord sweep = store.get(name);
-  if (sweep.state == SweepState::kCancelled || sweep.trials.open() == 0) return {};
+  if (sweep.state == SweepState::kCancelled || sweep.trials.open() + sweep.trials.held == 0) return {};
   std::vector<storage::RunId> unwanted = store.withdraw(sweep.id, now);
   storage::TrialStore{db}.ask_to_stop(unwanted, kCancelled);
   return unwanted;

@@ -12,6 +12,16 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
+TEST_F(CoordinatorTest, ASweepWithNothingButHeldTrialsCanBeCancelled) {
+  submit(sweep_of("s", 1, 1));
+  writer->call([](storage::Database& db) { db.execute("UPDATE trial SET state = 'held', reason = 'held'"); });
+  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "", {.held = false}, answer); }).first,
+            Code::kOk);
+  EXPECT_EQ(trial(1).state, TrialState::kHeld);
+  answer_of([&](auto answer) { coordinator->cancel("s", answer); });
+  EXPECT_EQ(trial(1).state, TrialState::kCancelled);
+}
+
 TEST_F(CoordinatorTest, CancelStopsWhatRunsAndNothingFollows) {
   submit(sweep_of("s", 2, 1));
   FakeWorker worker = connect();

@@ -60,6 +60,8 @@ TEST_F(SchemaTest, OlderFileIsCopiedAndThenBroughtUpToDate) {
   EXPECT_EQ(names(file), "new,val/top1");
   EXPECT_EQ(names(copy), "val/top1") << "the copy is the file as it was";
   Database{copy, Database::Mode::kReadOnly};
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(copy).permissions(), perms::owner_read | perms::owner_write);
 }
 
 TEST_F(SchemaTest, FileOfEveryEarlierVersionIsBroughtUpToDate) {
