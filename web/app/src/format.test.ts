@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { duration, plain, signed, tick, withSpread } from "./format";
+import { duration, plain, rowName, signed, tick, withSpread } from "./format";
 
 test("numbers are shown with the digits that say something", () => {
   expect(plain(79.1234)).toBe("79.12");
@@ -34,4 +34,9 @@ test("differences have a sign, and none where nothing differs at the digits show
 test("durations have two units at most", () => {
   expect([8, 125, 3725, 90000].map(duration)).toEqual(["8 s", "2 min 05 s", "1 h 02 min", "1 d 1 h"]);
   expect(duration(undefined)).toBe("–");
+});
+
+test("a row is called by its label alone where that says what the id says", () => {
+  expect(rowName("a", "MSF, Simplest")).toBe("a MSF, Simplest");
+  expect(rowName("lr=0.1,groups=2", "lr=0.1, groups=2")).toBe("lr=0.1, groups=2");
 });

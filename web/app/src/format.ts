@@ -92,7 +92,12 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`;
 }
 
+/** Whether the label says what the id says: "lr=0.1, groups=2" and "lr=0.1,groups=2" do. */
+export function sameName(id: string, label: string): boolean {
+  return id.replaceAll(" ", "") === label.replaceAll(" ", "");
+}
+
 /** "a MSF, Simplest"; the label alone where it says what the id says. */
 export function rowName(id: string, label: string): string {
-  return id === label ? label : `${id} ${label}`;
+  return sameName(id, label) ? label : `${id} ${label}`;
 }

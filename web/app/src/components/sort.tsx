@@ -44,6 +44,7 @@ interface HeadProps {
   colSpan?: number;
   rowSpan?: number;
   class?: string;
+  title?: string;
   children: ComponentChildren;
 }
 
@@ -75,7 +76,7 @@ export function SortHead({
       class={`${numeric ? "num " : ""}${rest.class ?? ""}`}
     >
       <Link class="sort" href={withQuery({ [order.parameter]: next })}>
-        {children}
+        <span class="sort-text">{children}</span>
         <span class="arrow" aria-hidden="true">
           {here ? (order.descending ? "▾" : "▴") : "▾"}
         </span>

@@ -2,7 +2,7 @@
 import { sorted, SortHead, useOrder, type Order } from "../../components/sort";
 import { State, stateWord } from "../../components/state";
 import { Swatch } from "../../components/swatch";
-import { signed } from "../../format";
+import { sameName, signed } from "../../format";
 import type { Look } from "../../palette";
 import { Link, runPath, withQuery } from "../../router";
 import type { Cell, Column, Comparison, Table, TableRow, TrialSummary } from "./data";
@@ -30,14 +30,20 @@ export function AblationTable({ table, trials, looks, selected }: Props) {
     <div class="panel scroll tall">
       <table class="ablation wide">
         <caption>
-          Mean ± standard deviation over the seeds, n of them.{" "}
-          {baseline && (
-            <>
-              Δ is the difference to the baseline, <strong>{baseline.label}</strong>: green or red where it is
-              more than the seeds' spread explains (Welch's t-test, p &lt; 0.05), grey otherwise.{" "}
-            </>
-          )}
-          The best of a column is in bold where it differs so from every other row.
+          <p class="caption-text">
+            Mean ± standard deviation over the seeds, n of them.{" "}
+            {baseline && (
+              <>
+                Δ is the difference to the baseline,{" "}
+                <strong class="name" title={baseline.label}>
+                  {baseline.label}
+                </strong>
+                : green or red where it is more than the seeds' spread explains (Welch's t-test, p &lt; 0.05),
+                grey otherwise.{" "}
+              </>
+            )}
+            The best of a column is in bold where it differs so from every other row.
+          </p>
         </caption>
         <Head table={table} order={order} />
         <tbody>
@@ -49,7 +55,7 @@ export function AblationTable({ table, trials, looks, selected }: Props) {
               <th scope="row">
                 <Link class="row-name" href={withQuery({ row: row.id === selected ? null : row.id })}>
                   <Swatch look={looks.get(row.id)!} />
-                  {row.id !== row.label && <span class="row-id name">{row.id}</span>}
+                  {!sameName(row.id, row.label) && <span class="row-id name">{row.id}</span>}
                   <span class="name" title={row.label}>
                     {row.label}
                   </span>
@@ -102,6 +108,7 @@ function Head({ table, order }: { table: Table; order: Order }) {
               column={column.name}
               rowSpan={2}
               class="group"
+              title={`${title}\n${column.source}`}
               numeric={column.kind !== "KIND_SETTING"}
             >
               {title}
@@ -112,7 +119,7 @@ function Head({ table, order }: { table: Table; order: Order }) {
               scope="colgroup"
               colSpan={span}
               class="group group-head"
-              title={column.source}
+              title={`${title}\n${column.source}`}
             >
               {title}
             </th>

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { ChartPanel } from "../../components/chart_panel";
 import { Loaded, Notice } from "../../components/notice";
 import { Swatch } from "../../components/swatch";
-import { rowName, whole } from "../../format";
+import { rowName, sameName, whole } from "../../format";
 import type { Look } from "../../palette";
 import { useResource } from "../../resource";
 import { Link, navigate, useAddress, withQuery } from "../../router";
@@ -185,9 +185,15 @@ function Key({
   return (
     <div class="key" role="group" aria-label="Rows shown in the charts">
       {table.rows.map((row) => (
-        <button type="button" key={row.id} aria-pressed={!hidden.has(row.id)} onClick={() => toggle(row.id)}>
+        <button
+          type="button"
+          key={row.id}
+          title={rowName(row.id, row.label)}
+          aria-pressed={!hidden.has(row.id)}
+          onClick={() => toggle(row.id)}
+        >
           <Swatch look={looks.get(row.id)!} />
-          <span class="row-id">{row.id}</span>
+          {!sameName(row.id, row.label) && <span class="row-id name">{row.id}</span>}
           <span class="key-label">{row.label}</span>
           <SeedCount lines={lines.filter((line) => line.id === row.id)} />
         </button>

@@ -3,7 +3,7 @@ import { Notice } from "../../components/notice";
 import { StepsBar } from "../../components/progress";
 import { sorted, SortHead, useOrder } from "../../components/sort";
 import { State, stateWord } from "../../components/state";
-import { duration, plain, rate, whole } from "../../format";
+import { duration, plain, rate, sameName, whole } from "../../format";
 import { Link, navigate, runPath, useAddress, withQuery } from "../../router";
 import type { Table, TrialSummary } from "./data";
 
@@ -119,7 +119,7 @@ function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | und
     <tr>
       <th scope="row">
         <span class="row-name">
-          {trial.row !== trial.label && <span class="row-id name">{trial.row}</span>}
+          {!sameName(trial.row, trial.label) && <span class="row-id name">{trial.row}</span>}
           <span class="name" title={trial.label}>
             {trial.label}
           </span>
