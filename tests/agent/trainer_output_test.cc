@@ -300,6 +300,12 @@ TEST_F(TrainerOutputTest, TheLastLinesMakeAReasonInValidUtf8) {
   EXPECT_LE(output.last_lines().size(), 1000U);
 }
 
+TEST_F(TrainerOutputTest, TheLastLinesAreTheProgramsOwn) {
+  const auto batch = said("ValueError: no such optimiser\n{\"event\":\"metric\",\"step\":-1}\n");
+  EXPECT_THAT(batch.log(), HasSubstr("[worker] the line above was not understood"));
+  EXPECT_EQ(output.last_lines(), "ValueError: no such optimiser | {\"event\":\"metric\",\"step\":-1}");
+}
+
 TEST(Utf8, WhatIsValidStaysAndEveryOtherByteIsReplaced) {
   EXPECT_EQ(valid_utf8("a \u00e9 \u20ac \U0001F600"), "a \u00e9 \u20ac \U0001F600");
   EXPECT_EQ(valid_utf8("\x80"), "\uFFFD");

@@ -170,7 +170,12 @@ void TrainerOutput::read_stderr(std::string_view bytes) {
   stderr_rest_.erase(0, end + 1);
 }
 
-void TrainerOutput::note(std::string_view text) { append_log(fmt::format("[worker] {}\n", text)); }
+/// Not among the last lines that give a reason: those are the program's.
+void TrainerOutput::note(std::string_view text) {
+  const std::string line = fmt::format("[worker] {}\n", text);
+  batch_.mutable_log()->append(line);
+  grow(line.size());
+}
 
 void TrainerOutput::close() {
   if (!stdout_rest_.empty()) read_stdout("\n");
