@@ -80,24 +80,33 @@ std::string text_notes(const Table& table, const Text& text) {
   return notes;
 }
 
-/// Why cells are empty, a line for each reason: "acc – rows a, b: 1 of 2 trials is queued".
+/// Why cells are empty, a line for each reason: "– acc, loss: 1 of 2 trials is queued (rows a, b)".
 std::string missing_notes(const Table& table) {
-  std::vector<std::string> order;
-  std::map<std::string, std::string> rows;  // "column: reason" -> row ids
-  for (int column = 0; column < table.columns_size(); ++column)
+  struct Gap {
+    std::string why;
+    std::vector<std::string> rows, columns;
+  };
+  std::vector<Gap> gaps;
+  for (int column = 0; column < table.columns_size(); ++column) {
+    std::vector<Gap> here;
     for (const auto& row : table.rows()) {
       const Cell& cell = row.cells(column);
       if (cell.missing().empty() || (cell.n() > 0 && cell.unfilled() == 0)) continue;
-      const std::string why = fmt::format("{}: {}", name_of(table.columns(column)), cell.missing());
-      auto [entry, fresh] = rows.try_emplace(why);
-      if (fresh) order.push_back(why);
-      entry->second += (entry->second.empty() ? "" : ", ") + row.id();
+      auto gap = std::ranges::find(here, cell.missing(), &Gap::why);
+      if (gap == here.end()) gap = here.insert(gap, Gap{.why = cell.missing()});
+      gap->rows.push_back(row.id());
     }
-  std::string notes;
-  for (const auto& why : order) {
-    const bool several = rows[why].find(", ") != std::string::npos;
-    notes += fmt::format("– {} (row{} {})\n", why, several ? "s" : "", rows[why]);
+    for (Gap& gap : here) {
+      auto same = std::ranges::find_if(
+          gaps, [&](const Gap& other) { return other.why == gap.why && other.rows == gap.rows; });
+      if (same == gaps.end()) same = gaps.insert(same, std::move(gap));
+      same->columns.push_back(name_of(table.columns(column)));
+    }
   }
+  std::string notes;
+  for (const Gap& gap : gaps)
+    notes += fmt::format("– {}: {} (row{} {})\n", fmt::join(gap.columns, ", "), gap.why,
+                         gap.rows.size() == 1 ? "" : "s", fmt::join(gap.rows, ", "));
   return notes;
 }
 

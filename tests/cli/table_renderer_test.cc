@@ -55,6 +55,19 @@ TEST(TableRenderer, WhatANumberHidesIsMarkedAndNoted) {
   EXPECT_EQ(render_table(table, TableFormat::kCsv).find("†"), std::string::npos) << "which is for programs";
 }
 
+TEST(TableRenderer, AReasonThatSeveralColumnsShareIsSaidOnce) {
+  ablate::v1::Table table = sample_table();
+  table.mutable_rows(2)->mutable_cells(1)->set_n(0);
+  table.mutable_rows(2)->mutable_cells(1)->set_missing("2 of 2 trials are queued");
+  table.mutable_rows(1)->mutable_cells(1)->set_n(0);
+  table.mutable_rows(1)->mutable_cells(1)->set_missing("it is not counted");
+  const std::string text = render_table(table, TableFormat::kText);
+  EXPECT_NE(
+      text.find("– acc, params: 2 of 2 trials are queued (row a)\n– params: it is not counted (row h)\n"),
+      std::string::npos)
+      << text;
+}
+
 TEST(TableRenderer, EachMetricHasItsOwnNWhereTheyDiffer) {
   auto table = sample_table();
   table.clear_rows();
