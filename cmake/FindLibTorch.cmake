@@ -2,11 +2,12 @@
 # LibTorch as it lies in a PyTorch wheel, CPU or CUDA. The wheel's own CMake config stops without nvcc when it is a
 # CUDA build; we compile no CUDA, so headers and libraries are all that is needed.
 #
-# Looked for in this order: CMAKE_PREFIX_PATH (the wheel's `torch` folder, or a LibTorch archive), the torch of
-# $ABLATE_PYTHON, the environment that the set-up made (.deps/python), the `python3` on the PATH.
+# Looked for in this order: CMAKE_PREFIX_PATH, as a variable or in the environment (the wheel's `torch` folder, or a LibTorch
+# archive), the torch of $ABLATE_PYTHON, the environment that the set-up made (.deps/python), the `python3` on the PATH.
 #
 # Gives: target LibTorch::LibTorch, LibTorch_VERSION, LibTorch_CUDA (ON for a CUDA wheel), LibTorch_LIBRARIES_TO_INSTALL.
-set(LibTorch_ROOTS ${CMAKE_PREFIX_PATH})
+file(TO_CMAKE_PATH "$ENV{CMAKE_PREFIX_PATH}" _prefixes)
+set(LibTorch_ROOTS ${CMAKE_PREFIX_PATH} ${_prefixes})
 foreach(_python IN ITEMS "$ENV{ABLATE_PYTHON}" "${PROJECT_SOURCE_DIR}/.deps/python/bin/python" python3)
   if(_python)
     execute_process(COMMAND "${_python}" -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
