@@ -84,17 +84,21 @@ TEST_F(CommandsTest, WeightsThatDoNotFitAreOneLine) {
                                       HasSubstr("… and "), testing::Not(HasSubstr("\n"))));
 }
 
-TEST_F(CommandsTest, WeightsThatAreNotFiniteHaveNoAccuracy) {
+TEST_F(CommandsTest, WeightsOrResultsThatAreNotFiniteHaveNoAccuracy) {
   const auto file = trained();
-  auto content = models::read_safetensors(file);
-  content.tensors.at("model.head.bias")[0] = NAN;
-  content.metadata.erase("crc32");
-  models::write_safetensors(file, content);
-  for (const bool json : {false, true}) {
+  const auto said_of = [&](double bias, bool json) {
+    auto content = models::read_safetensors(file);
+    content.tensors.at("model.head.bias")[0] = bias;
+    content.metadata.erase("crc32");
+    models::write_safetensors(file, content);
     std::vector<std::string> arguments{"--weights", file};
     if (json) arguments.emplace_back("--json");
-    EXPECT_EQ(said(&declare_eval, arguments),
-              "val/loss is not finite with the weights " + file + ": it is nan");
+    return said(&declare_eval, arguments);
+  };
+  for (const bool json : {false, true}) {
+    EXPECT_THAT(said_of(NAN, json), HasSubstr("head.bias holds values that are not finite"));
+    EXPECT_EQ(said_of(3e38, json), "val/loss is not finite with the weights " + file + ": it is inf")
+        << "each image's loss is finite, their sum is not";
   }
 }
 

@@ -86,7 +86,7 @@ double error_of_gradient(const std::string& precision, std::int64_t parts) {
   constexpr std::int64_t kImages = 128;
   auto trial = config::read_trial_or_throw(
       {{"model", {{"family", "simple-vit"}, {"dim", 32}, {"depth", 2}, {"heads", 2}, {"patch", 8}}},
-       {"data", {{"name", "shapes"}, {"image_size", 32}, {"classes", 4}}},
+       {"data", {{"name", "pictures"}, {"image_size", 32}, {"classes", 4}}},
        {"recipe",
         {{"use", "demo"}, {"optimiser", "sgd"}, {"momentum", 0}, {"weight_decay", 0}, {"clip_norm", 0}}},
        {"seed", 0}});

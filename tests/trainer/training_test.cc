@@ -162,6 +162,7 @@ TEST_F(TrainingTest, CheckpointsThatAreGoodStayWhenNothingIsFiniteAnyMore) {
   auto run = options();
   run.keep_best = "none", run.checkpoint_every = std::chrono::duration<double>{0};
   run.trial.recipe.epochs = 60, run.trial.recipe.eval_every = 0;
+  run.trial.recipe.optimiser = "sgd";  // whose state goes on
   first.stop_at = 6;
   Training(run, first).run(first.stop);
   diverge(run.trial.recipe);
