@@ -36,7 +36,10 @@ void Loader::work() {
   for (;;) {
     room_.wait(lock, [&] { return stopping_ || has_work() || begun_ >= end_ || may_begin(); });
     if (stopping_ || (begun_ >= end_ && !has_work())) return;
-    if (!has_work()) begin();
+    if (!has_work()) {
+      if (!may_begin()) continue;  // others took the last image since the look above
+      begin();
+    }
     const auto [number, batch] = newest_;
     if (!batch) continue;
     lock.unlock();
