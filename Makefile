@@ -27,7 +27,7 @@ test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 
-numeric: setup-tests  ## run the tests that compute in LibTorch as on other processors, as far as this one can (up to 12 minutes)
+numeric: setup-tests  ## run the tests that compute in LibTorch as on other processors, as far as this one can
 	@deploy/build.sh $(PRESET) $(JOBS)
 	@deploy/numeric.sh $(BUILD)
 

@@ -6,7 +6,7 @@
 # takes nothing away here is what `make test` runs anyway: it is left out and said.
 #
 # Under each setting run the parts, the families and the parity with Python; the trainer's, ranks' and counting tests, whose arithmetic is the same
-# models', run under the first of them alone. So it stays below 12 minutes on two cores. What never runs here is named at the end.
+# models', run under the first of them alone. What never runs here is named at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
