@@ -94,8 +94,8 @@ Agent::Agent(AgentOptions options, const Clock& clock)
   for (const std::uint32_t run : spooled_runs(options_.spool)) {
     auto spool = std::make_shared<RunSpool>(options_.spool / std::to_string(run), run);
     if (const int killed = end_leftovers(spool->folder()); killed > 0)
-      log_warning("run {} of an earlier start had left {} process{}: killed", run, killed,
-                  killed == 1 ? "" : "es");
+      log_warning("killed {} process{} left over from run {} of an earlier start", killed,
+                  killed == 1 ? "" : "es", run);
     if (!spool->ended())
       append_last(*spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"));
     log_info("run {} of an earlier start: {} batches to be sent again", run, spool->last());
