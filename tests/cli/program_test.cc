@@ -327,7 +327,7 @@ TEST_F(Program, ALabelCannotCommandATerminalAndIsExactInAPipe) {
   const std::string program = std::string{ABLATE_BIN_DIR} + "/ablate";
   const std::string terminal =
       run_program({"env", "TERM=xterm", "NO_COLOR=1", "ABLATE_HOME=" + home_.folder().string(), "script",
-                   "-qec", program + " plan " + file.string() + " || true", "/dev/null"},
+                   "-qec", program + " plan " + file.string(), "/dev/null"},
                   "", std::chrono::seconds{60});
   EXPECT_THAT(terminal, AllOf(HasSubstr(" xred "), Not(HasSubstr("\x1b[31m")), Not(HasSubstr("\u202e"))));
   EXPECT_THAT(home_.run({"plan", file}).out, HasSubstr("x\x1b[31mred\u202e"));
