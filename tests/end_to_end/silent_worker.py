@@ -24,6 +24,12 @@ table: {columns: [{name: acc, metric: acc}]}
 """
 
 
+def batches(store):
+    """The newest batch that a results file holds of each of the two runs."""
+    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as reader:
+        return [number for number, in reader.execute("SELECT last_seq FROM run WHERE id <= 2 ORDER BY id")]
+
+
 def main():
     with Fleet("silent") as fleet:
         file = fleet.home / "patient.yaml"
@@ -46,8 +52,9 @@ def main():
         say("a copy of the results file is put in its place")
         with sqlite3.connect(fleet.store) as store, sqlite3.connect(fleet.home / "copy.db") as copy:
             store.backup(copy)
-        copied = max(t["step"] for t in trials)
-        fleet.until(lambda: all_in("RUNNING", copied + 15), "both have gone on, and were acknowledged")
+        copied = batches(fleet.home / "copy.db")
+        # The newest batch may still be on its way to the worker: those before it are acknowledged, and gone from its disk.
+        fleet.until(lambda: all(now >= then + 3 for now, then in zip(batches(fleet.store), copied)), "both went on and were acknowledged")
         fleet.stop("scheduler")
         (fleet.home / "copy.db").rename(fleet.store)
         fleet.start_scheduler()

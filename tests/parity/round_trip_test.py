@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the states that the C++ models have written into the references, strictly, and demands the logits of the ground truth.
+"""Loads the states that the C++ models have written into the references, strictly, and demands the logits of the ground truth's
+state. Both are computed here, for the last bit of a logit belongs to the kernels that a processor's instructions allow.
 
   round_trip_test.py GROUND_TRUTH STATES [--set small|large]
 """
@@ -21,12 +22,17 @@ def complaint(case, truth_folder, state_folder):
         return f"no C++ model has written {file}"
     truth = load_file(os.path.join(truth_folder, case.name + ".safetensors"))
     model = without_chance(case.build()).eval()
+
+    def logits_of(state):
+        model.load_state_dict(state, strict=True)
+        with torch.no_grad():
+            return model(truth["input"])
+
+    wanted = logits_of({name.removeprefix("sd."): value for name, value in truth.items() if name.startswith("sd.")})
     try:
-        model.load_state_dict(load_file(file), strict=True)
+        difference = (logits_of(load_file(file)) - wanted).abs().max().item()
     except RuntimeError as error:
         return f"{case.name}: {error}"
-    with torch.no_grad():
-        difference = (model(truth["input"]) - truth["logits"]).abs().max().item()
     return f"{case.name}: the logits differ by {difference:g}" if difference else None
 
 
