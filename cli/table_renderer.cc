@@ -26,8 +26,6 @@ using ablate::v1::TableRow;
 
 constexpr std::string_view kPlusMinus = " ± ";
 
-bool is_metric(const Column& column) { return column.kind() == Column::KIND_METRIC; }
-
 /// The text format: its lines, and the columns that the terminal had no room for.
 struct Text {
   std::vector<std::string> lines, left_out;

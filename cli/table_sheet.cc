@@ -16,7 +16,6 @@ using ablate::v1::Table;
 using ablate::v1::TableRow;
 
 bool is_number(const Column& column) { return column.kind() != Column::KIND_SETTING; }
-bool is_metric(const Column& column) { return column.kind() == Column::KIND_METRIC; }
 
 std::string count_of(const Cell& cell) {
   return cell.n() == cell.of() ? fmt::format("{}", cell.n()) : fmt::format("{}/{}", cell.n(), cell.of());

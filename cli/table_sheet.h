@@ -26,6 +26,11 @@ struct Sheet {
 /// names are cut first, then papers', settings and counts left out, metrics last.
 Sheet sheet_of(const ablate::v1::Table& table);
 
+/// It takes a metric of the runs; another shows a setting or a paper's value.
+inline bool is_metric(const ablate::v1::Column& column) {
+  return column.kind() == ablate::v1::Column::KIND_METRIC;
+}
+
 /// Its heading, or its name where it has none.
 std::string name_of(const ablate::v1::Column& column);
 /// The same with the unit, where it does not say it: "params (M)".

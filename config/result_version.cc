@@ -21,7 +21,7 @@ bool adds_parts_in_bf16(const nlohmann::json& document) {
          document.value("/recipe/accumulate"_json_pointer, 1) > 1;
 }
 
-std::string text_at(const nlohmann::json& document, const char* pointer, const char* otherwise) {
+std::string string_at(const nlohmann::json& document, const char* pointer, const char* otherwise) {
   return document.value(nlohmann::json::json_pointer{pointer}, std::string{otherwise});
 }
 
@@ -31,9 +31,9 @@ bool has_attention(std::string_view family) {
 
 /// Of the model or its teacher.
 bool attends_in_16_bits(const nlohmann::json& document) {
-  if (text_at(document, "/recipe/precision", "fp32") == "fp32") return false;
-  if (has_attention(text_at(document, "/model/family", "simple-vit"))) return true;
-  const Preset* teacher = find_preset(text_at(document, "/recipe/teacher", ""));
+  if (string_at(document, "/recipe/precision", "fp32") == "fp32") return false;
+  if (has_attention(string_at(document, "/model/family", "simple-vit"))) return true;
+  const Preset* teacher = find_preset(string_at(document, "/recipe/teacher", ""));
   return teacher && has_attention(teacher->family);
 }
 

@@ -117,7 +117,7 @@ void check_truths(const TensorPlace& place, std::string_view data) {
                 fmt::format("{} holds bytes that are neither true nor false", shown(place.name))};
 }
 
-Layout read_layout(std::string_view bytes) {
+FileLayout read_layout(std::string_view bytes) {
   std::uint64_t header_size = 0;
   if (bytes.size() < kLengthBytes) throw Error{Code::kDataLoss, "it is shorter than the length of a header"};
   std::memcpy(&header_size, bytes.data(), kLengthBytes);
@@ -130,7 +130,7 @@ Layout read_layout(std::string_view bytes) {
 
   const std::uint64_t start = kLengthBytes + header_size;
   const auto data = bytes.substr(start);
-  Layout layout;
+  FileLayout layout;
   for (const auto& [name, value] : header.items()) {
     if (name == kMetadata)
       layout.metadata = value.get<std::map<std::string, std::string>>();
@@ -148,7 +148,7 @@ Layout read_layout(std::string_view bytes) {
 
 }  // namespace
 
-Layout read_layout(std::string_view bytes, const std::filesystem::path& file) {
+FileLayout read_layout(std::string_view bytes, const std::filesystem::path& file) {
   const auto what = file.string() + " is not a safetensors file, or is damaged: ";
   try {
     return read_layout(bytes);

@@ -18,7 +18,7 @@ struct TensorPlace {
   std::uint64_t begin = 0, end = 0;  ///< in the file
 };
 
-struct Layout {
+struct FileLayout {
   std::vector<TensorPlace> tensors;
   std::map<std::string, std::string> metadata;
 };
@@ -28,6 +28,6 @@ struct Layout {
 /// LibTorch is not built.
 /// Throws: Error{kDataLoss}, in one line that names `file` and tensor, when `bytes` are no whole and
 /// well-formed file.
-Layout read_layout(std::string_view bytes, const std::filesystem::path& file);
+FileLayout read_layout(std::string_view bytes, const std::filesystem::path& file);
 
 }  // namespace abl::models::safetensors

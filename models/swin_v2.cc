@@ -15,7 +15,7 @@ LayerNorm norm_from_zero(std::int64_t dim, torch::Device device) {
 }
 
 /// Builds the attention that was chosen.
-struct MakeAttention {
+struct MakeCosineAttention {
   const WindowAttentionOptions& options;
   torch::Device device;
 
@@ -28,15 +28,15 @@ struct MakeAttention {
 };
 
 /// x += norm1 attention(x) in windows, x += norm2 mlp(x).
-class BlockImpl : public SwinBlockImpl {
+class CosineBlockImpl : public SwinBlockImpl {
  public:
-  BlockImpl(const SwinBlockPlace& place, const CosineAttentionChoice& choice, torch::Device device)
+  CosineBlockImpl(const SwinBlockPlace& place, const CosineAttentionChoice& choice, torch::Device device)
       : grid_{place.grid}, drop_rate_{place.drop_rate} {
     const WindowAttentionOptions options{.dim = place.dim,
                                          .heads = place.heads,
                                          .window = grid_.window,
                                          .pretrained_window = place.pretrained_window};
-    attn_ = register_module("attn", std::visit(MakeAttention{options, device}, choice));
+    attn_ = register_module("attn", std::visit(MakeCosineAttention{options, device}, choice));
     norm1_ = register_module("norm1", norm_from_zero(place.dim, device));
     mlp_ = register_module("mlp", Mlp{place.dim, place.mlp_dim, device});
     norm2_ = register_module("norm2", norm_from_zero(place.dim, device));
@@ -72,7 +72,7 @@ SwinSizes sizes_of_version_2(const SwinV2Options& options) {
 
 SwinV2Impl::SwinV2Impl(SwinV2Options options, torch::Device device)
     : SwinTrunkImpl{sizes_of_version_2(options), NormPlace::kAfter,
-                    blocks_with<BlockImpl>(options.attention, device), device},
+                    blocks_with<CosineBlockImpl>(options.attention, device), device},
       options_{std::move(options)} {}
 
 }  // namespace abl::models

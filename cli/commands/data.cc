@@ -8,7 +8,7 @@
 namespace abl::cli {
 namespace {
 
-struct Flags {
+struct DataFlags {
   std::string what, root, name, output, bound, threads;
   bool raw = false, verbatim = false;
 };
@@ -16,7 +16,7 @@ struct Flags {
 }  // namespace
 
 Run declare_data(CLI::App& app, Context& context) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DataFlags>();
   add_choice(app, "WHAT", flags->what, {"check", "pack"}, "Decode every image; or write them into one file")
       ->required();
   app.add_option("--root", flags->root, "Folder of the data set, or a packed file")

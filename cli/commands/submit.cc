@@ -21,7 +21,7 @@ namespace {
 using namespace ablate::v1;
 using namespace std::chrono_literals;
 
-struct Flags {
+struct SubmitFlags {
   std::string file;
   std::optional<int> priority;
   bool watch = false;
@@ -68,7 +68,7 @@ std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep)
 }  // namespace
 
 Run declare_submit(CLI::App& app, Context& context) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SubmitFlags>();
   app.add_option("FILE", flags->file, "Sweep file")->required()->type_name("");
   app.add_option("--priority", flags->priority, "Higher runs first [0]")
       ->check(whole_number(-1000, 1000))

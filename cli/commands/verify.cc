@@ -71,7 +71,7 @@ void add_machine(const json& environment, std::vector<std::string>& command) {
   if (device != "cpu" && environment.value("deterministic", false)) command.emplace_back("--deterministic");
 }
 
-struct Flags {
+struct VerifyFlags {
   std::string target, data_root;
   std::vector<std::string> weights;
   bool from_start = false;
@@ -96,7 +96,7 @@ std::string still_there(const std::string& path, const std::string& what, const 
 }
 
 /// Data and weights: those that the flags name, otherwise those that the run's worker had.
-void add_files(const RunDetail& run, const Flags& flags, std::vector<std::string>& command) {
+void add_files(const RunDetail& run, const VerifyFlags& flags, std::vector<std::string>& command) {
   const json record = launch_record(run);
   const std::string data = record.value("data", "");
   if (!flags.data_root.empty())
@@ -115,7 +115,7 @@ void add_files(const RunDetail& run, const Flags& flags, std::vector<std::string
   }
 }
 
-std::vector<std::string> command_of(Source& source, const Flags& flags) {
+std::vector<std::string> command_of(Source& source, const VerifyFlags& flags) {
   const auto id = run_of(source, flags.target);
   const auto run = source.run(id);
   const auto config = json::parse(run.config_json());
@@ -148,7 +148,7 @@ std::vector<std::string> command_of(Source& source, const Flags& flags) {
 }  // namespace
 
 Run declare_verify(CLI::App& app, Context& context) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<VerifyFlags>();
   app.add_option("RUN", flags->target, kRunTarget)->required()->type_name("");
   app.add_flag("--from-start", flags->from_start,
                "Run it again from its first step, instead of from the checkpoint before the newest");

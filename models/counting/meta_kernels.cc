@@ -105,8 +105,8 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
 };
 
 /// As the CPU chooses: fused, but for a bias that wants a gradient.
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias, double dropout,
-                 bool is_causal, std::optional<double> scale, bool) {
+Tensor dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias,
+                             double dropout, bool is_causal, std::optional<double> scale, bool) {
   if (at::GradMode::is_enabled() && bias && bias->defined() && bias->requires_grad())
     return std::get<0>(
         at::_scaled_dot_product_attention_math(q, k, v, bias, dropout, is_causal, std::nullopt, scale));
@@ -128,7 +128,7 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
 }
 
 TORCH_LIBRARY_IMPL(aten, AutogradMeta, library) {
-  library.impl("scaled_dot_product_attention", TORCH_FN(attention));
+  library.impl("scaled_dot_product_attention", TORCH_FN(dot_product_attention));
 }
 
 }  // namespace

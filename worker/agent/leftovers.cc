@@ -26,7 +26,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kFile = "program";
-constexpr auto kPatience = 10s;  // with processes that die: one in the middle of a disk access may take long
+constexpr auto kKillPatience =
+    10s;  // with processes that die: one in the middle of a disk access may take long
 
 /// What /proc/PID/stat says.
 struct Process {
@@ -149,7 +150,7 @@ int end_leftovers(const fs::path& spool) {
   const auto kept = read_kept(spool / kFile);
   if (!kept || kept->boot != this_boot()) return 0;
   int killed = 0;
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kKillPatience;
   for (;;) {
     const std::vector<Process> left = left_of(*kept);
     if (left.empty()) return killed;

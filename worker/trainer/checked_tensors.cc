@@ -11,7 +11,7 @@
 namespace abl::trainer {
 namespace {
 
-constexpr const char* kKey = "crc32";
+constexpr const char* kChecksumsKey = "crc32";
 
 using Sums = std::map<std::string, std::string>;
 
@@ -47,14 +47,14 @@ void compare(const Sums& written, const Sums& found, const char* what, const std
 
 void write_checked(const std::filesystem::path& file, models::TensorFile content) {
   for (auto& [name, tensor] : content.tensors) tensor = tensor.detach().to(torch::kCPU).contiguous();
-  content.metadata[kKey] =
+  content.metadata[kChecksumsKey] =
       nlohmann::json{{"tensors", sums_of(content.tensors)}, {"metadata", sums_of(content.metadata)}}.dump();
   models::write_safetensors(file, content);
 }
 
 models::TensorFile read_checked(const std::filesystem::path& file) {
   auto content = models::read_safetensors(file);
-  const auto entry = content.metadata.extract(kKey);
+  const auto entry = content.metadata.extract(kChecksumsKey);
   if (!entry) return content;
   Sums tensors, metadata;
   try {

@@ -15,11 +15,11 @@
 namespace abl::trainer {
 namespace {
 
-constexpr const char* kKey = "ablate";  // of the metadata entry that holds everything but the tensors
+constexpr const char* kFactsKey = "ablate";  // of the metadata entry that holds everything but the tensors
 constexpr int kFormat = 1;
 constexpr int kMostRanks = 1024;
 
-void expect_finite(const Checkpoint& checkpoint) {
+void expect_finite_weights(const Checkpoint& checkpoint) {
   if (!std::isfinite(checkpoint.loss_sum)) throw not_finite(checkpoint.step, "the training loss");
   for (const auto& [name, tensor] : checkpoint.tensors)
     if (!is_finite(tensor)) throw not_finite(checkpoint.step, fmt::format("a number of {}", name));
@@ -43,7 +43,7 @@ Error not_finite(std::int64_t step, const std::string& what) {
 }
 
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
-  expect_finite(checkpoint);
+  expect_finite_weights(checkpoint);
   const auto& machine = checkpoint.machine;
   nlohmann::json facts{{"format", kFormat},
                        {"config_hash", checkpoint.config_hash},
@@ -62,7 +62,7 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
                          {"ranks", machine.ranks},
                          {"deterministic", machine.deterministic}}}};
   if (checkpoint.best) facts["best"] = *checkpoint.best;
-  write_checked(file, {.tensors = checkpoint.tensors, .metadata = {{kKey, facts.dump()}}});
+  write_checked(file, {.tensors = checkpoint.tensors, .metadata = {{kFactsKey, facts.dump()}}});
   return sha256_file(file);
 }
 
@@ -76,7 +76,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
   auto content = read_checked(file);
   Checkpoint checkpoint;
   try {
-    const auto facts = nlohmann::json::parse(content.metadata.at(kKey));
+    const auto facts = nlohmann::json::parse(content.metadata.at(kFactsKey));
     if (facts.at("format") != kFormat)
       throw Error{Code::kFailedPrecondition, fmt::format("checkpoint {} has format {}, this trainer reads {}",
                                                          file.string(), facts.at("format").dump(), kFormat)};
@@ -104,9 +104,9 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
     throw Error{Code::kDataLoss,
                 fmt::format("{} is not a checkpoint of this trainer: {}", file.string(), error.what())};
   } catch (const std::out_of_range&) {
-    throw Error{
-        Code::kDataLoss,
-        fmt::format("{} is not a checkpoint of this trainer: it has no '{}' metadata", file.string(), kKey)};
+    throw Error{Code::kDataLoss,
+                fmt::format("{} is not a checkpoint of this trainer: it has no '{}' metadata", file.string(),
+                            kFactsKey)};
   }
   if (checkpoint.config_hash != config_hash)
     throw Error{Code::kFailedPrecondition,
@@ -131,7 +131,7 @@ std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::s
 
 std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average) {
   auto content = read_checked(file);
-  const bool is_checkpoint = content.metadata.contains(kKey);
+  const bool is_checkpoint = content.metadata.contains(kFactsKey);
   if (!is_checkpoint && !average) return std::move(content.tensors);
   const std::string prefix = average ? "ema." : "model.";
   std::map<std::string, torch::Tensor> weights;

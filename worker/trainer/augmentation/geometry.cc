@@ -11,7 +11,7 @@ namespace abl::trainer {
 namespace {
 
 /// To 15 decimals, as Pillow rounds cosines: a right angle has whole ones.
-double rounded(double value) { return std::stod(fmt::format("{:.15f}", value)); }
+double to_fifteen_places(double value) { return std::stod(fmt::format("{:.15f}", value)); }
 
 /// The pixel (x, y) shows the one that `from(x, y)` points to.
 template <class From>
@@ -53,7 +53,7 @@ Image rotate(const Image& image, double degrees, const Sampling& sampling) {
     return rearranged(image, [&](int x, int y) { return pixel(y, last_y - x); });
 
   const double angle = -(turned * (std::numbers::pi / 180));
-  const double cosine = rounded(std::cos(angle)), sine = rounded(std::sin(angle));
+  const double cosine = to_fifteen_places(std::cos(angle)), sine = to_fifteen_places(std::sin(angle));
   const double x = image.width / 2.0, y = image.height / 2.0;
   return affine(image,
                 {cosine, sine, cosine * -x + sine * -y + x, -sine, cosine, -sine * -x + cosine * -y + y},

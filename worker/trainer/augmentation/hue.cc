@@ -39,15 +39,15 @@ std::array<Sector, 256> sectors() {
   return all;
 }
 
-std::uint8_t rounded(double value) { return static_cast<std::uint8_t>(static_cast<int>(value + 0.5)); }
+std::uint8_t to_byte(double value) { return static_cast<std::uint8_t>(static_cast<int>(value + 0.5)); }
 
 /// From hue, saturation and the highest channel, which stays.
 void set_colour(Sector hue, std::uint8_t saturation, std::uint8_t value, std::uint8_t* pixel) {
   const auto depth = static_cast<float>(saturation / 255.0);
-  const auto low = rounded(value * (1.0 - depth));
+  const auto low = to_byte(value * (1.0 - depth));
   // the middle channel falls in the odd sectors and rises in the even ones
-  const auto middle = hue.number % 2 == 1 ? rounded(value * (1.0 - depth * hue.part))
-                                          : rounded(value * (1.0 - depth * (1.0 - hue.part)));
+  const auto middle = hue.number % 2 == 1 ? to_byte(value * (1.0 - depth * hue.part))
+                                          : to_byte(value * (1.0 - depth * (1.0 - hue.part)));
   constexpr int kHighest[6] = {0, 1, 1, 2, 2, 0}, kMiddle[6] = {1, 0, 2, 1, 0, 2};
   const int highest = kHighest[hue.number], second = kMiddle[hue.number];
   pixel[highest] = value, pixel[second] = middle, pixel[3 - highest - second] = low;

@@ -35,7 +35,7 @@ constexpr Filter kBicubic{2, [](double x) {
                             return 0.;
                           }};
 
-int rounded(double weight) {
+int fixed_point(double weight) {
   return static_cast<int>((weight < 0 ? -0.5 : 0.5) + weight * (1 << kPrecision));
 }
 
@@ -117,7 +117,7 @@ Taps make_taps(const Stretch& stretch, int line, Interpolation interpolation) {
       sum += weights[j] = filter.weight((j + from - centre(i) + 0.5) * (1 / blur));
     taps.first.push_back(std::min(from, taps.end - taps.count));  // at the end, zeros in front
     int* out = &taps.weights[static_cast<std::size_t>(i) * taps.count + from - taps.first[i]];
-    for (int j = 0; j < count; ++j) out[j] = rounded(sum != 0 ? weights[j] / sum : weights[j]);
+    for (int j = 0; j < count; ++j) out[j] = fixed_point(sum != 0 ? weights[j] / sum : weights[j]);
   }
   return taps;
 }

@@ -14,24 +14,25 @@
 namespace abl::trainer {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string as_json(const std::string& root, const DataSet& data, const DataCheck& check) {
-  Json splits = Json::object(), damaged = Json::array();
+  OrderedJson splits = OrderedJson::object(), damaged = OrderedJson::array();
   for (const auto& split : check.splits)
     splits[split.split] = {{"images", split.images},
                            {"classes", split.classes},
                            {"images_per_class", {{"min", split.fewest}, {"max", split.most}}}};
   for (const auto& image : check.damaged)
     damaged.push_back({{"split", image.split}, {"name", image.name}, {"reason", image.reason}});
-  const Json report{{"root", root},
-                    {"format", data.format},
-                    {"fingerprint", data.fingerprint},
-                    {"classes", data.classes},
-                    {"splits", splits},
-                    {"passed_over", data.passed_over},
-                    {"damaged", damaged}};
-  return report.dump(-1, ' ', false, Json::error_handler_t::replace);  // names of files may be no UTF-8
+  const OrderedJson report{{"root", root},
+                           {"format", data.format},
+                           {"fingerprint", data.fingerprint},
+                           {"classes", data.classes},
+                           {"splits", splits},
+                           {"passed_over", data.passed_over},
+                           {"damaged", damaged}};
+  return report.dump(-1, ' ', false,
+                     OrderedJson::error_handler_t::replace);  // names of files may be no UTF-8
 }
 
 std::string first_few(const std::vector<std::string>& names) {

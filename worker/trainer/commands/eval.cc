@@ -20,14 +20,14 @@
 namespace abl::trainer {
 namespace {
 
-struct Flags {
+struct EvalFlags {
   RunFlags run;
   std::filesystem::path weights;
   std::string split = "val";
   bool average = false, json = false;
 };
 
-std::shared_ptr<models::Classifier> load(const Flags& flags) {
+std::shared_ptr<models::Classifier> load(const EvalFlags& flags) {
   const auto& trial = flags.run.options.trial;
   auto model = models::build(model_options(trial.model, trial.data));
   fit_weights(*model, read_weights(flags.weights, flags.average), flags.weights.string());
@@ -37,7 +37,7 @@ std::shared_ptr<models::Classifier> load(const Flags& flags) {
   return model;
 }
 
-int eval(Flags& flags) {
+int eval(EvalFlags& flags) {
   const auto& stop = stop_on_signals();
   flags.run.read();
   const auto& options = flags.run.options;
@@ -72,7 +72,7 @@ int eval(Flags& flags) {
 }  // namespace
 
 Run declare_eval(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<EvalFlags>();
   flags->run.declare(app);
   app.add_option("--weights", flags->weights, "A checkpoint, or a state of the model (safetensors)")
       ->required();

@@ -20,9 +20,9 @@
 namespace abl::trainer {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-struct Flags {
+struct VerifyFlags {
   RunFlags run;
   std::filesystem::path to;
   std::string points;  ///< file with those that were stored
@@ -47,24 +47,26 @@ void compare_points(const config::Json& stored, Verification& result) {
     }
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
+OrderedJson number(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(fmt::format("{}", value));
+}
 
 std::string as_json(const Verification& result) {
-  Json different = Json::array(), points = Json::array();
+  OrderedJson different = OrderedJson::array(), points = OrderedJson::array();
   for (const auto& [name, largest] : result.different)
     different.push_back({{"name", name}, {"largest", number(largest)}});
   for (const auto& [step, values] : result.points) {
-    Json metrics = Json::object();
+    OrderedJson metrics = OrderedJson::object();
     for (const auto& [name, value] : values) metrics[name] = number(value);
     points.push_back({{"step", step}, {"values", metrics}});
   }
-  return Json{{"same", result.different.empty()},
-              {"from", result.from},
-              {"to", result.to},
-              {"compared", result.compared},
-              {"different", different},
-              {"other_machine", result.other_machine},
-              {"points", points}}
+  return OrderedJson{{"same", result.different.empty()},
+                     {"from", result.from},
+                     {"to", result.to},
+                     {"compared", result.compared},
+                     {"different", different},
+                     {"other_machine", result.other_machine},
+                     {"points", points}}
       .dump();
 }
 
@@ -98,7 +100,7 @@ Verification again(const TrainingOptions& run, const std::filesystem::path& to, 
 }  // namespace
 
 Run declare_verify(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<VerifyFlags>();
   auto& options = flags->run.options;
   flags->run.declare(app);
   app.add_option("--from", options.resume, "The earlier checkpoint [the start of the training]");
