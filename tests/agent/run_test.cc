@@ -22,6 +22,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 using testing::Pair;
 using testing::StartsWith;
@@ -227,6 +228,26 @@ TEST_F(RunTest, AProgramThatIsNotThereFailsForGood) {
   EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
   EXPECT_EQ(ended.reason(), "cannot start no-such-program-here: No such file or directory");
   EXPECT_FALSE(ended.retryable());
+}
+
+TEST_F(RunTest, AnArgvThatItsTrialCannotFillIsTheTrialsFailureAndNotTheWorkersTrouble) {
+  start(shell_assignment(1, "echo {params.rate}"));
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "argv has {params.rate}, and the trial has no such param");
+  EXPECT_FALSE(ended.retryable());
+  EXPECT_THAT(keeper.troubles(), IsEmpty());
+}
+
+TEST_F(RunTest, ADocumentThatIsNoJsonIsTheTrialsFailureAndNotTheWorkersTrouble) {
+  auto assign = shell_assignment(1, "exit 0");
+  assign.set_config_json("{");
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(ended.reason(), StartsWith("the trial's argv cannot be filled in from its document: "));
+  EXPECT_FALSE(ended.retryable());
+  EXPECT_THAT(keeper.troubles(), IsEmpty());
 }
 
 TEST_F(RunTest, AStoppedProgramMayWriteItsCheckpoint) {

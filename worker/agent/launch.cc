@@ -71,6 +71,17 @@ std::vector<std::string> filled_argv(const Assign& assign, const fs::path& direc
   return argv;
 }
 
+/// The same. Throws: Error{kInvalidArgument} also for a document that is no JSON, or a name that JSON
+/// pointers do not take.
+std::vector<std::string> argv_of(const Assign& assign, const fs::path& directory, const std::string& data) {
+  try {
+    return filled_argv(assign, directory, data);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error{Code::kInvalidArgument,
+                fmt::format("the trial's argv cannot be filled in from its document: {}", error.what())};
+  }
+}
+
 }  // namespace
 
 std::string lacks_folder(const Assign& assign) {
@@ -153,7 +164,7 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
     launch.environment["GOMP_SPINCOUNT"] = "1000";
   if (!gpus.empty()) launch.environment["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(gpus, ","));
   if (!assign.argv().empty()) {
-    launch.argv = filled_argv(assign, directory, data_root);
+    launch.argv = argv_of(assign, directory, data_root);
     return launch;
   }
 

@@ -48,7 +48,7 @@ struct Launch {
   std::map<std::string, std::string> environment;
   std::filesystem::path folder;  ///< where it runs
 };
-/// Throws: Error{kInvalidArgument} where a command's argv names a param that its document does not have.
+/// Throws: Error{kInvalidArgument} where a command's argv cannot be filled in from the trial's document.
 Launch plan_launch(const ablate::v1::Assign& assign, const std::vector<Slot>& slots,
                    const RunSettings& settings, const std::filesystem::path& directory, const Resume& resume);
 

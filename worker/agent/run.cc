@@ -229,7 +229,13 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   write_file_atomically(directory_ / "config.json", assign_.config_json());
   if (assign_.argv().empty())
     write_file_atomically(directory_ / "launch.json", launch_record(assign_, settings_));
-  Launch launch = plan_launch(assign_, slots_, settings_, directory_, resume);
+  Launch launch;
+  try {
+    launch = plan_launch(assign_, slots_, settings_, directory_, resume);
+  } catch (const Error& error) {
+    if (error.code() != Code::kInvalidArgument) throw;
+    return failure(error.what(), /*retryable=*/false);  // every worker would meet it
+  }
   Pipes pipes;
   ChildOptions options;
   options.argv = std::move(launch.argv);
