@@ -125,6 +125,11 @@ Reading::Reading(Database& db, std::function<bool()> stopped) : db_{db} {
   db_.stopped_ = std::move(stopped);
 }
 
+Reading::~Reading() {
+  db_.end_statements();
+  db_.stopped_ = {};
+}
+
 std::optional<Database::Place> Database::place_of(const std::string& file) {
   struct stat facts {};
   if (::stat(file.c_str(), &facts) != 0) return std::nullopt;
@@ -216,6 +221,9 @@ Statement& Database::prepared(const char* sql) {
   if (found == statements_.end()) found = statements_.emplace(sql, Statement{db_.get(), sql}).first;
   found->second.reset();
   return found->second;
+}
+void Database::end_statements() {
+  for (auto& [sql, statement] : statements_) statement.reset();
 }
 void Database::execute(const std::string& sql) {
   const int result = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);

@@ -49,7 +49,8 @@ class Statement {
   /// `reset`.
   bool step();
   void reset();
-  /// The first row as `read` makes it, if there is one, or every row; both leave the statement reset.
+  /// The first row as `read` makes it, if there is one, or every row; both leave the statement reset, also
+  /// when `read` throws.
   template <class F>
   auto one(F read) -> std::optional<std::invoke_result_t<F, const Statement&>>;
   template <class F>
@@ -63,6 +64,10 @@ class Statement {
   std::optional<std::int64_t> optional_integer(int column) const;
 
  private:
+  struct ResetAtEnd {
+    Statement& statement;
+    ~ResetAtEnd() { statement.reset(); }
+  };
   int index(const char* name) const;
   sqlite3* db_;
   sqlite3_stmt* statement_;
@@ -85,6 +90,9 @@ class Database {
 
   /// A statement kept for the life of the connection, ready to bind. `sql` must have static storage.
   Statement& prepared(const char* sql);
+  /// Ends every statement that is still open. One that is keeps the state that it began to read: this
+  /// connection would answer from it for ever, and the log could never be made empty.
+  void end_statements();
   void execute(const std::string& sql);
   std::int64_t last_insert_id() const;
   int changes() const;
@@ -137,7 +145,7 @@ class Database {
 class Reading {
  public:
   explicit Reading(Database& db, std::function<bool()> stopped = {});
-  ~Reading() { db_.stopped_ = {}; }
+  ~Reading();  ///< ends what it has left open: whoever reads next sees what is there then
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
@@ -164,14 +172,14 @@ class Transaction {
 
 template <class F>
 auto Statement::one(F read) -> std::optional<std::invoke_result_t<F, const Statement&>> {
+  const ResetAtEnd end{*this};
   if (!step()) return std::nullopt;
-  std::optional row{read(*this)};
-  reset();
-  return row;
+  return read(*this);
 }
 
 template <class F>
 auto Statement::all(F read) -> std::vector<std::invoke_result_t<F, const Statement&>> {
+  const ResetAtEnd end{*this};
   std::vector<std::invoke_result_t<F, const Statement&>> rows;
   while (step()) rows.push_back(read(*this));
   return rows;

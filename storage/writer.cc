@@ -90,6 +90,7 @@ void Writer::commit_group(std::deque<Entry> group) {
   } catch (...) {
     errors.assign(group.size(), std::current_exception());
   }
+  db_.end_statements();  // of jobs that threw halfway
   for (std::size_t i = 0; i < group.size(); ++i)
     if (group[i].done) group[i].done(std::move(errors[i]));
 }

@@ -261,5 +261,39 @@ TEST_F(SweepStoreTest, WhatAnotherSweepGoesOnTrainingIsCancelledForTheOneThatWas
   EXPECT_EQ(counts("first").completed, 1u) << "its table has the value";
 }
 
+TEST_F(SweepStoreTest, WhoeverReadsAfterAQueryThatWasCancelledSeesWhatIsThereThen) {
+  submit(sweep_of("s", 10, 1));
+  for (TrialId trial = 1; trial <= 10; ++trial) complete(trial, 80);
+  Database reader{folder / "results.db", Database::Mode::kReadOnly};
+  const SweepStore read{reader};
+  for (int most = 1; most <= 20; ++most) {
+    {
+      int looks = 0;
+      const Reading turn{reader, [&] { return ++looks > most; }};
+      try {
+        (void)read.claims(1);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kCancelled);
+      }
+    }
+    sweeps.set_priority(1, most);
+    EXPECT_TRUE(db.empty_log(Milliseconds{1})) << "the cancelled one still reads, after look " << most;
+    const Reading next{reader};
+    EXPECT_EQ(read.get("s").priority, most);
+  }
+}
+
+TEST_F(SweepStoreTest, WhatAReaderLeavesOpenEndsWithItsTurn) {
+  submit(sweep_of("s", 2, 1));
+  Database reader{folder / "results.db", Database::Mode::kReadOnly};
+  {
+    const Reading turn{reader};
+    EXPECT_TRUE(reader.prepared("SELECT id FROM trial").step());
+  }
+  sweeps.set_priority(1, 7);
+  EXPECT_TRUE(db.empty_log(Milliseconds{1}));
+  EXPECT_EQ(SweepStore{reader}.get("s").priority, 7);
+}
+
 }  // namespace
 }  // namespace abl::storage

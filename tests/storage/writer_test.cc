@@ -111,6 +111,21 @@ TEST_F(WriterTest, JobThatThrowsUndoesOnlyItself) {
   EXPECT_THAT(names, ElementsAre("before", "after"));
 }
 
+TEST_F(WriterTest, StatementThatAJobLeavesOpenHoldsNoOldState) {
+  Writer writer{file, {.bytes = 1, .patience = Milliseconds{1}}};
+  writer.call(insert("a"));
+  EXPECT_EQ(error_of([&] {
+              writer.call([](Database& db) {
+                auto& names = db.prepared("SELECT name FROM metric");
+                if (names.step()) throw Error{Code::kAborted, "changed its mind"};
+              });
+            }).first,
+            Code::kAborted);
+  writer.call(insert("b"));
+  writer.call([](Database&) {});  // the log is shortened after the group before
+  EXPECT_EQ(std::filesystem::file_size(file.string() + "-wal"), 0u);
+}
+
 TEST_F(WriterTest, CommitThatFailsIsToldToEveryJobOfTheGroup) {
   Writer writer{file};
   std::vector<std::string> told;
