@@ -190,11 +190,13 @@ void TrialStore::limit_back_offs(Time latest) {
 }
 
 std::vector<RunId> TrialStore::expired(Time now) const {
-  return db_
-      .prepared(
-          "SELECT id FROM run WHERE state IN ('leased', 'running') AND lease_expires_ms <= :now ORDER BY id")
-      .bind(":now", now)
-      .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+  // twice a second: by the index of the few that are under way, never by looking at every run there was
+  auto runs = db_.prepared(R"sql(SELECT id FROM run INDEXED BY run_under_way
+                                 WHERE state IN ('leased', 'running') AND lease_expires_ms <= :now)sql")
+                  .bind(":now", now)
+                  .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+  std::ranges::sort(runs);
+  return runs;
 }
 
 void TrialStore::ask_to_stop(const std::vector<RunId>& runs, const std::string& reason) {

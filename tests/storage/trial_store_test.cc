@@ -74,6 +74,19 @@ TEST_F(TrialStoreTest, LostLeaseReturnsToTheQueueAndTheStaleRunIsRefused) {
   EXPECT_EQ(trials.get(1).state, TrialState::kLeased) << "what a stale attempt says changes nothing";
 }
 
+TEST_F(TrialStoreTest, LeasesThatRanOutAreLookedForAmongTheRunsUnderWayAlone) {
+  submit(sweep_of("s", 3, 1));
+  const RunId third = lease(3).run, first = lease(1).run;
+  EXPECT_THAT(trials.expired(now + 30s), ElementsAre(third, first));
+  std::string plan;
+  db.prepared(R"sql(EXPLAIN QUERY PLAN SELECT id FROM run INDEXED BY run_under_way
+                    WHERE state IN ('leased', 'running') AND lease_expires_ms <= 0)sql")
+      .all([&](const Statement& row) { return plan += row.text(3), 0; });
+  EXPECT_THAT(plan, HasSubstr("INDEX run_under_way"));
+  db.execute("DROP INDEX run_under_way");
+  EXPECT_THROW(trials.expired(now), Error) << "it would look at every run there ever was";
+}
+
 TEST_F(TrialStoreTest, EveryRunHasATokenOfItsOwn) {
   submit(sweep_of("s", 2, 1));
   const Lease first = lease(1), second = lease(2);
