@@ -2,43 +2,67 @@
 #include "base/metric_name.h"
 
 #include <algorithm>
-#include <optional>
 #include <span>
+#include <vector>
 
 namespace abl {
 namespace {
 
 using Words = std::span<const std::string_view>;
 
-constexpr std::string_view kRates[] = {"per", "throughput"};
-constexpr std::string_view kTimesAndSizes[] = {"time", "seconds", "ms", "latency", "memory"};
+constexpr std::string_view kUnitsOfTime[] = {"s",       "sec", "secs", "second", "seconds", "ms",
+                                             "minutes", "min", "mins", "minute", "h",       "hour"};
+constexpr std::string_view kTimesAndSizes[] = {"time",    "seconds",  "sec",    "ms", "latency",
+                                               "elapsed", "duration", "memory", "mem"};
+constexpr std::string_view kCounted[] = {
+    "img", "imgs", "image", "images", "sample", "samples", "token",   "tokens",   "step",  "steps",
+    "it",  "its",  "iter",  "iters",  "batch",  "batches", "example", "examples", "epoch", "epochs"};
 constexpr std::string_view kLow[] = {"loss", "error",      "err", "nll", "mae", "mse",    "rmse",
                                      "ppl",  "perplexity", "fid", "wer", "cer", "params", "flops"};
 constexpr std::string_view kNeither[] = {"lr"};
 
 bool is_one_of(std::string_view word, Words words) { return std::ranges::find(words, word) != words.end(); }
 
-/// The first of the name's words, as in "val/loss" or "step_time", of which `decide` says something.
-template <class Decide>
-auto first_of(std::string_view name, Decide decide) -> decltype(decide(name)) {
-  while (!name.empty()) {
-    const std::size_t end = std::min(name.find_first_of("/_-. "), name.size());
-    if (const auto decided = decide(name.substr(0, end))) return decided;
-    name.remove_prefix(std::min(end + 1, name.size()));
+/// The words of a name such as "val/loss", "step_time" or "images_per_s".
+class Name {
+ public:
+  explicit Name(std::string_view name) {
+    while (!name.empty()) {
+      const std::size_t end = std::min(name.find_first_of("/_-. "), name.size());
+      words_.push_back(name.substr(0, end));
+      before_.push_back(next_);
+      next_ = end < name.size() ? name[end] : '\0';
+      name.remove_prefix(std::min(end + 1, name.size()));
+    }
   }
-  return std::nullopt;
-}
+  std::size_t size() const { return words_.size(); }
+  std::string_view operator[](std::size_t i) const { return words_[i]; }
+
+  /// A rate, told at this word: "images_per_s", "throughput", "samples/sec", "it/s", "img_s". Not
+  /// "loss_per_token", and not "acc_s", which may be a student's.
+  bool is_rate(std::size_t i) const {
+    if (words_[i] == "throughput") return true;
+    if (words_[i] == "per") return i + 1 < size() && is_one_of(words_[i + 1], kUnitsOfTime);
+    if (i == 0 || i + 1 < size() || !is_one_of(words_[i], kUnitsOfTime)) return false;
+    return words_[i] == "s" ? is_one_of(words_[i - 1], kCounted) : before_[i] == '/';
+  }
+
+ private:
+  std::vector<std::string_view> words_;
+  std::vector<char> before_;  // what stands before each word
+  char next_ = '\0';
+};
 
 }  // namespace
 
 Better better_by_name(std::string_view metric) {
-  const auto decided = first_of(metric, [](std::string_view word) -> std::optional<Better> {
-    if (is_one_of(word, kRates)) return Better::kHigher;  // images_per_s, but not time_per_image
-    if (is_one_of(word, kTimesAndSizes) || is_one_of(word, kLow)) return Better::kLower;
-    if (is_one_of(word, kNeither)) return Better::kNone;
-    return std::nullopt;
-  });
-  return decided.value_or(Better::kHigher);
+  const Name name{metric};
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name.is_rate(i)) return Better::kHigher;  // images_per_s, but not time_per_image
+    if (is_one_of(name[i], kTimesAndSizes) || is_one_of(name[i], kLow)) return Better::kLower;
+    if (is_one_of(name[i], kNeither)) return Better::kNone;
+  }
+  return Better::kHigher;
 }
 
 std::string_view to_text(Better better) {
@@ -54,12 +78,10 @@ std::string_view to_text(Better better) {
 }
 
 bool tells_of_the_machine(std::string_view metric) {
-  return first_of(metric,
-                  [](std::string_view word) -> std::optional<bool> {
-                    if (is_one_of(word, kRates) || is_one_of(word, kTimesAndSizes)) return true;
-                    return std::nullopt;
-                  })
-      .value_or(false);
+  const Name name{metric};
+  for (std::size_t i = 0; i < name.size(); ++i)
+    if (name.is_rate(i) || is_one_of(name[i], kTimesAndSizes) || name[i] == "util") return true;
+  return false;
 }
 
 }  // namespace abl

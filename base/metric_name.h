@@ -16,8 +16,8 @@ Better better_by_name(std::string_view metric);
 /// As sweeps and columns say it: "higher", "lower" or "none".
 std::string_view to_text(Better better);
 
-/// True for what tells of the machine and the hour, not of the model: times, rates and memory. Two trainings
-/// that are equal differ in these.
+/// True for what tells of the machine and the hour, not of the model: times, rates, memory and how busy it
+/// is. Two trainings that are equal differ in these.
 bool tells_of_the_machine(std::string_view metric);
 
 }  // namespace abl
