@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "base/metric_name.h"
+#include "storage/equal_curves.h"
 #include "storage/sweep_store.h"
 
 namespace abl::storage {
@@ -194,11 +194,7 @@ std::string paper_value(Database& db, SweepId sweep, const Row& row, const NewCo
 
 /// What is worth a note of the completed trials of a table, from what is kept of each run.
 void look_at_runs(Database& db, SweepId sweep, Table& table) {
-  struct Curves {
-    std::vector<std::int64_t> digests;  // by seed
-    std::vector<TrialId> trials;
-  };
-  std::map<std::size_t, Curves> by_row;
+  EqualCurves curves;
   auto& runs = db.prepared(R"sql(
       SELECT st.row, st.seed, t.id, run.id, run.curves, run.refused_lines, run.refused_example,
              CASE WHEN t.result_version < t.due_version THEN t.due_version ELSE 0 END
@@ -208,27 +204,17 @@ void look_at_runs(Database& db, SweepId sweep, Table& table) {
   while (runs.step()) {
     const auto row = static_cast<std::size_t>(runs.integer(0));
     const std::string& id = table.rows.at(row).id;
-    by_row[row].digests.push_back(runs.integer(4));
-    by_row[row].trials.push_back(static_cast<TrialId>(runs.integer(2)));
+    curves.add(row, runs.integer(1), runs.integer(4), static_cast<TrialId>(runs.integer(2)));
     if (runs.integer(5) > 0)
       table.refused.push_back({id, runs.integer(1), static_cast<RunId>(runs.integer(3)),
                                static_cast<std::uint32_t>(runs.integer(5)), runs.text(6)});
     if (const auto due = static_cast<int>(runs.integer(7)); due > 0)
       if (auto& rows = table.before_mend[due]; rows.empty() || rows.back() != id) rows.push_back(id);
   }
-  std::map<std::vector<std::int64_t>, std::pair<std::vector<std::string>, std::set<std::vector<TrialId>>>>
-      equal;
-  std::vector<const std::vector<std::int64_t>*> order;
-  for (const auto& [row, curves] : by_row) {
-    if (std::ranges::count(curves.digests, 0) > 0) continue;  // no points
-    auto [group, fresh] = equal.try_emplace(curves.digests);
-    if (fresh) order.push_back(&group->first);
-    group->second.first.push_back(table.rows[row].id);
-    group->second.second.insert(
-        curves.trials);  // rows of the same trials are equal because they are the same
+  for (const auto& group : curves.groups()) {
+    auto& ids = table.equal_rows.emplace_back();
+    for (const std::size_t row : group) ids.push_back(table.rows[row].id);
   }
-  for (const auto* digests : order)
-    if (const auto& [rows, trials] = equal.at(*digests); trials.size() > 1) table.equal_rows.push_back(rows);
 }
 
 }  // namespace

@@ -104,6 +104,18 @@ TEST_F(TableTest, RowsWithIdenticalCurvesAreNamed) {
   EXPECT_TRUE(read_table(db, "none").equal_rows.empty()) << "no points are no equal points";
 }
 
+TEST_F(TableTest, RowsAreComparedByTheSeedsThatBothHave) {
+  auto text = sweep_of("s", 4, 2);  // trials 1 2 3 4 (seed 0), 5 6 7 8 (seed 1)
+  for (auto& trial : text.trials) trial.max_retries = 0;
+  submit(text);
+  for (const TrialId trial : {1u, 2u, 4u}) complete(trial, 0.6);
+  end(run(3), RunState::kFailed, "out of memory");
+  for (const TrialId trial : {5u, 7u}) complete(trial, 0.5);
+  complete(8, 0.4);
+  EXPECT_THAT(read_table(db, "s").equal_rows, testing::ElementsAre(testing::ElementsAre("a", "b", "c")))
+      << "b lacks seed 1, c lacks seed 0; d differs at seed 1";
+}
+
 TEST_F(TableTest, WhatACompletedRunLacksIsMissing) {
   submit(sweep_of("s", 2, 2));  // trials 1 2 (seed 0), 3 4 (seed 1)
   const RunId id = run(1);
