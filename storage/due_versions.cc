@@ -47,6 +47,8 @@ void DueVersions::renew(TrialId id) {
         .run();
   } else {
     db_.prepared("UPDATE trial SET result_version = due_version WHERE id = :trial").bind(":trial", id).run();
+    // a run that is lost, but that its silent worker may still have, computes as the old version did
+    db_.prepared("UPDATE run SET silent = 0 WHERE trial_id = :trial").bind(":trial", trial.id).run();
     db_.prepared("DELETE FROM checkpoint WHERE run_id IN (SELECT id FROM run WHERE trial_id = :trial)")
         .bind(":trial", id)
         .run();

@@ -87,6 +87,16 @@ TEST_F(DueVersionsTest, WhatIsQueuedRunsAsItWouldTodayAndFromTheStart) {
   EXPECT_THAT(queue(), ElementsAre(1, 2));
 }
 
+TEST_F(DueVersionsTest, ARunOfTheOldVersionIsNotTakenUpAgainForATrialOfTheNew) {
+  submit(sweep_of("s", 1, 2));
+  const RunId silent = run(2);
+  trials.end(silent, {.state = RunState::kLost, .reason = "silent", .silent = true}, now);
+  mend();
+  due.renew_queued(as_due);
+  EXPECT_FALSE(trials.adopt(silent, now + std::chrono::seconds{30}));
+  EXPECT_EQ(trials.get(2).state, TrialState::kQueued);
+}
+
 TEST_F(DueVersionsTest, WhereTheTrialIsThereAlreadyItsClaimsGoOverToIt) {
   auto text = sweep_of("s", 1, 2);
   for (auto& trial : text.trials) trial.max_retries = 0;
