@@ -11,7 +11,7 @@
 namespace abl::trainer {
 namespace {
 
-constexpr int kDraws = 200'000;
+constexpr int kRandomDraws = 200'000;
 
 TEST(RandomTest, StreamsKeepTheirNumbers) {
   // a change here changes every result: the trainer's result version must be raised with it
@@ -23,26 +23,26 @@ TEST(RandomTest, StreamsKeepTheirNumbers) {
 
 TEST(RandomTest, NormalDrawsHaveTheNormalsMoments) {
   RandomStream random{1, Purpose::kAugmentation};
-  expect_moments(0, 1, 3, kDraws, [&] { return random.normal(); });
+  expect_moments(0, 1, 3, kRandomDraws, [&] { return random.normal(); });
   // of the cube: mean 0 (no skew), variance 15, kurtosis 10395/225
-  expect_moments(0, 15, 46.2, kDraws, [&] { return std::pow(random.normal(), 3); });
+  expect_moments(0, 15, 46.2, kRandomDraws, [&] { return std::pow(random.normal(), 3); });
 }
 
 TEST(RandomTest, NormalDrawsFallIntoTheNormalsParts) {
   RandomStream random{2, Purpose::kAugmentation};
   std::array<int, 3> within{};
-  for (int i = 0; i < kDraws; ++i) {
+  for (int i = 0; i < kRandomDraws; ++i) {
     const double size = std::abs(random.normal());
     for (int s = 0; s < 3; ++s) within[s] += size < s + 1;
   }
-  for (int s = 0; s < 3; ++s) expect_share(std::erf((s + 1) / std::sqrt(2.0)), within[s], kDraws);
+  for (int s = 0; s < 3; ++s) expect_share(std::erf((s + 1) / std::sqrt(2.0)), within[s], kRandomDraws);
 }
 
 TEST(RandomTest, GammaDrawsHaveTheGammasMoments) {
   for (const double shape : {0.1, 0.5, 1.0, 2.5, 40.0}) {
     SCOPED_TRACE(shape);
     RandomStream random{3, Purpose::kAugmentation};
-    expect_moments(shape, shape, 3 + 6 / shape, kDraws, [&] { return gamma(random, shape); });
+    expect_moments(shape, shape, 3 + 6 / shape, kRandomDraws, [&] { return gamma(random, shape); });
   }
 }
 
@@ -60,7 +60,7 @@ TEST(RandomTest, BetaDrawsHaveTheBetasMoments) {
     const double sum = a + b, variance = a * b / (sum * sum * (sum + 1));
     const double excess =
         6 * ((a - b) * (a - b) * (sum + 1) - a * b * (sum + 2)) / (a * b * (sum + 2) * (sum + 3));
-    expect_moments(a / sum, variance, 3 + excess, kDraws, [&] { return beta(random, a, b); });
+    expect_moments(a / sum, variance, 3 + excess, kRandomDraws, [&] { return beta(random, a, b); });
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/counting/counting_allocator.h"
+#include "tests/models/distance.h"
 
 namespace abl::models {
 namespace {
@@ -55,10 +56,6 @@ Tensor written_out(const Drawn& x) {
   scores = scores * kScale;
   if (x.terms) scores = scores + x.terms->repeat({x.q.size(0) / x.terms->size(0), 1, 1, 1});
   return scores.softmax(-1).matmul(x.v);
-}
-
-double distance(const Tensor& a, const Tensor& b) {
-  return (a.to(torch::kDouble) - b.to(torch::kDouble)).abs().max().item<double>();
 }
 
 /// Result and all gradients against those of the same written out, in the largest difference.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/attention/block_attention.h"
+#include "tests/models/distance.h"
 
 namespace abl::models {
 namespace {
@@ -21,12 +22,12 @@ using torch::Tensor;
 /// relative to the largest gradient.
 using Errors = std::array<double, 4>;
 
-struct Drawn {
+struct OffsetDrawn {
   Tensor q, k, v;  // [B, H, N, d]
   double scale;
 };
 
-Drawn draw(std::int64_t N, std::int64_t d, double offset, torch::ScalarType type) {
+OffsetDrawn draw_with_offset(std::int64_t N, std::int64_t d, double offset, torch::ScalarType type) {
   torch::manual_seed(7);
   const auto one = [&](double at) {
     return (torch::randn({2, N, 3, d}, torch::kDouble) + at).to(type).transpose(1, 2);
@@ -34,7 +35,7 @@ Drawn draw(std::int64_t N, std::int64_t d, double offset, torch::ScalarType type
   return {one(offset), one(offset), one(0), 1 / std::sqrt(static_cast<double>(d))};
 }
 
-Tensor written_out(const Operands& x) {
+Tensor textbook_attention(const Operands& x) {
   auto scores = x.q.matmul(x.k.mT());
   if (x.kernel == Kernel::kGaussian)
     scores = scores - 0.5 * x.k.square().sum(-1).unsqueeze(-2);  // of double precision
@@ -47,17 +48,14 @@ struct Outcome {
 };
 
 template <class Attention>
-Outcome outcome(const Drawn& x, Kernel kernel, torch::ScalarType type, Attention attention) {
+Outcome outcome_with_offset(const OffsetDrawn& x, Kernel kernel, torch::ScalarType type,
+                            Attention attention) {
   const auto leaf = [&](const Tensor& t) { return t.detach().to(type).requires_grad_(); };
   const Operands operands{.q = leaf(x.q), .k = leaf(x.k), .v = leaf(x.v), .scale = x.scale, .kernel = kernel};
   const auto y = attention(operands);
   const auto along =
       torch::linspace(-1, 1, y.numel(), torch::kDouble).view(y.sizes()).cos().to(y.scalar_type());
   return {y.detach(), torch::autograd::grad({y}, {operands.q, operands.k, operands.v}, {along})};
-}
-
-double distance(const Tensor& a, const Tensor& b) {
-  return (a.to(torch::kDouble) - b).abs().max().item<double>();
 }
 
 Errors errors(const Outcome& got, const Outcome& exact) {
@@ -77,13 +75,14 @@ class HalfAttention : public testing::TestWithParam<std::tuple<Kernel, std::int6
 TEST_P(HalfAttention, InBfloat16IsAsAccurateAsFusedAttention) {
   const auto [kernel, N, multiplied] = GetParam();
   for (const double offset : {0.0, 3.0, 10.0}) {
-    const auto x = draw(N, 64, offset, torch::kBFloat16);
-    const auto exact = outcome(x, kernel, torch::kDouble, written_out);
-    const auto fused = errors(
-        outcome(x, kernel, torch::kBFloat16, [](const Operands& o) { return fused_attention(o); }), exact);
+    const auto x = draw_with_offset(N, 64, offset, torch::kBFloat16);
+    const auto exact = outcome_with_offset(x, kernel, torch::kDouble, textbook_attention);
+    const auto fused = errors(outcome_with_offset(x, kernel, torch::kBFloat16,
+                                                  [](const Operands& o) { return fused_attention(o); }),
+                              exact);
     const auto block =
-        errors(outcome(x, kernel, torch::kBFloat16,
-                       [m = multiplied](const Operands& o) { return block_attention(o, {}, m); }),
+        errors(outcome_with_offset(x, kernel, torch::kBFloat16,
+                                   [m = multiplied](const Operands& o) { return block_attention(o, {}, m); }),
                exact);
     for (std::size_t i = 0; i < block.size(); ++i)
       EXPECT_LE(block[i], 2 * fused[i]) << kWhat[i] << ", offset " << offset;
@@ -94,10 +93,11 @@ TEST_P(HalfAttention, OfFloat16IsFiniteAndCloseFarFromTheOrigin) {
   const auto [kernel, N, multiplied] = GetParam();
   if (multiplied != torch::kFloat) GTEST_SKIP() << "float16 is multiplied in 32 bits everywhere";
   for (const double offset : {0.0, 10.0, 60.0}) {
-    const auto x = draw(N, 64, offset, torch::kHalf);
-    const auto exact = outcome(x, kernel, torch::kDouble, written_out);
-    const auto block =
-        errors(outcome(x, kernel, torch::kHalf, [](const Operands& o) { return block_attention(o); }), exact);
+    const auto x = draw_with_offset(N, 64, offset, torch::kHalf);
+    const auto exact = outcome_with_offset(x, kernel, torch::kDouble, textbook_attention);
+    const auto block = errors(
+        outcome_with_offset(x, kernel, torch::kHalf, [](const Operands& o) { return block_attention(o); }),
+        exact);
     EXPECT_LT(block[0], kernel == Kernel::kGaussian ? 2e-3 : 2e-2) << "offset " << offset;
     for (std::size_t i = 1; i < block.size(); ++i)
       EXPECT_LT(block[i], 0.1) << kWhat[i] << ", offset " << offset;
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, HalfAttention,
 TEST(HalfAttentionWithTerms,
      AddsTermsOf32BitsUnrounded) {  // as of Swin's biases: 16 in SwinV2, beside which 0.06 is lost
   for (const auto multiplied : {torch::kFloat, torch::kBFloat16}) {
-    const auto x = draw(49, 32, 0, torch::kBFloat16);
+    const auto x = draw_with_offset(49, 32, 0, torch::kBFloat16);
     const auto terms = torch::rand({1, 3, 49, 49}) * 16;
     const auto wide = [](const Tensor& t) { return t.to(torch::kDouble); };
     const auto scores = wide(x.q).matmul(wide(x.k).mT()) * x.scale + wide(terms);

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "tests/models/distance.h"
+
 namespace abl::models {
 namespace {
 
@@ -38,10 +40,6 @@ Heads in_double(const Heads& x) {
 }
 
 double largest(const torch::Tensor& x) { return x.abs().max().item<double>(); }
-
-double distance(const torch::Tensor& a, const torch::Tensor& b) {
-  return (a.to(torch::kDouble) - b.to(torch::kDouble)).abs().max().item<double>();
-}
 
 at::SDPBackend path_of(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v, double scale) {
   return static_cast<at::SDPBackend>(at::_fused_sdp_choice(q, k, v, {}, 0.0, false, scale));

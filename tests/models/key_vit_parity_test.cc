@@ -21,7 +21,7 @@ const std::map<std::string, KeyMethod> kMethods{
 const std::map<std::string, Broadcasting> kBroadcastings{
     {"none", Broadcasting::kNone}, {"all", Broadcasting::kOverAll}, {"charts", Broadcasting::kOverCharts}};
 
-std::optional<KeyChoice> choice_of(const Json& layer) {
+std::optional<KeyChoice> key_vit_choice_of(const Json& layer) {
   if (layer.is_null()) return {};
   return KeyChoice{
       .method = kMethods.at(layer.at("method")),
@@ -38,7 +38,7 @@ std::optional<KeyChoice> choice_of_kind(const std::string& kind, std::int64_t ch
   return choice;
 }
 
-KeyVitOptions options_of(const Json& config) {
+KeyVitOptions key_vit_options_of(const Json& config) {
   KeyVitOptions options{.image_size = config.at("image"),
                         .patch = config.at("patch"),
                         .classes = config.at("classes"),
@@ -46,7 +46,7 @@ KeyVitOptions options_of(const Json& config) {
                         .heads = config.at("heads")};
   options.mlp_dim = config.value("mlp", 4 * options.dim);
   if (config.contains("keys"))
-    for (const auto& layer : config.at("keys")) options.keys.push_back(choice_of(layer));
+    for (const auto& layer : config.at("keys")) options.keys.push_back(key_vit_choice_of(layer));
   else
     options.keys.assign(config.at("depth"), choice_of_kind(config.at("kind"), config.at("charts")));
   return options;
@@ -56,7 +56,7 @@ class KeyVitParity : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(KeyVitParity, IsTheReference) {
   const ParityCase reference{GetParam()};
-  KeyVitImpl model{options_of(reference.config())};
+  KeyVitImpl model{key_vit_options_of(reference.config())};
   expect_parity(model, reference);
 }
 

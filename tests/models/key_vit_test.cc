@@ -19,57 +19,59 @@ namespace {
 
 using Keys = std::vector<std::optional<KeyChoice>>;
 
-KeyVitOptions vit_s(std::optional<KeyChoice> everywhere) { return {.keys = Keys(12, everywhere)}; }
-KeyVitOptions vit_b(std::optional<KeyChoice> everywhere) {
+KeyVitOptions key_vit_s(std::optional<KeyChoice> everywhere) { return {.keys = Keys(12, everywhere)}; }
+KeyVitOptions key_vit_b(std::optional<KeyChoice> everywhere) {
   return {.dim = 768, .heads = 12, .mlp_dim = 3072, .keys = Keys(12, everywhere)};
 }
 
-std::int64_t all_of(const KeyVitOptions& options) {
+std::int64_t key_vit_parameters(const KeyVitOptions& options) {
   std::int64_t sum = 0;
   const KeyVit model{options, torch::kMeta};
   for (const auto& entry : list_parameters(*model)) sum += entry.elements;
   return sum;
 }
 
-std::int64_t millions_of(const KeyVitOptions& options) { return (all_of(options) + 500'000) / 1'000'000; }
+std::int64_t millions_of(const KeyVitOptions& options) {
+  return (key_vit_parameters(options) + 500'000) / 1'000'000;
+}
 
 constexpr KeyChoice kSpatialK{.method = KeyMethod::kSpatialK}, kKua{.method = KeyMethod::kKua},
     kSimpleK{.method = KeyMethod::kSimpleK}, kVanillaK{.method = KeyMethod::kVanillaK},
     kVanillaKWithoutBroadcasting{.method = KeyMethod::kVanillaK, .broadcasting = Broadcasting::kNone};
 
 TEST(KeyVitCounts, PrintTable1OfThePaper) {
-  EXPECT_EQ(all_of(vit_s({})) / 1000, 22'039);
-  EXPECT_EQ(all_of(vit_b({})) / 1000, 86'543);
-  EXPECT_EQ(millions_of(vit_s({})), 22);
-  EXPECT_EQ(millions_of(vit_s(kSpatialK)), 52);
-  EXPECT_EQ(millions_of(vit_s(kKua)), 52);
-  EXPECT_EQ(millions_of(vit_s(kSimpleK)), 38);
-  EXPECT_EQ(millions_of(vit_s(kVanillaK)), 38);
-  EXPECT_EQ(millions_of(vit_b({})), 87);
-  EXPECT_EQ(millions_of(vit_b(kSpatialK)), 197);
-  EXPECT_EQ(millions_of(vit_b(kKua)), 197);
-  EXPECT_EQ(millions_of(vit_b(kSimpleK)), 140);
-  EXPECT_EQ(millions_of(vit_b(kVanillaK)), 140);
+  EXPECT_EQ(key_vit_parameters(key_vit_s({})) / 1000, 22'039);
+  EXPECT_EQ(key_vit_parameters(key_vit_b({})) / 1000, 86'543);
+  EXPECT_EQ(millions_of(key_vit_s({})), 22);
+  EXPECT_EQ(millions_of(key_vit_s(kSpatialK)), 52);
+  EXPECT_EQ(millions_of(key_vit_s(kKua)), 52);
+  EXPECT_EQ(millions_of(key_vit_s(kSimpleK)), 38);
+  EXPECT_EQ(millions_of(key_vit_s(kVanillaK)), 38);
+  EXPECT_EQ(millions_of(key_vit_b({})), 87);
+  EXPECT_EQ(millions_of(key_vit_b(kSpatialK)), 197);
+  EXPECT_EQ(millions_of(key_vit_b(kKua)), 197);
+  EXPECT_EQ(millions_of(key_vit_b(kSimpleK)), 140);
+  EXPECT_EQ(millions_of(key_vit_b(kVanillaK)), 140);
 }
 
 TEST(KeyVitCounts, PrintTable2OfThePaper) {
   auto four = kVanillaKWithoutBroadcasting;
   four.charts = 4;
-  EXPECT_EQ(millions_of(vit_b(four)), 110);
-  EXPECT_EQ(millions_of(vit_b(kVanillaKWithoutBroadcasting)), 140);
+  EXPECT_EQ(millions_of(key_vit_b(four)), 110);
+  EXPECT_EQ(millions_of(key_vit_b(kVanillaKWithoutBroadcasting)), 140);
 }
 
 TEST(KeyVitCounts, GrowByTheMatricesOfTheKeyInEachLayer) {
-  const std::int64_t d = 384, H = 8, N = 197, base = all_of(vit_s({}));
+  const std::int64_t d = 384, H = 8, N = 197, base = key_vit_parameters(key_vit_s({}));
   const auto expanded = (H - 1) * d * d + H * d, mixed = H * N * N;
-  EXPECT_EQ(all_of(vit_s(kSpatialK)) - base, 12 * (expanded + mixed + H * d * d));
-  EXPECT_EQ(all_of(vit_s(kKua)) - base, 12 * (expanded + mixed + H * d * d + d));
-  EXPECT_EQ(all_of(vit_s(kSimpleK)) - base, 12 * (expanded + mixed));
-  EXPECT_EQ(all_of(vit_s(kVanillaK)) - base, 12 * (expanded + mixed + d));
-  EXPECT_EQ(all_of(vit_s(kVanillaKWithoutBroadcasting)) - base, 12 * (expanded + mixed));
+  EXPECT_EQ(key_vit_parameters(key_vit_s(kSpatialK)) - base, 12 * (expanded + mixed + H * d * d));
+  EXPECT_EQ(key_vit_parameters(key_vit_s(kKua)) - base, 12 * (expanded + mixed + H * d * d + d));
+  EXPECT_EQ(key_vit_parameters(key_vit_s(kSimpleK)) - base, 12 * (expanded + mixed));
+  EXPECT_EQ(key_vit_parameters(key_vit_s(kVanillaK)) - base, 12 * (expanded + mixed + d));
+  EXPECT_EQ(key_vit_parameters(key_vit_s(kVanillaKWithoutBroadcasting)) - base, 12 * (expanded + mixed));
 }
 
-KeyVitOptions small(Keys keys) {
+KeyVitOptions small_key_vit(Keys keys) {
   return {.image_size = 16,
           .patch = 4,
           .classes = 5,
@@ -97,7 +99,7 @@ TEST(KeyVit, TrainsEveryParameterButTheFactorOfBroadcastingOverAll) {
   torch::manual_seed(1);
   auto over_charts = few(kVanillaK);
   over_charts.broadcasting = Broadcasting::kOverCharts;
-  KeyVitImpl model{small({few(kKua), few(kSimpleK), std::nullopt, few(kVanillaK), over_charts})};
+  KeyVitImpl model{small_key_vit({few(kKua), few(kSimpleK), std::nullopt, few(kVanillaK), over_charts})};
   const auto gradients = gradients_of(model);
   EXPECT_GT(gradients.at("attn.4.key.gamma_cb"), 1e-5);
   for (const auto& [name, largest] : gradients) {
@@ -157,32 +159,33 @@ TEST(ManifoldKey, StartsItsFactorsAsChosen) {
 TEST(ManifoldKey, OfKuaWithoutBroadcastingHasTheParametersOfSpatialK) {
   auto choice = kKua;
   choice.broadcasting = Broadcasting::kNone;
-  EXPECT_EQ(all_of(vit_s(choice)), all_of(vit_s(kSpatialK)));
+  EXPECT_EQ(key_vit_parameters(key_vit_s(choice)), key_vit_parameters(key_vit_s(kSpatialK)));
 }
 
 TEST(KeyVit, TrainsInBfloat16UnderAutocast) {
   torch::manual_seed(4);
-  KeyVitImpl model{small({few(kKua), few(kSimpleK), few(kVanillaK), std::nullopt})};
+  KeyVitImpl model{small_key_vit({few(kKua), few(kSimpleK), few(kVanillaK), std::nullopt})};
   const auto images = torch::randn({2, 3, 16, 16});
   expect_close_in_bfloat16(model, images);
 }
 
-std::string refusal_of(void (*change)(KeyVitOptions&)) {
-  auto options = small({kSpatialK, std::nullopt});
+std::string key_vit_refusal_of(void (*change)(KeyVitOptions&)) {
+  auto options = small_key_vit({kSpatialK, std::nullopt});
   change(options);
   return refusal<KeyVitImpl>(options);
 }
 
 TEST(KeyVit, RefusesInOneLineOptionsThatDoNotFitTogether) {
   using ::testing::HasSubstr;
-  EXPECT_EQ(refusal_of([](auto& options) { options.image_size = 30; }),
+  EXPECT_EQ(key_vit_refusal_of([](auto& options) { options.image_size = 30; }),
             "images of 30 pixels cannot be cut into patches of 4");
-  EXPECT_EQ(refusal_of([](auto& options) { options.heads = 3; }), "3 heads do not divide the width 16");
-  EXPECT_THAT(refusal_of([](auto& options) { options.classes = 0; }), HasSubstr("with 0 classes"));
-  EXPECT_THAT(refusal_of([](auto& options) { options.mlp_dim = 0; }), HasSubstr("MLP of width 0"));
-  EXPECT_EQ(refusal_of([](auto& options) { options.keys[0]->charts = 0; }),
+  EXPECT_EQ(key_vit_refusal_of([](auto& options) { options.heads = 3; }),
+            "3 heads do not divide the width 16");
+  EXPECT_THAT(key_vit_refusal_of([](auto& options) { options.classes = 0; }), HasSubstr("with 0 classes"));
+  EXPECT_THAT(key_vit_refusal_of([](auto& options) { options.mlp_dim = 0; }), HasSubstr("MLP of width 0"));
+  EXPECT_EQ(key_vit_refusal_of([](auto& options) { options.keys[0]->charts = 0; }),
             "charts is 0; at least one chart is expected");
-  EXPECT_EQ(refusal_of([](auto& options) {
+  EXPECT_EQ(key_vit_refusal_of([](auto& options) {
               options.keys[1] =
                   KeyChoice{.method = KeyMethod::kSimpleK, .broadcasting = Broadcasting::kOverAll};
             }),

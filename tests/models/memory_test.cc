@@ -167,7 +167,7 @@ TEST(StepMemory, HasItsPartsAndGrowsWithTheBatch) {
 }
 
 /// ViT-S of the MSF paper on square images of so many pixels.
-Build vit_s(const AttentionChoice& choice, std::int64_t image_size) {
+Build build_vit_s(const AttentionChoice& choice, std::int64_t image_size) {
   return [=](torch::Device device) {
     return build(SimpleVitOptions{.image_size = image_size,
                                   .patch = 16,
@@ -184,22 +184,23 @@ Build vit_s(const AttentionChoice& choice, std::int64_t image_size) {
 TEST(StepMemory, OfMeanShiftIsHardlyMoreThanOfTheOriginalAttention) {
   for (const auto precision : {Precision::kFloat, Precision::kAutocast, Precision::kBFloat16}) {
     const StepOptions options{.batch = 8, .image_size = 512, .precision = precision};  // 1,024 tokens
-    const auto original = predict_step_memory(vit_s({}, 512), options);
-    const auto mean_shift = predict_step_memory(vit_s(kMeanShift, 512), options);
+    const auto original = predict_step_memory(build_vit_s({}, 512), options);
+    const auto mean_shift = predict_step_memory(build_vit_s(kMeanShift, 512), options);
     EXPECT_LT(static_cast<double>(mean_shift.peak) / static_cast<double>(original.peak), 1.15);
   }
 }
 
 TEST(StepMemory, OfARealMeanShiftStepAt1024TokensIsHardlyMoreThanOfTheOriginalAttention) {
   const StepOptions options{.batch = 1, .image_size = 512};
-  const auto original = measured(vit_s({}, 512), options).peak;
-  const auto mean_shift = measured(vit_s(kMeanShift, 512), options).peak;
+  const auto original = measured(build_vit_s({}, 512), options).peak;
+  const auto mean_shift = measured(build_vit_s(kMeanShift, 512), options).peak;
   EXPECT_LT(static_cast<double>(mean_shift) / static_cast<double>(original), 1.15);
 }
 
 TEST(StepMemory, OfMeanShiftGrowsLinearlyWithTheTokens) {
-  const auto few = predict_step_memory(vit_s(kMeanShift, 256), {.batch = 1, .image_size = 256});     // 256
-  const auto many = predict_step_memory(vit_s(kMeanShift, 1024), {.batch = 1, .image_size = 1024});  // 4,096
+  const auto few = predict_step_memory(build_vit_s(kMeanShift, 256), {.batch = 1, .image_size = 256});  // 256
+  const auto many =
+      predict_step_memory(build_vit_s(kMeanShift, 1024), {.batch = 1, .image_size = 1024});  // 4,096
   EXPECT_LT(static_cast<double>(many.activations) / static_cast<double>(few.activations), 16.5);
 }
 

@@ -21,7 +21,7 @@ Enum named(const Json& value, const std::vector<std::pair<std::string, Enum>>& n
   throw std::invalid_argument{"the reference uses a word that the models do not know: " + value.dump()};
 }
 
-AttentionChoice choice_of(const Json& layer) {
+AttentionChoice simple_vit_choice_of(const Json& layer) {
   return {.kernel = named<Kernel>(
               layer.at("kernel"),
               {{"dot", Kernel::kDot}, {"gaussian", Kernel::kGaussian}, {"none", Kernel::kNone}}),
@@ -36,7 +36,7 @@ AttentionChoice choice_of(const Json& layer) {
           .tied_weight_scale = layer.at("tied_weight_scale")};
 }
 
-SimpleVitOptions options_of(const Json& config) {
+SimpleVitOptions simple_vit_options_of(const Json& config) {
   SimpleVitOptions options{.image_size = config.at("image_size"),
                            .patch = config.at("patch"),
                            .classes = config.at("classes"),
@@ -45,7 +45,7 @@ SimpleVitOptions options_of(const Json& config) {
                            .heads = config.at("heads"),
                            .dim_head = config.at("dim_head"),
                            .mlp_dim = config.at("mlp_dim")};
-  for (const auto& layer : config.at("attention")) options.attention.push_back(choice_of(layer));
+  for (const auto& layer : config.at("attention")) options.attention.push_back(simple_vit_choice_of(layer));
   return options;
 }
 
@@ -85,7 +85,7 @@ class MsfParity : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MsfParity, IsTheReference) {
   const ParityCase reference{"ref_msf_" + GetParam()};
-  SimpleVitImpl model{options_of(reference.config())};
+  SimpleVitImpl model{simple_vit_options_of(reference.config())};
   expect_parity(model, reference);
 }
 

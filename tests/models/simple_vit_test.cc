@@ -13,11 +13,11 @@
 namespace abl::models {
 namespace {
 
-constexpr AttentionChoice (*kMeanShift)() = [] {
+constexpr AttentionChoice (*kSimpleVitMeanShift)() = [] {
   return AttentionChoice{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
 };
 
-SimpleVitOptions small(std::vector<AttentionChoice> attention) {
+SimpleVitOptions small_simple_vit(std::vector<AttentionChoice> attention) {
   return {.image_size = 16,
           .patch = 4,
           .classes = 5,
@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const torch::nn::Module& model) { return model
 
 TEST(SimpleVit, GivesOneLogitForEachClassAndTrainsEveryParameter) {
   torch::manual_seed(1);
-  const auto model = build(small({{}, kMeanShift(), {.kernel = Kernel::kNone}}));
+  const auto model = build(small_simple_vit({{}, kSimpleVitMeanShift(), {.kernel = Kernel::kNone}}));
   const auto logits = model->forward(torch::randn({3, 3, 16, 16}));
   ASSERT_EQ(logits.sizes(), (torch::IntArrayRef{3, 5}));
   torch::cross_entropy_loss(logits, torch::tensor({0, 1, 2})).backward();
@@ -42,7 +42,7 @@ TEST(SimpleVit, GivesOneLogitForEachClassAndTrainsEveryParameter) {
 }
 
 TEST(SimpleVit, NamesItsParametersAsTheReferenceDoes) {
-  SimpleVit model{small({kMeanShift()})};
+  SimpleVit model{small_simple_vit({kSimpleVitMeanShift()})};
   EXPECT_THAT(names_of(*model),
               ::testing::UnorderedElementsAre(
                   "embed_norm1.weight", "embed_norm1.bias", "embed.weight", "embed.bias",
@@ -53,7 +53,7 @@ TEST(SimpleVit, NamesItsParametersAsTheReferenceDoes) {
 }
 
 TEST(SimpleVit, ALayerWithoutAttentionHasNoParametersOfOneAndKeepsItsMlp) {
-  SimpleVit model{small({{}, {.kernel = Kernel::kNone}, {}})};
+  SimpleVit model{small_simple_vit({{}, {.kernel = Kernel::kNone}, {}})};
   EXPECT_TRUE(model->attention(1).is_empty());
   int attention = 0, mlp = 0;
   for (const auto& name : names_of(*model)) {
@@ -73,19 +73,19 @@ TEST(SimpleVit, WithoutAttentionNoTokenSeesAnother) {
   auto changed = x.clone();
   changed.select(1, 3).copy_(torch::randn({1, 16}));
   const auto others_differ = [&](const AttentionChoice& choice) {
-    SimpleVit model{small({choice})};
+    SimpleVit model{small_simple_vit({choice})};
     const auto difference = (model->layer(0, changed) - model->layer(0, x)).abs().sum(-1);  // [1, N]
     return difference.sum().item<double>() - difference[0][3].item<double>() > 1e-4;
   };
   EXPECT_FALSE(others_differ({.kernel = Kernel::kNone}));
   EXPECT_TRUE(others_differ({}));
-  EXPECT_TRUE(others_differ(kMeanShift()));
+  EXPECT_TRUE(others_differ(kSimpleVitMeanShift()));
 }
 
 TEST(SimpleVit, StartsFromTheSeedAlone) {
   const auto logits = [](std::uint64_t seed) {
     torch::manual_seed(seed);
-    SimpleVit model{small({kMeanShift(), {}})};
+    SimpleVit model{small_simple_vit({kSimpleVitMeanShift(), {}})};
     return model(torch::ones({1, 3, 16, 16}));
   };
   EXPECT_TRUE(torch::equal(logits(11), logits(11)));
@@ -96,7 +96,7 @@ TEST(SimpleVit, OnTheMetaDeviceItNeedsNeitherMemoryNorRandomNumbers) {
   torch::manual_seed(1);
   const auto before = torch::randn({4});
   torch::manual_seed(1);
-  auto huge = small(std::vector<AttentionChoice>(96, kMeanShift()));
+  auto huge = small_simple_vit(std::vector<AttentionChoice>(96, kSimpleVitMeanShift()));
   huge.dim = 12288, huge.heads = 192, huge.dim_head = 64,
   huge.mlp_dim = 4 * 12288;  // two hundred billion parameters
   const auto model = build(huge, torch::kMeta);
@@ -106,14 +106,14 @@ TEST(SimpleVit, OnTheMetaDeviceItNeedsNeitherMemoryNorRandomNumbers) {
 
 TEST(SimpleVit, TrainsInBfloat16UnderAutocast) {
   torch::manual_seed(3);
-  SimpleVit model{small({kMeanShift(), {}})};
+  SimpleVit model{small_simple_vit({kSimpleVitMeanShift(), {}})};
   const auto images = torch::randn({2, 3, 16, 16});
   expect_close_in_bfloat16(*model, images);
 }
 
 TEST(SimpleVit, RefusesOptionsThatDoNotFitTogether) {
   const auto refused = [](auto&& change) {
-    auto options = small({{}, {}});
+    auto options = small_simple_vit({{}, {}});
     change(options);
     EXPECT_THROW(build(options, torch::kMeta), c10::ValueError);
   };

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 /// The sizes in timm's words.
 template <class Options>
-Options options_of(const Json& config) {
+Options swin_options_of(const Json& config) {
   Options options;
   options.image_size = config.at("img_size");
   options.patch = config.at("patch_size");
@@ -41,7 +41,7 @@ KeyChoice key_of(const std::string& kind, std::int64_t charts) {
   return {.method = methods.at(kind), .charts = charts};
 }
 
-WindowAttentionChoice choice_of(const Json& block) {
+WindowAttentionChoice swin_choice_of(const Json& block) {
   const std::string kind = block.at("kind");
   if (kind == "qkv") return QkvChoice{};
   if (kind == "key") return key_of(block.at("key"), block.at("charts"));
@@ -73,10 +73,10 @@ std::size_t blocks_of(const Options& options) {
 }
 
 SwinOptions swin_of(const Json& config) {
-  auto options = options_of<SwinOptions>(config);
+  auto options = swin_options_of<SwinOptions>(config);
   const auto blocks = blocks_of(options);
   if (config.contains("attention"))
-    for (const auto& block : config.at("attention")) options.attention.push_back(choice_of(block));
+    for (const auto& block : config.at("attention")) options.attention.push_back(swin_choice_of(block));
   else if (config.contains("variant"))
     options.attention.assign(blocks, choice_of_variant(config.at("variant"), config.at("charts")));
   else
@@ -85,7 +85,7 @@ SwinOptions swin_of(const Json& config) {
 }
 
 SwinV2Options swin_v2_of(const Json& config) {
-  auto options = options_of<SwinV2Options>(config);
+  auto options = swin_options_of<SwinV2Options>(config);
   options.pretrained_window = config.value("pretrained_window_sizes", options.pretrained_window);
   options.attention.assign(blocks_of(options), QkvChoice{});
   if (config.contains("attention"))

@@ -15,7 +15,7 @@
 namespace abl::models {
 namespace {
 
-constexpr AttentionChoice (*kMeanShift)() = [] {
+constexpr AttentionChoice (*kSwinMeanShift)() = [] {
   return AttentionChoice{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
 };
 
@@ -43,13 +43,13 @@ SwinV2Options version_2_b() {
           .attention = std::vector<CosineAttentionChoice>(24, QkvChoice{})};
 }
 
-std::int64_t all_of(const torch::nn::Module& model) {
+std::int64_t parameters_in(const torch::nn::Module& model) {
   std::int64_t sum = 0;
   for (const auto& entry : list_parameters(model)) sum += entry.elements;
   return sum;
 }
 
-std::int64_t all_of(const SwinOptions& options) { return all_of(*Swin{options, torch::kMeta}); }
+std::int64_t parameters_in(const SwinOptions& options) { return parameters_in(*Swin{options, torch::kMeta}); }
 
 /// The weights of linear layers and convolutions in millions, as MSF prints them.
 std::string weights_of(const SwinOptions& options) {
@@ -61,27 +61,27 @@ std::string weights_of(const SwinOptions& options) {
 }
 
 TEST(SwinCounts, AreThoseOfTimm) {
-  EXPECT_EQ(all_of(imagenet(QkvChoice{})), 28'288'354);
-  EXPECT_EQ(all_of(imagenet(QkvChoice{}, 18)), 49'606'258);
-  EXPECT_EQ(all_of(imagenet(AttentionChoice{})), 28'288'354) << "separate matrices";
-  EXPECT_EQ(all_of(*SwinV2{version_2(), torch::kMeta}), 28'347'154);
-  EXPECT_EQ(all_of(*SwinV2{version_2_b(), torch::kMeta}), 87'918'816);
+  EXPECT_EQ(parameters_in(imagenet(QkvChoice{})), 28'288'354);
+  EXPECT_EQ(parameters_in(imagenet(QkvChoice{}, 18)), 49'606'258);
+  EXPECT_EQ(parameters_in(imagenet(AttentionChoice{})), 28'288'354) << "separate matrices";
+  EXPECT_EQ(parameters_in(*SwinV2{version_2(), torch::kMeta}), 28'347'154);
+  EXPECT_EQ(parameters_in(*SwinV2{version_2_b(), torch::kMeta}), 87'918'816);
 }
 
 TEST(SwinCounts, PrintTheWeightsOfMsfTable6) {
-  auto grouped = kMeanShift();
+  auto grouped = kSwinMeanShift();
   grouped.groups = 2;
   EXPECT_EQ(weights_of(imagenet(QkvChoice{})), "28.20");
-  EXPECT_EQ(weights_of(imagenet(kMeanShift())), "30.36");
+  EXPECT_EQ(weights_of(imagenet(kSwinMeanShift())), "30.36");
   EXPECT_EQ(weights_of(imagenet(grouped)), "26.04");
   EXPECT_EQ(weights_of(imagenet(QkvChoice{}, 18)), "49.43");
-  EXPECT_EQ(weights_of(imagenet(kMeanShift(), 18)), "53.36");
+  EXPECT_EQ(weights_of(imagenet(kSwinMeanShift(), 18)), "53.36");
   EXPECT_EQ(weights_of(imagenet(grouped, 18)), "45.51");
 }
 
 TEST(SwinCounts, PrintTheParametersOfTheManifoldKey) {
   const auto millions = [](KeyMethod method) {
-    return (all_of(imagenet(KeyChoice{.method = method})) + 500'000) / 1'000'000;
+    return (parameters_in(imagenet(KeyChoice{.method = method})) + 500'000) / 1'000'000;
   };
   EXPECT_EQ(millions(KeyMethod::kSpatialK), 61);
   EXPECT_EQ(millions(KeyMethod::kKua), 61);
@@ -89,7 +89,7 @@ TEST(SwinCounts, PrintTheParametersOfTheManifoldKey) {
   EXPECT_EQ(millions(KeyMethod::kVanillaK), 44);
 }
 
-SwinOptions small(std::vector<WindowAttentionChoice> attention) {
+SwinOptions small_swin(std::vector<WindowAttentionChoice> attention) {
   return {.image_size = 32,
           .patch = 4,
           .classes = 5,
@@ -111,7 +111,7 @@ SwinV2Options small_version_2(std::vector<CosineAttentionChoice> attention) {
           .attention = std::move(attention)};
 }
 
-void expect_gradients(Classifier& model) {
+void expect_swin_gradients(Classifier& model) {
   torch::cross_entropy_loss(model.forward(torch::randn({3, 3, 32, 32})), torch::tensor({0, 1, 2})).backward();
   for (const auto& parameter : model.named_parameters()) {
     ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
@@ -121,13 +121,13 @@ void expect_gradients(Classifier& model) {
 
 TEST(Swin, TrainsEveryParameterOfEveryKindOfAttention) {
   torch::manual_seed(1);
-  SwinImpl model{small({QkvChoice{}, kMeanShift(), AttentionChoice{.kernel = Kernel::kNone},
-                        KeyChoice{.charts = 2}, AttentionChoice{}})};
-  expect_gradients(model);
+  SwinImpl model{small_swin({QkvChoice{}, kSwinMeanShift(), AttentionChoice{.kernel = Kernel::kNone},
+                             KeyChoice{.charts = 2}, AttentionChoice{}})};
+  expect_swin_gradients(model);
 }
 
 TEST(Swin, ABlockWithoutAttentionHasNoParametersOfOne) {
-  SwinImpl model{small({QkvChoice{}, AttentionChoice{.kernel = Kernel::kNone}, QkvChoice{}})};
+  SwinImpl model{small_swin({QkvChoice{}, AttentionChoice{.kernel = Kernel::kNone}, QkvChoice{}})};
   for (const auto& name : model.named_parameters().keys())
     EXPECT_FALSE(name.starts_with("layers.0.blocks.1.attn") || name.starts_with("layers.0.blocks.1.norm1"))
         << name;
@@ -136,9 +136,9 @@ TEST(Swin, ABlockWithoutAttentionHasNoParametersOfOne) {
 TEST(Swin, TrainsInBfloat16UnderAutocast) {
   torch::manual_seed(2);
   const auto images = torch::randn({2, 3, 32, 32});
-  auto grouped = kMeanShift();
+  auto grouped = kSwinMeanShift();
   grouped.groups = 2;
-  SwinImpl first{small({QkvChoice{}, grouped, KeyChoice{.charts = 2}, kMeanShift()})};
+  SwinImpl first{small_swin({QkvChoice{}, grouped, KeyChoice{.charts = 2}, kSwinMeanShift()})};
   expect_close_in_bfloat16(first, images);
   SwinV2Impl second{small_version_2({QkvChoice{}, KeyChoice{.charts = 2}})};
   expect_close_in_bfloat16(second, images);
@@ -155,7 +155,7 @@ TEST(Swin, OfVersion2StartsWithEveryBlockAsTheIdentity) {
 
 TEST(Swin, RefusesOptionsThatDoNotFitTogether) {
   const auto refused = [](auto&& change) {
-    auto options = small({QkvChoice{}, QkvChoice{}, QkvChoice{}});
+    auto options = small_swin({QkvChoice{}, QkvChoice{}, QkvChoice{}});
     change(options);
     EXPECT_THROW((SwinImpl{options, torch::kMeta}), c10::ValueError);
   };
@@ -170,7 +170,7 @@ TEST(Swin, RefusesOptionsThatDoNotFitTogether) {
   refused([](auto& options) { options.attention[2] = KeyChoice{.charts = 0}; });
   EXPECT_THROW((SwinV2Impl{{.depths = {2, 0}, .heads = {3, 6}, .attention = {2, QkvChoice{}}}, torch::kMeta}),
                c10::ValueError);
-  SwinImpl model{small({QkvChoice{}, QkvChoice{}})};
+  SwinImpl model{small_swin({QkvChoice{}, QkvChoice{}})};
   EXPECT_THROW(model.forward(torch::zeros({1, 3, 40, 40})), c10::ValueError);
 }
 

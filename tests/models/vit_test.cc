@@ -16,7 +16,7 @@
 namespace abl::models {
 namespace {
 
-std::int64_t all_of(const VitOptions& options) {
+std::int64_t vit_parameters(const VitOptions& options) {
   std::int64_t sum = 0;
   const Vit model{options, torch::kMeta};
   for (const auto& entry : list_parameters(*model)) sum += entry.elements;
@@ -24,10 +24,10 @@ std::int64_t all_of(const VitOptions& options) {
 }
 
 TEST(VitCounts, AreThoseOfTimm) {
-  EXPECT_EQ(all_of({.dim = 192, .heads = 3}), 5'717'416);
-  EXPECT_EQ(all_of({}), 22'050'664);
-  EXPECT_EQ(all_of({.dim = 768, .heads = 12}), 86'567'656);
-  EXPECT_EQ(all_of({}) - all_of({.has_qkv_bias = false}), 12 * 3 * 384);
+  EXPECT_EQ(vit_parameters({.dim = 192, .heads = 3}), 5'717'416);
+  EXPECT_EQ(vit_parameters({}), 22'050'664);
+  EXPECT_EQ(vit_parameters({.dim = 768, .heads = 12}), 86'567'656);
+  EXPECT_EQ(vit_parameters({}) - vit_parameters({.has_qkv_bias = false}), 12 * 3 * 384);
 }
 
 VitOptions small() { return {.image_size = 32, .patch = 8, .classes = 5, .dim = 16, .depth = 2, .heads = 2}; }
@@ -63,18 +63,19 @@ TEST(Vit, TrainsInBfloat16UnderAutocast) {
   expect_close_in_bfloat16(model, images, 0.02);
 }
 
-std::string refusal_of(void (*change)(VitOptions&)) {
+std::string vit_refusal_of(void (*change)(VitOptions&)) {
   auto options = small();
   change(options);
   return refusal<VitImpl>(options);
 }
 
 TEST(Vit, RefusesInOneLineOptionsThatDoNotFitTogether) {
-  EXPECT_EQ(refusal_of([](auto& options) { options.image_size = 30; }),
+  EXPECT_EQ(vit_refusal_of([](auto& options) { options.image_size = 30; }),
             "images of 30 pixels cannot be cut into patches of 8");
-  EXPECT_EQ(refusal_of([](auto& options) { options.heads = 3; }), "3 heads do not divide the width 16");
-  EXPECT_THAT(refusal_of([](auto& options) { options.classes = 0; }), ::testing::HasSubstr("with 0 classes"));
-  EXPECT_THAT(refusal_of([](auto& options) { options.mlp_ratio = 0; }),
+  EXPECT_EQ(vit_refusal_of([](auto& options) { options.heads = 3; }), "3 heads do not divide the width 16");
+  EXPECT_THAT(vit_refusal_of([](auto& options) { options.classes = 0; }),
+              ::testing::HasSubstr("with 0 classes"));
+  EXPECT_THAT(vit_refusal_of([](auto& options) { options.mlp_ratio = 0; }),
               ::testing::HasSubstr("MLP of 0 widths"));
   VitImpl model{small()};
   EXPECT_THROW(model.forward(torch::zeros({1, 3, 40, 40})), c10::ValueError);

@@ -43,7 +43,7 @@ EmbeddingChoice embedding_of_words(const Json& words) {
           .codes_over_blocks = words.size() < 4 || words.at(3).get<bool>()};
 }
 
-XcitChoice choice_of(const Json& block) {
+XcitChoice xcit_choice_of(const Json& block) {
   XcitChoice choice;
   const std::string attention = block.value("attention", "channels");
   if (attention == "tokens") choice.attention = XcitAttention::kTokens;
@@ -61,7 +61,7 @@ XcitOptions xcit_of(const Json& config) {
   if (config.value("patch_projection", "convolutions") == "linear")
     options.patch_projection = PatchProjection::kLinear;
   if (config.contains("blocks")) {
-    for (const auto& block : config.at("blocks")) options.blocks.push_back(choice_of(block));
+    for (const auto& block : config.at("blocks")) options.blocks.push_back(xcit_choice_of(block));
     return options;
   }
   XcitChoice choice;

@@ -13,7 +13,7 @@ namespace abl::models {
 namespace {
 
 /// For images of 32 pixels.
-XcitOptions small(std::vector<XcitChoice> blocks) {
+XcitOptions small_xcit(std::vector<XcitChoice> blocks) {
   return {.image_size = 32,
           .patch = 8,
           .classes = 5,
@@ -43,7 +43,7 @@ std::vector<XcitChoice> all_kinds() {
 
 TEST(Xcit, TrainsEveryParameterOfEveryKindOfBlock) {
   torch::manual_seed(1);
-  XcitImpl model{small(all_kinds())};
+  XcitImpl model{small_xcit(all_kinds())};
   for (auto& parameter : model.parameters()) {  // at their start the logits are nearly 0
     const torch::NoGradGuard no_grad;
     parameter.add_(torch::randn_like(parameter), 0.2);
@@ -58,7 +58,7 @@ TEST(Xcit, TrainsEveryParameterOfEveryKindOfBlock) {
 }
 
 TEST(Xcit, TakesImagesOfAnySizeThatThePatchDivides) {
-  XcitImpl model{small(all_kinds())};
+  XcitImpl model{small_xcit(all_kinds())};
   model.eval();
   const torch::NoGradGuard no_grad;
   const auto images = torch::randn({2, 3, 32, 32});
@@ -69,8 +69,8 @@ TEST(Xcit, TakesImagesOfAnySizeThatThePatchDivides) {
 }
 
 TEST(Xcit, ABlockHasNoParametersOfWhatIsLeftOut) {
-  XcitImpl model{small({{.attention = XcitAttention::kNone, .local_patch_interaction = false},
-                        {.learned_temperature = false}})};
+  XcitImpl model{small_xcit({{.attention = XcitAttention::kNone, .local_patch_interaction = false},
+                             {.learned_temperature = false}})};
   for (const auto& name : model.named_parameters().keys())
     EXPECT_TRUE(!name.starts_with("blocks.0.") || name.starts_with("blocks.0.norm2.") ||
                 name.starts_with("blocks.0.mlp.") || name == "blocks.0.gamma2")
@@ -81,7 +81,7 @@ TEST(Xcit, ABlockHasNoParametersOfWhatIsLeftOut) {
 TEST(Xcit, TrainsInBfloat16UnderAutocast) {
   torch::manual_seed(2);
   const auto images = torch::randn({2, 3, 32, 32});
-  XcitImpl model{small(all_kinds())};
+  XcitImpl model{small_xcit(all_kinds())};
   for (const bool training : {false, true}) {
     model.train(training);
     expect_close_in_bfloat16(model, images).sum().backward();
@@ -92,7 +92,7 @@ TEST(Xcit, OfSharedCodesHasOneSetAndOtherwiseOneForEachBlock) {
   auto own = fully_shared();
   own.codes_over_blocks = false;
   const auto codes_of = [](const EmbeddingChoice& choice) {
-    const XcitImpl model{small({{.embedding = choice}, {.embedding = choice}}), torch::kMeta};
+    const XcitImpl model{small_xcit({{.embedding = choice}, {.embedding = choice}}), torch::kMeta};
     std::vector<std::string> names;
     for (const auto& name : model.named_parameters().keys())
       if (name.ends_with("code")) names.push_back(name);
@@ -105,13 +105,13 @@ TEST(Xcit, OfSharedCodesHasOneSetAndOtherwiseOneForEachBlock) {
 
 TEST(Xcit, RefusesOptionsThatDoNotFitTogetherInOneLine) {
   const auto refused = [](const std::string& option, auto&& change) {
-    auto options = small({{.embedding = fully_shared()}, {}});
+    auto options = small_xcit({{.embedding = fully_shared()}, {}});
     change(options, options.blocks[0], *options.blocks[0].embedding);
     const auto text = refusal<XcitImpl>(options);
     EXPECT_NE(text.find(option), std::string::npos) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
   };
-  EXPECT_EQ(refusal<XcitImpl>(small({{.embedding = fully_shared()}, {}})), "accepted");
+  EXPECT_EQ(refusal<XcitImpl>(small_xcit({{.embedding = fully_shared()}, {}})), "accepted");
   refused("36 pixels", [](auto& options, auto&, auto&) { options.image_size = 36; });
   refused("patches of 0", [](auto& options, auto&, auto&) { options.patch = 0; });
   refused("dim is 9", [](auto& options, auto&, auto&) {
