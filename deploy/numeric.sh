@@ -5,13 +5,13 @@
 # kernels by the processor's instructions, and each has a variable that takes some away: what a test demands must hold with every choice. A setting that
 # takes nothing away here is what `make test` runs anyway: it is left out and said.
 #
-# Under each setting run the parts, the families and the parity with Python; the trainer's, ranks' and counting tests, whose arithmetic is the same
-# models', run under the first of them alone. What never runs here is named at the end.
+# All of them in at most ABLATE_NUMERIC_SECONDS (720), what most depends on the kernels first: under each setting the parts, the families and the parity
+# with Python; then under each the trainer's, the ranks' and the counting tests; then the demo. What there was no time for is said.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
-each='^models_(parts|families|parity)_test$'
-once='^(trainer_test|ranks_test|counting_.*)$'
+limit=${ABLATE_NUMERIC_SECONDS:-720}
+first='^models_(parts|families|parity)_test$'
 say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
 
 flags=" $(sed -n '/^flags/{s/.*://p;q}' /proc/cpuinfo) "
@@ -27,24 +27,45 @@ settings=(
   "MKL_ENABLE_INSTRUCTIONS=AVX2 avx512f"
 )
 
-began=$SECONDS ran=0 failed=()
+here=()
 for setting in "${settings[@]}"; do
   read -r variable taken <<<"$setting"
   # shellcheck disable=SC2086  # several names
-  if ! has_any $taken; then
+  if has_any $taken; then
+    here+=("$variable")
+  else
     say "$variable: left out; this processor has no ${taken// / and no }, so that 'make test' runs just this"
-    continue
   fi
-  say "$variable"
-  tests=$each fixtures=(-FA parity_files)  # what Python computed is written once
-  [ "$ran" -gt 0 ] || tests="$each|$once" fixtures=()
-  env "$variable" OMP_NUM_THREADS=1 ctest --test-dir "$build" -L numeric -R "$tests" "${fixtures[@]}" -j "$(nproc)" --output-on-failure --no-tests=error || failed+=("$variable")
-  ran=$((ran + 1))
 done
 
-mapfile -t numeric < <(ctest --test-dir "$build" -N -L numeric | sed -nE 's/^ *Test +#[0-9]+: //p' | sort)
-left=()
-for test in "${numeric[@]}"; do [[ $test =~ $each || $test =~ $once || $test = models_parity_files ]] || left+=("$test"); done
-say "left to 'make test', for time: ${left[*]}, the demo and what else runs whole programs"
-say "$ran of ${#settings[@]} settings in $((SECONDS - began)) s"
-[ ${#failed[@]} -eq 0 ] || { say "failed under ${failed[*]}"; exit 1; }
+began=$SECONDS failed=() left=()
+# run WHAT SETTING COMMAND…: under the setting, unless the last one of its kind took longer than there is time left.
+declare -A took=()
+run() {
+  local what=$1 setting=$2 start=$SECONDS
+  shift 2
+  if [ $((SECONDS - began + ${took[$what]:-0})) -ge "$limit" ]; then
+    left+=("$what under $setting")
+    return
+  fi
+  say "$what under $setting"
+  (export "${setting?}" OMP_NUM_THREADS=1; "$@") || failed+=("$what under $setting")
+  took[$what]=$((SECONDS - start))
+}
+# What Python computed is written once, by the first test that asks for it.
+tests() { ctest --test-dir "$build" -L numeric -j "$(nproc)" --output-on-failure --no-tests=error "$@"; }
+demo() {
+  local home status=0
+  home=$(mktemp -d)
+  ABLATE_HOME=$home BUILD=$build deploy/demo.sh || status=$?
+  ABLATE_HOME=$home "$build/bin/ablate" down >/dev/null || true
+  rm -rf "$home"
+  return "$status"
+}
+
+for setting in "${here[@]}"; do run "models and parity" "$setting" tests -R "$first"; done
+for setting in "${here[@]}"; do run "trainer, ranks and counts" "$setting" tests -E "$first" -FA .; done
+for setting in "${here[@]}"; do run "the demo" "$setting" demo; done
+[ ${#left[@]} -eq 0 ] || { say "no time was left within $limit s (ABLATE_NUMERIC_SECONDS) for"; printf '    %s\n' "${left[@]}"; }
+say "${#here[@]} of ${#settings[@]} settings in $((SECONDS - began)) s"
+[ ${#failed[@]} -eq 0 ] || { say "failed:"; printf '    %s\n' "${failed[@]}"; exit 1; }
