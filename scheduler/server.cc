@@ -12,8 +12,10 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/made_paths.h"
 #include "scheduler/endpoint.h"
 #include "scheduler/store_lock.h"
+#include "scheduler/trouble_note.h"
 #include "web/server/server.h"
 
 namespace abl::scheduler {
@@ -24,22 +26,8 @@ constexpr auto kGoodbye = std::chrono::seconds{2};
 
 namespace fs = std::filesystem;
 
-/// What a start has made; it goes again, last first, unless the start succeeds.
-class Made {
- public:
-  ~Made() {
-    std::error_code ignored;
-    for (auto path = paths_.rbegin(); path != paths_.rend(); ++path) fs::remove(*path, ignored);
-  }
-  void add(const std::vector<fs::path>& paths) { paths_.insert(paths_.end(), paths.begin(), paths.end()); }
-  void keep() { paths_.clear(); }
-
- private:
-  std::vector<fs::path> paths_;
-};
-
 /// The folder of the store, made where it is absent.
-fs::path with_folder(const fs::path& store, Made& made) {
+fs::path with_folder(const fs::path& store, MadePaths& made) {
   if (store.empty()) throw Error{Code::kInvalidArgument, "no results file: name one with --store"};
   if (const auto folder = store.parent_path(); !folder.empty()) {
     made.add(make_folder(folder));
@@ -49,7 +37,7 @@ fs::path with_folder(const fs::path& store, Made& made) {
 }
 
 /// The files of a store that is not there yet.
-fs::path new_store(const fs::path& store, Made& made) {
+fs::path new_store(const fs::path& store, MadePaths& made) {
   if (!fs::exists(store)) made.add({store, store.string() + "-wal", store.string() + "-shm"});
   return store;
 }
@@ -67,6 +55,7 @@ class SchedulerServer::Impl {
       web_ = std::make_unique<web::Server>(
           web::ServerOptions{.store = options.scheduler.store, .port = *options.http_port});
       web_subscription_ = scheduler_.feed().subscribe([this](const std::set<Change>& changes) {
+        web_->set_trouble(scheduler_.coordinator().trouble());
         for (const Change& change : changes) web_->publish(change.sweep, change.run);
       });
     }
@@ -122,6 +111,10 @@ class SchedulerServer::Impl {
       builder.AddListeningPort(endpoints_[i].text(), grpc::InsecureServerCredentials(), &ports[i]);
     }
     scheduler_.register_services(builder);
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+    interceptors.push_back(
+        std::make_unique<TroubleNotes>([this] { return scheduler_.coordinator().trouble(); }));
+    builder.experimental().SetInterceptorCreators(std::move(interceptors));
     server_ = builder.BuildAndStart();
     for (std::size_t i = 0; i < endpoints_.size(); ++i) {
       if (!server_ || ports[i] == 0)
@@ -145,9 +138,9 @@ class SchedulerServer::Impl {
   std::vector<Endpoint> endpoints_;
   // What is refused goes in the opposite order: the store's files while the lock is held, so that they are
   // ours.
-  Made folders_;
+  MadePaths folders_;
   StoreLock lock_;
-  Made files_;
+  MadePaths files_;
   fs::path store_;
   Scheduler scheduler_;
   std::unique_ptr<web::Server> web_;

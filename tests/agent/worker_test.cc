@@ -155,6 +155,14 @@ TEST_F(WorkerTest, WrongFlagsAreRefusedWithOneMessage) {
   EXPECT_THAT(refusal({"--runs-root", "\xff"}), HasSubstr("not valid UTF-8"));
 }
 
+TEST_F(WorkerTest, ARefusedStartLeavesNothing) {
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--data", "cifar10=/no/such/folder"}, {"--runs-root", "/proc/runs"}}) {
+    EXPECT_THROW(run_program(argv(flags), "", kPatience), Error);
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "home")) << flags[1];
+  }
+}
+
 TEST_F(WorkerTest, HelpShowsAnExampleAndTheExitCodes) {
   const std::string help = run_program({kWorker, "--help"}, "", kPatience);
   EXPECT_THAT(help, AllOf(HasSubstr("Example:"), HasSubstr("Exit codes:"), HasSubstr("--allow-commands")));

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/made_paths.h"
 #include "base/manual_page.h"
 #include "base/utf8.h"
 #include "worker/agent/agent.h"
@@ -127,8 +128,16 @@ agent::AgentOptions options_from(const Flags& flags) {
 int work(Flags flags) {
   flags.home = fs::absolute(flags.home);
   flags.runs_root = flags.runs_root.empty() ? flags.home / "runs" : fs::absolute(flags.runs_root);
-  for (const fs::path& folder : {flags.home, flags.runs_root}) make_folder(folder);
-  const agent::InstanceLock lock{flags.home / "worker.lock"};
+  // Before anything is made, so that a start that is refused leaves nothing; and while signals still end this
+  // program: its trainer may be slow to answer.
+  agent::AgentOptions options = options_from(flags);
+  MadePaths made;
+  made.add(make_folder(flags.home));
+  const fs::path lock_file = flags.home / "worker.lock";
+  if (!fs::exists(lock_file)) made.add({lock_file});
+  const agent::InstanceLock lock{lock_file};
+  made.add(make_folder(flags.runs_root));
+  made.keep();
 
   // blocked before any thread starts, so that every thread inherits it; waited for below
   std::vector<int> goodbyes{SIGTERM, SIGINT};
@@ -141,7 +150,6 @@ int work(Flags flags) {
   std::signal(SIGPIPE, SIG_IGN);
 
   const SystemClock clock;
-  agent::AgentOptions options = options_from(flags);
   log_info("worker {} with {} slot{} ({}, {}){}", options.name, options.slots.size(),
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");
