@@ -12,9 +12,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
+#include "base/guarded.h"
 
 extern char** environ;
 
@@ -24,6 +26,27 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kOldKernelsDescriptors = 4096;
+
+/// What ChildProcess has started and not reaped. A number is taken in and let go with the lock, together with
+/// the call that gives or frees it.
+Guarded<std::set<pid_t>>& own_children() {
+  static auto& children = *new Guarded<std::set<pid_t>>;  // for children that end at exit, too
+  return children;
+}
+
+/// Throws nothing: -1 and errno, as fork.
+pid_t start_own_child() {
+  auto children = own_children().lock();
+  const pid_t pid = fork();
+  if (pid > 0) children->insert(pid);
+  return pid;
+}
+
+void reap_own_child(pid_t pid, int* status) {
+  auto children = own_children().lock();
+  waitpid(pid, status, 0);
+  children->erase(pid);
+}
 
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& changes) {
   std::vector<std::string> merged;
@@ -84,7 +107,7 @@ ChildProcess::ChildProcess(const ChildOptions& options) : grace_{options.grace} 
   std::array<int, 2> failure{};  // the child writes errno here when exec fails; exec itself closes it
   if (pipe2(failure.data(), O_CLOEXEC) != 0) throw system_error("cannot start " + options.argv.at(0), errno);
   const pid_t parent = getpid();
-  pid_ = fork();
+  pid_ = start_own_child();
   if (pid_ == 0) {
     close(failure[0]);
     const int why = become(options, parent, argv.data(), environment.data());
@@ -100,7 +123,7 @@ ChildProcess::ChildProcess(const ChildOptions& options) : grace_{options.grace} 
   close(failure[0]);
   if (pid_ < 0) throw system_error("cannot start " + options.argv.at(0), fork_error);
   if (got == sizeof why) {
-    waitpid(pid_, nullptr, 0);
+    reap_own_child(pid_, nullptr);
     throw system_error("cannot start " + options.argv.at(0), why);
   }
 }
@@ -123,7 +146,7 @@ std::optional<ChildExit> ChildProcess::poll() {
     return std::nullopt;
   ::kill(-pid_, SIGKILL);  // what it left behind in its group, before its id can be used again
   int status = 0;
-  waitpid(pid_, &status, 0);
+  reap_own_child(pid_, &status);
   exit_ = WIFSIGNALED(status) ? ChildExit{.code = 0, .signal = WTERMSIG(status)}
                               : ChildExit{.code = WEXITSTATUS(status), .signal = 0};
   return exit_;
@@ -148,6 +171,11 @@ void ChildProcess::signal_group(int signal) {
 }
 void ChildProcess::terminate() { signal_group(SIGTERM); }
 void ChildProcess::kill() { signal_group(SIGKILL); }
+
+void ChildProcess::reap_orphan(pid_t pid) {
+  auto children = own_children().lock();
+  if (!children->contains(pid)) waitpid(pid, nullptr, WNOHANG);
+}
 
 std::string run_program(const std::vector<std::string>& argv, const std::string& input,
                         std::chrono::milliseconds timeout, const std::stop_token& stop) {

@@ -53,6 +53,10 @@ class ChildProcess {
   void terminate();  ///< SIGTERM to the whole group
   void kill();       ///< SIGKILL to the whole group
 
+  /// Reaps a child of this process that no ChildProcess has started, if it has ended: an orphan that this
+  /// process has adopted (PR_SET_CHILD_SUBREAPER). Never takes the end of another's child. Thread: any.
+  static void reap_orphan(pid_t pid);
+
  private:
   void signal_group(int signal);
   pid_t pid_;

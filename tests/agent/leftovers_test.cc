@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sstream>
@@ -66,6 +67,44 @@ TEST_F(LeftoversTest, ANumberThatWasGivenToAnotherProcessIsNotKilled) {
   keep(lines);  // as if the program had started before, and its number had been given again
   EXPECT_EQ(end_leftovers(folder.path()), 0);
   EXPECT_TRUE(alive(other.pid()));
+}
+
+/// A job of this process, as of a shell's: without a variable of ours, in a group (0: its own).
+pid_t start_job(pid_t group) {
+  const pid_t job = ::fork();
+  if (job == 0) {
+    ::setpgid(0, group);
+    char* const nothing[] = {nullptr};
+    ::execle("/bin/sleep", "sleep", "1000", nullptr, nothing);
+    ::_exit(127);
+  }
+  EXPECT_TRUE(eventually([&] { return ::getpgid(job) == (group == 0 ? job : group); }));
+  return job;
+}
+
+void end_job(pid_t job) {
+  ::kill(job, SIGKILL);
+  ::waitpid(job, nullptr, 0);
+}
+
+TEST_F(LeftoversTest, AJobOfALivingShellInAGroupOfTheSameNumberIsNotKilled) {
+  // the group's first process has gone, as that of a pipeline has; this one, its shell, lives
+  const pid_t first = start_job(0), second = start_job(first);
+  keep_program(folder.path(), "/runs/7/1", first);
+  end_job(first);
+  EXPECT_EQ(end_leftovers(folder.path()), 0);
+  EXPECT_TRUE(alive(second));
+  end_job(second);
+}
+
+TEST_F(LeftoversTest, ProcessesOfAnotherContainerAreNoneOfThese) {
+  auto own = sleeper("/runs/7/1");
+  keep_program(folder.path(), "/runs/7/1", own.pid());
+  auto lines = kept();
+  lines[0] = lines[0].substr(0, lines[0].find(' ')) + " pid:[1]";
+  keep(lines);
+  EXPECT_EQ(end_leftovers(folder.path()), 0);
+  EXPECT_TRUE(alive(own.pid()));
 }
 
 TEST_F(LeftoversTest, ProcessesOfAnEarlierStartOfTheMachineAreNoneOfThese) {

@@ -140,6 +140,7 @@ void Agent::tick() {
 
 void Agent::stop(const std::string& reason) {
   {
+  if (due) reap_orphans();
     auto state = state_.lock();
     state->stopping = reason;
     heartbeat_due_ = true;  // says so before any run says that it has stopped

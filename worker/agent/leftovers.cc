@@ -4,17 +4,24 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
+#include <functional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -31,7 +38,7 @@ constexpr auto kKillPatience =
 
 /// What /proc/PID/stat says.
 struct Process {
-  pid_t id = 0, group = 0, session = 0;
+  pid_t id = 0, parent = 0, group = 0, session = 0;
   char state = 0;
   std::uint64_t start = 0;  ///< clock ticks after the machine's start
   bool dead() const { return state == 'Z' || state == 'X'; }
@@ -49,8 +56,7 @@ std::optional<Process> look_at(pid_t id) {
   std::istringstream fields{text.substr(name_end + 1)};
   Process process{.id = id};
   std::string skipped;
-  pid_t parent = 0;
-  fields >> process.state >> parent >> process.group >> process.session;
+  fields >> process.state >> process.parent >> process.group >> process.session;
   constexpr int kBetween = 15;  // tty_nr to itrealvalue
   for (int i = 0; i < kBetween; ++i) fields >> skipped;
   fields >> process.start;
@@ -75,10 +81,12 @@ std::optional<std::string> variable_of(pid_t id, const std::string& name) {
   return std::nullopt;
 }
 
+/// The machine's start and the container's, in which a process number stands for one process at a time.
 std::string this_boot() {
   std::string id = read_file("/proc/sys/kernel/random/boot_id");
   while (!id.empty() && id.back() == '\n') id.pop_back();
-  return id;
+  std::error_code unknown;
+  return id + " " + fs::read_symlink("/proc/self/ns/pid", unknown).string();
 }
 
 /// A program as kept.
@@ -102,12 +110,19 @@ std::optional<Kept> read_kept(const fs::path& file) {
   return kept;
 }
 
+/// Whether who started it is gone: a job of a living shell is not.
+bool is_orphan(const Process& process) {
+  const auto parent = look_at(process.parent);
+  return process.parent == 1 || !parent || parent->session != process.session;
+}
+
 bool is_of(const Kept& kept, const std::optional<Process>& leader_now, const Process& process) {
   const auto directory = variable_of(process.id, "ABLATE_RUN_DIR");
   if (directory == kept.directory) return true;
   if (!kept.leader || process.group != kept.leader->group) return false;
   if (leader_now) return leader_now->start == kept.leader->start;  // otherwise the number was given again
-  return !directory && process.session == kept.leader->session && process.start >= kept.leader->start;
+  return !directory && process.session == kept.leader->session && process.start >= kept.leader->start &&
+         is_orphan(process);
 }
 
 /// By a descriptor, which stands for this process and never for another that gets its number.
@@ -121,19 +136,61 @@ bool kill_if_same(const Process& process) {
   return killed;
 }
 
-std::vector<Process> left_of(const Kept& kept) {
-  std::vector<Process> left;
-  const auto leader_now = kept.leader ? look_at(kept.leader->id) : std::nullopt;
+/// All but this one.
+std::vector<Process> all_processes() {
+  std::vector<Process> all;
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator{"/proc", failed}) {
     const std::string name = entry.path().filename();
     pid_t id = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
     if (error != std::errc{} || end != name.data() + name.size() || id == ::getpid()) continue;
-    const auto process = look_at(id);
-    if (process && !process->dead() && is_of(kept, leader_now, *process)) left.push_back(*process);
+    if (const auto process = look_at(id)) all.push_back(*process);
   }
+  return all;
+}
+
+std::vector<Process> left_of(const Kept& kept) {
+  const auto leader_now = kept.leader ? look_at(kept.leader->id) : std::nullopt;
+  std::vector<Process> left;
+  for (const Process& process : all_processes())
+    if (!process.dead() && is_of(kept, leader_now, process)) left.push_back(process);
   return left;
+}
+
+/// Those below this process that the run's folder marks, and those below them.
+std::vector<Process> rest_of(const fs::path& directory) {
+  std::vector<Process> rest;
+  const std::vector<Process> all = all_processes();
+  std::set<pid_t> seen;  // numbers may be given again while one looks
+  const std::function<void(pid_t, bool)> walk = [&](pid_t above, bool is_marked) {
+    for (const Process& process : all) {
+      if (process.parent != above || !seen.insert(process.id).second) continue;
+      const bool marked = is_marked || variable_of(process.id, "ABLATE_RUN_DIR") == directory;
+      if (marked && !process.dead()) rest.push_back(process);
+      walk(process.id, marked);
+    }
+  };
+  walk(::getpid(), false);
+  return rest;
+}
+
+/// Kills what is found until nothing is. Returns: how many were killed.
+int kill_all(const std::function<std::vector<Process>()>& find) {
+  std::set<std::pair<pid_t, std::uint64_t>> killed;
+  const auto deadline = std::chrono::steady_clock::now() + kKillPatience;
+  for (;;) {
+    const std::vector<Process> left = find();
+    if (left.empty()) break;
+    for (const Process& process : left)
+      if (kill_if_same(process)) killed.emplace(process.id, process.start);
+    if (std::chrono::steady_clock::now() > deadline) {
+      log_error("process {} of a run that has ended does not end: kill it by hand", left.front().id);
+      break;
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+  return static_cast<int>(killed.size());
 }
 
 }  // namespace
@@ -149,18 +206,25 @@ void keep_program(const fs::path& spool, const fs::path& directory, std::optiona
 int end_leftovers(const fs::path& spool) {
   const auto kept = read_kept(spool / kFile);
   if (!kept || kept->boot != this_boot()) return 0;
-  int killed = 0;
-  const auto deadline = std::chrono::steady_clock::now() + kKillPatience;
-  for (;;) {
-    const std::vector<Process> left = left_of(*kept);
-    if (left.empty()) return killed;
-    for (const Process& process : left) killed += kill_if_same(process) ? 1 : 0;
-    if (std::chrono::steady_clock::now() > deadline) {
-      log_error("process {} of a run of an earlier start does not end: kill it by hand", left.front().id);
-      return killed;
-    }
-    std::this_thread::sleep_for(5ms);
-  }
+  return kill_all([&] { return left_of(*kept); });
+}
+
+void adopt_orphans() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+    log_warning("cannot adopt what runs leave behind: {}", std::strerror(errno));
+}
+
+int end_rest(const fs::path& directory) {
+  const int killed = kill_all([&] { return rest_of(directory); });
+  reap_orphans();
+  return killed;
+}
+
+void reap_orphans() {
+  siginfo_t any{};
+  if (::waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) != 0 || any.si_pid == 0) return;
+  for (const Process& process : all_processes())
+    if (process.parent == ::getpid() && process.dead()) ChildProcess::reap_orphan(process.id);
 }
 
 }  // namespace abl::agent

@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/instance_lock.h"
+#include "worker/agent/leftovers.h"
 
 namespace {
 
@@ -149,6 +150,7 @@ int work(Flags flags) {
   pthread_sigmask(SIG_BLOCK, &goodbye, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 
+  agent::adopt_orphans();
   const SystemClock clock;
   log_info("worker {} with {} slot{} ({}, {}){}", options.name, options.slots.size(),
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,

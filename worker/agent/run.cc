@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 
+#include "worker/agent/leftovers.h"
 namespace abl::agent {
 using ablate::v1::RunEnded;
 namespace {
@@ -185,6 +186,7 @@ void Run::execute() {
   if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
   owner_.finished(assign_.run(), last_batch(output->take_last(std::move(how))));
 }
+  if (!directory_.empty()) end_rest(directory_);  // also where an exception left the program's supervision
 
 /// With the end of the log, which goes ahead where it is long.
 ablate::v1::RunBatch Run::last_batch(ablate::v1::RunBatch last) {
@@ -259,7 +261,8 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   owner_.starts(assign_.run(), directory_, child->pid());
   pipes.child_has_started();
   const ChildExit exit = supervise(*child, pipes, output);
-  // What is still in the pipes. Nobody is left to write more, but for what made itself a session of its own.
+  end_rest(directory_);
+  // What is still in the pipes: hardly anybody is left to write more.
   for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) keep_if_due(output);
   output.close();
   if (output.said_end() && output.said_end()->status == RunEnded::STATUS_STOPPED) await_order();
