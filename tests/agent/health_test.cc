@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/agent/health.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <stdlib.h>
 
 #include <atomic>
 
@@ -29,6 +32,10 @@ class HealthTest : public testing::Test {
     return assign;
   }
 
+  bool says(const std::string& trouble) {
+    return eventually([&] { return health->state().trouble.find(trouble) != std::string::npos; });
+  }
+
   TemporaryFolder folder;
   HealthOptions options;
   std::atomic<int> changes = 0;
@@ -38,7 +45,7 @@ class HealthTest : public testing::Test {
 TEST_F(HealthTest, TroubleThatHasPassedIsGoneAfterALook) {
   start();
   EXPECT_TRUE(health->state().well());
-  health->trouble("cannot fork");
+  health->trouble({.reason = "cannot fork"});
   EXPECT_TRUE(eventually([&] { return health->state().well(); }));
   EXPECT_TRUE(eventually([&] { return changes == 2; })) << "it is told after the state has changed";
   EXPECT_TRUE(std::filesystem::is_empty(folder / "spool")) << "a probe leaves nothing behind";
@@ -51,19 +58,79 @@ TEST_F(HealthTest, AFullDiskStaysTroubleUntilThereIsRoomForSome) {
   options.folders = {disk.path() / "spool"};
   start();
   EXPECT_THAT(health->cannot_write(), HasSubstr("No space left on device"));
-  health->trouble("cannot write a batch");
-  EXPECT_TRUE(eventually([&] { return health->state().trouble.find("No space left") != std::string::npos; }));
+  health->trouble({.reason = "cannot write a batch"});
+  EXPECT_TRUE(says("No space left"));
   disk.free_space();
   EXPECT_TRUE(eventually([&] { return health->state().well(); }));
   EXPECT_EQ(health->cannot_write(), "");
 }
 
+TEST_F(HealthTest, ADiskIsFullUntilItHasTheRoomThatARunLacked) {
+  SmallDisk disk;
+  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  write_text(disk.path() / "filler", std::string(500 << 10, 'x'));
+  options.folders = {disk.path()};
+  options.runs = disk.path();
+  start();
+  EXPECT_EQ(health->cannot_write(), "") << "1 MiB fits";
+  health->trouble({.reason = "cannot write a checkpoint", .room = (1 << 20) + (800 << 10)});
+  EXPECT_TRUE(says("1.5 MiB are free, and 1.8 MiB are needed"));
+  std::filesystem::remove(disk.path() / "filler");
+  EXPECT_TRUE(eventually([&] { return health->state().well(); }));
+}
+
+TEST_F(HealthTest, RoomThatADiskWillNeverHaveIsNotWaitedFor) {
+  SmallDisk disk;
+  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  options.folders = {disk.path()};
+  options.runs = disk.path();
+  start();
+  health->trouble({.reason = "cannot write a checkpoint", .room = 1 << 30});
+  EXPECT_TRUE(eventually([&] { return health->state().well(); }));
+}
+
+/// A probe of the machine starts the program `true`: here one that waits until it may go on.
+class SlowProbeTest : public HealthTest {
+ protected:
+  SlowProbeTest() {
+    write_script(folder / "bin/true",
+                 fmt::format("touch '{0}/begun'; while [ ! -e '{0}/go' ]; do sleep 0.01; done\n",
+                             folder.path().string()));
+    ::setenv("PATH", fmt::format("{}:{}", (folder / "bin").string(), path_).c_str(), 1);
+  }
+  ~SlowProbeTest() override { ::setenv("PATH", path_.c_str(), 1); }
+  bool has_begun() {
+    return eventually([&] { return std::filesystem::exists(folder / "begun"); });
+  }
+
+ private:
+  const std::string path_ = ::getenv("PATH");
+};
+
+TEST_F(SlowProbeTest, WhatGoesWrongDuringAProbeIsTriedToo) {
+  options.trainer = folder / "trainer";
+  start();
+  health->trouble({.reason = "cannot fork"});
+  ASSERT_TRUE(has_begun());
+  health->trouble({.reason = "cannot start it", .trainer = true});
+  write_text(folder / "go", "");
+  EXPECT_TRUE(says("cannot start /"));
+}
+
+TEST_F(SlowProbeTest, IsNotWaitedForWhenTheWorkerStops) {
+  start();
+  health->trouble({.reason = "cannot fork"});
+  ASSERT_TRUE(has_begun());
+  const auto begun = std::chrono::steady_clock::now();
+  health.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, kPatience) << "a probe may take twice as long";
+}
+
 TEST_F(HealthTest, ATrainerThatDoesNotStartIsTriedUntilItDoes) {
   options.trainer = folder / "trainer";
   start();
-  health->trouble("cannot start it", Health::Part::kTrainer);
-  EXPECT_TRUE(
-      eventually([&] { return health->state().trouble.find("cannot start /") != std::string::npos; }));
+  health->trouble({.reason = "cannot start it", .trainer = true});
+  EXPECT_TRUE(says("cannot start /"));
   write_script(folder / "trainer.new", "exit 0\n");
   std::filesystem::rename(folder / "trainer.new", options.trainer);
   EXPECT_TRUE(eventually([&] { return health->state().well(); }));
@@ -79,11 +146,11 @@ TEST_F(HealthTest, DataAndWeightsThatAreGoneAreNamedUntilTheyAreBack) {
   EXPECT_EQ(health->vanished(needs("shapes")), "");
   std::filesystem::rename(folder / "photos", folder / "away");
   std::filesystem::create_directory(folder / "photos");  // as where nothing is mounted
-  EXPECT_THAT(health->vanished(needs("photos", "deit")), HasSubstr("its data 'photos' are gone: "));
+  EXPECT_THAT(health->vanished(needs("photos", "deit")), HasSubstr("data set 'photos' not found: "));
   EXPECT_THAT(health->state().gone_data.at("photos"), HasSubstr("is empty"));
   EXPECT_EQ(health->state().trouble, "");
   std::filesystem::remove(folder / "deit.safetensors");
-  EXPECT_THAT(health->vanished(needs("", "deit")), HasSubstr("its weights 'deit' are gone: "));
+  EXPECT_THAT(health->vanished(needs("", "deit")), HasSubstr("weights 'deit' not found: "));
   std::filesystem::remove(folder / "photos");
   std::filesystem::rename(folder / "away", folder / "photos");
   write_text(folder / "deit.safetensors", "x");

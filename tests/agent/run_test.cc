@@ -9,9 +9,11 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "tests/agent/fixtures.h"
+#include "worker/agent/leftovers.h"
 
 namespace abl::agent {
 namespace {
@@ -41,9 +43,9 @@ class Keeper final : public RunOwner {
     const std::scoped_lock lock{mutex_};
     kept_ = {directory, group};
   }
-  void troubled(const std::string& reason, bool trainer) override {
+  void troubled(const Trouble& trouble) override {
     const std::scoped_lock lock{mutex_};
-    troubles_.emplace_back(reason, trainer);
+    troubles_.push_back(trouble);
   }
   std::string fault(const ablate::v1::Assign&, bool has_failed) override {
     const std::scoped_lock lock{mutex_};
@@ -52,6 +54,12 @@ class Keeper final : public RunOwner {
   void finished(std::uint32_t, std::optional<RunBatch> last) override {
     const std::scoped_lock lock{mutex_};
     if (last) batches_.push_back(std::move(*last));
+    finished_ = true;
+    changed_.notify_all();
+  }
+  void refused(std::uint32_t, const std::string& reason) override {
+    const std::scoped_lock lock{mutex_};
+    refusal_ = reason;
     finished_ = true;
     changed_.notify_all();
   }
@@ -64,9 +72,13 @@ class Keeper final : public RunOwner {
     fault_at_start_ = at_start, fault_of_failure_ = of_failure;
   }
   void set_backlog(std::uint64_t bytes) { backlog_ = bytes; }
-  std::vector<std::pair<std::string, bool>> troubles() {
+  std::vector<Trouble> troubles() {
     const std::scoped_lock lock{mutex_};
     return troubles_;
+  }
+  std::string refusal() {
+    const std::scoped_lock lock{mutex_};
+    return refusal_;
   }
   std::pair<std::filesystem::path, std::optional<pid_t>> kept_program() {
     const std::scoped_lock lock{mutex_};
@@ -94,7 +106,8 @@ class Keeper final : public RunOwner {
   bool full_ = false, finished_ = false;
   std::atomic<std::uint64_t> backlog_ = 0;
   std::string fault_at_start_, fault_of_failure_;
-  std::vector<std::pair<std::string, bool>> troubles_;
+  std::vector<Trouble> troubles_;
+  std::string refusal_;
   std::pair<std::filesystem::path, std::optional<pid_t>> kept_;
 };
 
@@ -203,13 +216,13 @@ TEST_F(RunTest, ACommandRunsInItsFolderAndFindsItsOwnInTheEnvironment) {
   EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_COMPLETED);
 }
 
-TEST_F(RunTest, AFolderThatIsGoneIsTheWorkersTroubleAndNotTheTrials) {
+TEST_F(RunTest, WhereACommandsFolderIsGoneTheRunIsRefusedAndHasNotBegun) {
   auto assign = shell_assignment(1, "exit 0");
   assign.set_folder("/no/such/folder");
   start(assign);
-  const auto ended = keeper.wait_for_end().back().ended();
-  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
-  EXPECT_THAT(ended.reason(), HasSubstr("it has no folder /no/such/folder"));
+  EXPECT_THAT(keeper.wait_for_end(), IsEmpty());
+  EXPECT_EQ(keeper.refusal(), "it has no folder /no/such/folder, in which the command is to run");
+  EXPECT_FALSE(std::filesystem::exists(directory()));
 }
 
 TEST_F(RunTest, TheTrainersOwnFailureIsPassedOn) {
@@ -320,12 +333,13 @@ TEST_F(RunTest, AKilledRunSaysNothingMore) {
 TEST_F(RunTest, StoppedThoughNobodyAskedIsAFailure) {
   const auto ended = end_of(R"(echo '{"event":"end","status":"stopped","reason":"no more wishes"}')");
   EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
-  EXPECT_EQ(ended.reason(), "it ended as stopped, and nobody had asked it to: no more wishes");
+  EXPECT_EQ(ended.reason(), "ended as stopped without being asked to stop: no more wishes");
   EXPECT_TRUE(ended.retryable());
   EXPECT_FALSE(ended.asked());
 }
 
 TEST_F(RunTest, ATrainerThatHearsOfTheMachinesEndBeforeItsWorkerHasBeenAsked) {
+  settings.afterthought = kPatience;
   auto& stopped = start(R"(echo ready; while [ ! -e go ]; do sleep 0.01; done;
                            echo '{"event":"end","status":"stopped"}'; echo $$ > self)");
   ASSERT_TRUE(keeper.heard("ready"));
@@ -335,6 +349,131 @@ TEST_F(RunTest, ATrainerThatHearsOfTheMachinesEndBeforeItsWorkerHasBeenAsked) {
   const auto ended = keeper.wait_for_end().back().ended();
   EXPECT_EQ(ended.status(), RunEnded::STATUS_STOPPED);
   EXPECT_TRUE(ended.asked());
+}
+
+class ToldToGoTest : public RunTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ToldToGoTest, WhoHeedsTheServicesEndBeforeItsWorkerHasBeenAskedIsStopped) {
+  settings.afterthought = kPatience;
+  auto& stopped =
+      start(fmt::format("echo ready; while [ ! -e go ]; do sleep 0.01; done; touch gone; {}", GetParam()));
+  ASSERT_TRUE(keeper.heard("ready"));
+  write_text(directory() / "go", "");
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(directory() / "gone"); }));
+  stopped.stop("worker is stopping");
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_STOPPED) << ended.reason();
+  EXPECT_THAT(ended.reason(), StartsWith("worker is stopping"));
+  EXPECT_TRUE(ended.asked());
+}
+INSTANTIATE_TEST_SUITE_P(Ways, ToldToGoTest,
+                         testing::Values("kill -TERM $$", "kill -INT $$", "kill -HUP $$", "exit 143",
+                                         "exit 130", "exit 129", "exit 0"));
+
+TEST_F(RunTest, ATermFromOutsideThatTheWorkerDoesNotFollowIsAFailure) {
+  const auto ended = end_of("kill -TERM $$");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "killed by SIGTERM (15)");
+}
+
+TEST_F(RunTest, AFullDiskThatATrainerMeetsIsTheWorkersTroubleWithWhatItNeeds) {
+  const auto ended = end_of(
+      R"(echo '{"event":"end","status":"failed","reason":"cannot write c: No space left on device","fault":"disk","needed_bytes":1900000}'
+         exit 3)");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  EXPECT_EQ(ended.reason(), "worker unhealthy: cannot write c: No space left on device");
+  const auto troubles = keeper.troubles();
+  ASSERT_EQ(troubles.size(), 1U);
+  EXPECT_EQ(troubles[0].reason, "cannot write c: No space left on device");
+  EXPECT_EQ(troubles[0].room, 1'900'000U);
+  EXPECT_FALSE(troubles[0].gpus);
+}
+
+TEST_F(RunTest, ADeviceThatIsLostIsTheWorkersTroubleAndToBeTried) {
+  const auto ended = end_of(
+      R"(echo '{"event":"end","status":"failed","reason":"CUDA error: no device","fault":"device"}'; exit 1)");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  ASSERT_EQ(keeper.troubles().size(), 1U);
+  EXPECT_TRUE(keeper.troubles()[0].gpus);
+  EXPECT_FALSE(keeper.troubles()[0].room);
+}
+
+class BrokenTrainerTest : public RunTest {
+ protected:
+  RunEnded end_of_trainer(const std::string& script) {
+    settings.trainer = write_script(folder.path() / "trainer", script);
+    auto assign = shell_assignment(1, "");
+    assign.clear_argv();
+    start(assign);
+    return keeper.wait_for_end().back().ended();
+  }
+};
+
+TEST_F(BrokenTrainerTest, WhatItsLoaderRefusesIsTheWorkersTrouble) {
+  const auto ended =
+      end_of_trainer("echo 'trainer: error while loading shared libraries: libx.so' >&2; exit 127");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  EXPECT_THAT(ended.reason(), AllOf(StartsWith("worker unhealthy: " + settings.trainer.string() +
+                                               " does not start: exit code 127"),
+                                    HasSubstr("error while loading shared libraries: libx.so")));
+  ASSERT_EQ(keeper.troubles().size(), 1U);
+  EXPECT_TRUE(keeper.troubles()[0].trainer);
+}
+
+TEST_F(BrokenTrainerTest, OneThatHasSaidSomethingHasFailed) {
+  const auto ended = end_of_trainer(R"(echo '{"event":"log","text":"begins"}'; exit 127)");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(keeper.troubles(), IsEmpty());
+}
+
+TEST_F(BrokenTrainerTest, ACommandThatEndsWith127HasFailed) {
+  const auto ended = end_of("no-such-program-here");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.exit_code(), 127);
+  EXPECT_THAT(keeper.troubles(), IsEmpty());
+}
+
+/// In the end a run's slots are free: nothing that it has started is there any more, wherever it went.
+class DaemonTest : public RunTest {
+ protected:
+  DaemonTest() { adopt_orphans(); }
+  static constexpr const char* kDaemons =
+      R"(setsid sleep 1000 & echo $! > daemon
+         setsid sh -c 'env -i /bin/sleep 1000 & echo $! > bare; wait' &
+         while [ ! -s bare ]; do sleep 0.01; done; echo ready; )";
+  void expect_all_gone() {
+    for (const char* name : {"daemon", "bare"}) EXPECT_FALSE(alive(pid_in(name))) << name;
+  }
+};
+
+TEST_F(DaemonTest, GoesWithARunThatIsStopped) {
+  auto& stopped = start(std::string{kDaemons} + "exec sleep 1000");
+  ASSERT_TRUE(keeper.heard("ready"));
+  ASSERT_TRUE(alive(pid_in("daemon")));
+  stopped.stop("cancelled");
+  keeper.wait_for_end();
+  expect_all_gone();
+}
+
+TEST_F(DaemonTest, GoesWithARunThatIsKilled) {
+  auto& killed = start(std::string{kDaemons} + "exec sleep 1000");
+  ASSERT_TRUE(keeper.heard("ready"));
+  killed.kill();
+  keeper.wait_for_end();
+  expect_all_gone();
+}
+
+TEST_F(DaemonTest, GoesWithARunThatHasCompletedAndItsParentIsGone) {
+  EXPECT_EQ(end_of(std::string{kDaemons} + "exit 0").status(), RunEnded::STATUS_COMPLETED);
+  expect_all_gone();
+}
+
+TEST_F(DaemonTest, OfAnotherRunStays) {
+  ChildProcess other{{.argv = {"sleep", "1000"}, .environment = {{"ABLATE_RUN_DIR", "/runs/another"}}}};
+  EXPECT_EQ(end_of("exit 0").status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_TRUE(alive(other.pid()));
 }
 
 TEST_F(RunTest, ATrainerThatDoesNotStartIsTheWorkersTrouble) {
@@ -347,14 +486,14 @@ TEST_F(RunTest, ATrainerThatDoesNotStartIsTheWorkersTrouble) {
   EXPECT_TRUE(ended.worker_trouble());
   EXPECT_THAT(ended.reason(), HasSubstr("cannot start " + settings.trainer.string()));
   ASSERT_EQ(keeper.troubles().size(), 1U);
-  EXPECT_TRUE(keeper.troubles()[0].second);
+  EXPECT_TRUE(keeper.troubles()[0].trainer);
 }
 
 TEST_F(RunTest, WhereTheDataAreGoneNothingIsStarted) {
-  keeper.blame("its data 'x' are gone", "");
+  keeper.blame("data set 'x' not found", "");
   const auto ended = end_of("exit 0");
   EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
-  EXPECT_EQ(ended.reason(), "its worker is in trouble: its data 'x' are gone");
+  EXPECT_EQ(ended.reason(), "worker unhealthy: data set 'x' not found");
   EXPECT_FALSE(std::filesystem::exists(directory()));
 }
 
@@ -363,10 +502,9 @@ TEST_F(RunTest, AFailureThatIsTheWorkersFaultIsNotTheTrials) {
   const auto ended = end_of("echo 'cannot save' >&2; exit 3");
   EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
   EXPECT_TRUE(ended.worker_trouble());
-  EXPECT_EQ(
-      ended.reason(),
-      "its worker is in trouble: cannot write in /x: No space left on device (exit code 3; last output: "
-      "cannot save)");
+  EXPECT_EQ(ended.reason(),
+            "worker unhealthy: cannot write in /x: No space left on device (exit code 3; last output: "
+            "cannot save)");
 }
 
 TEST_F(RunTest, WhatHasCompletedIsCompletedWhateverTheWorkersFault) {
@@ -427,10 +565,9 @@ TEST_F(RunTest, AFullDiskLosesTheRunWithThatReasonAndNothingOfWhatItSaid) {
   const auto batches = keeper.wait_for_end();
   EXPECT_EQ(log_of(batches), "first\nsecond\n");
   EXPECT_EQ(batches.back().ended().status(), RunEnded::STATUS_LOST);
-  EXPECT_EQ(batches.back().ended().reason(),
-            "its worker is in trouble: cannot write spool: No space left on device");
+  EXPECT_EQ(batches.back().ended().reason(), "worker unhealthy: cannot write spool: No space left on device");
   EXPECT_TRUE(batches.back().ended().worker_trouble());
-  EXPECT_EQ(keeper.troubles().at(0).first, "cannot write spool: No space left on device");
+  EXPECT_EQ(keeper.troubles().at(0).reason, "cannot write spool: No space left on device");
 }
 
 TEST_F(RunTest, MegabytesOfOutputArriveWhole) {

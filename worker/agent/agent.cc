@@ -25,6 +25,7 @@ namespace {
 constexpr std::uint64_t kWindow = 64;  // batches of a run that are sent and not acknowledged
 constexpr std::size_t kOutbox = 4;     // batches in memory
 constexpr auto kReadAgain = std::chrono::seconds{1};
+constexpr const char* kUnhealthy = "worker unhealthy: ";
 
 std::string random_instance() {
   std::random_device random;
@@ -63,8 +64,12 @@ void append_last(RunSpool& spool, const RunBatch& last) {
 }
 
 HealthOptions health_options(const AgentOptions& options) {
+  const auto gpus =
+      std::ranges::count_if(options.slots, [](const Slot& slot) { return slot.device != "cpu"; });
   return {.folders = {options.spool, options.runs.runs_root},
+          .runs = options.runs.runs_root,
           .trainer = options.runs.trainer,
+          .gpus = static_cast<int>(gpus),
           .data = options.runs.data,
           .weights = options.runs.weights,
           .first = options.first_probe,
@@ -135,12 +140,12 @@ void Agent::tick() {
       call_clerk(*state);  // a spool that could not be read may be readable again
     }
   }
+  if (due) reap_orphans();
   if (due) session_.wake();
 }
 
 void Agent::stop(const std::string& reason) {
   {
-  if (due) reap_orphans();
     auto state = state_.lock();
     state->stopping = reason;
     heartbeat_due_ = true;  // says so before any run says that it has stopped
@@ -285,14 +290,12 @@ void Agent::starts(std::uint32_t run, const std::filesystem::path& directory, st
   if (const auto spool = spool_of(run)) keep_program(spool->folder(), directory, group);
 }
 
-void Agent::troubled(const std::string& reason, bool trainer) {
-  health_.trouble(reason, trainer ? Health::Part::kTrainer : Health::Part::kMachine);
-}
+void Agent::troubled(const Trouble& trouble) { health_.trouble(trouble); }
 
 std::string Agent::fault(const Assign& assign, bool has_failed) {
   if (std::string why = health_.vanished(assign); !why.empty() || !has_failed) return why;
   std::string why = health_.cannot_write();
-  if (!why.empty()) health_.trouble(why);
+  if (!why.empty()) health_.trouble({.reason = why});
   return why;
 }
 
@@ -312,6 +315,16 @@ void Agent::finished(std::uint32_t run, std::optional<RunBatch> last) {
     call_clerk(*state);
   }
   session_.wake();
+}
+
+void Agent::refused(std::uint32_t run, const std::string& reason) {
+  {
+    auto state = state_.lock();
+    auto& held = state->runs.at(run);
+    if (!held.fenced) refuse(*state, run, reason);
+    held.fenced = true;
+  }
+  finished(run, std::nullopt);
 }
 
 // --- assignments, with the lock ---
@@ -334,7 +347,7 @@ void Agent::refuse(State& state, std::uint32_t run, const std::string& reason) {
 std::string Agent::cannot_run(const State& state, const Assign& assign) const {
   if (!state.stopping.empty()) return state.stopping;
   const Health::State health = health_.state();
-  if (!health.trouble.empty()) return "it is in trouble: " + health.trouble;
+  if (!health.trouble.empty()) return kUnhealthy + health.trouble;
   if (const auto gone = health.gone_data.find(assign.data()); gone != health.gone_data.end())
     return gone->second;
   for (const std::string& name : assign.weights())
@@ -347,7 +360,6 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
                        assign.slots_size(), options_.slots.size());
   if (!assign.argv().empty() && !options_.allow_commands)
     return "it runs no commands: start the worker with --allow-commands";
-  if (const std::string lacking = lacks_folder(assign); !lacking.empty()) return lacking;
   if (assign.argv().empty() && options_.runs.trainer.empty())
     return "it has no ablate-trainer: start the worker with --trainer PATH";
   if (!assign.data().empty() && !options_.runs.data.contains(assign.data()))
@@ -381,10 +393,9 @@ void Agent::start_waiting(State& state) {
     } catch (const std::exception& error) {  // no thread or descriptor to be had: the slot is free again
       log_warning("run {} cannot start: {}", id, error.what());
       std::erase_if(state.taken, [run = id](const auto& entry) { return entry.second == run; });
-      held.last_words =
-          last_batch(RunEnded::STATUS_LOST, fmt::format("its worker is in trouble: {}", error.what()));
+      held.last_words = last_batch(RunEnded::STATUS_LOST, std::string{kUnhealthy} + error.what());
       held.last_words->mutable_ended()->set_worker_trouble(true);
-      health_.trouble(error.what());
+      health_.trouble({.reason = error.what()});
     }
   }
 }
@@ -474,7 +485,7 @@ bool Agent::open_spool(Lock& state) {
     spool = std::make_shared<RunSpool>(options_.spool / std::to_string(run), run, token);
   } catch (const std::exception& error) {
     why = error.what();
-    health_.trouble(why);
+    health_.trouble({.reason = why});
   }
   state.mutex().lock();
   const auto still = state->runs.find(run);
@@ -484,7 +495,7 @@ bool Agent::open_spool(Lock& state) {
     still->second.spool = std::move(spool);
     start_waiting(*state);
   } else {
-    refuse(*state, run, "it is in trouble: " + why);
+    refuse(*state, run, kUnhealthy + why);
     state->runs.erase(still);
     session_.wake();
   }
@@ -540,7 +551,7 @@ bool Agent::read_batch(Lock& state) {
     batch = spool->after(sent);
   } catch (const Error& error) {
     failed = error;
-    if (error.code() != Code::kDataLoss) health_.trouble(error.what());
+    if (error.code() != Code::kDataLoss) health_.trouble({.reason = error.what()});
   }
   state.mutex().lock();
   const auto still = state->runs.find(run);

@@ -68,7 +68,7 @@ class Agent final : private Peer, private RunOwner {
     std::unique_ptr<Run> run;                        ///< none: waiting, or of an earlier program
     std::optional<ablate::v1::RunBatch> last_words;  ///< of one that never ran, for the clerk to write
     bool under_way = false;                          ///< its program may be alive
-    bool fenced = false;                             ///< killed; only its slots are still taken
+    bool fenced = false;                             ///< killed, or refused; only its slots are still taken
     std::uint64_t sent = 0;                          ///< newest batch read for this session
     std::uint64_t acknowledged = 0;
     std::chrono::steady_clock::time_point unread_until{};  ///< its spool could not be read
@@ -97,9 +97,10 @@ class Agent final : private Peer, private RunOwner {
   void append(std::uint32_t run, const ablate::v1::RunBatch& batch) override;
   std::uint64_t backlog(std::uint32_t run) override;
   void starts(std::uint32_t run, const std::filesystem::path& directory, std::optional<pid_t> group) override;
-  void troubled(const std::string& reason, bool trainer) override;
+  void troubled(const Trouble& trouble) override;
   std::string fault(const ablate::v1::Assign& assign, bool has_failed) override;
   void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) override;
+  void refused(std::uint32_t run, const std::string& reason) override;
   std::shared_ptr<RunSpool> spool_of(std::uint32_t run);
 
   void assign(State& state, const ablate::v1::Assign& assign);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,16 +22,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 120s;  // with a program that is started to see whether it starts
-constexpr auto kRelapse = 5min;   // trouble that comes back so soon is looked at ever less often
-constexpr int kDescriptors = 24;  // about what two runs and a connection need
+constexpr const char *kData = "data set", *kWeights = "weights";  // what a name is of
+constexpr auto kPatience = 120s;              // with a program that is started to see whether it starts
+constexpr auto kRelapse = 5min;               // trouble that comes back so soon is looked at ever less often
+constexpr int kDescriptors = 24;              // about what two runs and a connection need
+constexpr std::uint64_t kReserve = 64 << 20;  // of a disk that was full, where nobody knows how much it lacks
 
-/// Writes so many bytes, has them on the disk, and takes them away again. Throws: Error.
+/// Writes so many bytes and has them on the disk. The file has no name, so that it goes also with a worker
+/// that is killed meanwhile. Throws: Error.
 void try_write(const fs::path& folder, std::size_t bytes) {
   make_folder(folder);
   std::string file = (folder / ".probe-XXXXXX").string();
   const int descriptor = ::mkostemp(file.data(), O_CLOEXEC);
   if (descriptor < 0) throw system_error("cannot write in " + folder.string(), errno);
+  ::unlink(file.c_str());
   int why = 0;
   const std::string block(64 << 10, 'p');
   while (bytes > 0 && why == 0) {
@@ -42,8 +47,21 @@ void try_write(const fs::path& folder, std::size_t bytes) {
   }
   if (why == 0 && ::fsync(descriptor) != 0) why = errno;
   if (::close(descriptor) != 0 && why == 0) why = errno;
-  ::unlink(file.c_str());
   if (why != 0) throw system_error("cannot write in " + folder.string(), why);
+}
+
+/// Why a disk has not the room that something lacked, or empty. What is more than the disk will ever hold is
+/// no reason to wait.
+std::string lacks_room(const fs::path& folder, std::uint64_t wanted) {
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) != 0) return {};
+  const std::uint64_t all = disk.f_blocks * disk.f_frsize, left = disk.f_bavail * disk.f_frsize;
+  const bool known = wanted > 0 && wanted <= all;
+  const std::uint64_t needed = known ? wanted : std::min(kReserve, all / 8);
+  if (left >= needed) return {};
+  constexpr double kMiB = 1 << 20;
+  return fmt::format("cannot write in {}: {:.1f} MiB are free, and {:.1f} MiB are needed", folder.string(),
+                     static_cast<double>(left) / kMiB, static_cast<double>(needed) / kMiB);
 }
 
 /// Throws: Error when there are not some descriptors left.
@@ -66,14 +84,14 @@ std::string why_gone(const std::string& kind, const std::string& name, const fs:
   const fs::file_status status = fs::status(place, failed);
   std::string why;
   if (status.type() == fs::file_type::not_found)
-    why = "is not there";
+    why = "does not exist";
   else if (failed)
     why = "cannot be looked at: " + failed.message();
   else if (fs::is_directory(status) && fs::is_empty(place, failed) && !failed)
     why = "is empty";
   else if (failed)
     why = "cannot be read: " + failed.message();
-  return why.empty() ? "" : fmt::format("its {} '{}' are gone: {} {}", kind, name, place.string(), why);
+  return why.empty() ? "" : fmt::format("{} '{}' not found: {} {}", kind, name, place.string(), why);
 }
 
 /// Looks at those that are gone. Returns: whether any is back or another reason holds.
@@ -97,14 +115,17 @@ Health::~Health() {
   thread_.join();
 }
 
-void Health::trouble(const std::string& reason, Part part) {
+void Health::trouble(const Trouble& trouble) {
   {
     const std::scoped_lock lock{mutex_};
-    with_trainer_ = with_trainer_ || part == Part::kTrainer;
+    ++troubles_;
+    tried_.trainer = tried_.trainer || trouble.trainer;
+    tried_.gpus = tried_.gpus || trouble.gpus;
+    tried_.room = std::max(tried_.room, trouble.room);
     if (!state_.trouble.empty()) return;
-    state_.trouble = reason;
+    state_.trouble = trouble.reason;
   }
-  log_error("this worker takes no runs until it is well again: {}", reason);
+  log_error("this worker takes no runs until it is well again: {}", trouble.reason);
   wake_.notify_all();
   changed_();
 }
@@ -126,9 +147,9 @@ std::string Health::vanished(const ablate::v1::Assign& assign) {
       log_error("no runs that need it until it is back: {}", why);
     }
   };
-  look("data", assign.data(), options_.data, &State::gone_data);
+  look(kData, assign.data(), options_.data, &State::gone_data);
   for (const std::string& name : assign.weights())
-    look("weights", name, options_.weights, &State::gone_weights);
+    look(kWeights, name, options_.weights, &State::gone_weights);
   if (news) {
     wake_.notify_all();
     changed_();
@@ -151,14 +172,18 @@ Health::State Health::state() const {
 }
 
 /// Does what a run needs. Returns: why that fails, or empty.
-std::string Health::probe(bool with_trainer) {
+std::string Health::probe(const Trouble& trouble, const std::stop_token& stop) {
   try {
     if (auto why = cannot_write(); !why.empty()) return why;
+    if (trouble.room)
+      if (auto why = lacks_room(options_.runs, *trouble.room); !why.empty()) return why;
     try_descriptors();
-    if (with_trainer && !options_.trainer.empty())
-      run_program({options_.trainer, "--version"}, "", kPatience);
-    else
-      run_program({"true"}, "", kPatience);
+    std::vector<std::string> program{"true"};
+    if ((trouble.trainer || trouble.gpus) && !options_.trainer.empty())
+      program = {options_.trainer, "--version"};
+    if (trouble.gpus && !options_.trainer.empty() && options_.gpus > 0)
+      program.insert(program.end(), {"--try-gpus", std::to_string(options_.gpus)});
+    run_program(program, "", kPatience, stop);
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -180,16 +205,18 @@ void Health::watch(const std::stop_token& stop) {
     pause = std::min(pause * 2, options_.longest);
     const State before = state_;
     State now = before;
-    const bool with_trainer = with_trainer_;
+    const Trouble tried = tried_;
+    const std::uint64_t troubles = troubles_;
     lock.unlock();  // the disk may be slow, or hang
-    if (!now.trouble.empty()) now.trouble = probe(with_trainer);
-    look_again("data", options_.data, now.gone_data);
-    look_again("weights", options_.weights, now.gone_weights);
+    if (!now.trouble.empty()) now.trouble = probe(tried, stop);
+    look_again(kData, options_.data, now.gone_data);
+    look_again(kWeights, options_.weights, now.gone_weights);
     lock.lock();
-    if (state_ != before) continue;  // more has gone wrong in the meantime
+    if (stop.stop_requested()) return;
+    if (state_ != before || troubles_ != troubles) continue;  // more has gone wrong in the meantime
     state_ = now;
     if (now == before) continue;
-    if (now.trouble.empty()) with_trainer_ = false;
+    if (now.trouble.empty()) tried_ = {};
     if (now.well()) well_since = std::chrono::steady_clock::now();
     lock.unlock();
     if (now.trouble.empty() && !before.trouble.empty()) log_info("this worker is well again: it takes runs");

@@ -14,13 +14,16 @@
 
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
+#include "worker/agent/trouble.h"
 
 namespace abl::agent {
 
 /// What a worker needs to be able to run anything.
 struct HealthOptions {
   std::vector<std::filesystem::path> folders;                  ///< that it writes to
+  std::filesystem::path runs;                                  ///< of them, the one that checkpoints go to
   std::filesystem::path trainer;                               ///< empty: there is none
+  int gpus = 0;                                                ///< that the trainer must be able to reach
   std::map<std::string, std::filesystem::path> data, weights;  ///< logical name -> place; empty: none needed
   Milliseconds first{1000}, longest{60000};                    ///< between two looks at what is wrong
   std::size_t probe_bytes = 1 << 20;
@@ -31,14 +34,12 @@ struct HealthOptions {
 /// failed, and is well when that succeeds. Thread: all methods, from any.
 class Health {
  public:
-  enum class Part { kMachine, kTrainer };  ///< what is to be tried before the worker is well again
-
   /// `changed` is called, without a lock held, whenever `state` says something else.
   Health(HealthOptions options, std::function<void()> changed);
   ~Health();
 
   /// Something of the worker's own failed.
-  void trouble(const std::string& reason, Part part = Part::kMachine);
+  void trouble(const Trouble& trouble);
 
   /// Why no run of this trial can go on here now: its data or weights are gone. Looks; empty: they are there.
   std::string vanished(const ablate::v1::Assign& assign);
@@ -55,14 +56,15 @@ class Health {
 
  private:
   void watch(const std::stop_token& stop);
-  std::string probe(bool with_trainer);
+  std::string probe(const Trouble& trouble, const std::stop_token& stop);
 
   const HealthOptions options_;
   const std::function<void()> changed_;
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;
   State state_;
-  bool with_trainer_ = false;  ///< the trouble is, or was too, that the trainer did not start
+  Trouble tried_;               ///< all that has to succeed before it is well again
+  std::uint64_t troubles_ = 0;  ///< counts them: one that comes during a probe is not forgotten
   std::jthread thread_;
 };
 

@@ -210,12 +210,13 @@ int run(int argc, char** argv) {
       ->check(whole_number(0, 3600000))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--log-limit-mib", flags.log_limit_mib, "A longer log of a run is kept without its middle")
+  app.add_option("--log-limit-mib", flags.log_limit_mib,
+                 "Keep at most N MiB of a run's log: its head and tail")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--spool-limit-mib", flags.spool_limit_mib,
-                 "A run with more that the scheduler has not taken has to wait")
+                 "Pause a run whose unacknowledged output exceeds N MiB")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();

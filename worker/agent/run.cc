@@ -15,9 +15,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/unasked_stop.h"
 #include "base/utf8.h"
-
 #include "worker/agent/leftovers.h"
+
 namespace abl::agent {
 using ablate::v1::RunEnded;
 namespace {
@@ -25,9 +26,9 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr int kMostPieces = 64;        // read after the program's end: two full pipes and more
-constexpr auto kLook = 50ms;           // between two looks at the clock and at the child
-constexpr auto kAfterthought = 500ms;  // for the order to stop that a trainer heard of before its run
+constexpr int kMostPieces = 64;                       // read after the program's end: two full pipes and more
+constexpr auto kLook = 50ms;                          // between two looks at the clock and at the child
+constexpr int kCannotExecute = 126, kNotFound = 127;  // what shells and loaders end with
 
 /// The same machine would meet these again; anything else may pass.
 bool retryable(Code code) {
@@ -40,6 +41,13 @@ RunEnded failure(const std::string& reason, bool retryable) {
   ended.set_reason(valid_utf8(reason));
   ended.set_retryable(retryable);
   return ended;
+}
+
+bool is_goodbye(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
+
+/// By a signal that asks programs to go, or as shells and many programs say that they got one: 128 + it.
+bool was_told_to_go(const ChildExit& exit) {
+  return exit.signal != 0 ? is_goodbye(exit.signal) : is_goodbye(exit.code - 128);
 }
 
 /// A trainer that was killed while it wrote a checkpoint leaves what it had of it; nobody reads that.
@@ -161,6 +169,9 @@ void Run::wake() { ::eventfd_write(wake_, 1); }
 void Run::execute() {
   RunEnded how;
   std::optional<TrainerOutput> output;
+  // here, and not where the run is taken: the folder's disk may hang
+  if (const std::string lacking = lacks_folder(assign_); !lacking.empty() && !orders().kill)
+    return owner_.refused(assign_.run(), lacking);
   try {
     if (const std::string why = owner_.fault(assign_, /*has_failed=*/false); !why.empty()) {
       how = lost(why);
@@ -173,9 +184,9 @@ void Run::execute() {
       how = run_program(*output, resume);
     }
   } catch (const std::exception& error) {  // of the worker's own: its disk, its memory, its descriptors
-    how = lost(error.what());
-    owner_.troubled(error.what(), /*trainer=*/false);
+    how = lost(Trouble{.reason = error.what()});
   }
+  if (!directory_.empty()) end_rest(directory_);  // also where an exception left the program's supervision
   if (!output) output.emplace(RunFacts{}, clock_);
   remove_half_written(directory_);
   if (how.status() == RunEnded::STATUS_FAILED && !orders().kill)
@@ -186,7 +197,6 @@ void Run::execute() {
   if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
   owner_.finished(assign_.run(), last_batch(output->take_last(std::move(how))));
 }
-  if (!directory_.empty()) end_rest(directory_);  // also where an exception left the program's supervision
 
 /// With the end of the log, which goes ahead where it is long.
 ablate::v1::RunBatch Run::last_batch(ablate::v1::RunBatch last) {
@@ -210,10 +220,31 @@ ablate::v1::RunBatch Run::last_batch(ablate::v1::RunBatch last) {
 RunEnded Run::lost(const std::string& why) const {
   RunEnded ended;
   ended.set_status(RunEnded::STATUS_LOST);
-  ended.set_reason(valid_utf8("its worker is in trouble: " + why));
+  ended.set_reason(valid_utf8("worker unhealthy: " + why));
   ended.set_retryable(true);
   ended.set_worker_trouble(true);
   return ended;
+}
+
+RunEnded Run::lost(const Trouble& trouble) {
+  owner_.troubled(trouble);
+  return lost(trouble.reason);
+}
+
+/// Nothing where the program's end says nothing of the machine.
+std::optional<Trouble> Run::trouble_of(const ChildExit& exit, const TrainerOutput& output) const {
+  const auto& said = output.said_end();
+  if (said && said->status == RunEnded::STATUS_FAILED && said->fault && exit.signal == 0) {
+    Trouble trouble{.reason = said->reason.empty() ? exit.describe() : said->reason};
+    if (said->fault == TrainerEnd::Fault::kDisk) trouble.room = said->needed_bytes;
+    trouble.gpus = said->fault == TrainerEnd::Fault::kDevice;
+    return trouble;
+  }
+  const bool cannot_start = exit.signal == 0 && (exit.code == kCannotExecute || exit.code == kNotFound);
+  if (!assign_.argv().empty() || !cannot_start || output.heard()) return std::nullopt;
+  std::string reason = fmt::format("{} does not start: {}", settings_.trainer.string(), exit.describe());
+  if (const std::string last = output.last_lines(); !last.empty()) reason += "; last output: " + last;
+  return Trouble{.reason = reason, .trainer = true};
 }
 
 RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
@@ -226,8 +257,6 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     ended.set_asked(true);
     return ended;
   }
-  if (const std::string lacking = lacks_folder(assign_); !lacking.empty())
-    return lost(lacking);  // it was there when the run was taken
   write_file_atomically(directory_ / "config.json", assign_.config_json());
   if (assign_.argv().empty())
     write_file_atomically(directory_ / "launch.json", launch_record(assign_, settings_));
@@ -251,10 +280,7 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   try {
     child.emplace(options);
   } catch (const Error& error) {
-    if (assign_.argv().empty()) {  // every trial would meet it
-      owner_.troubled(error.what(), /*trainer=*/true);
-      return lost(error.what());
-    }
+    if (assign_.argv().empty()) return lost(Trouble{.reason = error.what(), .trainer = true});
     if (error.code() == Code::kResourceExhausted) throw;
     return failure(error.what(), retryable(error.code()));  // the command that it names is not there
   }
@@ -265,13 +291,19 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   // What is still in the pipes: hardly anybody is left to write more.
   for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) keep_if_due(output);
   output.close();
-  if (output.said_end() && output.said_end()->status == RunEnded::STATUS_STOPPED) await_order();
+  if (const auto trouble = trouble_of(exit, output)) return lost(*trouble);
+  const auto& said = output.said_end();
+  if (was_told_to_go(exit) || (said && said->status == RunEnded::STATUS_STOPPED))
+    await_order(settings_.afterthought);
+  else if (!said && exit.ok())
+    await_order(settings_.afterthought / 5);  // nothing but the order would say so
   return ended(exit, output);
 }
 
-/// A machine that goes down asks the worker and its trainers at once: a trainer may be the first to say so.
-void Run::await_order() {
-  const auto deadline = std::chrono::steady_clock::now() + kAfterthought;
+/// A machine that goes down asks the worker and its programs at once, and so does who stops a whole service:
+/// a program may be the first to heed it.
+void Run::await_order(Milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!orders().stop && !orders().kill && std::chrono::steady_clock::now() < deadline) {
     pollfd woken{wake_, POLLIN, 0};
     ::poll(&woken, 1, static_cast<int>(kLook.count()));
@@ -301,8 +333,7 @@ bool Run::held_back(bool stopping) {
   const std::uint64_t limit = settings_.spool_limit * (stopping ? 2 : 1);
   const bool holds = owner_.backlog(assign_.run()) >= limit;
   if (holds && !holds_back_)
-    log_warning("run {} has to wait: {} MiB of what it said are not acknowledged", assign_.run(),
-                limit >> 20);
+    log_warning("run {} paused: {} MiB of its output await acknowledgement", assign_.run(), limit >> 20);
   if (!holds && holds_back_) log_info("run {} goes on", assign_.run());
   holds_back_ = holds;
   return holds;
@@ -343,11 +374,10 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
   const std::string how =
       overstayed_ ? fmt::format("killed {} ms after it was to end", grace_.count()) : exit.describe();
 
-  const bool our_signal = overstayed_ || (now.stop && exit.signal == SIGTERM);
+  const bool our_signal = overstayed_ || (now.stop && is_goodbye(exit.signal));
   if (said && said->status == RunEnded::STATUS_STOPPED && !now.stop) {
     ended.set_status(RunEnded::STATUS_FAILED);
-    ended.set_reason(fmt::format("it ended as stopped, and nobody had asked it to{}{}",
-                                 said->reason.empty() ? "" : ": ", said->reason));
+    ended.set_reason(unasked_stop(said->reason));
     ended.set_retryable(said->retryable);
   } else if (said && (exit.signal == 0 || our_signal)) {
     ended.set_status(said->status);

@@ -15,6 +15,7 @@
 #include "worker/agent/launch.h"
 #include "worker/agent/log_limit.h"
 #include "worker/agent/trainer_output.h"
+#include "worker/agent/trouble.h"
 
 namespace abl::agent {
 
@@ -31,19 +32,22 @@ class RunOwner {
   virtual void starts(std::uint32_t run, const std::filesystem::path& directory,
                       std::optional<pid_t> group) = 0;
   /// Something of the worker's own failed, or its trainer did not start: the run is lost by it.
-  virtual void troubled(const std::string& reason, bool trainer) = 0;
+  virtual void troubled(const Trouble& trouble) = 0;
   /// Why the worker is to blame when this trial cannot run here or has failed here: its data are gone, its
   /// disk is full. Looks, which may take long. Empty: it is not.
   virtual std::string fault(const ablate::v1::Assign& assign, bool has_failed) = 0;
   /// The run's program is gone and its slots are free. `last` is its last batch; nothing after `Run::kill`.
   virtual void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) = 0;
+  /// In place of `finished`, of a run that cannot run here and has left nothing.
+  virtual void refused(std::uint32_t run, const std::string& reason) = 0;
 };
 
 /// One execution of a trial: its folder, its program in a process group of its own, what that prints, and its
 /// end. A thread of its own starts the program, reads its pipes and reaps it; the program dies with that
-/// thread. What fails that is the worker's own, not the program's, ends it as lost. Above a backlog the pipes
-/// are not read, so that the program has to wait; its log is limited. The destructor kills what still runs
-/// and waits for the thread: never call it where `RunOwner` would block.
+/// thread, and what it has started itself and left is ended with the run (leftovers.h). What fails that is
+/// the worker's own, not the program's, ends it as lost. Above a backlog the pipes are not read, so that the
+/// program has to wait; its log is limited. The destructor kills what still runs and waits for the thread:
+/// never call it where `RunOwner` would block.
 class Run {
  public:
   Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& settings, RunOwner& owner,
@@ -69,8 +73,10 @@ class Run {
   bool held_back(bool stopping);
   void keep_if_due(TrainerOutput& output);
   ablate::v1::RunBatch last_batch(ablate::v1::RunBatch last);
-  void await_order();
+  void await_order(Milliseconds patience);
   ablate::v1::RunEnded lost(const std::string& why) const;
+  ablate::v1::RunEnded lost(const Trouble& trouble);
+  std::optional<Trouble> trouble_of(const ChildExit& exit, const TrainerOutput& output) const;
   ablate::v1::RunEnded ended(const ChildExit& exit, const TrainerOutput& output);
   void wake();
   Orders orders() { return *orders_.lock(); }

@@ -60,6 +60,13 @@ std::uint32_t step_of(const json& event, const std::string& key) {
   return static_cast<std::uint32_t>(*step);
 }
 
+std::uint64_t bytes_of(const json& event, const std::string& key) {
+  constexpr double kMost = 1e18;
+  const auto bytes = number_of(event.at(key));
+  if (!bytes || !(*bytes >= 0 && *bytes <= kMost)) throw wrong(key, "a number of bytes");
+  return static_cast<std::uint64_t>(*bytes);
+}
+
 std::string text_of(const json& event, const std::string& key,
                     const std::optional<std::string>& fallback = {}) {
   const auto found = event.find(key);
@@ -188,6 +195,7 @@ bool TrainerOutput::due() const {
 
 void TrainerOutput::clear() {
   batch_.Clear();
+  series_.clear();
   bytes_ = 0;
 }
 
@@ -214,6 +222,22 @@ std::string TrainerOutput::last_lines() const {
 
 void TrainerOutput::line(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos || text[first] == '{') return line(text, text);
+  const std::size_t object = text.find('{');
+  if (object == std::string_view::npos || !looks_like_metric(text.substr(object))) return line(text, {});
+  // a progress bar before it ended in no line of its own
+  const bool after_bar = text.substr(0, object).find('\r') != std::string_view::npos;
+  if (after_bar) return line(text, text.substr(object));
+  append_log(text);
+  append_log("\n");
+  const std::string problem = "a metric stands on a line of its own";
+  note("the line above was not understood: " + problem);
+  refuse(text, problem);
+}
+
+/// A line, and what of it may be an event.
+void TrainerOutput::line(std::string_view whole, std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
   std::string problem;
   bool is_metric = false;
   if (first != std::string_view::npos && text[first] == '{') {
@@ -234,7 +258,7 @@ void TrainerOutput::line(std::string_view text) {
       problem = error.what();
     }
   }
-  append_log(text);
+  append_log(whole);
   append_log("\n");
   if (problem.empty()) return;
   note("the line above was not understood: " + problem);
@@ -257,6 +281,7 @@ void TrainerOutput::refuse(std::string_view text, const std::string& problem) {
 bool TrainerOutput::event(const json& json) {
   const auto found = json.find("event");
   if (found == json.end() || !found->is_string()) return false;
+  heard_ = true;
   const auto& name = found->get_ref<const std::string&>();
   if (name == "start") return start(json), true;
   if (name == "metric") return metric(json), true;
@@ -324,6 +349,11 @@ void TrainerOutput::end(const json& json) {
   if (said.status == RunEnded::STATUS_UNSPECIFIED) throw wrong("status", "completed, stopped or failed");
   said.reason = text_of(json, "reason", "");
   said.retryable = flag_of(json, "retryable", true);
+  const std::string fault = text_of(json, "fault", "");
+  if (fault == "disk") said.fault = TrainerEnd::Fault::kDisk;
+  if (fault == "device") said.fault = TrainerEnd::Fault::kDevice;
+  if (!fault.empty() && !said.fault) throw wrong("fault", "disk or device");
+  if (json.contains("needed_bytes")) said.needed_bytes = bytes_of(json, "needed_bytes");
   end_ = std::move(said);
 }
 
@@ -344,16 +374,15 @@ void TrainerOutput::append_log(std::string_view bytes) {
 }
 
 void TrainerOutput::add_point(const std::string& name, std::uint32_t step, double value) {
-  auto& all = *batch_.mutable_series();
-  auto series = std::find_if(all.begin(), all.end(), [&](const auto& it) { return it.name() == name; });
-  if (series == all.end()) {
-    all.Add()->set_name(name);
-    series = all.end() - 1;
+  const auto [known, is_new] = series_.try_emplace(name, batch_.series_size());
+  if (is_new) {
+    batch_.add_series()->set_name(name);
     grow(name.size());
   }
-  auto& steps = *series->mutable_steps();
-  auto& values = *series->mutable_values();
-  auto& times = *series->mutable_times_ms();
+  auto& series = *batch_.mutable_series(known->second);
+  auto& steps = *series.mutable_steps();
+  auto& values = *series.mutable_values();
+  auto& times = *series.mutable_times_ms();
   const std::int64_t now = clock_.now().time_since_epoch().count();
   const auto place = std::lower_bound(steps.begin(), steps.end(), step);
   const int index = static_cast<int>(place - steps.begin());

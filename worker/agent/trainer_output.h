@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
@@ -25,6 +26,9 @@ struct TrainerEnd {
   ablate::v1::RunEnded::Status status = ablate::v1::RunEnded::STATUS_UNSPECIFIED;
   std::string reason;
   bool retryable = true;
+  enum class Fault { kDisk, kDevice };
+  std::optional<Fault> fault;      ///< it is the machine's, not the trial's
+  std::uint64_t needed_bytes = 0;  ///< of a disk that had no room; 0: it did not say
 };
 
 /// Turns what a trainer prints (docs/trainer-protocol.md) into batches: events by their meaning, everything
@@ -49,12 +53,14 @@ class TrainerOutput {
   ablate::v1::RunBatch take_last(ablate::v1::RunEnded ended);
 
   const std::optional<TrainerEnd>& said_end() const { return end_; }
+  bool heard() const { return heard_; }  ///< any event
   /// The end of the log for a reason: its last three lines that are not empty, "first | second | third", as
   /// valid UTF-8.
   std::string last_lines() const;
 
  private:
   void line(std::string_view text);
+  void line(std::string_view whole, std::string_view text);
   bool event(const nlohmann::json& json);
   void start(const nlohmann::json& json);
   void metric(const nlohmann::json& json);
@@ -72,9 +78,10 @@ class TrainerOutput {
   std::string stdout_rest_, stderr_rest_;  ///< the beginning of a line
   bool line_too_long_ = false;             ///< the stdout line is being passed on as log, in pieces
   ablate::v1::RunBatch batch_;
-  std::size_t bytes_ = 0;  ///< about the size of `batch_`
-  Time since_{};           ///< when its first content came
-  bool has_started_ = false;
+  std::size_t bytes_ = 0;                        ///< about the size of `batch_`
+  Time since_{};                                 ///< when its first content came
+  std::unordered_map<std::string, int> series_;  ///< name -> place in `batch_`
+  bool has_started_ = false, heard_ = false;
   std::string tail_;
   std::optional<TrainerEnd> end_;
 };
