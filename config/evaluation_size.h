@@ -7,7 +7,7 @@ namespace abl::config {
 /// floor(image_size / crop_ratio), as torchvision's and timm's evaluations have it; 0.875 of 224 gives 256.
 int evaluation_side(int image_size, double crop_ratio);
 
-/// The shortest ratio that gives so many pixels; 1 where the whole image is evaluated.
+/// The ratio of the fewest digits that gives so many pixels; 1 where the whole image is evaluated.
 double crop_ratio_of(int image_size, int side);
 
 }  // namespace abl::config

@@ -60,6 +60,28 @@ const Recipe* find_recipe(std::string_view name) {
   return found == recipes().end() ? nullptr : &*found;
 }
 
+const Recipe* recipe_of_stored(const Json& section) {
+  static const std::vector<Json> kSections = [] {
+    std::vector<Json> all;
+    for (const Recipe& recipe : recipes())
+      all.push_back(canonical_section(recipe_fields(), recipe_for(recipe, ModelConfig{})));
+    return all;
+  }();
+  const Recipe* nearest = nullptr;
+  int most = 0;
+  for (std::size_t i = 0; i < kSections.size(); ++i) {
+    const Json& own = kSections[i];
+    int score = 0;
+    for (const auto& [key, value] : own.items()) {
+      const auto found = section.find(key);
+      score += found != section.end() && *found == value ? 1 : -1;
+    }
+    for (const auto& [key, value] : section.items()) score -= own.contains(key) ? 0 : 1;
+    if (score > most) most = score, nearest = &recipes()[i];
+  }
+  return nearest;
+}
+
 RecipeConfig recipe_for(const Recipe& recipe, const ModelConfig& model) {
   RecipeConfig config;
   config.use = recipe.name;

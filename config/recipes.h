@@ -23,6 +23,10 @@ const std::vector<Recipe>& recipes();
 /// Null when there is none of that name.
 const Recipe* find_recipe(std::string_view name);
 
+/// The recipe that a stored document (its section `recipe`) was made with, which it no longer names: the one
+/// whose settings it shares most of. Null where it differs from each in as many as it shares.
+const Recipe* recipe_of_stored(const Json& section);
+
 /// The settings of a recipe for one model.
 RecipeConfig recipe_for(const Recipe& recipe, const ModelConfig& model);
 

@@ -16,6 +16,9 @@ struct ResultChange {
   /// one: keys equal to their default are left out, and it may hold keys that are gone by now. The seed may
   /// be missing.
   bool (*touches)(const nlohmann::json& document);
+  /// Of a change that corrects what a document should have said: makes of a document of before the one that
+  /// the same file gives today. Null where the same document gives other numbers.
+  void (*correct)(nlohmann::json& document) = nullptr;
 };
 using ResultChanges = std::span<const ResultChange>;
 
@@ -29,6 +32,9 @@ ResultChanges result_changes();
 /// The version of a trial's results, part of its identity: the newest change that touches its document. So a
 /// change makes new trials of those that it touches, and of no others.
 int result_version(const nlohmann::json& document, ResultChanges changes = result_changes());
+
+/// A document of a trial of `version` as the file that it came from gives it today.
+nlohmann::json corrected(nlohmann::json document, int version, ResultChanges changes = result_changes());
 
 /// The newest of all, which a trainer has and says. It trains a trial as its version demands when it has that
 /// version or a newer one that is known not to touch the trial.

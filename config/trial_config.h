@@ -78,6 +78,7 @@ struct ModelConfig {
   std::vector<int> stage_widths;       ///< resnet, whose stages' outputs are 4 times as wide, and regnet
   int window = 7;                      ///< swin, swin-v2: side, in tokens
   std::vector<int> pretrained_window;  ///< swin-v2: of each stage that of the weights; empty: the same
+  bool assumes_window = false;  ///< nobody wrote `pretrained_window`: it is that of the preset's weights
 
   std::string patches = "convolutions";  ///< xcit: convolutions | linear
   double eta = 1.0;                      ///< xcit: initial value of LayerScale

@@ -13,6 +13,7 @@
 #include "config/presets.h"
 #include "config/recipes.h"
 #include "config/shape_rules.h"
+#include "config/swin_windows.h"
 #include "config/teacher.h"
 
 namespace abl::config {
@@ -50,7 +51,8 @@ int usual_image_size(const DataSet* known, const ModelConfig& model) {
   return known ? known->image_size : 0;
 }
 
-DataConfig read_data(const Json& section, const ModelConfig& model, std::vector<Problem>& problems) {
+DataConfig read_data(const Json& section, const ModelConfig& model, Origin origin,
+                     std::vector<Problem>& problems) {
   DataConfig data;
   if (section.is_null()) return data;
   const std::string* name = text_at(section, "name");
@@ -73,7 +75,7 @@ DataConfig read_data(const Json& section, const ModelConfig& model, std::vector<
                                            did_you_mean(data.name, sets));
     expect_required(data_fields(), data, "data", remedy, section, problems);
   }
-  if (known && data.classes != known->classes && data.classes > 1)
+  if (origin == Origin::kWritten && known && data.classes != known->classes && data.classes > 1)
     problems.push_back({"data.classes",
                         fmt::format("{} of {}, which has {}; another data set needs another name",
                                     data.classes, known->name, known->classes),
@@ -98,32 +100,47 @@ bool has_batch_norm(const ModelConfig& model) {
   return model.family == "resnet" || model.family == "efficientnet" || model.family == "regnet";
 }
 
-/// Takes the evaluated pixels out of a recipe's section and puts the ratio there. A file must say the ratio.
-void take_eval_resize(Json& section, int image_size, Origin origin, std::vector<Problem>& problems) {
+/// What to write in place of the pixels: the ratio that they are, or the recipe's own where nobody means
+/// them.
+std::string ratio_to_write(int image_size, int side, const RecipeConfig& usual) {
+  constexpr double kLeastMeant = 0.5;  // papers evaluate 0.875 to 1 of the side
+  const double ratio = crop_ratio_of(image_size, side);
+  if (ratio >= kLeastMeant)
+    return fmt::format("write eval_crop_ratio: {}, which evaluates the same at {} pixels",
+                       canonical_number(ratio), image_size);
+  return fmt::format("at {} pixels {} leave {} of the side to see; write eval_crop_ratio: {}, as {}",
+                     image_size, side, canonical_number(ratio), canonical_number(usual.eval_crop_ratio),
+                     usual.use.empty() ? "by default" : usual.use + " has it");
+}
+
+/// Takes the evaluated pixels out of a recipe's section. Returns: the ratio that they are, of a stored
+/// document. A file must say the ratio.
+std::optional<double> take_eval_resize(Json& section, const RecipeConfig& usual, int image_size,
+                                       Origin origin, std::vector<Problem>& problems) {
   const auto found = section.find(kEvalResize);
-  if (found == section.end()) return;
+  if (found == section.end()) return std::nullopt;
   Json pixels = *found;
   section.erase(found);
   const std::string path = fmt::format("recipe.{}", kEvalResize);
-  if (!accept_value({Kind::kWhole, kEvalResizeRange, {}, nullptr}, path, pixels, problems)) return;
-  const double ratio = crop_ratio_of(image_size, pixels.get<int>());
-  if (origin == Origin::kWritten)
-    problems.push_back({path,
-                        fmt::format("pixels do not follow the image size; write eval_crop_ratio: {}, which "
-                                    "evaluates the same at {} pixels",
-                                    canonical_number(ratio), image_size),
-                        {}});
-  else if (!section.contains("eval_crop_ratio"))
-    section["eval_crop_ratio"] = ratio;
+  if (!accept_value({Kind::kWhole, kEvalResizeRange, {}, nullptr}, path, pixels, problems))
+    return std::nullopt;
+  if (origin == Origin::kStored) return crop_ratio_of(image_size, pixels.get<int>());
+  problems.push_back({path,
+                      fmt::format("pixels do not follow the image size; {}",
+                                  ratio_to_write(image_size, pixels.get<int>(), usual)),
+                      {}});
+  return std::nullopt;
 }
 
 RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfig& data, Origin origin,
                          std::vector<Problem>& problems) {
   RecipeConfig recipe;
   if (section.is_null()) return recipe;
-  take_eval_resize(section, data.image_size, origin, problems);
   const std::string* name = text_at(section, "use");
   if (const Recipe* used = name ? find_recipe(*name) : nullptr) recipe = recipe_for(*used, model);
+  // not by the key's own range: that is a rule for what is written
+  if (const auto ratio = take_eval_resize(section, recipe, data.image_size, origin, problems))
+    recipe.eval_crop_ratio = *ratio;
   expect_keys(section, "recipe", names(recipe_fields()), problems);
   const bool recipe_meant = section.contains("use") || is_misspelt("recipe.use", problems);
   read_fields(section, "recipe", recipe_fields(), recipe, problems);
@@ -155,6 +172,14 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfi
   return recipe;
 }
 
+/// Weights bring the windows that they were trained with; those of a preset are known.
+void assume_trained_windows(TrialConfig& trial) {
+  const Preset* preset = find_preset(trial.model.preset);
+  if (!preset || preset->family != "swin-v2" || !trial.model.pretrained_window.empty()) return;
+  trial.model.pretrained_window = usual_pretrained_window(trial.model, *preset, trial.data.image_size);
+  trial.model.assumes_window = !trial.model.pretrained_window.empty();
+}
+
 Json model_and_images(const TrialConfig& trial) {
   return {{"model", canonical_model(trial.model)},
           {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}};
@@ -177,7 +202,7 @@ TrialConfig read_counted(const Json& document, std::vector<Problem>& problems) {
   Json data = section_of(document, "data", problems);
   if (data.is_object() && !data.contains("name")) data["name"] = "any";  // counts do not depend on it
   trial.model = read_model(section_of(document, "model", problems), problems);
-  trial.data = read_data(data, trial.model, problems);
+  trial.data = read_data(data, trial.model, Origin::kStored, problems);
   if (problems.empty()) check_sizes(trial.model, trial.data, problems);
   const auto recipe = document.find("recipe");
   if (recipe != document.end() && recipe->is_object() && recipe->contains(kCheckpointBlocks) &&
@@ -192,10 +217,12 @@ TrialConfig read(const Json& document, Origin origin, std::vector<Problem>& prob
   expect_keys(document, "", {"model", "data", "recipe", "seed"}, problems);
   const std::size_t before = problems.size();
   trial.model = read_model(section_of(document, "model", problems), problems);
-  trial.data = read_data(section_of(document, "data", problems), trial.model, problems);
+  trial.data = read_data(section_of(document, "data", problems), trial.model, origin, problems);
   if (problems.size() == before) check_sizes(trial.model, trial.data, problems);
   trial.recipe =
       read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, origin, problems);
+  if (problems.size() == before && origin == Origin::kWritten && !trial.recipe.start_weights.empty())
+    assume_trained_windows(trial);
   if (document.contains("seed")) {
     Json seed = document["seed"];
     if (accept_value({Kind::kWhole, kSeedRange, {}, nullptr}, "seed", seed, problems))
@@ -226,13 +253,14 @@ TrialConfig read_model_or_throw(const Json& document) {
 
 TrialConfig read_teacher(const TrialConfig& trial, std::vector<Problem>& problems) {
   std::vector<Problem> found;
-  const auto teacher =
+  auto teacher =
       read_counted({{"model", {{"preset", trial.recipe.teacher}}},
                     {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}},
                    found);
   for (const auto& [path, message, nearest] : found)
     problems.push_back(
         {"recipe.teacher", fmt::format("{}: {}: {}", trial.recipe.teacher, path, message), {}});
+  if (found.empty()) assume_trained_windows(teacher);  // it always has weights
   return teacher;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "scheduler/renewal.h"
 #include "storage/due_versions.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -100,7 +101,7 @@ constexpr int kFirstLook = 64;
 Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
                   const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy,
                   Moment now) {
-  storage::DueVersions{db}.renew_queued();
+  storage::DueVersions{db}.renew_queued(renewed);
   TrialStore trials{db};
   const Weights weights = any_free_slot(workers) ? storage::WeightsStore{db}.queued() : Weights{};
   Dispatch result;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "scheduler/renewal.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 
@@ -77,7 +78,7 @@ std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const 
                           const storage::Retry& which, Time now) {
   storage::SweepStore store{db};
   const storage::SweepId sweep = store.get(name).id;
-  const std::uint32_t queued = store.retry(sweep, row, now, which);
+  const std::uint32_t queued = store.retry(sweep, row, now, renewed, which);
   storage::TrialStore{db}.take_stops_back(sweep);
   return queued;
 }

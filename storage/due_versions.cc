@@ -28,29 +28,37 @@ void DueVersions::update(int newest, const std::function<int(const std::string& 
   transaction.commit();
 }
 
-void DueVersions::renew_queued() {
+void DueVersions::renew_queued(const Renew& renewed) {
   const auto outdated =
       db_.prepared("SELECT id FROM trial WHERE state = 'queued' AND result_version < due_version ORDER BY id")
           .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
-  for (const TrialId trial : outdated) renew(trial);
+  for (const TrialId id : outdated) {
+    const TrialRecord trial = TrialStore{db_}.get(id);
+    renew(trial, renewed(trial));
+  }
 }
 
-void DueVersions::renew(TrialId id) {
+void DueVersions::renew(const TrialRecord& trial, const RenewedTrial& today) {
   Transaction transaction{db_, Transaction::kSavepoint};
-  const TrialRecord trial = TrialStore{db_}.get(id);
-  if (const auto same =
-          TrialStore{db_}.find_same(trial.identity.config_hash, trial.due_version, trial.data)) {
-    SweepStore{db_}.claim_instead({}, id, same->id);
+  if (const auto same = TrialStore{db_}.find_same(today.config_hash, today.result_version, trial.data)) {
+    SweepStore{db_}.claim_instead({}, trial.id, same->id);
     db_.prepared("UPDATE trial SET state = 'cancelled', reason = :reason WHERE id = :trial")
-        .bind(":reason", "trial " + std::to_string(same->id) + " took its place: the trainer was mended")
-        .bind(":trial", id)
+        .bind(":reason", "trial " + std::to_string(same->id) + " took its place: the trainer was corrected")
+        .bind(":trial", trial.id)
         .run();
   } else {
-    db_.prepared("UPDATE trial SET result_version = due_version WHERE id = :trial").bind(":trial", id).run();
+    db_.prepared(
+           "UPDATE trial SET config = :config, config_hash = :config_hash, result_version = :version, "
+           "due_version = :version WHERE id = :trial")
+        .bind(":config", today.config)
+        .bind(":config_hash", today.config_hash)
+        .bind(":version", today.result_version)
+        .bind(":trial", trial.id)
+        .run();
     // a run that is lost, but that its silent worker may still have, computes as the old version did
     db_.prepared("UPDATE run SET silent = 0 WHERE trial_id = :trial").bind(":trial", trial.id).run();
     db_.prepared("DELETE FROM checkpoint WHERE run_id IN (SELECT id FROM run WHERE trial_id = :trial)")
-        .bind(":trial", id)
+        .bind(":trial", trial.id)
         .run();
   }
   transaction.commit();

@@ -21,12 +21,12 @@ class DueVersions {
   /// The newest version that a call of `update` has known.
   int known() const;
 
-  /// Queued trials of an older version become trials of the due one, without the checkpoints of the old;
-  /// where that trial is there already, their claims go over to it.
-  void renew_queued();
+  /// Queued trials of an older version become what `renewed` makes of them, without the checkpoints of the
+  /// old; where that trial is there already, their claims go over to it.
+  void renew_queued(const Renew& renewed);
 
  private:
-  void renew(TrialId trial);
+  void renew(const TrialRecord& trial, const RenewedTrial& today);
   Database& db_;
 };
 

@@ -340,7 +340,8 @@ std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
   return runs;
 }
 
-std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time now, Retry which) {
+std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time now, const Renew& renewed,
+                                Retry which) {
   Transaction transaction{db_, Transaction::kSavepoint};
   const auto rows = db_.prepared("SELECT id FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
                         .bind(":sweep", sweep)
@@ -371,7 +372,7 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
   std::uint32_t queued = 0;
   for (const TrialId trial : trials) {
     const bool again = which.ended || which.held ? queue_again(db_, trial, which) : false;
-    queued += again || run_again(sweep, TrialStore{db_}.get(trial), which);
+    queued += again || run_again(sweep, TrialStore{db_}.get(trial), renewed, which);
   }
   transaction.commit();
   return queued;
@@ -389,13 +390,16 @@ void SweepStore::claim_instead(std::optional<SweepId> sweep, TrialId trial, Tria
   note_unfilled(db_, other);
 }
 
-/// A new trial of the same document, and of the version that it has today.
-TrialId SweepStore::copy_of(const TrialRecord& trial) {
+/// A new trial of the same settings, as they are today.
+TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today) {
   db_.prepared(R"sql(
       INSERT INTO trial (config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json,
                          gpus, max_retries, state)
-      SELECT config_hash, due_version, due_version, data_fingerprint, :reusable, config, seed, data, command_json, gpus, max_retries,
+      SELECT :config_hash, :version, :version, data_fingerprint, :reusable, :config, seed, data, command_json, gpus, max_retries,
              'queued' FROM trial WHERE id = :trial)sql")
+      .bind(":config_hash", today.config_hash)
+      .bind(":version", today.result_version)
+      .bind(":config", today.config)
       .bind(":reusable", trial.reusable)
       .bind(":trial", trial.id)
       .run();
@@ -409,7 +413,7 @@ TrialId SweepStore::copy_of(const TrialRecord& trial) {
   return copy;
 }
 
-bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, Retry which) {
+bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew& renewed, Retry which) {
   const auto is_to = [&](const TrialRecord& trial) {
     if (trial.state != TrialState::kCompleted) return false;
     if (which.before_mend && trial.before_mend()) return true;
@@ -424,14 +428,16 @@ bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, Retry which)
   bool again = false;
   for (TrialRecord trial = first; is_to(trial); again = true) {
     TrialId next = trial.replaced_by.value_or(0);
+    const RenewedTrial today = trial.before_mend() ? renewed(trial)
+                                                   : RenewedTrial{trial.config, trial.identity.config_hash,
+                                                                  trial.identity.result_version};
     if (next == 0 && trial.before_mend() && trial.reusable)
-      if (const auto same =
-              TrialStore{db_}.find_same(trial.identity.config_hash, trial.due_version, trial.data))
+      if (const auto same = TrialStore{db_}.find_same(today.config_hash, today.result_version, trial.data))
         next = same->id;
     if (next == 0) {
       // of trials with one identity only the newest may be shared
       db_.prepared("UPDATE trial SET reusable = 0 WHERE id = :trial").bind(":trial", trial.id).run();
-      next = copy_of(trial);
+      next = copy_of(trial, today);
       db_.prepared("UPDATE trial SET replaced_by = :next WHERE id = :trial")
           .bind(":next", next)
           .bind(":trial", trial.id)

@@ -71,16 +71,17 @@ class SweepStore {
   /// their retries; a cancelled sweep claims its trials again and is active, unless held or completed ones
   /// alone are wanted. A completed trial stays as it is, since other sweeps may have it filled and its runs
   /// are theirs: another one takes its place in this sweep, the one that another sweep has put there where
-  /// there is one. Returns how many were queued or replaced. Throws: Error{kNotFound} for a row that is not
-  /// there.
-  std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now, Retry which = {});
+  /// there is one. `renewed` says what a trial of an older result version becomes. Returns how many were
+  /// queued or replaced. Throws: Error{kNotFound} for a row that is not there.
+  std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now, const Renew& renewed,
+                      Retry which = {});
   /// Claims on one trial (of one sweep when given) become claims on another, which is queued again when it
   /// failed or was cancelled.
   void claim_instead(std::optional<SweepId> sweep, TrialId trial, TrialId other);
 
  private:
-  bool run_again(SweepId sweep, const TrialRecord& trial, Retry which);
-  TrialId copy_of(const TrialRecord& trial);
+  bool run_again(SweepId sweep, const TrialRecord& trial, const Renew& renewed, Retry which);
+  TrialId copy_of(const TrialRecord& trial, const RenewedTrial& today);
   Database& db_;
 };
 

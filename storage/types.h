@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -105,6 +106,14 @@ struct TrialRecord {
   int due_version = 0;                 ///< the result version that it would have today
   bool before_mend() const { return identity.result_version < due_version; }
 };
+
+/// What a trial of an older result version becomes when it is trained again: its document may have changed
+/// with the version.
+struct RenewedTrial {
+  std::string config, config_hash;
+  int result_version = 0;
+};
+using Renew = std::function<RenewedTrial(const TrialRecord&)>;
 
 /// How fast a trial's newest run goes.
 struct Pace {

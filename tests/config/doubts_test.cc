@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/doubts.h"
 
+#include "config/presets.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {
@@ -44,6 +45,53 @@ TEST(DoubtsTest, AKnownDataSetHasItsClasses) {
               ElementsAre("data.classes: 7 of cifar10, which has 10; another data set needs another name"));
   trial["data"]["classes"] = 10;
   EXPECT_THAT(problems_of(trial), IsEmpty());
+  Json stored = canonical_document(read_trial_or_throw(trial));
+  stored["data"]["classes"] = 7;
+  EXPECT_EQ(canonical_document(read_trial_or_throw(stored)), stored) << "what was stored before can be read";
+}
+
+/// What is doubted of a SwinV2 that starts from weights.
+std::vector<std::string> doubts_of_windows(const Json& model, const Json& recipe = {{"start_weights", "w"}}) {
+  Json trial = document_of(model);
+  trial["recipe"].update(recipe);
+  trial["data"]["image_size"] = 256;
+  return texts(doubts_of(read_trial_or_throw(trial)));
+}
+
+TEST(DoubtsTest, TheWindowsOfWeightsAreThoseOfThePresetWhereNobodySaysThem) {
+  Json model{{"preset", "swinv2_tiny_window8_256"}};
+  EXPECT_THAT(doubts_of_windows(model), IsEmpty()) << "as they were trained";
+  model["window"] = 16;
+  EXPECT_THAT(doubts_of_windows(model, Json::object()), IsEmpty()) << "from scratch";
+  EXPECT_THAT(doubts_of_windows(model),
+              ElementsAre("model.pretrained_window: [8,8,8,8] is assumed, the windows of "
+                          "swinv2_tiny_window8_256; say it where 'w' was trained with others"));
+  model["pretrained_window"] = {16, 16, 16, 8};
+  EXPECT_THAT(doubts_of_windows(model), IsEmpty());
+  Json own = canonical_model(model_of(*find_preset("swinv2_tiny_window8_256")));
+  EXPECT_THAT(doubts_of_windows(own),
+              ElementsAre(HasSubstr("the windows of 'w' are taken to be those of this "
+                                    "model, [8,8,8,8]")));
+}
+
+TEST(DoubtsTest, ChangedWindowsKeepTheScaleOfTheWeightsInEveryTrialThatHasSome) {
+  const auto pretrained = [](const Json& model, const Json& recipe, int image_size = 256) {
+    Json trial = document_of(model);
+    trial["recipe"].update(recipe);
+    trial["data"]["image_size"] = image_size;
+    return read_trial_or_throw(trial).model.pretrained_window;
+  };
+  const Json tiny{{"preset", "swinv2_tiny_window8_256"}}, start{{"start_weights", "w"}};
+  const Json wide{{"preset", "swinv2_tiny_window8_256"}, {"window", 16}};
+  EXPECT_THAT(pretrained(wide, start), ElementsAre(8, 8, 8, 8));
+  EXPECT_THAT(pretrained(tiny, start, 128), ElementsAre(8, 8, 8, 8)) << "the last map is 4 x 4";
+  EXPECT_THAT(pretrained(tiny, start), IsEmpty());
+  EXPECT_THAT(pretrained(wide, Json::object()), IsEmpty());
+  Json said = wide;
+  said["pretrained_window"] = {16, 16, 16, 8};
+  EXPECT_THAT(pretrained(said, start), ElementsAre(16, 16, 16, 8)) << "as it is written";
+  EXPECT_THAT(pretrained({{"preset", "swinv2_base_window12to16_192to256"}}, start),
+              ElementsAre(12, 12, 12, 6));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a sweep becomes when it is submitted, and what its trials say while they wait.
+#include "config/trial_document.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {
@@ -66,6 +67,42 @@ TEST_F(CoordinatorTest, QueuedTrialsOfAnOlderResultVersionRunAsTheyWouldToday) {
   EXPECT_EQ(trial(1).identity.result_version, config::kFirstResultVersion);
   EXPECT_FALSE(trial(1).before_mend());
   EXPECT_FALSE(trial(2).before_mend());
+}
+
+/// As a release stored it whose recipe said 256 pixels of whatever size.
+TEST_F(CoordinatorTest, AQueuedTrialOfACorrectedRecipeRunsTheDocumentThatTheFileGivesToday) {
+  const std::string today = sweeps::parse_sweep(R"(ablate: 1
+name: small
+base:
+  model: {preset: simple-vit-nano}
+  data: {name: cifar10}
+  recipe: {use: msf-imagenet, epochs: 1, precision: fp32}
+rows: [{id: a}]
+table: {columns: [{name: acc, metric: val/top1}]}
+)",
+                                                "small.yaml")
+                                .rows[0]
+                                .config;
+  auto once = nlohmann::json::parse(today);
+  ASSERT_EQ(once.at("recipe").at("eval_resize"), 36);
+  once["recipe"]["eval_resize"] = 256;
+  sweeps::SweepSpec spec = sweep_of("s", 1, 1);
+  spec.rows[0].config = once.dump();
+  spec.rows[0].result_version = config::kFirstResultVersion;
+  submit(spec);
+  stop();
+  storage::Database{folder / "results.db", storage::Database::Mode::kWrite}.execute(
+      "UPDATE store SET due_as_of = 6");
+  start();
+  EXPECT_TRUE(trial(1).before_mend());
+  FakeWorker worker = connect();
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  auto trained = nlohmann::json::parse(assigned[0].config_json());
+  trained.erase("seed");
+  EXPECT_EQ(trained, nlohmann::json::parse(today));
+  EXPECT_EQ(trial(1).identity.config_hash, config::config_hash(trial(1).config));
+  EXPECT_FALSE(trial(1).before_mend());
 }
 
 TEST_F(CoordinatorTest, ACompletedTrialWithoutTheTablesMetricLeavesTheSweepIncompleteAndRunsAgainWhenAsked) {

@@ -77,10 +77,10 @@ TEST_F(DueVersionsTest, WhatIsQueuedRunsAsItWouldTodayAndFromTheStart) {
   const RunId lost = run(2);
   trials.add_checkpoint({.run = lost, .step = 10, .host = "h", .path = "/p", .sha256 = "aa"});
   mend();
-  due.renew_queued();
+  due.renew_queued(as_due);
   EXPECT_EQ(trials.get(2).identity.result_version, 1) << "a trainer of the old version is at it";
   end(lost, RunState::kLost);
-  due.renew_queued();
+  due.renew_queued(as_due);
   EXPECT_EQ(trials.get(2).identity.result_version, 2);
   EXPECT_TRUE(trials.checkpoints_of(2).empty()) << "they hold what the old one computed";
   EXPECT_EQ(trials.get(1).identity.result_version, 1);
@@ -106,8 +106,8 @@ TEST_F(DueVersionsTest, WhereTheTrialIsThereAlreadyItsClaimsGoOverToIt) {
   auto other = sweep_of("other", 1, 2);
   other.trials[1].result_version = 2;
   submit(other);  // trial 3
-  EXPECT_EQ(sweeps.retry(1, "", now), 1u);
-  due.renew_queued();
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due), 1u);
+  due.renew_queued(as_due);
   EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2));
   EXPECT_THAT(queue(), ElementsAre(1, 3));
   EXPECT_EQ(trials.get(2).state, TrialState::kCancelled);
@@ -118,15 +118,60 @@ TEST_F(DueVersionsTest, RetryPutsANewTrialInThePlaceOfAResultFromBefore) {
   submit(sweep_of("t", 1, 2));
   complete(1, 80);
   complete(2, 81);
-  EXPECT_EQ(sweeps.retry(1, "", now, kBeforeMend), 0u);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, kBeforeMend), 0u);
   mend();
-  EXPECT_EQ(sweeps.retry(1, "", now, kBeforeMend), 1u);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, kBeforeMend), 1u);
   EXPECT_THAT(queue(), ElementsAre(3));
   EXPECT_EQ(trials.get(3).identity.result_version, 2);
   EXPECT_EQ(trials.get(3).identity.data_fingerprint, "f1");
   EXPECT_EQ(read_table(db, "t").rows[0].cells[0].n, 2u) << "the other sweep has what it had";
-  EXPECT_EQ(sweeps.retry(2, "", now, kBeforeMend), 1u);
+  EXPECT_EQ(sweeps.retry(2, "", now, as_due, kBeforeMend), 1u);
   EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2)) << "which is not trained twice";
+}
+
+/// A correction of what the document should have said, after which no other version is due.
+RenewedTrial with_another_document(const TrialRecord& trial) {
+  return {R"({"ratio":1,"seed":1})", "corrected-" + std::to_string(trial.seed), 1};
+}
+
+TEST_F(DueVersionsTest, AQueuedTrialWhoseDocumentWasWrongRunsTheRightOne) {
+  submit(sweep_of("s", 1, 2));
+  mend();
+  due.renew_queued(with_another_document);
+  const TrialRecord trial = trials.get(2);
+  EXPECT_EQ(trial.config, R"({"ratio":1,"seed":1})");
+  EXPECT_EQ(trial.identity.config_hash, "corrected-1");
+  EXPECT_EQ(trial.identity.result_version, 1);
+  EXPECT_FALSE(trial.before_mend()) << "it is not renewed again and again";
+  EXPECT_EQ(trials.get(1).identity.config_hash, "h-a-0");
+  EXPECT_THAT(queue(), ElementsAre(1, 2));
+}
+
+TEST_F(DueVersionsTest, ATrialOfTheRightDocumentThatIsThereAlreadyIsShared) {
+  submit(sweep_of("s", 1, 2));
+  auto right = sweep_of("right", 1, 2);
+  right.trials[1].config = R"({"ratio":1,"seed":1})", right.trials[1].config_hash = "corrected-1";
+  submit(right);  // trial 3
+  mend();
+  due.renew_queued(with_another_document);
+  EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2));
+  EXPECT_THAT(queue(), ElementsAre(1, 3));
+}
+
+TEST_F(DueVersionsTest, RetryTrainsTheRightDocumentInThePlaceOfTheWrong) {
+  submit(sweep_of("s", 1, 2));
+  submit(sweep_of("t", 1, 2));
+  complete(1, 80);
+  complete(2, 81);
+  mend();
+  EXPECT_EQ(sweeps.retry(1, "", now, with_another_document, kBeforeMend), 1u);
+  EXPECT_EQ(trials.get(3).config, R"({"ratio":1,"seed":1})");
+  EXPECT_EQ(trials.get(3).identity.config_hash, "corrected-1");
+  EXPECT_FALSE(trials.get(3).before_mend());
+  complete(3, 82);
+  EXPECT_EQ(sweeps.retry(1, "", now, with_another_document, kBeforeMend), 0u);
+  EXPECT_EQ(sweeps.retry(2, "", now, with_another_document, kBeforeMend), 1u) << "shared, not trained twice";
+  EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2));
 }
 
 }  // namespace

@@ -94,6 +94,11 @@ inline SweepText sweep_of(const std::string& name, int rows, int seeds, const st
   return result;
 }
 
+/// The same document, of the version that is due.
+inline RenewedTrial as_due(const TrialRecord& trial) {
+  return {trial.config, trial.identity.config_hash, trial.due_version};
+}
+
 /// A store in a folder of its own, with a clock that moves when told to.
 class StoreTest : public testing::Test {
  protected:

@@ -138,13 +138,13 @@ TEST_F(SweepStoreTest, RetryQueuesFailedAndCancelledTrialsOfARowOrOfAll) {
   complete(3, 80);
   EXPECT_EQ(counts("s").failed, 2u);
   EXPECT_EQ(sweeps.get("s").finished, now);
-  EXPECT_EQ(sweeps.retry(1, "b", now), 1u);
+  EXPECT_EQ(sweeps.retry(1, "b", now, as_due), 1u);
   EXPECT_THAT(queue(), ElementsAre(2));
   EXPECT_FALSE(sweeps.get("s").finished);
-  EXPECT_EQ(sweeps.retry(1, "", now), 1u);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due), 1u);
   EXPECT_THAT(queue(), ElementsAre(1, 2));
-  EXPECT_EQ(sweeps.retry(1, "", now), 0u);
-  EXPECT_THAT(error_of([&] { sweeps.retry(1, "d", now); }).second, HasSubstr("no row 'd'"));
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due), 0u);
+  EXPECT_THAT(error_of([&] { sweeps.retry(1, "d", now, as_due); }).second, HasSubstr("no row 'd'"));
 }
 
 TEST_F(SweepStoreTest, RetryRunsWhatLacksAMetricAgainAndLeavesItToSweepsThatHaveItFilled) {
@@ -158,8 +158,8 @@ TEST_F(SweepStoreTest, RetryRunsWhatLacksAMetricAgainAndLeavesItToSweepsThatHave
   EXPECT_EQ(counts("other").unfilled, 1u);
   EXPECT_TRUE(sweeps.claims(1)[0].unfilled);
   EXPECT_FALSE(sweeps.claims(1)[1].unfilled);
-  EXPECT_EQ(sweeps.retry(1, "b", now, kUnfilled), 0u);
-  EXPECT_EQ(sweeps.retry(1, "", now, kUnfilled), 1u);
+  EXPECT_EQ(sweeps.retry(1, "b", now, as_due, kUnfilled), 0u);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, kUnfilled), 1u);
   EXPECT_THAT(queue(), ElementsAre(3));
   EXPECT_EQ(trials.get(3).identity.config_hash, trials.get(1).identity.config_hash);
   EXPECT_EQ(trials.get(3).identity.data_fingerprint, "f1");
@@ -168,7 +168,7 @@ TEST_F(SweepStoreTest, RetryRunsWhatLacksAMetricAgainAndLeavesItToSweepsThatHave
   EXPECT_EQ(counts("first").unfilled, 0u);
   EXPECT_EQ(counts("other").completed, 2u) << "its value stays";
   EXPECT_EQ(sweeps.claims(2)[0].last.at("val/loss"), 0.3);
-  EXPECT_EQ(sweeps.retry(1, "", now, kUnfilled), 0u) << "it is queued already";
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, kUnfilled), 0u) << "it is queued already";
 
   EXPECT_EQ(submit(sweep_of("third", 1, 1)).shared_trials, 1u);
   EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 3)) << "a new sweep shares the one that runs";
@@ -181,14 +181,14 @@ TEST_F(SweepStoreTest, RetryTakesTheTrialThatAnotherSweepHasPutInThePlace) {
   submit(sweep_of("first", 1, 1));
   submit(sweep_of("second", 1, 1));
   complete(1, 0.3, "val/loss");
-  sweeps.retry(1, "", now, kUnfilled);
-  EXPECT_EQ(sweeps.retry(2, "", now, kUnfilled), 1u);
+  sweeps.retry(1, "", now, as_due, kUnfilled);
+  EXPECT_EQ(sweeps.retry(2, "", now, as_due, kUnfilled), 1u);
   EXPECT_THAT(sweeps.claimants(2), ElementsAre(1, 2));
   complete(2, 0.3, "val/loss");  // it still lacks it
   EXPECT_EQ(counts("second").unfilled, 1u);
-  EXPECT_EQ(sweeps.retry(2, "", now, kUnfilled), 1u);
+  EXPECT_EQ(sweeps.retry(2, "", now, as_due, kUnfilled), 1u);
   EXPECT_THAT(queue(), ElementsAre(3));
-  EXPECT_EQ(sweeps.retry(1, "", now, kUnfilled), 1u);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, kUnfilled), 1u);
   EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2));
 }
 
@@ -197,7 +197,7 @@ TEST_F(SweepStoreTest, RetryNeverSharesACommandThatMayNotBe) {
   text.trials[0].reusable = false;
   submit(text);
   complete(1, 0.3, "val/loss");
-  EXPECT_EQ(sweeps.retry(1, "", now, kUnfilled), 1u);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, kUnfilled), 1u);
   EXPECT_FALSE(trials.get(2).reusable);
 }
 
@@ -205,7 +205,7 @@ TEST_F(SweepStoreTest, RetryOfACancelledSweepClaimsItsTrialsAgain) {
   submit(sweep_of("s", 2, 1));
   complete(1, 80);
   sweeps.withdraw(1, now);
-  EXPECT_EQ(sweeps.retry(1, "", now), 1u);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due), 1u);
   EXPECT_EQ(sweeps.get("s").state, SweepState::kActive);
   EXPECT_EQ(counts("s").completed, 1u);
   EXPECT_THAT(queue(), ElementsAre(2));

@@ -133,7 +133,7 @@ TEST_F(TrialStoreTest, TrialThatWasAloneOnEveryWorkerThatDiedIsHeldUntilItIsQueu
   EXPECT_EQ(counts.total(), 1u);
   EXPECT_TRUE(sweeps.get("s").finished) << "nothing waits or runs: who watches it is told";
 
-  EXPECT_EQ(sweeps.retry(sweep, "", now, {.ended = false}), 1u);
+  EXPECT_EQ(sweeps.retry(sweep, "", now, as_due, {.ended = false}), 1u);
   EXPECT_THAT(queue(), ElementsAre(1));
   EXPECT_EQ(die(), TrialState::kQueued) << "it has all its chances again";
 }

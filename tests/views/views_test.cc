@@ -45,7 +45,7 @@ TEST_F(ViewsTest, SweepStateFollowsFromItsTrials) {
   EXPECT_EQ(state(), v1::SWEEP_STATE_ACTIVE);
   end(run(2), RunState::kFailed);
   EXPECT_EQ(state(), v1::SWEEP_STATE_FAILED);
-  sweeps.retry(1, "", now);
+  sweeps.retry(1, "", now, storage::as_due);
   complete(2, 80);
   EXPECT_EQ(state(), v1::SWEEP_STATE_COMPLETED);
   sweeps.withdraw(1, now);
@@ -113,7 +113,7 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
 TEST_F(ViewsTest, CancelledSweepOfWhichOneRowWasRetriedEndsCancelled) {
   submit(sweep_of("s", 2, 1));
   sweeps.withdraw(1, now);
-  sweeps.retry(1, "a", now);
+  sweeps.retry(1, "a", now, storage::as_due);
   const auto state = [&] { return sweep_summary(db, sweeps.get("s")).state(); };
   EXPECT_EQ(state(), v1::SWEEP_STATE_ACTIVE);
   complete(1, 80);
