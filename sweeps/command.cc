@@ -36,6 +36,9 @@ std::string unquoted_place(const Node& item) {
   return placeholders(written).empty() ? "" : written;
 }
 
+/// A program's argument ends at its first NUL.
+bool holds_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+
 std::vector<std::string> read_argv(YamlReader& reader, const Node& section) {
   std::vector<std::string> argv;
   const Node* node = section.find("argv");
@@ -50,6 +53,8 @@ std::vector<std::string> read_argv(YamlReader& reader, const Node& section) {
       const std::string field = fmt::format("command.argv.{}", i + 1);
       if (item.kind == Node::Kind::kScalar) {
         argv.push_back(item.text);  // an argument may be empty
+        if (holds_nul(item.text))
+          reader.problems().add(item.place, field, "holds a NUL character, which no argument can");
       } else if (const std::string meant = unquoted_place(item); !meant.empty()) {
         reader.problems().add(item.place, field,
                               fmt::format("a mapping to YAML; put it between quotes: \"{}\"", meant));
@@ -102,6 +107,7 @@ std::string read_folder(YamlReader& reader, const Node& section, const std::stri
   if (!node) return file_folder;
   const auto text = reader.text(*node, "command.folder");
   if (!text || *text == "{run_dir}") return {};
+  if (holds_nul(*text)) reader.problems().add(node->place, "command.folder", "holds a NUL character");
   const std::filesystem::path folder = std::filesystem::path{file_folder} / *text;
   if (text->starts_with("~/") || *text == "~") {
     reader.problems().add(
@@ -152,6 +158,24 @@ json command_document(const Command& command, const json& params) {
   json document{{"argv", command.argv}, {"params", params}, {"version", command.version}};
   if (!command.folder.empty()) document["folder"] = command.folder;
   return document;
+}
+
+std::vector<config::Problem> unfillable(const Command& command, const Settings& base, const Settings& row) {
+  std::vector<config::Problem> problems;
+  for (std::size_t i = 0; i < command.argv.size(); ++i)
+    for (const std::string& name : placeholders(command.argv[i])) {
+      if (!name.starts_with("params.") || !base.text_at(name)) continue;  // that is told of the argument
+      const auto value = row.text_at(name);
+      std::string cause = name;  // what the row has in the place of the param, or of a key around it
+      while (!row.text_at(cause) && cause.find('.') != std::string::npos) cause.resize(cause.rfind('.'));
+      if (!value)
+        problems.push_back(
+            {cause, fmt::format("leaves no {{{}}}, with which command.argv.{} is filled", name, i + 1), {}});
+      else if (holds_nul(*value))
+        problems.push_back(
+            {cause, fmt::format("holds a NUL character, and command.argv.{} is filled with it", i + 1), {}});
+    }
+  return problems;
 }
 
 bool expect_param(const Settings& base, const Assignment& assignment, Problems& problems) {

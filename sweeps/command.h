@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "sweeps/settings.h"
 #include "sweeps/sweep_spec.h"
@@ -23,6 +24,10 @@ CommandSection read_command(YamlReader& reader, const Node& section, const std::
 /// What a command trial is, without its seed: argv with its places unfilled, params, the user's version, and
 /// the folder, since names in argv start from it: `train.py` of another folder is another program.
 nlohmann::json command_document(const Command& command, const nlohmann::json& params);
+
+/// Why a row's params cannot fill the command's arguments: one that the base has is gone, since the row sets
+/// a key around it to something else, or holds what no argument can. Paths are those of the params.
+std::vector<config::Problem> unfillable(const Command& command, const Settings& base, const Settings& row);
 
 /// Whether a row or factor sets a param that `command.params` names; a problem otherwise, since a misspelt
 /// param would be a new one.

@@ -125,8 +125,10 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   }
 }
 
-void resolve_command(const Settings& settings, const Command& command,
-                     const std::vector<std::string>& columns, Row& row) {
+void resolve_command(const Settings& settings, const Settings& base, const Command& command,
+                     const std::vector<std::string>& columns, Row& row, RowProblems& found) {
+  for (const config::Problem& problem : unfillable(command, base, settings))
+    found.add(settings.origin(problem.path), problem.message, {}, row.id);
   row.config =
       config::canonical_json(command_document(command, settings.document().value("params", json::object())));
   row.config_hash = config::config_hash(row.config);
@@ -195,7 +197,7 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
       if (!command || expect_param(base, assignment, problems)) own.assign(assignment, problems);
     }
     if (command) {
-      resolve_command(own, *command, settings, row);
+      resolve_command(own, base, *command, settings, row, found);
     } else {
       resolve_trial(own, settings, row, found, doubts);
     }

@@ -287,6 +287,30 @@ TEST(CommandTest, PlacesThatNothingFillsAreProblemsOfTheirArgument) {
   EXPECT_NO_THROW(parse(command_sweep(R"(./x, "{data}")", ", data: cifar10")));
 }
 
+/// The small command, but that its rows are these.
+std::string command_rows(const std::string& argv, const std::string& rows) {
+  std::string text = command_sweep(argv);
+  const std::string usual = "{id: a}";
+  return text.replace(text.find(usual), usual.size(), rows);
+}
+
+TEST(CommandTest, ARowThatTakesAPlaceAwayIsAProblemOfTheRow) {
+  const std::string argv = R"(./x, "{params.opt.name}")";
+  EXPECT_THAT(problem_of(command_rows(argv, "{id: a}, {id: b, set: {params.opt: 5}}")),
+              HasSubstr("sweep.yaml:4:31: rows.b.set.params.opt: leaves no {params.opt.name}, with which "
+                        "command.argv.2 is filled"));
+  EXPECT_NO_THROW(parse(command_rows(argv, "{id: a, set: {params.opt.name: adam}}")));
+  EXPECT_NO_THROW(parse(command_rows(R"(./x, "{params.opt}")", "{id: a, set: {params.opt: 5}}")));
+}
+
+TEST(CommandTest, NoArgumentHoldsANul) {
+  EXPECT_THAT(problem_of(command_sweep(R"(./x, "a\0b")")),
+              HasSubstr("sweep.yaml:3:23: command.argv.2: holds a NUL character"));
+  EXPECT_THAT(problem_of(command_rows(R"(./x, "{params.lr}")", R"({id: a, set: {params.lr: "1\0"}})")),
+              HasSubstr("rows.a.set.params.lr: holds a NUL character, and command.argv.2 is filled with it"));
+  EXPECT_NO_THROW(parse(command_rows("./x", R"({id: a, set: {params.lr: "1\0"}})")));
+}
+
 TEST(CommandTest, ItRunsInTheSweepFilesFolderOrInOneThatStartsThere) {
   const auto folder_of = [](const std::string& more, const std::string& file_folder) {
     return parse_sweep(command_sweep("./x", more), "sweep.yaml", file_folder).command->folder;
