@@ -112,7 +112,6 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   row.result_version = config::result_version(document);
   row.model = config::canonical_model_text(trial);
   row.batch = (trial.recipe.batch + trial.recipe.accumulate - 1) / trial.recipe.accumulate;
-  row.teacher_batch = distils ? trial.recipe.batch : 0;
   row.more_weights = (trial.recipe.ema > 0 ? 1 : 0) - (trial.recipe.optimiser == "sgd" ? 1 : 0);
   row.precision = trial.recipe.precision;
   row.weights = config::named_weights(trial.recipe);

@@ -62,8 +62,7 @@ struct Row {
       0;                ///< of the trainer for this configuration; 0: a command, whose own is in its document
   std::string model;    ///< canonical model document for counting; empty for a command trial
   std::string teacher;  ///< of a recipe that distils: its teacher's document, as `model`; otherwise empty
-  int teacher_batch = 0;  ///< images that the teacher sees at once: a whole batch, however it is cut
-  int batch = 0;          ///< images of a training step that are on the way at once; 0 for a command trial
+  int batch = 0;        ///< images that a training step and its teacher take at once; 0 for a command trial
   int more_weights = 0;   ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
   std::string precision;  ///< of a training step, as in the recipe; empty for a command trial
   std::map<std::string, std::string> weights;  ///< that its recipe names -> SHA-256, or empty for any

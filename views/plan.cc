@@ -96,7 +96,7 @@ std::optional<double> bytes_of(const Counts& counts, const std::string& what, co
 std::optional<double> peak_with_teacher(const sweeps::Row& row, const Counts& teacher, int gpus, double step,
                                         double state, double gradients) {
   const auto weights = count_of(teacher, "memory.weights");
-  const auto forward = bytes_of(teacher, "memory.forward.", row.precision, part_of(row.teacher_batch, gpus));
+  const auto forward = bytes_of(teacher, "memory.forward.", row.precision, part_of(row.batch, gpus));
   if (!weights || !forward) return std::nullopt;
   return *weights + std::max(step, state - gradients + *forward);
 }

@@ -62,8 +62,7 @@ TEST(SweepFileTest, ATeacherIsAModelThatAPlanCountsToo) {
                      "recipe.batch: 100, recipe.accumulate: 4"));
   EXPECT_THAT(spec.rows[0].teacher, HasSubstr(R"("dim":128)"));
   EXPECT_THAT(spec.rows[0].teacher, HasSubstr(R"("image_size":32)"));
-  EXPECT_EQ(spec.rows[0].batch, 25);
-  EXPECT_EQ(spec.rows[0].teacher_batch, 100) << "it sees the batch as a whole";
+  EXPECT_EQ(spec.rows[0].batch, 25) << "the teacher too takes the batch in parts";
   EXPECT_EQ(spec.rows[1].teacher, "");
   EXPECT_EQ(spec.rows[0].model, spec.rows[1].model);
   EXPECT_THAT(models_of(spec), testing::UnorderedElementsAre(spec.rows[0].model, spec.rows[0].teacher));
