@@ -32,7 +32,7 @@ class LoweredFamily : public testing::TestWithParam<std::pair<std::string, Model
 // after layer, on rounding itself (7 % of EfficientNet's logits in training come from rounded weights alone,
 // in exact arithmetic), and the order in which a processor adds decides on a part of that. What has to hold
 // everywhere is that computing in 16 bits, whose sums are of 32, costs as much again as rounding the weights
-// once: measured are 1.1 to 3.3 times it. Sums of 16 bits would cost tens of times.
+// once: measured are 1.1 to 3.3 times it, and 4 is allowed. Sums of 16 bits would cost tens of times.
 TEST_P(LoweredFamily, ErrsAsMuchAsItsRoundedWeightsDo) {
   const auto& [name, options] = GetParam();
   for (const bool training : {true, false}) {
@@ -49,7 +49,7 @@ TEST_P(LoweredFamily, ErrsAsMuchAsItsRoundedWeightsDo) {
       error += error_of(lowered->forward(seen), expected);
       unavoidable += error_of(weights->forward(seen.to(torch::kFloat)), expected);
     }
-    EXPECT_LT(error, 5 * unavoidable) << name << (training ? " in training" : " in evaluation");
+    EXPECT_LT(error, 4 * unavoidable) << name << (training ? " in training" : " in evaluation");
   }
 }
 

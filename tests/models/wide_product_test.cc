@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention/wide_product.h"
 
+#include <ATen/Context.h>
 #include <gtest/gtest.h>
 
 namespace abl::models {
@@ -35,6 +36,17 @@ TEST(WideProduct, IsThatOfDoublePrecisionWhateverLiesWhere) {
           expect_exact(product, a, b, 0.125, "MKL's");
       }
   }
+}
+
+/// Without MKL's product the others above are all that is tested, and attention in bfloat16 is slower.
+TEST(WideProduct, OfMklIsFoundOnX86) {
+#if defined(__x86_64__)
+  if (!at::hasMKL()) GTEST_SKIP() << "this PyTorch is built without MKL: products are taken in float32";
+  const auto a = torch::ones({1, 2, 2}, torch::kBFloat16);
+  EXPECT_TRUE(mkl_wide_product(a, a, 1).defined()) << "PyTorch's MKL no longer exports its product";
+#else
+  GTEST_SKIP() << "MKL is for x86: products are taken in float32";
+#endif
 }
 
 TEST(WideProduct, HasItsShapeWithoutMemory) {
