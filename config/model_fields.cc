@@ -118,7 +118,8 @@ const std::vector<Field<ModelConfig>>& model_fields() {
        .member = &M::pretrained_window,
        .sentence =
            "Of each stage the side of the windows that initial weights were trained with, where `window` is "
-           "another: relative positions keep their scale then.",
+           "another: relative positions keep their scale then. Those of the preset where its windows are "
+           "changed and it starts from weights.",
        .families = {"swin-v2"},
        .range = {1, 1024}},
       {.name = "patches",
