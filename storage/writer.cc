@@ -11,7 +11,10 @@
 namespace abl::storage {
 
 Writer::Writer(const std::filesystem::path& file, LogLimit limit)
-    : db_{file, Database::Mode::kWrite}, limit_{limit}, thread_{[this] { run(); }} {}
+    : db_{file, Database::Mode::kWrite},
+      limit_{limit},
+      patience_{limit.patience},
+      thread_{[this] { run(); }} {}
 
 Writer::~Writer() {
   {
@@ -58,10 +61,11 @@ void Writer::run() {
 }
 
 void Writer::shorten_log() {
-  const auto now = std::chrono::steady_clock::now();
-  if (db_.log_bytes() < limit_.bytes || now < next_shortening_) return;
-  if (db_.empty_log(limit_.patience)) return;
-  next_shortening_ = std::chrono::steady_clock::now() + 10 * limit_.patience;
+  if (db_.log_bytes() < limit_.bytes) return;
+  const auto wait = patience_.at(std::chrono::steady_clock::now());
+  if (!wait) return;
+  if (db_.empty_log(*wait)) return patience_.succeeded();
+  if (!patience_.failed(std::chrono::steady_clock::now())) return;
   log_warning("{}-wal has {} MiB: somebody has been reading the same state for more than {} ms",
               db_.file().string(), db_.log_bytes() >> 20, limit_.patience.count());
 }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "storage/database.h"
+#include "storage/log_patience.h"
 
 namespace abl::storage {
 
@@ -29,7 +30,7 @@ class Writer {
 
   /// How long the write-ahead log may become. It is begun anew only when nobody reads an older state, which
   /// never happens by itself while readers overlap: beyond `bytes` the writer waits for them, at most for
-  /// `patience`.
+  /// `patience` at a time (see LogPatience).
   struct LogLimit {
     std::int64_t bytes = 64 << 20;
     Milliseconds patience{5000};
@@ -70,7 +71,7 @@ class Writer {
 
   Database db_;
   const LogLimit limit_;
-  std::chrono::steady_clock::time_point next_shortening_{};
+  LogPatience patience_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Entry> queue_;
