@@ -2,8 +2,12 @@
 #include "worker/trainer/data/image_file.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <new>
 #include <sstream>
+#include <vector>
 
 #include "base/crc32.h"
 #include "base/file.h"
@@ -138,6 +142,58 @@ TEST(ImageFileTest, AHeaderThatClaimsGigabytesTakesNone) {
     ::getrusage(RUSAGE_SELF, &after);
     EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 8 << 10) << "KiB: no more than rows and the region";
   }
+}
+
+/// Whether an image is decoded; false where it could not be for want of memory. Ends the process with 1 where
+/// something else is said of it.
+bool is_decoded(const std::string& file) {
+  try {
+    decode_image(image_in(file));
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != Code::kResourceExhausted) ::_exit(1);
+  } catch (const std::bad_alloc&) {
+  }
+  return false;
+}
+
+/// Leaves this process no memory but a little, and a little more of it until a file is decoded: 0. 2: it was
+/// not even with all of it; 3: it was with nothing.
+int decode_with_ever_more_memory(const std::string& file) {
+  constexpr std::size_t kPiece = 4096, kStack = 1 << 18;
+  volatile char stack[kStack];  // the system gives no more of it later
+  for (std::size_t i = 0; i < kStack; i += kPiece) stack[i] = 0;
+  try {
+    throw Error{Code::kInternal, "the first exception takes memory"};
+  } catch (const Error&) {
+  }
+  std::vector<void*> spare(4096);
+  for (auto& piece : spare) piece = std::malloc(kPiece - 2 * sizeof(void*));
+  const rlimit none{.rlim_cur = 1, .rlim_max = 1};
+  ::setrlimit(RLIMIT_AS, &none);
+  for (std::size_t size = std::size_t{1} << 26; size >= 16; size /= 2)
+    while (void* taken = std::malloc(size)) *static_cast<volatile char*>(taken) = 0;
+  for (std::size_t freed = 0; freed < spare.size(); ++freed) {
+    if (is_decoded(file)) return freed == 0 ? 3 : 0;
+    std::free(spare[freed]);
+  }
+  return 2;
+}
+
+TEST(ImageFileTest, MissingMemoryIsNoDamage) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's memory cannot be limited";
+#endif
+  std::vector<std::pair<std::string, std::string>> files{
+      {"a JPEG", jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70)},
+      {"a progressive JPEG", jpeg_of({"420", JCS_YCbCr, 2, 2, true}, 90, 70)}};
+  for (const char* name :
+       {"kind6-16-interlaced.png", "kind3-8.png", "lossy-alpha.webp", "lossless.webp", "animation.webp"})
+    files.emplace_back(name, file_named(name));
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process with little memory of its own
+  for (const auto& [name, file] : files)
+    EXPECT_EXIT(::_exit(decode_with_ever_more_memory(file)), testing::ExitedWithCode(0), "")
+        << name << ": 1 means that it was called damaged";
 }
 
 TEST(ImageFileTest, AFileOfAnotherFormatSaysHowItStarts) {

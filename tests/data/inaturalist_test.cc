@@ -53,7 +53,7 @@ TEST_F(INaturalist, AFileThatIsDamagedIsNamed) {
   for (const auto& [text, complaint] :
        {std::pair{whole.substr(0, 30), "truncated"},
         {whole, "has 1 images and 0 categories"},
-        {std::string{"[1, 2]"}, "is no JSON object"},
+        {std::string{"[1, 2]"}, "is not a JSON object"},
         {std::string{R"({"images":[{"id":"x"}]})"}, "val2018.json"},
         {std::string(100'000, '['), "val2018.json"},
         {fmt::format(R"({{"images":[{{"id":7,"file_name":"x.jpg"}}],{}}})", kCategories),

@@ -123,7 +123,7 @@ TEST_F(HostilePack, ADigestThatDoesNotFitIsRefused) {
   EXPECT_THAT(read("ABLDATB" + file.substr(7)), HasSubstr("does not begin as a packed file"));
   auto newer = file_with(encode_index(small_index()));
   newer[8] = 3;
-  EXPECT_THAT(read(newer), HasSubstr("of version 3; expected 1 to 2"));
+  EXPECT_THAT(read(newer), HasSubstr("version is 3; expected 1 to 2"));
 }
 
 TEST_F(HostilePack, AnyMutationIsReadOrRefusedAndNothingOutsideIsTouched) {

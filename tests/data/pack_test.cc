@@ -133,11 +133,11 @@ TEST_F(Pack, IsMadeOnceAndNeverOverAnother) {
     return std::string{};
   };
   EXPECT_THAT(refusal({.raw = true}),
-              AllOf(HasSubstr("set.abldata is there and was made of folder-1:"), HasSubstr("remove it")));
+              AllOf(HasSubstr("set.abldata exists and was made of folder-1:"), HasSubstr("remove it")));
   put("set/train/a/3.jpg", jpeg_of({"444"}, 9, 9));
   EXPECT_THAT(refusal({}), HasSubstr("was made of folder-1:"));
   put("set.abldata", "something else");
-  EXPECT_THAT(refusal({}), HasSubstr("no packed file"));
+  EXPECT_THAT(refusal({}), HasSubstr("not a usable packed file"));
   EXPECT_EQ(read_file(path("set.abldata")), "something else");
 }
 

@@ -35,10 +35,11 @@ DataCheck check_data(const DataSet& data, int threads, const std::atomic<bool>& 
     std::mutex mutex;
     parallel_for(source->size(), threads, [&](std::size_t i) {
       const auto index = static_cast<std::uint32_t>(i);
-      if (stop) throw Error{Code::kCancelled, "stopped: not every image was looked at"};
+      if (stop) throw Error{Code::kCancelled, "stopped before every image was checked"};
       try {
         decode_image(source->open(index));
       } catch (const Error& error) {
+        if (error.code() == Code::kResourceExhausted) throw;  // memory: nothing is said of the image
         const std::scoped_lock lock{mutex};
         damaged[index] = {.split = split, .name = source->name(index), .reason = error.what()};
       }

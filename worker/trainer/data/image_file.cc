@@ -9,8 +9,7 @@
 
 #include "base/error.h"
 #include "worker/trainer/data/jpeg.h"
-#include "worker/trainer/data/png_image.h"
-#include "worker/trainer/data/webp_image.h"
+#include "worker/trainer/data/picture_reader.h"
 
 namespace abl::trainer {
 namespace {
@@ -39,13 +38,9 @@ auto with_reader(Coding coding, std::string_view file, const Use& use) {
                               width, height, kLargestSide, kMostPixels)};
     return use(reader);
   };
-  if (coding == Coding::kPng) {
-    PngReader reader{file};
-    return checked(reader);
-  }
-  if (coding == Coding::kWebp) {
-    WebpReader reader{file};
-    return checked(reader);
+  if (coding != Coding::kJpeg) {
+    const auto reader = coding == Coding::kPng ? open_png(file) : open_webp(file);
+    return checked(*reader);
   }
   JpegReader reader{file};
   return checked(reader);
@@ -53,8 +48,7 @@ auto with_reader(Coding coding, std::string_view file, const Use& use) {
 
 RegionView decode(JpegReader& reader, const Wanted& wanted) { return reader.decode(wanted); }
 
-template <class Reader>
-RegionView decode(Reader& reader, const Wanted& wanted) {
+RegionView decode(PictureReader& reader, const Wanted& wanted) {
   const Rectangle& region = wanted.region;
   expect_inside(region, reader.width(), reader.height());
   return {.image = reader.decode(region),

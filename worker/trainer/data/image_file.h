@@ -22,7 +22,8 @@ inline constexpr std::string_view kImageNames = ".jpg, .jpeg, .png or .webp";
 EncodedImage image_in(std::string_view file);
 
 /// The part of a JPEG, PNG or WebP file that `choose` names; of a JPEG at a reduced scale, where it allows
-/// that. Throws: Error{kDataLoss}; Error{kInvalidArgument} for a region that is empty or reaches outside.
+/// that. Throws: Error{kDataLoss}; Error{kResourceExhausted} where memory is missing; Error{kInvalidArgument}
+/// for a region that is empty or reaches outside.
 RegionView decode_file(EncodedImage::Coding coding, std::string_view file, const ChooseRegion& choose);
 
 }  // namespace abl::trainer

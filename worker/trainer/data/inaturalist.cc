@@ -57,11 +57,12 @@ Annotations read_annotations(const fs::path& file) {
   try {
     const auto whole = Json::parse(in, each);
     if (!whole.is_object())
-      throw Error{Code::kDataLoss, fmt::format("data: {} is no JSON object; expected images, annotations and "
-                                               "categories",
-                                               file.string())};
+      throw Error{Code::kDataLoss,
+                  fmt::format("data: {} is not a JSON object; expected images, annotations and "
+                              "categories",
+                              file.string())};
   } catch (const Json::exception& error) {
-    throw Error{Code::kDataLoss, fmt::format("data: {}: {}; the file is truncated or is no annotation file",
+    throw Error{Code::kDataLoss, fmt::format("data: {}: {}; the file is truncated or not an annotation file",
                                              file.string(), error.what())};
   }
   if (annotations.images.empty() || annotations.categories.empty())

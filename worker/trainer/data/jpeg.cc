@@ -109,7 +109,7 @@ Image from_inks(const Image& inks) {
 
 /// Shape: the pixels of the scaled picture from (left, top).
 Image JpegReader::State::part(int eighths, int left, int top, int width, int height) {
-  const auto fail = [this] { return Error{Code::kDataLoss, errors.reason}; };
+  const auto fail = [this] { return errors.error(Code::kDataLoss); };
   if (!set_scale(jpeg, errors, eighths, inks())) throw fail();
   const std::size_t channels = inks() ? 4 : 3;
   std::vector<std::uint8_t> row(jpeg.output_width * channels);
@@ -141,7 +141,7 @@ JpegReader::JpegReader(std::string_view bytes) : state_{std::make_unique<State>(
   if (bytes.empty()) throw Error{Code::kDataLoss, "the file is empty"};
   if (!read_header(state_->jpeg, state_->errors, reinterpret_cast<const unsigned char*>(bytes.data()),
                    bytes.size()))
-    throw Error{Code::kDataLoss, state_->errors.reason};
+    throw state_->errors.error(Code::kDataLoss);
   if (std::max(width(), height()) > kLargestSide)
     throw Error{Code::kDataLoss, fmt::format("it claims to be {}×{} pixels; at most {} a side are accepted",
                                              width(), height(), kLargestSide)};

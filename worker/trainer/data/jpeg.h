@@ -13,7 +13,8 @@ namespace abl::trainer {
 /// `bytes` must outlive it. Thread: one; any number of readers side by side.
 class JpegReader {
  public:
-  /// Throws: Error{kDataLoss} with libjpeg-turbo's reason.
+  /// Throws: Error{kDataLoss} with libjpeg-turbo's reason; as all functions here, Error{kResourceExhausted}
+  /// where memory is missing.
   explicit JpegReader(std::string_view bytes);
   ~JpegReader();
   JpegReader(const JpegReader&) = delete;

@@ -42,7 +42,7 @@ std::string encode_jpeg(const Image& image, int quality, Chroma chroma) {
   Encoder encoder;
   if (!write(encoder, image.pixels.data(), image.width, image.height, quality,
              chroma == Chroma::kHalved ? 2 : 1))
-    throw Error{Code::kInvalidArgument, encoder.errors.reason};
+    throw encoder.errors.error(Code::kInvalidArgument);
   return encoder.output.text();
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/data/jpeg_errors.h"
+// libjpeg's codes; after its main header
+#include <jerror.h>
 
 namespace abl::trainer {
 namespace {
@@ -7,6 +9,8 @@ namespace {
 [[noreturn]] void fail(j_common_ptr jpeg) {
   auto* errors = reinterpret_cast<JpegErrors*>(jpeg->err);
   jpeg->err->format_message(jpeg, errors->reason);
+  const int code = jpeg->err->msg_code;
+  errors->no_memory = code == JERR_OUT_OF_MEMORY || code == JERR_NO_BACKING_STORE;
   std::longjmp(errors->jump, 1);
 }
 
@@ -18,7 +22,7 @@ void warn(j_common_ptr jpeg, int level) {
 }  // namespace
 
 jpeg_error_mgr* JpegErrors::set_up() {
-  reason[0] = '\0';
+  reason[0] = '\0', no_memory = false;
   jpeg_std_error(&manager);
   manager.error_exit = fail;
   manager.emit_message = warn;

@@ -60,7 +60,7 @@ bool recode(Recoder& recoder, std::string_view jpeg) {
 
 std::string with_restarts(std::string_view jpeg) {
   Recoder recoder;
-  if (!recode(recoder, jpeg)) throw Error{Code::kDataLoss, recoder.errors.reason};
+  if (!recode(recoder, jpeg)) throw recoder.errors.error(Code::kDataLoss);
   return recoder.output.text();
 }
 

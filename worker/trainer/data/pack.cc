@@ -43,7 +43,8 @@ EncodedImage easy_to_cut(EncodedImage stored) {
   if (stored.coding != Coding::kJpeg) return stored;
   try {
     return own(Coding::kJpeg, with_restarts(stored.bytes), stored.width, stored.height, stored.label);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() != Code::kDataLoss) throw;  // memory: nothing is said of the file
     return stored;
   }
 }
@@ -83,7 +84,7 @@ std::string packing_of(const PackOptions& options) {
 std::optional<PackResult> existing(const DataSet& data, const PackOptions& options) {
   if (!fs::exists(options.output)) return std::nullopt;
   const auto other = [&](const std::string& what) {
-    return Error{Code::kAlreadyExists, fmt::format("{} is there and {}; remove it, or name another file",
+    return Error{Code::kAlreadyExists, fmt::format("{} exists and {}; remove it, or name another file",
                                                    options.output.string(), what)};
   };
   const MappedFile file{options.output};
@@ -91,7 +92,7 @@ std::optional<PackResult> existing(const DataSet& data, const PackOptions& optio
   try {
     index = decode_pack(file.bytes());
   } catch (const Error& error) {
-    throw other(fmt::format("is no packed file that can be used: {}", error.what()));
+    throw other(fmt::format("is not a usable packed file: {}", error.what()));
   }
   if (index.made_of != data.fingerprint || index.packing != packing_of(options))
     throw other(fmt::format("was made of {}{}", index.made_of,

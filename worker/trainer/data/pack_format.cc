@@ -43,7 +43,7 @@ class Taker {
 
  private:
   std::string_view take(std::size_t size) {
-    if (size > rest_.size()) refuse("its index breaks off; the file is damaged");
+    if (size > rest_.size()) refuse("its index is truncated: the file is damaged");
     const auto taken = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return taken;
@@ -123,13 +123,13 @@ std::string encode_header(std::string_view index, std::uint64_t payload, std::ui
 PackIndex decode_pack(std::string_view file) {
   if (file.substr(0, kPackMagic.size()) != kPackMagic)
     refuse("it does not begin as a packed file (ABLDATA) does; make one with 'ablate data pack'");
-  if (file.size() < kPackHeader) refuse(fmt::format("it breaks off after {} bytes", file.size()));
+  if (file.size() < kPackHeader) refuse(fmt::format("it is truncated after {} bytes", file.size()));
   Taker header{file.substr(kPackMagic.size(), kDigestAt - kPackMagic.size())};
   const auto version = header.number<std::uint32_t>(), header_size = header.number<std::uint32_t>();
   const auto file_size = header.number<std::uint64_t>(), index_size = header.number<std::uint64_t>(),
              payload = header.number<std::uint64_t>();
   if (version < 1 || version > kPackVersion || header_size != kPackHeader)
-    refuse(fmt::format("it is of version {}; expected 1 to {}: pack it again", version, kPackVersion));
+    refuse(fmt::format("its version is {}; expected 1 to {}: pack it again", version, kPackVersion));
   if (file_size != file.size())
     refuse(fmt::format("it has {} bytes, its header says {}: it is truncated or damaged", file.size(),
                        file_size));

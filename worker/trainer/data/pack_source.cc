@@ -32,7 +32,7 @@ class PackSource final : public StoredSource {
     const PackEntry& entry = entries_.at(index);
     const auto bytes = file_->bytes().substr(entry.offset, entry.length);
     if (entry.crc && crc32(bytes) != *entry.crc)
-      throw Error{Code::kDataLoss, "its bytes have another CRC-32 than when they were packed"};
+      throw Error{Code::kDataLoss, "its CRC-32 differs from the one stored when it was packed"};
     return {.coding = entry.coding,
             .bytes = bytes,
             .owner = file_,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/png_image.h"
-
 #include <png.h>
 
 #include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
+#include "worker/trainer/data/picture_reader.h"
 
 namespace abl::trainer {
 namespace {
@@ -18,7 +18,22 @@ namespace {
 struct PngErrors {
   std::jmp_buf jump;
   char reason[256] = "it cannot be read";
+  bool no_memory = false;  ///< it was refused some: nothing is said of the file
+
+  Error error() const {
+    return no_memory ? Error{Code::kResourceExhausted, "not enough memory to decode a PNG file"}
+                     : Error{Code::kDataLoss, reason};
+  }
 };
+
+/// libpng's and zlib's memory. They call a file damaged that they had none for.
+png_voidp allocate(png_structp png, png_alloc_size_t size) {
+  void* memory = std::malloc(size);
+  if (!memory) static_cast<PngErrors*>(png_get_mem_ptr(png))->no_memory = true;
+  return memory;
+}
+
+void release(png_structp, png_voidp memory) { std::free(memory); }
 
 [[noreturn]] void fail(png_structp png, png_const_charp reason) {
   auto* errors = static_cast<PngErrors*>(png_get_error_ptr(png));
@@ -31,7 +46,7 @@ void pass_over(png_structp, png_const_charp) {}
 
 void take(png_structp png, png_bytep out, std::size_t size) {
   auto* rest = static_cast<std::string_view*>(png_get_io_ptr(png));
-  if (size > rest->size()) png_error(png, "the file breaks off");
+  if (size > rest->size()) png_error(png, "the file is truncated");
   std::memcpy(out, rest->data(), size);
   rest->remove_prefix(size);
 }
@@ -68,104 +83,109 @@ struct Pass {
 constexpr std::array kInterlaced{Pass{0, 0, 8, 8}, Pass{4, 0, 8, 8}, Pass{0, 4, 4, 8}, Pass{2, 0, 4, 4},
                                  Pass{0, 2, 2, 4}, Pass{1, 0, 2, 2}, Pass{0, 1, 1, 2}};
 
-}  // namespace
+class PngReader final : public PictureReader {
+ public:
+  explicit PngReader(std::string_view bytes);
+  ~PngReader() override { png_destroy_read_struct(&png_, &info_, nullptr); }
 
-struct PngReader::State {
-  PngErrors errors;
-  png_structp png = nullptr;
-  png_infop info = nullptr;
-  std::string_view file, rest;
-  int width = 0, height = 0;
-  bool interlaced = false;
-  Pixels pixels;
+  int width() const override { return width_; }
+  int height() const override { return height_; }
+  Image decode(const Rectangle& region) override;
 
-  explicit State(std::string_view bytes) : file{bytes}, rest{bytes} {
-    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors, fail, pass_over);
-    if (png) info = png_create_info_struct(png);
-  }
-  ~State() { png_destroy_read_struct(&png, &info, nullptr); }
-
-  // The two functions below are libpng's side of the border: nothing in them has a destructor.
+ private:
+  // The three functions below are libpng's side of the border: nothing in them has a destructor.
   bool read_header();
   bool read_rows(const Rectangle& region, std::uint8_t* row, std::uint8_t* out);
   void set_pixels();
+
+  PngErrors errors_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  const std::string_view file_;
+  std::string_view rest_;
+  int width_ = 0, height_ = 0;
+  bool interlaced_ = false;
+  Pixels pixels_;
 };
 
-bool PngReader::State::read_header() {
-  if (setjmp(errors.jump) != 0) return false;
-  png_set_read_fn(png, &rest, take);
-  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts and profiles may be bombs
-  png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);             // image_file.h has ours
-  png_read_info(png, info);
-  width = static_cast<int>(png_get_image_width(png, info));
-  height = static_cast<int>(png_get_image_height(png, info));
-  interlaced = png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
+bool PngReader::read_header() {
+  if (setjmp(errors_.jump) != 0) return false;
+  png_set_read_fn(png_, &rest_, take);
+  png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts and profiles may be bombs
+  png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);             // image_file.h has ours
+  png_read_info(png_, info_);
+  width_ = static_cast<int>(png_get_image_width(png_, info_));
+  height_ = static_cast<int>(png_get_image_height(png_, info_));
+  interlaced_ = png_get_interlace_type(png_, info_) != PNG_INTERLACE_NONE;
   set_pixels();
   return true;
 }
 
-void PngReader::State::set_pixels() {
-  const int type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
+void PngReader::set_pixels() {
+  const int type = png_get_color_type(png_, info_), depth = png_get_bit_depth(png_, info_);
   const bool grey16 = type == PNG_COLOR_TYPE_GRAY && depth == 16;
-  if (depth < 8) png_set_packing(png);                // a byte for each value
-  if (depth == 16 && !grey16) png_set_strip_16(png);  // the upper byte
+  if (depth < 8) png_set_packing(png_);                // a byte for each value
+  if (depth == 16 && !grey16) png_set_strip_16(png_);  // the upper byte
   if (type == PNG_COLOR_TYPE_PALETTE) {
     png_colorp palette = nullptr;
     int count = 0;
-    png_get_PLTE(png, info, &palette, &count);
-    for (int i = 0; i < count; ++i) pixels.colours[i] = {palette[i].red, palette[i].green, palette[i].blue};
+    png_get_PLTE(png_, info_, &palette, &count);
+    for (int i = 0; i < count; ++i) pixels_.colours[i] = {palette[i].red, palette[i].green, palette[i].blue};
   } else if (type == PNG_COLOR_TYPE_GRAY && !grey16) {
     const int most = (1 << depth) - 1;
-    for (int i = 0; i <= most; ++i) pixels.colours[i].fill(static_cast<std::uint8_t>(i * 255 / most));
+    for (int i = 0; i <= most; ++i) pixels_.colours[i].fill(static_cast<std::uint8_t>(i * 255 / most));
   } else if (grey16) {
-    pixels.kind = Pixels::Kind::kGrey16, pixels.bytes = 2;
+    pixels_.kind = Pixels::Kind::kGrey16, pixels_.bytes = 2;
   } else if (type == PNG_COLOR_TYPE_GRAY_ALPHA) {
-    pixels.kind = Pixels::Kind::kGreyAlpha, pixels.bytes = 2;
+    pixels_.kind = Pixels::Kind::kGreyAlpha, pixels_.bytes = 2;
   } else {
-    pixels.kind = Pixels::Kind::kColour, pixels.bytes = type == PNG_COLOR_TYPE_RGB_ALPHA ? 4 : 3;
+    pixels_.kind = Pixels::Kind::kColour, pixels_.bytes = type == PNG_COLOR_TYPE_RGB_ALPHA ? 4 : 3;
   }
 }
 
 /// `row` has room for a whole row; `out` [region.height, region.width, 3].
-bool PngReader::State::read_rows(const Rectangle& region, std::uint8_t* row, std::uint8_t* out) {
-  if (setjmp(errors.jump) != 0) return false;
-  png_start_read_image(png);
+bool PngReader::read_rows(const Rectangle& region, std::uint8_t* row, std::uint8_t* out) {
+  if (setjmp(errors_.jump) != 0) return false;
+  png_start_read_image(png_);
   const int right = region.left + region.width, bottom = region.top + region.height;
   const Pass whole{0, 0, 1, 1};
-  const Pass* const first = interlaced ? kInterlaced.data() : &whole;
-  for (const Pass* pass = first; pass != first + (interlaced ? kInterlaced.size() : 1); ++pass) {
-    if (pass->first_column >= width) continue;  // it has no row either
-    for (int y = pass->first_row; y < height && (interlaced || y < bottom); y += pass->row_step) {
-      png_read_row(png, row, nullptr);
+  const Pass* const first = interlaced_ ? kInterlaced.data() : &whole;
+  for (const Pass* pass = first; pass != first + (interlaced_ ? kInterlaced.size() : 1); ++pass) {
+    if (pass->first_column >= width_) continue;  // it has no row either
+    for (int y = pass->first_row; y < height_ && (interlaced_ || y < bottom); y += pass->row_step) {
+      png_read_row(png_, row, nullptr);
       if (y < region.top || y >= bottom) continue;
       const std::uint8_t* pixel = row;
-      for (int x = pass->first_column; x < right; x += pass->column_step, pixel += pixels.bytes)
+      for (int x = pass->first_column; x < right; x += pass->column_step, pixel += pixels_.bytes)
         if (x >= region.left)
-          pixels.put(pixel, out + 3 * (std::size_t{1} * (y - region.top) * region.width + (x - region.left)));
+          pixels_.put(pixel,
+                      out + 3 * (std::size_t{1} * (y - region.top) * region.width + (x - region.left)));
     }
   }
   return true;
 }
 
-PngReader::PngReader(std::string_view bytes) : state_{std::make_unique<State>(bytes)} {
-  if (!state_->png || !state_->info) throw Error{Code::kResourceExhausted, "no memory to read a PNG file"};
-  if (!state_->read_header()) throw Error{Code::kDataLoss, state_->errors.reason};
+PngReader::PngReader(std::string_view bytes) : file_{bytes}, rest_{bytes} {
+  png_ =
+      png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &errors_, fail, pass_over, &errors_, allocate, release);
+  if (png_) info_ = png_create_info_struct(png_);
+  if (info_ && read_header()) return;
+  png_destroy_read_struct(&png_, &info_, nullptr);
+  throw errors_.error();
 }
-
-PngReader::~PngReader() = default;
-
-int PngReader::width() const { return state_->width; }
-int PngReader::height() const { return state_->height; }
 
 Image PngReader::decode(const Rectangle& region) {
-  if (state_->file.rfind("IEND") == std::string_view::npos)
-    throw Error{Code::kDataLoss, "the file breaks off: it has no end chunk"};
+  if (file_.rfind("IEND") == std::string_view::npos)
+    throw Error{Code::kDataLoss, "the file is truncated: it has no end chunk"};
   Image image{region.width, region.height,
               std::vector<std::uint8_t>(std::size_t{3} * region.width * region.height)};
-  std::vector<std::uint8_t> row(state_->pixels.bytes * static_cast<std::size_t>(width()));
-  if (!state_->read_rows(region, row.data(), image.pixels.data()))
-    throw Error{Code::kDataLoss, state_->errors.reason};
+  std::vector<std::uint8_t> row(pixels_.bytes * static_cast<std::size_t>(width_));
+  if (!read_rows(region, row.data(), image.pixels.data())) throw errors_.error();
   return image;
 }
+
+}  // namespace
+
+std::unique_ptr<PictureReader> open_png(std::string_view bytes) { return std::make_unique<PngReader>(bytes); }
 
 }  // namespace abl::trainer
