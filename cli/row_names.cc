@@ -63,6 +63,15 @@ bool RowNames::read_factors(const Table& table) {
   for (const auto& factor : factors)
     for (auto& row : rows) seen[factor].insert(row[factor]);  // "" where it does not apply
   std::erase_if(factors, [&](const std::string& factor) { return seen[factor].size() < 2; });
+  if (factors.empty()) return false;
+  const auto fill = [&](std::vector<Grid::Column>& columns, std::vector<std::vector<std::string>>& cells) {
+    for (const auto& factor : factors) columns.push_back({.heading = factor, .least = kLeastOfALevel});
+    for (auto& row : rows) {
+      auto& line = cells.emplace_back();
+      for (const auto& factor : factors) line.push_back(row[factor]);
+    }
+  };
+  fill(short_columns_, short_cells_);
   // a setting that the table shows anyway needs no second column
   std::erase_if(factors, [&](const std::string& factor) {
     for (int i = 0; i < table.columns_size(); ++i)
@@ -70,15 +79,11 @@ bool RowNames::read_factors(const Table& table) {
           std::ranges::all_of(rows, [&, at = 0](auto& row) mutable {
             return row[factor] == table.rows(at++).cells(i).text();
           }))
-        return true;
+        return shown_by_.insert(i), true;
     return false;
   });
   if (factors.empty()) return false;
-  for (const auto& factor : factors) columns_.push_back({.heading = factor, .least = kLeastOfALevel});
-  for (auto& row : rows) {
-    auto& cells = cells_.emplace_back();
-    for (const auto& factor : factors) cells.push_back(row[factor]);
-  }
+  fill(columns_, cells_);
   return true;
 }
 
@@ -91,17 +96,16 @@ void RowNames::read_labels(const Table& table) {
     cells.push_back(row.id());
     if (labelled) cells.push_back(repeats(row) ? "" : row.label());
   }
-}
-
-std::vector<Grid::Column> RowNames::short_columns() const {
-  return factors_ ? columns_ : std::vector<Grid::Column>{columns_.front()};
+  if (!short_columns_.empty()) return;  // factors, which the table's own columns show
+  short_columns_.push_back(columns_.front());
+  for (const std::string& id : ids_) short_cells_.push_back({id});
 }
 
 std::vector<std::string> RowNames::short_cells(const std::string& id) const {
   const auto row = std::ranges::find(ids_, id);
-  std::vector<std::string> cells =
-      row == ids_.end() ? std::vector<std::string>{id} : cells_[static_cast<std::size_t>(row - ids_.begin())];
-  cells.resize(short_columns().size());
+  if (row != ids_.end()) return short_cells_[static_cast<std::size_t>(row - ids_.begin())];
+  std::vector<std::string> cells{id};
+  cells.resize(short_columns_.size());
   return cells;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,8 @@
 namespace abl::cli {
 
 /// What tells the rows of a table apart, as narrow columns. Rows that factors made are called by their
-/// levels, a column for each factor that has more than one ("groups  layout"); the others by id and, where it
-/// says more, label.
+/// levels, a column for each factor that has more than one ("groups  layout"), unless a setting's column of
+/// the table shows it; the others by id and, where it says more, label.
 class RowNames {
  public:
   explicit RowNames(const ablate::v1::Table& table);
@@ -20,18 +21,22 @@ class RowNames {
   const std::vector<Grid::Column>& columns() const { return columns_; }
   /// For a row's position in the table.
   const std::vector<std::string>& cells(int row) const { return cells_.at(static_cast<std::size_t>(row)); }
-  /// The same without labels, for a row's id; the id alone where the table has no such row.
+  /// The same where no other column stands beside them: every factor, and no labels. For a row's id; the id
+  /// alone where the table has no such row.
   std::vector<std::string> short_cells(const std::string& id) const;
-  std::vector<Grid::Column> short_columns() const;
+  const std::vector<Grid::Column>& short_columns() const { return short_columns_; }
   bool are_factors() const { return factors_; }
+  /// Whether a column of the table, a setting's, is all that shows a factor: it names rows too.
+  bool names_rows(int column) const { return shown_by_.contains(column); }
 
  private:
   bool read_factors(const ablate::v1::Table& table);
   void read_labels(const ablate::v1::Table& table);
 
   std::vector<std::string> ids_;
-  std::vector<Grid::Column> columns_;
-  std::vector<std::vector<std::string>> cells_;
+  std::vector<Grid::Column> columns_, short_columns_;
+  std::vector<std::vector<std::string>> cells_, short_cells_;
+  std::set<int> shown_by_;
   bool factors_ = false;
 };
 

@@ -77,7 +77,7 @@ Sheet sheet_of(const Table& table) {
     sheet.columns.push_back({.heading = heading_of(table.columns(column)),
                              .right_aligned = number,
                              .least = number ? 0 : kLeastOfASetting,
-                             .rank = rank_of(table, column)});
+                             .rank = names.names_rows(column) ? 0 : rank_of(table, column)});
     if (counted[static_cast<std::size_t>(column)])
       sheet.columns.push_back({.heading = "n", .right_aligned = true, .rank = kCountOfSeeds});
   }

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "cli/table_renderer.h"
 #include "cli/words.h"
 #include "tests/cli/golden.h"
 #include "tests/cli/tables.h"
@@ -85,6 +86,49 @@ TEST(WatchView, SaysWhyTrialsWait) {
   view.update(progress({running("h", 500), waiting("a"), waiting("b"), trial("c", TRIAL_STATE_QUEUED)}, 0));
   EXPECT_THAT(view.waiting(), ElementsAre("2 trials wait: all 2 slots are busy"));
   EXPECT_THAT(view.reasons(), ElementsAre("all 2 slots are busy"));
+}
+
+/// Of the factors lr and name, the first is shown by a column of the table.
+Table table_with_a_settings_column() {
+  Table table;
+  Column& top1 = *table.add_columns();
+  top1.set_name("top1");
+  top1.set_kind(Column::KIND_METRIC);
+  top1.set_source("val/top1");
+  Column& lr = *table.add_columns();
+  lr.set_name("lr");
+  lr.set_kind(Column::KIND_SETTING);
+  lr.set_source("params.lr");
+  for (const char* rate : {"0.1", "0.2"})
+    for (const char* name : {"sgd", "adam"}) {
+      TableRow& row = *table.add_rows();
+      row.set_id(std::string{"lr="} + rate + ",name=" + name);
+      row.add_cells()->set_text("79.50");
+      row.add_cells()->set_text(rate);
+    }
+  return table;
+}
+
+TEST(WatchView, RunningTrialsAreToldApartByEveryFactorAlsoByThoseThatATableColumnShows) {
+  WatchView view;
+  auto start = progress({running("lr=0.1,name=sgd", 1), running("lr=0.2,name=sgd", 2)}, 0);
+  *start.mutable_table() = table_with_a_settings_column();
+  view.update(start);
+  const auto lines = view.lines(Terminal{stdout, true, false, 100, 40});
+  EXPECT_THAT(lines, testing::Contains(testing::StartsWith("0.1  sgd")));
+  EXPECT_THAT(lines, testing::Contains(testing::StartsWith("0.2  sgd")));
+}
+
+TEST(WatchView, ATableWithoutRoomKeepsTheSettingThatStandsForAFactor) {
+  Table table = table_with_a_settings_column();
+  Column& other = *table.add_columns();
+  other = table.columns(1);
+  other.set_name("a setting that is the same in all");
+  for (auto& row : *table.mutable_rows()) row.add_cells()->set_text("some text of the file");
+  const Terminal narrow{stdout, true, false, 40, 40};
+  const std::string text = render_table(table, TableFormat::kText, &narrow);
+  EXPECT_THAT(text, testing::ContainsRegex("name .*lr"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("some text")));
 }
 
 TEST(WatchView, AMetricOfTwoColumnsIsSaidOnce) {
