@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 #include <set>
 
 #include "cli/format.h"
@@ -46,6 +47,12 @@ std::string value_text(const Column& column, double value) {
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// "retry in 7 s" is the same reason as "retry in 6 s".
+std::string without_countdown(const std::string& reason) {
+  static const std::regex time{"(retry) in [0-9]+ s"};
+  return std::regex_replace(reason, time, "$1");
+}
 
 }  // namespace
 
@@ -143,7 +150,7 @@ std::set<std::string> WatchView::reasons() const {
   std::set<std::string> reasons;
   for (const auto& [key, trial] : trials_)
     if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty())
-      reasons.insert(first_line(trial.reason()));
+      reasons.insert(without_countdown(first_line(trial.reason())));
   return reasons;
 }
 

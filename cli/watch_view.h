@@ -23,7 +23,7 @@ class WatchView {
   std::vector<std::string> lines(const Terminal& terminal) const;
   /// "2 trials wait: all 2 slots are busy": a line for each reason that queued trials have.
   std::vector<std::string> waiting() const;
-  /// The same without the counts: what is new in it is worth a line.
+  /// The same without counts, and without how long a retry takes yet: what is new in it is worth a line.
   std::set<std::string> reasons() const;
   /// "msf-sharing 42%, 5/12 trials, 2 running, 23.1 steps/s, ETA 3m 05s".
   std::string status() const;

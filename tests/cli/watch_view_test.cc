@@ -131,6 +131,20 @@ TEST(WatchView, ATableWithoutRoomKeepsTheSettingThatStandsForAFactor) {
   EXPECT_THAT(text, testing::Not(HasSubstr("some text")));
 }
 
+TEST(WatchView, ACountdownIsOneReason) {
+  WatchView view;
+  TrialSummary retried = waiting("a");
+  const auto reasons_with = [&](const char* reason) {
+    retried.set_reason(reason);
+    view.update(progress({retried}, 0));
+    return view.reasons();
+  };
+  const auto first = reasons_with("exit code 3; retry in 7 s");
+  EXPECT_EQ(reasons_with("exit code 3; retry in 6 s"), first);
+  EXPECT_THAT(view.waiting(), ElementsAre("1 trial waits: exit code 3; retry in 6 s"));
+  EXPECT_NE(reasons_with("exit code 4; retry in 7 s"), first);
+}
+
 TEST(WatchView, AMetricOfTwoColumnsIsSaidOnce) {
   WatchView view;
   SweepProgress start = progress({running("h", 500)}, 1);
