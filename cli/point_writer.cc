@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/csv.h"
 
 namespace abl::cli {
@@ -27,7 +28,8 @@ PointWriter::PointWriter(std::filesystem::path file, PointFormat format)
     : file_{std::move(file)},
       part_{file_.string() + fmt::format(".{}.part", getpid())},
       format_{format},
-      stream_{stdout} {
+      stream_{stdout},
+      is_terminal_{isatty(STDOUT_FILENO) == 1} {
   if (!file_.empty()) stream_ = std::fopen(part_.c_str(), "wbx");
   if (!stream_) throw system_error("cannot write " + file_.string(), errno);
   if (format_ == PointFormat::kCsv) put("sweep,row,seed,trial,run,metric,step,value,time_ms\n");
@@ -76,7 +78,8 @@ void PointWriter::finish() {
   if (std::fclose(stream) != 0 || std::rename(part_.c_str(), file_.c_str()) != 0) fail();
 }
 
-void PointWriter::put(const std::string& text) {
+void PointWriter::put(const std::string& exact) {
+  const std::string text = stream_ == stdout && is_terminal_ ? printable(exact) : exact;
   if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size()) fail();
 }
 

@@ -18,7 +18,8 @@ enum class PointFormat { kCsv, kJsonLines };
 /// was.
 class PointWriter {
  public:
-  /// `file` empty: standard output. Throws: Error naming the file.
+  /// `file` empty: standard output, without control characters where that is a terminal. Throws: Error naming
+  /// the file.
   PointWriter(std::filesystem::path file, PointFormat format);
   ~PointWriter();
   PointWriter(const PointWriter&) = delete;
@@ -36,6 +37,7 @@ class PointWriter {
   std::filesystem::path file_, part_;
   PointFormat format_;
   FILE* stream_;
+  bool is_terminal_;
   std::uint64_t points_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/printable.h"
 #include "cli/terminal.h"
 
 namespace google::protobuf {
@@ -19,6 +20,10 @@ template <class Message>
 Message shown(Message message, const Terminal& terminal) {
   if (terminal.interactive()) make_printable(message);
   return message;
+}
+
+inline std::string shown(const std::string& text, const Terminal& terminal) {
+  return terminal.interactive() ? printable(text) : text;
 }
 
 }  // namespace abl::cli

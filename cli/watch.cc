@@ -63,7 +63,7 @@ class Watcher {
                          render_table(view_.table(), TableFormat::kText, &context_.out));
       context_.out.line("");
       context_.out.line(summary_text(view_.summary(), context_.out) + elapsed());
-      for (const auto& line : view_.failures()) context_.err.line(line);
+      for (const auto& line : view_.failures()) context_.err.line(shown(line, context_.err));
     }
     return completed ? kExitOk : kExitFailed;
   }

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/judge.h"
+#include "cli/shown.h"
 #include "cli/watch.h"
 #include "cli/watch_view.h"
 
@@ -46,14 +47,14 @@ std::string said(const SubmitResponse& response) {
 
 /// What the scheduler says of the sweep's waiting trials, once it has looked at them; nothing where they run,
 /// or are so many that to ask would be a burden.
-std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep) {
+std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep, const Terminal& terminal) {
   constexpr std::uint32_t kMostTrials = 5000;
   if (sweep.trials().total() > kMostTrials) return {};
   SweepRequest request;
   request.set_sweep(sweep.name());
   for (int look = 0; look < 10; ++look) {
     if (look > 0) std::this_thread::sleep_for(100ms);  // it looks twice a second
-    const auto detail = client.call(&Sweeps::Stub::GetSweep, request, 10s);
+    const auto detail = shown(client.call(&Sweeps::Stub::GetSweep, request, 10s), terminal);
     SweepProgress progress;
     *progress.mutable_summary() = detail.summary();
     *progress.mutable_trials() = detail.trials();
@@ -89,7 +90,7 @@ Run declare_submit(CLI::App& app, Context& context) {
     if (flags->watch) return watch(context, response.sweep().name());
     if (context.json) return kExitOk;
     Client client{context};
-    for (const auto& line : why_it_waits(client, response.sweep())) context.out.line(line);
+    for (const auto& line : why_it_waits(client, response.sweep(), context.out)) context.out.line(line);
     if (response.sweep().state() != SWEEP_STATE_CANCELLED)
       context.out.line(fmt::format("follow it with: ablate watch {}", response.sweep().name()));
     return kExitOk;

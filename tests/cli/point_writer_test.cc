@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/point_writer.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -64,6 +69,59 @@ TEST_F(PointWriterTest, AnExportThatIsBrokenOffLeavesTheOldFileAndNothingElse) {
   { PointWriter{file_, PointFormat::kCsv}.write("s", block()); }
   EXPECT_EQ(read_file(file_), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder_}, {}), 1);
+}
+
+/// Standard output is a terminal as long as this lives.
+class TerminalAsOutput {
+ public:
+  TerminalAsOutput() {
+    if (screen_ < 0 || grantpt(screen_) != 0 || unlockpt(screen_) != 0) return;
+    const int terminal = open(ptsname(screen_), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0) return;
+    std::fflush(stdout);
+    before_ = dup(STDOUT_FILENO);
+    dup2(terminal, STDOUT_FILENO);
+    close(terminal);
+  }
+  ~TerminalAsOutput() {
+    restore();
+    if (screen_ >= 0) close(screen_);
+  }
+  TerminalAsOutput(const TerminalAsOutput&) = delete;
+  TerminalAsOutput& operator=(const TerminalAsOutput&) = delete;
+  bool is_there() const { return before_ >= 0; }
+  /// What it shows of what was written, less than a page.
+  std::string text() {
+    std::fflush(stdout);
+    std::string shown(4096, '\0');
+    const ssize_t got = read(screen_, shown.data(), shown.size());
+    restore();
+    return shown.substr(0, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  }
+
+ private:
+  void restore() {
+    if (before_ < 0) return;
+    dup2(before_, STDOUT_FILENO);
+    close(std::exchange(before_, -1));
+  }
+  int screen_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), before_ = -1;
+};
+
+TEST_F(PointWriterTest, ANameOfAMetricCannotCommandATerminal) {
+  for (const PointFormat format : {PointFormat::kCsv, PointFormat::kJsonLines}) {
+    auto named = block();
+    named.mutable_series()->set_name("loss\x1b[31m\u202e\u009b2J");
+    TerminalAsOutput terminal;
+    if (!terminal.is_there()) GTEST_SKIP() << "needs a pseudo-terminal, of which there is none";
+    PointWriter writer{{}, format};
+    writer.write("s", named);
+    writer.finish();
+    const std::string text = terminal.text();
+    EXPECT_NE(text.find("loss"), std::string::npos) << text;
+    for (const char* control : {"\x1b", "\u202e", "\u009b"})
+      EXPECT_EQ(text.find(control), std::string::npos) << text;
+  }
 }
 
 TEST_F(PointWriterTest, AFolderThatIsNotThereIsNamed) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "storage/database.h"
 #include "tests/cli/listener.h"
+#include "tests/cli/pseudo_terminal.h"
 #include "tests/cli/run_ablate.h"
 
 namespace abl::cli {
@@ -324,24 +325,20 @@ TEST_F(Program, ALabelCannotCommandATerminalAndIsExactInAPipe) {
   std::string text = kSweep;
   text.replace(text.find("\"MSF, full\""), 11, R"("x\e[31mred\u202e")");
   const auto file = home_.file("sweep.yaml", text);
-  const std::string program = std::string{ABLATE_BIN_DIR} + "/ablate";
-  const std::string terminal =
-      run_program({"env", "TERM=xterm", "NO_COLOR=1", "ABLATE_HOME=" + home_.folder().string(), "script",
-                   "-qec", program + " plan " + file.string(), "/dev/null"},
-                  "", std::chrono::seconds{60});
-  EXPECT_THAT(terminal, AllOf(HasSubstr(" xred "), Not(HasSubstr("\x1b[31m")), Not(HasSubstr("\u202e"))));
   EXPECT_THAT(home_.run({"plan", file}).out, HasSubstr("x\x1b[31mred\u202e"));
+  ABL_NEEDS_PSEUDO_TERMINAL();
+  const std::string program = std::string{ABLATE_BIN_DIR} + "/ablate";
+  const std::string terminal = on_terminal(program + " plan " + file.string(),
+                                           {"NO_COLOR=1", "ABLATE_HOME=" + home_.folder().string()});
+  EXPECT_THAT(terminal, AllOf(HasSubstr(" xred "), Not(HasSubstr("\x1b[31m")), Not(HasSubstr("\u202e"))));
 }
 
 TEST_F(Program, NoColorSwitchesColoursOffOnATerminal) {
-  const std::string program = std::string{ABLATE_BIN_DIR} + "/ablate";
-  const auto on_terminal = [&](const std::string& variable) {  // script(1) gives it a terminal
-    return run_program(
-        {"env", "TERM=xterm", variable, "script", "-qec", program + " sumbit || true", "/dev/null"}, "",
-        std::chrono::seconds{20});
-  };
-  EXPECT_THAT(on_terminal("NO_COLOR="), HasSubstr("\x1b[31merror: \x1b[0m"));
-  EXPECT_THAT(on_terminal("NO_COLOR=1"), AllOf(HasSubstr("error: unknown command"), Not(HasSubstr("\x1b["))));
+  ABL_NEEDS_PSEUDO_TERMINAL();
+  const std::string misspelt = std::string{ABLATE_BIN_DIR} + "/ablate sumbit || true";
+  EXPECT_THAT(on_terminal(misspelt, {"NO_COLOR="}), HasSubstr("\x1b[31merror: \x1b[0m"));
+  EXPECT_THAT(on_terminal(misspelt, {"NO_COLOR=1"}),
+              AllOf(HasSubstr("error: unknown command"), Not(HasSubstr("\x1b["))));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "scheduler/server.h"
+#include "storage/database.h"
+#include "tests/cli/pseudo_terminal.h"
 #include "tests/cli/run_ablate.h"
 
 namespace abl::cli {
@@ -161,6 +163,18 @@ TEST_F(WithScheduler, ACommandsFolderIsThatOfItsFileUnderEveryName) {
   const Outcome moved = home_.run({"submit", home_.file("real/deep/mine.yaml", text)});
   EXPECT_EQ(moved.code, kExitUsage) << "another folder has another ./train";
   EXPECT_THAT(moved.err, HasSubstr("folder: " + (home_.folder() / "real" / "deep").string() + " here, "));
+}
+
+TEST_F(WithScheduler, AReasonCannotCommandTheTerminalThatOnlyErrorsGoTo) {
+  home_.run({"submit", sweep_});
+  storage::Database{home_.folder() / "results.db", storage::Database::Mode::kWrite}.execute(
+      "UPDATE trial SET state = 'failed', reason = 'x' || char(27) || '[31mred'");
+  const std::string watch = std::string{ABLATE_BIN_DIR} + "/ablate watch two-rows";
+  EXPECT_THAT(home_.run({"watch", "two-rows"}).err, HasSubstr("x\x1b[31mred")) << "exact in a pipe";
+  ABL_NEEDS_PSEUDO_TERMINAL();
+  const std::string terminal =
+      on_terminal(watch + " > /dev/null || true", {"NO_COLOR=1", "ABLATE_HOME=" + home_.folder().string()});
+  EXPECT_THAT(terminal, AllOf(HasSubstr("xred"), testing::Not(HasSubstr("\x1b"))));
 }
 
 TEST_F(WithScheduler, AnExportOfNothingHasItsHeadings) {
