@@ -29,10 +29,18 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return names;
 }
 
+/// Whether a word is a flag of the program itself, which may stand before its command: `ablate --json ls`.
+bool is_flag_of(const CLI::App& app, const std::string& word) {
+  const CLI::Option* option = word.starts_with("--") ? app.get_option_no_throw(word) : nullptr;
+  return option && option->get_expected_max() == 0;
+}
+
 /// The command that the first words name; `at` is left behind them.
 const CLI::App& named(const CLI::App& app, int argc, const char* const* argv, int& at) {
   const auto commands = parts_of(app, true);
-  if (commands.empty() || at >= argc || argv[at][0] == '-') return app;
+  if (commands.empty()) return app;
+  while (at < argc && is_flag_of(app, argv[at])) ++at;
+  if (at >= argc || argv[at][0] == '-') return app;
   const std::string word = argv[at++];
   std::vector<std::string> names;
   for (const auto* command : commands) {

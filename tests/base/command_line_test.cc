@@ -20,6 +20,7 @@ class CommandLineTest : public testing::Test {
     auto* const data = app_.add_subcommand("data", "")->require_subcommand(1);
     data->add_subcommand("check", "")->add_flag("--json", json_);
     data->add_subcommand("pack", "");
+    app_.add_flag("--quiet", quiet_);
   }
 
   std::string refusal(std::vector<const char*> words) {
@@ -40,8 +41,15 @@ class CommandLineTest : public testing::Test {
   CLI::App app_{"", "program"};
   std::string preset_;
   int seed_ = 0;
-  bool json_ = false;
+  bool json_ = false, quiet_ = false;
 };
+
+TEST_F(CommandLineTest, AFlagOfTheProgramStandsBeforeItsCommand) {
+  EXPECT_EQ(refusal({"--quiet", "data", "check", "--json"}), "");
+  EXPECT_THAT(refusal({"--quiet", "data", "check", "--jsno"}), testing::HasSubstr("unknown flag '--jsno'"));
+  EXPECT_THAT(refusal({"--quiet", "dta"}), testing::HasSubstr("unknown command 'dta'"));
+  EXPECT_THAT(refusal({"--json", "data", "check"}), testing::HasSubstr("unknown flag '--json'"));
+}
 
 TEST_F(CommandLineTest, WhatIsSpeltRightIsTaken) {
   EXPECT_EQ(refusal({"train", "--preset", "a", "--seed=1"}), "");

@@ -52,6 +52,17 @@ TEST_F(Program, AMisspeltCommandIsNamedWithTheNearest) {
   EXPECT_EQ(outcome.err, "error: unknown command 'sumbit'; did you mean 'submit'?\n");
 }
 
+TEST_F(Program, JsonMayStandBeforeTheCommand) {
+  const auto file = home_.file("sweep.yaml", kSweep);
+  const Outcome before = home_.run({"--json", "plan", file}), after = home_.run({"plan", file, "--json"});
+  EXPECT_EQ(before.code, kExitOk) << before.err;
+  EXPECT_EQ(before.out, after.out);
+  EXPECT_EQ(home_.run({"--json", "sumbit"}).err, "error: unknown command 'sumbit'; did you mean 'submit'?\n");
+  EXPECT_EQ(home_.run({"--json", "plan", "--jsno"}).err,
+            "error: unknown flag '--jsno'; did you mean '--json'?\n");
+  EXPECT_EQ(home_.run({"--jsno", "ls"}).err, "error: unknown flag '--jsno'; did you mean '--json'?\n");
+}
+
 TEST_F(Program, AMisspeltFlagIsNamedWithTheNearestEvenWhereMoreIsMissing) {
   const Outcome outcome = home_.run({"plan", "--jsno"});
   EXPECT_EQ(outcome.code, kExitUsage);
