@@ -145,7 +145,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
         {.heading = fmt::format("memory ({})", memory_unit), .right_aligned = true, .rank = kMemory});
   columns.push_back({"trials", true});
   columns.push_back({"stored", true});
-  if (mended) columns.push_back({"before the mend", true});
+  if (mended) columns.push_back({"before a correction", true});
   if (shares) columns.push_back({"under way", true});
   if (repeats) columns.push_back({.heading = "same as", .rank = kSameAs});
   if (settings) columns.push_back({.heading = "settings", .least = 8});

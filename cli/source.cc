@@ -117,13 +117,13 @@ class StoreSource final : public Source {
   storage::Database db_;
 };
 
-/// A results file whose marks of results from before a mend are those of another release.
+/// A results file whose marks of results made before a correction are those of another release.
 std::unique_ptr<Source> open_store(const Context& context, const std::filesystem::path& file) {
   auto source = std::make_unique<StoreSource>(file);
   if (const int known = source->known_version(); known != 0 && known != config::newest_result_version())
     context.note(fmt::format(
         "a scheduler of another release had {} last: it knows result versions up to {}, this one up "
-        "to {}, so marks of results from before a mend may be missing; start a scheduler on it once",
+        "to {}, so marks of results made before a correction may be missing; start a scheduler on it once",
         file.string(), known, config::newest_result_version()));
   return source;
 }

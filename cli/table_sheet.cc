@@ -37,7 +37,7 @@ std::vector<bool> counted_columns(const Table& table) {
   return counted;
 }
 
-/// With a mark where a value is from before a mend; a note says of which.
+/// With a mark where a value was made before a correction; a note says of which.
 std::string text_of(const Cell& cell) { return cell.before_mend() > 0 ? cell.text() + " †" : cell.text(); }
 
 // what goes first where there is no room

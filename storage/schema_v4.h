@@ -6,7 +6,7 @@ namespace abl::storage {
 /// Version 4: the store has an identity of its own, so that a worker can tell that a results file was
 /// restored or exchanged under its scheduler; a trial can be held back from the queue; a table knows what is
 /// wrong with its numbers: the best by the column's direction, what a completed run lacks, what was refused,
-/// equal curves, results from before a mend.
+/// equal curves, results made before a correction.
 inline constexpr const char* kSchemaV4 = R"sql(
 CREATE TABLE store (             -- one line
   id TEXT NOT NULL               -- 32 random hexadecimal digits; a copied file keeps it
@@ -78,8 +78,8 @@ ALTER TABLE run ADD COLUMN curves INTEGER NOT NULL DEFAULT 0;
 UPDATE run SET curves = COALESCE((SELECT curve_digest(m.name, p.step, p.value, p.kind)
                                   FROM point p JOIN metric m ON m.id = p.metric_id WHERE p.run_id = run.id), 0);
 
--- A mend of the trainer touches some trials: the version that a trial's results would have today. Where it is above
--- result_version they are from before the mend.
+-- A correction of the trainer touches some trials: the version that a trial's results would have today. Where it is above
+-- result_version they were made before it.
 ALTER TABLE trial ADD COLUMN due_version INTEGER NOT NULL DEFAULT 0;
 UPDATE trial SET due_version = result_version;
 CREATE INDEX trial_to_renew ON trial (id) WHERE state = 'queued' AND result_version < due_version;
@@ -136,7 +136,7 @@ WITH sample AS (                 -- one line for each value that a cell is made 
          CASE WHEN COUNT(*) = COUNT(value) AND COUNT(*) > 1
               THEN SQRT(SUM((value - mean) * (value - mean)) / (COUNT(*) - 1)) END AS sd
   FROM centred GROUP BY sweep_id, row, position
-), done AS (                     -- completed trials of a row, and how many of them are from before a mend
+), done AS (                     -- completed trials of a row, and how many of them were made before a correction
   SELECT st.sweep_id, st.row, COUNT(*) AS trials, SUM(t.result_version < t.due_version) AS before_mend
   FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
   GROUP BY st.sweep_id, st.row

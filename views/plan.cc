@@ -190,7 +190,7 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     if (found == Found::kBeforeMend) message.set_before_mend(message.before_mend() + 1);
   }
   for (const int version : mended)
-    message.add_notes(fmt::format("stored results from before the mend are trained again: {}",
+    message.add_notes(fmt::format("stored results made before a correction are trained again: {}",
                                   config::what_changed(version)));
   return message;
 }

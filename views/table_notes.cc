@@ -35,7 +35,7 @@ std::vector<std::string> table_notes(const storage::Table& table) {
                     " have identical curves: does what differs between them have an effect?");
   for (const auto& [due, rows] : table.before_mend)
     notes.push_back(fmt::format(
-        "{}: results from before the mend: {} ('ablate retry {} --before-mend' trains them again)",
+        "{}: results made before a correction: {} ('ablate retry {} --before-mend' trains them again)",
         rows_text(rows), config::what_changed(due), table.sweep));
   for (std::size_t i = 0; i < std::min(table.refused.size(), kNamed); ++i)
     notes.push_back(refused_text(table.refused[i]));

@@ -9,7 +9,7 @@
 namespace abl::views {
 
 /// What a reader of a table should know beside its numbers, a line each: rows whose curves are identical,
-/// results from before a mend of the trainer, runs that said metrics which could not be read.
+/// results made before a correction of the trainer, runs that said metrics which could not be read.
 std::vector<std::string> table_notes(const storage::Table& table);
 
 }  // namespace abl::views

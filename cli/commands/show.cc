@@ -28,7 +28,7 @@ std::string why_text(const ablate::v1::TrialSummary& trial) {
   if (trial.refused_lines() > 0)
     reasons.push_back(fmt::format("{} could not be read as metrics, such as {}",
                                   plural(trial.refused_lines(), "line"), trial.refused_example()));
-  if (!trial.before_mend().empty()) reasons.push_back("before the mend: " + trial.before_mend());
+  if (!trial.before_mend().empty()) reasons.push_back("made before a correction: " + trial.before_mend());
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 

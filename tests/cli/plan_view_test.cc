@@ -151,10 +151,10 @@ TEST(PlanView, ShowsTheCountsOfTheSweepsOwnColumnsAsTheTableWill) {
 
 TEST(PlanView, SaysHowManyResultsAreFromBeforeAMend) {
   SweepPlan plan = sample_plan();
-  EXPECT_EQ(plan_text(plan, kPlain).find("before the mend"), std::string::npos);
+  EXPECT_EQ(plan_text(plan, kPlain).find("before a correction"), std::string::npos);
   plan.set_before_mend(1);
   plan.mutable_rows(0)->set_before_mend(1);
-  EXPECT_NE(plan_text(plan, kPlain).find("stored  before the mend"), std::string::npos);
+  EXPECT_NE(plan_text(plan, kPlain).find("stored  before a correction"), std::string::npos);
 }
 
 TEST(PlanView, WhatOtherSweepsTrainIsNotCountedAsToRun) {

@@ -251,7 +251,8 @@ TEST_F(PlanTest, ResultsFromBeforeAMendAreCountedApart) {
   EXPECT_EQ(plan.before_mend(), 1u);
   EXPECT_EQ(plan.rows(0).before_mend(), 0u);
   EXPECT_EQ(plan.rows(1).before_mend(), 1u);
-  EXPECT_THAT(plan.notes(), testing::Contains(HasSubstr("results from before the mend are trained again")));
+  EXPECT_THAT(plan.notes(),
+              testing::Contains(HasSubstr("results made before a correction are trained again")));
 }
 
 TEST_F(PlanTest, NamesTheCountsThatTheTableWillShow) {

@@ -98,7 +98,7 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
       message.notes(),
       ElementsAre(
           "rows a, c have identical curves: does what differs between them have an effect?",
-          "row b: results from before the mend: the trainer gives other numbers by now ('ablate retry s "
+          "row b: results made before a correction: the trainer gives other numbers by now ('ablate retry s "
           "--before-mend' trains them again)",
           "row d, seed 0: 1 line of run 4 could not be read as metrics, such as {acc: 1}"));
   EXPECT_EQ(message.rows(1).cells(0).before_mend(), 1u);

@@ -61,6 +61,6 @@ export interface RunDetail {
   checkpoints: Checkpoint[];
   attempts: RunSummary[];
   environment_json: string;
-  /** What was mended since in the trainer, where that changes what such a trial gives. */
+  /** What was corrected since in the trainer, where that changes what such a trial gives. */
   before_mend: string[];
 }

@@ -24,7 +24,7 @@ export function Summary({ detail }: { detail: RunDetail }) {
       )}
       {detail.before_mend.map((mend) => (
         <p class="reason" key={mend}>
-          Before the mend: {mend}
+          Made before a correction: {mend}
         </p>
       ))}
       <dl class="facts panel">

@@ -223,7 +223,7 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
     >
       <span>{mean}</span>
       <span class="sd">{sd ? ` ± ${sd}` : ""}</span>
-      {cell.before_mend > 0 && <abbr title="from before a mend of the trainer">†</abbr>}
+      {cell.before_mend > 0 && <abbr title="made before a correction of the trainer">†</abbr>}
     </Link>
   );
 }

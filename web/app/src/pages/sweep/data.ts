@@ -68,7 +68,7 @@ export interface Cell {
   missing: string;
   /** Completed trials that did not report the metric. */
   unfilled: number;
-  /** Of the n values: from before a mend of the trainer. */
+  /** Of the n values: made before a correction of the trainer. */
   before_mend: number;
   runs: { run: number; trial: number; seed: string; value: Real }[];
   p?: number;
@@ -88,7 +88,7 @@ export interface Table {
   rows: TableRow[];
   baseline: string;
   paper_heading: string;
-  /** What a reader should know: identical curves, results from before a mend, lines that were refused. */
+  /** What a reader should know: identical curves, results made before a correction, lines that were refused. */
   notes: string[];
   /** Rows of other pages; the baseline's is on each. */
   left_out: number;
