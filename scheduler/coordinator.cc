@@ -14,6 +14,7 @@
 #include "scheduler/worker_record.h"
 #include "storage/count_store.h"
 #include "storage/due_versions.h"
+#include "storage/sqlite_error.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
 
@@ -26,8 +27,7 @@ using storage::RunId;
 
 /// A full disk, a file that is gone or damaged: not the fault of what was to be stored.
 bool is_of_the_store(std::exception_ptr error) {
-  const auto code = error ? to_status(error).error_code() : grpc::StatusCode::OK;
-  return code == grpc::StatusCode::RESOURCE_EXHAUSTED || code == grpc::StatusCode::DATA_LOSS;
+  return error && !storage::is_of_what_is_stored(static_cast<Code>(to_status(error).error_code()));
 }
 
 SchedulerMessage stop_message(RunId run, const std::string& reason) {

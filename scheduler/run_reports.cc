@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "scheduler/sweep_control.h"
 #include "storage/metric_store.h"
+#include "storage/sqlite_error.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "storage/weights_store.h"
@@ -219,20 +220,6 @@ std::string missing_here(storage::Database& db, const storage::RunRecord& run, c
   }
 }
 
-/// Trouble of the store that passes, or that is not of one run: everything is sent again.
-bool is_of_the_store(const Error& error) {
-  switch (error.code()) {
-    case Code::kResourceExhausted:
-    case Code::kUnavailable:
-    case Code::kDeadlineExceeded:
-    case Code::kCancelled:
-    case Code::kDataLoss:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 Reported store_batch(storage::Database& db, const std::string& worker, const RunBatch& batch, bool first,
@@ -258,9 +245,8 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
     storage::Transaction content{db, storage::Transaction::kSavepoint};
     store_content(db, *run, batch, now.wall);
     content.commit();
-  } catch (
-      const Error& error) {  // what this run says cannot be stored, and would be the same when said again
-    if (is_of_the_store(error) || !db.in_transaction()) throw;
+  } catch (const Error& error) {  // trouble of the store: everything is sent again
+    if (!storage::is_of_what_is_stored(error.code()) || !db.in_transaction()) throw;
     return end_here({.state = RunState::kFailed, .reason = error.what(), .retryable = false});
   }
   Reported reported = batch.has_ended()

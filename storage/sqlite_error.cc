@@ -39,8 +39,11 @@ Error sqlite_error(sqlite3* db, int result, const std::string& given) {
           why == ENOSPC ? Code::kResourceExhausted : Code::kPermissionDenied,
           file + ": cannot be opened or written" + system_text(why) + "; check the path and its permissions"};
     case SQLITE_NOTADB:
-      return Error{Code::kInvalidArgument,
-                   file + ": not a results file (no SQLite database); give another path"};
+      return Error{Code::kDataLoss, file + ": not a results file (no SQLite database); give another path"};
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+      return Error{Code::kInvalidArgument, file + ": " + detail};
     case SQLITE_CORRUPT:
       return Error{Code::kDataLoss, file + ": damaged (" + detail +
                                         "); restore a copy, or salvage it with `sqlite3 FILE .recover`"};
@@ -51,6 +54,11 @@ Error sqlite_error(sqlite3* db, int result, const std::string& given) {
     default:
       return Error{Code::kInternal, file + ": " + detail};
   }
+}
+
+bool is_of_what_is_stored(Code code) {
+  return code == Code::kInvalidArgument || code == Code::kFailedPrecondition || code == Code::kNotFound ||
+         code == Code::kAlreadyExists;
 }
 
 }  // namespace abl::storage

@@ -85,6 +85,23 @@ TEST_F(CoordinatorTest, AStoreOnAFullDiskIsWholeAgainWhenThereIsSpace) {
       "ok");
 }
 
+TEST_F(CoordinatorTest, TroubleOfTheStoreOfWhateverKindFailsNoTrial) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  writer->call([](storage::Database& db) { db.execute("ALTER TABLE log_chunk RENAME TO away"); });
+  auto batch = measured(1, 2, 50);
+  batch.set_log("step 1");
+  say(worker, batch);
+  ASSERT_TRUE(worker.channel->closed()) << "it comes again";
+  EXPECT_EQ(run(1).state, RunState::kRunning);
+  disconnect(worker);
+  writer->call([](storage::Database& db) { db.execute("ALTER TABLE away RENAME TO log_chunk"); });
+  FakeWorker back = connect({.runs = {1}});
+  say(back, batch);
+  EXPECT_THAT(back.take_said(), ElementsAre("welcome", "ack 1 1", "ack 1 2"));
+}
+
 TEST_F(CoordinatorTest, LeasesThatEndedWhileTheDiskWasFullAreGivenTime) {
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "storage/sqlite_error.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -136,6 +137,19 @@ TEST_F(DatabaseTest, MissingFileIsCreatedByAWriterAndRefusedToAReader) {
   EXPECT_TRUE(std::filesystem::exists(file));
 }
 
+TEST_F(DatabaseTest, WhatTheSchemaDoesNotTakeIsToldFromTroubleOfTheStore) {
+  Database db{file, Mode::kWrite};
+  const auto code = [&](const char* sql) { return error_of([&] { db.execute(sql); }).first; };
+  for (const char* sql :
+       {"INSERT INTO metric (id, name) VALUES ('not a number', 'x')",
+        "INSERT INTO metric (name) VALUES (NULL)", "INSERT INTO metric (name) VALUES (zeroblob(2000000000))"})
+    EXPECT_EQ(code(sql), Code::kInvalidArgument) << sql;
+  EXPECT_TRUE(is_of_what_is_stored(Code::kInvalidArgument));
+  db.execute("PRAGMA query_only = ON");
+  EXPECT_FALSE(is_of_what_is_stored(code("INSERT INTO metric (name) VALUES ('x')"))) << "not writable";
+  EXPECT_FALSE(is_of_what_is_stored(code("INSERT INTO gone VALUES (1)"))) << "no such table";
+}
+
 TEST_F(DatabaseTest, FolderIsRefused) {
   std::filesystem::create_directory(file);
   expect_refusal(Mode::kWrite, Code::kInvalidArgument, "a folder");
@@ -151,8 +165,8 @@ TEST_F(DatabaseTest, MissingFolderIsNamed) {
 TEST_F(DatabaseTest, FileThatIsNoDatabaseIsRefusedAndLeftAlone) {
   const std::string text(5000, 'x');
   std::ofstream{file} << text;
-  expect_refusal(Mode::kWrite, Code::kInvalidArgument, "not a results file");
-  expect_refusal(Mode::kReadOnly, Code::kInvalidArgument, "not a results file");
+  expect_refusal(Mode::kWrite, Code::kDataLoss, "not a results file");
+  expect_refusal(Mode::kReadOnly, Code::kDataLoss, "not a results file");
   EXPECT_EQ(read_file(file), text);
 }
 
