@@ -77,8 +77,17 @@ void resume_sweep(storage::Database& db, const std::string& name, Time now) {
 std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row,
                           const storage::Retry& which, Time now) {
   storage::SweepStore store{db};
-  const storage::SweepId sweep = store.get(name).id;
+  const storage::SweepRecord record = store.get(name);
+  const storage::SweepId sweep = record.id;
   const std::uint32_t queued = store.retry(sweep, row, now, renewed, which);
+  if (queued == 0 && !which.ended && record.state == SweepState::kCancelled)
+    throw Error{Code::kFailedPrecondition,
+                fmt::format("sweep {0} is cancelled and none of its trials is {1}: 'ablate retry {0}' queues "
+                            "its cancelled trials again",
+                            name,
+                            which.held       ? "held"
+                            : which.unfilled ? "without a metric of its table"
+                                             : "of an older result version")};
   storage::TrialStore{db}.take_stops_back(sweep);
   return queued;
 }

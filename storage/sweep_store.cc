@@ -349,7 +349,7 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
   if (!row_id.empty() && std::ranges::find(rows, row_id) == rows.end()) {
     throw Error{Code::kNotFound, "the sweep has no row '" + row_id + "'" + did_you_mean(row_id, rows)};
   }
-  // a cancelled sweep claims its trials again; the others have nothing withdrawn
+  // a cancelled sweep claims its trials again: those that ended all of them, others those that run again
   db_.prepared(R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND :ended
                      AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
       .bind(":sweep", sweep)
@@ -364,7 +364,7 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
       .bind(":sweep", sweep)
       .run();
   const auto trials = db_.prepared(R"sql(
-      SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = :sweep AND withdrawn = 0
+      SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = :sweep
       AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
                           .bind(":sweep", sweep)
                           .bind(":row", row_id)
@@ -372,16 +372,27 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
   std::uint32_t queued = 0;
   for (const TrialId trial : trials) {
     const bool again = which.ended || which.held ? queue_again(db_, trial, which) : false;
+    if (again)
+      db_.prepared("UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND trial_id = :trial")
+          .bind(":sweep", sweep)
+          .bind(":trial", trial)
+          .run();
     queued += again || run_again(sweep, TrialStore{db_}.get(trial), renewed, which);
   }
+  if (queued > 0)
+    db_.prepared(
+           "UPDATE sweep SET state = 'active', state_ms = :now WHERE id = :sweep AND state = 'cancelled'")
+        .bind(":now", now)
+        .bind(":sweep", sweep)
+        .run();
   transaction.commit();
   return queued;
 }
 
 void SweepStore::claim_instead(std::optional<SweepId> sweep, TrialId trial, TrialId other) {
   db_.prepared(
-         "UPDATE sweep_trial SET trial_id = :other WHERE trial_id = :trial AND (:sweep IS NULL OR sweep_id = "
-         ":sweep)")
+         R"sql(UPDATE sweep_trial SET trial_id = :other, withdrawn = CASE WHEN :sweep IS NULL THEN withdrawn ELSE 0 END
+               WHERE trial_id = :trial AND (:sweep IS NULL OR sweep_id = :sweep))sql")
       .bind(":other", other)
       .bind(":trial", trial)
       .bind(":sweep", sweep)

@@ -68,15 +68,16 @@ class SweepStore {
   /// Returns: the runs of leased and running trials that nobody claims any more: the caller stops them.
   std::vector<RunId> withdraw(SweepId sweep, Time now);
   /// Failed, cancelled and held trials of a sweep (of one row when given) go back to the queue, with all
-  /// their retries; a cancelled sweep claims its trials again and is active, unless held or completed ones
-  /// alone are wanted. A completed trial stays as it is, since other sweeps may have it filled and its runs
-  /// are theirs: another one takes its place in this sweep, the one that another sweep has put there where
-  /// there is one. `renewed` says what a trial of an older result version becomes. Returns how many were
-  /// queued or replaced. Throws: Error{kNotFound} for a row that is not there.
+  /// their retries; a cancelled sweep claims its trials again and is active: all of them, or those that run
+  /// again where held or completed ones alone are wanted. A completed trial stays as it is, since other
+  /// sweeps may have it filled and its runs are theirs: another one takes its place in this sweep, the one
+  /// that another sweep has put there where there is one. `renewed` says what a trial of an older result
+  /// version becomes. Returns how many were queued or replaced. Throws: Error{kNotFound} for a row that is
+  /// not there.
   std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now, const Renew& renewed,
                       Retry which = {});
-  /// Claims on one trial (of one sweep when given) become claims on another, which is queued again when it
-  /// failed or was cancelled.
+  /// Claims on one trial (of one sweep when given, which then wants it) become claims on another, which is
+  /// queued again when it failed or was cancelled.
   void claim_instead(std::optional<SweepId> sweep, TrialId trial, TrialId other);
 
  private:

@@ -211,6 +211,33 @@ TEST_F(SweepStoreTest, RetryOfACancelledSweepClaimsItsTrialsAgain) {
   EXPECT_THAT(queue(), ElementsAre(2));
 }
 
+TEST_F(SweepStoreTest, RetryOfCompletedTrialsOfACancelledSweepClaimsTheseAgain) {
+  submit(sweep_of("s", 3, 1));
+  complete(1, 0.3, "val/loss");
+  complete(2, 80);
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, {.ended = false}), 0u) << "nothing is held";
+  EXPECT_EQ(sweeps.get("s").state, SweepState::kCancelled);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, kUnfilled), 1u);
+  EXPECT_EQ(sweeps.get("s").state, SweepState::kActive);
+  EXPECT_THAT(queue(), ElementsAre(4));
+  EXPECT_EQ(counts("s").queued, 1u);
+  EXPECT_EQ(counts("s").completed, 1u);
+  EXPECT_EQ(counts("s").cancelled, 1u) << "what was cancelled stays so";
+}
+
+TEST_F(SweepStoreTest, RetryOfHeldTrialsOfACancelledSweepClaimsTheseAgain) {
+  submit(sweep_of("s", 2, 1));
+  submit(sweep_of("other", 1, 1));  // claims trial 1 too
+  db.execute("UPDATE trial SET state = 'held' WHERE id = 1");
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, {.ended = false}), 1u);
+  EXPECT_THAT(sweeps.claimants(1), ElementsAre(1, 2));
+  EXPECT_EQ(sweeps.get("s").state, SweepState::kActive);
+  EXPECT_EQ(counts("s").queued, 1u);
+  EXPECT_EQ(counts("s").cancelled, 1u);
+}
+
 TEST_F(SweepStoreTest, SweepIsFinishedWhenItsLastTrialIs) {
   submit(sweep_of("s", 2, 1));
   now += 10s;
