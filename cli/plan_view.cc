@@ -22,16 +22,18 @@ using ablate::v1::SweepPlan;
 /// A count that is shown: one that the sweep's table has, or what stands in for none of its kind.
 struct Shown {
   std::string heading, mode, unit;
-  int digits = 2;
+  std::optional<int> digits = std::nullopt;
 };
 
-/// Whether "0.00" would be all that billions of multiply-adds have to say.
-bool are_small(const SweepPlan& plan) {
+/// A count that the table has no column of, in a unit in which there is something to see.
+Shown stand_in(const SweepPlan& plan, std::string_view name, const char* mode, const char* unit) {
   double largest = 0;
   for (const auto& row : plan.rows())
-    if (const auto found = row.counts().find("flops.macs"); found != row.counts().end())
+    if (const auto found = row.counts().find(mode); found != row.counts().end())
       largest = std::max(largest, found->second);
-  return largest > 0 && largest < 0.1e9;
+  Shown shown{.mode = mode, .unit = storage::fitting_unit(unit, largest)};
+  shown.heading = shown.unit.empty() ? std::string{name} : fmt::format("{} ({})", name, shown.unit);
+  return shown;
 }
 
 bool asks_for(const SweepPlan& plan, std::string_view kind) {
@@ -43,13 +45,11 @@ bool asks_for(const SweepPlan& plan, std::string_view kind) {
 /// where it has none of parameters, or of operations.
 std::vector<Shown> shown_counts(const SweepPlan& plan) {
   std::vector<Shown> shown;
-  if (!asks_for(plan, "params.")) shown.push_back({"params (M)", "params.weights", "M"});
+  if (!asks_for(plan, "params.")) shown.push_back(stand_in(plan, "params", "params.weights", "M?"));
   for (const auto& column : plan.columns())
-    shown.push_back({heading_of(column), column.source(), column.unit(), static_cast<int>(column.digits())});
-  if (!asks_for(plan, "flops.")) {
-    const std::string unit = are_small(plan) ? "M" : "G";
-    shown.push_back({fmt::format("FLOPs ({})", unit), "flops.macs", unit});
-  }
+    shown.push_back({heading_of(column), column.source(), column.unit(),
+                     column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt});
+  if (!asks_for(plan, "flops.")) shown.push_back(stand_in(plan, "FLOPs", "flops.macs", "G?"));
   return shown;
 }
 
@@ -175,9 +175,16 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
     text += fmt::format("no room for: {} (a wider terminal has them)\n", fmt::join(left_out, ", "));
   text += fmt::format("{} × {}: {}, {} stored", plural(rows, "row"), plural(plan.seeds(), "seed"),
                       plural(plan.trials(), "distinct trial"), plan.stored());
-  if (shares) text += fmt::format(", {} under way for other sweeps", plan.under_way());
-  text +=
-      fmt::format(", {} to run\n", plan.trials() - std::min(plan.trials(), plan.stored() + plan.under_way()));
+  if (shares)
+    text += fmt::format(", {} under way{}", plan.under_way(), plan.submitted() ? "" : " for other sweeps");
+  if (plan.held() > 0) text += fmt::format(", {} held", plan.held());
+  const auto left = plan.trials() - std::min(plan.trials(), plan.stored() + plan.under_way() + plan.held());
+  if (!plan.submitted())
+    text += fmt::format(", {} to run\n", left);
+  else
+    text += fmt::format("{}\nsubmitted already: 'ablate submit' queues nothing{}\n",
+                        left > 0 ? fmt::format(", {} failed or cancelled", left) : "",
+                        left > 0 ? fmt::format(", 'ablate retry {}' what failed", plan.sweep()) : "");
   text += counts_legend(plan);
   text += memory_text(plan, format_memory, memory_unit);
   if (!plan.counts_missing().empty())

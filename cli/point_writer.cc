@@ -52,7 +52,8 @@ void PointWriter::write(const std::string& sweep, const ablate::v1::ExportBlock&
   std::string text;
   for (int at = 0; at < series.steps_size(); ++at) {
     if (format_ == PointFormat::kCsv)
-      text += fmt::format("{}{},{},{}\n", head, series.steps(at), series.values(at), series.times_ms(at));
+      text += fmt::format("{}{},{},{}\n", head, series.steps(at), csv_number(series.values(at)),
+                          series.times_ms(at));
     else
       text += nlohmann::ordered_json{{"sweep", sweep},
                                      {"row", block.row()},

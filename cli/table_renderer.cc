@@ -9,11 +9,13 @@
 #include <map>
 #include <ranges>
 
+#include "base/printable.h"
 #include "cli/csv.h"
 #include "cli/grid.h"
 #include "cli/row_names.h"
 #include "cli/table_sheet.h"
 #include "cli/terminal.h"
+#include "storage/table.h"
 #include "views/views.h"
 
 namespace abl::cli {
@@ -23,8 +25,6 @@ using ablate::v1::Cell;
 using ablate::v1::Column;
 using ablate::v1::Table;
 using ablate::v1::TableRow;
-
-constexpr std::string_view kPlusMinus = " ± ";
 
 /// The text format: its lines, and the columns that the terminal had no room for.
 struct Text {
@@ -108,10 +108,19 @@ std::string missing_notes(const Table& table) {
   return notes;
 }
 
+/// In one line, without what no typesetter can read: what follows a line's end would be another row, or no
+/// comment.
+std::string one_line(std::string_view text) {
+  std::string line = printable(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return line;
+}
+
 /// What stands below a table, each line after `mark`.
 std::string notes_below(const Table& table, std::string_view mark) {
   std::string text;
-  for (const auto& note : table.notes()) text += fmt::format("{}{}\n", mark, note);
+  for (const auto& note : table.notes()) text += fmt::format("{}{}\n", mark, one_line(note));
   return text;
 }
 
@@ -166,18 +175,18 @@ std::string markdown(const Table& table) {
 }
 
 std::string latex_text(std::string_view text) {
-  std::string escaped = replace_each(text, {{'\\', "\\textbackslash{}"},
-                                            {'&', "\\&"},
-                                            {'%', "\\%"},
-                                            {'$', "\\$"},
-                                            {'#', "\\#"},
-                                            {'_', "\\_"},
-                                            {'{', "\\{"},
-                                            {'}', "\\}"},
-                                            {'~', "\\textasciitilde{}"},
-                                            {'^', "\\textasciicircum{}"},
-                                            {'<', "\\textless{}"},
-                                            {'>', "\\textgreater{}"}});
+  std::string escaped = replace_each(one_line(text), {{'\\', "\\textbackslash{}"},
+                                                      {'&', "\\&"},
+                                                      {'%', "\\%"},
+                                                      {'$', "\\$"},
+                                                      {'#', "\\#"},
+                                                      {'_', "\\_"},
+                                                      {'{', "\\{"},
+                                                      {'}', "\\}"},
+                                                      {'~', "\\textasciitilde{}"},
+                                                      {'^', "\\textasciicircum{}"},
+                                                      {'<', "\\textless{}"},
+                                                      {'>', "\\textgreater{}"}});
   return replace_all(replace_all(replace_all(escaped, "±", "$\\pm$"), "–", "--"), "†", "$^\\dagger$");
 }
 
@@ -212,7 +221,8 @@ std::string latex(const Table& table) {
       alignment, groups, rules, heads, body, notes_below(table, "% "));
 }
 
-/// A table for programs: columns by name, means and deviations apart, an empty field where there is no value.
+/// A table for programs: columns by name, means and deviations apart with all their digits, an empty field
+/// where there is no value.
 std::string csv(const Table& table) {
   std::string text = "row,label,baseline";
   for (const auto& column : table.columns()) {
@@ -228,12 +238,13 @@ std::string csv(const Table& table) {
     for (int index = 0; index < table.columns_size(); ++index) {
       const Column& column = table.columns(index);
       const Cell& cell = row.cells(index);
-      const bool empty = column.kind() != Column::KIND_SETTING && !cell.has_mean();
-      const std::size_t middle = is_metric(column) ? cell.text().find(kPlusMinus) : std::string::npos;
-      text += fmt::format(",{}", csv_field(empty ? "" : cell.text().substr(0, middle)));
-      const std::string sd =
-          middle == std::string::npos ? "" : cell.text().substr(middle + kPlusMinus.size());
-      if (is_metric(column)) text += fmt::format(",{},{}", sd, cell.n());
+      const double unit = storage::unit_factor(column.unit());
+      const bool sd = cell.has_sd() && std::isfinite(cell.mean());
+      if (column.kind() == Column::KIND_SETTING)
+        text += fmt::format(",{}", csv_field(cell.text()));
+      else
+        text += fmt::format(",{}", cell.has_mean() ? csv_number(cell.mean() / unit) : "");
+      if (is_metric(column)) text += fmt::format(",{},{}", sd ? csv_number(cell.sd() / unit) : "", cell.n());
       if (column.has_paper()) text += fmt::format(",{}", csv_field(cell.paper()));
     }
     text += "\n";

@@ -20,8 +20,8 @@ inline const std::vector<std::pair<std::string, TableFormat>> kTableFormats{
     {"latex", TableFormat::kLatex},
     {"json", TableFormat::kJson}};
 
-/// A table in one of the formats, ended by a newline. Every format prints the digits of `Cell.text`; JSON has
-/// the full values too. Text, Markdown and LaTeX show n beside the means ("1/2" while seeds are missing) and
+/// A table in one of the formats, ended by a newline. Every format prints `Cell.text` but CSV and JSON, which
+/// have the full values. Text, Markdown and LaTeX show n beside the means ("1/2" while seeds are missing) and
 /// the papers' values last, under the table's paper heading. `terminal`: takes bold headings in text; may be
 /// null.
 std::string render_table(const ablate::v1::Table& table, TableFormat format,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -44,16 +45,67 @@ std::string rounded(double value, int digits) {
   return (value < 0 && !zero ? "-" : "") + figures;
 }
 
-double scale(const std::string& unit) { return unit == "M" ? 1e6 : unit == "G" ? 1e9 : 1; }
+/// "1.23e17": short however large or small a value is.
+std::string with_exponent(double value, int digits) {
+  std::string text = fmt::format("{:.{}e}", value, digits);
+  const auto exponent = text.find('e') + 1;
+  return text.substr(0, exponent) + std::to_string(std::stoi(text.substr(exponent)));
+}
+
+/// Of a value rounded to two figures: 0.0996 is 1.0e-1.
+int exponent_of(double value) {
+  const std::string text = fmt::format("{:.1e}", std::abs(value));
+  return std::stoi(text.substr(text.find('e') + 1));
+}
+
+constexpr int kFewestDigits = 2, kMostDigits = 6;  // digits after the point, where nobody has said how many
+constexpr double kWidest = 1e10;                   // the same: what is wider than a column should be
+constexpr double kMadeUp = 1e15;                   // a double knows no more figures: those behind are made up
+constexpr double kNoise = 1e-12;  // a deviation that is rounding alone, as a part of the mean
+
+std::string with_digits(double value, int digits) {
+  return std::isfinite(value) && std::abs(value) >= kMadeUp ? with_exponent(value, 2)
+                                                            : rounded(value, digits);
+}
+
+/// As many digits as give the deviation two figures, or the value where there is none; at least two digits.
+std::string as_needed(double mean, const std::optional<double>& sd) {
+  const bool spread = sd && std::isfinite(*sd) && *sd > kNoise * std::abs(mean);
+  const double judged = spread ? *sd : mean;
+  const int digits = judged == 0 ? kFewestDigits : std::max(kFewestDigits, 1 - exponent_of(judged));
+  const auto text = [&](double value, int figures) {
+    if (!std::isfinite(value) || value == 0) return rounded(value, kFewestDigits);
+    const bool plain = std::abs(value) < kWidest && 1 - exponent_of(value) <= kMostDigits;
+    return plain ? rounded(value, std::min(digits, kMostDigits)) : with_exponent(value, figures);
+  };
+  const int figures = spread && mean != 0
+                          ? std::clamp(exponent_of(mean) - exponent_of(*sd) + 1, kFewestDigits, kMostDigits)
+                          : kFewestDigits;
+  if (digits <= kMostDigits && std::abs(mean) < kWidest)
+    return rounded(mean, digits) + (sd ? " ± " + with_digits(*sd, digits) : "");
+  return text(mean, figures) + (sd ? " ± " + text(*sd, 1) : "");
+}
 
 }  // namespace
 
-std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd, int digits,
-                        const std::string& unit) {
+double unit_factor(const std::string& unit) { return unit == "M" ? 1e6 : unit == "G" ? 1e9 : 1; }
+
+std::string fitting_unit(const std::string& unit, double largest) {
+  if (!unit.ends_with(kOrSmaller)) return unit;
+  for (const char* smaller : {"G", "M"})
+    if (unit_factor(smaller) <= unit_factor(unit.substr(0, 1)) && largest >= 0.1 * unit_factor(smaller))
+      return smaller;
+  return largest > 0 ? "" : unit.substr(0, 1);
+}
+
+std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd,
+                        const std::optional<int>& digits, const std::string& unit) {
   if (!mean) return "–";
-  std::string text = rounded(*mean / scale(unit), digits);
-  if (sd && std::isfinite(*mean)) text += " ± " + rounded(*sd / scale(unit), digits);
-  return text;
+  const double value = *mean / unit_factor(unit);
+  if (!std::isfinite(value)) return rounded(value, 0);
+  const auto spread = sd ? std::optional{*sd / unit_factor(unit)} : std::nullopt;
+  if (!digits) return as_needed(value, spread);
+  return with_digits(value, *digits) + (spread ? " ± " + with_digits(*spread, *digits) : "");
 }
 
 }  // namespace abl::storage

@@ -38,7 +38,8 @@ RunRecord read_run(const Statement& row) {
                    .last_seq = static_cast<std::uint64_t>(row.integer(20)),
                    .log_bytes = static_cast<std::uint64_t>(row.integer(21)),
                    .refused_lines = static_cast<std::uint32_t>(row.integer(26)),
-                   .refused_example = row.text(27)};
+                   .refused_example = row.text(27),
+                   .repeated_points = static_cast<std::uint32_t>(row.integer(28))};
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ RunRecord TrialStore::run(RunId run) const {
   auto found = db_.prepared(R"sql(
       SELECT id, trial_id, attempt, state, worker, host, directory, reason, environment_json, leased_ms, started_ms, ended_ms,
              lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes, stop_reason,
-             token, silent, alone, refused_lines, refused_example
+             token, silent, alone, refused_lines, refused_example, repeated_points
       FROM run WHERE id = :run)sql")
                    .bind(":run", run)
                    .one(read_run);

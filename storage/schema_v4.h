@@ -37,7 +37,7 @@ CREATE TABLE trial_4 (
   attempt INTEGER NOT NULL DEFAULT 0,  -- of the newest run
   run_id INTEGER REFERENCES run,       -- the newest run
   losses INTEGER NOT NULL DEFAULT 0,   -- runs lost one after the other, none further than those before: the back-off
-  deaths INTEGER NOT NULL DEFAULT 0    -- of them, those that were all that their worker had
+  deaths INTEGER NOT NULL DEFAULT 0    -- of them, those that were all that their worker had when it died, or left it in trouble
 ) STRICT;
 INSERT INTO trial_4 (id, config_hash, result_version, data_fingerprint, reusable, config, seed, data,
                      command_json, gpus, max_retries, state, failures, reason, waiting, not_before_ms, finished_ms, attempt, run_id)
@@ -74,6 +74,7 @@ UPDATE metric_summary SET
 -- Lines of metrics that could not be read, and all points as one number: runs with equal curves are told.
 ALTER TABLE run ADD COLUMN refused_lines INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE run ADD COLUMN refused_example TEXT NOT NULL DEFAULT '';
+ALTER TABLE run ADD COLUMN repeated_points INTEGER NOT NULL DEFAULT 0;  -- of a step that had another value: not kept
 ALTER TABLE run ADD COLUMN curves INTEGER NOT NULL DEFAULT 0;
 UPDATE run SET curves = COALESCE((SELECT curve_digest(m.name, p.step, p.value, p.kind)
                                   FROM point p JOIN metric m ON m.id = p.metric_id WHERE p.run_id = run.id), 0);
@@ -94,6 +95,8 @@ UPDATE sweep_trial SET unfilled = (
     AND NOT EXISTS (SELECT 1 FROM metric m JOIN metric_summary ms ON ms.metric_id = m.id
                     WHERE m.name = c.source AND ms.run_id = (SELECT run_id FROM trial WHERE id = sweep_trial.trial_id)))
 WHERE trial_id IN (SELECT id FROM trial WHERE state = 'completed');
+
+UPDATE sweep_column SET digits = -1 WHERE digits = 2;  -- the default: from now on as many as the values need, -1
 
 CREATE VIEW trial_summary AS
 SELECT s.name AS sweep, r.id AS row, r.label AS label, st.seed AS seed, t.state AS state,

@@ -11,6 +11,7 @@
 #include "base/metric_name.h"
 #include "storage/equal_curves.h"
 #include "storage/sweep_store.h"
+#include "storage/trial_counts.h"
 
 namespace abl::storage {
 namespace {
@@ -27,41 +28,26 @@ std::vector<NewColumn> read_columns(Database& db, SweepId sweep) {
                            WHERE sweep_id = :sweep ORDER BY position)sql")
       .bind(":sweep", sweep)
       .all([](const Statement& row) {
-        return NewColumn{.name = row.text(0),
-                         .heading = row.text(1),
-                         .kind = row.text(2),
-                         .source = row.text(3),
-                         .take = row.text(4),
-                         .unit = row.text(5),
-                         .better = row.text(6),
-                         .digits = static_cast<int>(row.integer(7))};
+        return NewColumn{
+            .name = row.text(0),
+            .heading = row.text(1),
+            .kind = row.text(2),
+            .source = row.text(3),
+            .take = row.text(4),
+            .unit = row.text(5),
+            .better = row.text(6),
+            .digits = row.integer(7) < 0 ? std::nullopt : std::optional{static_cast<int>(row.integer(7))}};
       });
 }
 
 TrialCounts count_trials(Database& db, SweepId sweep, int row) {
-  return db
-      .prepared(R"sql(
-      SELECT COUNT(*) FILTER (WHERE t.state = 'queued' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'leased' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
-             COUNT(*) FILTER (WHERE t.state = 'held' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held'))),
-             COUNT(*) FILTER (WHERE t.state = 'completed' AND st.unfilled > 0)
-      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep AND st.row = :row)sql")
+  static const std::string sql =
+      "SELECT " + kCountTrials +
+      " FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep AND st.row = :row";
+  return db.prepared(sql.c_str())
       .bind(":sweep", sweep)
       .bind(":row", row)
-      .one([](const Statement& s) {
-        const auto n = [&](int column) { return static_cast<std::uint32_t>(s.integer(column)); };
-        return TrialCounts{.queued = n(0),
-                           .leased = n(1),
-                           .running = n(2),
-                           .completed = n(3),
-                           .failed = n(4),
-                           .held = n(5),
-                           .cancelled = n(6),
-                           .unfilled = n(7)};
-      })
+      .one([](const Statement& s) { return read_counts(s, 0); })
       .value();
 }
 
@@ -118,7 +104,8 @@ Cell metric_cell(Database& db, SweepId sweep, const Row& row, const NewColumn& c
       SELECT t.run_id, t.id, st.seed,
              CASE :take WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
                         WHEN 'mean' THEN ms.sum / ms.finite ELSE COALESCE(ms.last, ms.last_kind) END,
-             t.result_version < t.due_version
+             t.result_version < t.due_version,
+             CASE :take WHEN 'last' THEN 0 ELSE CASE WHEN ms.finite > 0 THEN ms.count - ms.finite ELSE 0 END END
       FROM sweep_trial st
       JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
       JOIN metric_summary ms ON ms.run_id = t.run_id
@@ -136,8 +123,11 @@ Cell metric_cell(Database& db, SweepId sweep, const Row& row, const NewColumn& c
                                            : kind == "-Infinity"           ? -infinity
                                            : s.is_null(3) || kind == "NaN" ? std::nan("")
                                                                            : s.real(3);
-                      return CellValue{static_cast<RunId>(s.integer(0)), static_cast<TrialId>(s.integer(1)),
-                                       s.integer(2), value};
+                      return CellValue{.run = static_cast<RunId>(s.integer(0)),
+                                       .trial = static_cast<TrialId>(s.integer(1)),
+                                       .seed = s.integer(2),
+                                       .value = value,
+                                       .not_finite = static_cast<std::uint32_t>(s.integer(5))};
                     });
   cell.n = static_cast<std::uint32_t>(cell.values.size());
   cell.unfilled = trials.completed - std::min(trials.completed, cell.n);
@@ -192,11 +182,26 @@ std::string paper_value(Database& db, SweepId sweep, const Row& row, const NewCo
       .value_or("");
 }
 
+/// The texts of a column's cells, in the unit that fits them all, or the papers' values.
+void write_column(Table& table, std::size_t index) {
+  NewColumn& column = table.columns[index];
+  double largest = 0;
+  for (const TableRow& row : table.rows) {
+    const Cell& cell = row.cells[index];
+    if (!cell.paper.empty()) largest = std::numeric_limits<double>::infinity();
+    largest = std::max(largest, cell.mean.value_or(0));
+  }
+  column.unit = fitting_unit(column.unit, largest);
+  for (TableRow& row : table.rows)
+    if (Cell& cell = row.cells[index]; cell.text.empty())
+      cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit);
+}
+
 /// What is worth a note of the completed trials of a table, from what is kept of each run.
 void look_at_runs(Database& db, SweepId sweep, Table& table) {
   EqualCurves curves;
   auto& runs = db.prepared(R"sql(
-      SELECT st.row, st.seed, t.id, run.id, run.curves, run.refused_lines, run.refused_example,
+      SELECT st.row, st.seed, t.id, run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points,
              CASE WHEN t.result_version < t.due_version THEN t.due_version ELSE 0 END
       FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed' JOIN run ON run.id = t.run_id
       WHERE st.sweep_id = :sweep ORDER BY st.row, st.seed_index)sql");
@@ -205,10 +210,11 @@ void look_at_runs(Database& db, SweepId sweep, Table& table) {
     const auto row = static_cast<std::size_t>(runs.integer(0));
     const std::string& id = table.rows.at(row).id;
     curves.add(row, runs.integer(1), runs.integer(4), static_cast<TrialId>(runs.integer(2)));
-    if (runs.integer(5) > 0)
-      table.refused.push_back({id, runs.integer(1), static_cast<RunId>(runs.integer(3)),
-                               static_cast<std::uint32_t>(runs.integer(5)), runs.text(6)});
-    if (const auto due = static_cast<int>(runs.integer(7)); due > 0)
+    if (runs.integer(5) > 0 || runs.integer(7) > 0)
+      table.lost.push_back({id, runs.integer(1), static_cast<RunId>(runs.integer(3)),
+                            static_cast<std::uint32_t>(runs.integer(5)),
+                            static_cast<std::uint32_t>(runs.integer(7)), runs.text(6)});
+    if (const auto due = static_cast<int>(runs.integer(8)); due > 0)
       if (auto& rows = table.before_mend[due]; rows.empty() || rows.back() != id) rows.push_back(id);
   }
   for (const auto& group : curves.groups()) {
@@ -241,12 +247,15 @@ Table read_table(Database& db, const std::string& name) {
                   : column.kind == "count" ? count_cell(db, row, column)
                                            : setting_cell(db, row, column);
       if (column.kind == "metric") cell.of = sweep.seeds;
-      if (cell.text.empty()) cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit);
       cell.paper = paper_value(db, sweep.id, row, column);
+      for (const CellValue& value : cell.values)
+        if (value.not_finite > 0)
+          table.diverged.push_back({row.id, value.seed, column.source, column.take, value.not_finite});
       line.cells.push_back(std::move(cell));
     }
     table.rows.push_back(std::move(line));
   }
+  for (std::size_t i = 0; i < table.columns.size(); ++i) write_column(table, i);
   look_at_runs(db, sweep.id, table);
   return table;
 }

@@ -16,6 +16,8 @@ struct CellValue {
   TrialId trial = 0;
   std::int64_t seed = 0;
   double value = 0;
+  /// Points of the metric that are not finite, where the value is taken of the others: the run diverged.
+  std::uint32_t not_finite = 0;
 };
 
 /// One row in one column. `text` has the same digits in every output: "79.79 ± 0.12", "23.68", "–"; "missing"
@@ -33,22 +35,31 @@ struct TableRow {
   TrialCounts trials;
   std::vector<Cell> cells;
 };
-/// A run in a table that said lines of metrics which could not be read.
-struct RefusedLines {
+/// A run in a table that said metrics which are not kept: lines that could not be read, points of a step that
+/// had another value.
+struct LostMetrics {
   std::string row;
   std::int64_t seed = 0;
   RunId run = 0;
-  std::uint32_t lines = 0;
-  std::string example;
+  std::uint32_t lines = 0, points = 0;
+  std::string example;  ///< of the lines
+};
+/// A run whose value is the best, or the mean, of what was finite before or after it diverged.
+struct Diverged {
+  std::string row;
+  std::int64_t seed = 0;
+  std::string metric, take;  ///< as the column has them
+  std::uint32_t points = 0;  ///< that are not finite
 };
 struct Table {
   std::string sweep, baseline, paper_heading;
   std::vector<NewColumn> columns;
   std::vector<TableRow> rows;
+  std::vector<Diverged> diverged;
   std::vector<std::vector<std::string>> equal_rows;  ///< ids of rows of different trials with equal curves
   std::map<int, std::vector<std::string>>
       before_mend;  ///< version that results would have -> ids of their rows
-  std::vector<RefusedLines> refused;
+  std::vector<LostMetrics> lost;
 };
 
 /// The table of a sweep: metrics from the completed run of each trial, counts from the cache, settings from
@@ -63,8 +74,18 @@ struct MeanSd {
 };
 MeanSd mean_sd(const std::vector<double>& values);
 
-/// "79.79 ± 0.12" with `digits` after the point and `unit` applied ("M": /10^6, "G": /10^9, "%": as it is).
-std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd, int digits,
-                        const std::string& unit);
+/// "79.79 ± 0.12" with `unit` applied ("M": /10^6, "G": /10^9, "%": as it is) and `digits` after the point,
+/// where they are given. Otherwise as many as give the deviation two figures, or the value where there is
+/// none, at least two: "0.0012 ± 0.0003", and "3.20e-9" or "1.23e17" where that would be too wide.
+std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd,
+                        const std::optional<int>& digits, const std::string& unit);
+
+/// What a value is divided by to be said in a unit.
+double unit_factor(const std::string& unit);
+
+/// Behind a unit that nobody asked for: it, or a smaller one where all values are small.
+inline constexpr char kOrSmaller = '?';
+/// "M" for "G?" where the largest value is below a tenth of 10^9; other units as they are.
+std::string fitting_unit(const std::string& unit, double largest);
 
 }  // namespace abl::storage

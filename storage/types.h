@@ -53,7 +53,7 @@ struct NewRow {
 };
 struct NewColumn {
   std::string name, heading, kind, source, take, unit, better;  ///< kind: metric | count | setting
-  int digits = 2;
+  std::optional<int> digits = 2;  ///< after the point; none: as many as the values need
 };
 struct NewSweep {
   std::string name, file, text, canonical, canonical_hash, baseline, paper_heading;
@@ -93,7 +93,7 @@ struct TrialRecord {
   std::string config, data, command_json;
   int gpus = 0, max_retries = 0, failures = 0;
   int losses = 0;  ///< runs lost one after the other, none further than those before
-  int deaths = 0;  ///< of them, those that were all that their worker had when it died
+  int deaths = 0;  ///< of them, those that were all that their worker had when it died, or left it in trouble
   TrialState state = TrialState::kQueued;
   std::string reason;  ///< why it failed or is held; why it waits is the scheduler's to say
                        ///< (`TrialStore::set_waiting`)
@@ -123,9 +123,15 @@ struct Pace {
   double steps_per_second = 0;
 };
 
-/// A trial as one sweep sees it.
+/// A trial as one sweep sees it; without its configuration, which lists of trials do not show.
 struct ClaimRecord {
-  TrialRecord trial;
+  TrialId trial = 0;
+  TrialState state = TrialState::kQueued;
+  std::string reason, config_hash;
+  int attempt = 0;
+  std::optional<RunId> run;  ///< its newest run
+  int result_version = 0, due_version = 0;
+  bool before_mend() const { return result_version < due_version; }
   int row = 0, seed_index = 0;
   std::string row_id, label;
   std::int64_t seed = 0;
@@ -136,7 +142,9 @@ struct ClaimRecord {
   bool unfilled = false;  ///< completed, and its run lacks a metric that a column of the sweep takes
   std::uint32_t refused_lines = 0;  ///< of the newest run
   std::string refused_example;
+  std::uint32_t repeated_points = 0;
   std::map<std::string, double> last;  ///< last value of each metric of the newest run
+  std::uint32_t metrics_left_out = 0;  ///< of these, where there are too many for all trials of an answer
 };
 
 struct Lease {
@@ -181,8 +189,9 @@ struct RunRecord {
   std::optional<int> exit_code, signal;
   std::uint64_t last_seq = 0;  ///< newest batch stored
   std::uint64_t log_bytes = 0;
-  std::uint32_t refused_lines = 0;  ///< of its output, meant as metrics and not readable as such
-  std::string refused_example;      ///< one of them, and what is wrong with it
+  std::uint32_t refused_lines = 0;    ///< of its output, meant as metrics and not readable as such
+  std::string refused_example;        ///< one of them, and what is wrong with it
+  std::uint32_t repeated_points = 0;  ///< not kept: their steps had another value already
 };
 
 struct Series {

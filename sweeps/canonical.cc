@@ -12,13 +12,14 @@ using nlohmann::json;
 
 json column_json(const Column& column) {
   constexpr const char* kKinds[] = {"metric", "count", "setting"};
+  const bool fitting = column.unit.ends_with('?');
   return {{"name", column.name},
           {"heading", column.heading},
           {kKinds[static_cast<int>(column.kind)], column.source},
           {"take", column.take},
-          {"unit", column.unit},
+          {"unit", fitting ? column.unit.substr(0, 1) : column.unit},
           {"better", column.better},
-          {"digits", column.digits}};
+          {"digits", column.digits.value_or(2)}};
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ class ColumnReader {
       column.kind = Column::Kind::kCount;
       column.source = read_choice(*count, field + ".count", names(count_modes()));
       describe(column, count_modes());
+      if (!column.unit.empty()) column.unit += '?';
       if (command_)
         problem(count->place, field + ".count",
                 "the model of a command is not known, so nothing of it can be counted");

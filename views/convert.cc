@@ -81,32 +81,34 @@ v1::TrialCounts to_proto(const storage::TrialCounts& counts) {
 
 v1::TrialSummary to_proto(const storage::ClaimRecord& claim) {
   v1::TrialSummary message;
-  message.set_id(claim.trial.id);
+  message.set_id(claim.trial);
   message.set_row(claim.row_id);
   message.set_label(claim.label);
   message.set_seed(claim.seed);
-  message.set_state(to_proto(claim.trial.state));
-  message.set_reason(claim.trial.reason);
-  message.set_attempt(static_cast<std::uint32_t>(claim.trial.attempt));
-  message.set_run(claim.trial.run.value_or(0));
+  message.set_state(to_proto(claim.state));
+  message.set_reason(claim.reason);
+  message.set_attempt(static_cast<std::uint32_t>(claim.attempt));
+  message.set_run(claim.run.value_or(0));
   message.set_worker(claim.worker);
   message.set_step(claim.step);
   message.set_total_steps(claim.total_steps);
   message.set_steps_per_second(claim.steps_per_second);
-  if (const auto eta = trial_eta({.trial = claim.trial.id,
-                                  .state = claim.trial.state,
+  if (const auto eta = trial_eta({.trial = claim.trial,
+                                  .state = claim.state,
                                   .step = claim.step,
                                   .total_steps = claim.total_steps,
                                   .steps_per_second = claim.steps_per_second}))
     message.set_eta_seconds(*eta);
   message.mutable_last()->insert(claim.last.begin(), claim.last.end());
+  message.set_metrics_left_out(claim.metrics_left_out);
   message.set_shared(claim.shared);
-  message.set_config_hash(claim.trial.identity.config_hash);
-  if (claim.trial.state == storage::TrialState::kCompleted && claim.trial.before_mend())
-    message.set_before_mend(config::what_changed(claim.trial.due_version));
+  message.set_config_hash(claim.config_hash);
+  if (claim.state == storage::TrialState::kCompleted && claim.before_mend())
+    message.set_before_mend(config::what_changed(claim.due_version));
   message.set_unfilled(claim.unfilled);
   message.set_refused_lines(claim.refused_lines);
   message.set_refused_example(claim.refused_example);
+  message.set_repeated_points(claim.repeated_points);
   return message;
 }
 
@@ -129,6 +131,7 @@ v1::RunSummary to_proto(const storage::RunRecord& run) {
   message.set_bit_exact(run.bit_exact);
   message.set_refused_lines(run.refused_lines);
   message.set_refused_example(run.refused_example);
+  message.set_repeated_points(run.repeated_points);
   return message;
 }
 
@@ -177,7 +180,7 @@ v1::Column to_proto(const storage::NewColumn& column) {
   message.set_take(column.take);
   message.set_unit(column.unit);
   message.set_better(column.better);
-  message.set_digits(static_cast<std::uint32_t>(column.digits));
+  if (column.digits) message.set_digits(static_cast<std::uint32_t>(*column.digits));
   return message;
 }
 
@@ -200,6 +203,7 @@ v1::Cell cell_message(const storage::Cell& cell) {
     run->set_trial(value.trial);
     run->set_seed(value.seed);
     run->set_value(value.value);
+    run->set_not_finite(value.not_finite);
   }
   return message;
 }

@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/sha256.h"
 #include "config/result_version.h"
+#include "storage/sweep_store.h"
+#include "storage/table.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
 #include "views/convert.h"
@@ -17,7 +21,24 @@ namespace v1 = ablate::v1;
 namespace {
 
 /// Where a trial of the plan stands in the store.
-enum class Found { kNo, kStored, kUnderWay, kBeforeMend };
+enum class Found { kNo, kStored, kUnderWay, kHeld, kBeforeMend };
+
+Found found_as(storage::TrialState state) {
+  switch (state) {
+    case storage::TrialState::kCompleted:
+      return Found::kStored;
+    case storage::TrialState::kQueued:
+    case storage::TrialState::kLeased:
+    case storage::TrialState::kRunning:
+      return Found::kUnderWay;
+    case storage::TrialState::kHeld:
+      return Found::kHeld;
+    case storage::TrialState::kFailed:
+    case storage::TrialState::kCancelled:
+      return Found::kNo;  // they run again
+  }
+  return Found::kNo;
+}
 
 Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps::TrialSpec& trial) {
   if (!db || (spec.command && !spec.command->reuse)) return Found::kNo;
@@ -27,16 +48,22 @@ Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps
         storage::TrialStore{*db}.find_before_mend(trial.config_hash, trial.result_version).has_value();
     return older ? Found::kBeforeMend : Found::kNo;
   }
-  switch (same->state) {
-    case storage::TrialState::kCompleted:
-      return Found::kStored;
-    case storage::TrialState::kQueued:
-    case storage::TrialState::kLeased:
-    case storage::TrialState::kRunning:
-      return Found::kUnderWay;
-    default:
-      return Found::kNo;  // failed and cancelled ones run again
+  return found_as(same->state);
+}
+
+/// Where the trials of the sweep itself stand, by row and seed, where it is in the store with this very
+/// content.
+std::optional<std::map<std::pair<int, int>, Found>> own_trials(storage::Database* db,
+                                                               const sweeps::SweepSpec& spec) {
+  if (!db) return {};
+  const storage::SweepStore store{*db};
+  const auto sweep = store.find(spec.name);
+  if (!sweep || sweep->canonical_hash != sha256_hex(spec.canonical)) return {};
+  std::map<std::pair<int, int>, Found> found;
+  for (const auto& claim : store.claims(sweep->id)) {
+    found[{claim.row, claim.seed_index}] = found_as(claim.state);
   }
+  return found;
 }
 
 /// Whether a connected worker lists the name. True also where no worker is connected at all: that says
@@ -129,13 +156,22 @@ void sum_up_memory(const sweeps::SweepSpec& spec, v1::SweepPlan& plan) {
   }
 }
 
-v1::Column count_column(const sweeps::Column& column) {
+/// In the unit that the table will have.
+v1::Column count_column(const sweeps::SweepSpec& spec, const sweeps::Column& column,
+                        const ModelCounter::Result& counts) {
+  double largest = 0;
+  for (const auto& row : spec.rows) {
+    if (row.paper.contains(column.name)) largest = std::numeric_limits<double>::infinity();
+    if (const auto model = counts.counts.find(row.model); model != counts.counts.end())
+      if (const auto count = model->second.find(column.source); count != model->second.end())
+        largest = std::max(largest, count->second);
+  }
   return to_proto(storage::NewColumn{.name = column.name,
                                      .heading = column.heading,
                                      .kind = "count",
                                      .source = column.source,
                                      .take = column.take,
-                                     .unit = column.unit,
+                                     .unit = storage::fitting_unit(column.unit, largest),
                                      .better = column.better,
                                      .digits = column.digits});
 }
@@ -152,7 +188,8 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   message.set_gpus(static_cast<std::uint32_t>(spec.gpus));
   for (const auto& doubt : spec.doubts) message.add_notes(doubt);
   for (const auto& column : spec.table.columns)
-    if (column.kind == sweeps::Column::Kind::kCount) *message.add_columns() = count_column(column);
+    if (column.kind == sweeps::Column::Kind::kCount)
+      *message.add_columns() = count_column(spec, column, counts);
   std::map<std::string, std::string> first_row;  // config hash -> id
   for (const auto& row : spec.rows) {
     auto* line = message.add_rows();
@@ -169,8 +206,10 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   sum_up_memory(spec, message);
   std::map<std::string, Found> distinct;  // by identity
   std::set<int> mended;                   // versions of trials with results from before
+  const auto own = own_trials(db, spec);
+  message.set_submitted(own.has_value());
   for (const auto& trial : sweeps::expand(spec)) {
-    const Found found = look_up(db, spec, trial);
+    const Found found = own ? own->at({trial.row, trial.seed_index}) : look_up(db, spec, trial);
     auto* line = message.mutable_rows(trial.row);
     line->set_trials(line->trials() + 1);
     if (found == Found::kStored) line->set_stored(line->stored() + 1);
@@ -187,8 +226,14 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   for (const auto& [hash, found] : distinct) {
     if (found == Found::kStored) message.set_stored(message.stored() + 1);
     if (found == Found::kUnderWay) message.set_under_way(message.under_way() + 1);
+    if (found == Found::kHeld) message.set_held(message.held() + 1);
     if (found == Found::kBeforeMend) message.set_before_mend(message.before_mend() + 1);
   }
+  if (message.held() > 0)
+    message.add_notes(fmt::format(
+        "{} held, since their workers died with nothing else on them, and will not run: release them, once "
+        "submitted, with 'ablate retry {} --held'",
+        message.held() == 1 ? "1 trial is" : fmt::format("{} trials are", message.held()), spec.name));
   for (const int version : mended)
     message.add_notes(fmt::format("stored results made before a correction are trained again: {}",
                                   config::what_changed(version)));

@@ -164,5 +164,19 @@ TEST(PlanView, WhatOtherSweepsTrainIsNotCountedAsToRun) {
             std::string::npos);
 }
 
+TEST(PlanView, SaysThatASweepIsSubmittedAlready) {
+  SweepPlan plan = sample_plan();
+  plan.set_under_way(2);
+  plan.set_submitted(true);
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find("1 stored, 2 under way, 1 failed or cancelled\n"
+                      "submitted already: 'ablate submit' queues nothing, 'ablate retry "),
+            std::string::npos)
+      << text;
+  plan.set_under_way(3);
+  EXPECT_NE(plan_text(plan, kPlain).find("3 under way\nsubmitted already: 'ablate submit' queues nothing\n"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace abl::cli

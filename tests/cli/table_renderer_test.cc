@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "cli/terminal.h"
@@ -134,6 +136,29 @@ TEST(TableRenderer, TheBestThatTheSeedsDoNotExplainIsMarked) {
             std::string::npos);
   EXPECT_EQ(render_table(sample_table(), TableFormat::kMarkdown).find("**"), std::string::npos)
       << "the highest mean alone is no best";
+}
+
+TEST(TableRenderer, CsvHasAllDigitsAndOneSpellingOfWhatIsNotFinite) {
+  auto table = sample_table();
+  auto& first = *table.mutable_rows(0)->mutable_cells(0);
+  first.set_mean(0.1 + 0.2), first.set_sd(1.0 / 3e9);
+  table.mutable_rows(1)->mutable_cells(0)->set_mean(-std::nan(""));
+  auto& last = *table.mutable_rows(2)->mutable_cells(0);
+  last.set_n(2), last.set_mean(-std::numeric_limits<double>::infinity()), last.set_sd(std::nan(""));
+  const std::string text = render_table(table, TableFormat::kCsv);
+  EXPECT_NE(text.find("yes,0.30000000000000004,3.3333333333333335e-10,2,"), std::string::npos) << text;
+  EXPECT_NE(text.find("no,nan,,1,"), std::string::npos) << text;
+  EXPECT_NE(text.find("no,-inf,,2,"), std::string::npos) << text;
+}
+
+TEST(TableRenderer, ALabelOfSeveralLinesIsOneInLatex) {
+  auto table = sample_table();
+  table.mutable_rows(1)->set_label("tied\n\x1b[31mkeys\tand\rvalues");
+  table.add_notes("row h: such as 'x\n\\end{document}'");
+  const std::string text = render_table(table, TableFormat::kLatex);
+  EXPECT_NE(text.find("tied keys and values &"), std::string::npos) << text;
+  EXPECT_NE(text.find("% row h: such as 'x \\end{document}'\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
 }
 
 TEST(TableRenderer, SaysThatPercentsAreNotMultiplied) {

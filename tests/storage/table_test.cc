@@ -142,13 +142,14 @@ TEST_F(TableTest, RefusedLinesOfItsRunsAreNamed) {
   complete(1, 80);
   const RunId id = run(2);
   metrics.add_refused(id, 3, "{acc: 1}");
-  EXPECT_TRUE(read_table(db, "s").refused.empty()) << "no value of it is shown yet";
+  EXPECT_TRUE(read_table(db, "s").lost.empty()) << "no value of it is shown yet";
   end(id, RunState::kCompleted);
   const Table table = read_table(db, "s");
-  ASSERT_EQ(table.refused.size(), 1u);
-  EXPECT_EQ(table.refused[0].row, "b");
-  EXPECT_EQ(table.refused[0].lines, 3u);
-  EXPECT_EQ(table.refused[0].example, "{acc: 1}");
+  ASSERT_EQ(table.lost.size(), 1u);
+  EXPECT_EQ(table.lost[0].row, "b");
+  EXPECT_EQ(table.lost[0].lines, 3u);
+  EXPECT_EQ(table.lost[0].points, 0u);
+  EXPECT_EQ(table.lost[0].example, "{acc: 1}");
 }
 
 TEST_F(TableTest, CountsComeFromTheCacheAndSettingsFromTheRow) {
@@ -197,6 +198,31 @@ TEST_F(TableTest, ValueThatIsNotFiniteIsShownNotHidden) {
   EXPECT_EQ(cell.n, 2u);
 }
 
+TEST_F(TableTest, ARunThatDivergedIsToldWhereItsBestIsShown) {
+  auto text = sweep_of("s", 2, 1);
+  text.sweep.columns[0].take = "best";
+  text.sweep.columns.push_back(text.sweep.columns[0]);
+  text.sweep.columns.back().name = "last", text.sweep.columns.back().take = "last";
+  submit(text);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto train = [&](TrialId trial, const std::vector<double>& values) {
+    const RunId id = run(trial);
+    for (std::uint32_t step = 0; step < values.size(); ++step)
+      metrics.append(id, {{.name = "val/top1", .steps = {step}, .values = {values[step]}, .times_ms = {1}}});
+    end(id, RunState::kCompleted);
+  };
+  train(1, {70, nan, 80});
+  train(2, {90, nan, -std::numeric_limits<double>::infinity()});
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[1].cells[0].text, "90.00");
+  EXPECT_EQ(table.rows[1].cells[0].values[0].not_finite, 2u);
+  EXPECT_EQ(table.rows[0].cells.back().values[0].not_finite, 0u) << "it recovered: its last is its last";
+  ASSERT_EQ(table.diverged.size(), 2u);
+  EXPECT_EQ(table.diverged[1].row, "b");
+  EXPECT_EQ(table.diverged[1].metric, "val/top1");
+  EXPECT_EQ(table.diverged[1].points, 2u);
+}
+
 TEST_F(TableTest, UnknownSweepIsNotFound) {
   EXPECT_EQ(error_of([&] { read_table(db, "s"); }).first, Code::kNotFound);
 }
@@ -224,7 +250,7 @@ TEST(FormatCellTest, RoundsHalfUpInUnits) {
   EXPECT_EQ(text(0.4, 0), "0");
   EXPECT_EQ(text(0, 3), "0.000");
   EXPECT_EQ(text(1234567, 0), "1234567");
-  EXPECT_EQ(text(1e20, 1), "100000000000000000000.0");
+  EXPECT_EQ(text(1e20, 1), "1.00e20") << "no double has so many figures";
   EXPECT_EQ(text(1e-20, 2), "0.00");
   EXPECT_EQ(text(21'910'464, 2, "M"), "21.91");
   EXPECT_EQ(text(4'600'000'000, 1, "G"), "4.6");
@@ -233,6 +259,39 @@ TEST(FormatCellTest, RoundsHalfUpInUnits) {
   EXPECT_EQ(format_cell({}, {}, 2, "%"), "–");
   EXPECT_EQ(text(std::nan(""), 2), "NaN");
   EXPECT_EQ(text(std::numeric_limits<double>::infinity(), 2), "∞");
+}
+
+TEST(FormatCellTest, HasTheDigitsThatAValueNeedsWhereNobodySaysHowMany) {
+  const auto text = [](double mean, std::optional<double> sd = {}, const std::string& unit = "") {
+    return format_cell(mean, sd, {}, unit);
+  };
+  EXPECT_EQ(text(79.791, 0.1234), "79.79 ± 0.12");
+  EXPECT_EQ(text(0.00123, 0.00034), "0.00123 ± 0.00034");
+  EXPECT_EQ(text(0.0123), "0.012");
+  EXPECT_EQ(text(75.3, 0.004), "75.3000 ± 0.0040");
+  EXPECT_EQ(text(0.5, 0.0996), "0.50 ± 0.10") << "two figures of the rounded deviation";
+  EXPECT_EQ(text(0.001, 0), "0.0010 ± 0.0000") << "no deviation: the value decides";
+  EXPECT_EQ(text(0.3, 5.5e-17), "0.30 ± 0.00") << "a deviation of rounding alone";
+  EXPECT_EQ(text(-0.00001, 0.5), "0.00 ± 0.50") << "no minus zero";
+  EXPECT_EQ(text(3.2e-9), "3.20e-9");
+  EXPECT_EQ(text(3.2e-9, 4.1e-10), "3.20e-9 ± 4.1e-10");
+  EXPECT_EQ(text(2.3, 1e-9), "2.300000 ± 1.0e-9");
+  EXPECT_EQ(text(1e300), "1.00e300");
+  EXPECT_EQ(text(123456789012345678.0, 1e15), "1.235e17 ± 1.0e15");
+  EXPECT_EQ(text(-1e300), "-1.00e300");
+  EXPECT_EQ(text(0, 0), "0.00 ± 0.00");
+  EXPECT_EQ(text(27'000, {}, "M"), "0.027");
+  EXPECT_EQ(text(std::nan(""), 1), "NaN");
+}
+
+TEST(FormatCellTest, ACountWithoutAUnitOfItsOwnGetsOneThatFits) {
+  EXPECT_EQ(fitting_unit("G?", 4.6e9), "G");
+  EXPECT_EQ(fitting_unit("G?", 0.099e9), "M");
+  EXPECT_EQ(fitting_unit("G?", 50'000), "");
+  EXPECT_EQ(fitting_unit("M?", 307e6), "M") << "never a larger one than is usual";
+  EXPECT_EQ(fitting_unit("G?", 0), "G") << "nothing counted yet";
+  EXPECT_EQ(fitting_unit("G", 5), "G") << "as the file says";
+  EXPECT_EQ(fitting_unit("%", 0.5), "%");
 }
 
 }  // namespace

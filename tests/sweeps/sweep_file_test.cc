@@ -188,8 +188,8 @@ TEST(SweepFileTest, ColumnsKnowTheirUnits) {
   EXPECT_EQ(columns[1].better, "lower");
   EXPECT_EQ(columns[1].heading, "loss");
   EXPECT_EQ(columns[2].kind, Column::Kind::kCount);
-  EXPECT_EQ(columns[2].unit, "M");
-  EXPECT_EQ(columns[3].unit, "G");
+  EXPECT_EQ(columns[2].unit, "M?") << "or smaller, where all are small";
+  EXPECT_EQ(columns[3].unit, "G?");
   EXPECT_EQ(columns[4].kind, Column::Kind::kSetting);
   EXPECT_EQ(spec.rows[0].set.at("model.attention.share"), "QKVVW");
   EXPECT_EQ(spec.rows[1].set.at("model.attention.share"), "QKVPW")
@@ -284,6 +284,30 @@ TEST(CommandTest, PlacesThatNothingFillsAreProblemsOfTheirArgument) {
   EXPECT_THAT(problem_of(command_sweep("./x, {params.lr}")),
               HasSubstr("command.argv.2: a mapping to YAML; put it between quotes: \"{params.lr}\""));
   EXPECT_NO_THROW(parse(command_sweep(R"(./x, "{data}")", ", data: cifar10")));
+}
+
+TEST(CommandTest, MisspeltPlacesAreProblemsAndOtherBracesAreThePrograms) {
+  const auto problem = [](const std::string& argument) {
+    return problem_of(command_sweep(fmt::format("./x, '{}'", argument)));
+  };
+  for (const auto& [written, meant] :
+       std::initializer_list<std::pair<std::string, std::string>>{{"{sed}", "{seed}"},
+                                                                  {"{seeds}", "{seed}"},
+                                                                  {"{Seed}", "{seed}"},
+                                                                  {"{ seed }", "{seed}"},
+                                                                  {"--out={rundir}/x", "{run_dir}"},
+                                                                  {"{param.lr}", "{params.lr}"},
+                                                                  {"--lr={lr}", "{params.lr}"},
+                                                                  {"{params[lr]}", "{params.lr}"},
+                                                                  {R"({"lr": {lr}})", "{params.lr}"},
+                                                                  {"{opt.name}", "{params.opt.name}"}})
+    EXPECT_THAT(problem(written), testing::AllOf(HasSubstr("command.argv.2: {"), HasSubstr("write " + meant),
+                                                 HasSubstr("{{ for a brace of the program's")))
+        << written;
+  EXPECT_THAT(problem("{ seed }"), HasSubstr("{ seed } is filled with nothing; write {seed}, or {{ for"));
+  for (const char* literal : {R"({"seed": 1, "lr": [0.1]})", "{}", "{x}", "{rate}", "{epoch:03d}.pt",
+                              "awk {print}", "{{seed}", "{1,2}"})
+    EXPECT_NO_THROW(parse(command_sweep(fmt::format("./x, '{}'", literal)))) << literal;
 }
 
 /// The small command, but that its rows are these.

@@ -13,6 +13,7 @@ namespace abl::views {
 namespace {
 
 using storage::StoreTest;
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// Answers for each line with its length as the count, and for "bad" with an error; notes each time it is
@@ -226,6 +227,34 @@ TEST_F(PlanTest, TrialsOfTheStoreAreCountedByWhatTheyDo) {
   EXPECT_EQ(plan.rows(0).under_way(), 1u);
   EXPECT_EQ(plan.rows(1).under_way(), 1u);
   EXPECT_EQ(plan.rows(2).stored(), 1u) << "each row counts its own";
+}
+
+TEST_F(PlanTest, ASubmittedSweepIsPlannedFromItsOwnTrials) {
+  auto text = storage::sweep_of("s", 3, 2);
+  spec.canonical = "{\"name\":\"s\"}";
+  spec.command = sweeps::Command{.argv = {"./train"}};  // never reused by another sweep
+  text.sweep.canonical_hash = sha256_hex(spec.canonical);
+  submit(text);
+  complete(1, 80);
+  complete(2, 80);
+  trials.end(lease(3).run, {.state = storage::RunState::kFailed, .retryable = false}, now);
+  const auto plan = views::plan(spec, &db, {});
+  EXPECT_TRUE(plan.submitted());
+  EXPECT_EQ(plan.rows(0).stored() + plan.rows(1).stored() + plan.rows(2).stored(), 2u);
+  EXPECT_EQ(plan.rows(0).under_way() + plan.rows(1).under_way() + plan.rows(2).under_way(), 3u);
+  spec.canonical = "{}";
+  EXPECT_FALSE(views::plan(spec, &db, {}).submitted()) << "another content of that name";
+  EXPECT_EQ(views::plan(spec, &db, {}).rows(0).stored(), 0u);
+}
+
+TEST_F(PlanTest, HeldTrialsAreNotPromisedToRun) {
+  store({0, 1});
+  db.execute("UPDATE trial SET state = 'held' WHERE id = 2");
+  const auto plan = views::plan(spec, &db, {});
+  EXPECT_EQ(plan.held(), 1u);
+  EXPECT_EQ(plan.under_way(), 3u);
+  EXPECT_THAT(plan.notes(), testing::Contains(AllOf(HasSubstr("1 trial is held"),
+                                                    HasSubstr("'ablate retry " + spec.name + " --held'"))));
 }
 
 TEST_F(PlanTest, ResultsOfAnotherTrainerVersionAreNotTheSame) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { duration, plain, rowName, signed, tick, withSpread } from "./format";
+import { decimals, duration, plain, rowName, signed, tick, withSpread } from "./format";
 
 test("numbers are shown with the digits that say something", () => {
   expect(plain(79.1234)).toBe("79.12");
@@ -19,6 +19,8 @@ test("a deviation has the digits of its mean", () => {
   expect(withSpread(12, 0.5)).toBe("12.00 ± 0.50");
   expect(withSpread(0, 0)).toBe("0.0000 ± 0.0000");
   expect(withSpread(1.5e-5, 2.5e-6)).toBe("1.50e−5 ± 2.50e−6");
+  expect(withSpread(0.5, 0.000024)).toBe("0.500000 ± 0.000024");
+  expect(withSpread(-0.00001, 0.5)).toBe("0.0000 ± 0.5000");
 });
 
 test("ticks carry no empty zeros", () => {
@@ -29,6 +31,8 @@ test("differences have a sign, and none where nothing differs at the digits show
   expect(signed(0.32, 2)).toBe("+0.32");
   expect(signed(-3.5, 1)).toBe("−3.5");
   expect(signed(-0.001, 2)).toBe("±0.00");
+  expect(signed(-0.0000012, decimals("1.20e-7"))).toBe("−1.20e−6");
+  expect(signed(0.0012, decimals("0.0034"))).toBe("+0.0012");
 });
 
 test("durations have two units at most", () => {

@@ -15,12 +15,13 @@ export function plain(value: Real | undefined): string {
   return grouped(number.toFixed(digits));
 }
 
-/** "74.10 ± 1.74": the deviation has the mean's digits. */
+/** "74.10 ± 1.74": the deviation has the mean's digits, and both as many as give it two figures. */
 export function withSpread(mean: number, deviation: number): string {
   const size = Math.abs(mean);
   if (size >= 1e7 || (size < 1e-3 && Math.max(size, deviation) !== 0 && deviation < 1e-3))
     return `${plain(mean)} ± ${plain(deviation)}`;
-  const digits = size >= 1000 ? 1 : size >= 10 ? 2 : 4;
+  const usual = size >= 1000 ? 1 : size >= 10 ? 2 : 4;
+  const digits = deviation > 0 ? Math.min(6, Math.max(usual, 1 - Math.floor(Math.log10(deviation)))) : usual;
   return `${grouped(mean.toFixed(digits))} ± ${grouped(deviation.toFixed(digits))}`;
 }
 
@@ -39,9 +40,15 @@ export function rate(value: number): string {
   return value > 0 ? grouped(value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)) : "–";
 }
 
-/** With a sign, for differences. */
-export function signed(value: number, digits: number): string {
-  const text = Math.abs(value).toFixed(digits);
+/** How many digits a number's text has after the point; undefined for "1.20e-7", "NaN" and the like. */
+export function decimals(text: string): number | undefined {
+  const match = /^-?\d+(?:\.(\d+))?$/.exec(text);
+  return match ? (match[1]?.length ?? 0) : undefined;
+}
+
+/** With a sign, for differences; without digits as many as say something. */
+export function signed(value: number, digits?: number): string {
+  const text = digits === undefined ? plain(Math.abs(value)) : Math.abs(value).toFixed(digits);
   if (Number(text) === 0) return `±${text}`;
   return (value > 0 ? "+" : kMinus) + text;
 }
@@ -51,7 +58,8 @@ export function whole(value: number): string {
 }
 
 function grouped(text: string): string {
-  const [integer = "", fraction] = text.replace("-", kMinus).split(".");
+  const minus = Number(text) === 0 ? "" : kMinus; // never minus zero
+  const [integer = "", fraction] = text.replace("-", minus).split(".");
   const spaced = integer.replace(/\B(?=(\d{3})+$)/g, "\u202f");
   return fraction === undefined ? spaced : `${spaced}.${fraction}`;
 }

@@ -2,7 +2,7 @@
 import { sorted, SortHead, useOrder, type Order } from "../../components/sort";
 import { State, stateWord } from "../../components/state";
 import { Swatch } from "../../components/swatch";
-import { sameName, signed } from "../../format";
+import { decimals, plural, sameName, signed } from "../../format";
 import type { Look } from "../../palette";
 import { Link, runPath, withQuery } from "../../router";
 import type { Cell, Column, Comparison, Table, TableRow, TrialSummary } from "./data";
@@ -195,7 +195,17 @@ function Cells({ column, cell, row, baseline, hasBaseline }: CellsProps) {
       <td class={`num group ${cell.comparison?.best ? "best" : ""}`}>
         <Value cell={cell} row={row} metric={metric} />
       </td>
-      {metric && <td class="num muted">{cell.n < cell.of ? `${cell.n}/${cell.of}` : cell.n}</td>}
+      {metric && (
+        <td class="num muted">
+          {cell.n < cell.of ? `${cell.n}/${cell.of}` : cell.n}
+          {cell.n > 0 && cell.unfilled > 0 && (
+            <span class="warn cell-missing" title={cell.missing}>
+              {cell.unfilled} missing
+              <span class="sr-only">: {cell.missing}</span>
+            </span>
+          )}
+        </td>
+      )}
       {metric && hasBaseline && (
         <td class="num">
           <Difference column={column} cell={cell} baseline={baseline} />
@@ -217,7 +227,7 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
     <Link
       class="value"
       href={href}
-      title={[...cell.runs.map((r) => `seed ${r.seed}: ${r.value}`), cell.comparison?.best_why]
+      title={[...cell.runs.map(seedText), cell.comparison?.best_why]
         .filter(Boolean)
         .join("\n")}
     >
@@ -226,6 +236,10 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
       {cell.before_mend > 0 && <abbr title="made before a correction of the trainer">†</abbr>}
     </Link>
   );
+}
+
+function seedText({ seed, value, not_finite }: Cell["runs"][number]): string {
+  return `seed ${seed}: ${value}${not_finite > 0 ? `, it diverged: ${plural(not_finite, "point")} not finite` : ""}`;
 }
 
 /** An empty cell says why: the state of the row's trials, and the server's reason on demand. */
@@ -254,7 +268,7 @@ function Missing({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boo
 
 const kVerdicts: Record<Comparison["verdict"], { look: string; words: string }> = {
   VERDICT_UNSPECIFIED: { look: "muted", words: "" },
-  VERDICT_NOT_TOLD_APART: { look: "muted", words: "not told apart from the baseline" },
+  VERDICT_NOT_TOLD_APART: { look: "muted", words: "no significant difference from the baseline" },
   VERDICT_BETTER: { look: "good", words: "better than the baseline" },
   VERDICT_WORSE: { look: "bad", words: "worse than the baseline" },
   VERDICT_DIFFERENT: { look: "", words: "differs from the baseline" },
@@ -271,7 +285,11 @@ function Difference({ column, cell, baseline }: { column: Column; cell: Cell; ba
       </span>
     );
   const { look, words } = kVerdicts[verdict];
-  const text = signed((value - reference) / (kUnitFactor[column.unit] ?? 1), column.digits);
+  const digits = [cell, baseline].map((one) => decimals(one!.text.split(" ± ")[0]!));
+  const text = signed(
+    (value - reference) / (kUnitFactor[column.unit] ?? 1),
+    digits.includes(undefined) ? undefined : Math.max(...digits.map(Number)),
+  );
   return (
     <span class={text.startsWith("±") ? "muted" : look} title={`${words}\n${why}`}>
       {text}

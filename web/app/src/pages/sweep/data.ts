@@ -19,8 +19,17 @@ export interface TrialSummary {
   steps_per_second: number;
   eta_seconds?: number;
   last: Record<string, Real>;
+  /** Metrics that `last` has not, where all trials of an answer have too many. */
+  metrics_left_out: number;
   shared: boolean;
   config_hash: string;
+  /** Where the result is made before a correction of the trainer: what was mended. */
+  before_mend: string;
+  /** Completed, and without a metric that a column takes. */
+  unfilled: boolean;
+  /** Of its newest run: lines meant as metrics and not readable as such. */
+  refused_lines: number;
+  refused_example: string;
 }
 
 export interface SweepDetail {
@@ -41,7 +50,7 @@ export interface Column {
   take: string;
   unit: string;
   better: string;
-  digits: number;
+  digits?: number;
   has_paper: boolean;
 }
 
@@ -70,7 +79,8 @@ export interface Cell {
   unfilled: number;
   /** Of the n values: made before a correction of the trainer. */
   before_mend: number;
-  runs: { run: number; trial: number; seed: string; value: Real }[];
+  /** `not_finite`: points of the metric, where the value is the best or the mean of the others. */
+  runs: { run: number; trial: number; seed: string; value: Real; not_finite: number }[];
   p?: number;
   comparison?: Comparison;
 }
