@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/unasked_stop.h"
 #include "base/utf8.h"
 #include "scheduler/sweep_control.h"
 #include "storage/metric_store.h"
@@ -125,11 +126,11 @@ TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
       record.state = RunState::kStopped;
       if (was_asked || ended.asked()) break;
       record.state = RunState::kFailed;  // it would be queued again at once, and again
-      record.reason = "it ended as stopped, and nobody had asked it to" +
-                      (ended.reason().empty() ? "" : ": " + ended.reason());
+      record.reason = unasked_stop(ended.reason());
       break;
     case RunEnded::STATUS_LOST:
       record.state = RunState::kLost;
+      record.worker_trouble = ended.worker_trouble();
       break;
     default:
       record.state = RunState::kFailed;
@@ -142,17 +143,33 @@ TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
 /// Metric names of a run, all its batches together, and the length of each: the rest is not stored.
 constexpr std::size_t kMostNames = 2000, kLongestName = 250;
 
-/// What of a batch is not stored: how many series, and of one of them, why.
+/// What of a batch is not stored: how many series, and the first of them, and why.
 struct LeftOut {
   std::uint32_t series = 0;
-  std::string why;
+  std::string example;
+
+  void add(const std::string& name, const std::string& why) {
+    if (series++ == 0) example = fmt::format("'{}' ({})", name, why);
+  }
 };
+
+/// The metrics that columns of the trial's sweeps take: stored whatever else a run says.
+std::set<std::string> metrics_of_columns(storage::Database& db, storage::TrialId trial) {
+  const auto names = db.prepared(R"sql(
+      SELECT DISTINCT c.source FROM sweep_trial st JOIN sweep_column c ON c.sweep_id = st.sweep_id
+      WHERE st.trial_id = :trial AND st.withdrawn = 0 AND c.kind = 'metric')sql")
+                         .bind(":trial", trial)
+                         .all([](const storage::Statement& row) { return row.text(0); });
+  return {names.begin(), names.end()};
+}
 
 /// The series of a batch that may be stored.
 /// Throws: Error{kInvalidArgument} when the lists of a series differ in length.
-std::vector<storage::Series> series_records(const storage::MetricStore& metrics, const RunBatch& batch,
-                                            LeftOut& left_out) {
-  std::set<std::string> names;  // looked up only where a batch might reach the limit
+std::vector<storage::Series> series_records(storage::Database& db, const storage::RunRecord& run,
+                                            const RunBatch& batch, LeftOut& left_out) {
+  const storage::MetricStore metrics{db};
+  std::set<std::string> names;                  // that the run has
+  std::optional<std::set<std::string>> wanted;  // looked up only where the limit is reached
   bool looked = false;
   std::vector<storage::Series> records;
   for (const ablate::v1::Series& series : batch.series()) {
@@ -163,15 +180,18 @@ std::vector<storage::Series> series_records(const storage::MetricStore& metrics,
               "metric {} came with {} steps, {} values and {} times: one of each for a point was expected",
               series.name(), series.steps_size(), series.values_size(), series.times_ms_size())};
     if (series.name().empty() || series.name().size() > kLongestName) {
-      ++left_out.series;
-      left_out.why = fmt::format("a metric name of {} bytes, '{}…': from 1 to {} were expected",
-                                 series.name().size(), valid_utf8(series.name().substr(0, 40)), kLongestName);
+      left_out.add(valid_utf8(series.name().substr(0, 40)) + "…",
+                   fmt::format("a metric name of {} bytes: from 1 to {} were expected", series.name().size(),
+                               kLongestName));
       continue;
     }
     if (!std::exchange(looked, true)) names = metrics.names(batch.run());
-    if (!names.contains(series.name()) && names.size() >= kMostNames) {
-      ++left_out.series;
-      left_out.why = fmt::format("metric '{}': a run has at most {} metric names", series.name(), kMostNames);
+    const auto is_wanted = [&] {
+      if (!wanted) wanted = metrics_of_columns(db, run.trial);
+      return wanted->contains(series.name());
+    };
+    if (!names.contains(series.name()) && names.size() >= kMostNames && !is_wanted()) {
+      left_out.add(series.name(), fmt::format("a run has at most {} metric names", kMostNames));
       continue;
     }
     names.insert(series.name());
@@ -189,11 +209,12 @@ void store_content(storage::Database& db, const storage::RunRecord& run, const R
   storage::MetricStore metrics{db};
   metrics.accept(run.id, batch.seq());
   LeftOut left_out;
-  const std::vector<storage::Series> series = series_records(metrics, batch, left_out);
+  const std::vector<storage::Series> series = series_records(db, run, batch, left_out);
   if (batch.has_started()) trials.start(run.id, started_record(batch.started()), now);
   metrics.append(run.id, series);
   metrics.add_refused(run.id, batch.refused_lines(), batch.refused_example());
-  metrics.add_refused(run.id, left_out.series, left_out.why);
+  metrics.add_refused(run.id, left_out.series, left_out.example);
+  metrics.add_repeated(run.id, batch.repeated_points());
   metrics.append_log(run.id, batch.log());
   for (const ablate::v1::Checkpoint& checkpoint : batch.checkpoints())
     trials.add_checkpoint({.run = run.id,
@@ -315,15 +336,19 @@ std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hel
   for (const RunId id : has) {
     if (std::find(under_way.begin(), under_way.end(), id) != under_way.end()) continue;
     const auto run = find_run(db, worker, id, token_of(id));
-    if (run && trials.adopt(id, expires))
+    if (run && trials.adopt(id, expires)) {
+      // its sweep was paused while nobody knew that it lives: it is queued again when it has stopped
+      const bool wanted = storage::SweepStore{db}.is_wanted(run->trial);
+      if (!wanted) trials.ask_to_stop({id}, kPaused);
       reports.push_back({.run = id,
                          .stored = run->last_seq,
-                         .stop = run->stop_reason,
+                         .stop = wanted ? run->stop_reason : kPaused,
                          .note = fmt::format("run {} (trial {}, attempt {}) goes on on {}, which was silent",
                                              id, run->trial, run->attempt, worker),
                          .sweeps = sweeps_of(db, run->trial)});
-    else
+    } else {
       reports.push_back(over(run, id));
+    }
   }
   return reports;
 }

@@ -86,6 +86,21 @@ void store(Database& db, RunId run, std::int64_t metric, const Running& summary)
       .run();
 }
 
+double stored_value(Database& db, RunId run, std::int64_t metric, std::int64_t step) {
+  return db
+      .prepared("SELECT value, kind FROM point WHERE run_id = :run AND metric_id = :metric AND step = :step")
+      .bind(":run", run)
+      .bind(":metric", metric)
+      .bind(":step", step)
+      .one([](const Statement& row) { return number(row, 0, 1); })
+      .value();
+}
+
+/// The same point once more, as after a resumption, and not another value for its step.
+bool is_same_value(double one, double other) {
+  return one == other || (std::isnan(one) && std::isnan(other));
+}
+
 std::uint64_t curves_of(Database& db, RunId run) {
   return static_cast<std::uint64_t>(db.prepared("SELECT curves FROM run WHERE id = :run")
                                         .bind(":run", run)
@@ -125,6 +140,7 @@ std::int64_t MetricStore::metric_id(const std::string& name) {
 void MetricStore::append(RunId run, const std::vector<Series>& series) {
   Transaction transaction{db_, Transaction::kSavepoint};
   std::int64_t first_step = -1, first_ms = 0, step = -1, step_ms = 0;
+  std::uint32_t repeated = 0;
   CurveDigest curves{curves_of(db_, run)};
   for (const Series& metric : series) {
     const std::int64_t id = metric_id(metric.name);
@@ -141,7 +157,10 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
           .bind(":kind", kind_of(value))
           .bind(":time", metric.times_ms.at(i))
           .run();
-      if (db_.changes() == 0) continue;  // there already: counted already
+      if (db_.changes() == 0) {  // there already: counted already
+        repeated += !is_same_value(stored_value(db_, run, id, metric.steps[i]), value);
+        continue;
+      }
       summary.add(metric.steps[i], value);
       curves.add(metric.name, metric.steps[i], value);
       if (first_step < 0 || metric.steps[i] < first_step)
@@ -150,6 +169,7 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
     }
     if (summary.count > 0) store(db_, run, id, summary);
   }
+  add_repeated(run, repeated);
   if (step >= 0)
     db_.prepared(R"sql(
         UPDATE run SET step = MAX(step, :step), curves = :curves, rate_step = COALESCE(rate_step, :first_step), rate_ms = COALESCE(rate_ms, :first_ms),
@@ -232,6 +252,14 @@ std::set<std::string> MetricStore::names(RunId run) const {
   return names;
 }
 
+void MetricStore::add_repeated(RunId run, std::uint32_t points) {
+  if (points == 0) return;
+  db_.prepared("UPDATE run SET repeated_points = repeated_points + :points WHERE id = :run")
+      .bind(":points", points)
+      .bind(":run", run)
+      .run();
+}
+
 void MetricStore::add_refused(RunId run, std::uint32_t lines, const std::string& example) {
   if (lines == 0) return;
   db_.prepared(R"sql(UPDATE run SET refused_lines = refused_lines + :lines,
@@ -243,7 +271,8 @@ void MetricStore::add_refused(RunId run, std::uint32_t lines, const std::string&
       .run();
 }
 
-std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
+std::vector<MetricSummary> MetricStore::summaries(RunId run, std::uint32_t most) const {
+  // which metrics first, then what each of them is: a run may have thousands
   return db_
       .prepared(R"sql(
       SELECT m.name, count, min, max, sum / finite, last, last_kind, last_step, min_step, max_step, finite,
@@ -251,7 +280,12 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
               FROM run JOIN sweep_trial st ON st.trial_id = run.trial_id
               JOIN sweep_column c ON c.sweep_id = st.sweep_id AND c.kind = 'metric' AND c.source = m.name AND c.better <> 'none'
               WHERE run.id = :run)
-      FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql")
+      FROM (SELECT metric_id, name FROM metric_summary JOIN metric ON id = metric_id WHERE run_id = :run
+            ORDER BY name NOT IN (SELECT c.source FROM run JOIN sweep_trial st ON st.trial_id = run.trial_id
+                                  JOIN sweep_column c ON c.sweep_id = st.sweep_id AND c.kind = 'metric' WHERE run.id = :run),
+                     name LIMIT :most) m
+      JOIN metric_summary ms ON ms.run_id = :run AND ms.metric_id = m.metric_id ORDER BY m.name)sql")
+      .bind(":most", most)
       .bind(":run", run)
       .all([](const Statement& row) {
         MetricSummary summary{.name = row.text(0),
@@ -273,29 +307,53 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run) const {
       });
 }
 
-std::map<std::string, double> MetricStore::last_values(RunId run) const {
-  auto& metrics =
-      db_.prepared(R"sql(SELECT m.name, last, last_kind FROM metric_summary JOIN metric m ON m.id = metric_id
-                                     WHERE run_id = :run)sql");
-  metrics.bind(":run", run);
+std::map<std::string, double> MetricStore::last_values(RunId run, SweepId sweep, std::uint32_t most,
+                                                       std::uint32_t& left_out) const {
+  auto& metrics = db_.prepared(R"sql(
+      SELECT m.name, last, last_kind FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run
+      ORDER BY m.name NOT IN (SELECT source FROM sweep_column WHERE sweep_id = :sweep AND kind = 'metric'), m.name
+      LIMIT :most)sql");
+  metrics.bind(":run", run).bind(":sweep", sweep).bind(":most", most);
   std::map<std::string, double> last;
   while (metrics.step()) last[metrics.text(0)] = number(metrics, 1, 2);
+  left_out = last.size() < most ? 0 : count(run) - most;
   return last;
+}
+
+std::uint32_t MetricStore::count(RunId run) const {
+  return static_cast<std::uint32_t>(db_.prepared("SELECT COUNT(*) FROM metric_summary WHERE run_id = :run")
+                                        .bind(":run", run)
+                                        .one([](const Statement& row) { return row.integer(0); })
+                                        .value());
+}
+
+/// A metric of a run, and how many points it has.
+std::vector<MetricStore::Counted> MetricStore::counted(RunId run,
+                                                       const std::vector<std::string>& names) const {
+  auto& metrics = db_.prepared(
+      "SELECT m.name, count FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER "
+      "BY "
+      "m.name");
+  metrics.bind(":run", run);
+  std::vector<Counted> counted;
+  while (metrics.step())
+    if (std::string name = metrics.text(0); names.empty() || std::ranges::find(names, name) != names.end())
+      counted.push_back({std::move(name), static_cast<std::uint32_t>(metrics.integer(1))});
+  return counted;
 }
 
 std::vector<Series> MetricStore::series(RunId run, const std::vector<std::string>& names,
                                         std::uint32_t max_points) const {
   std::vector<Series> result;
-  for (const MetricSummary& summary : summaries(run)) {
-    if (!names.empty() && std::ranges::find(names, summary.name) == names.end()) continue;
+  for (const Counted& metric : counted(run, names)) {
     auto& points = db_.prepared(R"sql(SELECT step, value, kind, time_ms FROM point
                                       WHERE run_id = :run AND metric_id = (SELECT id FROM metric WHERE name = :name) ORDER BY step)sql");
-    points.bind(":run", run).bind(":name", summary.name);
-    Thinner thinner{summary.count, max_points};  // a long series need not fit into memory
+    points.bind(":run", run).bind(":name", metric.name);
+    Thinner thinner{metric.count, max_points};  // a long series need not fit into memory
     while (points.step())
       thinner.add(static_cast<std::uint32_t>(points.integer(0)), number(points, 1, 2), points.integer(3));
     result.push_back(thinner.take());
-    result.back().name = summary.name;
+    result.back().name = metric.name;
   }
   return result;
 }
@@ -303,9 +361,8 @@ std::vector<Series> MetricStore::series(RunId run, const std::vector<std::string
 std::uint64_t MetricStore::points(RunId run, const std::vector<std::string>& names,
                                   std::uint32_t max_points) const {
   std::uint64_t points = 0;
-  for (const MetricSummary& summary : summaries(run))
-    if (names.empty() || std::ranges::find(names, summary.name) != names.end())
-      points += max_points == 0 ? summary.count : std::min(summary.count, max_points);
+  for (const Counted& metric : counted(run, names))
+    points += max_points == 0 ? metric.count : std::min(metric.count, max_points);
   return points;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -24,7 +25,7 @@ class MetricStore {
 
   /// Appends points and brings the summaries (count, min, max, mean, last and their steps), the run's step,
   /// its rate and the digest of its curves up to date. A point (run, metric, step) that is there already is
-  /// kept as it is.
+  /// kept as it is, and counted where its value is another.
   void append(RunId run, const std::vector<Series>& series);
   void append_log(RunId run, std::string_view text);
   /// Gives `to` the points of `from` up to a step, so that a resumed run holds its whole history.
@@ -32,13 +33,20 @@ class MetricStore {
 
   /// Lines of the run's output that were refused as metrics; `example` is kept when it is the first.
   void add_refused(RunId run, std::uint32_t lines, const std::string& example);
+  /// Points that were not kept, since their step had another value.
+  void add_repeated(RunId run, std::uint32_t points);
 
-  std::vector<MetricSummary> summaries(RunId run) const;
+  static constexpr std::uint32_t kAll = std::numeric_limits<std::uint32_t>::max();
+  /// By name; at most so many, first those that columns take.
+  std::vector<MetricSummary> summaries(RunId run, std::uint32_t most = kAll) const;
   std::set<std::string> names(RunId run) const;  ///< of its metrics
   /// How many points `series` would answer.
   std::uint64_t points(RunId run, const std::vector<std::string>& names, std::uint32_t max_points) const;
-  /// The last value of each metric: what lists of trials show.
-  std::map<std::string, double> last_values(RunId run) const;
+  /// The last value of each metric: what lists of trials show. At most so many, first those that columns of
+  /// the sweep take; `left_out`: how many there are beside.
+  std::map<std::string, double> last_values(RunId run, SweepId sweep, std::uint32_t most,
+                                            std::uint32_t& left_out) const;
+  std::uint32_t count(RunId run) const;  ///< of its metrics
   /// By ascending step. `max_points` > 0 thins each series, keeping the first, the last and the extremes of
   /// each stretch.
   std::vector<Series> series(RunId run, const std::vector<std::string>& names,
@@ -50,6 +58,11 @@ class MetricStore {
   std::string log_tail(RunId run, int lines, std::size_t most = 64 << 10) const;
 
  private:
+  struct Counted {
+    std::string name;
+    std::uint32_t count = 0;
+  };
+  std::vector<Counted> counted(RunId run, const std::vector<std::string>& names) const;
   std::int64_t metric_id(const std::string& name);
   Database& db_;
 };

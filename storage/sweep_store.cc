@@ -7,6 +7,7 @@
 #include "base/nearest_name.h"
 #include "base/sha256.h"
 #include "storage/metric_store.h"
+#include "storage/trial_counts.h"
 #include "storage/trial_store.h"
 #include "storage/unfilled.h"
 #include "storage/weights_store.h"
@@ -48,7 +49,7 @@ void insert_column(Database& db, SweepId sweep, int position, const NewColumn& c
       .bind(":take", column.take)
       .bind(":unit", column.unit)
       .bind(":better", column.better)
-      .bind(":digits", column.digits)
+      .bind(":digits", column.digits.value_or(-1))
       .run();
 }
 
@@ -91,24 +92,48 @@ bool is_open(TrialState state) {
          state == TrialState::kHeld;
 }
 
-/// Every sweep, or the one called :name, newest first.
-constexpr const char* kSelectSweeps = R"sql(
-      SELECT s.id, s.name, s.file, s.text, s.canonical, s.canonical_hash, s.baseline, s.paper_heading, s.state, s.priority,
+ClaimRecord read_claim(const Statement& row) {
+  const auto number = [&](int column) { return static_cast<std::uint32_t>(row.integer(column)); };
+  ClaimRecord claim{.trial = number(0),
+                    .state = trial_state(row.text(1)),
+                    .reason = row.text(2),
+                    .config_hash = row.text(3),
+                    .attempt = static_cast<int>(row.integer(4)),
+                    .run = row.is_null(5) ? std::nullopt : std::optional{number(5)},
+                    .result_version = static_cast<int>(row.integer(6)),
+                    .due_version = static_cast<int>(row.integer(7)),
+                    .row = static_cast<int>(row.integer(8)),
+                    .seed_index = static_cast<int>(row.integer(9)),
+                    .row_id = row.text(10),
+                    .label = row.text(11),
+                    .seed = row.integer(12),
+                    .shared = row.integer(13) != 0,
+                    .worker = row.text(16),
+                    .step = number(17),
+                    .total_steps = number(18),
+                    .steps_per_second = row.real(19),
+                    .refused_lines = number(20),
+                    .refused_example = row.text(21)};
+  if (row.integer(14) != 0 && is_open(claim.state)) claim.state = TrialState::kCancelled;
+  claim.unfilled = claim.state == TrialState::kCompleted && row.integer(15) > 0;
+  return claim;
+}
+
+/// Sweeps with their texts, or without, of those that `where` chooses, newest first.
+std::string select_sweeps(const std::string& texts, const std::string& where) {
+  return "SELECT s.id, s.name, s.file, " + texts +
+         R"sql(, s.canonical_hash, s.baseline, s.paper_heading, s.state, s.priority,
              (SELECT COUNT(*) FROM sweep_row WHERE sweep_id = s.id), (SELECT COUNT(*) FROM sweep_seed WHERE sweep_id = s.id),
-             COUNT(*) FILTER (WHERE t.state = 'queued' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'leased' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
-             COUNT(*) FILTER (WHERE t.state = 'held' AND NOT st.withdrawn),
-             COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held'))),
-             COUNT(*) FILTER (WHERE t.state = 'completed' AND st.unfilled > 0),
+             )sql" +
+         kCountTrials + R"sql(,
              s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END,
                                COALESCE(MAX(t.finished_ms) FILTER (WHERE NOT st.withdrawn), 0))
       FROM sweep s
       LEFT JOIN sweep_trial st ON st.sweep_id = s.id
       LEFT JOIN trial t ON t.id = st.trial_id
-      WHERE :name IS NULL OR s.name = :name
-      GROUP BY s.id ORDER BY s.id DESC)sql";
+      WHERE )sql" +
+         where + " GROUP BY s.id ORDER BY s.id DESC";
+}
 
 SweepRecord read_sweep(const Statement& row) {
   const auto count = [&](int column) { return static_cast<std::uint32_t>(row.integer(column)); };
@@ -124,14 +149,7 @@ SweepRecord read_sweep(const Statement& row) {
                     .priority = static_cast<int>(row.integer(9)),
                     .rows = count(10),
                     .seeds = count(11),
-                    .trials = {.queued = count(12),
-                               .leased = count(13),
-                               .running = count(14),
-                               .completed = count(15),
-                               .failed = count(16),
-                               .held = count(17),
-                               .cancelled = count(18),
-                               .unfilled = count(19)},
+                    .trials = read_counts(row, 12),
                     .created = row.time(20)};
   if (sweep.trials.open() == 0) sweep.finished = row.time(21);
   return sweep;
@@ -202,17 +220,21 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
   return result;
 }
 
-std::vector<SweepRecord> SweepStore::list() const { return db_.prepared(kSelectSweeps).all(read_sweep); }
+std::vector<SweepRecord> SweepStore::list(std::uint32_t first, std::uint32_t count) const {
+  static const std::string sql =
+      select_sweeps("'', ''", "s.id IN (SELECT id FROM sweep ORDER BY id DESC LIMIT :count OFFSET :first)");
+  return db_.prepared(sql.c_str()).bind(":first", first).bind(":count", count).all(read_sweep);
+}
 
-std::vector<std::string> SweepStore::names(std::uint32_t first, std::uint32_t count) const {
-  return db_.prepared("SELECT name FROM sweep ORDER BY id DESC LIMIT :count OFFSET :first")
-      .bind(":count", count)
-      .bind(":first", first)
-      .all([](const Statement& row) { return row.text(0); });
+std::uint32_t SweepStore::count() const {
+  return static_cast<std::uint32_t>(db_.prepared("SELECT COUNT(*) FROM sweep")
+                                        .one([](const Statement& row) { return row.integer(0); })
+                                        .value());
 }
 
 std::optional<SweepRecord> SweepStore::find(const std::string& name) const {
-  return db_.prepared(kSelectSweeps).bind(":name", name).one(read_sweep);
+  static const std::string sql = select_sweeps("s.text, s.canonical", "s.name = :name");
+  return db_.prepared(sql.c_str()).bind(":name", name).one(read_sweep);
 }
 
 SweepRecord SweepStore::get(const std::string& name) const {
@@ -223,7 +245,7 @@ SweepRecord SweepStore::get(const std::string& name) const {
   std::string hint = did_you_mean(name, names);
   if (hint.empty())
     hint = names.empty() ? "; none was submitted yet" : "; the newest is '" + names.front() + "'";
-  throw Error{Code::kNotFound, "no sweep is called '" + name + "'" + hint};
+  throw Error{Code::kNotFound, "unknown sweep '" + name + "'" + hint};
 }
 
 void SweepStore::set_state(SweepId sweep, SweepState state, Time now) {
@@ -243,43 +265,48 @@ void SweepStore::set_priority(SweepId sweep, int priority) {
 
 std::vector<ClaimRecord> SweepStore::claims(SweepId sweep, const Rows& rows) const {
   const Transaction snapshot{db_, Transaction::kRead};
-  const TrialStore trials{db_};
-  const MetricStore metrics{db_};
-  return db_
-      .prepared(R"sql(
-      SELECT st.trial_id, st.row, st.seed_index, r.id, r.label, st.seed, run.worker, run.step, run.total_steps, run.steps_per_second,
-             EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
-             st.withdrawn, st.unfilled, run.refused_lines, run.refused_example
-      FROM sweep_trial st
-      JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
-      JOIN trial t ON t.id = st.trial_id
-      LEFT JOIN run ON run.id = t.run_id
-      WHERE st.sweep_id = :sweep AND st.row >= :first AND st.row < :first + :count
-      ORDER BY st.row, st.seed_index LIMIT :most)sql")
+  const auto read = [&](std::uint32_t first, std::uint32_t count, std::int64_t most) {
+    return db_
+        .prepared(R"sql(
+        SELECT t.id, t.state, CASE t.state WHEN 'queued' THEN t.waiting ELSE t.reason END, t.config_hash, t.attempt, t.run_id,
+               t.result_version, t.due_version, st.row, st.seed_index, r.id, r.label, st.seed,
+               EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
+               st.withdrawn, st.unfilled, run.worker, run.step, run.total_steps, run.steps_per_second, run.refused_lines,
+               run.refused_example
+        FROM sweep_trial st
+        JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
+        JOIN trial t ON t.id = st.trial_id
+        LEFT JOIN run ON run.id = t.run_id
+        WHERE st.sweep_id = :sweep AND st.row >= :first AND st.row < :first + :count
+        ORDER BY st.row, st.seed_index LIMIT :most)sql")
+        .bind(":sweep", sweep)
+        .bind(":first", first)
+        .bind(":count", count)
+        .bind(":most", most)
+        .all(read_claim);
+  };
+  auto claims = read(rows.first, rows.count, std::int64_t{rows.most_trials} + 1);
+  if (claims.size() > rows.most_trials) {  // the last row may not be whole
+    const int last = claims.back().row, first = claims.front().row;
+    if (last == first)
+      claims = read(static_cast<std::uint32_t>(first), 1, -1);
+    else
+      std::erase_if(claims, [last](const ClaimRecord& claim) { return claim.row == last; });
+  }
+  const auto share =
+      std::max<std::size_t>(kLeastValues, kMostValues / std::max<std::size_t>(1, claims.size()));
+  for (ClaimRecord& claim : claims)
+    if (claim.run)
+      claim.last = MetricStore{db_}.last_values(*claim.run, sweep, static_cast<std::uint32_t>(share),
+                                                claim.metrics_left_out);
+  return claims;
+}
+
+std::optional<int> SweepStore::row(SweepId sweep, const std::string& id) const {
+  return db_.prepared("SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :id")
       .bind(":sweep", sweep)
-      .bind(":first", rows.first)
-      .bind(":count", rows.count)
-      .bind(":most", rows.most_trials)
-      .all([&](const Statement& row) {
-        ClaimRecord claim{.trial = trials.get(static_cast<TrialId>(row.integer(0))),
-                          .row = static_cast<int>(row.integer(1)),
-                          .seed_index = static_cast<int>(row.integer(2)),
-                          .row_id = row.text(3),
-                          .label = row.text(4),
-                          .seed = row.integer(5),
-                          .shared = row.integer(10) != 0,
-                          .worker = row.text(6),
-                          .step = static_cast<std::uint32_t>(row.integer(7)),
-                          .total_steps = static_cast<std::uint32_t>(row.integer(8)),
-                          .steps_per_second = row.real(9)};
-        if (row.integer(11) != 0 && is_open(claim.trial.state)) claim.trial.state = TrialState::kCancelled;
-        claim.unfilled = claim.trial.state == TrialState::kCompleted && row.integer(12) > 0;
-        if (!claim.trial.run) return claim;
-        claim.refused_lines = static_cast<std::uint32_t>(row.integer(13));
-        claim.refused_example = row.text(14);
-        claim.last = metrics.last_values(*claim.trial.run);
-        return claim;
-      });
+      .bind(":id", id)
+      .one([](const Statement& found) { return static_cast<int>(found.integer(0)); });
 }
 
 std::vector<Pace> SweepStore::paces(SweepId sweep) const {
@@ -297,6 +324,27 @@ std::vector<Pace> SweepStore::paces(SweepId sweep) const {
         if (row.integer(2) != 0 && is_open(pace.state)) pace.state = TrialState::kCancelled;
         return pace;
       });
+}
+
+bool SweepStore::is_wanted(TrialId trial) const {
+  return db_
+      .prepared(R"sql(SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                      WHERE st.trial_id = :trial AND st.withdrawn = 0 AND s.state = 'active')sql")
+      .bind(":trial", trial)
+      .one([](const Statement&) { return true; })
+      .has_value();
+}
+
+std::vector<RunId> SweepStore::own_runs(SweepId sweep) const {
+  return db_
+      .prepared(R"sql(
+      SELECT DISTINCT t.run_id FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state IN ('leased', 'running')
+      WHERE st.sweep_id = :sweep AND st.withdrawn = 0
+        AND NOT EXISTS (SELECT 1 FROM sweep_trial o JOIN sweep s ON s.id = o.sweep_id
+                        WHERE o.trial_id = t.id AND o.sweep_id <> :sweep AND o.withdrawn = 0 AND s.state = 'active')
+      ORDER BY t.run_id)sql")
+      .bind(":sweep", sweep)
+      .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
 }
 
 std::vector<SweepId> SweepStore::claimants(TrialId trial) const {
@@ -336,8 +384,31 @@ std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
                                    AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
                   .bind(":sweep", sweep)
                   .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+  give_places_back(sweep);
   transaction.commit();
   return runs;
+}
+
+/// Completed trials that were to run again have their places back where the new ones did not get to their
+/// ends.
+void SweepStore::give_places_back(SweepId sweep) {
+  const auto places =
+      db_.prepared(R"sql(
+      SELECT o.id, st.trial_id FROM trial o CROSS JOIN sweep_trial st ON st.trial_id = o.replaced_by AND st.sweep_id = :sweep
+      CROSS JOIN trial t ON t.id = st.trial_id AND t.state NOT IN ('completed', 'failed')
+      WHERE o.replaced_by IS NOT NULL AND o.state = 'completed')sql")
+          .bind(":sweep", sweep)
+          .all([](const Statement& row) {
+            return std::pair{static_cast<TrialId>(row.integer(0)), static_cast<TrialId>(row.integer(1))};
+          });
+  for (const auto& [completed, unfinished] : places) {
+    db_.prepared("UPDATE sweep_trial SET trial_id = :completed WHERE sweep_id = :sweep AND trial_id = :trial")
+        .bind(":completed", completed)
+        .bind(":trial", unfinished)
+        .bind(":sweep", sweep)
+        .run();
+    note_unfilled(db_, completed);
+  }
 }
 
 std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time now, const Renew& renewed,
@@ -347,7 +418,11 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
                         .bind(":sweep", sweep)
                         .all([](const Statement& row) { return row.text(0); });
   if (!row_id.empty() && std::ranges::find(rows, row_id) == rows.end()) {
-    throw Error{Code::kNotFound, "the sweep has no row '" + row_id + "'" + did_you_mean(row_id, rows)};
+    const auto name = db_.prepared("SELECT name FROM sweep WHERE id = :sweep")
+                          .bind(":sweep", sweep)
+                          .one([](const Statement& row) { return row.text(0); });
+    throw Error{Code::kNotFound,
+                "sweep " + name.value_or("") + " has no row '" + row_id + "'" + did_you_mean(row_id, rows)};
   }
   // a cancelled sweep claims its trials again: those that ended all of them, others those that run again
   db_.prepared(R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND :ended

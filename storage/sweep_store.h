@@ -25,7 +25,8 @@ struct Retry {
   bool before_mend = false;  ///< completed ones whose results are of an older version
 };
 
-/// Some rows of a sweep, by position, and no more trials of them than that.
+/// Some rows of a sweep, by position: as many of them as have no more trials than that, whole rows, one at
+/// least.
 struct Rows {
   std::uint32_t first = 0, count = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t most_trials = std::numeric_limits<std::uint32_t>::max();
@@ -44,17 +45,28 @@ class SweepStore {
   std::optional<SweepRecord> find(const std::string& name) const;
   /// Throws: Error{kNotFound} naming the nearest sweep there is.
   SweepRecord get(const std::string& name) const;
-  std::vector<SweepRecord> list() const;  ///< newest first
-  /// At most `count` names, newest first, after the newest `first`.
-  std::vector<std::string> names(std::uint32_t first, std::uint32_t count) const;
+  /// At most `count`, newest first, after the newest `first`; without text and canonical form.
+  std::vector<SweepRecord> list(std::uint32_t first = 0,
+                                std::uint32_t count = std::numeric_limits<std::uint32_t>::max()) const;
+  std::uint32_t count() const;
   void set_state(SweepId sweep, SweepState state, Time now);
   void set_priority(SweepId sweep, int priority);
+
+  /// Last values of metrics in one answer of `claims`. Where there are more, each trial has its share: those
+  /// that columns take, then by name.
+  static constexpr std::uint32_t kMostValues = 100'000, kLeastValues = 16;
 
   /// Its trials by row, then seed; cancelled where the claim was withdrawn before the trial ended. All of
   /// them (a sweep has 100,000 at most), or those of some rows.
   std::vector<ClaimRecord> claims(SweepId sweep, const Rows& rows = {}) const;
+  /// The position of a row by its id; nothing where there is none.
+  std::optional<int> row(SweepId sweep, const std::string& id) const;
   /// How fast its trials go, each once and without its configuration: what an ETA needs.
   std::vector<Pace> paces(SweepId sweep) const;
+  /// Whether an active sweep claims a trial.
+  bool is_wanted(TrialId trial) const;
+  /// The runs under way of a sweep's trials that no other active sweep claims.
+  std::vector<RunId> own_runs(SweepId sweep) const;
   /// The sweeps that claim a trial.
   std::vector<SweepId> claimants(TrialId trial) const;
   /// Where a trial stands in the sweeps that claim it: (sweep name, row id, label, seed).
@@ -83,6 +95,7 @@ class SweepStore {
  private:
   bool run_again(SweepId sweep, const TrialRecord& trial, const Renew& renewed, Retry which);
   TrialId copy_of(const TrialRecord& trial, const RenewedTrial& today);
+  void give_places_back(SweepId sweep);
   Database& db_;
 };
 

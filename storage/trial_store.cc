@@ -21,12 +21,11 @@ Milliseconds loss_back_off(int losses) {
                                 TrialStore::kLongestBackOff);
 }
 
-std::string held_reason(int deaths, const std::string& last) {
-  return "held: " + std::to_string(deaths) +
-         " attempts in a row ended with the death of a worker that ran nothing else, so this trial may be "
-         "what "
-         "brings workers down (too much memory?); 'ablate retry SWEEP --held' queues it again; the last: " +
-         last;
+std::string held_reason(int attempts, bool worker_trouble, const std::string& last) {
+  return "held: " + std::to_string(attempts) + " attempts in a row " +
+         (worker_trouble ? "left their worker in trouble, so this trial may be what fills its disk, say"
+                         : "ended when their worker died running only this trial (out of memory?)") +
+         "; release it with 'ablate retry <sweep> --held'. Last: " + last;
 }
 
 Error not_under_way(RunId run) {
@@ -224,6 +223,13 @@ bool TrialStore::under_way(RunId run) const {
       .has_value();
 }
 
+std::uint32_t TrialStore::count_under_way() const {
+  return static_cast<std::uint32_t>(
+      db_.prepared("SELECT COUNT(*) FROM trial WHERE state IN ('leased', 'running')")
+          .one([](const Statement& row) { return row.integer(0); })
+          .value());
+}
+
 std::vector<RunId> TrialStore::under_way_on(const std::string& worker) const {
   return db_
       .prepared("SELECT id FROM run WHERE state IN ('leased', 'running') AND worker = :worker ORDER BY id")
@@ -260,6 +266,7 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
     MetricStore{db_}.copy(started.resumed_from_run, run, *started.resumed_from_step);
     const RunRecord before = this->run(started.resumed_from_run);  // what it lacks, this one lacks
     MetricStore{db_}.add_refused(run, before.refused_lines, before.refused_example);
+    MetricStore{db_}.add_repeated(run, before.repeated_points);
   }
   transaction.commit();
 }
@@ -367,7 +374,8 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
   TrialRecord trial = get(run.trial);
   if (failed) ++trial.failures;
   if (lost ? came_further(run) : run.started.has_value()) trial.losses = trial.deaths = 0;
-  if (lost) ++trial.losses, trial.deaths += run.alone ? 1 : 0;
+  const bool may_be_cause = lost && (run.alone || ended.worker_trouble);
+  if (lost) ++trial.losses, trial.deaths += may_be_cause ? 1 : 0;
   trial.state = TrialState::kQueued;
   trial.reason.clear();
   trial.not_before = {};
@@ -377,10 +385,11 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
     trial.state = TrialState::kFailed;
   else if (!claimed(trial.id))
     trial.state = TrialState::kCancelled;
-  else if (lost && run.alone && trial.deaths >= kDeathsInARow)
+  else if (may_be_cause && trial.deaths >= kDeathsInARow)
     trial.state = TrialState::kHeld;
   if (failed) trial.reason = ended.reason;
-  if (trial.state == TrialState::kHeld) trial.reason = held_reason(trial.deaths, ended.reason);
+  if (trial.state == TrialState::kHeld)
+    trial.reason = held_reason(trial.deaths, ended.worker_trouble, ended.reason);
   if (trial.state == TrialState::kQueued && failed) trial.not_before = now.steady + back_off(trial.failures);
   if (trial.state == TrialState::kQueued && lost && trial.losses > 1)
     trial.not_before = now.steady + loss_back_off(trial.losses);

@@ -14,7 +14,7 @@ namespace abl::storage {
 /// The queue, leases and runs. Thread: the connection's.
 class TrialStore {
  public:
-  /// So many deaths of workers in a row, with nothing but this trial on them, and it is held.
+  /// So many workers in a row that died with nothing but this trial on them, or met trouble, and it is held.
   static constexpr int kDeathsInARow = 5;
   static constexpr std::chrono::minutes kLongestBackOff{10};  ///< after a loss
 
@@ -70,6 +70,7 @@ class TrialStore {
   /// A run is under way exactly when it is leased or running, and the newest of its trial.
   bool under_way(RunId run) const;
   std::vector<RunId> under_way_on(const std::string& worker) const;
+  std::uint32_t count_under_way() const;  ///< trials, on any worker
 
   struct Started {
     std::uint32_t total_steps = 0;
@@ -92,7 +93,8 @@ class TrialStore {
     std::string reason;
     std::optional<int> exit_code, signal;
     bool retryable = true;
-    bool silent = false;  ///< of a lost one: its lease ran out, its worker may still have it
+    bool silent = false;          ///< of a lost one: its lease ran out, its worker may still have it
+    bool worker_trouble = false;  ///< of a lost one: its worker could not run it
   };
   /// Ends a run. completed -> the trial is completed; stopped, lost -> queued again (cancelled when nobody
   /// claims it); failed -> queued again after a back-off (1 s, 2 s, 4 s … at most 60 s) while retries are
@@ -100,9 +102,9 @@ class TrialStore {
   ///
   /// A loss is no fault of the trial and never fails it: the first leads to the queue at once, each further
   /// one that comes no further than those before to a longer back-off (1 s, 2 s … at most kLongestBackOff). A
-  /// trial that was all that its worker had when that died, kDeathsInARow times in a row, may be the cause:
-  /// it is held until somebody queues it again. Returns the trial's new state. Throws:
-  /// Error{kFailedPrecondition} for a run that is not under way.
+  /// trial that was all that its worker had when that died, or that left its worker in trouble, kDeathsInARow
+  /// times in a row, may be the cause: it is held until somebody queues it again. Returns the trial's new
+  /// state. Throws: Error{kFailedPrecondition} for a run that is not under way.
   TrialState end(RunId run, const Ended& ended, Moment now);
 
   RunRecord run(RunId run) const;                       ///< Throws: Error{kNotFound}

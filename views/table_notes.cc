@@ -20,10 +20,69 @@ std::string rows_text(const std::vector<std::string>& rows) {
                      rows.size() > named ? fmt::format(" and {} more", rows.size() - named) : "");
 }
 
-std::string refused_text(const storage::RefusedLines& refused) {
-  return fmt::format("row {}, seed {}: {} of run {} could not be read as metrics{}{}", refused.row,
-                     refused.seed, refused.lines == 1 ? "1 line" : fmt::format("{} lines", refused.lines),
-                     refused.run, refused.example.empty() ? "" : ", such as ", refused.example);
+/// Runs of a table that lost metrics for one reason.
+struct Loss {
+  std::uint64_t count = 0;
+  std::vector<std::string> rows;    // in the table's order
+  std::vector<std::int64_t> seeds;  // ascending
+  storage::RunId run = 0;           // the first
+  std::size_t runs = 0;
+  std::string example;
+
+  void add(const storage::LostMetrics& lost, std::uint32_t more) {
+    count += more;
+    if (rows.empty() || rows.back() != lost.row) rows.push_back(lost.row);
+    if (const auto place = std::ranges::lower_bound(seeds, lost.seed);
+        place == seeds.end() || *place != lost.seed)
+      seeds.insert(place, lost.seed);
+    if (runs++ == 0) run = lost.run, example = lost.example;
+  }
+  /// "row a, seed 0: 3 lines of run 7", "rows a, b, seeds 0, 1: 12 lines of 4 runs"
+  std::string text(std::string_view one, std::string_view many) const {
+    const std::size_t named = std::min(seeds.size(), kNamed);
+    return fmt::format("{}, {} {}{}: {} {} of {}", rows_text(rows), seeds.size() == 1 ? "seed" : "seeds",
+                       fmt::join(seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+                       seeds.size() > named ? fmt::format(" and {} more", seeds.size() - named) : "", count,
+                       count == 1 ? one : many,
+                       runs == 1 ? fmt::format("run {}", run) : fmt::format("{} runs", runs));
+  }
+};
+
+/// What is wrong with a refused line: the last brackets of its example.
+std::string reason_of(const std::string& example) {
+  const auto bracket = example.rfind(" (");
+  return example.ends_with(')') && bracket != std::string::npos ? example.substr(bracket) : example;
+}
+
+void add_losses(const std::vector<storage::LostMetrics>& all, std::vector<std::string>& notes) {
+  std::vector<std::pair<std::string, Loss>> refused;  // by reason
+  Loss repeated;
+  for (const auto& lost : all) {
+    if (lost.points > 0) repeated.add(lost, lost.points);
+    if (lost.lines == 0) continue;
+    const std::string reason = reason_of(lost.example);
+    auto known = std::ranges::find(refused, reason, &std::pair<std::string, Loss>::first);
+    if (known == refused.end()) known = refused.insert(known, {reason, {}});
+    known->second.add(lost, lost.lines);
+  }
+  for (std::size_t i = 0; i < std::min(refused.size(), kNamed); ++i) {
+    const Loss& loss = refused[i].second;
+    notes.push_back(fmt::format("{} refused{}{}", loss.text("metric report", "metric reports"),
+                                loss.example.empty() ? "" : ", such as ", loss.example));
+  }
+  if (refused.size() > kNamed)
+    notes.push_back(fmt::format("and metric reports refused for {} more reasons", refused.size() - kNamed));
+  if (repeated.count > 0)
+    notes.push_back(repeated.text("point", "points") +
+                    (repeated.count == 1 ? " repeats its step with another value; the first was kept"
+                                         : " repeat their steps with other values; the first were kept"));
+}
+
+std::string diverged_text(const storage::Diverged& diverged) {
+  return fmt::format("row {}, seed {}: {} of {} {} not finite; {} is of the others", diverged.row,
+                     diverged.seed,
+                     diverged.points == 1 ? "1 point" : fmt::format("{} points", diverged.points),
+                     diverged.metric, diverged.points == 1 ? "is" : "are", diverged.take);
 }
 
 }  // namespace
@@ -33,15 +92,15 @@ std::vector<std::string> table_notes(const storage::Table& table) {
   for (const auto& rows : table.equal_rows)
     notes.push_back(rows_text(rows) +
                     " have identical curves: does what differs between them have an effect?");
+  for (std::size_t i = 0; i < std::min(table.diverged.size(), kNamed); ++i)
+    notes.push_back(diverged_text(table.diverged[i]));
+  if (table.diverged.size() > kNamed)
+    notes.push_back(fmt::format("{} more values are of runs that diverged", table.diverged.size() - kNamed));
   for (const auto& [due, rows] : table.before_mend)
     notes.push_back(fmt::format(
         "{}: results made before a correction: {} ('ablate retry {} --before-mend' trains them again)",
         rows_text(rows), config::what_changed(due), table.sweep));
-  for (std::size_t i = 0; i < std::min(table.refused.size(), kNamed); ++i)
-    notes.push_back(refused_text(table.refused[i]));
-  if (table.refused.size() > kNamed)
-    notes.push_back(
-        fmt::format("and {} more runs said metrics that could not be read", table.refused.size() - kNamed));
+  add_losses(table.lost, notes);
   return notes;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -26,10 +27,34 @@ std::string why_text(const ablate::v1::TrialSummary& trial) {
   if (!trial.reason().empty()) reasons.push_back(trial.reason().substr(0, trial.reason().find('\n')));
   if (trial.unfilled()) reasons.emplace_back("missing: it did not report a metric of the table");
   if (trial.refused_lines() > 0)
-    reasons.push_back(fmt::format("{} could not be read as metrics, such as {}",
-                                  plural(trial.refused_lines(), "line"), trial.refused_example()));
+    reasons.push_back(fmt::format("{} refused, such as {}", plural(trial.refused_lines(), "metric report"),
+                                  trial.refused_example()));
+  if (trial.repeated_points() > 0)
+    reasons.push_back(fmt::format("{} of a step that had another value; the first was kept",
+                                  plural(trial.repeated_points(), "point")));
   if (!trial.before_mend().empty()) reasons.push_back("made before a correction: " + trial.before_mend());
   return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+/// Where the table cuts them: each reason once and whole, with its rows and seeds.
+std::string reasons_text(const ablate::v1::SweepDetail& sweep) {
+  constexpr std::size_t kNamed = 20;
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // in the order of the table
+  for (const auto& trial : sweep.trials()) {
+    const std::string why = why_text(trial);
+    if (why.empty()) continue;
+    auto known = std::ranges::find(reasons, why, [](const auto& reason) { return reason.first; });
+    if (known == reasons.end()) known = reasons.insert(known, {why, {}});
+    known->second.push_back(fmt::format("{}/{}", trial.row(), trial.seed()));
+  }
+  std::string text;
+  for (const auto& [why, trials] : reasons) {
+    const std::size_t named = std::min(trials.size(), kNamed);
+    text += fmt::format("{}: {}{}\n", why,
+                        fmt::join(trials.begin(), trials.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+                        trials.size() > named ? fmt::format(" and {} more", trials.size() - named) : "");
+  }
+  return text.empty() ? text : "\n" + text;
 }
 
 std::string detail_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
@@ -38,20 +63,31 @@ std::string detail_text(const ablate::v1::SweepDetail& sweep, const Terminal& te
   text += fmt::format("{} × {}, priority {}, submitted {} from {}\n\n", plural(summary.rows(), "row"),
                       plural(summary.seeds(), "seed"), summary.priority(),
                       format_age(summary.created(), SystemClock{}.now()), sweep.file());
-  Grid grid{{{"row"},
+  constexpr int kLeastOfANote = 16;
+  enum Rank { kWorker = 1, kStep, kAttempt };  // what a narrow terminal leaves out, the last of these first
+  Grid grid{{{.heading = "row", .least = 6},
              {"seed", true},
              {"state"},
              {"run", true},
-             {"attempt", true},
-             {"worker"},
-             {"step", true},
-             {"why"}}};
+             {.heading = "attempt", .right_aligned = true, .rank = kAttempt},
+             {.heading = "worker", .rank = kWorker},
+             {.heading = "step", .right_aligned = true, .rank = kStep},
+             {.heading = "why", .least = kLeastOfANote}}};
   for (const auto& trial : sweep.trials())
     grid.add({trial.row(), fmt::format("{}", trial.seed()), painted(trial.state(), terminal),
               trial.run() ? fmt::format("{}", trial.run()) : "",
               trial.attempt() ? fmt::format("{}", trial.attempt()) : "", trial.worker(), step_text(trial),
               why_text(trial)});
-  return text + grid.text(&terminal);
+  const bool cut = terminal.width() > 0 && std::ranges::any_of(grid.lines(), [&](const std::string& line) {
+                     return display_width(line) > terminal.width();
+                   });
+  std::vector<std::string> left_out;
+  for (const auto& column : grid.fit_to(terminal.width())) left_out.push_back(column.heading);
+  text += grid.text(&terminal);
+  if (!left_out.empty())
+    text +=
+        fmt::format("\nno room for: {} (a wider terminal, or --json, has them)\n", fmt::join(left_out, ", "));
+  return cut ? text + reasons_text(sweep) : text;
 }
 
 }  // namespace

@@ -101,6 +101,34 @@ TEST_F(TrainerOutputTest, RefusedLinesOfMetricsAreCountedAndTheFirstIsKeptWithTh
   EXPECT_THAT(batch.refused_example(), HasSubstr("xx… (\"values.a\" must be"));
 }
 
+TEST_F(TrainerOutputTest, AMetricBehindAProgressBarIsRead) {
+  auto batch =
+      said("\r 10%|#    |\r 20%|##   | lr={0.1} {\"event\":\"metric\",\"step\":1,\"values\":{\"a\":1}}\n");
+  EXPECT_EQ(batch.refused_lines(), 1U) << "where the object begins is not told";
+  batch = said("\r 10%|#    |\r 20%|##   | 1/5 {\"event\":\"metric\",\"step\":1,\"values\":{\"a\":1}}\n");
+  EXPECT_THAT(points({batch}, "a"), ElementsAre(Pair(1U, 1.0)));
+  EXPECT_EQ(batch.refused_lines(), 0U);
+  batch = said("\r 10%|# {\"event\":\"metric\",\"step\":1,\"values\":{\"a\":\"high\"}}\n");
+  EXPECT_EQ(batch.refused_lines(), 1U);
+  EXPECT_THAT(batch.log(), StartsWith("\r 10%|# {")) << "the whole line";
+  EXPECT_EQ(said("\r 50%|## {it: 3}\n").refused_lines(), 0U);
+}
+
+TEST_F(TrainerOutputTest, AMetricBehindOtherTextIsCountedAsRefused) {
+  const auto batch = said("INFO: {\"event\":\"metric\",\"step\":1,\"values\":{\"a\":1}}\n");
+  EXPECT_EQ(batch.refused_lines(), 1U);
+  EXPECT_THAT(batch.refused_example(), HasSubstr("(a metric stands on a line of its own)"));
+}
+
+TEST_F(TrainerOutputTest, PointsThatRepeatAStepWithAnotherValueAreCounted) {
+  std::string lines;
+  for (const char* value : {"1", "2", "3", "1", "NaN"})
+    lines += fmt::format("{{\"event\":\"metric\",\"step\":0,\"values\":{{\"a\":{}}}}}\n", value);
+  const auto batch = said(lines);
+  EXPECT_THAT(points({batch}, "a"), ElementsAre(Pair(0U, 1.0)));
+  EXPECT_EQ(batch.repeated_points(), 3U);
+}
+
 TEST_F(TrainerOutputTest, LinesThatWereMeantAsMetricsAreNamed) {
   for (const auto& [line, reason] : std::initializer_list<std::pair<std::string, std::string>>{
            {R"({'event': 'metric', 'step': 1, 'values': {'a': 1}})", "texts stand between double quotes"},
@@ -291,6 +319,29 @@ TEST_F(TrainerOutputTest, EndIsKeptForTheRunsLastBatch) {
   EXPECT_TRUE(last.has_ended());
   EXPECT_TRUE(last.has_started());
   EXPECT_TRUE(output.empty());
+}
+
+TEST_F(TrainerOutputTest, AFailureMayBeTheMachinesFault) {
+  EXPECT_FALSE(output.heard());
+  said(R"({"event":"end","status":"failed","fault":"disk","needed_bytes":1900000})"
+       "\n");
+  ASSERT_TRUE(output.said_end());
+  EXPECT_EQ(output.said_end()->fault, TrainerEnd::Fault::kDisk);
+  EXPECT_EQ(output.said_end()->needed_bytes, 1'900'000U);
+  said(R"({"event":"end","status":"failed","fault":"device"})"
+       "\n");
+  EXPECT_EQ(output.said_end()->fault, TrainerEnd::Fault::kDevice);
+  said(R"({"event":"end","status":"failed"})"
+       "\n");
+  EXPECT_FALSE(output.said_end()->fault);
+  EXPECT_TRUE(output.heard());
+}
+
+TEST_F(TrainerOutputTest, AFaultOfAnotherNameIsLogWithTheReason) {
+  said(R"({"event":"end","status":"failed","fault":"disc"})"
+       "\n");
+  EXPECT_FALSE(output.said_end());
+  EXPECT_THAT(output.batch().log(), HasSubstr("\"fault\" must be disk or device"));
 }
 
 TEST_F(TrainerOutputTest, TheLastLinesMakeAReasonInValidUtf8) {

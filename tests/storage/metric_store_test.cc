@@ -162,6 +162,21 @@ TEST_F(MetricStoreTest, RefusedLinesAreCountedWithTheFirstAsExample) {
   EXPECT_EQ(trials.run(resumed).refused_lines, 3u) << "what they would have said is missing here too";
 }
 
+TEST_F(MetricStoreTest, PointsOfAStepThatHasAnotherValueAreCounted) {
+  append("acc", {0, 1}, {0.5, kNaN});
+  append("acc", {0, 1, 2}, {0.5, kNaN, 0.75});
+  EXPECT_EQ(trials.run(id).repeated_points, 0u) << "said once more";
+  append("acc", {0, 1, 2, 3}, {0.6, 0.7, 0.75, 0.8});
+  EXPECT_EQ(trials.run(id).repeated_points, 2u);
+  EXPECT_EQ(metrics.series(id, {}, 0)[0].values[0], 0.5) << "the first is kept";
+  end(id, RunState::kLost);
+  const RunId resumed = lease(1).run;
+  trials.start(resumed,
+               {.total_steps = 100, .data_fingerprint = "f1", .resumed_from_step = 1, .resumed_from_run = id},
+               now);
+  EXPECT_EQ(trials.run(resumed).repeated_points, 2u);
+}
+
 TEST_F(MetricStoreTest, LastIsTheValueOfTheHighestStepWhateverCameLast) {
   append("lr", {10, 5}, {0.1, 0.2});
   append("lr", {7}, {0.3});

@@ -177,6 +177,25 @@ TEST_F(SweepStoreTest, RetryRunsWhatLacksAMetricAgainAndLeavesItToSweepsThatHave
   EXPECT_EQ(counts("first").completed, 2u);
 }
 
+TEST_F(SweepStoreTest, ACancelledSweepHasTheCompletedTrialsBackThatWereToRunAgain) {
+  submit(sweep_of("s", 2, 1));
+  const RunId first = complete(1, 0.3, "val/loss");
+  complete(2, 80);
+  sweeps.retry(1, "", now, as_due, kUnfilled);
+  EXPECT_EQ(counts("s").queued, 1u);
+  sweeps.withdraw(1, now);
+  EXPECT_EQ(counts("s").completed, 2u);
+  EXPECT_EQ(counts("s").cancelled, 0u);
+  EXPECT_EQ(counts("s").unfilled, 1u);
+  EXPECT_EQ(sweeps.claims(1)[0].run, first);
+  EXPECT_TRUE(queue().empty());
+  EXPECT_EQ(sweeps.retry(1, "", now, as_due, kUnfilled), 1u) << "once more";
+  EXPECT_THAT(queue(), ElementsAre(3));
+  run(3);
+  EXPECT_EQ(sweeps.withdraw(1, now).size(), 1u) << "what runs is to be stopped";
+  EXPECT_EQ(sweeps.claims(1)[0].run, first);
+}
+
 TEST_F(SweepStoreTest, RetryTakesTheTrialThatAnotherSweepHasPutInThePlace) {
   submit(sweep_of("first", 1, 1));
   submit(sweep_of("second", 1, 1));
@@ -274,7 +293,7 @@ TEST_F(SweepStoreTest, CancelledSweepKeepsItsTrialsAndCountsWhatDidNotEndAsCance
   EXPECT_EQ(counts("s").cancelled, 2u) << "one ran, one waited";
   EXPECT_EQ(counts("s").open(), 0u);
   std::vector<TrialState> states;
-  for (const auto& claim : sweeps.claims(1)) states.push_back(claim.trial.state);
+  for (const auto& claim : sweeps.claims(1)) states.push_back(claim.state);
   EXPECT_THAT(states, ElementsAre(TrialState::kCompleted, TrialState::kCancelled, TrialState::kCancelled));
 }
 
@@ -286,6 +305,35 @@ TEST_F(SweepStoreTest, WhatAnotherSweepGoesOnTrainingIsCancelledForTheOneThatWas
   EXPECT_EQ(counts("second").queued, 1u);
   complete(1, 80);
   EXPECT_EQ(counts("first").completed, 1u) << "its table has the value";
+}
+
+TEST_F(SweepStoreTest, TrialsOfAPartAreThoseOfWholeRows) {
+  submit(sweep_of("s", 3, 2));
+  const auto rows = [&](const Rows& part) {
+    std::vector<int> rows;
+    for (const auto& claim : sweeps.claims(1, part)) rows.push_back(claim.row);
+    return rows;
+  };
+  EXPECT_THAT(rows({.most_trials = 3}), ElementsAre(0, 0));
+  EXPECT_THAT(rows({.most_trials = 4}), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(rows({.most_trials = 1}), ElementsAre(0, 0)) << "one row at least";
+  EXPECT_THAT(rows({.first = 2, .most_trials = 3}), ElementsAre(2, 2));
+  EXPECT_THAT(rows({.first = 3}), IsEmpty());
+}
+
+TEST_F(SweepStoreTest, OfTooManyMetricsThoseThatColumnsTakeAreThere) {
+  submit(sweep_of("s", 1, 1));
+  const RunId id = run(1);
+  for (const char* name : {"a", "b", "c", "val/top1"})
+    metrics.append(id, {{.name = name, .steps = {1}, .values = {7}, .times_ms = {1}}});
+  std::uint32_t left_out = 0;
+  EXPECT_THAT(metrics.last_values(id, 1, 2, left_out),
+              ElementsAre(testing::Pair("a", 7), testing::Pair("val/top1", 7)));
+  EXPECT_EQ(left_out, 2u);
+  const auto summaries = metrics.summaries(id, 2);
+  ASSERT_EQ(summaries.size(), 2u);
+  EXPECT_EQ(summaries[1].name, "val/top1");
+  EXPECT_EQ(metrics.summaries(id).size(), 4u);
 }
 
 TEST_F(SweepStoreTest, WhoeverReadsAfterAQueryThatWasCancelledSeesWhatIsThereThen) {

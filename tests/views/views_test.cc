@@ -32,6 +32,27 @@ class ViewsTest : public StoreTest {
   }
 };
 
+TEST_F(ViewsTest, ListsHaveTheirShareOfMetrics) {
+  submit(storage::sweep_of("s", 2, 1));
+  complete(1, 80);
+  complete(2, 80);
+  db.execute(R"sql(
+      INSERT INTO metric (name) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 60000) SELECT 'm' || i FROM n;
+      INSERT INTO metric_summary (run_id, metric_id, count, finite, min, max, sum, last, last_kind, last_step, min_step, max_step)
+      SELECT ms.run_id, m.id, ms.count, ms.finite, ms.min, ms.max, ms.sum, ms.last, ms.last_kind,
+        ms.last_step, ms.min_step, ms.max_step FROM metric m, metric_summary ms WHERE ms.run_id = 1 AND m.name GLOB 'm[0-9]*')sql");
+  const auto list = list_runs(db, {});
+  ASSERT_EQ(list.runs_size(), 2);
+  EXPECT_EQ(list.runs(1).metrics_size(), 15'000) << "half of what an answer has";
+  EXPECT_EQ(list.runs(1).metrics_left_out(), 45'001u);
+  EXPECT_EQ(list.runs(1).metrics(14'999).name(), "val/top1") << "which a column takes";
+  EXPECT_EQ(list.runs(0).metrics_left_out(), 0u);
+  const auto trial = sweep_detail(db, "s").trials(0);
+  EXPECT_EQ(trial.last_size(), 50'000);
+  EXPECT_EQ(trial.metrics_left_out(), 10'001u);
+  EXPECT_EQ(run_detail(db, 1).summary().metrics_size(), 60'001) << "a run by itself has all";
+}
+
 TEST_F(ViewsTest, SweepStateFollowsFromItsTrials) {
   auto text = sweep_of("s", 2, 1);
   for (auto& trial : text.trials) trial.max_retries = 0;
@@ -79,7 +100,7 @@ TEST_F(ViewsTest, HeldTrialIsShownWithItsReason) {
   EXPECT_EQ(detail.summary().trials().held(), 1u);
   EXPECT_EQ(detail.summary().trials().failed(), 0u);
   EXPECT_EQ(detail.trials(0).state(), v1::TRIAL_STATE_HELD);
-  EXPECT_THAT(detail.trials(0).reason(), HasSubstr("'ablate retry SWEEP --held' queues it again"));
+  EXPECT_THAT(detail.trials(0).reason(), HasSubstr("release it with 'ablate retry <sweep> --held'"));
   EXPECT_THAT(table(db, "s").rows(0).cells(0).missing(), HasSubstr("held: 5 attempts in a row"));
 }
 
@@ -91,6 +112,7 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
   const auto id = run(4);
   metrics.add_refused(id, 1, "{acc: 1}");
   metrics.append(id, {{.name = "val/top1", .steps = {100}, .values = {70}, .times_ms = {1}}});
+  metrics.append(id, {{.name = "val/top1", .steps = {100}, .values = {71}, .times_ms = {2}}});
   end(id, RunState::kCompleted);
   db.execute("UPDATE trial SET due_version = 99 WHERE id = 2");
   const auto message = table(db, "s");
@@ -100,7 +122,8 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
           "rows a, c have identical curves: does what differs between them have an effect?",
           "row b: results made before a correction: the trainer gives other numbers by now ('ablate retry s "
           "--before-mend' trains them again)",
-          "row d, seed 0: 1 line of run 4 could not be read as metrics, such as {acc: 1}"));
+          "row d, seed 0: 1 metric report of run 4 refused, such as {acc: 1}",
+          "row d, seed 0: 1 point of run 4 repeats its step with another value; the first was kept"));
   EXPECT_EQ(message.rows(1).cells(0).before_mend(), 1u);
   EXPECT_EQ(run_detail(db, id).summary().refused_lines(), 1u);
   EXPECT_EQ(run_detail(db, id).summary().refused_example(), "{acc: 1}");
@@ -108,6 +131,27 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
   EXPECT_EQ(detail.trials(1).before_mend(), "the trainer gives other numbers by now");
   EXPECT_EQ(detail.trials(0).before_mend(), "");
   EXPECT_EQ(detail.trials(3).refused_lines(), 1u);
+  EXPECT_EQ(detail.trials(3).repeated_points(), 1u);
+  EXPECT_EQ(run_detail(db, id).summary().repeated_points(), 1u);
+}
+
+TEST_F(ViewsTest, WhatRunsLostForOneReasonIsOneNoteWithRowsAndSeeds) {
+  submit(sweep_of("s", 3, 2));
+  for (const storage::TrialId trial : {1, 2, 3, 4, 5, 6}) {
+    const auto id = run(trial);
+    const auto value = static_cast<double>(trial);
+    if (trial != 6)
+      metrics.add_refused(id, 2, fmt::format("{{\"acc\": {}}} (\"step\" must be a whole number)", trial));
+    metrics.append(id, {{.name = "val/top1", .steps = {0}, .values = {value}, .times_ms = {1}}});
+    metrics.append(id, {{.name = "val/top1", .steps = {0}, .values = {value + 1}, .times_ms = {2}}});
+    end(id, RunState::kCompleted);
+  }
+  EXPECT_THAT(
+      table(db, "s").notes(),
+      ElementsAre("rows a, b, c, seeds 0, 1: 10 metric reports of 5 runs refused, such as "
+                  "{\"acc\": 1} (\"step\" must be a whole number)",
+                  "rows a, b, c, seeds 0, 1: 6 points of 6 runs repeat their steps with other values; "
+                  "the first were kept"));
 }
 
 TEST_F(ViewsTest, CancelledSweepOfWhichOneRowWasRetriedEndsCancelled) {
@@ -138,15 +182,6 @@ TEST_F(ViewsTest, DetailShowsEveryTrialAndTheTimeLeft) {
   EXPECT_DOUBLE_EQ(list_sweeps(db).sweeps(0).eta_seconds(), 15);
   sweeps.set_state(1, storage::SweepState::kPaused, now);
   EXPECT_FALSE(sweep_detail(db, "s").summary().has_eta_seconds());
-}
-
-TEST_F(ViewsTest, ProgressHoldsTheTableToo) {
-  submit(sweep_of("s", 2, 1));
-  complete(1, 80);
-  const auto all = progress(db, "s");
-  EXPECT_EQ(all.trials_size(), 2);
-  EXPECT_EQ(all.table().rows(0).cells(0).text(), "80.00");
-  EXPECT_EQ(all.summary().trials().completed(), 1u);
 }
 
 TEST_F(ViewsTest, TableMessageIsTheStoredTable) {

@@ -201,8 +201,15 @@ void Run::execute() {
 /// With the end of the log, which goes ahead where it is long.
 ablate::v1::RunBatch Run::last_batch(ablate::v1::RunBatch last) {
   const std::string log = unkept_.log() + log_.admit(last.log());
+  const std::uint32_t refused = unkept_.refused_lines() + last.refused_lines();
+  const std::string example =
+      unkept_.refused_lines() > 0 ? unkept_.refused_example() : last.refused_example();
+  const std::uint32_t repeated = unkept_.repeated_points() + last.repeated_points();
   unkept_.MergeFrom(last);
   last.Swap(&unkept_);
+  last.set_repeated_points(repeated);
+  last.set_refused_lines(refused);
+  last.set_refused_example(example);
   last.set_log(log);
   ablate::v1::RunBatch rest;
   rest.set_log(log_.rest());

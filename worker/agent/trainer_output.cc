@@ -386,7 +386,12 @@ void TrainerOutput::add_point(const std::string& name, std::uint32_t step, doubl
   const std::int64_t now = clock_.now().time_since_epoch().count();
   const auto place = std::lower_bound(steps.begin(), steps.end(), step);
   const int index = static_cast<int>(place - steps.begin());
-  if (place != steps.end() && *place == step) return;  // said again: the first counts, as in the store
+  if (place != steps.end() && *place == step) {  // said again: the first counts, as in the store
+    const double first = values.Get(index);
+    if (first == value || (std::isnan(first) && std::isnan(value))) return;
+    batch_.set_repeated_points(batch_.repeated_points() + 1);
+    return grow(1);
+  }
   steps.Add(step), values.Add(value), times.Add(now);
   std::rotate(steps.begin() + index, steps.end() - 1, steps.end());
   std::rotate(values.begin() + index, values.end() - 1, values.end());

@@ -36,6 +36,7 @@ export interface RunSummary {
   metrics: MetricSummary[];
   refused_lines: number;
   refused_example: string;
+  repeated_points: number;
 }
 
 export interface Checkpoint {

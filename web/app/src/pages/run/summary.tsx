@@ -18,8 +18,15 @@ export function Summary({ detail }: { detail: RunDetail }) {
       {summary.reason && <p class="reason">{summary.reason}</p>}
       {summary.refused_lines > 0 && (
         <p class="reason">
-          {whole(summary.refused_lines)} {summary.refused_lines === 1 ? "line" : "lines"} could not be read as
-          metrics, such as {summary.refused_example}
+          {whole(summary.refused_lines)} {summary.refused_lines === 1 ? "metric report" : "metric reports"} refused,
+          such as {summary.refused_example}
+        </p>
+      )}
+      {summary.repeated_points > 0 && (
+        <p class="reason">
+          {whole(summary.repeated_points)}{" "}
+          {summary.repeated_points === 1 ? "point repeats its step" : "points repeat their steps"} with
+          another value; the first was kept
         </p>
       )}
       {detail.before_mend.map((mend) => (
