@@ -33,9 +33,17 @@ Client::Client(std::string address)
       workers_{ablate::v1::Workers::NewStub(channel_)} {}
 
 Client::Client(const Context& context) : Client{context.scheduler()} {
+  context_ = &context;
   if (!context.scheduler_flag.empty() || !address_.starts_with("unix:")) return;
   if (const auto up = running_up(context); up && address_ == "unix:" + up->socket)
     channel_->WaitForConnected(std::chrono::system_clock::now() + kDeadline);
+}
+
+void Client::pass_on_trouble(const grpc::ClientContext& context) const {
+  const auto& metadata = context.GetServerTrailingMetadata();
+  if (const auto said = metadata.find("ablate-trouble-bin"); context_ && said != metadata.end())
+    context_->note("the scheduler can store nothing: " +
+                   std::string{said->second.data(), said->second.size()});
 }
 
 void Client::check(const grpc::Status& status, seconds deadline) const {

@@ -39,7 +39,9 @@ class Client {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + deadline);
     Response response;
-    check((stub<Stub>().*method)(&context, request, &response), deadline);
+    const grpc::Status status = (stub<Stub>().*method)(&context, request, &response);
+    check(status, deadline);
+    pass_on_trouble(context);
     return response;
   }
 
@@ -60,13 +62,17 @@ class Client {
       throw;
     }
     check(reader->Finish(), deadline);
+    pass_on_trouble(context);
   }
 
  private:
   template <class Stub>
   Stub& stub();
   void check(const grpc::Status& status, seconds deadline) const;
+  /// An answer of a scheduler that can store nothing says so at its end.
+  void pass_on_trouble(const grpc::ClientContext& context) const;
 
+  const Context* context_ = nullptr;  // takes notes, where there is one
   std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<ablate::v1::Sweeps::Stub> sweeps_;

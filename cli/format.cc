@@ -15,6 +15,7 @@ constexpr const char* kUnknown = "–";
 
 std::string format_duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return kUnknown;
+  if (seconds < 0.0995) return fmt::format("{:.0f}ms", seconds * 1000);
   if (seconds < 9.95) return fmt::format("{:.1f}s", seconds);
   const auto whole = static_cast<long long>(std::llround(seconds));
   if (whole < 60) return fmt::format("{}s", whole);

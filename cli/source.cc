@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include "cli/client.h"
+#include "cli/format.h"
 #include "cli/unix_socket.h"
 #include "config/result_version.h"
 #include "storage/database.h"
 #include "storage/due_versions.h"
 #include "storage/metric_store.h"
+#include "storage/sweep_store.h"
+#include "storage/trial_store.h"
 #include "views/views.h"
 
 namespace abl::cli {
@@ -22,6 +25,27 @@ Request named(const std::string& sweep) {
   Request request;
   request.set_sweep(sweep);
   return request;
+}
+
+void move_all(auto& from, auto& to) {
+  for (auto& item : from) to.Add(std::move(item));
+}
+
+/// All of what is answered page by page: `ask` for the first, and then with `next` as long as there is one.
+template <class Message, class Ask, class Add>
+Message all_pages(const std::string& sweep, Ask ask, Add add) {
+  SweepRequest request;
+  request.set_sweep(sweep);
+  Message all = ask(request);
+  for (std::uint32_t next = all.next(); next != 0;) {
+    request.set_first(next);
+    Message page = ask(request);
+    next = page.next();
+    add(all, page);
+  }
+  all.set_left_out(0);
+  all.set_next(0);
+  return all;
 }
 
 GetMetricsRequest metrics_request(std::uint32_t run) {
@@ -38,10 +62,14 @@ class SchedulerSource final : public Source {
     return client_.call(&Sweeps::Stub::ListSweeps, ListSweepsRequest{});
   }
   SweepDetail sweep(const std::string& name) override {
-    return client_.call(&Sweeps::Stub::GetSweep, named<SweepRequest>(name));
+    return all_pages<SweepDetail>(
+        name, [&](const SweepRequest& request) { return client_.call(&Sweeps::Stub::GetSweep, request); },
+        [](SweepDetail& all, SweepDetail& page) { move_all(*page.mutable_trials(), *all.mutable_trials()); });
   }
   Table table(const std::string& name) override {
-    return client_.call(&Sweeps::Stub::GetTable, named<SweepRequest>(name));
+    return all_pages<Table>(
+        name, [&](const SweepRequest& request) { return client_.call(&Sweeps::Stub::GetTable, request); },
+        [](Table& all, Table& page) { move_all(*page.mutable_rows(), *all.mutable_rows()); });
   }
   ListWorkersResponse list_workers() override {
     return client_.call(&Workers::Stub::ListWorkers, ListWorkersRequest{});
@@ -85,6 +113,9 @@ class StoreSource final : public Source {
  public:
   explicit StoreSource(const std::filesystem::path& file) : db_{file, storage::Database::Mode::kReadOnly} {}
 
+  bool is_empty() { return storage::SweepStore{db_}.names(0, 1).empty(); }
+  std::uint32_t under_way() { return storage::TrialStore{db_}.count_under_way(); }
+
   int known_version() { return storage::DueVersions{db_}.known(); }
 
   ListSweepsResponse list_sweeps() override { return views::list_sweeps(db_); }
@@ -118,13 +149,18 @@ class StoreSource final : public Source {
 };
 
 /// A results file whose marks of results made before a correction are those of another release.
-std::unique_ptr<Source> open_store(const Context& context, const std::filesystem::path& file) {
+std::unique_ptr<StoreSource> open_store(const Context& context, const std::filesystem::path& file) {
   auto source = std::make_unique<StoreSource>(file);
   if (const int known = source->known_version(); known != 0 && known != config::newest_result_version())
     context.note(fmt::format(
         "a scheduler of another release had {} last: it knows result versions up to {}, this one up "
         "to {}, so marks of results made before a correction may be missing; start a scheduler on it once",
         file.string(), known, config::newest_result_version()));
+  if (source->is_empty() && !context.store_flag.empty())
+    context.note(fmt::format(
+        "{0} holds no sweep: was it copied while it was in use? Part of a results file lies in its "
+        "-wal then: copy it with sqlite3 results.db \".backup copy.db\"",
+        file.string()));
   return source;
 }
 
@@ -134,8 +170,14 @@ std::unique_ptr<Source> open_source(const Context& context) {
   if (!context.store_flag.empty()) return open_store(context, context.store_flag);
   const bool is_ours = context.scheduler() == "unix:" + context.socket().string();
   if (is_ours && std::filesystem::exists(context.default_store()) && !takes_connections(context.socket())) {
-    context.note(fmt::format("no scheduler runs here: read from {}", context.default_store().string()));
-    return open_store(context, context.default_store());
+    auto source = open_store(context, context.default_store());
+    const std::uint32_t under_way = source->under_way();
+    context.note(fmt::format("no scheduler runs here: read from {}{}", context.default_store().string(),
+                             under_way == 0
+                                 ? ""
+                                 : fmt::format("; {} {} running when the scheduler stopped",
+                                               plural(under_way, "trial"), under_way == 1 ? "was" : "were")));
+    return source;
   }
   return std::make_unique<SchedulerSource>(context);
 }

@@ -14,6 +14,7 @@
 #include "cli/client.h"
 #include "cli/format.h"
 #include "cli/shown.h"
+#include "cli/source.h"
 #include "cli/table_renderer.h"
 #include "cli/watch_view.h"
 #include "cli/words.h"
@@ -46,6 +47,7 @@ class Watcher {
     } else if (context_.out.interactive()) {
       redraw_.draw(view_.lines(context_.out));
     } else {
+      if (!progress.trouble().empty()) context_.note(view_.trouble());
       for (const auto& line : news) context_.out.line(line);
       say_why_trials_wait();
       const auto now = std::chrono::steady_clock::now();
@@ -60,7 +62,7 @@ class Watcher {
     if (!context_.json) {
       redraw_.clear();  // the picture may have been cut: the table is the last word, and whole
       context_.out.write((context_.out.interactive() ? "" : "\n") +
-                         render_table(view_.table(), TableFormat::kText, &context_.out));
+                         render_table(shown(whole_table(), context_.out), TableFormat::kText, &context_.out));
       context_.out.line("");
       context_.out.line(summary_text(view_.summary(), context_.out) + elapsed());
       for (const auto& line : view_.failures()) context_.err.line(shown(line, context_.err));
@@ -71,6 +73,10 @@ class Watcher {
   bool finished() const { return is_finished(view_.summary().state()); }
 
  private:
+  Table whole_table() const {
+    return view_.table().left_out() == 0 ? view_.table()
+                                         : open_source(context_)->table(view_.table().sweep());
+  }
   /// A sweep that nobody can run would otherwise be 0 % for ever without a word.
   void say_why_trials_wait() {
     auto reasons = view_.reasons();
@@ -81,8 +87,10 @@ class Watcher {
   std::string elapsed() const {
     const auto& summary = view_.summary();
     if (!summary.has_finished()) return "";
-    return ", in " +
-           format_duration(static_cast<double>(summary.finished().seconds() - summary.created().seconds()));
+    const auto seconds = [](const google::protobuf::Timestamp& time) {
+      return static_cast<double>(time.seconds()) + time.nanos() * 1e-9;
+    };
+    return ", in " + format_duration(std::max(0.0, seconds(summary.finished()) - seconds(summary.created())));
   }
 
   const Context& context_;

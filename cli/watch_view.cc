@@ -14,6 +14,7 @@
 #include "cli/table_renderer.h"
 #include "cli/table_sheet.h"
 #include "cli/words.h"
+#include "storage/table.h"
 
 namespace abl::cli {
 namespace {
@@ -41,9 +42,8 @@ std::optional<double> eta_of(const auto& message) {
 
 /// As the table has it.
 std::string value_text(const Column& column, double value) {
-  if (std::isnan(value)) return "NaN";
-  const double unit = column.unit() == "M" ? 1e6 : column.unit() == "G" ? 1e9 : 1;
-  return fmt::format("{:.{}f}", value / unit, column.digits());
+  const auto digits = column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt;
+  return storage::format_cell(value, {}, digits, column.unit());
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -57,8 +57,10 @@ std::string without_countdown(const std::string& reason) {
 }  // namespace
 
 std::vector<std::string> WatchView::update(const SweepProgress& progress) {
-  const bool first = trials_.empty();
-  progress_ = progress;
+  const bool first = !progress_.has_table();  // of a long sweep the first messages say how everything stands
+  SweepProgress now = progress;
+  if (!first && !now.has_table()) now.mutable_table()->Swap(progress_.mutable_table());
+  progress_ = std::move(now);
   std::vector<std::string> news;
   for (const auto& trial : progress.trials()) {
     const Key key{trial.row(), trial.seed()};
@@ -85,7 +87,8 @@ std::vector<std::string> WatchView::update(const SweepProgress& progress) {
 double WatchView::fraction() const {
   const auto total = summary().trials().total();
   if (total == 0) return 0;
-  double done = summary().trials().completed();
+  double done = summary().trials().completed() - summary().trials().unfilled();  // as the counts beside it
+  if (is_finished(summary().state())) return done / total;
   for (const auto& [key, trial] : trials_)
     if (is_under_way(trial)) done += share_done(trial);
   return std::min(1.0, done / total);
@@ -116,7 +119,14 @@ std::string WatchView::metrics_of(const TrialSummary& trial) const {
   return text;
 }
 
+std::string WatchView::trouble() const {
+  return progress_.trouble().empty() ? "" : "the scheduler can store nothing: " + progress_.trouble();
+}
+
 std::string WatchView::status() const {
+  if (is_finished(summary().state()))
+    return fmt::format("{}: {}, {}", summary().name(), word(summary().state()),
+                       counts_text(summary().trials()));
   return fmt::format("{} {:.0f}%, {}, {}, ETA {}", summary().name(), fraction() * 100,
                      counts_text(summary().trials()), format_rate(rate(), "steps"),
                      format_eta(eta_of(summary())));
@@ -197,6 +207,7 @@ std::vector<std::string> WatchView::lines(const Terminal& terminal) const {
     std::ranges::move(under_way, std::back_inserter(lines));
   }
   for (const auto& reason : waiting()) lines.push_back(terminal.paint(Style::kDim, reason));
+  if (!trouble().empty()) lines.push_back(terminal.paint(Style::kRed, "note: " + trouble()));
   lines.emplace_back();
   std::ranges::copy(table_lines(table(), &terminal), std::back_inserter(lines));
   return lines;

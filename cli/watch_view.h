@@ -27,6 +27,8 @@ class WatchView {
   std::set<std::string> reasons() const;
   /// "msf-sharing 42%, 5/12 trials, 2 running, 23.1 steps/s, ETA 3m 05s".
   std::string status() const;
+  /// That, and why, the scheduler can store nothing; or empty.
+  std::string trouble() const;
   /// The trials that failed for good, with their reasons.
   std::vector<std::string> failures() const;
 

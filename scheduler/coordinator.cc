@@ -52,10 +52,16 @@ void Coordinator::commit(Work work, Then then) {
   const auto result = std::make_shared<Result>();
   writer_.post([work = std::move(work), result](Database& db) { *result = work(db); },
                [this, result, then = std::move(then)](std::exception_ptr error) {
-                 if (is_of_the_store(error) && !std::exchange(store_failed_, true))
+                 if (is_of_the_store(error) && !std::exchange(store_failed_, true)) {
                    log_error("nothing can be stored: {}", message_of(error));
-                 if (!error && std::exchange(store_failed_, false))
+                   *trouble_.lock() = message_of(error);
+                   feed_.publish({});
+                 }
+                 if (!error && std::exchange(store_failed_, false)) {
                    log_info("the store can be written again");
+                   trouble_.lock()->clear();
+                   feed_.publish({});
+                 }
                  if (error) *result = Result{};  // the job may have had one, which is undone
                  then(error, *result);
                });
@@ -236,7 +242,7 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
         const bool news = fleet_.ails(session->id, ailments);
         if (news) {
           if (const std::string text = ailments.text(); !text.empty())
-            log_warning("worker {} is in trouble: {}", session->hello.name(), text);
+            log_warning("worker {} is unhealthy: {}", session->hello.name(), text);
           else
             log_info("worker {} is well again", session->hello.name());
           feed_.publish({});
@@ -318,6 +324,8 @@ void Coordinator::tick() {
   commit(
       [this](Database& db) {
         const Time now = clock_.steady();
+        if (store_failed_)
+          db.execute("UPDATE store SET id = id");  // an empty commit succeeds on a full disk too
         // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody
         // is to blame.
         const bool was_away = store_failed_ || policy_.was_away(last_tick_, now);

@@ -12,6 +12,7 @@
 
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "scheduler/change_feed.h"
 #include "scheduler/dispatch.h"
 #include "scheduler/fleet.h"
@@ -68,6 +69,10 @@ class Coordinator {
   /// called every second or so.
   void tick();
 
+  /// Why nothing can be stored, in one line; empty: all is well. Its coming and going is published as a
+  /// change of everything. Thread: any.
+  std::string trouble() const { return *trouble_.lock(); }
+
  private:
   template <class Work, class Then>
   void commit(Work work, Then then);
@@ -91,6 +96,7 @@ class Coordinator {
   ChangeFeed& feed_;
   std::atomic<std::uint64_t> next_session_{1};
   std::string store_id_;
+  mutable Guarded<std::string> trouble_;  // what was said when store_failed_ became true
 
   // The state: of the coordinator's thread alone.
   Fleet fleet_;

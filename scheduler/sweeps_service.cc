@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/sweeps_service.h"
 
+#include <algorithm>
 #include <set>
 
 #include "scheduler/answer.h"
@@ -42,6 +43,15 @@ ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
   return response;
 }
 
+// What one answer holds at most, some megabytes each; the caller goes on with `next`.
+constexpr std::uint32_t kMostRows = 10'000, kMostTrials = 10'000, kMostSweeps = 20'000;
+
+views::Page page_of(const ablate::v1::SweepRequest& request) {
+  return {.first = request.first(),
+          .count = request.count() == 0 ? kMostRows : std::min(request.count(), kMostRows),
+          .most_trials = kMostTrials};
+}
+
 SweepSummary read_summary(storage::Database& db, const std::string& sweep) {
   return views::sweep_summary(db, storage::SweepStore{db}.get(sweep));
 }
@@ -61,24 +71,28 @@ grpc::ServerUnaryReactor* SweepsService::Validate(Context*, const ablate::v1::Va
   return answer(pool_, response, [request](storage::Database&) { return validate(request->file()); });
 }
 
-grpc::ServerUnaryReactor* SweepsService::Plan(Context* context, const ablate::v1::PlanRequest* request,
+grpc::ServerUnaryReactor* SweepsService::Plan(Context*, const ablate::v1::PlanRequest* request,
                                               ablate::v1::SweepPlan* response) {
-  Unary* reactor = context->DefaultReactor();
-  pool_.post([=, this](storage::Database&) {
+  auto* reactor = new Cancellable;
+  if (reactor->refused_by(pool_.full() || counter_.full())) return reactor;
+  const auto plan = [=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
       const sweeps::SweepSpec spec = parse(request->file());
-      counter_.count(models_of(spec), [=](storage::Database& db, const views::ModelCounter::Result& counts) {
+      const auto answer = [=](storage::Database& db, const views::ModelCounter::Result& counts) {
         reactor->Finish(status_of([&] { *response = views::plan(spec, &db, counts); }));
-      });
+      };
+      counter_.count(models_of(spec), answer, reactor->stop_token());
     });
     if (!status.ok()) reactor->Finish(status);
-  });
+  };
+  pool_.post(plan, reactor->stop_token());
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::v1::SubmitRequest* request,
+grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::SubmitRequest* request,
                                                 ablate::v1::SubmitResponse* response) {
-  Unary* reactor = context->DefaultReactor();
+  auto* reactor = new Cancellable;
+  if (reactor->refused_by(pool_.full())) return reactor;
   pool_.post([=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
       sweeps::SweepSpec spec = parse(request->file());
@@ -103,24 +117,27 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::
 
 grpc::ServerUnaryReactor* SweepsService::ListSweeps(Context*, const ablate::v1::ListSweepsRequest*,
                                                     ablate::v1::ListSweepsResponse* response) {
-  return answer(pool_, response, [](storage::Database& db) { return views::list_sweeps(db); });
+  return answer(pool_, response,
+                [](storage::Database& db) { return views::list_sweeps(db, {.count = kMostSweeps}); });
 }
 
 grpc::ServerUnaryReactor* SweepsService::GetSweep(Context*, const ablate::v1::SweepRequest* request,
                                                   ablate::v1::SweepDetail* response) {
-  return answer(pool_, response,
-                [request](storage::Database& db) { return views::sweep_detail(db, request->sweep()); });
+  return answer(pool_, response, [request](storage::Database& db) {
+    return views::sweep_detail(db, request->sweep(), page_of(*request));
+  });
 }
 
 grpc::ServerUnaryReactor* SweepsService::GetTable(Context*, const ablate::v1::SweepRequest* request,
                                                   ablate::v1::Table* response) {
-  return answer(pool_, response,
-                [request](storage::Database& db) { return views::table(db, request->sweep()); });
+  return answer(pool_, response, [request](storage::Database& db) {
+    return views::table(db, request->sweep(), page_of(*request));
+  });
 }
 
 grpc::ServerWriteReactor<ablate::v1::SweepProgress>* SweepsService::WatchSweep(
     Context*, const ablate::v1::SweepRequest* request) {
-  return std::make_shared<WatchStream>(pool_, feed_, request->sweep())->start();
+  return std::make_shared<WatchStream>(pool_, feed_, coordinator_, request->sweep())->start();
 }
 
 grpc::ServerUnaryReactor* SweepsService::CancelSweep(Context* context,

@@ -12,6 +12,7 @@
 #include "base/guarded.h"
 #include "storage/schema.h"
 #include "storage/sqlite_error.h"
+#include "storage/store_copy.h"
 
 namespace abl::storage {
 namespace fs = std::filesystem;
@@ -146,6 +147,8 @@ std::string Database::displaced() const {
   }
   return {};
 }
+
+void Database::copy_to(const fs::path& file) { copy_store(db_.get(), file); }
 
 /// SQLite's own hook does the same, but tells nobody how long the log is.
 int Database::committed(void* database, sqlite3* db, const char* name, int pages) {

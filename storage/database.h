@@ -109,6 +109,10 @@ class Database {
   /// Empty: it is in its place.
   std::string displaced() const;
 
+  /// Writes what this connection reads into a file of its own; also where the one that it has open was
+  /// deleted. Throws: as copy_store.
+  void copy_to(const std::filesystem::path& file);
+
   /// False too when SQLite itself has rolled back, as it may on a full disk.
   bool in_transaction() const;
   const std::filesystem::path& file() const { return file_; }

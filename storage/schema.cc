@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/schema.h"
 
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <array>
+#include <memory>
 #include <string>
 
 #include "storage/curve_digest.h"
@@ -15,6 +14,7 @@
 #include "storage/schema_v3.h"
 #include "storage/schema_v4.h"
 #include "storage/sqlite_error.h"
+#include "storage/store_copy.h"
 
 namespace abl::storage {
 namespace fs = std::filesystem;
@@ -33,30 +33,17 @@ int integer(sqlite3* db, const char* sql) {
       Statement{db, sql}.one([](const Statement& row) { return row.integer(0); }).value_or(0));
 }
 
-/// Copies the file through a connection of its own, which reads while the caller holds the write lock. The
-/// name appears when the copy is whole.
+/// Copies the file through a connection of its own, which reads while the caller holds the write lock.
 void back_up(const fs::path& file, const fs::path& to) {
-  const fs::path partial = to.string() + ".partial";
-  fs::remove(partial);
-  if (const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); fd >= 0)
-    ::close(fd);  // for its owner alone, as the file itself
-  sqlite3 *from = nullptr, *into = nullptr;
+  sqlite3* from = nullptr;
   const int opened = sqlite3_open_v2(file.c_str(), &from, SQLITE_OPEN_READONLY, nullptr);
-  int result = sqlite3_open_v2(partial.c_str(), &into, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
-  if (opened == SQLITE_OK && result == SQLITE_OK) {
-    sqlite3_backup* backup = sqlite3_backup_init(into, "main", from, "main");
-    result = backup ? sqlite3_backup_step(backup, -1) : sqlite3_errcode(into);
-    if (const int finished = sqlite3_backup_finish(backup); finished != SQLITE_OK) result = finished;
-    if (result == SQLITE_DONE) result = SQLITE_OK;
+  const std::unique_ptr<sqlite3, decltype(&sqlite3_close_v2)> close{from, &sqlite3_close_v2};
+  try {
+    if (opened != SQLITE_OK) throw sqlite_error(from, opened, file.string());
+    copy_store(from, to);
+  } catch (const Error& error) {
+    throw Error{error.code(), "cannot copy " + file.string() + " before its schema changes: " + error.what()};
   }
-  const Error error = opened != SQLITE_OK ? sqlite_error(from, opened, file.string())
-                                          : sqlite_error(into, result, partial.string());
-  sqlite3_close_v2(from);
-  sqlite3_close_v2(into);
-  if (opened == SQLITE_OK && result == SQLITE_OK) return fs::rename(partial, to);
-  std::error_code ignored;
-  fs::remove(partial, ignored);
-  throw Error{error.code(), "cannot copy " + file.string() + " before its schema changes: " + error.what()};
 }
 
 void apply(sqlite3* db, const fs::path& file, std::span<const Migration> steps, int from) {

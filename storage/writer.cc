@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/writer.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <chrono>
+#include <ctime>
 #include <future>
 #include <utility>
 #include <vector>
@@ -23,6 +27,10 @@ Writer::~Writer() {
   }
   wake_.notify_one();
   thread_.join();
+  if (const std::string why = db_.displaced(); !why.empty()) {
+    log_error("{}; {}", why, rescued());
+    return;
+  }
   if (!db_.empty_log(limit_.patience))
     log_warning("{}: not everything could be brought into this file; its log {}-wal belongs to it, copy both",
                 db_.file().string(), db_.file().filename().string());
@@ -70,13 +78,30 @@ void Writer::shorten_log() {
               db_.file().string(), db_.log_bytes() >> 20, limit_.patience.count());
 }
 
+/// Copies, once, what the connection still reads, and says where it is.
+const std::string& Writer::rescued() {
+  if (rescued_) return *rescued_;
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  const std::filesystem::path copy = fmt::format("{}.rescued-{:%Y%m%d-%H%M%S}", db_.file().string(), utc);
+  try {
+    db_.copy_to(copy);
+    rescued_ = fmt::format("all that it held is in {}, which may take its place", copy.string());
+  } catch (const std::exception& error) {
+    rescued_ = fmt::format("what it held could not be rescued: {} ('ablate export' may still show it)",
+                           error.what());
+  }
+  return *rescued_;
+}
+
 void Writer::commit_group(std::deque<Entry> group) {
   std::vector<std::exception_ptr> errors(group.size());
   try {
     if (const std::string why = db_.displaced(); !why.empty())
-      throw Error{Code::kDataLoss, why +
-                                       ": nothing is stored any more; stop the scheduler and start it again "
-                                       "('ablate export' still shows what the old file held)"};
+      throw Error{Code::kDataLoss, why + ": nothing is stored any more; " + rescued() +
+                                       "; stop the scheduler and start it again"};
+    rescued_.reset();  // the file is back
     Transaction transaction{db_, Transaction::kImmediate};
     for (std::size_t i = 0; i < group.size(); ++i) {
       try {

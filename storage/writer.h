@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -40,7 +41,8 @@ class Writer {
   explicit Writer(const std::filesystem::path& file, LogLimit limit);
   explicit Writer(const std::filesystem::path& file) : Writer{file, LogLimit{}} {}
   /// Finishes what was posted, and leaves one whole file with an empty log, unless somebody keeps reading an
-  /// older state.
+  /// older state. Of a file that was deleted or replaced meanwhile, a copy lies beside its place:
+  /// "results.db.rescued-20261122-130501".
   ~Writer();
 
   void post(Job job, Done done = {});
@@ -67,9 +69,11 @@ class Writer {
   void post_and_wait(Job job);
   void run();
   void commit_group(std::deque<Entry> group);
+  const std::string& rescued();
   void shorten_log();
 
   Database db_;
+  std::optional<std::string> rescued_;  ///< what became of the records of a file that is gone, where one is
   const LogLimit limit_;
   LogPatience patience_;
   std::mutex mutex_;

@@ -14,6 +14,7 @@
 namespace abl::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 90s;  // trainers write a checkpoint before they go
@@ -32,6 +33,31 @@ void wait_until_gone(const Context& context, int pid) {
   }
 }
 
+/// The copy of a results file that was deleted or replaced since `up` was started, or empty.
+fs::path rescue_of(const fs::path& store, fs::file_time_type since) {
+  fs::path newest;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator{store.parent_path(), absent})
+    if (entry.path().filename().string().starts_with(store.filename().string() + ".rescued-") &&
+        entry.last_write_time(absent) >= since && entry.path() > newest &&
+        entry.path().extension() != ".partial")
+      newest = entry.path();
+  return newest;
+}
+
+/// Throws: Error where the results are not in their file.
+void check_results(const fs::path& store, fs::file_time_type since) {
+  const fs::path rescue = rescue_of(store, since);
+  const bool there = fs::exists(store);
+  if (there && rescue.empty()) return;
+  throw Error{
+      Code::kUnavailable,
+      fmt::format(
+          "stopped, but {} was {} while it was in use; {}", store.string(), there ? "replaced" : "deleted",
+          rescue.empty() ? "what it held could not be rescued: see the scheduler's log"
+                         : fmt::format("what it held is in {}, which may take its place", rescue.string()))};
+}
+
 }  // namespace
 
 Run declare_down(CLI::App& app, Context& context) {
@@ -39,22 +65,23 @@ Run declare_down(CLI::App& app, Context& context) {
   add_json(app, context);
   return [&context]() -> int {
     const auto up = running_up(context);
+    fs::file_time_type since{};  // of its start
     if (!up && HomeLock::is_held(context.up_lock()))
       throw Error{
           Code::kUnavailable,
           fmt::format("'ablate up' is still starting in {}: try again in a moment", context.home().string())};
     if (up) {
+      std::error_code unknown;
+      since = fs::last_write_time(context.up_file(), unknown);
       if (kill(up->pid, SIGTERM) != 0)
         throw system_error(fmt::format("cannot stop process {}", up->pid), errno);
       wait_until_gone(context, up->pid);
+      check_results(up->store, since);
     }
     if (context.json)
       context.out.line(nlohmann::ordered_json{{"stopped", up.has_value()}, {"pid", up ? up->pid : 0}}.dump());
     else if (up)
-      context.out.line(
-          std::filesystem::exists(up->store)
-              ? fmt::format("stopped; the results are in {}", up->store)
-              : fmt::format("stopped; {} was deleted meanwhile, with the results in it", up->store));
+      context.out.line(fmt::format("stopped; the results are in {}", up->store));
     else
       context.out.line(fmt::format("nothing is running in {}", context.home().string()));
     return kExitOk;

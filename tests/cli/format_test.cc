@@ -9,6 +9,8 @@ namespace abl::cli {
 namespace {
 
 TEST(Format, DurationsKeepTwoUnits) {
+  EXPECT_EQ(format_duration(0.042), "42ms");
+  EXPECT_EQ(format_duration(0.0999), "0.1s");
   EXPECT_EQ(format_duration(0.42), "0.4s");
   EXPECT_EQ(format_duration(12), "12s");
   EXPECT_EQ(format_duration(59.7), "1m 00s");

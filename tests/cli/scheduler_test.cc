@@ -87,11 +87,11 @@ TEST_F(WithScheduler, WithJsonTheProblemsOfASubmittedFileHaveTheirPlaces) {
 }
 
 TEST_F(WithScheduler, AFileThatIsNoTextIsRefusedBeforeItIsSent) {
-  const auto file = home_.file("bad.yaml", "name: \xff\xfe");
+  const auto file = home_.file("bad.yaml", "# \u00e4\nname: \u00e4\xff\xfe");
   for (const char* command : {"submit", "plan", "validate"}) {
     const Outcome outcome = home_.run({command, file});
     EXPECT_EQ(outcome.code, kExitUsage) << command;
-    EXPECT_EQ(outcome.err, file.string() + ":1:1: the file is not UTF-8 text\n") << command;
+    EXPECT_EQ(outcome.err, file.string() + ":2:8: the file is not UTF-8 text: byte 0xff\n") << command;
   }
 }
 
@@ -104,6 +104,34 @@ TEST_F(WithScheduler, ShowAndTableSpeakOfEveryTrialAndRow) {
                                HasSubstr("79.79"), HasSubstr("0/2")));
   const Outcome stored = home_.run({"table", "two-rows", "--store", home_.folder() / "results.db"});
   EXPECT_EQ(stored.out, table.out) << "the results file says the same";
+}
+
+TEST_F(WithScheduler, EveryAnswerSaysThatTheResultsFileIsGoneAndWhereItsRescueIs) {
+  home_.run({"submit", sweep_});
+  EXPECT_EQ(home_.run({"ls"}).err, "");
+  for (const char* end : {"", "-wal", "-shm"})
+    std::filesystem::remove(home_.folder() / ("results.db" + std::string{end}));
+  EXPECT_EQ(home_.run({"retry", "two-rows"}).code, kExitUsage) << "now it knows";
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"ls"},
+                                                  {"show", "two-rows"},
+                                                  {"table", "two-rows"},
+                                                  {"workers"},
+                                                  {"ls", "--json"}}) {
+    const Outcome outcome = home_.run(command);
+    EXPECT_EQ(outcome.code, kExitOk);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("note: the scheduler can store nothing: "),
+                                   HasSubstr("results.db was deleted"), HasSubstr("results.db.rescued-")))
+        << command[0];
+  }
+}
+
+TEST_F(WithScheduler, WithoutASchedulerItIsSaidWhatWasRunningWhenItStopped) {
+  home_.run({"submit", sweep_});
+  server_.reset();
+  EXPECT_THAT(home_.run({"ls"}).err, testing::Not(HasSubstr("running")));
+  storage::Database{home_.folder() / "results.db", storage::Database::Mode::kWrite}.execute(
+      "UPDATE trial SET state = 'running' WHERE id < 3");
+  EXPECT_THAT(home_.run({"ls"}).err, HasSubstr("; 2 trials were running when the scheduler stopped"));
 }
 
 TEST_F(WithScheduler, AMisspeltSweepIsNamedWithTheNearest) {

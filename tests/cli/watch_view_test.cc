@@ -88,6 +88,45 @@ TEST(WatchView, SaysWhyTrialsWait) {
   EXPECT_THAT(view.reasons(), ElementsAre("all 2 slots are busy"));
 }
 
+TEST(WatchView, ACountdownIsOneReason) {
+  WatchView view;
+  TrialSummary retried = waiting("a");
+  const auto reasons_with = [&](const char* reason) {
+    retried.set_reason(reason);
+    view.update(progress({retried}, 0));
+    return view.reasons();
+  };
+  const auto first = reasons_with("exit code 3; retry in 7 s");
+  EXPECT_EQ(reasons_with("exit code 3; retry in 6 s"), first);
+  EXPECT_THAT(view.waiting(), ElementsAre("1 trial waits: exit code 3; retry in 6 s"));
+  EXPECT_NE(reasons_with("exit code 4; retry in 7 s"), first);
+}
+
+TEST(WatchView, AtTheEndTheLineHasTheCountsAndNoShareOfItsOwn) {
+  WatchView view;
+  auto end = progress({running("a", 1)}, 0);
+  auto& summary = *end.mutable_summary();
+  summary.set_state(SWEEP_STATE_FAILED);
+  summary.mutable_trials()->set_total(72);
+  summary.mutable_trials()->set_completed(38);
+  summary.mutable_trials()->set_unfilled(2);
+  summary.mutable_trials()->set_failed(4);
+  summary.mutable_trials()->set_cancelled(30);
+  view.update(end);
+  EXPECT_THAT(view.status(),
+              testing::EndsWith(": failed, 36/72 trials, 4 failed, 2 missing a metric, 30 cancelled"));
+  EXPECT_EQ(view.fraction(), 0.5);
+}
+
+TEST(WatchView, SaysThatNothingCanBeStored) {
+  WatchView view;
+  auto start = progress({running("a", 1)}, 0);
+  start.set_trouble("results.db: the disk is full");
+  view.update(start);
+  EXPECT_THAT(view.lines(Terminal{stdout, true, false, 100, 40}),
+              testing::Contains(HasSubstr("the scheduler can store nothing: results.db: the disk is full")));
+}
+
 /// Of the factors lr and name, the first is shown by a column of the table.
 Table table_with_a_settings_column() {
   Table table;
@@ -129,20 +168,6 @@ TEST(WatchView, ATableWithoutRoomKeepsTheSettingThatStandsForAFactor) {
   const std::string text = render_table(table, TableFormat::kText, &narrow);
   EXPECT_THAT(text, testing::ContainsRegex("name .*lr"));
   EXPECT_THAT(text, testing::Not(HasSubstr("some text")));
-}
-
-TEST(WatchView, ACountdownIsOneReason) {
-  WatchView view;
-  TrialSummary retried = waiting("a");
-  const auto reasons_with = [&](const char* reason) {
-    retried.set_reason(reason);
-    view.update(progress({retried}, 0));
-    return view.reasons();
-  };
-  const auto first = reasons_with("exit code 3; retry in 7 s");
-  EXPECT_EQ(reasons_with("exit code 3; retry in 6 s"), first);
-  EXPECT_THAT(view.waiting(), ElementsAre("1 trial waits: exit code 3; retry in 6 s"));
-  EXPECT_NE(reasons_with("exit code 4; retry in 7 s"), first);
 }
 
 TEST(WatchView, AMetricOfTwoColumnsIsSaidOnce) {

@@ -57,9 +57,16 @@ def main():
             refused = ablate("submit", again, check=False)
             expect(refused.returncode != 0 and "was deleted" in refused.stderr, "nothing is submitted into a deleted file")
             expect("new" not in refused.stdout, "and nothing is said to be new")
+            for command in (["ls"], ["show", "whole"], ["table", "whole"], ["workers"]):
+                read = ablate(*command)
+                expect("can store nothing" in read.stderr and ".rescued-" in read.stderr, f"{command[0]} says that it may be lost")
         finally:
-            ablate("down")
+            down = ablate("down", check=False)
         expect(not store.exists(), "no empty file took its place")
+        rescued = list(store.parent.glob("results.db.rescued-*"))
+        expect(len(rescued) == 1, "what the file held is rescued, once")
+        expect(down.returncode == 3 and str(rescued[0]) in down.stderr, "'down' says where")
+        expect("whole" in ablate("ls", "--store", rescued[0]).stdout, "the copy holds the sweep")
     finally:
         subprocess.run([str(BIN / "ablate"), "down"], env=environment, capture_output=True, timeout=60)
     shutil.rmtree(home, ignore_errors=True)

@@ -28,6 +28,7 @@ TEST_F(CoordinatorTest, AFullDiskAcknowledgesNothingAndTheSchedulerGoesOnAfterwa
       answer_of([&](auto answer) { coordinator->submit(sweep_of("large", 26, 40), 0, answer); });
   EXPECT_EQ(code, Code::kResourceExhausted);
   EXPECT_THAT(message, HasSubstr("results.db"));
+  EXPECT_EQ(coordinator->trouble(), message) << "for those who only read";
   auto large = measured(1, 2, 50);
   large.set_log(std::string(1 << 20, 'x'));
   say(worker, large);
@@ -41,6 +42,7 @@ TEST_F(CoordinatorTest, AFullDiskAcknowledgesNothingAndTheSchedulerGoesOnAfterwa
   say(back, large);
   EXPECT_THAT(back.take_said(), ElementsAre("welcome", "ack 1 1", "ack 1 2"));
   EXPECT_TRUE(submit(sweep_of("large", 26, 40)).created);
+  EXPECT_EQ(coordinator->trouble(), "");
 }
 
 TEST_F(CoordinatorTest, AStoreOnAFullDiskIsWholeAgainWhenThereIsSpace) {

@@ -246,6 +246,29 @@ TEST_F(WriterTest, NothingIsWrittenIntoAFileThatWasDeletedOrReplaced) {
   refused("results.db-wal was deleted");
 }
 
+TEST_F(WriterTest, WhatADeletedFileHeldIsRescued) {
+  const auto rescued = [&] {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator{file.parent_path()})
+      if (entry.path().filename().string().starts_with("results.db.rescued-")) files.push_back(entry.path());
+    return files;
+  };
+  {
+    Writer writer{file};
+    writer.call(insert("a"));
+    for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(file.string() + end);
+    const std::string message = error_of([&] { writer.call(insert("b")); }).second;
+    ASSERT_EQ(rescued().size(), 1u);
+    EXPECT_THAT(message, HasSubstr("all that it held is in " + rescued()[0].string()));
+    (void)error_of([&] { writer.call(insert("b")); });
+  }
+  ASSERT_EQ(rescued().size(), 1u) << "once";
+  EXPECT_EQ(std::filesystem::status(rescued()[0]).permissions() & std::filesystem::perms::all,
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  Database copy{rescued()[0], Database::Mode::kReadOnly};
+  EXPECT_EQ(count(copy), 1);
+}
+
 TEST_F(WriterTest, LogOfTheFileThatTookItsPlaceIsLeftAlone) {
   const auto other = folder / "other.db";
   auto next = std::make_unique<Writer>(other);

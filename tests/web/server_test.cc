@@ -206,11 +206,37 @@ TEST_F(ServerTest, AnAnswerHasItsBounds) {
   expect_error(get(many), 400, "INVALID_ARGUMENT", "1001 runs: an answer has the metrics of 1000 at most");
 }
 
+TEST_F(ServerTest, AListOfRunsHasABoundOfMetricsToo) {
+  demo_->db().execute(R"sql(
+      INSERT INTO metric (name) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 60000) SELECT 'm' || i FROM n;
+      INSERT INTO metric_summary (run_id, metric_id, count, finite, min, max, sum, last, last_kind, last_step, min_step, max_step)
+      SELECT ms.run_id, m.id, ms.count, ms.finite, ms.min, ms.max, ms.sum, ms.last, ms.last_kind,
+        ms.last_step, ms.min_step, ms.max_step
+      FROM metric m, metric_summary ms WHERE ms.run_id = 1 AND ms.metric_id = (SELECT id FROM metric WHERE name = 'val/top1')
+        AND m.name GLOB 'm[0-9]*')sql");
+  const auto reply = get("/api/v1/runs?limit=1000");
+  EXPECT_LT(reply.body.size(), 16u << 20);
+  std::size_t metrics = 0, left_out = 0;
+  for (const auto& run : reply.json().at("runs")) {
+    metrics += run.at("metrics").size();
+    left_out += run.at("metrics_left_out").get<std::size_t>();
+  }
+  EXPECT_LE(metrics, 30'000u);
+  EXPECT_GT(left_out, 0u);
+}
+
+TEST_F(ServerTest, AnAnswerThatIsTooLongSaysToAskForLess) {
+  demo_->db().execute("UPDATE trial SET config = printf('%.*c', 70000000, 'x') WHERE id = 1");
+  expect_error(get("/api/v1/runs/1"), 400, "INVALID_ARGUMENT",
+               "more than the 64 MiB that one may have: ask for less");
+}
+
 TEST_F(ServerTest, AnswersAPartAndSaysHowMuchIsMissing) {
   const auto detail = get("/api/v1/sweeps/msf-sharing?first=1&count=2").json();
-  EXPECT_EQ(detail.at("trials").size(), 4);
-  EXPECT_EQ(detail.at("trials")[0].at("row"), "a");
-  EXPECT_EQ(detail.at("left_out"), 10);
+  ASSERT_EQ(detail.at("trials").size(), 6);
+  EXPECT_EQ(detail.at("trials")[0].at("row"), "orig") << "the baseline is always there";
+  EXPECT_EQ(detail.at("trials")[2].at("row"), "a");
+  EXPECT_EQ(detail.at("left_out"), 8);
   EXPECT_EQ(detail.at("summary").at("trials").at("total"), 14);
   const auto table = get("/api/v1/sweeps/msf-sharing/table?first=1&count=2").json();
   ASSERT_EQ(table.at("rows").size(), 3) << "the baseline is always there";
@@ -358,6 +384,20 @@ TEST_F(ServerTest, AStreamThatHasNothingToSaySaysThatItLives) {
   client.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   for (int i = 0; i < 3; ++i)  // an event, which EventSource hands to the page; it never sees a comment
     EXPECT_TRUE(client.read_until("event: heartbeat\ndata: {\"every_ms\":20}\n\n"));
+}
+
+TEST_F(ServerTest, AStreamSaysAtOnceThatNothingCanBeStored) {
+  ServerOptions slow = options();
+  slow.heartbeat = std::chrono::hours{1};
+  Server server{slow};
+  HttpClient client{server.port()};
+  client.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(client.read_until("{\"every_ms\":3600000}\n\n"));
+  server.set_trouble("the disk is full");
+  EXPECT_TRUE(client.read_until(
+      "event: heartbeat\ndata: {\"every_ms\":3600000,\"trouble\":\"the disk is full\"}\n\n"));
+  server.set_trouble("");
+  EXPECT_TRUE(client.read_until("{\"every_ms\":3600000}\n\n"));
 }
 
 TEST_F(ServerTest, ABurstOfTheSameChangeIsToldOnce) {

@@ -91,6 +91,7 @@ class Server::Impl {
     return fmt::format("http://{}:{}/", host, port());
   }
   void publish(Change change) { site_->hub.publish(std::move(change)); }
+  void set_trouble(const std::string& trouble) { site_->hub.set_trouble(trouble); }
 
  private:
   void spawn(net::awaitable<void> work) {
@@ -161,6 +162,7 @@ Server::Server(const ServerOptions& options, std::shared_ptr<Actions>)
 Server::~Server() = default;
 std::uint16_t Server::port() const { return impl_->port(); }
 std::string Server::url() const { return impl_->url(); }
+void Server::set_trouble(const std::string& trouble) { impl_->set_trouble(trouble); }
 void Server::publish(const std::string& sweep, std::uint32_t run) { impl_->publish(Change{sweep, run}); }
 
 }  // namespace abl::web

@@ -40,7 +40,8 @@ class Actions {
 ///   GET /api/v1/workers                     ListWorkersResponse
 ///   GET /api/v1/events                      event: change, data: {"sweep": NAME, "run": ID};
 ///                                           event: heartbeat, data: {"every_ms": 5000}, first and whenever
-///                                           nothing else was said for so long
+///                                           nothing else was said for so long; with "trouble" while
+///                                           nothing can be stored
 /// `left_out` of an answer says how much it has not. Errors are {"code": "NOT_FOUND", "message": …} with a
 /// fitting status; 503 with Retry-After where too much is under way. Host must be a loopback name and Origin,
 /// where sent, ours; what a page of another site or port asks for is refused.
@@ -57,6 +58,8 @@ class Server {
 
   /// Tells browsers that a sweep (and a run of it, if not 0) changed. Thread: any.
   void publish(const std::string& sweep, std::uint32_t run);
+  /// Why nothing can be stored, or empty: goes out with every heartbeat. Thread: any.
+  void set_trouble(const std::string& trouble);
 
  private:
   class Impl;

@@ -25,8 +25,12 @@ std::string event(const Change& change) {
 }
 
 /// An event, not a comment: a page sees it, and knows from its absence that the server is frozen.
-std::string heartbeat_event(std::chrono::milliseconds every) {
-  return fmt::format("event: heartbeat\ndata: {{\"every_ms\":{}}}\n\n", every.count());
+std::string heartbeat_event(std::chrono::milliseconds every, const std::string& trouble) {
+  nlohmann::ordered_json data;
+  data["every_ms"] = every.count();
+  if (!trouble.empty()) data["trouble"] = trouble;
+  return fmt::format("event: heartbeat\ndata: {}\n\n",
+                     data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 net::awaitable<void> write(Stream& stream, const std::string& text) {
@@ -40,6 +44,17 @@ void Hub::publish(Change change) {
   net::post(network_, [this, change = std::move(change)] { deliver(change); });
 }
 
+void Hub::set_trouble(std::string trouble) {
+  net::post(network_, [this, trouble = std::move(trouble)] {
+    if (trouble == trouble_) return;
+    trouble_ = trouble;
+    for (Subscriber& subscriber : subscribers_) {
+      subscriber.news = true;
+      subscriber.wake.cancel();
+    }
+  });
+}
+
 void Hub::deliver(const Change& change) {
   for (Subscriber& subscriber : subscribers_) {
     subscriber.pending.insert(change);
@@ -51,18 +66,20 @@ void Hub::deliver(const Change& change) {
 net::awaitable<void> Hub::stream_to(Stream& stream, std::string head) {
   const auto self = subscribers_.emplace(subscribers_.end(), network_);
   const std::shared_ptr<void> unsubscribe{nullptr, [this, self](void*) { subscribers_.erase(self); }};
-  const std::string heartbeat = heartbeat_event(heartbeat_);
-  head += "retry: 2000\n\n" + heartbeat;  // how long a browser waits before it connects again
+  head += "retry: 2000\n\n" +
+          heartbeat_event(heartbeat_, trouble_);  // how long a browser waits before it connects again
   co_await write(stream, head);
   for (;;) {
-    if (self->pending.empty()) {
+    if (self->pending.empty() && !self->news) {
       boost::system::error_code ec;
       self->wake.expires_after(heartbeat_);
       co_await self->wake.async_wait(net::redirect_error(net::use_awaitable, ec));
     }
     const std::set<Change> changes = std::exchange(self->pending, {});
     // named, not a temporary of a co_await: GCC 12 destroys those of a conditional twice
-    std::string text = changes.empty() ? heartbeat : "";
+    const bool news = std::exchange(self->news, false);
+    std::string text;
+    if (changes.empty() || news) text = heartbeat_event(heartbeat_, trouble_);
     for (const Change& change : changes) text += event(change);
     co_await write(stream, text);
     if (changes.empty()) continue;

@@ -29,6 +29,8 @@ class Hub {
 
   /// Thread: any.
   void publish(Change change);
+  /// What is wrong with the store goes out with heartbeats, and at once where it is another. Thread: any.
+  void set_trouble(std::string trouble);
 
   /// Answers with `head`, a heartbeat, then events, and a heartbeat wherever there are none for so long. Ends
   /// by an exception: the peer is gone.
@@ -38,6 +40,7 @@ class Hub {
   struct Subscriber {
     explicit Subscriber(const net::any_io_executor& network) : wake{network} {}
     std::set<Change> pending;
+    bool news = false;       ///< a heartbeat says something new
     net::steady_timer wake;  ///< cancelled when something is pending
   };
   void deliver(const Change& change);
@@ -45,6 +48,7 @@ class Hub {
   net::any_io_executor network_;
   const std::chrono::milliseconds heartbeat_;
   std::list<Subscriber> subscribers_;
+  std::string trouble_;
 };
 
 }  // namespace abl::web

@@ -52,6 +52,11 @@ export function App() {
           may be out of date; trying again every two seconds.
         </div>
       )}
+      {state.trouble && (
+        <div class="banner" role="alert">
+          <strong>Nothing can be stored.</strong> {state.trouble}
+        </div>
+      )}
       <main id="main">{page(segments)}</main>
     </>
   );

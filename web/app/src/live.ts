@@ -11,6 +11,8 @@ export interface LiveState {
   kind: "connecting" | "live" | "lost" | "paused";
   /** When the server was last heard, for the banner. */
   since: Date;
+  /** Why the scheduler can store nothing, or empty. */
+  trouble: string;
 }
 
 const kAnything: Change = { sweep: "", run: 0 };
@@ -20,7 +22,7 @@ const kMissed = 3;
 
 /** The tab's one event stream: open while the tab is visible, opened again when it breaks or falls silent. */
 class Live {
-  state: LiveState = { kind: "connecting", since: new Date() };
+  state: LiveState = { kind: "connecting", since: new Date(), trouble: "" };
   private source: EventSource | undefined;
   private retry: number | undefined;
   private watchdog: number | undefined;
@@ -58,8 +60,10 @@ class Live {
       this.tell(JSON.parse(event.data) as Change);
     });
     source.addEventListener("heartbeat", (event) => {
-      this.heartbeatMs = (JSON.parse(event.data) as { every_ms: number }).every_ms;
+      const { every_ms, trouble = "" } = JSON.parse(event.data) as { every_ms: number; trouble?: string };
+      this.heartbeatMs = every_ms;
       this.hear();
+      this.say(trouble);
     });
     source.onerror = () => this.lose();
   }
@@ -91,7 +95,15 @@ class Live {
   }
   private set(kind: LiveState["kind"]): void {
     if (kind === this.state.kind) return;
-    this.state = { kind, since: kind === "lost" ? this.heard : new Date() };
+    this.state = { ...this.state, kind, since: kind === "lost" ? this.heard : new Date() };
+    this.show();
+  }
+  private say(trouble: string): void {
+    if (trouble === this.state.trouble) return;
+    this.state = { ...this.state, trouble };
+    this.show();
+  }
+  private show(): void {
     for (const watcher of [...this.watchers]) watcher(this.state);
   }
 }
