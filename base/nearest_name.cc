@@ -43,14 +43,15 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string nearest_name(std::string_view written, const std::vector<std::string>& names) {
+std::string nearest_name(std::string_view written, const std::vector<std::string>& names, double part) {
   std::string nearest;
   std::size_t fewest = kWholeEdit * kLongestName;
   if (written.size() > kLongestName) return nearest;
   for (const std::string& name : names) {
     if (name.size() > kLongestName) continue;
     const std::size_t edits = edits_between(written, name);
-    if (edits < fewest && edits <= std::max(written.size(), name.size())) {
+    const auto letters = static_cast<double>(std::max(written.size(), name.size()));
+    if (edits < fewest && static_cast<double>(edits) <= part * kWholeEdit * letters) {
       nearest = name;
       fewest = edits;
     }

@@ -8,9 +8,9 @@
 namespace abl {
 
 /// The name of `names` that was probably meant by `written`: fewest edits (insert, delete, replace, swap of
-/// neighbours; a separator counts half), letter case ignored. Empty when more than half of the letters would
-/// have to change.
-std::string nearest_name(std::string_view written, const std::vector<std::string>& names);
+/// neighbours; a separator counts half), letter case ignored. Empty when more than a part of the letters
+/// would have to change.
+std::string nearest_name(std::string_view written, const std::vector<std::string>& names, double part = 0.5);
 
 /// "; did you mean 'submit'?" for the nearest of `names`, or nothing when none is near.
 std::string did_you_mean(std::string_view written, const std::vector<std::string>& names);

@@ -49,6 +49,29 @@ std::vector<std::string> placeholders(std::string_view text) {
   return names;
 }
 
+std::vector<std::string> other_braces(std::string_view text) {
+  constexpr std::string_view kBrackets = " []'\"";
+  std::vector<std::string> found;
+  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at)) {
+    const std::size_t end = text.find_first_of("{}", at + 1);
+    if (text.substr(at).starts_with("{{")) {
+      at += 2;
+      continue;
+    }
+    const bool after_dollar = at > 0 && text[at - 1] == '$';
+    const bool closed = end != std::string_view::npos && text[end] == '}';
+    const std::string_view name = closed ? text.substr(at + 1, end - at - 1) : std::string_view{};
+    const bool written = std::ranges::all_of(name, [&](char c) {
+      return kNameLetters.find(c) != std::string_view::npos || kBrackets.find(c) != std::string_view::npos;
+    });
+    const bool text_of_json = name.starts_with('"') || name.starts_with('\'');
+    if (!name.empty() && written && !text_of_json && !after_dollar && !is_place(name))
+      found.emplace_back(name);
+    ++at;
+  }
+  return found;
+}
+
 std::vector<std::string> shell_variables(std::string_view text) {
   std::vector<std::string> names;
   for (auto at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2))

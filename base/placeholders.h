@@ -19,6 +19,10 @@ std::vector<std::string> placeholders(std::string_view text);
 std::string fill_placeholders(std::string_view text,
                               const std::function<std::string(const std::string& name)>& value_of);
 
+/// What stands between other braces, where it might be meant as the name of a place: no quotes but in
+/// brackets, nothing but letters and spaces beside.
+std::vector<std::string> other_braces(std::string_view text);
+
 /// The names of shell variables in braces, `${lr}`: nothing fills them in.
 std::vector<std::string> shell_variables(std::string_view text);
 

@@ -80,6 +80,24 @@ std::vector<std::string> param_names(const Settings& base) {
   return names;
 }
 
+/// The place that braces were meant as, which are none: "{ seed }", "{lr}", "{params['lr']}", "{sed}"; or
+/// nothing.
+std::string meant_place(const std::string& written, const std::vector<std::string>& params, bool data) {
+  std::string name;
+  for (const char c : written)
+    if (c == '[')
+      name += '.';
+    else if (std::string_view{" ]'\""}.find(c) == std::string_view::npos)
+      name += c;
+  const std::string param = dotted("params", name);
+  if (std::ranges::find(params, param) != params.end()) return param;
+  std::vector<std::string> known{"seed", "run_dir"};
+  if (data) known.emplace_back("data");
+  known.insert(known.end(), params.begin(), params.end());
+  constexpr double kPart = 1.0 / 3;  // what is farther off is another program's
+  return nearest_name(name, known, kPart);
+}
+
 /// What is filled into an argument must be there, and what looks as if a shell filled it in must not.
 void check_argument(const Node& argument, const std::string& field, const CommandSection& command,
                     Problems& problems) {
@@ -92,6 +110,12 @@ void check_argument(const Node& argument, const std::string& field, const Comman
     if (name == "data" && command.data.empty())
       problems.add(argument.place, field, "{data}: needs command.data, the name of a data set");
   }
+  for (const std::string& written : other_braces(argument.text))
+    if (const std::string meant = meant_place(written, params, !command.data.empty()); !meant.empty())
+      problems.add(
+          argument.place, field,
+          fmt::format("{{{}}} is filled with nothing; write {{{}}}, or {{{{ for a brace of the program's",
+                      written, meant));
   for (const std::string& name : shell_variables(argument.text)) {
     const bool is_place = !placeholders(fmt::format("{{{}}}", name)).empty();
     const std::string meant = is_place ? name : dotted("params", name);

@@ -141,7 +141,8 @@ class FactorReader {
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < factor.levels.size(); ++i) {
       if (factor.levels[i].json == value || factor.levels[i].text == node.text) return static_cast<int>(i);
-      texts.push_back(factor.levels[i].text);
+      if (std::ranges::find(texts, factor.levels[i].text) == texts.end())  // 0.001 and "0.001" read the same
+        texts.push_back(factor.levels[i].text);
     }
     const std::string text = config::plain_text(value);
     problem(node.place, field,

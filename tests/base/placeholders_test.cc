@@ -27,6 +27,11 @@ TEST(Placeholders, TwoBracesAreOne) {
   EXPECT_EQ(filled("{{{{"), "{{");
 }
 
+TEST(Placeholders, OtherBracesAreNamedWhereTheyMightBeMeantAsPlaces) {
+  EXPECT_THAT(other_braces("{sed} {seed} { seed } {params[k]} {{x} ${lr} {\"a\": {b}} {} {a:b} {c"),
+              ElementsAre("sed", " seed ", "params[k]", "b"));
+}
+
 TEST(Placeholders, AValueIsNotLookedAtAgain) {
   EXPECT_EQ(fill_placeholders(
                 "{params.a}{seed}",
