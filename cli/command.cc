@@ -65,7 +65,10 @@ const std::vector<Command>& commands() {
 void add_home(CLI::App& app, Context& context) {
   app.add_option("--home", context.home_flag,
                  "Folder of 'ablate up': store, logs, runs [$ABLATE_HOME, ~/.local/state/ablate]")
-      ->type_name("FOLDER");
+      ->type_name("FOLDER")
+      ->check(CLI::Validator{
+          [](const std::string& folder) { return folder.empty() ? "empty; expected a folder" : ""; }, "",
+          ""});
 }
 
 void add_json(CLI::App& app, Context& context) { app.add_flag("--json", context.json, "Print JSON"); }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <vector>
@@ -10,7 +12,6 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "cli/client.h"
-#include "config/canonical_json.h"
 #include "config/trial_config.h"
 #include "storage/database.h"
 #include "sweeps/sweep_spec.h"
@@ -108,29 +109,62 @@ SweepPlan plan_here(const Context& context, const SweepFile& file) {
   return views::plan(spec, cache, views::ModelCounter{}.count(sweeps::models_of(spec), cache));
 }
 
+/// What has no size is read no further than a sweep file may go.
+sweeps::Problem too_large_to_end(const std::string& file) {
+  sweeps::Problem problem = sweeps::too_large(file, sweeps::kLargestFile);
+  problem.message =
+      fmt::format("more than {} MiB; a sweep file has at most that", sweeps::kLargestFile >> 20);
+  return problem;
+}
+
+/// What has no size, such as a pipe: up to what no sweep file may have.
+std::string read_stream(const std::filesystem::path& file) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(file, unknown)) return read_file(file);  // says so
+  std::ifstream in{file, std::ios::binary};
+  if (!in) throw system_error("cannot read " + file.string(), errno);
+  std::string text(sweeps::kLargestFile + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+/// Throws: SweepFileError with the place of the first wrong byte. No message could carry it to the scheduler.
+void expect_utf8(const SweepFile& sweep) {
+  const std::string& text = sweep.text();
+  const std::string valid = valid_utf8(text);
+  if (valid == text) return;
+  const auto wrong = std::ranges::mismatch(text, valid).in1;
+  const std::string before{text.begin(), wrong};
+  const std::string line = before.substr(before.rfind('\n') + 1);
+  const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  sweeps::Problem problem{.file = sweep.path()};
+  problem.place.line = static_cast<int>(std::ranges::count(before, '\n')) + 1;
+  problem.place.column =
+      static_cast<int>(line.size() - static_cast<std::size_t>(std::ranges::count_if(line, follows))) + 1;
+  problem.message =
+      fmt::format("the file is not UTF-8 text: byte 0x{:02x}", static_cast<unsigned char>(*wrong));
+  throw sweeps::SweepFileError{{problem}};
+}
+
 }  // namespace
 
 SweepFile read_sweep_file(const std::filesystem::path& file) {
   SweepFile sweep;
-  sweep.set_path(file.string());
+  if (file == "-") return read_sweep_file("/dev/stdin");
+  sweep.set_path(file == "/dev/stdin" ? "standard input" : file.string());
   std::error_code unknown;
   if (const auto size = std::filesystem::file_size(file, unknown); !unknown && size > sweeps::kLargestFile)
     throw sweeps::SweepFileError{{sweeps::too_large(file.string(), size)}};
-  sweep.set_text(read_file(file));
+  sweep.set_text(std::filesystem::is_regular_file(file, unknown) ? read_file(file) : read_stream(file));
   if (sweep.text().size() > sweeps::kLargestFile)  // a pipe has no size
-    throw sweeps::SweepFileError{{sweeps::too_large(file.string(), sweep.text().size())}};
+    throw sweeps::SweepFileError{{too_large_to_end(sweep.path())}};
   // without symbolic links: two names of one folder are one
   const auto place = std::filesystem::weakly_canonical(file, unknown);
   const bool is_pipe = unknown || !std::filesystem::is_regular_file(place, unknown);
   const std::string folder = is_pipe ? std::filesystem::current_path() : place.parent_path();
   if (valid_utf8(folder) == folder) sweep.set_folder(folder);  // otherwise no message can carry it
-  try {
-    config::canonical_json(sweep.text());
-  } catch (const Error&) {  // no message could carry it to the scheduler
-    throw sweeps::SweepFileError{{{.file = file.string(),
-                                   .place = {.line = 1, .column = 1},
-                                   .message = "the file is not UTF-8 text"}}};
-  }
+  expect_utf8(sweep);
   return sweep;
 }
 

@@ -71,6 +71,13 @@ std::unique_ptr<CLI::App> make_parser(Context& context, Run& chosen) {
 int run_ablate(int argc, const char* const* argv) {
   Context context;
   Run chosen;
+  std::vector<const char*> words{argv, argv + argc};
+  if (argc >= 2 && std::string_view{argv[1]} == "help") {  // "help table" is "table --help"
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+    argc = static_cast<int>(words.size());
+    argv = words.data();
+  }
   const auto parser = make_parser(context, chosen);
   context.json = asks_for_json(argc, argv);  // before anything can be wrong
   try {

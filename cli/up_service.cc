@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/nearest_name.h"
 #include "cli/client.h"
 #include "cli/port.h"
 #include "cli/stop_signals.h"
 #include "cli/supervisor.h"
+#include "config/data_sets.h"
 
 namespace abl::cli {
 namespace {
@@ -140,7 +142,20 @@ void check_named(const char* flag, const char* kind, const char* example,
   }
 }
 
+/// A name that no sweep will ask for is likely a known one, misspelt.
+void doubt_data_names(const Context& context, const UpOptions& options) {
+  std::vector<std::string> known;
+  for (const auto& data : config::data_sets()) known.emplace_back(data.name);
+  for (const auto& text : options.data) {
+    const std::string name = text.substr(0, text.find('='));
+    if (const std::string meant = nearest_name(name, known); !meant.empty() && meant != name)
+      context.note(fmt::format("--data {}: trials that name {} will not find it; did you mean '{}'?", text,
+                               meant, meant));
+  }
+}
+
 void check_up(const Context& context, const UpOptions& options) {
+  doubt_data_names(context, options);
   check_named("--data", "folder or packed file", "NAME=FOLDER, such as cifar10=/data/cifar10", options.data);
   check_named("--weights", "file", "NAME=FILE, such as regnety_160=/weights/regnety_160.safetensors",
               options.weights);

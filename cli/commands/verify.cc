@@ -16,6 +16,7 @@
 #include "cli/run_target.h"
 #include "cli/source.h"
 #include "cli/trainer_program.h"
+#include "config/data_sets.h"
 
 namespace abl::cli {
 namespace {
@@ -96,7 +97,14 @@ std::string still_there(const std::string& path, const std::string& what, const 
 }
 
 /// Data and weights: those that the flags name, otherwise those that the run's worker had.
-void add_files(const RunDetail& run, const VerifyFlags& flags, std::vector<std::string>& command) {
+void add_files(const RunDetail& run, const json& config, const VerifyFlags& flags,
+               std::vector<std::string>& command) {
+  const auto set = config.value(json::json_pointer{"/data/name"}, "");
+  if (const auto* known = config::find_data_set(set); known && known->embedded && !flags.data_root.empty())
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("--data-root: run {} trained on {}, which the trainer draws itself: no folder is read",
+                    run.summary().id(), set)};
   const json record = launch_record(run);
   const std::string data = record.value("data", "");
   if (!flags.data_root.empty())
@@ -141,7 +149,7 @@ std::vector<std::string> command_of(Source& source, const VerifyFlags& flags) {
     throw Error{Code::kDataLoss,
                 fmt::format("run {}: its stored environment is not a trainer's: {}", id, error.what())};
   }
-  add_files(run, flags, command);
+  add_files(run, config, flags, command);
   return command;
 }
 

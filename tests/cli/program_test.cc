@@ -69,6 +69,48 @@ TEST_F(Program, AMisspeltFlagIsNamedWithTheNearestEvenWhereMoreIsMissing) {
   EXPECT_EQ(outcome.err, "error: unknown flag '--jsno'; did you mean '--json'?\n");
 }
 
+TEST_F(Program, AResultsFileWithoutASweepSaysHowACopyIsMade) {
+  const auto copy = home_.folder() / "copy.db";
+  storage::Database{copy, storage::Database::Mode::kWrite};
+  const Outcome outcome = home_.run({"ls", "--store", copy});
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("copy.db holds no sweep"), HasSubstr("copied while it was in use"),
+                                 HasSubstr(".backup")));
+}
+
+TEST_F(Program, HelpIsACommandToo) {
+  EXPECT_EQ(home_.run({"help"}).out, home_.run({"--help"}).out);
+  EXPECT_EQ(home_.run({"help", "table"}).out, home_.run({"table", "--help"}).out);
+  EXPECT_EQ(home_.run({"help", "tabel"}).err, "error: unknown command 'tabel'; did you mean 'table'?\n");
+}
+
+TEST_F(Program, AMisspeltNameOfADataSetIsNoted) {
+  EXPECT_THAT(
+      home_.run({"up", "--data", "cifarten=/nope"}).err,
+      HasSubstr("--data cifarten=/nope: trials that name cifar10 will not find it; did you mean 'cifar10'?"));
+  EXPECT_THAT(home_.run({"up", "--data", "cifar10=/nope"}).err, Not(HasSubstr("did you mean")));
+}
+
+TEST_F(Program, AnEmptyHomeIsRefused) {
+  const Outcome outcome = home_.run({"up", "--home", ""});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--home: empty; expected a folder"));
+}
+
+TEST_F(Program, AFileWithoutAnEndIsRefused) {
+  const Outcome outcome = home_.run({"validate", "/dev/zero"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("/dev/zero: more than 4 MiB"));
+}
+
+TEST_F(Program, ASweepMayComeThroughStandardInput) {
+  const auto file = home_.file("sweep.yaml", kSweep),
+             script = home_.file("run.sh", "exec \"$1\" validate - < \"$2\"\n");
+  const Outcome outcome = home_.run({script, std::string{ABLATE_BIN_DIR} + "/ablate", file}, {}, "/bin/sh");
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("-: two-rows is valid"));
+}
+
 TEST_F(Program, AWrongWordOfAFlagIsNamedWithTheNearest) {
   const Outcome outcome = home_.run({"table", "s", "--format", "markdwon"});
   EXPECT_EQ(outcome.code, kExitUsage);

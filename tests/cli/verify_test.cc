@@ -23,6 +23,7 @@ class VerifyCommand : public storage::StoreTest {
   }
   Outcome run(const std::string& environment, const std::vector<std::string>& more = {}) {
     submit(storage::sweep_of("s", 1, 1));
+    if (!config_.empty()) db.execute("UPDATE trial SET config = '" + config_ + "'");
     const auto run = lease(1).run;
     trials.start(run,
                  {.total_steps = 100,
@@ -39,6 +40,7 @@ class VerifyCommand : public storage::StoreTest {
     return home_.run_with_trainer(command, "echo \"$@\"");
   }
   Home home_;
+  std::string config_;  // of the trial, where it matters
 };
 
 TEST_F(VerifyCommand, ARunIsTrainedAgainBetweenItsLastTwoCheckpointsAsItsMachineDid) {
@@ -76,6 +78,13 @@ TEST_F(VerifyCommand, FlagsGoBeforeWhatItsWorkerHad) {
   EXPECT_THAT(
       told(R"({"threads": 1, "device": "cpu"})", {"--data-root", "/data", "--weights", "teacher=/w"}),
       AllOf(HasSubstr("--data-root /data"), HasSubstr("--weights teacher=/w"), Not(HasSubstr("gone"))));
+}
+
+TEST_F(VerifyCommand, AFolderIsRefusedForImagesThatTheTrainerDraws) {
+  config_ = R"({"data":{"name":"shapes"},"seed":0})";
+  const Outcome outcome = run(R"({"threads": 1, "device": "cpu"})", {"--data-root", "/nope"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--data-root: run 1 trained on shapes, which the trainer draws itself"));
 }
 
 TEST_F(VerifyCommand, DataThatIsGoneIsNamedWithTheFlagForAnotherPlace) {
