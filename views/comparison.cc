@@ -19,7 +19,10 @@ namespace v1 = ablate::v1;
 /// A row's values in one column.
 struct Values {
   explicit Values(const v1::Cell& cell) {
-    for (const auto& run : cell.runs()) all.push_back(run.value());
+    for (const auto& run : cell.runs()) {
+      all.push_back(run.value());
+      runs.push_back(run.run());
+    }
     const auto lost =
         std::ranges::find_if(cell.runs(), [](const auto& run) { return !std::isfinite(run.value()); });
     if (lost != cell.runs().end()) diverged = fmt::format("seed {}", lost->seed());
@@ -28,6 +31,7 @@ struct Values {
   /// A mean that may be compared.
   bool counts() const { return !all.empty() && diverged.empty() && std::isfinite(mean); }
   std::vector<double> all;
+  std::vector<std::uint32_t> runs;
   std::string diverged;  ///< the first seed without a finite value, or empty
   double mean = 0;
 };
@@ -51,7 +55,8 @@ void compare_with_baseline(const v1::Column& column, const Values& baseline, con
     comparison.set_why(!row.diverged.empty() ? row.diverged + " diverged"
                        : !baseline.diverged.empty()
                            ? fmt::format("{} of the baseline diverged", baseline.diverged)
-                           : "the baseline has no value yet");
+                       : baseline.all.empty() ? "the baseline has no value yet"
+                                              : "the values are too large for a mean");
     return;
   }
   const auto test = welch_test(row.all, baseline.all);
@@ -70,38 +75,40 @@ void compare_with_baseline(const v1::Column& column, const Values& baseline, con
                                                                           : v1::Comparison::VERDICT_WORSE);
 }
 
-/// The row with the best mean, told to be the best only where every other row differs from it.
+/// The row with the best mean, told to be the best only where every other row differs from it. Rows of the
+/// same runs are one.
 void find_best(const v1::Column& column, const std::vector<Values>& rows, int index, v1::Table& table) {
   if (column.better() != "higher" && column.better() != "lower") return;
   std::optional<std::size_t> first;
-  std::size_t there = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].counts()) continue;
-    ++there;
     const bool ahead = first && (column.better() == "higher" ? rows[i].mean > rows[*first].mean
                                                              : rows[i].mean < rows[*first].mean);
     if (!first || ahead) first = i;
   }
-  if (there < 2) return;
-  v1::Comparison& comparison =
-      *table.mutable_rows(static_cast<int>(*first))->mutable_cells(index)->mutable_comparison();
-  double largest = 0;
+  if (!first) return;
+  const auto say = [&](bool best, const std::string& why) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].runs != rows[*first].runs) continue;
+      auto& comparison = *table.mutable_rows(static_cast<int>(i))->mutable_cells(index)->mutable_comparison();
+      comparison.set_best(best);
+      comparison.set_best_why(why);
+    }
+  };
+  double largest = -1;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i == *first || !rows[i].counts()) continue;
+    if (!rows[i].counts() || rows[i].runs == rows[*first].runs) continue;
     const std::string& id = table.rows(static_cast<int>(i)).id();
     const auto test = welch_test(rows[*first].all, rows[i].all);
     if (!test || !(test->p < kSignificance)) {
-      comparison.set_best_why(
-          fmt::format("the best mean, but not told apart from row {}: {}", id,
-                      test ? fmt::format("{}, not below {}", p_text(test->p), kSignificance)
-                           : why_untested(rows[*first], rows[i])));
-      return;
+      return say(false, fmt::format("the best mean, but no significant difference from row {}: {}", id,
+                                    test ? fmt::format("{}, not below {}", p_text(test->p), kSignificance)
+                                         : why_untested(rows[*first], rows[i])));
     }
     largest = std::max(largest, test->p);
   }
-  comparison.set_best(true);
-  comparison.set_best_why(
-      fmt::format("the best of its column: every other row differs, {} at most", p_text(largest)));
+  if (largest >= 0)  // else there is no other row
+    say(true, fmt::format("the best of its column: every other row differs, {} at most", p_text(largest)));
 }
 
 }  // namespace

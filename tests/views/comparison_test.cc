@@ -33,6 +33,7 @@ v1::Table table_of(const std::vector<std::vector<double>>& rows, const char* bet
     for (std::size_t seed = 0; seed < rows[i].size(); ++seed) {
       cell.add_runs()->set_value(rows[i][seed]);
       cell.mutable_runs()->rbegin()->set_seed(static_cast<std::int64_t>(seed));
+      cell.mutable_runs()->rbegin()->set_run(static_cast<std::uint32_t>(100 * i + seed + 1));
       sum += rows[i][seed];
     }
     if (!rows[i].empty()) cell.set_mean(sum / static_cast<double>(rows[i].size()));
@@ -65,7 +66,8 @@ TEST(Comparison, ADifferenceWithinTheSpreadHasNone) {
   EXPECT_EQ(of(table, 1).verdict(), v1::Comparison::VERDICT_NOT_TOLD_APART);
   EXPECT_THAT(of(table, 1).why(), HasSubstr("not below 0.05"));
   EXPECT_FALSE(of(table, 0).best());
-  EXPECT_THAT(of(table, 0).best_why() + of(table, 1).best_why(), HasSubstr("not told apart from row"));
+  EXPECT_THAT(of(table, 0).best_why() + of(table, 1).best_why(),
+              HasSubstr("no significant difference from row"));
 }
 
 TEST(Comparison, OneSeedOrNoSpreadCannotBeTested) {
@@ -80,6 +82,22 @@ TEST(Comparison, OneSeedOrNoSpreadCannotBeTested) {
   EXPECT_FALSE(of(same, 1).best());
 }
 
+TEST(Comparison, TheBestMayStandInTheTableTwice) {
+  auto table = table_of({{78.5, 78.6, 78.4}, {79.8, 79.9, 79.7}, {79.8, 79.9, 79.7}});
+  EXPECT_FALSE(of(table, 1).best()) << "other runs with the same values";
+  for (auto& row : *table.mutable_rows()) row.mutable_cells(0)->clear_comparison();
+  *table.mutable_rows(2)->mutable_cells(0) = table.rows(1).cells(0);
+  compare_cells(table);
+  EXPECT_FALSE(of(table, 0).best());
+  EXPECT_TRUE(of(table, 1).best()) << "the same runs";
+  EXPECT_TRUE(of(table, 2).best());
+}
+
+TEST(Comparison, MeansThatOverflowAreSaidToBeTooLarge) {
+  const auto table = table_of({{1.7e308, 1.7e308}, {1, 2}});
+  EXPECT_EQ(of(table, 1).why(), "the values are too large for a mean");
+}
+
 TEST(Comparison, TheBestDiffersFromEveryOtherRow) {
   const auto clear = table_of({{78.5, 78.6, 78.4}, {79.8, 79.9, 79.7}, {70.0, 75.0, 72.0}});
   EXPECT_TRUE(of(clear, 1).best());
@@ -87,7 +105,8 @@ TEST(Comparison, TheBestDiffersFromEveryOtherRow) {
   EXPECT_FALSE(of(clear, 0).best());
   const auto close = table_of({{78.5, 78.6, 78.4}, {79.8, 79.9, 79.7}, {79.7, 79.8, 79.75}});
   EXPECT_FALSE(of(close, 1).best());
-  EXPECT_THAT(of(close, 1).best_why(), HasSubstr("the best mean, but not told apart from row c: p = "));
+  EXPECT_THAT(of(close, 1).best_why(),
+              HasSubstr("the best mean, but no significant difference from row c: p = "));
 }
 
 TEST(Comparison, ADivergedRowNeverWinsAndHoldsNobodyBack) {
