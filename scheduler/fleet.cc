@@ -60,6 +60,7 @@ void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<
 void Fleet::release(storage::RunId run) {
   for (auto& [id, entry] : entries_) {
     entry.runs.erase(run);
+    entry.heard_of.erase(run);
     std::erase_if(entry.busy, [run](const auto& slot) { return slot.second == run; });
   }
 }

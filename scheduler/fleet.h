@@ -94,7 +94,7 @@ class Fleet {
     Time last_heard{};
     bool draining = false;
     std::set<storage::RunId> runs;
-    std::set<storage::RunId> heard_of;  // those that have sent a batch
+    std::set<storage::RunId> heard_of;  // of them, those that have sent a batch
     std::map<std::uint32_t, storage::RunId>
         busy;  // slot -> run; a run that has only batches left to send has none
     std::map<storage::TrialId, Refusal> refusals;
