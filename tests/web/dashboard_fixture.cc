@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dashboard to try things on, without scheduler and workers: dashboard_fixture STORE [PORT [--watch]].
 // Says where it is on stdout and then does what each line of stdin tells it: `advance STEPS`, `fail`, `submit
-// NAME`, `diverge NAME`, `lengthen NAME` (its labels and metric names), `print RUN` (colours and a bar to its
-// log); ends with stdin. Its heartbeat is quick, so that a test need not wait for a slow one.
+// NAME`, `diverge NAME`, `incomplete NAME`, `lengthen NAME` (its labels and metric names), `print RUN`
+// (colours and a bar to its log); ends with stdin. Its heartbeat is quick, so that a test need not wait for a
+// slow one.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -47,6 +48,10 @@ int serve(const std::vector<std::string>& arguments) {
     }
     if (verb == "diverge") {
       demo.submit_diverged(argument);
+      publish(argument, 0);
+    }
+    if (verb == "incomplete") {
+      demo.submit_incomplete(argument);
       publish(argument, 0);
     }
     if (verb == "lengthen") {

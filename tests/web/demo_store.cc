@@ -224,6 +224,18 @@ std::vector<RunId> DemoStore::submit_diverged(const std::string& name) {
   return runs;
 }
 
+void DemoStore::submit_incomplete(const std::string& name) {
+  submit(name, 1, 3, 1);  // before what waits
+  for (int seed = 0; seed < 3; ++seed) {
+    const RunId run = start("anvil-1");
+    storage::Series series{.name = seed == 2 ? "val/loss" : "val/top1"};
+    add_point(series, kSteps, 70 + seed, now_);
+    storage::MetricStore{db_}.append(run, {series});
+    if (seed == 2) storage::MetricStore{db_}.add_refused(run, 3, "{val/top1: 72}");
+    complete(run);
+  }
+}
+
 void DemoStore::lengthen(const std::string& name) {
   const auto sweep = storage::SweepStore{db_}.get(name).id;
   db_.execute(fmt::format("UPDATE sweep_row SET label = label || ' ' || '{}' WHERE sweep_id = {}",

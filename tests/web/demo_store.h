@@ -32,6 +32,9 @@ class DemoStore {
   /// A finished sweep of two rows by three seeds: in row `orig` the loss of seed 2 is NaN from step 300 on,
   /// in row `a` that of seed 1 at steps 200 to 290 alone. Runs: orig 0, 1, 2, then a 0, 1, 2.
   std::vector<storage::RunId> submit_diverged(const std::string& name);
+  /// A finished sweep of one row by three seeds, of which seed 2 reports no val/top1, but 3 lines that are no
+  /// metrics.
+  void submit_incomplete(const std::string& name);
   /// Gives a sweep labels of 300 letters and headings of 80.
   void lengthen(const std::string& name);
   /// Submits a small sweep that waits.

@@ -28,14 +28,19 @@ describe("the dashboard", { skip: missing() }, () => {
     await page.context().close();
   }
 
-  const served = async (path) => (await fetch(new URL(`/api/v1${path}`, dashboard.url))).json();
-  const runningRun = async () => `/runs/${(await served("/workers")).workers[0].runs[0]}`;
-  const rowIds = (page) => page.locator("table.ablation tbody .row-id").allTextContents();
+  const served = async (path) =>
+    (await fetch(new URL(`/api/v1${path}`, dashboard.url))).json();
+  const runningRun = async () =>
+    `/runs/${(await served("/workers")).workers[0].runs[0]}`;
+  const rowIds = (page) =>
+    page.locator("table.ablation tbody .row-id").allTextContents();
 
   test("lists the sweeps and leads to one", () =>
     on("/", async (page) => {
       await page.getByRole("link", { name: "msf-sharing" }).click();
-      await page.getByRole("heading", { level: 1, name: "msf-sharing" }).waitFor();
+      await page
+        .getByRole("heading", { level: 1, name: "msf-sharing" })
+        .waitFor();
       assert.equal(new URL(page.url()).pathname, "/sweeps/msf-sharing");
       await page.goBack();
       await page.getByRole("heading", { level: 1, name: "Sweeps" }).waitFor();
@@ -43,7 +48,9 @@ describe("the dashboard", { skip: missing() }, () => {
 
   test("shows a sweep's table: mean ± s.d., n, difference, the paper's value", () =>
     on("/sweeps/msf-sharing", async (page) => {
-      const row = page.locator("table.ablation tbody tr").filter({ hasText: "MSF, Simplest" });
+      const row = page
+        .locator("table.ablation tbody tr")
+        .filter({ hasText: "MSF, Simplest" });
       await row.waitFor();
       const cells = await row.locator("td").allTextContents();
       const cell = (await served("/sweeps/msf-sharing/table")).rows[1].cells[0];
@@ -52,7 +59,10 @@ describe("the dashboard", { skip: missing() }, () => {
       assert.equal(cells[1], "2");
       assert.match(cells[2], /^−\d+\.\d\d$/);
       assert.equal(cells[3], "61.13");
-      await page.getByRole("columnheader", { name: "paper: ImageNet, 100 epochs" }).first().waitFor();
+      await page
+        .getByRole("columnheader", { name: "paper: ImageNet, 100 epochs" })
+        .first()
+        .waitFor();
       assert.equal(
         await page
           .locator("tr.baseline th")
@@ -61,7 +71,11 @@ describe("the dashboard", { skip: missing() }, () => {
         true,
       );
       assert.equal(
-        await page.getByRole("img", { name: /Line chart of val\/top1 over 600 optimiser steps/ }).count(),
+        await page
+          .getByRole("img", {
+            name: /Line chart of val\/top1 over 600 optimiser steps/,
+          })
+          .count(),
         1,
       );
     }));
@@ -86,12 +100,18 @@ describe("the dashboard", { skip: missing() }, () => {
 
   test("follows what is published without a reload", () =>
     on("/sweeps/msf-sharing", async (page) => {
-      const completed = page.locator(".summary", { hasText: "10 of 14 trials completed" });
+      const completed = page.locator(".summary", {
+        hasText: "10 of 14 trials completed",
+      });
       await completed.waitFor();
       await page.evaluate(() => (window.stillTheSamePage = true));
       await dashboard.tell("advance 170");
-      await page.locator(".summary", { hasText: "11 of 14 trials completed" }).waitFor();
-      const row = page.locator("table.ablation tbody tr").filter({ hasText: "QKKKQ" });
+      await page
+        .locator(".summary", { hasText: "11 of 14 trials completed" })
+        .waitFor();
+      const row = page
+        .locator("table.ablation tbody tr")
+        .filter({ hasText: "QKKKQ" });
       await row
         .locator("td", { hasText: /^\d+\.\d\d ± \d+\.\d\d$/ })
         .first()
@@ -101,7 +121,9 @@ describe("the dashboard", { skip: missing() }, () => {
 
   test("a row leads to its runs, a run shows its curves, configuration and log", () =>
     on("/sweeps/msf-sharing", async (page) => {
-      const row = page.locator("table.ablation tbody tr").filter({ hasText: "QKKKQ" });
+      const row = page
+        .locator("table.ablation tbody tr")
+        .filter({ hasText: "QKKKQ" });
       await row.locator("a.value").first().click();
       await page.waitForURL(/row=f/);
       const trials = page.locator("table.trials tbody tr");
@@ -112,7 +134,10 @@ describe("the dashboard", { skip: missing() }, () => {
         .click();
       await page.getByRole("heading", { level: 1, name: /^Run \d+/ }).waitFor();
       await page.getByRole("img", { name: /Line chart of top1/ }).waitFor();
-      await page.getByRole("region", { name: "Configuration" }).getByText('"QKKKQ"').waitFor();
+      await page
+        .getByRole("region", { name: "Configuration" })
+        .getByText('"QKKKQ"')
+        .waitFor();
       await page.getByRole("log").getByText("resumed at step 300").waitFor();
       assert.equal(
         await page.getByText("worker cellar-3 was not heard for 30 s").count(),
@@ -128,10 +153,16 @@ describe("the dashboard", { skip: missing() }, () => {
       const before = (await log.innerText()).length;
       await dashboard.tell("advance 60");
       await page.waitForFunction(
-        (length) => document.querySelector("[role=log]").innerText.length > length,
+        (length) =>
+          document.querySelector("[role=log]").innerText.length > length,
         before,
       );
-      assert.equal(await log.evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight < 4), true);
+      assert.equal(
+        await log.evaluate(
+          (e) => e.scrollHeight - e.scrollTop - e.clientHeight < 4,
+        ),
+        true,
+      );
     }));
 
   test("a chart can be read as a table", () =>
@@ -159,7 +190,9 @@ describe("the dashboard", { skip: missing() }, () => {
     await dashboard.tell("diverge nan");
     await on("/sweeps/nan?metric=loss", async (page) => {
       await page
-        .getByText("✕ orig Transformer: seed 2 is NaN from step 300 on; the mean ends there")
+        .getByText(
+          "✕ orig Transformer: seed 2 is NaN from step 300 on; the mean ends there",
+        )
         .waitFor();
       await page
         .getByText(
@@ -169,23 +202,39 @@ describe("the dashboard", { skip: missing() }, () => {
       const key = page.getByRole("group", { name: "Rows shown in the charts" });
       await key.getByText("n 3, ✕ 1 diverged").first().waitFor();
       await page
-        .getByRole("img", { name: /val\/loss .* \(mean of 3\), seed 2 is NaN from step 300 on/ })
+        .getByRole("img", {
+          name: /val\/loss .* \(mean of 3\), seed 2 is NaN from step 300 on/,
+        })
         .waitFor();
       await page.getByRole("button", { name: "Show as table" }).first().click();
       const table = page.getByRole("region", { name: "val/loss as a table" });
       const at = async (step) =>
         table
-          .locator("tbody tr", { has: page.getByRole("rowheader", { name: step, exact: true }) })
+          .locator("tbody tr", {
+            has: page.getByRole("rowheader", { name: step, exact: true }),
+          })
           .locator("td");
-      assert.match(await (await at("290")).first().innerText(), /^\d\.\d{4} ± 0\.0100, n 3$/);
-      assert.equal(await (await at("310")).first().innerText(), "NaN in seed 2");
+      assert.match(
+        await (await at("290")).first().innerText(),
+        /^\d\.\d{4} ± 0\.0100, n 3$/,
+      );
+      assert.equal(
+        await (await at("310")).first().innerText(),
+        "NaN in seed 2",
+      );
       assert.match(await (await at("310")).last().innerText(), /, n 3$/);
     });
     const { runs } = await served("/runs?sweep=nan");
-    const gap = runs.find((run) => run.rows[0].row === "a" && run.rows[0].seed === "1");
+    const gap = runs.find(
+      (run) => run.rows[0].row === "a" && run.rows[0].seed === "1",
+    );
     await on(`/runs/${gap.id}`, async (page) => {
       await page.getByText("60, 10 not finite").waitFor();
-      await page.getByText("✕ val/loss is NaN from step 200 on, finite again by step 300").waitFor();
+      await page
+        .getByText(
+          "✕ val/loss is NaN from step 200 on, finite again by step 300",
+        )
+        .waitFor();
     });
   });
 
@@ -196,21 +245,66 @@ describe("the dashboard", { skip: missing() }, () => {
         const line = page.locator("table.ablation tbody tr").nth(i);
         await line.waitFor();
         for (const [column, cell] of row.cells.slice(0, 2).entries()) {
-          const bold = (await line.locator("td.group").nth(column).getAttribute("class")).includes("best");
+          const bold = (
+            await line.locator("td.group").nth(column).getAttribute("class")
+          ).includes("best");
           assert.equal(bold, cell.comparison?.best ?? false);
-          const delta = line.locator("td:not(.group) span[title*='the baseline']").nth(column);
-          if (!cell.comparison || cell.comparison.verdict === "VERDICT_UNSPECIFIED") continue;
-          const look = { VERDICT_BETTER: "good", VERDICT_WORSE: "bad" }[cell.comparison.verdict] ?? "muted";
+          const delta = line
+            .locator("td:not(.group) span[title*='the baseline']")
+            .nth(column);
+          if (
+            !cell.comparison ||
+            cell.comparison.verdict === "VERDICT_UNSPECIFIED"
+          )
+            continue;
+          const look =
+            { VERDICT_BETTER: "good", VERDICT_WORSE: "bad" }[
+              cell.comparison.verdict
+            ] ?? "muted";
           assert.equal(await delta.getAttribute("class"), look);
-          assert.ok((await delta.getAttribute("title")).includes(cell.comparison.why));
+          assert.ok(
+            (await delta.getAttribute("title")).includes(cell.comparison.why),
+          );
         }
       }
     });
     const verdicts = table.rows.map((row) => row.cells[0].comparison?.verdict);
     assert.ok(
-      verdicts.includes("VERDICT_WORSE") && verdicts.includes("VERDICT_NOT_TOLD_APART"),
+      verdicts.includes("VERDICT_WORSE") &&
+        verdicts.includes("VERDICT_NOT_TOLD_APART"),
       String(verdicts),
     );
+  });
+
+  test("what a completed run lacks is said wherever its sweep is", async () => {
+    await dashboard.tell("incomplete lacking");
+    await on("/", async (page) => {
+      const line = page.getByRole("row").filter({ hasText: "lacking" });
+      await line.getByText("incomplete").waitFor();
+      await line.getByText("2/3, 1 missing").waitFor();
+      await line
+        .getByRole("img", {
+          name: "2 of 3 trials completed, 1 completed without a metric of the table",
+        })
+        .waitFor();
+    });
+    await on("/sweeps/lacking", async (page) => {
+      const cells = page.locator("table.ablation tbody tr").first();
+      const lack = cells.locator(".cell-missing").first();
+      await lack.waitFor();
+      assert.ok(
+        (await lack.getAttribute("title")).startsWith(
+          "reported no val/top1; it reported val/loss",
+        ),
+      );
+      const trial = page.locator("table.trials tbody tr").nth(2);
+      await trial
+        .getByText("missing: it did not report a metric of the table")
+        .waitFor();
+      await trial
+        .getByText("3 metric reports refused, such as {val/top1: 72}")
+        .waitFor();
+    });
   });
 
   test("long labels and headings leave the values in sight, under their head and beside their row", async () => {
@@ -225,13 +319,28 @@ describe("the dashboard", { skip: missing() }, () => {
           const value = page.locator("table.ablation a.value").first();
           await value.waitFor();
           const box = await value.boundingBox();
-          assert.ok(box.x + box.width <= viewport.width, `the value is seen: ${JSON.stringify(box)}`);
-          const page_width = await page.evaluate(() => document.documentElement.scrollWidth);
-          assert.ok(page_width <= viewport.width, `the page is as wide as the window: ${page_width}`);
+          assert.ok(
+            box.x + box.width <= viewport.width,
+            `the value is seen: ${JSON.stringify(box)}`,
+          );
+          const page_width = await page.evaluate(
+            () => document.documentElement.scrollWidth,
+          );
+          assert.ok(
+            page_width <= viewport.width,
+            `the page is as wide as the window: ${page_width}`,
+          );
           const name = page.locator("table.ablation tbody th").first();
           const before = (await name.boundingBox()).x;
-          await page.locator(".scroll.tall").first().evaluate((e) => (e.scrollLeft = 200));
-          assert.equal((await name.boundingBox()).x, before, "the row's name stays");
+          await page
+            .locator(".scroll.tall")
+            .first()
+            .evaluate((e) => (e.scrollLeft = 200));
+          assert.equal(
+            (await name.boundingBox()).x,
+            before,
+            "the row's name stays",
+          );
         },
         { viewport },
       );
@@ -245,15 +354,24 @@ describe("the dashboard", { skip: missing() }, () => {
       await dashboard.tell(`print ${path.split("/").at(-1)}`);
       await log.getByText("red alert").waitFor();
       const text = await log.innerText();
-      assert.ok(text.includes("all of it") && !text.includes("60%") && !text.includes("\u001b"), text);
+      assert.ok(
+        text.includes("all of it") &&
+          !text.includes("60%") &&
+          !text.includes("\u001b"),
+        text,
+      );
     });
   });
 
   test("an address that there is not shows the app's page, with status 404", async () => {
     const { page } = await openPage(browser);
-    const answer = await page.goto(new URL("/nothing/at/all", dashboard.url).href);
+    const answer = await page.goto(
+      new URL("/nothing/at/all", dashboard.url).href,
+    );
     assert.equal(answer.status(), 404);
-    await page.getByRole("heading", { level: 1, name: "No such page" }).waitFor();
+    await page
+      .getByRole("heading", { level: 1, name: "No such page" })
+      .waitFor();
     await page.context().close();
   });
 
@@ -274,8 +392,10 @@ describe("the dashboard", { skip: missing() }, () => {
     await page.context().close();
   });
 
-  test("pictures of its pages", { skip: kScreenshots ? false : "SCREENSHOTS names no folder" }, () =>
-    takePictures(browser, dashboard.url, kScreenshots),
+  test(
+    "pictures of its pages",
+    { skip: kScreenshots ? false : "SCREENSHOTS names no folder" },
+    () => takePictures(browser, dashboard.url, kScreenshots),
   );
 });
 
@@ -291,7 +411,10 @@ describe("a dashboard whose server is frozen", { skip: missing() }, () => {
     assert.equal(await page.getByText("Live", { exact: true }).count(), 0);
     dashboard.thaw();
     await page.getByText("Live", { exact: true }).waitFor();
-    assert.equal(await page.getByText(/No connection to the server since/).count(), 0);
+    assert.equal(
+      await page.getByText(/No connection to the server since/).count(),
+      0,
+    );
     await browser.close();
     await dashboard.stop();
   });
@@ -308,7 +431,11 @@ describe("a dashboard beside a writer", { skip: missing() }, () => {
     await page.getByRole("link", { name: "later" }).waitFor();
     await dashboard.stop();
     await page.getByText(/No connection to the server since/).waitFor();
-    assert.equal(await page.getByRole("link", { name: "msf-sharing" }).count(), 1, "what was known stays");
+    assert.equal(
+      await page.getByRole("link", { name: "msf-sharing" }).count(),
+      1,
+      "what was known stays",
+    );
     await browser.close();
   });
 });

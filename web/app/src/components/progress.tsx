@@ -5,7 +5,8 @@ import type { TrialCounts } from "../pages/sweeps/data";
 /** Trials by state as one bar; the numbers stand in its label and, where shown, beside it. */
 export function TrialsBar({ counts }: { counts: TrialCounts }) {
   const parts = [
-    ["completed", counts.completed],
+    ["completed", counts.completed - counts.unfilled],
+    ["unfilled", counts.unfilled],
     ["running", counts.running + counts.leased],
     ["failed", counts.failed],
     ["held", counts.held],
@@ -25,7 +26,8 @@ export function TrialsBar({ counts }: { counts: TrialCounts }) {
 
 export function countsText(counts: TrialCounts): string {
   const parts = [
-    `${whole(counts.completed)} of ${plural(counts.total, "trial")} completed`,
+    `${whole(counts.completed - counts.unfilled)} of ${plural(counts.total, "trial")} completed`,
+    counts.unfilled > 0 ? `${whole(counts.unfilled)} completed without a metric of the table` : "",
     counts.running + counts.leased > 0 ? `${whole(counts.running + counts.leased)} running` : "",
     counts.queued > 0 ? `${whole(counts.queued)} queued` : "",
     counts.failed > 0 ? `${whole(counts.failed)} failed` : "",

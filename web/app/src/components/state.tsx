@@ -19,6 +19,7 @@ const kIcons: Record<string, ComponentChildren> = {
   leased: <circle cx="6" cy="6" r="4.5" stroke-dasharray="2 2" />,
   paused: <path d="M4 2.5v7M8 2.5v7" stroke-width="2" />,
   completed: <path d="M2 6.5 4.8 9.2 10 3.2" stroke-width="1.8" />,
+  incomplete: <path d="M2 6.5 4.8 9.2 10 3.2" stroke-width="1.8" stroke-dasharray="2.4 1.6" />,
   failed: <path d="m3 3 6 6M9 3 3 9" stroke-width="1.8" />,
   held: <path d="M3.2 6.5v-2m1.9 1.5V3m1.9 3V3m1.9 3.5V4.5v3.2a2.6 2.6 0 0 1-5.7.6" />,
   cancelled: (

@@ -67,7 +67,7 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
       ofRun.set(run, [...(ofRun.get(run) ?? []), series]);
     const groups = (name: string): Group[] =>
       rows.flatMap((r) => {
-        const of = trials.filter((trial) => trial.row === r.id).length;
+        const of = r.trials.total;
         const runs = started
           .filter((trial) => trial.row === r.id)
           .map((trial, i) => ({

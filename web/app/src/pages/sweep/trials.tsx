@@ -3,7 +3,7 @@ import { Notice } from "../../components/notice";
 import { StepsBar } from "../../components/progress";
 import { sorted, SortHead, useOrder } from "../../components/sort";
 import { State, stateWord } from "../../components/state";
-import { duration, plain, rate, sameName, whole } from "../../format";
+import { duration, plain, plural, rate, sameName, whole } from "../../format";
 import { Link, navigate, runPath, useAddress, withQuery } from "../../router";
 import type { Table, TrialSummary } from "./data";
 
@@ -113,6 +113,18 @@ export function Trials({
   );
 }
 
+/** Why it waits, failed, or has results that are not what they seem. */
+function whyTexts(trial: TrialSummary): string[] {
+  return [
+    trial.reason,
+    trial.unfilled ? "missing: it did not report a metric of the table" : "",
+    trial.refused_lines > 0
+      ? `${plural(trial.refused_lines, "metric report")} refused, such as ${trial.refused_example}`
+      : "",
+    trial.before_mend ? `made before a correction: ${trial.before_mend}` : "",
+  ].filter(Boolean);
+}
+
 function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | undefined }) {
   const running = stateWord(trial.state) === "running";
   return (
@@ -133,7 +145,11 @@ function TrialRow({ trial, metric }: { trial: TrialSummary; metric: string | und
             shared
           </span>
         )}
-        {trial.reason && <div class="why">{trial.reason}</div>}
+        {whyTexts(trial).map((text) => (
+          <div key={text} class="why">
+            {text}
+          </div>
+        ))}
       </td>
       <td>
         <StepsBar step={trial.step} total={trial.total_steps} />

@@ -7,6 +7,8 @@ export interface TrialCounts {
   leased: number;
   running: number;
   completed: number;
+  /** Of the completed: they did not report a metric that a column takes. */
+  unfilled: number;
   failed: number;
   held: number;
   cancelled: number;

@@ -13,7 +13,7 @@ import type { Sweeps, SweepSummary } from "./data";
 const kKeys = {
   name: (s: SweepSummary) => s.name,
   state: (s: SweepSummary) => stateWord(s.state),
-  done: (s: SweepSummary) => s.trials.completed / Math.max(1, s.trials.total),
+  done: (s: SweepSummary) => (s.trials.completed - s.trials.unfilled) / Math.max(1, s.trials.total),
   rows: (s: SweepSummary) => s.rows,
   eta: (s: SweepSummary) => s.eta_seconds,
   created: (s: SweepSummary) => s.created,
@@ -96,7 +96,8 @@ function SweepTable({ sweeps }: { sweeps: SweepSummary[] }) {
                 <span class="bar-with-text">
                   <TrialsBar counts={sweep.trials} />
                   <span class="num">
-                    {sweep.trials.completed}/{sweep.trials.total}
+                    {sweep.trials.completed - sweep.trials.unfilled}/{sweep.trials.total}
+                    {sweep.trials.unfilled > 0 && <span class="warn">, {sweep.trials.unfilled} missing</span>}
                     {sweep.trials.failed > 0 && <span class="bad">, {sweep.trials.failed} failed</span>}
                   </span>
                 </span>
