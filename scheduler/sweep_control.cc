@@ -26,18 +26,6 @@ storage::SweepRecord get_not_cancelled(storage::Database& db, const std::string&
   return sweep;
 }
 
-/// True when an active sweep other than `sweep` claims the trial.
-bool wanted_elsewhere(storage::Database& db, storage::TrialId trial, storage::SweepId sweep) {
-  const storage::SweepStore store{db};
-  const std::vector<storage::SweepId> claimants = store.claimants(trial);
-  const std::vector<storage::SweepRecord> sweeps =
-      claimants.size() > 1 ? store.list() : std::vector<storage::SweepRecord>{};
-  return std::any_of(sweeps.begin(), sweeps.end(), [&](const storage::SweepRecord& other) {
-    return other.id != sweep && other.state == SweepState::kActive &&
-           std::find(claimants.begin(), claimants.end(), other.id) != claimants.end();
-  });
-}
-
 }  // namespace
 
 std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::string& name, Time now) {
@@ -54,16 +42,8 @@ std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string
   storage::SweepStore store{db};
   const storage::SweepRecord sweep = get_not_cancelled(db, name, "paused");
   store.set_state(sweep.id, SweepState::kPaused, now);
-  std::vector<storage::RunId> stopped;
-  if (!stop_running) return stopped;
-  for (const storage::ClaimRecord& claim : store.claims(sweep.id)) {
-    const auto run = claim.trial.run;
-    if (run && claim.trial.state != storage::TrialState::kCancelled &&
-        storage::TrialStore{db}.under_way(*run) && !wanted_elsewhere(db, claim.trial.id, sweep.id))
-      stopped.push_back(*run);
-  }
-  std::sort(stopped.begin(), stopped.end());  // two rows may share a trial
-  stopped.erase(std::unique(stopped.begin(), stopped.end()), stopped.end());
+  if (!stop_running) return {};
+  std::vector<storage::RunId> stopped = store.own_runs(sweep.id);
   storage::TrialStore{db}.ask_to_stop(stopped, kPaused);
   return stopped;
 }

@@ -84,6 +84,42 @@ TEST_F(CoordinatorTest, AResumedSweepTakesBackAStopThatItsWorkerHasNotHeard) {
   EXPECT_THAT(back.take_said(), Not(Contains(HasSubstr("stop"))));
 }
 
+TEST_F(CoordinatorTest, ARunThatWasSilentDuringThePauseIsStoppedWhenItComesBack) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  pass(20s);
+  EXPECT_EQ(trial(1).state, TrialState::kQueued) << "its lease ran out";
+  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  FakeWorker back = connect({.runs = {1}});
+  EXPECT_THAT(back.take_said(), Contains("stop 1 paused"));
+  say(back, ended(1, 2, RunEnded::STATUS_STOPPED));
+  EXPECT_EQ(trial(1).state, TrialState::kQueued);
+}
+
+TEST_F(CoordinatorTest, APauseStopsWhatNoOtherActiveSweepWants) {
+  submit(sweep_of("paused", 2, 1));
+  submit(sweep_of("other", 1, 1));  // claims trial 1 too
+  FakeWorker worker = connect({.slots = 2});
+  answer_of([&](auto answer) { coordinator->pause("paused", true, answer); });
+  settle();
+  const auto said = worker.take_said();
+  EXPECT_THAT(said, Contains("stop 2 paused"));
+  EXPECT_THAT(said, Not(Contains("stop 1 paused")));
+}
+
+TEST_F(CoordinatorTest, ARetryOfWhatACancelledSweepHasNotSaysWhatWouldRun) {
+  submit(sweep_of("s", 1, 1));
+  answer_of([&](auto answer) { coordinator->cancel("s", answer); });
+  const auto [code, message] =
+      answer_of([&](auto answer) { coordinator->retry("s", "", {.ended = false}, answer); });
+  EXPECT_EQ(code, Code::kFailedPrecondition);
+  EXPECT_EQ(
+      message,
+      "sweep s is cancelled and none of its trials is held: 'ablate retry s' queues its cancelled trials "
+      "again");
+}
+
 TEST_F(CoordinatorTest, AResumedSweepSaysAtOnceWhatItsTrialsWaitFor) {
   submit(sweep_of("s", 2, 1));
   FakeWorker worker = connect();
