@@ -23,8 +23,8 @@ struct Values {
       all.push_back(run.value());
       runs.push_back(run.run());
     }
-    const auto lost =
-        std::ranges::find_if(cell.runs(), [](const auto& run) { return !std::isfinite(run.value()); });
+    const auto lost = std::ranges::find_if(
+        cell.runs(), [](const auto& run) { return run.not_finite() > 0 || !std::isfinite(run.value()); });
     if (lost != cell.runs().end()) diverged = fmt::format("seed {}", lost->seed());
     mean = cell.mean();
   }
@@ -32,7 +32,7 @@ struct Values {
   bool counts() const { return !all.empty() && diverged.empty() && std::isfinite(mean); }
   std::vector<double> all;
   std::vector<std::uint32_t> runs;
-  std::string diverged;  ///< the first seed without a finite value, or empty
+  std::string diverged;  ///< the first seed that was not finite all along, or empty
   double mean = 0;
 };
 

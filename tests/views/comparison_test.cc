@@ -109,6 +109,17 @@ TEST(Comparison, TheBestDiffersFromEveryOtherRow) {
               HasSubstr("the best mean, but no significant difference from row c: p = "));
 }
 
+TEST(Comparison, TheBestOfARunThatDivergedNeverWins) {
+  auto table = table_of({{78.5, 78.6, 78.4}, {90.0, 90.5, 91.0}, {79.8, 79.9, 79.7}});
+  for (auto& row : *table.mutable_rows()) row.mutable_cells(0)->clear_comparison();
+  table.mutable_rows(1)->mutable_cells(0)->mutable_runs(2)->set_not_finite(12);
+  compare_cells(table);
+  EXPECT_EQ(of(table, 1).verdict(), v1::Comparison::VERDICT_NOT_TOLD_APART);
+  EXPECT_EQ(of(table, 1).why(), "seed 2 diverged");
+  EXPECT_FALSE(of(table, 1).best());
+  EXPECT_TRUE(of(table, 2).best());
+}
+
 TEST(Comparison, ADivergedRowNeverWinsAndHoldsNobodyBack) {
   for (const double lost : {kNaN, std::numeric_limits<double>::infinity()}) {
     const auto table = table_of({{78.5, 78.6, 78.4}, {90.0, lost, 91.0}, {79.8, 79.9, 79.7}});
