@@ -125,8 +125,10 @@ TEST_F(TrialStoreTest, TrialThatWasAloneOnEveryWorkerThatDiedIsHeldUntilItIsQueu
   }
   EXPECT_EQ(die(), TrialState::kHeld);
   EXPECT_THAT(queue(), IsEmpty());
-  EXPECT_THAT(trials.get(1).reason, AllOf(HasSubstr("5 attempts in a row"), HasSubstr("ran nothing else"),
-                                          HasSubstr("ablate retry"), HasSubstr("alice was silent")));
+  EXPECT_THAT(trials.get(1).reason,
+              AllOf(HasSubstr("5 attempts in a row"), HasSubstr("running only this trial"),
+                    HasSubstr("'ablate retry <sweep> --held'"),
+                    HasSubstr("Last: its lease ran out: worker alice was silent")));
   const TrialCounts counts = sweeps.get("s").trials;
   EXPECT_EQ(counts.held, 1u);
   EXPECT_EQ(counts.failed, 0u);
