@@ -9,21 +9,27 @@ namespace abl::scheduler {
 Counter::Counter(const std::filesystem::path& store, std::filesystem::path trainer, Coordinator& coordinator)
     : counter_{std::move(trainer)}, coordinator_{coordinator}, pool_{store, 1} {}
 
-void Counter::count(std::vector<std::string> models, Job job) {
-  pool_.post([this, models = std::move(models), job = std::move(job)](storage::Database& db) {
-    views::ModelCounter::Result result;
-    std::map<std::string, std::map<std::string, double>> fresh;
-    try {
-      if (!models.empty()) result = counter_.count(models, &db, &fresh, stop_.get_token());
-    } catch (const std::exception& error) {
-      result.missing = error.what();
-    }
-    if (!fresh.empty())
-      coordinator_.store_counts(std::move(fresh), [](std::exception_ptr error) {
-        if (error) log_warning("counts are not kept: {}", message_of(error));
-      });
-    job(db, result);
-  });
+void Counter::count(std::vector<std::string> models, Job job, std::stop_token stop) {
+  pool_.post(
+      [this, models = std::move(models), job = std::move(job), stop](storage::Database& db) {
+        std::stop_source either;
+        const auto ask = [&] { either.request_stop(); };
+        const std::stop_callback ours{stop_.get_token(), ask}, theirs{stop, ask};
+        views::ModelCounter::Result result;
+        std::map<std::string, std::map<std::string, double>> fresh;
+        try {
+          if (!models.empty() && !either.stop_requested())
+            result = counter_.count(models, &db, &fresh, either.get_token());
+        } catch (const std::exception& error) {
+          result.missing = error.what();
+        }
+        if (!fresh.empty())
+          coordinator_.store_counts(std::move(fresh), [](std::exception_ptr error) {
+            if (error) log_warning("counts are not kept: {}", message_of(error));
+          });
+        job(db, result);
+      },
+      stop);
 }
 
 void Counter::fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed) {

@@ -23,8 +23,10 @@ class Counter {
   void stop() { stop_.request_stop(); }
 
   /// Counts `models` (canonical model documents; empty ones are left out), then calls `job`, which must not
-  /// throw.
-  void count(std::vector<std::string> models, Job job);
+  /// throw. Once `stop` is requested no program is started for it, and one that was ends.
+  void count(std::vector<std::string> models, Job job, std::stop_token stop = {});
+  /// More waits already than can be counted soon.
+  bool full() { return pool_.full(); }
   /// Makes sure that the counts of a stored sweep are there, and tells its watchers when new ones are.
   void fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed);
 

@@ -16,11 +16,11 @@ namespace abl::scheduler {
 
 /// A stream that shows something stored, now and again after each change, until it is over. One look at a
 /// time: changes during a look, or while the peer has not taken the last answer, lead to one more look
-/// afterwards.
+/// afterwards. What a look sends counts among the answers on their way until it has left.
 template <class Response>
 class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Response> {
  public:
-  FeedStream(ReadPool& pool, ChangeFeed& feed) : pool_{pool}, feed_{feed} {}
+  FeedStream(ReadPool& pool, ChangeFeed& feed) : pool_{pool}, feed_{feed}, room_{pool} {}
 
   grpc::ServerWriteReactor<Response>* start() {
     auto* reactor = this->keep();
@@ -37,6 +37,10 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
   /// Sends what there is to say. Returns: true when nothing can follow. Thread: the pool's, one call at a
   /// time.
   virtual bool look(storage::Database& db) = 0;
+  void send(Response message) {
+    bytes_ += message.ByteSizeLong();
+    Stream::send(std::move(message));
+  }
   /// Asks for one more look.
   void wake() {
     {
@@ -47,6 +51,8 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
   }
 
  private:
+  using Stream = ServerStream<grpc::ServerWriteReactor<Response>, Response>;
+
   std::shared_ptr<FeedStream> self() {
     return std::static_pointer_cast<FeedStream>(this->shared_from_this());
   }
@@ -60,18 +66,34 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
     }
     auto look = [stream = self()](storage::Database& db) {
       bool over = false;
-      const grpc::Status status = status_of([&] { over = stream->look(db); });
+      const grpc::Status status = status_of([&] {
+        stream->bytes_ = 0;
+        stream->room_.resize(ReadPool::Room::kToBegin);  // all that was sent before has left
+        over = stream->look(db);
+        stream->room_.resize(stream->bytes_);
+      });
       if (over || !status.ok()) stream->finish(status);
       {
         const std::lock_guard lock{stream->mutex_};
         stream->looking_ = false;
+        stream->give_room_back();
       }
       stream->look_if_due();
     };
     pool_.post(std::move(look), stop_.get_token());
   }
 
-  void on_sent() final { look_if_due(); }
+  /// When all that a look has sent has left. Under `mutex_`.
+  void give_room_back() {
+    if (!looking_ && this->unsent() == 0) room_.resize(0);
+  }
+  void on_sent() final {
+    {
+      const std::lock_guard lock{mutex_};
+      give_room_back();
+    }
+    look_if_due();
+  }
   void OnCancel() final {
     stop_.request_stop();
     this->finish(grpc::Status::CANCELLED);
@@ -80,6 +102,8 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
 
   ReadPool& pool_;
   ChangeFeed& feed_;
+  ReadPool::Room room_;    // of what is not taken yet: by one look at a time
+  std::size_t bytes_ = 0;  // that the look has sent
   ChangeFeed::Subscription subscription_;
   std::stop_source stop_;  // of its queries: nobody reads any more
   std::mutex mutex_;

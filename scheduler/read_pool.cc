@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/read_pool.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
 namespace abl::scheduler {
 
 ReadPool::ReadPool(const std::filesystem::path& file, int threads) {
@@ -26,11 +32,17 @@ bool ReadPool::full() {
   return queue_.size() >= kMostWaiting;
 }
 
-bool ReadPool::reserve(std::size_t bytes) {
-  constexpr std::size_t kMostBytes = 256 << 20;
-  if (on_their_way_.fetch_add(bytes) + bytes <= kMostBytes) return true;
-  on_their_way_ -= bytes;
-  return false;
+void ReadPool::Room::resize(std::size_t bytes) {
+  if (bytes > bytes_ && pool_.on_their_way_.fetch_add(bytes - bytes_) + bytes - bytes_ > kMostBytes) {
+    pool_.on_their_way_ -= bytes - bytes_;
+    throw Error{
+        Code::kResourceExhausted,
+        fmt::format("no room for an answer of {} MiB beside those that are being sent; ask for less, or "
+                    "later",
+                    std::max<std::size_t>(1, bytes >> 20))};
+  }
+  if (bytes < bytes_) pool_.on_their_way_ -= bytes_ - bytes;
+  bytes_ = bytes;
 }
 
 void ReadPool::post(Job job, std::stop_token stop) {

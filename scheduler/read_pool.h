@@ -32,9 +32,25 @@ class ReadPool {
   /// More wait already than can be answered soon: a new request is better refused.
   bool full();
 
-  /// Takes room for an answer on its way, of all those together. False when there is none left.
-  bool reserve(std::size_t bytes);
-  void release(std::size_t bytes) { on_their_way_ -= bytes; }
+  /// Room for an answer on its way, of all those together; given back when this ends. Thread: one.
+  class Room {
+   public:
+    /// What one answer takes while it is put together: all are bounded, in rows, runs or points.
+    static constexpr std::size_t kToBegin = 16 << 20;
+
+    explicit Room(ReadPool& pool) : pool_{pool} {}
+    ~Room() { pool_.on_their_way_ -= bytes_; }
+    Room(const Room&) = delete;
+    Room& operator=(const Room&) = delete;
+    /// Takes that much from now on, more or less than before. Throws: Error{kResourceExhausted} when there is
+    /// none left for what is more; nothing changes then.
+    void resize(std::size_t bytes);
+
+   private:
+    ReadPool& pool_;
+    std::size_t bytes_ = 0;
+  };
+  static constexpr std::size_t kMostBytes = 256 << 20;  ///< of all answers on their way
 
  private:
   struct Entry {

@@ -29,6 +29,8 @@ using storage::Transaction;
 constexpr int kLogTailLines = 100;
 constexpr std::size_t kLogTailBytes = 64 << 10;
 constexpr int kRunsListed = 1000;
+/// Summaries of metrics in a list of runs; where there are more, each run has its share.
+constexpr std::size_t kMostMetrics = 30'000, kLeastMetrics = 8;
 
 v1::SweepSummary summary_of(const storage::SweepRecord& sweep, std::optional<double> eta) {
   v1::SweepSummary message;
@@ -44,8 +46,9 @@ v1::SweepSummary summary_of(const storage::SweepRecord& sweep, std::optional<dou
   return message;
 }
 
-/// A run with its place in the sweeps that claim its trial, and its metrics.
-v1::RunSummary full_summary(storage::Database& db, const storage::RunRecord& run) {
+/// A run with its place in the sweeps that claim its trial, and its metrics, at most so many.
+v1::RunSummary full_summary(storage::Database& db, const storage::RunRecord& run,
+                            std::uint32_t most_metrics = storage::MetricStore::kAll) {
   v1::RunSummary message = to_proto(run);
   for (const auto& position : storage::SweepStore{db}.positions(run.trial)) {
     auto* row = message.add_rows();
@@ -54,8 +57,11 @@ v1::RunSummary full_summary(storage::Database& db, const storage::RunRecord& run
     row->set_label(position.label);
     row->set_seed(position.seed);
   }
-  for (const auto& metric : storage::MetricStore{db}.summaries(run.id))
+  const storage::MetricStore metrics{db};
+  for (const auto& metric : metrics.summaries(run.id, most_metrics))
     *message.add_metrics() = to_proto(metric);
+  if (static_cast<std::uint32_t>(message.metrics_size()) == most_metrics)
+    message.set_metrics_left_out(metrics.count(run.id) - most_metrics);
   return message;
 }
 
@@ -91,24 +97,30 @@ v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& page) {
   const Transaction snapshot{db, Transaction::kRead};
   const storage::SweepStore store{db};
   v1::ListSweepsResponse message;
-  const auto names = store.names(0, std::numeric_limits<std::uint32_t>::max());
-  const std::size_t first = std::min<std::size_t>(page.first, names.size());
-  const std::size_t count = std::min<std::size_t>(page.count, names.size() - first);
-  for (std::size_t i = first; i < first + count; ++i)  // one by one: each brings the text of its file
-    *message.add_sweeps() = sweep_summary(db, store.get(names[i]));
-  message.set_left_out(static_cast<std::uint32_t>(names.size() - count));
+  for (const auto& sweep : store.list(page.first, page.count))
+    *message.add_sweeps() = sweep_summary(db, sweep);
+  message.set_left_out(store.count() - static_cast<std::uint32_t>(message.sweeps_size()));
   return message;
 }
 
-v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, const Page& rows) {
+v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, const Page& page) {
   const Transaction snapshot{db, Transaction::kRead};
   const storage::SweepStore store{db};
   const auto sweep = store.get(name);
   v1::SweepDetail message;
   *message.mutable_summary() = sweep_summary(db, sweep);
-  for (const auto& claim :
-       store.claims(sweep.id, {.first = rows.first, .count = rows.count, .most_trials = rows.most_trials}))
-    *message.add_trials() = to_proto(claim);
+  const auto claims =
+      store.claims(sweep.id, {.first = page.first, .count = page.count, .most_trials = page.most_trials});
+  if (page.with_baseline)
+    if (const auto row = store.row(sweep.id, sweep.baseline);
+        row && std::ranges::find(claims, *row, &storage::ClaimRecord::row) == claims.end())
+      for (const auto& claim :
+           store.claims(sweep.id, {.first = static_cast<std::uint32_t>(*row), .count = 1}))
+        *message.add_trials() = to_proto(claim);
+  for (const auto& claim : claims) *message.add_trials() = to_proto(claim);
+  if (const auto next = claims.empty() ? 0 : static_cast<std::uint32_t>(claims.back().row) + 1;
+      next < sweep.rows)
+    message.set_next(next);
   message.set_text(sweep.text);
   message.set_file(sweep.file);
   message.set_left_out(sweep.trials.total() - static_cast<std::uint32_t>(message.trials_size()));
@@ -122,20 +134,12 @@ v1::Table table(storage::Database& db, const std::string& sweep, const Page& pag
   google::protobuf::RepeatedPtrField<v1::TableRow> kept;
   for (std::uint32_t i = 0; i < rows; ++i) {
     v1::TableRow& row = *message.mutable_rows(static_cast<int>(i));
-    if ((i >= first && i - first < count) || row.id() == message.baseline()) kept.Add()->Swap(&row);
+    if ((i >= first && i - first < count) || (page.with_baseline && row.id() == message.baseline()))
+      kept.Add()->Swap(&row);
   }
   message.mutable_rows()->Swap(&kept);
   message.set_left_out(rows - static_cast<std::uint32_t>(message.rows_size()));
-  return message;
-}
-
-v1::SweepProgress progress(storage::Database& db, const std::string& name) {
-  const Transaction snapshot{db, Transaction::kRead};
-  v1::SweepDetail detail = sweep_detail(db, name);
-  v1::SweepProgress message;
-  message.mutable_summary()->Swap(detail.mutable_summary());
-  message.mutable_trials()->Swap(detail.mutable_trials());
-  *message.mutable_table() = table(db, name);
+  if (first + count < rows) message.set_next(first + count);
   return message;
 }
 
@@ -150,10 +154,12 @@ v1::ListRunsResponse list_runs(storage::Database& db, const v1::ListRunsRequest&
     throw Error{Code::kInvalidArgument,
                 fmt::format("limit {}: at most {} runs are listed at once; name a sweep or a trial",
                             request.limit(), kMostRunsListed)};
+  const auto runs =
+      store.list_runs(sweep, trial, request.limit() == 0 ? kRunsListed : static_cast<int>(request.limit()));
+  const auto share =
+      std::max<std::size_t>(kLeastMetrics, kMostMetrics / std::max<std::size_t>(1, runs.size()));
   v1::ListRunsResponse message;
-  for (const auto& run :
-       store.list_runs(sweep, trial, request.limit() == 0 ? kRunsListed : static_cast<int>(request.limit())))
-    *message.add_runs() = full_summary(db, run);
+  for (const auto& run : runs) *message.add_runs() = full_summary(db, run, static_cast<std::uint32_t>(share));
   return message;
 }
 
@@ -258,7 +264,7 @@ PointBlocks::PointBlocks(storage::Database& db, const std::string& sweep) {
   const Transaction snapshot{db, Transaction::kRead};
   const storage::SweepStore sweeps{db};
   for (const auto& claim : sweeps.claims(sweeps.get(sweep).id))
-    if (claim.trial.run) sources_.push_back({claim.row_id, claim.seed, claim.trial.id, *claim.trial.run});
+    if (claim.run) sources_.push_back({claim.row_id, claim.seed, claim.trial, *claim.run});
 }
 
 std::optional<v1::ExportBlock> PointBlocks::next(storage::Database& db) {

@@ -24,15 +24,14 @@ namespace abl::views {
 struct Page {
   std::uint32_t first = 0, count = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t most_trials = std::numeric_limits<std::uint32_t>::max();
+  bool with_baseline = false;  ///< of rows: the baseline's too, before the others where it is none of them
 };
 
 ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep);
 ablate::v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& sweeps = {});
 /// Throws (all below): Error{kNotFound} naming what is not there, with the nearest name.
 ablate::v1::SweepDetail sweep_detail(storage::Database& db, const std::string& sweep, const Page& rows = {});
-/// The baseline's row is always there, before the others where it is none of them.
 ablate::v1::Table table(storage::Database& db, const std::string& sweep, const Page& rows = {});
-ablate::v1::SweepProgress progress(storage::Database& db, const std::string& sweep);
 /// What one answer holds at most: enough for every page and table, and not all of a large store at once. More
 /// is an Error{kInvalidArgument} that says how to ask for less.
 inline constexpr std::uint32_t kMostRunsListed = 10'000;

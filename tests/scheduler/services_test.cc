@@ -2,9 +2,13 @@
 // The services as a client sees them: over an in-process channel, with a worker that follows a script.
 #include <grpcpp/grpcpp.h>
 
+#include <fstream>
+#include <set>
+
 #include "ablate/v1/runs.grpc.pb.h"
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "ablate/v1/workers.grpc.pb.h"
+#include "scheduler/counter.h"
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/fixtures.h"
 
@@ -366,6 +370,92 @@ TEST_F(ServicesTest, AnAnswerIsBounded) {
   EXPECT_THAT(status.error_message(), HasSubstr("2000 runs"));
 }
 
+std::string with_seeds(int count) {
+  std::string seeds = "0", text = kSweep;
+  for (int seed = 1; seed < count; ++seed) seeds += ", " + std::to_string(seed);
+  return text.replace(text.find("seeds: [0]"), 10, "seeds: [" + seeds + "]");
+}
+
+TEST_F(ServicesTest, RowsAreAnsweredPageByPage) {
+  ASSERT_TRUE(submit(file_of("s", with_seeds(3))).ok());
+  SweepRequest request = sweep_request("s");
+  request.set_count(1);
+  for (const std::uint32_t first : {0u, 1u}) {
+    request.set_first(first);
+    Patience context, other;
+    SweepDetail detail;
+    Table table;
+    ASSERT_TRUE(sweeps->GetSweep(&context, request, &detail).ok());
+    ASSERT_TRUE(sweeps->GetTable(&other, request, &table).ok());
+    EXPECT_EQ(detail.trials_size(), 3);
+    EXPECT_EQ(detail.trials(0).row(), first == 0 ? "a" : "b");
+    EXPECT_EQ(detail.left_out(), 3u);
+    ASSERT_EQ(table.rows_size(), 1);
+    EXPECT_EQ(table.rows(0).id(), first == 0 ? "a" : "b");
+    EXPECT_EQ(detail.next(), first == 0 ? 1u : 0u);
+    EXPECT_EQ(table.next(), first == 0 ? 1u : 0u);
+  }
+}
+
+TEST_F(ServicesTest, AWatcherOfALongSweepHearsOfItsTrialsInSeveralMessages) {
+  ASSERT_TRUE(submit(file_of("s", with_seeds(1500))).ok());
+  Patience context;
+  const auto watch = sweeps->WatchSweep(&context, sweep_request("s"));
+  SweepProgress progress;
+  std::set<std::pair<std::string, std::int64_t>> trials;
+  int messages = 0;
+  do {
+    ASSERT_TRUE(watch->Read(&progress));
+    EXPECT_LE(progress.trials_size(), 2000);
+    for (const TrialSummary& trial : progress.trials()) trials.emplace(trial.row(), trial.seed());
+    ++messages;
+  } while (!progress.has_table());
+  EXPECT_EQ(trials.size(), 3000u);
+  EXPECT_GT(messages, 1);
+  context.TryCancel();
+}
+
+TEST_F(ServicesTest, AnAnswerHasRoomBeforeItIsThere) {
+  ReadPool pool{folder / "results.db", 1};
+  ReadPool::Room first{pool};
+  first.resize(ReadPool::kMostBytes - (1 << 20));
+  {
+    ReadPool::Room second{pool};
+    EXPECT_THROW(second.resize(2 << 20), Error);
+    second.resize(1 << 20);
+    EXPECT_THROW(first.resize(ReadPool::kMostBytes), Error) << "and keeps what it has";
+  }
+  first.resize(ReadPool::kMostBytes);
+  first.resize(0);
+  ReadPool::Room third{pool};
+  third.resize(ReadPool::kMostBytes);
+}
+
+/// What reads `point` never ends by itself.
+TEST_F(ServicesTest, AQueryEndsWithItsCall) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  const auto worker = connect();
+  const std::uint32_t run = worker->hear().assign().run();
+  worker->say(started(run, 1));
+  worker->say(measured(run, 2, 70));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(worker->hear().has_ack());
+  storage::Database{folder / "results.db", storage::Database::Mode::kWrite}.execute(R"sql(
+      ALTER TABLE point RENAME TO point_kept;
+      CREATE VIEW point AS WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+      SELECT -x AS run_id, -x AS metric_id, -x AS step, 1.0 AS value, NULL AS kind, -x AS time_ms FROM n)sql");
+  GetMetricsRequest request;
+  request.add_runs(run);
+  for (int i = 0; i < 8; ++i) {  // more than there are threads
+    grpc::ClientContext impatient;
+    impatient.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds{100});
+    GetMetricsResponse response;
+    EXPECT_FALSE(runs->GetMetrics(&impatient, request, &response).ok());
+  }
+  Patience context;
+  SweepDetail detail;
+  EXPECT_TRUE(sweeps->GetSweep(&context, sweep_request("s"), &detail).ok());
+}
+
 TEST_F(ServicesTest, NothingIsSubmittedIntoAFileThatWasDeleted) {
   ASSERT_TRUE(submit(file_of("s")).ok());
   for (const char* end : {"", "-wal", "-shm"})
@@ -377,6 +467,21 @@ TEST_F(ServicesTest, NothingIsSubmittedIntoAFileThatWasDeleted) {
               AllOf(HasSubstr("results.db was deleted"), HasSubstr("start it again")));
   EXPECT_EQ(status.error_message().find('\n'), std::string::npos);
   EXPECT_EQ(response.new_trials(), 0u);
+}
+
+TEST_F(CoordinatorTest, NothingIsCountedForACallerWhoHasGone) {
+  const auto trainer = folder / "trainer", calls = folder / "calls";
+  std::ofstream{trainer} << "#!/bin/sh\necho called >> " << calls.string() << "\n";
+  std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  Counter counter{folder / "results.db", trainer, *coordinator};
+  std::stop_source caller;
+  caller.request_stop();
+  std::promise<void> answered;
+  counter.count(
+      {"{}"}, [&](storage::Database&, const views::ModelCounter::Result&) { answered.set_value(); },
+      caller.get_token());
+  answered.get_future().wait();
+  EXPECT_FALSE(std::filesystem::exists(calls));
 }
 
 /// A job that runs until it is stopped.

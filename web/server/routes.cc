@@ -17,8 +17,9 @@ namespace {
 using storage::Database;
 constexpr std::uint64_t kHighestId = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kLogChunkBytes = 256 * 1024;
-// What one answer holds at most, about 10 MB of JSON each. What is left out is said (`left_out`), and asked
-// for with `first`; curves of more points are thinned further, or refused where every point is wanted.
+// What one answer holds at most, some 10 MB of JSON each: rows, trials, runs and points here, metrics of
+// lists in the views. What is left out is said (`left_out`, `metrics_left_out`), and asked for with `first`,
+// or a run at a time; curves of more points are thinned further, or refused where every point is wanted.
 constexpr std::uint32_t kMostSweeps = 500, kMostRows = 1000, kRowsUnlessSaid = 200, kMostTrials = 5000,
                         kMostRuns = 1000;
 constexpr std::uint64_t kMostPoints = 250'000;
@@ -40,7 +41,8 @@ views::Page page(const Target& target, std::uint32_t otherwise, std::uint32_t mo
   target.allow_only({"first", "count"});
   return {.first = number_or(target, "first", 0, kHighestId),
           .count = number_or(target, "count", otherwise, most),
-          .most_trials = kMostTrials};
+          .most_trials = kMostTrials,
+          .with_baseline = true};
 }
 
 Answer sweeps(const Target& target, Database& db) {
@@ -143,8 +145,7 @@ Target below_version(const Target& target) {
 }
 
 Answer route(const Target& target, Database& db) {
-  if (!is_of_this_version(target))
-    throw Error{Code::kNotFound, "there is no such version of the API: expected /api/v1/…"};
+  if (!is_of_this_version(target)) throw Error{Code::kNotFound, "unknown API version: expected /api/v1/…"};
   const Target below = below_version(target);
   if (const Route* route = find_route(below.path)) return route->answer(below, db);
   throw Error{

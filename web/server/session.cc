@@ -121,7 +121,12 @@ Response response_of(Answer answer, bool keep_alive) {
 
 /// The deadline is one for some progress, not for the whole.
 net::awaitable<void> send(Stream& stream, Outbox& outbox, Answer answer, bool keep_alive, bool head_only) {
-  if (!outbox.make_room(answer.body.size())) {
+  if (answer.body.size() > Outbox::kMostBytes) {
+    answer =
+        error_answer(Code::kInvalidArgument,
+                     fmt::format("an answer of {} MiB, more than the {} MiB that one may have: ask for less",
+                                 answer.body.size() >> 20, Outbox::kMostBytes >> 20));
+  } else if (!outbox.make_room(answer.body.size())) {
     answer =
         error_answer(Code::kResourceExhausted, "too many long answers are being read: try again in a moment");
     answer.headers.emplace_back("Retry-After", "1");
