@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <future>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "tests/trainer/small_training.h"
@@ -94,6 +97,110 @@ TEST_F(BestCheckpoint, IsThatOfTheBestEvaluationAlsoOfAResumedRun) {
   const auto newer = resumed.run_dir / "best.safetensors", older = before / "best.safetensors";
   const auto file = std::filesystem::exists(newer) ? newer : older;
   EXPECT_EQ(read_checkpoint(file, {}, once.config_hash).step, best->first);
+}
+
+/// A disk that gets nothing done before the training's last evaluation is said.
+class SlowDisk final : public Events {
+ public:
+  explicit SlowDisk(std::int64_t last_step) : last_step_{last_step} {}
+  void start(const Start&) override {}
+  void metric(std::int64_t step, const std::map<std::string, double>& values) override {
+    if (!values.contains("val/top1")) return;
+    accuracy[step] = values.at("val/top1");
+    if (step == last_step_) trained_.set_value();
+  }
+  void log(const std::string&, const std::string&) override {}
+  void checkpoint(std::int64_t step, const std::filesystem::path&, const std::string&) override {
+    said.push_back(step);
+    if (said.size() == 1)
+      training_waited = trained_.get_future().wait_for(std::chrono::minutes{1}) != std::future_status::ready;
+  }
+  void end(const std::string&, const std::string&, bool) override {}
+
+  std::map<std::int64_t, double> accuracy;
+  std::vector<std::int64_t> said;
+  bool training_waited = false;
+
+ private:
+  const std::int64_t last_step_;
+  std::promise<void> trained_;
+};
+
+TEST_F(BestCheckpoint, IsNotWaitedForByTheTraining) {
+  SlowDisk disk{30};
+  const std::atomic<bool> stop = false;
+  auto slow = options();
+  slow.checkpoint_every = std::chrono::duration<double>{1e-9};  // the first after the first step
+  slow.trial.recipe.eval_every = 0.1;                           // every step is evaluated
+  EXPECT_TRUE(Training(slow, disk).run(stop));
+  EXPECT_FALSE(disk.training_waited);
+  const auto best = std::ranges::max_element(disk.accuracy, {}, [](const auto& at) { return at.second; });
+  std::vector<std::int64_t> expected{1, best->first, 30};
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  EXPECT_EQ(disk.said, expected) << "of those that were the best while the disk was busy the newest alone";
+
+  Recorder again;  // up to there, by a disk that is not slow
+  auto until = options();
+  until.trial.recipe.eval_every = 0.1, until.last_step = best->first;
+  Training(until, again).run(again.stop);
+  const auto kept = read_checkpoint(slow.run_dir / "best.safetensors", {}, slow.config_hash);
+  EXPECT_EQ(kept.step, best->first);
+  EXPECT_EQ(kept.best, best->second);
+  for (const auto& [name, tensor] : weights(again))
+    EXPECT_TRUE(torch::equal(tensor, kept.tensors.at(name))) << name;
+}
+
+/// Looks at the best checkpoint each time that another one is said.
+class BestWatcher final : public Events {
+ public:
+  explicit BestWatcher(TrainingOptions options) : options_{std::move(options)} {}
+  void start(const Start&) override {}
+  void metric(std::int64_t, const std::map<std::string, double>&) override {}
+  void log(const std::string&, const std::string&) override {}
+  void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string&) override {
+    const auto newest = read_checkpoint(path, {}, options_.config_hash);
+    if (!newest.best) return;
+    ++with_best;
+    const auto best = path.parent_path() / "best.safetensors";
+    ASSERT_TRUE(std::filesystem::exists(best)) << step;
+    EXPECT_EQ(read_checkpoint(best, {}, options_.config_hash).best, newest.best) << step;
+  }
+  void end(const std::string&, const std::string&, bool) override {}
+  int with_best = 0;
+
+ private:
+  const TrainingOptions options_;
+};
+
+TEST_F(BestCheckpoint, LiesThereBeforeACheckpointThatKnowsOfIt) {
+  for (const double every : {0.0, 1e-9, 20.0}) {
+    auto run = options();
+    run.checkpoint_every = std::chrono::duration<double>{every};
+    BestWatcher watcher{run};
+    const std::atomic<bool> stop = false;
+    EXPECT_TRUE(Training(run, watcher).run(stop));
+    EXPECT_GT(watcher.with_best, 0) << "who goes on from one of them evaluates no step before it again";
+  }
+}
+
+/// Ends a training as an error does.
+class Failing final : public Events {
+ public:
+  void start(const Start&) override {}
+  void metric(std::int64_t step, const std::map<std::string, double>&) override {
+    if (step == 15) throw Error{Code::kAborted, "as a loss that is not finite"};
+  }
+  void log(const std::string&, const std::string&) override {}
+  void checkpoint(std::int64_t, const std::filesystem::path&, const std::string&) override {}
+  void end(const std::string&, const std::string&, bool) override {}
+};
+
+TEST_F(BestCheckpoint, StaysWhenTheTrainingFails) {
+  Failing events;
+  const auto run = options();
+  const std::atomic<bool> stop = false;
+  EXPECT_THROW(Training(run, events).run(stop), Error);
+  EXPECT_EQ(read_checkpoint(run.run_dir / "best.safetensors", {}, run.config_hash).step, 10);
 }
 
 TEST_F(BestCheckpoint, IsLeftOutWhereNobodyWantsIt) {

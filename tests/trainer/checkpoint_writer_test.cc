@@ -52,6 +52,10 @@ class CheckpointWriterTest : public testing::Test {
   std::filesystem::path file(std::int64_t step) const {
     return folder_.path() / ("checkpoint-" + std::to_string(step) + ".safetensors");
   }
+  void write_now(CheckpointWriter& writer, std::int64_t step, bool is_best = false) const {
+    writer.hold(checkpoint(step), is_best);
+    writer.write();
+  }
   TemporaryFolder folder_;
   HeldEvents events_;
   torch::Tensor weight_ = torch::ones({100});
@@ -61,7 +65,7 @@ TEST_F(CheckpointWriterTest, TheTrainingGoesOnWhileACopyIsWritten) {
   events_.hold_at = 1;
   CheckpointWriter writer{folder_.path(), 2, events_};
   EXPECT_FALSE(writer.is_writing());
-  writer.begin(checkpoint(10), /*is_best=*/false);
+  write_now(writer, 10);
   weight_.zero_();  // the next step
   events_.reached.get_future().wait();
   EXPECT_TRUE(writer.is_writing());
@@ -76,7 +80,7 @@ TEST_F(CheckpointWriterTest, TheTrainingGoesOnWhileACopyIsWritten) {
 
 TEST_F(CheckpointWriterTest, TheOldestGoesOnlyAfterTheNewestWasSaid) {
   CheckpointWriter writer{folder_.path(), 1, events_};
-  for (const int step : {1, 2, 3}) writer.begin(checkpoint(step), false);
+  for (const int step : {1, 2, 3}) write_now(writer, step);
   writer.finish();
   EXPECT_EQ(events_.said, (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_EQ(events_.files_then, 2) << "a run that is killed here goes on from one of them";
@@ -85,27 +89,65 @@ TEST_F(CheckpointWriterTest, TheOldestGoesOnlyAfterTheNewestWasSaid) {
 }
 
 TEST_F(CheckpointWriterTest, ItsEndWaitsForWhatIsUnderWay) {
-  { CheckpointWriter{folder_.path(), 1, events_}.begin(checkpoint(7), /*is_best=*/true); }
+  {
+    CheckpointWriter writer{folder_.path(), 1, events_};
+    write_now(writer, 7, /*is_best=*/true);
+  }
   EXPECT_EQ(events_.said, std::vector<std::int64_t>{7});
   EXPECT_EQ(read_checkpoint(file(7), events_.digest, "trial").step, 7);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "best.safetensors"));
 }
 
+TEST_F(CheckpointWriterTest, WhatIsHeldWaitsForItsTurnAndNothingWaitsForIt) {
+  events_.hold_at = 1;
+  CheckpointWriter writer{folder_.path(), 3, events_};
+  write_now(writer, 1);
+  events_.reached.get_future().wait();
+  for (const int step : {2, 3}) {  // while the first one is being written
+    weight_.fill_(step);
+    writer.hold(checkpoint(step), /*is_best=*/true);
+  }
+  weight_.zero_();
+  EXPECT_TRUE(writer.is_writing());
+  events_.released.set_value();
+  writer.write();
+  writer.hold(checkpoint(4), false);
+  writer.write();
+  writer.finish();
+  EXPECT_EQ(events_.said, (std::vector<std::int64_t>{1, 3, 4})) << "the newest that is held takes the place";
+  for (const auto& [step, value] : {std::pair{1, 1}, {3, 3}, {4, 0}}) {
+    const auto written = read_checkpoint(file(step), {}, "trial").tensors.at("model.weight");
+    EXPECT_TRUE(torch::equal(written, torch::full({100}, static_cast<float>(value)))) << step;
+  }
+  EXPECT_EQ(read_checkpoint(folder_.path() / "best.safetensors", {}, "trial").step, 3);
+}
+
+TEST_F(CheckpointWriterTest, ItsEndWritesWhatIsHeld) {
+  {
+    CheckpointWriter writer{folder_.path(), 2, events_};
+    write_now(writer, 1);
+    writer.hold(checkpoint(2), /*is_best=*/true);
+  }
+  EXPECT_EQ(events_.said, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(read_checkpoint(folder_.path() / "best.safetensors", {}, "trial").step, 2);
+}
+
 TEST_F(CheckpointWriterTest, AWriteThatFailsIsToldOnce) {
   CheckpointWriter writer{folder_.path() / "missing", 1, events_};
-  writer.begin(checkpoint(1), false);
-  EXPECT_THROW(writer.begin(checkpoint(2), false), Error) << "before the next one begins";
+  write_now(writer, 1);
+  writer.hold(checkpoint(2), false);
+  EXPECT_THROW(writer.write(), Error) << "before the next one begins";
   writer.finish();
-  writer.begin(checkpoint(3), false);
+  write_now(writer, 3);
   EXPECT_THROW(writer.finish(), Error);
   EXPECT_TRUE(events_.said.empty());
 }
 
 TEST_F(CheckpointWriterTest, WhatIsNotFiniteReplacesNoGoodFile) {
   CheckpointWriter writer{folder_.path(), 2, events_};
-  for (const int step : {10, 20}) writer.begin(checkpoint(step), false);
+  for (const int step : {10, 20}) write_now(writer, step);
   weight_[50] = NAN;
-  writer.begin(checkpoint(30), false);
+  write_now(writer, 30);
   try {
     writer.finish();
     ADD_FAILURE() << "it was written";
@@ -116,7 +158,8 @@ TEST_F(CheckpointWriterTest, WhatIsNotFiniteReplacesNoGoodFile) {
   weight_.fill_(1);
   auto with_loss = checkpoint(40);
   with_loss.loss_sum = INFINITY;
-  writer.begin(with_loss, true);
+  writer.hold(with_loss, true);
+  writer.write();
   EXPECT_THROW(writer.finish(), Error);
   EXPECT_TRUE(std::filesystem::exists(file(10)) && std::filesystem::exists(file(20)));
   EXPECT_FALSE(std::filesystem::exists(file(30)) || std::filesystem::exists(file(40)));
@@ -127,7 +170,7 @@ TEST_F(CheckpointWriterTest, CheckpointsAreSoFarApartThatTheyCostLittle) {
   CheckpointWriter writer{folder_.path(), 2, events_};
   using Duration = CheckpointWriter::Duration;
   EXPECT_EQ(writer.interval(Duration{5}), Duration{5}) << "what the first one costs is not known yet";
-  writer.begin(checkpoint(1), false);
+  write_now(writer, 1);
   writer.finish();
   EXPECT_GT(writer.cost().count(), 0);
   EXPECT_EQ(writer.interval(Duration{1e-9}), 50 * writer.cost());

@@ -61,6 +61,28 @@ TEST_F(TrainingTest, ADamagedCheckpointCostsTheWorkAndNotTheTrial) {
   EXPECT_NE(second.logs[0].find("starting again from step 0"), std::string::npos) << second.logs[0];
 }
 
+TEST_F(TrainingTest, ACheckpointThatLacksATensorCostsTheWorkAndNotTheTrial) {
+  Recorder whole, first;
+  Training(options(), whole).run(whole.stop);
+  first.stop_at = 5;
+  Training(options(), first).run(first.stop);
+  for (const char* kind : {"adamw.", "model.", "random."}) {
+    auto stored = read_checked(first.newest);
+    const std::string name = stored.tensors.lower_bound(kind)->first;
+    stored.tensors.erase(name);
+    auto resumed = options();
+    resumed.resume = resumed.run_dir / "other.safetensors";
+    models::write_safetensors(resumed.resume, stored);
+    Recorder second;
+    EXPECT_THROW((Training{resumed, second}), Error) << "unless the work may be lost";
+    resumed.restart_if_lost = true;
+    EXPECT_TRUE(Training(resumed, second).run(second.stop));
+    ASSERT_EQ(second.logs.size(), 1u);
+    EXPECT_NE(second.logs[0].find("has no tensor " + name), std::string::npos) << second.logs[0];
+    expect_same_weights(whole, second);  // nothing of it was loaded
+  }
+}
+
 /// Of a run that goes on at step 5.
 void expect_not_bit_exact(const TrainingOptions& resumed, const std::string& why) {
   Recorder said;
@@ -81,7 +103,7 @@ TEST_F(TrainingTest, OtherImagesAreNotSaidToBeTheSame) {
   auto resumed = options();
   resumed.resume = resumed.run_dir / "other.safetensors";
   models::write_safetensors(resumed.resume, stored);
-  expect_not_bit_exact(resumed, "the images are others");
+  expect_not_bit_exact(resumed, "the images differ");
 }
 
 TEST_F(TrainingTest, ACheckpointThatSaysItHadNoRanksIsDamaged) {
@@ -170,7 +192,7 @@ TEST_F(TrainingTest, CheckpointsThatAreGoodStayWhenNothingIsFiniteAnyMore) {
   const auto error = failure_of(run, second);
   EXPECT_EQ(error.code(), Code::kAborted);
   EXPECT_NE(std::string{error.what()}.find("at step "), std::string::npos) << error.what();
-  EXPECT_NE(std::string{error.what()}.find("no checkpoint of it was written"), std::string::npos);
+  EXPECT_NE(std::string{error.what()}.find("no checkpoint of this step was written"), std::string::npos);
   EXPECT_TRUE(second.points["train/loss"].empty()) << "long before a loss was read";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator{run.run_dir}) {
@@ -286,7 +308,7 @@ TEST_F(WeightsTest, AnotherTeacherIsNotSaidToBeTheSame) {
   content.tensors.begin()->second.zero_();
   models::write_safetensors(other, content);
   taught.weights["small"] = other, taught.resume = first.newest, taught.run_dir = new_folder();
-  expect_not_bit_exact(taught, "the weights small are others");
+  expect_not_bit_exact(taught, "the weights small differ");
 }
 
 TEST_F(WeightsTest, FineTuningStartsFromWeightsOfAnotherHeadAndSize) {

@@ -22,7 +22,7 @@ constexpr int kMostRanks = 1024;
 void expect_finite_weights(const Checkpoint& checkpoint) {
   if (!std::isfinite(checkpoint.loss_sum)) throw not_finite(checkpoint.step, "the training loss");
   for (const auto& [name, tensor] : checkpoint.tensors)
-    if (!is_finite(tensor)) throw not_finite(checkpoint.step, fmt::format("a number of {}", name));
+    if (!is_finite(tensor)) throw not_finite(checkpoint.step, "the tensor " + name);
 }
 
 }  // namespace
@@ -37,9 +37,11 @@ Machine this_machine(const torch::Device& device, int ranks) {
 }
 
 Error not_finite(std::int64_t step, const std::string& what) {
-  return Error{Code::kAborted,
-               fmt::format("at step {} {} is not finite; no checkpoint of it was written, those before stay",
-                           step, what)};
+  return Error{
+      Code::kAborted,
+      fmt::format("{} is not finite at step {}: no checkpoint of this step was written, earlier ones "
+                  "are kept",
+                  what, step)};
 }
 
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
@@ -121,11 +123,11 @@ std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::s
   std::vector<std::string> other;
   if (!checkpoint.data_fingerprint.empty() && checkpoint.data_fingerprint != data_fingerprint)
     other.push_back(
-        fmt::format("the images are others ({}; {} before)", data_fingerprint, checkpoint.data_fingerprint));
+        fmt::format("the images differ ({}; before: {})", data_fingerprint, checkpoint.data_fingerprint));
   for (const auto& [name, sha256] : checkpoint.weights)
     if (const auto here = weights.find(name); here != weights.end() && here->second != sha256)
       other.push_back(
-          fmt::format("the weights {} are others (SHA-256 {}; {} before)", name, here->second, sha256));
+          fmt::format("the weights {} differ (SHA-256 {}; before: {})", name, here->second, sha256));
   return other;
 }
 

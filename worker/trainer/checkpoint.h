@@ -53,8 +53,8 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
 Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
                            const std::string& config_hash);
 
-/// What a checkpoint's steps saw that is another here, a sentence's beginning for each: "the images are
-/// others (… was …)". What it does not know is the same.
+/// What a checkpoint's steps saw that is another here, a sentence's beginning for each: "the images
+/// differ (…; before: …)". What it does not know is the same.
 std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::string& data_fingerprint,
                                       const std::map<std::string, std::string>& weights);
 

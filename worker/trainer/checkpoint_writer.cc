@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace abl::trainer {
 namespace {
@@ -16,27 +17,12 @@ CheckpointWriter::Duration time_of_this_thread() {
   return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
 }
 
-}  // namespace
-
-CheckpointWriter::CheckpointWriter(const std::filesystem::path& folder, int keep_last, Events& events)
-    : files_{folder, keep_last}, events_{events} {}
-
-void CheckpointWriter::begin(Checkpoint checkpoint, bool is_best) {
-  finish();
-  const auto begun = Clock::now();
-  checkpoint.tensors = copy_of(checkpoint.tensors);
-  copying_ = Clock::now() - begun;
-  under_way_ = std::async(std::launch::async, [this, checkpoint = std::move(checkpoint), is_best] {
-    return write(checkpoint, is_best);
-  });
-}
-
-std::map<std::string, torch::Tensor> CheckpointWriter::copy_of(
-    const std::map<std::string, torch::Tensor>& tensors) {
+/// Copies a state into memory that may have held one before.
+void copy(const std::map<std::string, torch::Tensor>& state, std::map<std::string, torch::Tensor>& copies) {
   const torch::NoGradGuard no_grad;
   std::optional<torch::Device> gpu;
-  for (const auto& [name, tensor] : tensors) {
-    auto& copy = copies_[name];
+  for (const auto& [name, tensor] : state) {
+    auto& copy = copies[name];
     if (!copy.defined() || copy.sizes() != tensor.sizes() || copy.scalar_type() != tensor.scalar_type())
       copy = torch::empty(tensor.sizes(),
                           torch::TensorOptions{tensor.scalar_type()}.pinned_memory(tensor.is_cuda()));
@@ -44,15 +30,53 @@ std::map<std::string, torch::Tensor> CheckpointWriter::copy_of(
     if (tensor.is_cuda()) gpu = tensor.device();
   }
   if (gpu) torch::cuda::synchronize(gpu->index());
-  return copies_;
 }
 
-CheckpointWriter::Duration CheckpointWriter::write(const Checkpoint& checkpoint, bool is_best) {
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(const std::filesystem::path& folder, int keep_last, Events& events)
+    : files_{folder, keep_last}, events_{events} {}
+
+CheckpointWriter::~CheckpointWriter() {
+  if (under_way_.valid()) under_way_.wait();
+  if (!held_) return;
+  try {
+    write_file(held_->checkpoint, held_->is_best);
+  } catch (...) {  // the training has ended by an error of its own
+  }
+}
+
+void CheckpointWriter::hold(Checkpoint checkpoint, bool is_best) {
+  const auto begun = Clock::now();
+  const std::size_t place = held_ ? held_->copy : is_writing() ? 1 - written_copy_ : written_copy_;
+  held_.reset();
+  copy(checkpoint.tensors, copies_[place]);
+  checkpoint.tensors = copies_[place];
+  held_ = Held{.checkpoint = std::move(checkpoint),
+               .is_best = is_best,
+               .copy = place,
+               .stood_still = Clock::now() - begun};
+}
+
+void CheckpointWriter::write() {
+  const auto begun = Clock::now();
+  finish();
+  auto held = *std::exchange(held_, std::nullopt);
+  written_copy_ = held.copy;
+  stood_still_ = held.stood_still + (Clock::now() - begun);
+  under_way_ = std::async(std::launch::async, [this, held = std::move(held)] {
+    return write_file(held.checkpoint, held.is_best);
+  });
+}
+
+/// Who goes on from a checkpoint that was said does not evaluate its step again: the best has its name by
+/// then.
+CheckpointWriter::Duration CheckpointWriter::write_file(const Checkpoint& checkpoint, bool is_best) {
   const auto file = files_.file_of(checkpoint.step);
   const std::string digest = write_checkpoint(file, checkpoint);
+  if (is_best) files_.make_best(file);
   events_.checkpoint(checkpoint.step, std::filesystem::absolute(file), digest);
   files_.add(file);
-  if (is_best) files_.make_best(file);
   return time_of_this_thread();
 }
 
@@ -70,7 +94,7 @@ void CheckpointWriter::check() {
 }
 
 void CheckpointWriter::finish() {
-  if (under_way_.valid()) cost_ = copying_ + under_way_.get();
+  if (under_way_.valid()) cost_ = stood_still_ + under_way_.get();
 }
 
 }  // namespace abl::trainer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/training.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -76,7 +76,7 @@ Training::Training(TrainingOptions options, Events& events)
   if (!started.empty() && done_ == 0) events_.log("info", started);
   for (const auto& what : data_.passed_over) events_.log("warning", "data: " + what);
   reports_.begin();
-  saved_at_ = Clock::now();
+  written_at_ = Clock::now();
 }
 
 /// Of a GPU alone: the others' gradients travel while it computes. Recomputed blocks set random numbers back,
@@ -92,10 +92,28 @@ std::unique_ptr<StepGraph> Training::new_graph() const {
   return nullptr;
 }
 
+/// Throws: Error{kDataLoss} where a checkpoint lacks a part of what it is to be loaded into, before any of it
+/// is.
+void Training::expect_fits(const Checkpoint& checkpoint) const {
+  auto own = learner_->state();
+  own["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
+  if (const auto ranks = checkpoint.machine.ranks; ranks > 1) {
+    own["ranks.random"] = own["random.cpu"].expand({ranks, -1});
+    own["ranks.sums"] = torch::empty({ranks, 3});
+  }
+  for (const auto& [name, tensor] : own)
+    if (const auto found = checkpoint.tensors.find(name);
+        found == checkpoint.tensors.end() || found->second.sizes() != tensor.sizes())
+      throw Error{Code::kDataLoss,
+                  fmt::format("checkpoint {} has no tensor {} of shape [{}]", options_.resume.string(), name,
+                              fmt::join(tensor.sizes(), ", "))};
+}
+
 void Training::resume(Events::Start& start) {
   Checkpoint checkpoint;
   try {
     checkpoint = read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash);
+    expect_fits(checkpoint);
   } catch (const Error& error) {
     if (!options_.restart_if_lost) throw;
     events_.log("warning", fmt::format("starting again from step 0: {}", error.what()));
@@ -110,7 +128,7 @@ void Training::resume(Events::Start& start) {
   start.resumed_step = done_;
   const auto machine = this_machine(device_, ranks_.ranks());
   const auto other = other_inputs(checkpoint, data_.fingerprint, weights_);
-  for (const auto& what : other) events_.log("warning", what + " than those of the steps before");
+  for (const auto& what : other) events_.log("warning", what + " from those of the earlier steps");
   start.bit_exact = machine.deterministic && checkpoint.machine == machine && other.empty();
   std::error_code missing;
   if (std::filesystem::equivalent(options_.resume.parent_path(), options_.run_dir, missing)) writer_.adopt();
@@ -215,17 +233,18 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
 /// Asked of the first rank. A checkpoint that is still being written is waited for at the end alone.
 bool Training::checkpoint_is_due() const {
   const auto every = writer_.interval(options_.checkpoint_every);
-  return every.count() == 0 || (!writer_.is_writing() && seconds_since(saved_at_) > every.count());
+  return every.count() == 0 || (!writer_.is_writing() && seconds_since(written_at_) > every.count());
 }
 
-void Training::save() {
+/// Copies the state, for a file that is written now or later.
+void Training::hold() {
   reports_.say_all();
   const auto begun = Clock::now();
   const auto states = gather_states(ranks_, sums().cpu());
   const auto all = states.sums.sum(0);
   if (!std::isfinite(all[0].item<double>())) throw not_finite(done_, "the training loss");  // on all ranks
   const bool is_best = std::exchange(is_best_, false);
-  saved_step_ = done_;
+  held_step_ = done_, is_held_ = true;
   if (ranks_.first()) {
     Checkpoint checkpoint{.config_hash = options_.config_hash,
                           .step = done_,
@@ -242,16 +261,42 @@ void Training::save() {
       checkpoint.tensors.merge(
           std::map<std::string, torch::Tensor>{{"ranks.random", states.random}, {"ranks.sums", states.sums}});
     checkpoint.tensors["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
-    writer_.begin(std::move(checkpoint), is_best);
+    writer_.hold(std::move(checkpoint), is_best);
   }
-  saved_at_ = Clock::now();
-  reports_.spend(ProgressReports::Spent::kCheckpoints, saved_at_ - begun);
+  reports_.spend(ProgressReports::Spent::kCheckpoints, Clock::now() - begun);
+}
+
+void Training::write() {
+  const auto begun = Clock::now();
+  if (ranks_.first()) writer_.write();
+  is_held_ = false;
+  written_at_ = Clock::now();
+  reports_.spend(ProgressReports::Spent::kCheckpoints, written_at_ - begun);
+}
+
+/// The state of the best evaluation so far is copied at once: it is gone with the next step. Its file waits
+/// until one is due, and is that one then: no checkpoint of a later step may say how good the best one was
+/// before it lies there, for a run that goes on from it would never write it.
+void Training::save_if_due() {
+  if (is_best_) hold();  // on all ranks: an evaluation has the same result on each
+  if (!ranks_.as_first(checkpoint_is_due())) return;
+  if (!is_held_) hold();
+  write();
+}
+
+void Training::save_last() {
+  if (is_held_) write();
+  if (held_step_ != done_) {
+    hold();
+    write();
+  }
+  writer_.finish();
 }
 
 bool Training::run(const std::atomic<bool>& stop) {
   DeviceQueue queue{device_};
   bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
-  if (is_best_) save();
+  if (is_best_) hold();
   const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
   const Collation collation{.replace_among = data_.train->size(),
                             .image_size = options_.trial.data.image_size,
@@ -272,11 +317,9 @@ bool Training::run(const std::atomic<bool>& stop) {
     reports_.say(done_ - queue.ahead());
     writer_.check();
     stopped = !evaluate_if_due(stop);
-    // an evaluation has the same result on all ranks
-    if (!stopped && (is_best_ || ranks_.as_first(checkpoint_is_due()))) save();
+    if (!stopped) save_if_due();
   }
-  if (saved_step_ != done_) save();
-  writer_.finish();
+  save_last();
   return done_ == length_.total_steps && evaluated_ == done_;
 }
 

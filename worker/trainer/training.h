@@ -68,6 +68,7 @@ class Training {
   bool run(const std::atomic<bool>& stop);
 
  private:
+  void expect_fits(const Checkpoint& checkpoint) const;
   void resume(Events::Start& start);
   void join_ranks();  ///< here and in `sums`: training_ranks.cc
   int loader_threads() const {
@@ -84,7 +85,10 @@ class Training {
   bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
   void note_best(const std::string& metric, double value);
   bool checkpoint_is_due() const;
-  void save();
+  void hold();
+  void write();
+  void save_if_due();
+  void save_last();
 
   const TrainingOptions options_;
   Events& events_;
@@ -103,11 +107,12 @@ class Training {
   std::int64_t done_ = 0, evaluated_ = 0;
   std::int64_t seen_ = 0;  ///< images since the newest report
   ProgressReports reports_;
-  std::chrono::steady_clock::time_point saved_at_;
-  std::int64_t saved_step_ = -1;  ///< of the newest checkpoint of this process
-  std::optional<double> best_;    ///< value of `keep_best`
-  bool is_best_ = false;          ///< the newest evaluation's
-  CheckpointWriter writer_;       ///< of the first rank
+  std::chrono::steady_clock::time_point written_at_;  ///< when the newest checkpoint was begun
+  std::int64_t held_step_ = -1;  ///< of the newest state that was copied for a checkpoint
+  bool is_held_ = false;         ///< it is not being written yet; all ranks know
+  std::optional<double> best_;   ///< value of `keep_best`
+  bool is_best_ = false;         ///< the newest evaluation's
+  CheckpointWriter writer_;      ///< of the first rank
 };
 
 }  // namespace abl::trainer

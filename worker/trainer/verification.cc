@@ -47,7 +47,7 @@ class Listener final : public Events {
     const auto other = other_inputs(stored_, start.data_fingerprint, weights);
     if (!other.empty())
       throw Error{Code::kFailedPrecondition,
-                  fmt::format("{} than those of the run; nothing was compared", other[0])};
+                  fmt::format("{} from those of the run; nothing was compared", other[0])};
     result_.from = start.resumed_step.value_or(0);
   }
   void metric(std::int64_t step, const std::map<std::string, double>& values) override {
@@ -144,8 +144,9 @@ Verification verify(TrainingOptions options, const fs::path& to, const TrainAgai
     if (first.machine.ranks != stored.machine.ranks)
       throw Error{
           Code::kInvalidArgument,
-          fmt::format("the checkpoint to start from is of {} ranks, the other of {}: they are not of one run",
-                      first.machine.ranks, stored.machine.ranks)};
+          fmt::format(
+              "the first checkpoint was written by {} ranks, the second by {}: they are not of the same run",
+              first.machine.ranks, stored.machine.ranks)};
     if (from >= stored.step)
       throw Error{Code::kInvalidArgument,
                   fmt::format("the checkpoint to start from is of step {}, the other of "
