@@ -93,6 +93,27 @@ TEST(ProgressReportsTest, TheRateIsThatOfAllTheTime) {
   EXPECT_LE(events.points.at(0).at("images_per_s"), 20 / seconds) << "nothing is left out";
 }
 
+TEST(ProgressReportsTest, PointsThatAreSaidTogetherShareTheirTimeByTheirImages) {
+  RateRecorder events;
+  ProgressReports reports{events, torch::kCPU};
+  const auto begun = std::chrono::steady_clock::now();
+  reports.begin();
+  reports.spend(ProgressReports::Spent::kData, std::chrono::hours{1});
+  reports.count(20);
+  reports.add(10, sums(30, 5, 20), 0.1);
+  reports.count(40);
+  reports.add(20, sums(30, 5, 40), 0.1);
+  std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  reports.say_all();
+  const double longest = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  ASSERT_EQ(events.points.size(), 2u);
+  EXPECT_EQ(events.points[0].at("images_per_s"), events.points[1].at("images_per_s"));
+  EXPECT_GE(events.points[0].at("images_per_s"), 60 / longest);
+  EXPECT_LE(events.points[0].at("images_per_s"), 60 / 1e-3);
+  for (const char* share : {"time/data", "time/checkpoints", "time/evaluation"})
+    EXPECT_EQ(events.points[0].at(share), events.points[1].at(share)) << share;
+}
+
 TEST(ProgressReportsTest, ALossThatIsNotFiniteIsSaidAndEndsTheTraining) {
   Recorder events;
   ProgressReports reports{events, torch::kCPU};

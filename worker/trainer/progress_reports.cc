@@ -28,7 +28,20 @@ void ProgressReports::add(std::int64_t step, const torch::Tensor& sums, double l
 }
 
 void ProgressReports::say(std::int64_t done) {
-  for (; !points_.empty() && points_.front().step <= done; points_.pop_front()) say(points_.front());
+  const auto end = std::ranges::find_if(points_, [&](const Point& point) { return point.step > done; });
+  if (end == points_.begin()) return;
+  std::int64_t images = 0;
+  for (auto point = points_.begin(); point != end; ++point) images += point->images;
+  const auto now = Clock::now();  // of a step that is done, not of one that was given
+  const double seconds =
+      std::max(1e-9, std::chrono::duration<double>(now - std::exchange(since_, now)).count());
+  std::map<std::string, double> of_the_time{{"images_per_s", static_cast<double>(images) / seconds}};
+  for (std::size_t on = 0; on < spent_.size(); ++on) {
+    const double spent = std::chrono::duration<double>(std::exchange(spent_[on], {})).count();
+    of_the_time[kShares.at(on)] = std::min(1.0, spent / seconds);
+  }
+  for (; !points_.empty() && points_.front().step <= done; points_.pop_front())
+    say(points_.front(), of_the_time);
 }
 
 void ProgressReports::say_all() {
@@ -36,20 +49,12 @@ void ProgressReports::say_all() {
   if (!points_.empty()) say(points_.back().step);
 }
 
-void ProgressReports::say(const Point& point) {
+void ProgressReports::say(const Point& point, std::map<std::string, double> values) const {
   const double loss = point.sums[0].item<double>(), images = point.sums[2].item<double>();
-  const auto now = Clock::now();  // of a step that is done, not of one that was given
-  const double seconds =
-      std::max(1e-9, std::chrono::duration<double>(now - std::exchange(since_, now)).count());
-  std::map<std::string, double> values{{"train/loss", loss / images},
-                                       {"train/top1", 100 * point.sums[1].item<double>() / images},
-                                       {"lr", point.lr},
-                                       {"images_per_s", static_cast<double>(point.images) / seconds},
-                                       {"memory_bytes", peak_memory_bytes(device_)}};
-  for (std::size_t on = 0; on < spent_.size(); ++on) {
-    const double spent = std::chrono::duration<double>(std::exchange(spent_[on], {})).count();
-    values[kShares.at(on)] = std::min(1.0, spent / seconds);
-  }
+  values["train/loss"] = loss / images;
+  values["train/top1"] = 100 * point.sums[1].item<double>() / images;
+  values["lr"] = point.lr;
+  values["memory_bytes"] = peak_memory_bytes(device_);
   events_.metric(point.step, values);
   if (!std::isfinite(loss))
     throw Error{Code::kAborted, fmt::format("the training loss is not finite at step {}", point.step)};

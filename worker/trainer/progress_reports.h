@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <string>
 
 #include "worker/trainer/events.h"
 
@@ -29,7 +31,9 @@ class ProgressReports {
   void spend(Spent on, Clock::duration time) { spent_.at(static_cast<std::size_t>(on)) += time; }
   /// A point at `step`; `sums`: loss, correct answers and images since the last one, [3], on the device.
   void add(std::int64_t step, const torch::Tensor& sums, double lr);
-  /// Says the points up to a step that is done. Throws: Error{kAborted} where the loss is not finite.
+  /// Says the points up to a step that is done. Several share the time since the one before them by their
+  /// images: nobody knows when the device was done with each. Throws: Error{kAborted} where the loss is not
+  /// finite.
   void say(std::int64_t done);
   /// Waits for all steps that were taken, and says all points.
   void say_all();
@@ -40,7 +44,8 @@ class ProgressReports {
     torch::Tensor sums;         ///< [3], on the host, once the step is done
     double lr;
   };
-  void say(const Point& point);
+  /// `values`: those of the time, to which it adds the point's own.
+  void say(const Point& point, std::map<std::string, double> values) const;
 
   Events& events_;
   const torch::Device device_;
