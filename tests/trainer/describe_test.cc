@@ -186,8 +186,23 @@ TEST(DescribeModel, HoldsTheTeacherAndItsAnswerInTheMemory) {
   recipe["batch"] = 256, recipe["accumulate"] = 256;
   const auto cut = memory(recipe).at("peak").get<std::int64_t>();
   recipe["distillation"] = "none";
-  EXPECT_GT(cut, memory(recipe).at("peak").get<std::int64_t>() + weights + (1 << 20))
-      << "the teacher sees the whole batch at once";
+  EXPECT_EQ(cut, memory(recipe).at("peak").get<std::int64_t>() + weights)
+      << "the teacher is shown a part of the batch at a time too";
+}
+
+TEST(DescribeModel, SaysWhatACheckpointsCopyTakes) {
+  const auto checkpoint = [](const Json& recipe) {
+    const auto trial = config::read_trial_or_throw(
+        {{"model", {{"preset", "simple-vit-nano"}}}, {"data", {{"name", "cifar10"}}}, {"recipe", recipe}});
+    std::ostringstream out;
+    describe_model(trial, {.batch = 4, .json = true}, out);
+    return Json::parse(out.str()).at("memory").at("checkpoint").get<std::int64_t>();
+  };
+  Json recipe{{"use", "demo"}, {"ema", 0}};
+  const auto alone = checkpoint(recipe);
+  EXPECT_GT(alone, 3 * 4 * 100'000) << "weights and AdamW's two";
+  recipe["ema"] = 0.9;
+  EXPECT_NEAR(static_cast<double>(checkpoint(recipe)) / static_cast<double>(alone), 4.0 / 3, 0.01);
 }
 
 TEST(PartTree, GivesSiblingsThatAreAlikeOneLine) {

@@ -36,6 +36,7 @@ struct RecipeMemory {
   models::StepMemory step;
   std::int64_t average = 0;       ///< the running average's weights, bytes
   models::ForwardMemory teacher;  ///< nothing without one
+  std::int64_t checkpoint = 0;    ///< the copy of the state that is written beside the training
   std::int64_t beside() const { return average + teacher.weights; }
   std::int64_t peak() const { return peak_with_teacher(step, teacher) + average; }
 };
@@ -60,12 +61,16 @@ RecipeMemory memory_of(const config::TrialConfig& trial, std::int64_t batch) {
                                    .image_size = models::image_size(options),
                                    .precision = counted_as(recipe.precision),
                                    .optimiser_states = recipe.optimiser == "sgd" ? 1 : 2});
-  if (recipe.ema > 0) memory.average = bytes_of(options);
+  const auto state = bytes_of(options);
+  if (recipe.ema > 0) memory.average = state;
+  memory.checkpoint = state + memory.step.optimiser + memory.average;
   if (recipe.distillation == "none") return memory;
-  const auto teacher = teacher_options(trial);  // it sees the batch as a whole
-  memory.teacher = models::predict_forward_memory(
-      [&](torch::Device device) { return models::build(teacher, device); },
-      {.batch = batch, .image_size = models::image_size(teacher), .precision = counted_as(recipe.precision)});
+  const auto teacher = teacher_options(trial);
+  memory.teacher =
+      models::predict_forward_memory([&](torch::Device device) { return models::build(teacher, device); },
+                                     {.batch = memory.images,
+                                      .image_size = models::image_size(teacher),
+                                      .precision = counted_as(recipe.precision)});
   return memory;
 }
 
@@ -119,6 +124,7 @@ Json memory_json(const RecipeMemory& memory) {
           {"optimiser", memory.step.optimiser},
           {"activations", memory.step.activations},
           {"beside", memory.beside()},
+          {"checkpoint", memory.checkpoint},
           {"peak", memory.peak()}};
 }
 
@@ -155,7 +161,10 @@ std::string memory_text(const RecipeMemory& memory) {
   const auto passing = memory.peak() - memory.step.parameters - memory.step.gradients -
                        memory.step.optimiser - memory.step.activations - memory.beside();
   if (passing > 0) text += fmt::format(", what comes and goes {}", shown(passing));
-  return text + "\n  as on the CPU, without the program and its libraries\n";
+  return text + fmt::format(
+                    "\n  as on the CPU, without the program and its libraries; a checkpoint's copy takes {} "
+                    "more of the host's memory, at most twice\n",
+                    shown(memory.checkpoint));
 }
 
 /// Counts are whole numbers, where they are: 21813504, not 21813504.0.
