@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <memory>
 #include <vector>
 
 #include "base/error.h"
@@ -58,7 +60,40 @@ std::string count_of(const std::string& text) {
   return flag + ": a value is missing";
 }
 
+class PlainHelp final : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0 || option->get_type_name().empty()) return "";
+    const bool any_number = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    return " " + option->get_type_name() + (any_number ? " ..." : "");
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::vector<std::string> otherwise;
+    if (option->get_required()) otherwise.emplace_back("required");
+    if (!option->get_envname().empty()) otherwise.push_back("$" + option->get_envname());
+    if (!option->get_default_str().empty()) otherwise.push_back(option->get_default_str());
+    const auto& text = option->get_description();
+    return otherwise.empty() ? text : fmt::format("{} [{}]", text, fmt::join(otherwise, ", "));
+  }
+
+  std::string make_expanded(const CLI::App* app) const override {
+    return is_command(app) ? Formatter::make_expanded(app) : make_groups(app, CLI::AppFormatMode::Sub);
+  }
+};
+
 }  // namespace
+
+void use_plain_help(CLI::App& app) {
+  const auto help = std::make_shared<PlainHelp>();
+  help->column_width(34);
+  for (const auto& [word, ours] :
+       {std::pair{"OPTIONS", "FLAGS"}, {"SUBCOMMAND", "COMMAND"}, {"Positionals", "Arguments"}})
+    help->label(word, ours);
+  app.formatter(help);
+  app.option_defaults()->group("Flags");
+  app.set_help_flag("-h,--help", "Print this and exit")->group("Flags");
+}
 
 void check_spelling(const CLI::App& app, int argc, const char* const* argv) {
   int at = 1;
@@ -89,6 +124,25 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
     text = fmt::format("expected a command: {}", fmt::join(names, ", "));
   }
   return fmt::format("{}; see '{} --help'", text, command);
+}
+
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  const auto check = [words](const std::string& given) {
+    if (std::ranges::find(words, given) != words.end()) return std::string{};
+    return fmt::format("'{}' is not {}{}", given, any_of(words), did_you_mean(given, words));
+  };
+  return CLI::Validator{check, "", ""};
+}
+
+CLI::Validator seconds() {
+  const auto check = [](const std::string& given) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+    const bool right =
+        error == std::errc{} && end == given.data() + given.size() && std::isfinite(value) && value >= 0;
+    return right ? std::string{} : fmt::format("'{}' is not a number of seconds, 0 or more", given);
+  };
+  return CLI::Validator{check, "", ""};
 }
 
 CLI::Validator whole_number(long long lowest, long long highest) {

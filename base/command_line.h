@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 /// What all programs say alike about a command line that they cannot take.
 namespace abl {
@@ -13,6 +14,16 @@ void check_spelling(const CLI::App& app, int argc, const char* const* argv);
 
 /// CLI11's complaint as one line that ends with where help is.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error);
+
+/// --help in plain words, as 'ablate' has it: the kind of a flag's value, what it is without the flag, and
+/// nothing of the parser's own. Of all commands that are added later.
+void use_plain_help(CLI::App& app);
+
+/// A check for one of these words; its complaint names the nearest.
+CLI::Validator one_of(const std::vector<std::string>& words);
+
+/// A check for a number of seconds, 0 or more.
+CLI::Validator seconds();
 
 /// A check for a whole number within bounds; its complaint names them.
 CLI::Validator whole_number(long long lowest, long long highest);

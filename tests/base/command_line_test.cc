@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/command_line.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <vector>
@@ -49,6 +50,57 @@ TEST_F(CommandLineTest, AFlagOfTheProgramStandsBeforeItsCommand) {
   EXPECT_THAT(refusal({"--quiet", "data", "check", "--jsno"}), testing::HasSubstr("unknown flag '--jsno'"));
   EXPECT_THAT(refusal({"--quiet", "dta"}), testing::HasSubstr("unknown command 'dta'"));
   EXPECT_THAT(refusal({"--json", "data", "check"}), testing::HasSubstr("unknown flag '--json'"));
+}
+
+TEST(PlainHelp, SaysWhatAValueIsAndNothingOfTheParser) {
+  CLI::App app{"Trains.", "program"};
+  use_plain_help(app);
+  int threads = 2;
+  double pause = 20;
+  std::string split = "val", file, preset;
+  auto* const train = app.add_subcommand("train", "Train");
+  train->add_option("--config", file, "The trial")->type_name("FILE")->required();
+  train->add_option("--threads", threads, "Threads")
+      ->check(whole_number(1, 8))
+      ->type_name("N")
+      ->capture_default_str();
+  train->add_option("--pause", pause, "Time between")
+      ->envname("PAUSE")
+      ->check(seconds())
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  train->add_option("--split", split, "Images")->check(one_of({"val", "train"}))->type_name("val|train");
+  auto* const group = train->add_option_group("source", "");
+  group->option_defaults()->group("Which model");
+  group->add_option("--preset", preset, "By name")->type_name("NAME");
+  const std::string help = train->help();
+  for (const char* line :
+       {"Usage: train [FLAGS]", "Flags:", "  -h,--help                       Print this and exit",
+        "  --config FILE                   The trial [required]",
+        "  --threads N                     Threads [2]",
+        "  --pause SECONDS                 Time between [$PAUSE, 20]",
+        "Which model:", "  --preset NAME                   By name"})
+    EXPECT_THAT(help, testing::HasSubstr(std::string{line} + "\n")) << help;
+  for (const char* parser :
+       {"INT", "TEXT", "FLOAT", "OPTIONS", "Option Group", "Env", "REQUIRED", "{", " in "})
+    EXPECT_THAT(help, testing::Not(testing::HasSubstr(parser)));
+  const auto refusal = [&](const std::string& words) -> std::string {
+    try {
+      app.parse(words);
+    } catch (const CLI::ParseError& error) {
+      return complaint(app, error);
+    }
+    return "";
+  };
+  const std::string see = "; see 'program train --help'";
+  EXPECT_EQ(refusal("train --config x --threads 0"),
+            "--threads: '0' is not a whole number from 1 to 8" + see);
+  EXPECT_EQ(refusal("train --config x --split vall"),
+            "--split: 'vall' is not val or train; did you mean 'val'?" + see);
+  for (const char* wrong : {"-1", "nan", "inf", "5s"})
+    EXPECT_EQ(refusal(std::string{"train --config x --pause='"} + wrong + "'"),
+              fmt::format("--pause: '{}' is not a number of seconds, 0 or more", wrong) + see);
+  EXPECT_EQ(refusal("train --config x --pause 1e3 --threads 8 --split train"), "");
 }
 
 TEST_F(CommandLineTest, WhatIsSpeltRightIsTaken) {

@@ -61,6 +61,7 @@ int run(int argc, char** argv) {
       "Trains one trial of an ablation sweep, or tells what a model is. A worker starts it; it is at home on "
       "a command line too.",
       "ablate-trainer"};
+  use_plain_help(app);
   app.footer(kFooter);
   app.require_subcommand(0, 1);
   bool version = false, json = false;
@@ -69,7 +70,7 @@ int run(int argc, char** argv) {
   add_manual_flag(app);
   std::vector<std::pair<CLI::App*, trainer::Run>> runs;
   for (const auto& command : kCommands) {
-    auto* const declared = app.add_subcommand(command.name, command.summary);
+    auto* const declared = app.add_subcommand(command.name, command.summary)->group("Commands");
     declared->footer(kFooter);
     runs.emplace_back(declared, command.declare(*declared));
   }

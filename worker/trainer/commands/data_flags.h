@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "base/command_line.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "config/data_sets.h"
@@ -20,10 +21,14 @@ struct DataFlags {
   bool json = false;
 
   void declare(CLI::App& app) {
-    app.add_option("--root", root, "Folder of the data set, or a packed file")->required();
-    app.add_option("--name", name, "The data set it is to be, such as imagenet-1k: its classes are counted");
+    app.add_option("--root", root, "Folder of the data set, or a packed file")
+        ->type_name("FOLDER")
+        ->required();
+    app.add_option("--name", name, "The data set it is to be, such as imagenet-1k: its classes are counted")
+        ->type_name("NAME");
     app.add_option("--threads", threads, "Images decoded at the same time")
-        ->check(CLI::Range(1, 1024))
+        ->check(whole_number(1, 1024))
+        ->type_name("N")
         ->capture_default_str();
     app.add_flag("--json", json, "One JSON object");
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/command_line.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/data_flags.h"
 #include "worker/trainer/data/pack.h"
@@ -41,12 +42,15 @@ Run declare_data_pack(CLI::App& app) {
   };
   auto flags = std::make_shared<Flags>();
   flags->data.declare(app);
-  app.add_option("--output", flags->pack.output, "The packed file, FILE.abldata")->required();
+  app.add_option("--output", flags->pack.output, "The packed file, FILE.abldata")
+      ->type_name("FILE")
+      ->required();
   auto* bound =
       app.add_option(
              "--bound", flags->pack.bound,
              "Make images whose shorter side is longer than these pixels that small (JPEG, quality 95)")
-          ->check(CLI::Range(1, 32'768));
+          ->check(whole_number(1, 32'768))
+          ->type_name("N");
   auto* raw =
       app.add_flag("--raw", flags->pack.raw, "Pixels instead of image files: larger, and nothing to decode");
   app.add_flag("--verbatim", flags->pack.verbatim,

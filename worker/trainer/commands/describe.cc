@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/command_line.h"
 #include "base/error.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/model_source.h"
@@ -19,10 +20,12 @@ Run declare_describe(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   auto* group = flags->source.declare(app);
   app.add_option("--depth", flags->options.depth, "Levels of the tree that are shown")
-      ->check(CLI::Range(0, 100))
+      ->check(whole_number(0, 100))
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--batch", flags->options.batch, "Images of the training step whose memory is predicted")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N");
   app.add_flag("--json", flags->options.json, "One JSON object, with every part and parameter");
   auto* const lines = group->add_flag(
       "--stdin", flags->lines, "Model documents on stdin, a line each; a line of JSON counts for each");

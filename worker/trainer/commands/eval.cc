@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/command_line.h"
 #include "base/error.h"
 #include "models/lowered_weights.h"
 #include "models/registry.h"
@@ -45,7 +46,7 @@ int eval(EvalFlags& flags) {
   const auto data = open_data(options.trial.data, options.data_root);
   const auto& images = flags.split == "val" ? *data.val : *data.train;
   if (images.size() == 0)
-    throw Error{Code::kInvalidArgument, fmt::format("data: it has no split {}", flags.split)};
+    throw Error{Code::kInvalidArgument, fmt::format("data: there is no split {}", flags.split)};
   const auto model = load(flags);
   Progress progress{images.size()};
   RankGroup alone;
@@ -53,7 +54,7 @@ int eval(EvalFlags& flags) {
       evaluate(*model, images, options.trial, torch::Device{options.device},
                options.loader_threads > 0 ? options.loader_threads : options.threads, alone, stop,
                [&](std::int64_t done) { progress.advance(static_cast<std::uint64_t>(done)); });
-  if (!result) throw Error{Code::kCancelled, "stopped: not every image was looked at"};
+  if (!result) throw Error{Code::kCancelled, "stopped before every image was evaluated"};
   expect_finite(result->values(flags.split), fmt::format("with the weights {}", flags.weights.string()));
   if (flags.json)
     std::cout << nlohmann::json{{"split", flags.split},
@@ -75,10 +76,12 @@ Run declare_eval(CLI::App& app) {
   auto flags = std::make_shared<EvalFlags>();
   flags->run.declare(app);
   app.add_option("--weights", flags->weights, "A checkpoint, or a state of the model (safetensors)")
+      ->type_name("FILE")
       ->required();
   app.add_flag("--average", flags->average, "The running average in the checkpoint in place of the weights");
-  app.add_option("--split", flags->split, "val or train")
-      ->check(CLI::IsMember({"val", "train"}))
+  app.add_option("--split", flags->split, "The images to evaluate on")
+      ->check(one_of({"val", "train"}))
+      ->type_name("val|train")
       ->capture_default_str();
   app.add_flag("--json", flags->json, "As JSON");
   app.footer(

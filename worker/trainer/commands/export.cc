@@ -18,9 +18,10 @@ Run declare_export(CLI::App& app) {
     bool average = false, json = false;
   };
   auto flags = std::make_shared<Flags>();
-  app.add_option("--weights", flags->weights, "A checkpoint")->required();
+  app.add_option("--weights", flags->weights, "A checkpoint")->type_name("FILE")->required();
   app.add_option("--output", flags->output,
                  "The file of weights alone (safetensors); replaced if it is there")
+      ->type_name("FILE")
       ->required();
   app.add_flag("--average", flags->average, "The running average in the checkpoint in place of the weights");
   app.add_flag("--json", flags->json, "As JSON");

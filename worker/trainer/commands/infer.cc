@@ -59,13 +59,16 @@ Run declare_infer(CLI::App& app) {
   flags->source.declare(app);
   app.add_option("--weights", options.weights,
                  "The model's state (safetensors), under our names or those of a release")
+      ->type_name("FILE")
       ->required();
   app.add_option("--input", options.input,
                  "A photograph (JPEG, PNG, WebP), resized and cut as an evaluation does; or tensors "
                  "(safetensors): 'input' [B, 3, H, "
                  "W] float32, normalised, of the model's size; 'target' [B] int64 for gradients")
+      ->type_name("FILE")
       ->required();
-  app.add_option("--output", options.output, "Where logits and what else was asked for go (safetensors)");
+  app.add_option("--output", options.output, "Where logits and what else was asked for go (safetensors)")
+      ->type_name("FILE");
   app.add_flag("--fresh-head", options.differ.fresh_head,
                "The weights may have no head, or one of other classes: the model's stays as it starts");
   app.add_flag("--resize-positions", options.differ.resize_positions,
@@ -74,7 +77,9 @@ Run declare_infer(CLI::App& app) {
   app.add_flag("--grad", options.gradients,
                "Also the loss against 'target', and the gradient of each parameter");
   app.add_flag("--train", options.train, "Use the batch's statistics; also the buffers after the pass");
-  app.add_option("--features", options.features, "Also the output of these parts, by name")->delimiter(',');
+  app.add_option("--features", options.features, "Also the output of these parts, by name")
+      ->type_name("NAME")
+      ->delimiter(',');
   app.add_flag("--json", flags->json, "As JSON");
   app.footer(
       "Example:\n  ablate-trainer infer --config trial.json --weights run/best.safetensors --input "

@@ -5,6 +5,7 @@
 
 #include <regex>
 
+#include "base/command_line.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
 #include "config/json_file.h"
@@ -50,17 +51,21 @@ void expect_device(const std::string& device) {
 }  // namespace
 
 void RunFlags::declare(CLI::App& app) {
-  app.add_option("--config", config_file, "The trial's JSON document")->required();
+  app.add_option("--config", config_file, "The trial's JSON document")->type_name("FILE")->required();
   declare_settings(app, settings);
-  app.add_option("--data-root", options.data_root, "Folder of the data set");
+  app.add_option("--data-root", options.data_root, "Folder of the data set")->type_name("FOLDER");
   app.add_option("--threads", options.threads, "Threads for the products")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--loader-threads", options.loader_threads,
                  "Threads that prepare images; 0: as many as --threads")
-      ->check(CLI::Range(0, 1024))
+      ->check(whole_number(0, 1024))
+      ->type_name("N")
       ->capture_default_str();
-  app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
+  app.add_option("--device", options.device, "cpu, cuda or cuda:N")
+      ->type_name("DEVICE")
+      ->capture_default_str();
   app.add_flag("--deterministic", deterministic,
                "On a GPU: the same sums in the same order every time, slower; a CPU always does so")
       ->envname("ABLATE_DETERMINISTIC");

@@ -22,7 +22,7 @@ void set_key(config::Json& document, const std::string& assignment) {
   std::ranges::replace(pointer, '.', '/');
   if (assignment.substr(0, equals) == "model.preset" &&
       document.contains(config::Json::json_pointer{"/model/preset"}))
-    throw Error{Code::kInvalidArgument, fmt::format("--set {}: the preset is given already", assignment)};
+    throw Error{Code::kInvalidArgument, fmt::format("--set {}: the preset is already given", assignment)};
   const std::string_view given = std::string_view{assignment}.substr(equals + 1);
   if (is_nested_too_deep(given) || std::ranges::count(pointer, '/') > kDeepestJson)
     throw Error{Code::kInvalidArgument, fmt::format("--set {}…: nested more than {} levels deep",
@@ -31,7 +31,7 @@ void set_key(config::Json& document, const std::string& assignment) {
   try {
     document[config::Json::json_pointer{pointer}] = value.is_discarded() ? config::Json(given) : value;
   } catch (const config::Json::exception&) {
-    throw Error{Code::kInvalidArgument, fmt::format("--set {}: '{}' lies in something that has no keys",
+    throw Error{Code::kInvalidArgument, fmt::format("--set {}: '{}' is inside a value that has no keys",
                                                     assignment, assignment.substr(0, equals))};
   }
 }
@@ -39,7 +39,8 @@ void set_key(config::Json& document, const std::string& assignment) {
 }  // namespace
 
 void declare_settings(CLI::App& app, std::vector<std::string>& settings) {
-  app.add_option("--set", settings, "key=value, over what the preset or document says (repeatable)");
+  app.add_option("--set", settings, "A setting over what the preset or document says (repeatable)")
+      ->type_name("KEY=VALUE");
 }
 
 void change_settings(config::Json& document, const std::vector<std::string>& settings) {

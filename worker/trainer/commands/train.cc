@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <limits>
 #include <memory>
 
+#include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "worker/trainer/checkpoint_files.h"
@@ -112,34 +114,42 @@ Run declare_train(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   auto& options = flags->run.options;
   flags->run.declare(app);
-  app.add_option("--run-dir", options.run_dir, "Where checkpoints go")->required();
-  app.add_option("--resume", options.resume, "Go on from this checkpoint");
+  app.add_option("--run-dir", options.run_dir, "Where checkpoints go")->type_name("FOLDER")->required();
+  app.add_option("--resume", options.resume, "Go on from this checkpoint")->type_name("FILE");
   app.add_option("--resume-sha256", options.resume_sha256, "Its digest as reported; a damaged byte shows")
+      ->type_name("SHA-256")
       ->needs("--resume");
   app.add_flag("--restart-if-lost", options.restart_if_lost,
                "Where that checkpoint cannot be used: from the start, with a warning");
   app.add_option("--weights", flags->run.weights,
-                 "NAME=FILE: safetensors of that name in the recipe (repeatable)");
+                 "Weights of that name in the recipe, safetensors (repeatable)")
+      ->type_name("NAME=FILE");
   app.add_option("--checkpoint-seconds", flags->checkpoint_seconds,
                  "Time between checkpoints, or 50 times what the last one cost, if that is longer; 0: after "
                  "every step")
       ->envname("ABLATE_CHECKPOINT_SECONDS")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds())
+      ->type_name("SECONDS")
       ->capture_default_str();
   app.add_option("--keep-last", options.keep_last, "Checkpoints that stay, counted from the newest")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(whole_number(1, 1'000'000))
+      ->type_name("N")
       ->capture_default_str();
-  app.add_option(
-         "--keep-best", options.keep_best,
-         "Also keep that of the best evaluation, as best.safetensors, by this metric; none: keep none")
-      ->check(CLI::IsMember(
+  app.add_option("--keep-best", options.keep_best,
+                 "Also keep that of the best evaluation, as best.safetensors, by val/ or val_ema/ top1, top5 "
+                 "or loss; "
+                 "none: keep none")
+      ->check(one_of(
           {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss", "none"}))
+      ->type_name("METRIC")
       ->capture_default_str();
   app.add_flag(
          "--cuda-graph", options.cuda_graph,
          "On one GPU: record a step once and start it as a whole, not kernel by kernel, where it can be")
       ->envname("ABLATE_CUDA_GRAPH");
-  app.add_option("--last-step", options.last_step)->group("");  // hidden: where `verify` ends
+  app.add_option("--last-step", options.last_step)
+      ->check(whole_number(0, std::numeric_limits<std::int64_t>::max()))
+      ->group("");  // hidden: where `verify` ends
   declare_rank_flags(app, flags->ranks);
   app.add_flag("--json", flags->json, "Events as JSON Lines on a terminal too");
   app.footer("Example:\n  ablate-trainer train --config trial.json --run-dir run --threads 2\n");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "worker/trainer/commands/commands.h"
@@ -43,7 +44,8 @@ void declare_rank_flags(CLI::App& app, RankFlags& flags) {
   app.add_option("--ranks", flags.ranks,
                  "Processes that train together, on cuda:0 … cuda:N-1 with --device cuda, or on the CPU, "
                  "where they share --threads")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--rank", flags.rank)->group("");
   app.add_option("--rendezvous", flags.rendezvous)->group("");

@@ -83,7 +83,7 @@ std::string as_text(const Verification& result) {
   if (result.different.size() > kShown)
     text += fmt::format("  … and {} more\n", result.different.size() - kShown);
   if (!result.other_machine.empty() && !result.different.empty())
-    text += fmt::format("the checkpoint is not from here: {}\n", result.other_machine);
+    text += fmt::format("the checkpoint was written elsewhere: {}\n", result.other_machine);
   return text;
 }
 
@@ -103,12 +103,15 @@ Run declare_verify(CLI::App& app) {
   auto flags = std::make_shared<VerifyFlags>();
   auto& options = flags->run.options;
   flags->run.declare(app);
-  app.add_option("--from", options.resume, "The earlier checkpoint [the start of the training]");
-  app.add_option("--to", flags->to, "The later checkpoint of the same run")->required();
+  app.add_option("--from", options.resume, "The earlier checkpoint [the start of the training]")
+      ->type_name("FILE");
+  app.add_option("--to", flags->to, "The later checkpoint of the same run")->type_name("FILE")->required();
   app.add_option("--weights", flags->run.weights,
-                 "NAME=FILE: safetensors of that name in the recipe (repeatable)");
+                 "Weights of that name in the recipe, safetensors (repeatable)")
+      ->type_name("NAME=FILE");
   app.add_option("--points", flags->points,
-                 "JSON file {STEP: {METRIC: VALUE}} to compare what is measured with");
+                 "JSON file {STEP: {METRIC: VALUE}} to compare what is measured with")
+      ->type_name("FILE");
   app.add_flag("--json", flags->json, "As JSON, with the points that were measured");
   app.footer(
       "Example:\n  ablate-trainer verify --config trial.json --from run/checkpoint-300.safetensors --to "
