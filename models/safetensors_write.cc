@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "models/safetensors.h"
 #include "models/safetensors_types.h"
+#include "models/type_name.h"
 
 namespace abl::models {
 namespace {
@@ -28,7 +29,7 @@ class Replacement {
     std::error_code unknown;
     if (std::filesystem::exists(target_, unknown) && !std::filesystem::is_regular_file(target_, unknown))
       throw Error{Code::kInvalidArgument,
-                  fmt::format("cannot write {}: it is there and no regular file", target_.string())};
+                  fmt::format("cannot write {}: it exists and is not a regular file", target_.string())};
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (descriptor_ < 0) throw failure();
   }
@@ -73,9 +74,9 @@ class Replacement {
 std::string_view dtype_name(const std::string& tensor, torch::ScalarType type) {
   const auto known = std::ranges::find(kTypes, type);
   if (known == kTypes.end())
-    throw Error{Code::kInvalidArgument,
-                fmt::format("'{}' has the type {}, which a safetensors file cannot hold", tensor,
-                            torch::toString(type))};
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("'{}' has the type {}, which a safetensors file cannot hold", tensor, type_name(type))};
   return kDtypes[static_cast<std::size_t>(known - kTypes.begin())].name;
 }
 

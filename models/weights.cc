@@ -15,6 +15,7 @@
 #include "models/embedding/interpolate_positions.h"
 #include "models/embedding/resample_patches.h"
 #include "models/state.h"
+#include "models/type_name.h"
 
 namespace abl::models {
 namespace {
@@ -133,9 +134,8 @@ void check_kinds(const State& given, const State& own) {
   for (const auto& [name, tensor] : given)
     if (const auto found = own.find(name);
         found != own.end() && found->second.is_floating_point() != tensor.is_floating_point())
-      problems +=
-          fmt::format("{}{} holds {}; the model expects {}", problems.empty() ? "" : "\n", name,
-                      torch::toString(tensor.scalar_type()), torch::toString(found->second.scalar_type()));
+      problems += fmt::format("{}{} is {}; the model expects {}", problems.empty() ? "" : "\n", name,
+                              type_name(tensor.scalar_type()), type_name(found->second.scalar_type()));
   if (!problems.empty()) throw Error{Code::kInvalidArgument, problems};
 }
 
@@ -147,8 +147,8 @@ void check_finite(const State& given, const State& own) {
     if (found == own.end() || !tensor.is_floating_point()) continue;
     const auto type = found->second.scalar_type();
     if (!tensor.to(type).isfinite().all().item<bool>())
-      problems += fmt::format("{}{} holds values that are not finite in {}", problems.empty() ? "" : "\n",
-                              name, torch::toString(type));
+      problems += fmt::format("{}{} has values that are not finite as {}", problems.empty() ? "" : "\n", name,
+                              type_name(type));
   }
   if (!problems.empty()) throw Error{Code::kInvalidArgument, problems};
 }

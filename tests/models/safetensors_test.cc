@@ -150,7 +150,7 @@ TEST_F(SafetensorsTest, TakesThePlaceOfNothingButAFile) {
     write_safetensors(pipe, {.tensors = {{"a", torch::zeros({2})}}, .metadata = {}});
     ADD_FAILURE() << "a pipe was replaced";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("it is there and no regular file"));
+    EXPECT_THAT(error.what(), HasSubstr("it exists and is not a regular file"));
   }
   EXPECT_TRUE(fs::is_fifo(pipe));
   EXPECT_EQ(std::distance(fs::directory_iterator{folder_}, {}), 1) << "nothing is left beside it";

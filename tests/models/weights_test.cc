@@ -255,7 +255,7 @@ TEST(Weights, OfHalfPrecisionAreTakenAndIntegersAreNot) {
   EXPECT_TRUE(torch::equal(state_of(*into).at("norm.weight"), torch::ones({16})));
   auto integers = copy_of(*from);
   integers.insert_or_assign("norm.weight", torch::ones({16}, torch::kLong));
-  EXPECT_THAT(refusal(*into, integers), HasSubstr("norm.weight holds Long; the model expects Float"));
+  EXPECT_THAT(refusal(*into, integers), HasSubstr("norm.weight is int64; the model expects float32"));
 }
 
 TEST(Weights, ThatAreNotFiniteInTheModelsTypeAreRefused) {
@@ -264,7 +264,7 @@ TEST(Weights, ThatAreNotFiniteInTheModelsTypeAreRefused) {
   auto state = copy_of(*into);
   for (const auto& [value, type] : {std::pair{1e300, torch::kDouble}, {std::nan(""), torch::kFloat}}) {
     state.at("head.bias") = torch::full({5}, value, type);
-    EXPECT_EQ(refusal(*into, state), "head.bias holds values that are not finite in Float");
+    EXPECT_EQ(refusal(*into, state), "head.bias has values that are not finite as float32");
     expect_equal(*into, before);
   }
   state.at("head.bias") = torch::full({5}, 1e30, torch::kDouble);

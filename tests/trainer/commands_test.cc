@@ -96,7 +96,7 @@ TEST_F(CommandsTest, WeightsOrResultsThatAreNotFiniteHaveNoAccuracy) {
     return said(&declare_eval, arguments);
   };
   for (const bool json : {false, true}) {
-    EXPECT_THAT(said_of(NAN, json), HasSubstr("head.bias holds values that are not finite"));
+    EXPECT_THAT(said_of(NAN, json), HasSubstr("head.bias has values that are not finite"));
     EXPECT_EQ(said_of(3e38, json), "val/loss is not finite with the weights " + file + ": it is inf")
         << "each image's loss is finite, their sum is not";
   }

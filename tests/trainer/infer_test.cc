@@ -107,9 +107,9 @@ TEST_F(InferTest, SaysWhatIsWrongWithItsFilesAndWritesNothing) {
   EXPECT_THAT(refusal(trial), HasSubstr("'input' is [2, 3, 32, 30]; the model takes [B, 3, 32, 32]"));
   input = torch::full({2, 3, 32, 32}, NAN);
   prepare(trial);
-  EXPECT_THAT(refusal(trial), HasSubstr("'input' holds values that are not finite"));
+  EXPECT_THAT(refusal(trial), HasSubstr("'input' has values that are not finite"));
   models::write_safetensors(options.input, {.tensors = {{"images", input}}, .metadata = {}});
-  EXPECT_THAT(refusal(trial), HasSubstr("has no tensor 'input'"));
+  EXPECT_THAT(refusal(trial), HasSubstr("there is no tensor 'input'"));
   const auto other = refusal(trial_of(kXcit));
   EXPECT_THAT(other, HasSubstr("does not fit the model in 107 tensors"));
   EXPECT_THAT(other, HasSubstr("… and 104 more"));
@@ -123,7 +123,7 @@ TEST_F(InferTest, RefusesWeightsThatAreNotFinite) {
   auto weights = models::state_of(*prepare(trial));
   weights.at("norm.bias")[3] = NAN;
   models::write_safetensors(options.weights, {.tensors = weights, .metadata = {}});
-  EXPECT_THAT(refusal(trial), HasSubstr("w: 'norm.bias' holds values that are not finite"));
+  EXPECT_THAT(refusal(trial), HasSubstr("w: 'norm.bias' has values that are not finite"));
 }
 
 /// A photograph that looks different everywhere.
@@ -168,7 +168,7 @@ TEST_F(InferTest, SaysWhatIsWrongWithAPhotograph) {
   EXPECT_EQ(std::ranges::count(damaged, '\n'), 0) << damaged;
   write(options.input, jpeg);
   options.gradients = true;
-  EXPECT_THAT(refusal(trial), HasSubstr("has no tensor 'target'"));
+  EXPECT_THAT(refusal(trial), HasSubstr("there is no tensor 'target'"));
   options.input = folder.path() / "absent";
   EXPECT_THAT(refusal(trial), HasSubstr("absent: No such file"));
 }
@@ -191,10 +191,10 @@ TEST_F(InferTest, ReplacesNothingButAFileThatItDoesNotRead) {
   const auto trial = trial_of(kVit);
   prepare(trial);
   options.output = options.input;
-  EXPECT_THAT(refusal(trial), HasSubstr("it is also what is read"));
+  EXPECT_THAT(refusal(trial), HasSubstr("it is the input"));
   EXPECT_TRUE(models::read_safetensors(options.input).tensors.contains("input"));
   options.output = options.input.parent_path();
-  EXPECT_THAT(refusal(trial), HasSubstr("no regular file"));
+  EXPECT_THAT(refusal(trial), HasSubstr("it exists and is not a regular file"));
 }
 
 }  // namespace

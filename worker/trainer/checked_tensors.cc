@@ -36,8 +36,8 @@ void compare(const Sums& written, const Sums& found, const char* what, const std
     const auto here = found.find(name);
     if (here == found.end()) throw fail(fmt::format("its {} '{}' is missing", what, name));
     if (here->second != sum)
-      throw fail(fmt::format("the CRC-32 of its {} '{}' is {}, {} was written with it", what, name,
-                             here->second, sum));
+      throw fail(
+          fmt::format("the CRC-32 of its {} '{}' is {}, the file says {}", what, name, here->second, sum));
   }
   for (const auto& [name, sum] : found)
     if (!written.contains(name)) throw fail(fmt::format("its {} '{}' has no CRC-32", what, name));

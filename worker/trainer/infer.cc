@@ -10,6 +10,7 @@
 #include "models/registry.h"
 #include "models/safetensors.h"
 #include "models/state.h"
+#include "models/type_name.h"
 #include "worker/trainer/checkpoint.h"
 #include "worker/trainer/data/loader.h"
 #include "worker/trainer/data/photograph.h"
@@ -27,13 +28,14 @@ torch::Tensor wanted(const Tensors& tensors, const std::string& name, torch::Sca
                      std::int64_t dimensions, const std::filesystem::path& file) {
   const auto found = tensors.find(name);
   if (found == tensors.end())
-    throw Error{Code::kInvalidArgument, fmt::format("{}: has no tensor '{}'", file.string(), name)};
+    throw Error{Code::kInvalidArgument, fmt::format("{}: there is no tensor '{}'", file.string(), name)};
   const auto& tensor = found->second;
   if (tensor.scalar_type() != type || tensor.dim() != dimensions)
-    throw Error{Code::kInvalidArgument, fmt::format("{}: '{}' is {} {}; expected {} with {} dimensions",
-                                                    file.string(), name, toString(tensor.scalar_type()),
-                                                    fmt::format("[{}]", fmt::join(tensor.sizes(), ", ")),
-                                                    toString(type), dimensions)};
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}: '{}' is {} {}; expected {} with {} dimensions", file.string(), name,
+                            models::type_name(tensor.scalar_type()),
+                            fmt::format("[{}]", fmt::join(tensor.sizes(), ", ")), models::type_name(type),
+                            dimensions)};
   return tensor;
 }
 
@@ -46,7 +48,7 @@ torch::Tensor images(const Tensors& tensors, std::int64_t image_size, const std:
                     file.string(), fmt::join(input.sizes(), ", "), image_size, image_size)};
   if (!input.isfinite().all().item<bool>())
     throw Error{Code::kInvalidArgument,
-                fmt::format("{}: 'input' holds values that are not finite", file.string())};
+                fmt::format("{}: 'input' has values that are not finite", file.string())};
   return input;
 }
 
@@ -57,8 +59,9 @@ Tensors given_in(const std::filesystem::path& file, const config::TrialConfig& t
       return models::read_safetensors(file).tensors;
     } catch (const Error& error) {
       if (error.code() == Code::kNotFound) throw;
-      throw Error{error.code(),
-                  fmt::format("--input is no JPEG, PNG or WebP, and as tensors: {}", error.what())};
+      throw Error{
+          error.code(),
+          fmt::format("--input is not a JPEG, PNG or WebP file; read as safetensors: {}", error.what())};
     }
   }
   const auto photograph = open_photograph(file);
@@ -73,7 +76,7 @@ void check_finite(const Tensors& weights, const std::filesystem::path& file) {
   for (const auto& [name, tensor] : weights)
     if (tensor.is_floating_point() && !tensor.isfinite().all().item<bool>())
       throw Error{Code::kInvalidArgument,
-                  fmt::format("{}: '{}' holds values that are not finite", file.string(), name)};
+                  fmt::format("{}: '{}' has values that are not finite", file.string(), name)};
 }
 
 torch::Tensor targets(const Tensors& tensors, std::int64_t batch, std::int64_t classes,
@@ -119,11 +122,11 @@ void check_output(const InferOptions& options) {
   if (!fs::exists(options.output, ignored)) return;
   if (!fs::is_regular_file(options.output, ignored))
     throw Error{Code::kInvalidArgument,
-                fmt::format("--output {}: it is there and no regular file", options.output.string())};
+                fmt::format("--output {}: it exists and is not a regular file", options.output.string())};
   for (const auto& file : {options.input, options.weights})
     if (fs::equivalent(options.output, file, ignored))
       throw Error{Code::kInvalidArgument,
-                  fmt::format("--output {}: it is also what is read", options.output.string())};
+                  fmt::format("--output {}: it is the input", options.output.string())};
 }
 
 }  // namespace
@@ -162,7 +165,7 @@ Inference infer(const config::TrialConfig& trial, const InferOptions& options) {
   if (options.train) add_buffers(*model, output.tensors);
   for (const auto& [name, feature] : features) {
     if (!feature.defined())
-      throw Error{Code::kInvalidArgument, fmt::format("'{}' returns no tensor of its own", name)};
+      throw Error{Code::kInvalidArgument, fmt::format("'{}' does not return one tensor", name)};
     output.tensors.emplace("feat." + name, feature.detach().contiguous());
   }
   if (!options.output.empty()) models::write_safetensors(options.output, output);

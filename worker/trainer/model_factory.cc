@@ -212,7 +212,8 @@ const std::map<std::string_view, Builder>& builders() {
 models::ModelOptions model_options(const ModelConfig& model, const DataConfig& data) {
   const auto found = builders().find(model.family);
   if (found == builders().end())
-    throw Error{Code::kUnimplemented, fmt::format("model.family: this trainer builds no {}", model.family)};
+    throw Error{Code::kUnimplemented,
+                fmt::format("model.family: this trainer cannot build {}", model.family)};
   return found->second(model, data);
 }
 
