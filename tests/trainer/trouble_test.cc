@@ -13,6 +13,7 @@
 #include "tests/small_disk.h"
 #include "tests/trainer/picture_files.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/failure.h"
 #include "worker/trainer/out_of_memory.h"
 #include "worker/trainer/refusal.h"
 
@@ -68,6 +69,24 @@ TEST_F(TroubleTest, ACheckpointThatDoesNotFitOnTheDiskEndsTheRunWithThatReasonAn
   EXPECT_THAT(outcome.end.at("reason").get<std::string>(),
               AllOf(HasSubstr("cannot write " + run_dir.string() + "/checkpoint-"), Not(HasSubstr("\n"))));
   EXPECT_TRUE(std::filesystem::is_empty(run_dir)) << "what was begun is gone";
+  EXPECT_EQ(outcome.end.at("fault"), "disk") << "no other machine's";
+  EXPECT_GT(outcome.end.at("needed_bytes").get<std::uint64_t>(), 3u * 590'000 * 4);
+}
+
+TEST_F(TroubleTest, AGpuThatIsNotThereIsTheMachinesFault) {
+  if (torch::cuda::is_available()) GTEST_SKIP() << "a GPU can be used here";
+  const auto outcome = train(model(16, 64), folder_.path() / "run", {"--device", "cuda:0"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.end.at("fault"), "device") << outcome.end;
+}
+
+TEST_F(TroubleTest, OfWhatCudaSaysOnlyALostDeviceIsTheMachinesFault) {
+  const auto error = [](int code) {
+    return c10::AcceleratorError{{__func__, __FILE__, __LINE__}, code, "CUDA error"};
+  };
+  EXPECT_EQ(lost_device(error(100)).value().fault().part, "device");
+  EXPECT_FALSE(lost_device(error(700))) << "an illegal address may be the program's";
+  EXPECT_FALSE(lost_device(std::runtime_error{"another"}));
 }
 
 TEST_F(TroubleTest, ADiskThatFillsLaterLeavesTheCheckpointsBefore) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/trainer/failure.h"
+
 namespace abl::trainer {
 namespace {
 
@@ -73,8 +75,15 @@ void CheckpointWriter::write() {
 /// then.
 CheckpointWriter::Duration CheckpointWriter::write_file(const Checkpoint& checkpoint, bool is_best) {
   const auto file = files_.file_of(checkpoint.step);
-  const std::string digest = write_checkpoint(file, checkpoint);
-  if (is_best) files_.make_best(file);
+  std::string digest;
+  try {
+    digest = write_checkpoint(file, checkpoint);
+    if (is_best) files_.make_best(file);
+  } catch (const Error& error) {
+    std::uint64_t bytes = 0;
+    for (const auto& [name, tensor] : checkpoint.tensors) bytes += tensor.nbytes();
+    throw_as_disk_fault(error, bytes);
+  }
   events_.checkpoint(checkpoint.step, std::filesystem::absolute(file), digest);
   files_.add(file);
   return time_of_this_thread();

@@ -63,4 +63,11 @@ void JsonLines::end(const std::string& status, const std::string& reason, bool r
   say(event);
 }
 
+void JsonLines::end_by(const Fault& fault, const std::string& reason) {
+  nlohmann::json event{
+      {"event", "end"}, {"status", "failed"}, {"reason", reason}, {"retryable", true}, {"fault", fault.part}};
+  if (fault.needed_bytes > 0) event["needed_bytes"] = fault.needed_bytes;
+  say(event);
+}
+
 }  // namespace abl::trainer

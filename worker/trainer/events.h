@@ -29,6 +29,16 @@ class Events {
   virtual void checkpoint(std::int64_t step, const std::filesystem::path& path,
                           const std::string& sha256) = 0;
   virtual void end(const std::string& status, const std::string& reason, bool retryable) = 0;
+  /// What of the machine made a run fail: another machine may have it.
+  struct Fault {
+    std::string part;                ///< "disk" or "device"
+    std::uint64_t needed_bytes = 0;  ///< of a disk; 0: not known
+  };
+  /// In place of `end`, of a run that failed by the machine's fault.
+  virtual void end_by(const Fault& fault, const std::string& reason) {
+    (void)fault;
+    end("failed", reason, true);
+  }
 };
 
 /// One JSON object a line on stdout, each written whole.
@@ -39,6 +49,7 @@ class JsonLines final : public Events {
   void log(const std::string& level, const std::string& text) override;
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
   void end(const std::string& status, const std::string& reason, bool retryable) override;
+  void end_by(const Fault& fault, const std::string& reason) override;
 
  private:
   void say(const nlohmann::json& event);

@@ -12,6 +12,7 @@
 #include "config/result_version.h"
 #include "config/trial_document.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/device/gpu.h"
 #include "worker/trainer/refusal.h"
 
 namespace {
@@ -67,6 +68,8 @@ int run(int argc, char** argv) {
   bool version = false, json = false;
   app.add_flag("--version", version, "Print the version and the result version");
   app.add_flag("--json", json, "Machine-readable output");
+  int gpus = 0;
+  app.add_option("--try-gpus", gpus)->group("");  // hidden: of --version, for a worker whose GPU was lost
   add_manual_flag(app);
   std::vector<std::pair<CLI::App*, trainer::Run>> runs;
   for (const auto& command : kCommands) {
@@ -83,6 +86,7 @@ int run(int argc, char** argv) {
     throw Error{Code::kInvalidArgument, complaint(app, error)};
   }
   if (version) {
+    trainer::try_gpus(gpus);
     print_version(json);
     return kExitOk;
   }

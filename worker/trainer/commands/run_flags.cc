@@ -13,6 +13,7 @@
 #include "config/trial_document.h"
 #include "worker/trainer/commands/settings.h"
 #include "worker/trainer/device/gpu.h"
+#include "worker/trainer/failure.h"
 
 namespace abl::trainer {
 namespace {
@@ -85,15 +86,18 @@ void RunFlags::read_trial() {
 void RunFlags::read() {
   read_trial();
   if (options.device != "cpu" && !torch::cuda::is_available())
-    throw Error{
-        Code::kFailedPrecondition,
-        "--device " + options.device + ": no GPU can be used here, or this PyTorch is built without CUDA"};
+    throw MachineFault{Error{Code::kFailedPrecondition,
+                             "--device " + options.device +
+                                 ": no GPU can be used here, or this PyTorch is built without CUDA"},
+                       {.part = "device"}};
   const auto there = torch::cuda::device_count();
   if (const torch::Device device{options.device};
       device.has_index() && device.index() >= static_cast<int>(there))
-    throw Error{Code::kFailedPrecondition,
-                fmt::format("--device {}: {} can be used here, counted from cuda:0", options.device,
-                            there == 1 ? "1 GPU" : fmt::format("{} GPUs", there))};
+    throw MachineFault{
+        Error{Code::kFailedPrecondition,
+              fmt::format("--device {}: {} can be used here, counted from cuda:0", options.device,
+                          there == 1 ? "1 GPU" : fmt::format("{} GPUs", there))},
+        {.part = "device"}};
 }
 
 std::vector<std::string> RunFlags::arguments() const {

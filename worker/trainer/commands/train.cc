@@ -12,6 +12,7 @@
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
 #include "worker/trainer/commands/train_ranks.h"
+#include "worker/trainer/failure.h"
 #include "worker/trainer/out_of_memory.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/quiet_events.h"
@@ -28,13 +29,13 @@ std::unique_ptr<Events> events_for(bool json, const RankFlags& ranks) {
   return std::make_unique<TerminalEvents>();
 }
 
-/// Tells the end; returns the exit code.
-int fail(Events& events, const Error& error) {
-  // what the same machine would meet again is not worth a retry; a full disk, a file system that was away
-  // (the system errors that have no code of their own), memory that others held or a lost device may pass
-  const auto code = exit_code(error.code());
-  events.end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
-  return code;
+/// A trial that is refused leaves nothing behind: to be called when it is taken.
+void make_run_folder(const std::filesystem::path& folder) {
+  try {
+    make_folder(folder);
+  } catch (const Error& error) {
+    throw_as_disk_fault(error, 0);
+  }
 }
 
 /// A folder of another run would keep some of its checkpoints and lose others.
@@ -87,13 +88,14 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
     group = options.ranks;
     const auto run_dir = options.run_dir;
     Training training{std::move(options), *events};
-    make_folder(run_dir);  // a trial that is refused leaves nothing behind
+    make_run_folder(run_dir);
     const bool complete = training.run(stop);
     events->end(complete ? "completed" : "stopped", complete ? "" : "stopped on request", true);
     return kExitOk;
   } catch (const Error& error) {
     return fail(*events, error);
   } catch (const std::exception& error) {
+    if (const auto lost = lost_device(error)) return fail(*events, *lost);
     if (const auto memory = out_of_memory(error, trial)) return fail(*events, *memory);
     if (const auto refused = refusal(error)) return fail(*events, *refused);
     const auto* torch = dynamic_cast<const c10::Error*>(&error);

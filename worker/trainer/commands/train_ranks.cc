@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/failure.h"
 #include "worker/trainer/ranks/rendezvous.h"
 #include "worker/trainer/ranks/thread_share.h"
 
@@ -33,9 +34,10 @@ void check_devices(int ranks, const std::string& device) {
                             device, ranks, ranks - 1)};
   const auto there = static_cast<int>(torch::cuda::device_count());
   if (there < ranks)
-    throw Error{
-        Code::kFailedPrecondition,
-        fmt::format("--ranks {}: {} GPUs can be used here; expected one for each rank", ranks, there)};
+    throw MachineFault{
+        Error{Code::kFailedPrecondition,
+              fmt::format("--ranks {}: {} GPUs can be used here; expected one for each rank", ranks, there)},
+        {.part = "device"}};
 }
 
 }  // namespace
@@ -75,7 +77,8 @@ RunEnd run_ranks(int ranks, const std::vector<std::string>& arguments, Events& e
     };
     return supervise_ranks(ranks, command, events, stop_on_signals());
   } catch (const c10::Error& error) {  // of the store
-    return {.end = {.status = "failed", .reason = error.what_without_backtrace()}, .exit_code = kExitFailed};
+    return {.end = {.status = "failed", .reason = error.what_without_backtrace(), .fault = {}},
+            .exit_code = kExitFailed};
   }
 }
 
@@ -83,12 +86,13 @@ int train_with_ranks(const RankFlags& flags, const std::string& device, Events& 
   try {
     check_devices(flags.ranks, device);
     const auto [end, code] = run_ranks(flags.ranks, own_arguments(), events);
-    events.end(end.status, end.reason, end.retryable);
+    if (end.fault)
+      events.end_by(*end.fault, end.reason);
+    else
+      events.end(end.status, end.reason, end.retryable);
     return code;
   } catch (const Error& error) {
-    const auto code = exit_code(error.code());
-    events.end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
-    return code;
+    return fail(events, error);
   }
 }
 

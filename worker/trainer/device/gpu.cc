@@ -2,9 +2,12 @@
 #include "worker/trainer/device/gpu.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <cstdlib>
+
+#include "base/error.h"
 
 #ifdef ABLATE_CUDA
 #include <ATen/cuda/CUDAContext.h>
@@ -29,6 +32,14 @@ double peak_memory_bytes(torch::Device device) {
   const auto index = device.has_index() ? device.index() : c10::DeviceIndex{0};
   const auto statistics = c10::getDeviceAllocator(device.type())->getDeviceStats(index);
   return static_cast<double>(statistics.allocated_bytes[kAll].peak);
+}
+
+void try_gpus(int count) {
+  const auto there = static_cast<int>(torch::cuda::device_count());
+  if (there < count)
+    throw Error{Code::kUnavailable, fmt::format("{} of {} GPUs can be used here", there, count)};
+  for (int gpu = 0; gpu < count; ++gpu)
+    torch::zeros({1}, torch::Device{torch::kCUDA, static_cast<c10::DeviceIndex>(gpu)}).item<float>();
 }
 
 void compute_deterministically() {

@@ -15,6 +15,7 @@ class QuietEvents final : public Events {
   void end(const std::string& status, const std::string& reason, bool retryable) override {
     lines_.end(status, reason, retryable);
   }
+  void end_by(const Fault& fault, const std::string& reason) override { lines_.end_by(fault, reason); }
 
  private:
   JsonLines lines_;

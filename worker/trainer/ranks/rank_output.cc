@@ -80,7 +80,11 @@ void RankOutput::take_event(const std::string& line) {
     if (event.is_object() && event.at("event") == "end") {
       end_ = RankEnd{.status = event.at("status"),
                      .reason = event.value("reason", ""),
-                     .retryable = event.value("retryable", true)};
+                     .retryable = event.value("retryable", true),
+                     .fault = {}};
+      if (event.contains("fault"))
+        end_->fault = Events::Fault{.part = event.at("fault"),
+                                    .needed_bytes = event.value("needed_bytes", std::uint64_t{0})};
       return;
     }
     if (!events_ || (event.is_object() && say_again(event, *events_))) return;

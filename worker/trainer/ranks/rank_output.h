@@ -16,6 +16,7 @@ namespace abl::trainer {
 struct RankEnd {
   std::string status, reason;
   bool retryable = true;
+  std::optional<Events::Fault> fault;  ///< the machine's, of one that failed
 };
 
 /// What a rank prints: events on stdout, as docs/trainer-protocol.md has them, and anything on stderr. The

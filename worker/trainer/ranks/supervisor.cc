@@ -63,13 +63,17 @@ RunEnd failure(const Ranks& ranks, bool asked) {
   const auto& first = culprit(ranks);
   const auto& end = first.output().said_end();
   if (asked && first.exit() && first.exit()->signal == SIGTERM)  // before it could heed it
-    return {.end = {.status = "stopped", .reason = "stopped before the first step"}, .exit_code = kExitOk};
+    return {.end = {.status = "stopped", .reason = "stopped before the first step", .fault = {}},
+            .exit_code = kExitOk};
   const bool all_alike = std::ranges::all_of(ranks, [&](const auto& rank) {
     return rank->output().said_end() && rank->output().said_end()->reason == reason_of(first);
   });
   const std::string who = all_alike ? "" : fmt::format("rank {} of {}: ", first.rank(), ranks.size());
   const bool has_code = first.exit() && first.exit()->signal == 0 && first.exit()->code != 0;
-  return {.end = {.status = "failed", .reason = who + reason_of(first), .retryable = !end || end->retryable},
+  return {.end = {.status = "failed",
+                  .reason = who + reason_of(first),
+                  .retryable = !end || end->retryable,
+                  .fault = end ? end->fault : std::nullopt},
           .exit_code = has_code ? first.exit()->code : kExitFailed};
 }
 
