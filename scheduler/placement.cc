@@ -146,7 +146,7 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerView>& wor
 
   const auto well = those(left, [](const WorkerView& worker) { return worker.trouble.empty(); });
   if (well.empty())
-    return fmt::format("worker {} is in trouble: {}", left.front()->name, left.front()->trouble);
+    return fmt::format("worker {} is unhealthy: {}", left.front()->name, left.front()->trouble);
   left = well;
 
   const auto refusing =

@@ -39,7 +39,7 @@ std::string slots_text(const ablate::v1::WorkerSummary& worker) {
 
 std::string state_text(const ablate::v1::WorkerSummary& worker, const Terminal& terminal) {
   if (!worker.connected()) return terminal.paint(Style::kRed, "gone");
-  if (!worker.trouble().empty()) return terminal.paint(Style::kYellow, "in trouble");
+  if (!worker.trouble().empty()) return terminal.paint(Style::kYellow, "unhealthy");
   return terminal.paint(Style::kGreen, "connected");
 }
 

@@ -314,7 +314,8 @@ void fill(const std::filesystem::path& disk) {
 
 TEST_F(AgentTest, AFullDiskLosesItsRunsAndTakesNoneUntilThereIsRoomAgain) {
   SmallDisk disk;
-  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  if (!disk.is_whole())
+    GTEST_SKIP() << "no tmpfs may be mounted here: run it as root, or allow user namespaces";
   Worker worker{disk.path(), scheduler.address(), true, 2};
   scheduler.assign(shell_assignment(7, "while :; do seq 20000; sleep 0.01; done"));
   ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
@@ -355,7 +356,8 @@ TEST_F(AgentTest, AFullDiskLosesItsRunsAndTakesNoneUntilThereIsRoomAgain) {
 
 TEST_F(AgentTest, AWorkerInTroubleSaysSoInItsHello) {
   SmallDisk disk;
-  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  if (!disk.is_whole())
+    GTEST_SKIP() << "no tmpfs may be mounted here: run it as root, or allow user namespaces";
   Worker worker{disk.path(), scheduler.address()};
   scheduler.hello();
   fill(disk.path());

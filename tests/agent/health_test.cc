@@ -53,7 +53,8 @@ TEST_F(HealthTest, TroubleThatHasPassedIsGoneAfterALook) {
 
 TEST_F(HealthTest, AFullDiskStaysTroubleUntilThereIsRoomForSome) {
   SmallDisk disk;
-  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  if (!disk.is_whole())
+    GTEST_SKIP() << "no tmpfs may be mounted here: run it as root, or allow user namespaces";
   write_text(disk.path() / "filler", std::string((1 << 20) + (100 << 10), 'x'));  // bytes are left, not 1 MiB
   options.folders = {disk.path() / "spool"};
   start();
@@ -67,7 +68,8 @@ TEST_F(HealthTest, AFullDiskStaysTroubleUntilThereIsRoomForSome) {
 
 TEST_F(HealthTest, ADiskIsFullUntilItHasTheRoomThatARunLacked) {
   SmallDisk disk;
-  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  if (!disk.is_whole())
+    GTEST_SKIP() << "no tmpfs may be mounted here: run it as root, or allow user namespaces";
   write_text(disk.path() / "filler", std::string(500 << 10, 'x'));
   options.folders = {disk.path()};
   options.runs = disk.path();
@@ -81,7 +83,8 @@ TEST_F(HealthTest, ADiskIsFullUntilItHasTheRoomThatARunLacked) {
 
 TEST_F(HealthTest, RoomThatADiskWillNeverHaveIsNotWaitedFor) {
   SmallDisk disk;
-  if (!disk.is_whole()) GTEST_SKIP() << "no tmpfs may be mounted here";
+  if (!disk.is_whole())
+    GTEST_SKIP() << "no tmpfs may be mounted here: run it as root, or allow user namespaces";
   options.folders = {disk.path()};
   options.runs = disk.path();
   start();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -196,6 +197,19 @@ TEST(RunProgramTest, ProgramThatGivesNoAnswerIsKilled) {
     EXPECT_EQ(error.code(), Code::kDeadlineExceeded);
     EXPECT_THAT(error.what(), HasSubstr("sleep gave no answer within 50 ms"));
   }
+}
+
+TEST(ChildProcessTest, ReapingOrphansTakesTheEndOfNoOther) {
+  ChildProcess own{{.argv = {"sh", "-c", "exit 7"}}};
+  const pid_t orphan = ::fork();
+  if (orphan == 0) ::_exit(0);
+  for (const pid_t pid : {own.pid(), orphan}) {
+    siginfo_t ended{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
+    ChildProcess::reap_orphan(pid);
+  }
+  EXPECT_EQ(::waitpid(orphan, nullptr, WNOHANG), -1) << "nothing is left of it";
+  EXPECT_EQ(own.wait().code, 7);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 using ablate::v1::RunEnded;
 using storage::RunState;
 using storage::TrialState;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -28,7 +29,7 @@ class CoordinatorTroubleTest : public CoordinatorTest {
   }
   /// The end of a run that its worker could not run.
   static ablate::v1::RunBatch lost(std::uint32_t run, std::uint64_t seq) {
-    auto batch = ended(run, seq, RunEnded::STATUS_LOST, std::string{"its worker is in trouble: "} + kFull);
+    auto batch = ended(run, seq, RunEnded::STATUS_LOST, std::string{"worker unhealthy: "} + kFull);
     batch.mutable_ended()->set_worker_trouble(true);
     return batch;
   }
@@ -42,7 +43,7 @@ TEST_F(CoordinatorTroubleTest, AWorkerInTroubleGetsNothingUntilItIsWell) {
   say_trouble(worker, kFull);
   submit(sweep_of("s", 1, 1));
   EXPECT_THAT(worker.take_assigned(), IsEmpty());
-  EXPECT_EQ(trial(1).reason, std::string{"worker w is in trouble: "} + kFull);
+  EXPECT_EQ(trial(1).reason, std::string{"worker w is unhealthy: "} + kFull);
   EXPECT_EQ(stored_trouble(), kFull);
   say_trouble(worker, "");
   EXPECT_THAT(worker.take_assigned(), SizeIs(1));
@@ -81,6 +82,36 @@ TEST_F(CoordinatorTroubleTest, ARunThatItLosesGoesElsewhereAndSpendsNoRetry) {
   EXPECT_THAT(other.take_assigned(), SizeIs(1));
 }
 
+TEST_F(CoordinatorTroubleTest, ATrialThatLeavesWorkerAfterWorkerInTroubleIsHeldWithThatReason) {
+  submit(sweep_of("s", 1, 1));
+  for (std::uint32_t run = 1; run <= 5; ++run) {
+    ASSERT_EQ(trial(1).state, TrialState::kQueued) << "after " << run - 1 << " workers";
+    FakeWorker worker = connect({.name = "w" + std::to_string(run)});
+    pass(10s);  // it may have to back off
+    ASSERT_THAT(worker.take_assigned(), SizeIs(1));
+    say_trouble(worker, kFull);
+    say(worker, lost(run, 1));
+  }
+  EXPECT_EQ(trial(1).state, TrialState::kHeld);
+  EXPECT_THAT(trial(1).reason, AllOf(HasSubstr("5 attempts in a row left their worker in trouble"),
+                                     HasSubstr("ablate retry <sweep> --held"), HasSubstr(kFull)));
+}
+
+TEST_F(CoordinatorTroubleTest, ATrialThatGetsFurtherEachTimeIsNotHeld) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  for (std::uint32_t run = 1; run <= 7; ++run) {
+    pass(10s);
+    ASSERT_THAT(worker.take_assigned(), SizeIs(1));
+    say(worker, started(run, 1));
+    say(worker, measured(run, 2, 0.5, run * 10));
+    say_trouble(worker, kFull);
+    say(worker, lost(run, 3));
+    ASSERT_EQ(trial(1).state, TrialState::kQueued) << "after " << run << " attempts";
+    say_trouble(worker, "");
+  }
+}
+
 TEST_F(CoordinatorTroubleTest, DataThatAreGoneKeepOnlyTheTrialsThatNeedThem) {
   FakeWorker worker = connect({.slots = 2, .data = {"shapes", "photos"}});
   say_trouble(worker, "", {{"photos", "its data 'photos' are gone: /photos is empty"}});
@@ -101,7 +132,7 @@ TEST_F(CoordinatorTroubleTest, StoppedThoughNobodyAskedIsAFailure) {
   say(worker, stopped);
   EXPECT_EQ(run(1).state, RunState::kFailed);
   EXPECT_EQ(trial(1).state, TrialState::kFailed);
-  EXPECT_THAT(trial(1).reason, HasSubstr("nobody had asked it to: no more wishes"));
+  EXPECT_THAT(trial(1).reason, HasSubstr("without being asked to stop: no more wishes"));
 }
 
 TEST_F(CoordinatorTroubleTest, StoppedByThisSchedulersOrderIsNoFailureWhateverTheWorkerSays) {

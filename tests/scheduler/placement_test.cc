@@ -129,11 +129,11 @@ std::vector<Wait> waits() {
   unmounted.data.gone = {{"shapes", "its data 'shapes' are gone: /shapes is empty"}};
   return {
       {demand_of(), {}, "no worker is connected"},
-      {demand_of(), {ill}, "worker ill is in trouble: cannot write /x: No space left on device"},
+      {demand_of(), {ill}, "worker ill is unhealthy: cannot write /x: No space left on device"},
       {demand_of(), {ill, one_busy}, "the only slot is busy"},
       {demand_of(1),
        {ill_gpu, worker_of("w", 2, 2)},
-       "worker ill is in trouble: cannot write /x: No space left on device"},
+       "worker ill is unhealthy: cannot write /x: No space left on device"},
       {demand_of(), {unmounted}, "worker w: its data 'shapes' are gone: /shapes is empty"},
       {demand_of(), {busy}, "all 2 slots are busy"},
       {demand_of(), {one_busy}, "the only slot is busy"},
