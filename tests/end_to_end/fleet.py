@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the real programs in a folder of their own and asks them through the command line, as a user would."""
+import contextlib
 import json
 import os
 import pathlib
@@ -30,6 +31,37 @@ def test_data():
     if not folder.is_dir():
         skip(f"no test data in {folder}; set ABLATE_TEST_DATA to a folder with cifar10-jpeg.tar.gz")
     return folder
+
+
+def with_mounts():
+    """Whether this program may mount: as root, or as root of a user namespace of its own, in which it then begins again."""
+    if os.geteuid() == 0:
+        with tempfile.TemporaryDirectory() as folder:
+            if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode != 0:
+                return False
+            return subprocess.run(["umount", folder]).returncode == 0
+    own = ["unshare", "--map-root-user", "--mount"]
+    try:
+        if subprocess.run([*own, "mount", "-t", "tmpfs", "tmpfs", tempfile.gettempdir()], capture_output=True).returncode != 0:
+            return False
+    except FileNotFoundError:
+        return False
+    sys.stdout.flush()
+    os.execvp(own[0], [*own, sys.executable, *sys.argv])
+
+
+@contextlib.contextmanager
+def small_disk(fleet, size):
+    """A folder on a file system of its own. Ask `with_mounts` first."""
+    disk = fleet.home / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)], check=True)
+    try:
+        yield disk
+    finally:
+        for name in list(fleet.processes):
+            fleet.stop(name)
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 class Fleet:

@@ -4,10 +4,9 @@ import contextlib
 import json
 import os
 import pathlib
-import subprocess
 import time
 
-from fleet import Fleet, expect, say
+from fleet import Fleet, expect, say, skip, small_disk, with_mounts
 
 SWEEP = """
 ablate: 1
@@ -34,23 +33,6 @@ def worker(fleet, name):
     return next(w for w in fleet.json("workers")["workers"] if w["name"] == name)
 
 
-@contextlib.contextmanager
-def small_disk(fleet, size):
-    """A folder on a file system of its own; nothing where none may be mounted."""
-    disk = fleet.home / "disk"
-    disk.mkdir()
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)], capture_output=True).returncode != 0:
-        say("no tmpfs may be mounted here: the full disk is left out")
-        yield None
-        return
-    try:
-        yield disk
-    finally:
-        for name in list(fleet.processes):
-            fleet.stop(name)
-        subprocess.run(["umount", str(disk)], check=True)
-
-
 def fill(disk):
     with open(disk / "filler", "wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
@@ -68,8 +50,6 @@ print('{"event":"end","status":"completed"}')
 
 def full_worker():
     with Fleet("full-worker") as fleet, small_disk(fleet, "4m") as disk:
-        if not disk:
-            return
         fleet.start_scheduler()
         fleet.start("full", "ablate-worker", "--scheduler", fleet.address, "--home", disk / "full", "--name", "full", "--slots", 2,
                     "--allow-commands", "--trainer", "/bin/false")
@@ -78,9 +58,9 @@ def full_worker():
         submit(fleet, "ten", QUICK, rows=5, seeds=2)
         trouble = fleet.until(lambda: worker(fleet, "full").get("trouble"), "the full worker says so")
         expect("No space left on device" in trouble, f"a worker whose disk is full says so: {trouble}")
-        waits = fleet.until(lambda: [t["reason"] for t in fleet.trials("ten") if "is in trouble" in t["reason"]], "trials wait for it")
+        waits = fleet.until(lambda: [t["reason"] for t in fleet.trials("ten") if "is unhealthy" in t["reason"]], "trials wait for it")
         expect(all("No space left on device" in reason for reason in waits), f"and so does each trial that waits for it: {waits[0]}")
-        expect("in trouble" in fleet.ablate("workers").stdout, "the list of workers shows it")
+        expect("unhealthy" in fleet.ablate("workers").stdout, "the list of workers shows it")
         say("a second worker, with room")
         fleet.start_worker("roomy", "--slots", 2, "--allow-commands", "--trainer", "/bin/false")
         fleet.wait_for("ten")
@@ -187,6 +167,69 @@ def outliving_programs():
                f"and is gone before the worker's next start begins the second attempt: {trial['state']} {trial.get('reason', '')}")
 
 
-full_worker()
+DAEMON = """
+import os, pathlib, subprocess, time
+here = pathlib.Path(__file__).parent
+daemon = subprocess.Popen(["setsid", "-f", "sh", "-c", "echo $$ > daemon.new; mv daemon.new daemon; exec sleep 1000"], cwd=here)
+while not (here / "daemon").exists():
+    time.sleep(0.01)
+print('{"event":"metric","step":1,"values":{"a":0}}', flush=True)
+time.sleep(1000)
+"""
+
+
+def daemon_of_a_cancelled_run():
+    with Fleet("daemon") as fleet:
+        fleet.start_scheduler()
+        fleet.start_worker("w", "--slots", 1, "--allow-commands", "--trainer", "/bin/false")
+        submit(fleet, "daemon", DAEMON)
+        fleet.until(lambda: fleet.running("daemon"), "it is under way")
+        daemon = pathlib.Path("/proc") / (fleet.home / "daemon").read_text().strip()
+        expect((daemon / "exe").exists(), "its daemon has left its session")
+        fleet.ablate("cancel", "daemon")
+        submit(fleet, "next", QUICK)
+        fleet.wait_for("next")
+        expect(not (daemon / "exe").exists(), "and is gone when the run's slot is given to another")
+
+
+NEARLY_FULL = """
+import json, os, pathlib
+target = pathlib.Path(os.environ["ABLATE_RUN_DIR"]) / "checkpoint.bin"
+try:
+    target.write_bytes(bytes(1_900_000))
+except OSError as error:
+    target.unlink()
+    print(json.dumps({"event": "end", "status": "failed", "reason": f"cannot write {target}: {error.strerror}", "fault": "disk", "needed_bytes": 1_900_000}))
+else:
+    target.unlink()
+    print(json.dumps({"event": "metric", "step": 1, "values": {"a": 1}}))
+    print(json.dumps({"event": "end", "status": "completed"}))
+"""
+
+
+def nearly_full_worker():
+    with Fleet("nearly-full") as fleet, small_disk(fleet, "7m") as disk:
+        fleet.start_scheduler()
+        fleet.start("w", "ablate-worker", "--scheduler", fleet.address, "--home", disk / "w", "--name", "w", "--slots", 1,
+                    "--allow-commands", "--trainer", "/bin/false")
+        fleet.until(lambda: fleet.json("workers").get("workers"), "the worker is there")
+        fill(disk)
+        with open(disk / "filler", "r+b") as file:
+            file.truncate(file.seek(0, os.SEEK_END) - 1_500_000)  # enough for the worker, too little for a checkpoint
+        submit(fleet, "large", NEARLY_FULL)
+        trouble = fleet.until(lambda: worker(fleet, "w").get("trouble"), "the worker says what it lacks")
+        expect("No space left on device" in trouble or "are needed" in trouble, f"a disk that is nearly full is the worker's trouble: {trouble}")
+        (disk / "filler").unlink()
+        fleet.wait_for("large")
+        trial = fleet.trials("large")[0]
+        expect(trial["state"] == "TRIAL_STATE_COMPLETED", f"and the trial, which has no retry, completes with room: {trial.get('reason', '')}")
+
+
+mounts = with_mounts()  # may begin this program again: first
 chatty_command()
 outliving_programs()
+daemon_of_a_cancelled_run()
+if not mounts:
+    skip("no tmpfs may be mounted here: full disks are left out")
+full_worker()
+nearly_full_worker()
