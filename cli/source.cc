@@ -113,7 +113,7 @@ class StoreSource final : public Source {
  public:
   explicit StoreSource(const std::filesystem::path& file) : db_{file, storage::Database::Mode::kReadOnly} {}
 
-  bool is_empty() { return storage::SweepStore{db_}.names(0, 1).empty(); }
+  bool is_empty() { return storage::SweepStore{db_}.count() == 0; }
   std::uint32_t under_way() { return storage::TrialStore{db_}.count_under_way(); }
 
   int known_version() { return storage::DueVersions{db_}.known(); }
