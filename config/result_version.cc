@@ -27,14 +27,14 @@ bool has_recipe(const Json& document, std::initializer_list<std::string_view> na
 }
 
 constexpr const char* kImageSize = "/data/image_size";
-constexpr const char* kEvalResize = "/recipe/eval_resize";
+constexpr const char* kEvalResizePath = "/recipe/eval_resize";
 
 template <class Value>
 Value value_at(const Json& document, const char* pointer, Value otherwise) {
   return document.value(Json::json_pointer{pointer}, otherwise);
 }
 
-std::string text_at(const Json& document, const char* pointer, const char* otherwise) {
+std::string string_at(const Json& document, const char* pointer, const char* otherwise) {
   return value_at(document, pointer, std::string{otherwise});
 }
 
@@ -42,7 +42,7 @@ std::string text_at(const Json& document, const char* pointer, const char* other
 /// that are the image size were left out of the document.
 bool evaluates_pixels_of_another_size(const Json& document) {
   const int image_size = value_at(document, kImageSize, 0);
-  const int side = value_at(document, kEvalResize, image_size);
+  const int side = value_at(document, kEvalResizePath, image_size);
   return (side == 256 || side == 292) && side != evaluation_side(image_size, 0.875) &&
          has_recipe(document, {"msf-imagenet", "mk-imagenet"});
 }
@@ -54,7 +54,7 @@ void evaluate_the_usual_ratio(Json& document) {
 }
 
 bool adds_parts_in_bf16(const Json& document) {
-  return text_at(document, "/recipe/precision", "") == "bf16" &&
+  return string_at(document, "/recipe/precision", "") == "bf16" &&
          value_at(document, "/recipe/accumulate", 1) > 1;
 }
 
@@ -65,9 +65,9 @@ bool has_attention(std::string_view family) {
 /// Of the model or its teacher. On GPUs the scores of all models but XCiT had 32 bits all the time; which
 /// device a trial ran on is no part of its document.
 bool attends_in_16_bits(const Json& document) {
-  if (text_at(document, "/recipe/precision", "fp32") == "fp32") return false;
-  if (has_attention(text_at(document, "/model/family", "simple-vit"))) return true;
-  const Preset* teacher = find_preset(text_at(document, "/recipe/teacher", ""));
+  if (string_at(document, "/recipe/precision", "fp32") == "fp32") return false;
+  if (has_attention(string_at(document, "/model/family", "simple-vit"))) return true;
+  const Preset* teacher = find_preset(string_at(document, "/recipe/teacher", ""));
   return teacher && has_attention(teacher->family);
 }
 
@@ -82,8 +82,8 @@ void decay_everything(Json& document) { document["recipe"]["decay"] = "all"; }
 /// preset's sizes it is known what windows there are weights for; a model of other sizes starts from weights
 /// of its own, most likely of the windows that it has.
 std::vector<int> windows_of_its_weights(const Json& document) {
-  if (text_at(document, "/model/family", "") != "swin-v2" ||
-      text_at(document, "/recipe/start_weights", "").empty() ||
+  if (string_at(document, "/model/family", "") != "swin-v2" ||
+      string_at(document, "/recipe/start_weights", "").empty() ||
       document.contains("/model/pretrained_window"_json_pointer))
     return {};
   std::vector<Problem> problems;
@@ -94,7 +94,7 @@ std::vector<int> windows_of_its_weights(const Json& document) {
 }
 
 bool changes_windows_of_weights(const Json& document) {
-  const Preset* teacher = find_preset(text_at(document, "/recipe/teacher", ""));
+  const Preset* teacher = find_preset(string_at(document, "/recipe/teacher", ""));
   return !windows_of_its_weights(document).empty() ||
          (teacher && teacher->family == "swin-v2" &&
           !usual_pretrained_window(model_of(*teacher), *teacher, value_at(document, kImageSize, 0)).empty());
