@@ -338,10 +338,10 @@ TEST_F(TrainerOutputTest, AFailureMayBeTheMachinesFault) {
 }
 
 TEST_F(TrainerOutputTest, AFaultOfAnotherNameIsLogWithTheReason) {
-  said(R"({"event":"end","status":"failed","fault":"disc"})"
-       "\n");
+  const auto batch = said(R"({"event":"end","status":"failed","fault":"disc"})"
+                          "\n");
   EXPECT_FALSE(output.said_end());
-  EXPECT_THAT(output.batch().log(), HasSubstr("\"fault\" must be disk or device"));
+  EXPECT_THAT(batch.log(), HasSubstr("\"fault\" must be disk or device"));
 }
 
 TEST_F(TrainerOutputTest, TheLastLinesMakeAReasonInValidUtf8) {

@@ -108,6 +108,7 @@ TEST(WatchView, AtTheEndTheLineHasTheCountsAndNoShareOfItsOwn) {
   auto& summary = *end.mutable_summary();
   summary.set_state(SWEEP_STATE_FAILED);
   summary.mutable_trials()->set_total(72);
+  summary.mutable_trials()->set_running(0);
   summary.mutable_trials()->set_completed(38);
   summary.mutable_trials()->set_unfilled(2);
   summary.mutable_trials()->set_failed(4);
@@ -178,7 +179,7 @@ TEST(WatchView, AMetricOfTwoColumnsIsSaidOnce) {
   best.set_name("best");
   view.update(start);
   start.mutable_trials(0)->set_state(TRIAL_STATE_COMPLETED);
-  EXPECT_THAT(view.update(start), ElementsAre("row h seed 0: completed  val/top1 42.12"));
+  EXPECT_THAT(view.update(start), ElementsAre("row h seed 0: completed  val/top1 42.13"));
 }
 
 TEST(WatchView, ARunningTrialCountsByItsSteps) {
@@ -196,7 +197,7 @@ TEST(WatchView, TheFirstMessageIsNoNewsAndLaterChangesAreALineEach) {
   done.set_state(TRIAL_STATE_COMPLETED);
   failed.set_reason("exit code 3\nTraceback");
   EXPECT_THAT(view.update(progress({done, failed}, 2)),
-              ElementsAre("row h seed 0: completed  val/top1 42.12", "row a seed 0: failed: exit code 3"));
+              ElementsAre("row h seed 0: completed  val/top1 42.13", "row a seed 0: failed: exit code 3"));
   EXPECT_THAT(view.update(progress({done, failed}, 2)), IsEmpty()) << "said once";
   EXPECT_THAT(view.failures(), ElementsAre("row a seed 0: failed at attempt 1: exit code 3"));
 }

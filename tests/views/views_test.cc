@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/views.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "storage/table.h"

@@ -212,8 +212,7 @@ TEST_F(ServerTest, AListOfRunsHasABoundOfMetricsToo) {
       INSERT INTO metric_summary (run_id, metric_id, count, finite, min, max, sum, last, last_kind, last_step, min_step, max_step)
       SELECT ms.run_id, m.id, ms.count, ms.finite, ms.min, ms.max, ms.sum, ms.last, ms.last_kind,
         ms.last_step, ms.min_step, ms.max_step
-      FROM metric m, metric_summary ms WHERE ms.run_id = 1 AND ms.metric_id = (SELECT id FROM metric WHERE name = 'val/top1')
-        AND m.name GLOB 'm[0-9]*')sql");
+      FROM metric m, (SELECT * FROM metric_summary LIMIT 1) ms WHERE m.name GLOB 'm[0-9]*')sql");
   const auto reply = get("/api/v1/runs?limit=1000");
   EXPECT_LT(reply.body.size(), 16u << 20);
   std::size_t metrics = 0, left_out = 0;
