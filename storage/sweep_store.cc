@@ -113,7 +113,8 @@ ClaimRecord read_claim(const Statement& row) {
                     .total_steps = number(18),
                     .steps_per_second = row.real(19),
                     .refused_lines = number(20),
-                    .refused_example = row.text(21)};
+                    .refused_example = row.text(21),
+                    .repeated_points = number(22)};
   if (row.integer(14) != 0 && is_open(claim.state)) claim.state = TrialState::kCancelled;
   claim.unfilled = claim.state == TrialState::kCompleted && row.integer(15) > 0;
   return claim;
@@ -272,7 +273,7 @@ std::vector<ClaimRecord> SweepStore::claims(SweepId sweep, const Rows& rows) con
                t.result_version, t.due_version, st.row, st.seed_index, r.id, r.label, st.seed,
                EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
                st.withdrawn, st.unfilled, run.worker, run.step, run.total_steps, run.steps_per_second, run.refused_lines,
-               run.refused_example
+               run.refused_example, run.repeated_points
         FROM sweep_trial st
         JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
         JOIN trial t ON t.id = st.trial_id

@@ -216,7 +216,8 @@ TEST_F(ServerTest, AListOfRunsHasABoundOfMetricsToo) {
   const auto reply = get("/api/v1/runs?limit=1000");
   EXPECT_LT(reply.body.size(), 16u << 20);
   std::size_t metrics = 0, left_out = 0;
-  for (const auto& run : reply.json().at("runs")) {
+  const auto runs = reply.json().at("runs");
+  for (const auto& run : runs) {
     metrics += run.at("metrics").size();
     left_out += run.at("metrics_left_out").get<std::size_t>();
   }
