@@ -228,9 +228,10 @@ void DemoStore::submit_incomplete(const std::string& name) {
   submit(name, 1, 3, 1);  // before what waits
   for (int seed = 0; seed < 3; ++seed) {
     const RunId run = start("anvil-1");
-    storage::Series series{.name = seed == 2 ? "val/loss" : "val/top1"};
-    add_point(series, kSteps, 70 + seed, now_);
-    storage::MetricStore{db_}.append(run, {series});
+    storage::Series top1{.name = "val/top1"}, loss{.name = "val/loss"};
+    add_point(top1, kSteps, 70 + seed, now_);
+    add_point(loss, kSteps, 1, now_);
+    storage::MetricStore{db_}.append(run, seed == 2 ? std::vector{loss} : std::vector{top1, loss});
     if (seed == 2) storage::MetricStore{db_}.add_refused(run, 3, "{val/top1: 72}");
     complete(run);
   }
