@@ -157,12 +157,18 @@ bool is_decoded(const std::string& file) {
   return false;
 }
 
+constexpr std::size_t kPiece = 4096;
+
+/// Has the system give the stack of what is called later: it gives no more of it then.
+[[gnu::noinline]] void take_stack() {
+  volatile char stack[std::size_t{1} << 18];
+  for (std::size_t i = 0; i < sizeof stack; i += kPiece) stack[i] = 0;
+}
+
 /// Leaves this process no memory but a little, and a little more of it until a file is decoded: 0. 2: it was
 /// not even with all of it; 3: it was with nothing.
 int decode_with_ever_more_memory(const std::string& file) {
-  constexpr std::size_t kPiece = 4096, kStack = 1 << 18;
-  volatile char stack[kStack];  // the system gives no more of it later
-  for (std::size_t i = 0; i < kStack; i += kPiece) stack[i] = 0;
+  take_stack();
   try {
     throw Error{Code::kInternal, "the first exception takes memory"};
   } catch (const Error&) {
