@@ -144,7 +144,8 @@ def fill(fleet, disk):
 
 
 def worker(fleet):
-    return fleet.json("workers")["workers"][0]
+    """The one worker, or nothing while it has not connected yet."""
+    return next(iter(fleet.json("workers").get("workers", [])), {})
 
 
 def submit_drawn(fleet, name, dim, mlp_dim):
