@@ -23,7 +23,7 @@ Milliseconds loss_back_off(int losses) {
 
 std::string held_reason(int attempts, bool worker_trouble, const std::string& last) {
   return "held: " + std::to_string(attempts) + " attempts in a row " +
-         (worker_trouble ? "left their worker in trouble, so this trial may be what fills its disk, say"
+         (worker_trouble ? "left their worker unhealthy (does the trial fill its disk?)"
                          : "ended when their worker died running only this trial (out of memory?)") +
          "; release it with 'ablate retry <sweep> --held'. Last: " + last;
 }

@@ -93,7 +93,7 @@ TEST_F(CoordinatorTroubleTest, ATrialThatLeavesWorkerAfterWorkerInTroubleIsHeldW
     say(worker, lost(run, 1));
   }
   EXPECT_EQ(trial(1).state, TrialState::kHeld);
-  EXPECT_THAT(trial(1).reason, AllOf(HasSubstr("5 attempts in a row left their worker in trouble"),
+  EXPECT_THAT(trial(1).reason, AllOf(HasSubstr("5 attempts in a row left their worker unhealthy"),
                                      HasSubstr("ablate retry <sweep> --held"), HasSubstr(kFull)));
 }
 
