@@ -48,13 +48,18 @@ print('{"event":"end","status":"completed"}')
 """
 
 
+def fill_under_worker(fleet, disk, name, slots):
+    """Starts a worker whose home is on the disk, and fills that once it has connected."""
+    fleet.start(name, "ablate-worker", "--scheduler", fleet.address, "--home", disk / name, "--name", name, "--slots", slots,
+                "--allow-commands", "--trainer", "/bin/false")
+    fleet.until(lambda: fleet.json("workers").get("workers"), "the worker is there")
+    fill(disk)
+
+
 def full_worker():
     with Fleet("full-worker") as fleet, small_disk(fleet, "4m") as disk:
         fleet.start_scheduler()
-        fleet.start("full", "ablate-worker", "--scheduler", fleet.address, "--home", disk / "full", "--name", "full", "--slots", 2,
-                    "--allow-commands", "--trainer", "/bin/false")
-        fleet.until(lambda: fleet.json("workers").get("workers"), "the worker is there")
-        fill(disk)
+        fill_under_worker(fleet, disk, "full", slots=2)
         submit(fleet, "ten", QUICK, rows=5, seeds=2)
         trouble = fleet.until(lambda: worker(fleet, "full").get("trouble"), "the full worker says so")
         expect("No space left on device" in trouble, f"a worker whose disk is full says so: {trouble}")
@@ -210,10 +215,7 @@ else:
 def nearly_full_worker():
     with Fleet("nearly-full") as fleet, small_disk(fleet, "7m") as disk:
         fleet.start_scheduler()
-        fleet.start("w", "ablate-worker", "--scheduler", fleet.address, "--home", disk / "w", "--name", "w", "--slots", 1,
-                    "--allow-commands", "--trainer", "/bin/false")
-        fleet.until(lambda: fleet.json("workers").get("workers"), "the worker is there")
-        fill(disk)
+        fill_under_worker(fleet, disk, "w", slots=1)
         with open(disk / "filler", "r+b") as file:
             file.truncate(file.seek(0, os.SEEK_END) - 1_500_000)  # enough for the worker, too little for a checkpoint
         submit(fleet, "large", NEARLY_FULL)
