@@ -10,8 +10,8 @@ namespace {
 
 using Words = std::span<const std::string_view>;
 
-constexpr std::string_view kUnitsOfTime[] = {"s",       "sec", "secs", "second", "seconds", "ms",
-                                             "minutes", "min", "mins", "minute", "h",       "hour"};
+constexpr std::string_view kUnitsOfTime[] = {"s",   "sec",  "secs",   "second", "seconds", "ms",   "minutes",
+                                             "min", "mins", "minute", "h",      "hour",    "hours"};
 constexpr std::string_view kTimesAndSizes[] = {"time",    "seconds",  "sec",    "ms", "latency",
                                                "elapsed", "duration", "memory", "mem"};
 constexpr std::string_view kCounted[] = {

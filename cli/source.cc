@@ -158,8 +158,8 @@ std::unique_ptr<StoreSource> open_store(const Context& context, const std::files
         file.string(), known, config::newest_result_version()));
   if (source->is_empty() && !context.store_flag.empty())
     context.note(fmt::format(
-        "{0} holds no sweep: was it copied while it was in use? Part of a results file lies in its "
-        "-wal then: copy it with sqlite3 results.db \".backup copy.db\"",
+        "{0} has no sweeps. If it was copied while in use, the newest results are still in the original's "
+        "-wal file: copy it with sqlite3 results.db \".backup copy.db\"",
         file.string()));
   return source;
 }

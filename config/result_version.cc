@@ -123,30 +123,24 @@ void warm_up(Json& document) {
 // {version, what changed, which documents it touches, what corrects them}
 constexpr ResultChange kChanges[] = {
     {7,
-     "images were scaled to 256 (or 292) pixels for evaluation, whatever the image size; now to 1/0.875 of "
-     "the "
-     "image size",
+     "images were scaled to 256 (or 292) pixels for evaluation, whatever the image size; now to the image "
+     "size / 0.875",
      evaluates_pixels_of_another_size, evaluate_the_usual_ratio},
     {8, "in bf16 the gradients of a batch's parts were added in bfloat16; now in float32",
      adds_parts_in_bf16},
     {9,
-     "attention in bf16 and fp16 rounded its scores to 16 bits (on processors, in XCiT on GPUs too); now "
-     "they "
-     "have 32",
+     "attention in bf16 and fp16 rounded its scores to 16 bits (on CPUs; XCiT on GPUs too); now they have 32",
      attends_in_16_bits},
     {10,
      "msf-imagenet left norms and biases out of weight decay; now everything decays, as in the paper's code",
      decays_matrices_alone, decay_everything},
     {11,
-     "SwinV2 gave relative positions the scale of its own windows, where its weights were trained with "
-     "others; "
-     "now it keeps the scale of the weights",
+     "SwinV2 scaled relative positions by its own windows where its weights were trained with others; now by "
+     "those of the weights",
      changes_windows_of_weights, keep_windows_of_weights},
     {12, "sne-transfer lowered the learning rate to 1e-6; now to 1e-5, as XCiT's trainer does", ends_lower,
      end_at_1e_5},
-    {13,
-     "xcit-finetune-384 began at the full learning rate; now it warms up for 5 epochs, as XCiT's trainer "
-     "does",
+    {13, "xcit-finetune-384 began at the full learning rate; now it warms up for 5 epochs, as XCiT does",
      fine_tunes_without_warmup, warm_up},
 };
 

@@ -134,7 +134,7 @@ void check_kinds(const State& given, const State& own) {
   for (const auto& [name, tensor] : given)
     if (const auto found = own.find(name);
         found != own.end() && found->second.is_floating_point() != tensor.is_floating_point())
-      problems += fmt::format("{}{} is {}; the model expects {}", problems.empty() ? "" : "\n", name,
+      problems += fmt::format("{}{} has type {}; the model expects {}", problems.empty() ? "" : "\n", name,
                               type_name(tensor.scalar_type()), type_name(found->second.scalar_type()));
   if (!problems.empty()) throw Error{Code::kInvalidArgument, problems};
 }

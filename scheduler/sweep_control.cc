@@ -62,12 +62,12 @@ std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const 
   const std::uint32_t queued = store.retry(sweep, row, now, renewed, which);
   if (queued == 0 && !which.ended && record.state == SweepState::kCancelled)
     throw Error{Code::kFailedPrecondition,
-                fmt::format("sweep {0} is cancelled and none of its trials is {1}: 'ablate retry {0}' queues "
-                            "its cancelled trials again",
+                fmt::format("sweep {0} is cancelled and has no trials {1}; 'ablate retry {0}' requeues its "
+                            "cancelled trials",
                             name,
-                            which.held       ? "held"
-                            : which.unfilled ? "without a metric of its table"
-                                             : "of an older result version")};
+                            which.held       ? "that are held"
+                            : which.unfilled ? "with missing metrics"
+                                             : "with results made before a correction")};
   storage::TrialStore{db}.take_stops_back(sweep);
   return queued;
 }

@@ -330,10 +330,8 @@ std::uint32_t MetricStore::count(RunId run) const {
 /// A metric of a run, and how many points it has.
 std::vector<MetricStore::Counted> MetricStore::counted(RunId run,
                                                        const std::vector<std::string>& names) const {
-  auto& metrics = db_.prepared(
-      "SELECT m.name, count FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER "
-      "BY "
-      "m.name");
+  auto& metrics = db_.prepared(R"sql(
+      SELECT m.name, count FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql");
   metrics.bind(":run", run);
   std::vector<Counted> counted;
   while (metrics.step())

@@ -87,10 +87,9 @@ const std::string& Writer::rescued() {
   const std::filesystem::path copy = fmt::format("{}.rescued-{:%Y%m%d-%H%M%S}", db_.file().string(), utc);
   try {
     db_.copy_to(copy);
-    rescued_ = fmt::format("all that it held is in {}, which may take its place", copy.string());
+    rescued_ = fmt::format("its contents were saved to {}, which can replace it", copy.string());
   } catch (const std::exception& error) {
-    rescued_ = fmt::format("what it held could not be rescued: {} ('ablate export' may still show it)",
-                           error.what());
+    rescued_ = fmt::format("its contents could not be saved: {} (try 'ablate export')", error.what());
   }
   return *rescued_;
 }
@@ -99,7 +98,7 @@ void Writer::commit_group(std::deque<Entry> group) {
   std::vector<std::exception_ptr> errors(group.size());
   try {
     if (const std::string why = db_.displaced(); !why.empty())
-      throw Error{Code::kDataLoss, why + ": nothing is stored any more; " + rescued() +
+      throw Error{Code::kDataLoss, why + ": nothing is being stored; " + rescued() +
                                        "; stop the scheduler and start it again"};
     rescued_.reset();  // the file is back
     Transaction transaction{db_, Transaction::kImmediate};

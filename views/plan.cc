@@ -230,12 +230,12 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     if (found == Found::kBeforeMend) message.set_before_mend(message.before_mend() + 1);
   }
   if (message.held() > 0)
-    message.add_notes(fmt::format(
-        "{} held, since their workers died with nothing else on them, and will not run: release them, once "
-        "submitted, with 'ablate retry {} --held'",
-        message.held() == 1 ? "1 trial is" : fmt::format("{} trials are", message.held()), spec.name));
+    message.add_notes(
+        fmt::format("{} held and will not run; after submitting, release {} with 'ablate retry {} --held'",
+                    message.held() == 1 ? "1 trial is" : fmt::format("{} trials are", message.held()),
+                    message.held() == 1 ? "it" : "them", spec.name));
   for (const int version : mended)
-    message.add_notes(fmt::format("stored results made before a correction are trained again: {}",
+    message.add_notes(fmt::format("results stored before a correction will be trained again: {}",
                                   config::what_changed(version)));
   return message;
 }

@@ -74,8 +74,9 @@ void add_losses(const std::vector<storage::LostMetrics>& all, std::vector<std::s
     notes.push_back(fmt::format("and metric reports refused for {} more reasons", refused.size() - kNamed));
   if (repeated.count > 0)
     notes.push_back(repeated.text("point", "points") +
-                    (repeated.count == 1 ? " repeats its step with another value; the first was kept"
-                                         : " repeat their steps with other values; the first were kept"));
+                    (repeated.count == 1
+                         ? " repeats an earlier step with a different value; the first value was kept"
+                         : " repeat earlier steps with different values; the first values were kept"));
 }
 
 std::string diverged_text(const storage::Diverged& diverged) {

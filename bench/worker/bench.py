@@ -57,7 +57,7 @@ def folder_mib(folder):
 
 
 class Watch:
-    """Looks at a worker ten times a second; `phase` is what the numbers are counted to."""
+    """Measures a worker ten times a second and attributes each number to the current `phase`."""
 
     def __init__(self, fleet, name):
         self.fleet, self.name, self.phase, self.most, self.over = fleet, name, "idle", {}, False

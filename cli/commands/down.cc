@@ -50,12 +50,12 @@ void check_results(const fs::path& store, fs::file_time_type since) {
   const fs::path rescue = rescue_of(store, since);
   const bool there = fs::exists(store);
   if (there && rescue.empty()) return;
-  throw Error{
-      Code::kUnavailable,
-      fmt::format(
-          "stopped, but {} was {} while it was in use; {}", store.string(), there ? "replaced" : "deleted",
-          rescue.empty() ? "what it held could not be rescued: see the scheduler's log"
-                         : fmt::format("what it held is in {}, which may take its place", rescue.string()))};
+  throw Error{Code::kUnavailable,
+              fmt::format("stopped, but {} was {} while it was in use; {}", store.string(),
+                          there ? "replaced" : "deleted",
+                          rescue.empty() ? "its contents could not be saved: see the scheduler's log"
+                                         : fmt::format("its contents were saved to {}, which can replace it",
+                                                       rescue.string()))};
 }
 
 }  // namespace

@@ -30,8 +30,9 @@ std::string why_text(const ablate::v1::TrialSummary& trial) {
     reasons.push_back(fmt::format("{} refused, such as {}", plural(trial.refused_lines(), "metric report"),
                                   trial.refused_example()));
   if (trial.repeated_points() > 0)
-    reasons.push_back(fmt::format("{} of a step that had another value; the first was kept",
-                                  plural(trial.repeated_points(), "point")));
+    reasons.push_back(
+        fmt::format("{} repeating an earlier step with a different value; the first value was kept",
+                    plural(trial.repeated_points(), "point")));
   if (!trial.before_mend().empty()) reasons.push_back("made before a correction: " + trial.before_mend());
   return fmt::format("{}", fmt::join(reasons, "; "));
 }

@@ -74,7 +74,7 @@ TEST_F(Program, AResultsFileWithoutASweepSaysHowACopyIsMade) {
   storage::Database{copy, storage::Database::Mode::kWrite};
   const Outcome outcome = home_.run({"ls", "--store", copy});
   EXPECT_EQ(outcome.code, kExitOk);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("copy.db holds no sweep"), HasSubstr("copied while it was in use"),
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("copy.db has no sweeps"), HasSubstr("copied while in use"),
                                  HasSubstr(".backup")));
 }
 

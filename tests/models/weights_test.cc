@@ -255,7 +255,7 @@ TEST(Weights, OfHalfPrecisionAreTakenAndIntegersAreNot) {
   EXPECT_TRUE(torch::equal(state_of(*into).at("norm.weight"), torch::ones({16})));
   auto integers = copy_of(*from);
   integers.insert_or_assign("norm.weight", torch::ones({16}, torch::kLong));
-  EXPECT_THAT(refusal(*into, integers), HasSubstr("norm.weight is int64; the model expects float32"));
+  EXPECT_THAT(refusal(*into, integers), HasSubstr("norm.weight has type int64; the model expects float32"));
 }
 
 TEST(Weights, ThatAreNotFiniteInTheModelsTypeAreRefused) {

@@ -116,8 +116,7 @@ TEST_F(CoordinatorTest, ARetryOfWhatACancelledSweepHasNotSaysWhatWouldRun) {
   EXPECT_EQ(code, Code::kFailedPrecondition);
   EXPECT_EQ(
       message,
-      "sweep s is cancelled and none of its trials is held: 'ablate retry s' queues its cancelled trials "
-      "again");
+      "sweep s is cancelled and has no trials that are held; 'ablate retry s' requeues its cancelled trials");
 }
 
 TEST_F(CoordinatorTest, AResumedSweepSaysAtOnceWhatItsTrialsWaitFor) {

@@ -233,7 +233,7 @@ TEST_F(WriterTest, NothingIsWrittenIntoAFileThatWasDeletedOrReplaced) {
   const auto refused = [&](const std::string& how) {
     const auto [code, message] = error_of([&] { writer.call(insert("b")); });
     EXPECT_EQ(code, Code::kDataLoss);
-    EXPECT_THAT(message, testing::AllOf(HasSubstr(how), HasSubstr("nothing is stored any more"),
+    EXPECT_THAT(message, testing::AllOf(HasSubstr(how), HasSubstr("nothing is being stored"),
                                         HasSubstr("start it again")));
   };
   std::filesystem::rename(file, folder / "elsewhere.db");
@@ -259,7 +259,7 @@ TEST_F(WriterTest, WhatADeletedFileHeldIsRescued) {
     for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(file.string() + end);
     const std::string message = error_of([&] { writer.call(insert("b")); }).second;
     ASSERT_EQ(rescued().size(), 1u);
-    EXPECT_THAT(message, HasSubstr("all that it held is in " + rescued()[0].string()));
+    EXPECT_THAT(message, HasSubstr("its contents were saved to " + rescued()[0].string()));
     (void)error_of([&] { writer.call(insert("b")); });
   }
   ASSERT_EQ(rescued().size(), 1u) << "once";

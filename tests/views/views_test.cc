@@ -125,7 +125,8 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
           "row b: results made before a correction: the trainer gives other numbers by now ('ablate retry s "
           "--before-mend' trains them again)",
           "row d, seed 0: 1 metric report of run 4 refused, such as {acc: 1}",
-          "row d, seed 0: 1 point of run 4 repeats its step with another value; the first was kept"));
+          "row d, seed 0: 1 point of run 4 repeats an earlier step with a different value; the first value "
+          "was kept"));
   EXPECT_EQ(message.rows(1).cells(0).before_mend(), 1u);
   EXPECT_EQ(run_detail(db, id).summary().refused_lines(), 1u);
   EXPECT_EQ(run_detail(db, id).summary().refused_example(), "{acc: 1}");
@@ -152,8 +153,8 @@ TEST_F(ViewsTest, WhatRunsLostForOneReasonIsOneNoteWithRowsAndSeeds) {
       table(db, "s").notes(),
       ElementsAre("rows a, b, c, seeds 0, 1: 10 metric reports of 5 runs refused, such as "
                   "{\"acc\": 1} (\"step\" must be a whole number)",
-                  "rows a, b, c, seeds 0, 1: 6 points of 6 runs repeat their steps with other values; "
-                  "the first were kept"));
+                  "rows a, b, c, seeds 0, 1: 6 points of 6 runs repeat earlier steps with different values; "
+                  "the first values were kept"));
 }
 
 TEST_F(ViewsTest, CancelledSweepOfWhichOneRowWasRetriedEndsCancelled) {

@@ -33,8 +33,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kFile = "program";
-constexpr auto kKillPatience =
-    10s;  // with processes that die: one in the middle of a disk access may take long
+constexpr auto kKillPatience = 10s;  // a process in the middle of a disk access may take long to die
 
 /// What /proc/PID/stat says.
 struct Process {

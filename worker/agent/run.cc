@@ -341,7 +341,7 @@ bool Run::held_back(bool stopping) {
   const bool holds = owner_.backlog(assign_.run()) >= limit;
   if (holds && !holds_back_)
     log_warning("run {} paused: {} MiB of its output await acknowledgement", assign_.run(), limit >> 20);
-  if (!holds && holds_back_) log_info("run {} goes on", assign_.run());
+  if (!holds && holds_back_) log_info("run {} resumed", assign_.run());
   holds_back_ = holds;
   return holds;
 }

@@ -124,7 +124,7 @@ Run declare_train(CLI::App& app) {
   app.add_flag("--restart-if-lost", options.restart_if_lost,
                "Where that checkpoint cannot be used: from the start, with a warning");
   app.add_option("--weights", flags->run.weights,
-                 "Weights of that name in the recipe, safetensors (repeatable)")
+                 "A safetensors file for the weights that the recipe calls NAME (repeatable)")
       ->type_name("NAME=FILE");
   app.add_option("--checkpoint-seconds", flags->checkpoint_seconds,
                  "Time between checkpoints, or 50 times what the last one cost, if that is longer; 0: after "
@@ -138,9 +138,8 @@ Run declare_train(CLI::App& app) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--keep-best", options.keep_best,
-                 "Also keep that of the best evaluation, as best.safetensors, by val/ or val_ema/ top1, top5 "
-                 "or loss; "
-                 "none: keep none")
+                 "Also keep the checkpoint of the best evaluation, as best.safetensors: val/top1, val/top5, "
+                 "val/loss, the same of val_ema, or none")
       ->check(one_of(
           {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss", "none"}))
       ->type_name("METRIC")

@@ -25,8 +25,8 @@ export function Summary({ detail }: { detail: RunDetail }) {
       {summary.repeated_points > 0 && (
         <p class="reason">
           {whole(summary.repeated_points)}{" "}
-          {summary.repeated_points === 1 ? "point repeats its step" : "points repeat their steps"} with
-          another value; the first was kept
+          {summary.repeated_points === 1 ? "point repeats an earlier step" : "points repeat earlier steps"} with
+          a different value; the first value was kept
         </p>
       )}
       {detail.before_mend.map((mend) => (
