@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -88,6 +89,26 @@ std::vector<fs::path> make_folder(const fs::path& folder) {
   else if (errno != EEXIST || !fs::is_directory(folder, unknown))
     throw system_error("cannot create the folder " + folder.string(), errno == EEXIST ? ENOTDIR : errno);
   return made;
+}
+
+void try_to_write(const fs::path& folder, std::size_t bytes) {
+  make_folder(folder);
+  std::string file = (folder / ".probe-XXXXXX").string();
+  const int descriptor = ::mkostemp(file.data(), O_CLOEXEC);
+  if (descriptor < 0) throw system_error("cannot write in " + folder.string(), errno);
+  ::unlink(file.c_str());
+  int why = 0;
+  const std::string block(64 << 10, 'p');
+  while (bytes > 0 && why == 0) {
+    const ssize_t wrote = ::write(descriptor, block.data(), std::min(bytes, block.size()));
+    if (wrote >= 0)
+      bytes -= static_cast<std::size_t>(wrote);
+    else if (errno != EINTR)
+      why = errno;
+  }
+  if (why == 0 && ::fsync(descriptor) != 0) why = errno;
+  if (::close(descriptor) != 0 && why == 0) why = errno;
+  if (why != 0) throw system_error("cannot write in " + folder.string(), why);
 }
 
 fs::path program_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }

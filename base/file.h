@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -18,6 +19,11 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view t
 /// Makes the folder and those above it, where they are not there, each for its owner alone. Returns: those
 /// that it made, outermost first. Throws: Error naming the folder and the reason.
 std::vector<std::filesystem::path> make_folder(const std::filesystem::path& folder);
+
+/// Writes so many bytes in the folder and has them on the disk. The file has no name, so that it goes also
+/// with a program that is killed meanwhile. Throws: Error naming the folder and the reason, such as a full
+/// disk.
+void try_to_write(const std::filesystem::path& folder, std::size_t bytes);
 
 /// The folder in which the running program lies; sibling programs are found there.
 std::filesystem::path program_folder();

@@ -35,13 +35,16 @@ std::string as_json(Code code, const std::string& message, const std::vector<swe
 
 }  // namespace
 
+void say_error(const Context& context, const std::string& text) {
+  static const std::regex place{"^[^\n]+:[0-9]+:[0-9]+: "};
+  const std::string shown = context.err.interactive() ? printable(text) : text;
+  const bool has_place = std::regex_search(shown.substr(0, 4096), place);
+  context.err.line(has_place ? shown : context.err.paint(Style::kRed, "error: ") + shown);
+}
+
 void report_error(const Context& context, Code code, const std::string& message,
                   const std::vector<sweeps::Problem>& problems) {
-  // a message about a place in a file stands alone, so that editors find the place
-  static const std::regex place{"^[^\n]+:[0-9]+:[0-9]+: "};
-  const std::string text = context.err.interactive() ? printable(message) : message;
-  const bool has_place = std::regex_search(text.substr(0, 4096), place);
-  context.err.line(has_place ? text : context.err.paint(Style::kRed, "error: ") + text);
+  say_error(context, message);
   if (context.json) context.out.line(as_json(code, message, problems));
 }
 

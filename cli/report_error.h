@@ -16,4 +16,8 @@ namespace abl::cli {
 void report_error(const Context& context, Code code, const std::string& message,
                   const std::vector<sweeps::Problem>& problems = {});
 
+/// The line on stderr alone: with "error:" before it, unless it begins with a place in a file, which stands
+/// alone, so that editors find the place.
+void say_error(const Context& context, const std::string& text);
+
 }  // namespace abl::cli

@@ -28,6 +28,7 @@ constexpr auto kTick = 100ms;
 constexpr auto kReadyPatience = 60s;
 constexpr auto kWorkerGrace = 60s;  // its trainers write a checkpoint
 constexpr auto kSchedulerGrace = 15s;
+constexpr std::size_t kRoomToStart = 1 << 20;  // an empty store, the logs and the records of the start
 
 std::string sibling(const char* name) {
   const fs::path program = program_folder() / name;
@@ -163,6 +164,8 @@ void check_up(const Context& context, const UpOptions& options) {
   sibling("ablate-worker");
   make_home(context);
 }
+
+void check_room(const Context& context, const HomeLock&) { try_to_write(context.home(), kRoomToStart); }
 
 void run_up(const Context& context, const UpOptions& options, const HomeLock&,
             const std::function<void(const UpRecord&, const WorkerSummary&)>& ready) {

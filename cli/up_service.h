@@ -28,6 +28,9 @@ void make_home(const Context& context);
 /// Checks what can be known before anything is started. Throws: Error naming the flag, folder or program.
 void check_up(const Context& context, const UpOptions& options);
 
+/// Throws: Error when the home's disk is too full to start on.
+void check_room(const Context& context, const HomeLock& lock);
+
 /// Runs scheduler and worker of this machine, starting them again when they die, until a stop signal comes.
 /// `ready` is called once, when the scheduler answers and the worker has connected. Thread: the main one; no
 /// other may run yet. Throws: Error when one of them cannot be kept running.

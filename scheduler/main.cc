@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <iostream>
 
 #include "base/command_line.h"
 #include "base/error.h"
@@ -107,13 +108,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "ablate-scheduler: {}\n", abl::complaint(app, error));
+    std::cerr << "ablate-scheduler: " << abl::complaint(app, error) << '\n';
     return abl::kExitUsage;
   } catch (const abl::Error& error) {
-    fmt::print(stderr, "ablate-scheduler: {}\n", error.what());
+    std::cerr << "ablate-scheduler: " << error.what() << '\n';
     return abl::exit_code(error.code());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "ablate-scheduler: {}\n", error.what());
+    std::cerr << "ablate-scheduler: " << error.what() << '\n';
     return abl::kExitFailed;
   }
 }

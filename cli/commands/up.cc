@@ -73,6 +73,8 @@ void leave_terminal(Context& context, const std::filesystem::path& log) {
 
 /// What a child said that ended before it was ready; with --json its error goes to stdout, as everybody's.
 void say_last_words(const Context& context, const std::string& log) {
+  if (log.empty())
+    throw Error{Code::kUnavailable, "the start in the background ended without a word: try without --detach"};
   const auto object = log.rfind("{\"error\":");
   if (!context.json || object == std::string::npos)
     return context.err.write(context.err.interactive() ? printable(log) : log);
@@ -135,6 +137,7 @@ Run declare_up(CLI::App& app, Context& context) {
       if (!(flags->options == UpOptions{})) context.note("flags ignored: run 'ablate down' first");
       return kExitOk;
     }
+    check_room(context, *lock);
     if (!flags->detach) return run_here(context, flags->options, *lock, false);
 
     const auto log = context.home() / "logs" / "up.log";

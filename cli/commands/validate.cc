@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/judge.h"
+#include "cli/report_error.h"
 #include "cli/shown.h"
 
 namespace abl::cli {
@@ -31,7 +32,7 @@ Run declare_validate(CLI::App& app, Context& context) {
         for (const auto& note : verdict.notes()) context.note(note);
       if (!context.json)
         for (const auto& problem : verdict.problems())
-          context.err.line(problem_text(shown(problem, context.err)));
+          say_error(context, problem_text(shown(problem, context.err)));
     }
     return right ? kExitOk : kExitUsage;
   };

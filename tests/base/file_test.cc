@@ -44,6 +44,8 @@ TEST_F(FileTest, DiskThatFillsLeavesTheOldFile) {
   const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &small);
   EXPECT_THROW(write_file_atomically(folder / "x", std::string(5000, 'y')), Error);
+  EXPECT_THROW(try_to_write(folder, 5000), Error);
+  EXPECT_NO_THROW(try_to_write(folder, 1000));
   ::setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(read_file(folder / "x"), "old");
   EXPECT_EQ(files(), 1u);

@@ -112,6 +112,35 @@ def full_disk():
         fill(fleet, disk)
 
 
+def fill_up(file):
+    with open(file, "wb", buffering=0) as filler:
+        try:
+            while True:
+                filler.write(b"\0" * 4096)
+        except OSError:
+            pass
+
+
+def start_on_a_full_disk():
+    with Fleet("start") as fleet, small_disk(fleet, "8m") as disk:
+        filler = disk / "filler"
+        home = disk / "home"
+        home.mkdir()
+        fill_up(filler)
+        for flags in ([], ["--detach"]):
+            done = fleet.ablate("up", "--home", home, *flags, check=False)
+            lines = done.stderr.splitlines()
+            expect(done.returncode == 3 and len(lines) == 1 and str(home) in lines[0] and "No space left on device" in lines[0],
+                   f"up {' '.join(flags)} on a full disk says so: {lines}")
+        with open("/dev/full", "w") as full:  # where its log would lie
+            done = subprocess.run([str(BIN / "ablate-scheduler"), "--store", str(home / "results.db"), "--listen", fleet.address],
+                                  env=fleet.environment, stderr=full, timeout=60)
+        expect(done.returncode == 3, f"a scheduler that can write neither its store nor its log ends with {done.returncode}")
+        filler.unlink()
+        fleet.ablate("up", "--home", home, "--detach")
+        expect(fleet.ablate("down", "--home", home).returncode == 0, "with room again ablate starts")
+
+
 def fill(fleet, disk):
     fleet.store = disk / "results.db"
     fleet.start_scheduler()
@@ -119,12 +148,7 @@ def fill(fleet, disk):
     (fleet.home / "first.yaml").write_text(SWEEP.format(name="first", damaged="fail"))
     fleet.ablate("submit", fleet.home / "first.yaml")
     filler = disk / "filler"
-    with open(filler, "wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"\0" * 4096)
-        except OSError:
-            pass
+    fill_up(filler)
     refused = None
     for number in range(200):  # the journal has some room of its own
         (fleet.home / "more.yaml").write_text(SWEEP.format(name=f"more-{number}", damaged="fail"))
@@ -184,7 +208,6 @@ def little_memory():
                f"a run that needs more memory than there is fails with that reason: {trial['reason']}")
 
 
-
 mounts = with_mounts()  # may begin this program again: first
 newer_store()
 taken_port()
@@ -192,5 +215,6 @@ little_memory()
 data_folders()
 if not mounts:
     skip("no tmpfs may be mounted here: full disks are left out")
+start_on_a_full_disk()
 full_disk()
 full_disk_of_a_run()

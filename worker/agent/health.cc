@@ -28,28 +28,6 @@ constexpr auto kRelapse = 5min;               // trouble that comes back so soon
 constexpr int kDescriptors = 24;              // about what two runs and a connection need
 constexpr std::uint64_t kReserve = 64 << 20;  // of a disk that was full, where nobody knows how much it lacks
 
-/// Writes so many bytes and has them on the disk. The file has no name, so that it goes also with a worker
-/// that is killed meanwhile. Throws: Error.
-void try_write(const fs::path& folder, std::size_t bytes) {
-  make_folder(folder);
-  std::string file = (folder / ".probe-XXXXXX").string();
-  const int descriptor = ::mkostemp(file.data(), O_CLOEXEC);
-  if (descriptor < 0) throw system_error("cannot write in " + folder.string(), errno);
-  ::unlink(file.c_str());
-  int why = 0;
-  const std::string block(64 << 10, 'p');
-  while (bytes > 0 && why == 0) {
-    const ssize_t wrote = ::write(descriptor, block.data(), std::min(bytes, block.size()));
-    if (wrote >= 0)
-      bytes -= static_cast<std::size_t>(wrote);
-    else if (errno != EINTR)
-      why = errno;
-  }
-  if (why == 0 && ::fsync(descriptor) != 0) why = errno;
-  if (::close(descriptor) != 0 && why == 0) why = errno;
-  if (why != 0) throw system_error("cannot write in " + folder.string(), why);
-}
-
 /// Why a disk has not the room that something lacked, or empty. What is more than the disk will ever hold is
 /// no reason to wait.
 std::string lacks_room(const fs::path& folder, std::uint64_t wanted) {
@@ -159,7 +137,7 @@ std::string Health::vanished(const ablate::v1::Assign& assign) {
 
 std::string Health::cannot_write() {
   try {
-    for (const fs::path& folder : options_.folders) try_write(folder, options_.probe_bytes);
+    for (const fs::path& folder : options_.folders) try_to_write(folder, options_.probe_bytes);
   } catch (const Error& error) {
     return error.what();
   }
