@@ -20,8 +20,8 @@ def built(name, folder=BUILD):
     return folder / name
 
 
-def trainer():
-    return built("ablate-trainer", BUILD.parent / "bin")
+def trainer(folder=BUILD):
+    return built("ablate-trainer", folder.parent / "bin")
 
 
 class Server:

@@ -5,9 +5,11 @@ the same images, as many workers, in turns. Prints images/s per core, the median
 reads the packed file that `ablate data pack` makes of the folder once, to the same pixels; the others, and "the files", read the folder.
 
   bench/data/bench.py --images imagenet-sample.tar.gz [--dali PYTHON] [--workers N] [--size 224] [--interpolation bilinear] [--seconds S]
+                       [--before FOLDER]
 
 --images (or ABLATE_TEST_DATA, a folder with that file): a folder of CLASS/*.jpg, or an archive of one. --dali: the Python of an environment
-with `pip install nvidia-dali-cuda120`; without it DALI is left out. ABLATE_BENCH: folder of the built loader_server.
+with `pip install nvidia-dali-cuda120`; without it DALI is left out. --before: the loader_server of another
+build, in its folder bench/, as one side more. ABLATE_BENCH: folder of the built loader_server.
 """
 import argparse
 import os
@@ -47,6 +49,11 @@ def sides_of(root, options):
     if options.dali:
         sides["DALI"] = Server(options.dali, HERE / "dali_server.py", *arguments)
     packed = root.with_suffix(".abldata")
+    if options.before:
+        before = root.parent / "before.abldata"  # formats change
+        subprocess.run([trainer(options.before), "data", "pack", "--root", root, "--output", before], check=True, stdout=sys.stderr)
+        sides["before"] = Server(built("loader_server", options.before), before, *arguments[1:], "full")
+        sides["before, the files"] = Server(built("loader_server", options.before), *arguments, "full")
     subprocess.run([trainer(), "data", "pack", "--root", root, "--output", packed], check=True, stdout=sys.stderr)
     sides["ours"] = Server(program, packed, *arguments[1:], "full")
     sides["ours, the files"] = Server(program, *arguments, "full")
@@ -62,6 +69,7 @@ def main():
     arguments.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     arguments.add_argument("--size", type=int, default=224)
     arguments.add_argument("--interpolation", choices=("bilinear", "bicubic"), default="bilinear")
+    arguments.add_argument("--before", type=pathlib.Path, metavar="FOLDER", help="bench/ of another build")
     arguments.add_argument("--seconds", type=float, default=4, help="of one measurement")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:

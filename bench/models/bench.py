@@ -3,10 +3,11 @@
 """Forward and backward of each part of models/, against the same part as a PyTorch module in Python: same machine, same PyTorch, same threads,
 in turns. Prints the median of seven pairs, with the spread, and ours as a multiple of theirs (above 1: ours is faster).
 
-  bench/models/bench.py [--threads N] [--dtype fp32|bf16] [--device cpu|cuda] [--only WORD] [--seconds S]
+  bench/models/bench.py [--threads N] [--dtype fp32|bf16] [--device cpu|cuda] [--only WORD] [--seconds S] [--before FOLDER]
                                                                           (ABLATE_BENCH: folder of the built part_server)
 
 On a GPU both sides wait for it before and after each measurement. The Python side is what a user would write today: python_parts.py.
+--before: in place of Python, the part_server of another build, in its folder bench/.
 """
 import argparse
 import pathlib
@@ -20,12 +21,12 @@ import torch
 from environment import import_timm
 from pairs import PAIRS, compare, conclude, heading
 from python_parts import parts
-from server import Server, built, refuse
+from server import BUILD, Server, built, refuse
 
 
 class Ours:
-    def __init__(self, threads, device):
-        self.program = built("part_server")
+    def __init__(self, threads, device, folder=BUILD):
+        self.program = built("part_server", folder)
         self.server = Server(self.program, threads, device)
 
     def names(self):
@@ -55,8 +56,13 @@ class Theirs:
             torch.cuda.synchronize()
 
 
-def chosen(all_parts, ours, word):
+def chosen(all_parts, ours, before, word):
     """The parts that have the word in their name."""
+    if before:
+        different = ours.names() - before.names()
+        all_parts = [name for name in all_parts if name not in different]
+        print(*(f"{name} is not in the other build" for name in sorted(different)), sep="\n", end="\n" if different else "")
+        return [name for name in all_parts if word in name]
     different = ours.names() ^ all_parts.keys()
     if different:
         refuse(f"only one of python_parts.py and part_server has {', '.join(sorted(different))}: is part_server built of this state?")
@@ -73,6 +79,7 @@ def main():
     arguments.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments.add_argument("--only", default="", metavar="WORD", help="parts with this in their name")
     arguments.add_argument("--seconds", type=float, default=0.5, help="of one measurement")
+    arguments.add_argument("--before", type=pathlib.Path, metavar="FOLDER", help="bench/ of another build, in place of Python")
     options = arguments.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         refuse("device cuda, but there is none here")
@@ -80,12 +87,13 @@ def main():
     timm = import_timm()
     timm.layers.set_fused_attn(True)
     ours, all_parts, medians = Ours(options.threads, options.device), parts(timm), {}
-    names = chosen(all_parts, ours, options.only)
+    before = options.before and Ours(options.threads, options.device, options.before)
+    names = chosen(all_parts, ours, before, options.only)
     print(f"PyTorch {torch.__version__}, {options.device}, {options.threads} threads, {options.dtype}: milliseconds of forward + backward, "
           f"median of {PAIRS} pairs in turns")
-    heading("part")
+    heading("part", *(("before", "now") if before else ()))
     for name in names:
-        theirs = Theirs(*all_parts[name](), options.device, options.dtype)
+        theirs = (lambda repeats: before(name, options.dtype, repeats)) if before else Theirs(*all_parts[name](), options.device, options.dtype)
         medians[name] = compare(name, theirs, lambda repeats: ours(name, options.dtype, repeats), options.seconds, unit=1e3)
     conclude("part", medians)
 

@@ -93,6 +93,7 @@ Subject bottleneck(std::int64_t width, std::int64_t groups) {
 const std::map<std::string, std::function<Subject()>>& parts() {
   static const std::map<std::string, std::function<Subject()>> kParts{
       {"attention-original", [] { return attention({}); }},
+      {"attention-original-eager", [] { return attention({}); }},  // the same; Python's side is another
       {"attention-original-groups-2", [] { return attention({.groups = 2}); }},
       {"attention-msf", [] { return attention(mean_shift("QKVPW")); }},
       {"attention-msf-qkkkw", [] { return attention(mean_shift("QKKKW")); }},

@@ -77,6 +77,7 @@ def parts(timm):
 
     return {
         "attention-original": lambda: (FusedAttention(), (8, 196, 384)),
+        "attention-original-eager": msf("QKV-W"),
         "attention-original-groups-2": msf("QKV-W", 2),
         "attention-msf": msf(),
         "attention-msf-qkkkw": msf("QKKKW"),

@@ -4,6 +4,7 @@ Prints the median of seven pairs, with the spread, and ours as a multiple of the
 
   bench/train/bench.py [--threads N] [--dtype fp32|bf16] [--only WORD] [--seconds S]     (ABLATE_BENCH: folder of the built step_server)
   bench/train/bench.py --against fp32|compile|allocators|optimiser|start|gemm
+  bench/train/bench.py --before FOLDER         the step_server of another build, in its folder bench/, in place of Python
   bench/train/bench.py --device cuda --dtype bf16 [--against compile|memory] [--cuda-graph]
 
 The Python side is what a user would write today: timm's model (fused attention) under autocast in bf16, fused AdamW; MSF as
@@ -27,7 +28,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "parity")]
 
 from environment import import_timm  # noqa: E402
 from pairs import PAIRS, compare, conclude, heading  # noqa: E402
-from server import Server, built, trainer  # noqa: E402
+from server import BUILD, Server, built, trainer  # noqa: E402
 
 ALLOCATORS = {"glibc": "libc.so.6", "jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2"}  # beside tcmalloc, which is linked
 MSF = dict(kernel="gaussian", probe="inside", share="QKVPW")
@@ -66,9 +67,9 @@ def models(timm, device):
 
 
 class Ours:
-    def __init__(self, options, preload=None):
+    def __init__(self, options, preload=None, folder=BUILD):
         how = [options.threads, options.device, *(["graph"] if options.cuda_graph else [])]
-        self.server = Server(built("step_server"), *how, preload=preload)
+        self.server = Server(built("step_server", folder), *how, preload=preload)
 
     def __call__(self, document, repeats, **more):
         return self.server(json.dumps({"trial": document, "repeats": repeats, **more}))
@@ -105,14 +106,19 @@ def library(name):
 
 def compare_steps(options, timm):
     ours, medians = Ours(options), {}
-    heading("step", left="Python" if options.against != "fp32" else "fp32", right="C++" if options.against != "fp32" else options.dtype)
+    before = options.before and Ours(options, folder=options.before)
+    heading("step", *(("before", "now") if before else ("fp32", options.dtype) if options.against == "fp32" else ()))
     for name, (make, model, image_size, batch, classes) in models(timm, options.device).items():
         if options.only not in name:
             continue
         document = trial(model, image_size, batch, options.dtype, classes)
         exact = trial(model, image_size, batch, "fp32", classes)
-        theirs = (lambda repeats: ours(exact, repeats)) if options.against == "fp32" else \
-            Theirs(make, image_size, batch, classes, options)
+        if before:
+            theirs = lambda repeats: before(document, repeats)  # noqa: E731
+        elif options.against == "fp32":
+            theirs = lambda repeats: ours(exact, repeats)  # noqa: E731
+        else:
+            theirs = Theirs(make, image_size, batch, classes, options)
         medians[f"{name}, batch {batch}"] = compare(f"{name}, batch {batch}", theirs, lambda repeats: ours(document, repeats), options.seconds, unit=1e3)
     conclude("step", medians)
 
@@ -199,6 +205,7 @@ def main():
     arguments.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments.add_argument("--cuda-graph", action="store_true", help="our steps as a CUDA graph")
     arguments.add_argument("--only", default="")
+    arguments.add_argument("--before", type=pathlib.Path, metavar="FOLDER", help="bench/ of another build, in place of Python")
     arguments.add_argument("--seconds", type=float, default=1.0, help="of one measurement")
     options = arguments.parse_args()
     on_cpu = options.against in ("allocators", "optimiser", "start", "gemm")
