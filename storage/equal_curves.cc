@@ -2,39 +2,100 @@
 #include "storage/equal_curves.h"
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace abl::storage {
 namespace {
 
-using SeedAndDigest = std::pair<std::int64_t, std::int64_t>;
+using Seeds = std::vector<std::int64_t>;  // ascending
+
+Seeds common_seeds(const Seeds& one, const Seeds& other) {
+  Seeds common;
+  std::ranges::set_intersection(one, other, std::back_inserter(common));
+  return common;
+}
+
+Seeds seeds_of(const auto& curves) {
+  Seeds seeds;
+  for (const auto& [seed, curve] : curves) seeds.push_back(seed);
+  return seeds;
+}
+
+struct DigestsHash {
+  std::size_t operator()(const std::vector<std::int64_t>& digests) const {
+    std::uint64_t hash = 0;
+    for (const std::int64_t digest : digests)  // which are well mixed themselves
+      hash = (hash ^ static_cast<std::uint64_t>(digest)) * 0x9e3779b97f4a7c15;
+    return hash;
+  }
+};
 
 }  // namespace
 
 /// Rows found to be equal, and the curves of them all.
 struct EqualCurves::Group {
   std::vector<std::size_t> rows;
-  std::map<std::int64_t, Curve> curves;
+  Curves curves;
   bool of_several_trials = false;
 
-  bool fits(const Row& row) const {
-    return std::ranges::all_of(row.curves, [&](const auto& other) {
-      const auto own = curves.find(other.first);
-      return own == curves.end() || own->second.digest == other.second.digest;
-    });
-  }
-  /// Returns: what the row brings that was not there.
-  std::vector<SeedAndDigest> take(const Row& row) {
-    std::vector<SeedAndDigest> added;
+  void take(const Row& row) {
     for (const auto& [seed, curve] : row.curves) {
-      const auto [own, fresh] = curves.try_emplace(seed, curve);
-      if (fresh) added.emplace_back(seed, curve.digest);
+      const auto own = curves.try_emplace(seed, curve).first;
       of_several_trials |= own->second.trial != curve.trial;
     }
     rows.push_back(row.row);
-    return added;
   }
+};
+
+/// Groups by the seeds that they have curves of: two for a table of which every second row lacks a seed.
+class EqualCurves::Families {
+ public:
+  /// The first group that has a row's curves wherever both have one.
+  std::optional<std::size_t> find(const Curves& row) {
+    const Seeds seeds = seeds_of(row);
+    std::optional<std::size_t> first;
+    for (auto& [own, family] : families_) {
+      const Seeds common = common_seeds(own, seeds);
+      if (common.empty()) continue;
+      const auto [index, fresh] = family.by.try_emplace(common);
+      if (fresh)
+        for (const auto& [group, curves] : family.groups)
+          index->second[digests(*curves, common)].insert(group);
+      const auto found = index->second.find(digests(row, common));
+      if (found != index->second.end() && !found->second.empty())
+        first = std::min(first.value_or(*found->second.begin()), *found->second.begin());
+    }
+    return first;
+  }
+  void add(std::size_t group, const Curves& curves) {
+    Family& family = families_[seeds_of(curves)];
+    family.groups.emplace(group, &curves);
+    for (auto& [seeds, index] : family.by) index[digests(curves, seeds)].insert(group);
+  }
+  void remove(std::size_t group, const Curves& curves) {
+    const auto family = families_.find(seeds_of(curves));
+    family->second.groups.erase(group);
+    for (auto& [seeds, index] : family->second.by) index[digests(curves, seeds)].erase(group);
+    if (family->second.groups.empty()) families_.erase(family);
+  }
+
+ private:
+  using Index = std::unordered_map<std::vector<std::int64_t>, std::set<std::size_t>, DigestsHash>;
+  struct Family {
+    std::map<std::size_t, const Curves*> groups;
+    std::map<Seeds, Index> by;  // digests at some of their seeds -> groups
+  };
+  static std::vector<std::int64_t> digests(const Curves& curves, const Seeds& seeds) {
+    std::vector<std::int64_t> digests;
+    for (const std::int64_t seed : seeds) digests.push_back(curves.at(seed).digest);
+    return digests;
+  }
+  std::map<Seeds, Family> families_;
 };
 
 void EqualCurves::add(std::size_t row, std::int64_t seed, std::int64_t digest, TrialId trial) {
@@ -44,18 +105,18 @@ void EqualCurves::add(std::size_t row, std::int64_t seed, std::int64_t digest, T
 }
 
 std::vector<std::vector<std::size_t>> EqualCurves::groups() const {
-  std::vector<Group> groups;
-  std::map<SeedAndDigest, std::vector<std::size_t>> with;  // the groups that have such a curve
+  std::deque<Group> groups;  // which stay where they are
+  Families families;
   for (const Row& row : rows_) {
-    std::set<std::size_t> candidates;
-    for (const auto& [seed, curve] : row.curves)
-      if (const auto found = with.find({seed, curve.digest}); found != with.end())
-        candidates.insert(found->second.begin(), found->second.end());
-    const auto fitting =
-        std::ranges::find_if(candidates, [&](std::size_t candidate) { return groups[candidate].fits(row); });
-    const std::size_t place = fitting == candidates.end() ? groups.size() : *fitting;
-    if (place == groups.size()) groups.emplace_back();
-    for (const SeedAndDigest& added : groups[place].take(row)) with[added].push_back(place);
+    const auto found = families.find(row.curves);
+    const std::size_t place = found.value_or(groups.size());
+    if (!found) groups.emplace_back();
+    Group& group = groups[place];
+    const bool grows = std::ranges::any_of(
+        row.curves, [&](const auto& curve) { return !group.curves.contains(curve.first); });
+    if (found && grows) families.remove(place, group.curves);
+    group.take(row);
+    if (grows) families.add(place, group.curves);
   }
   std::vector<std::vector<std::size_t>> equal;
   for (Group& group : groups)

@@ -11,7 +11,8 @@
 namespace abl::storage {
 
 /// Finds rows of a table whose curves are equal at every seed that both have, one seed at least: a row whose
-/// other seeds failed or still run is judged by those that are there.
+/// other seeds failed or still run is judged by those that are there. A row is looked up in a hash table for
+/// each set of seeds that groups have, never compared with row after row.
 class EqualCurves {
  public:
   /// A completed trial and the digest of its curves, all trials of a row one after the other. Those without
@@ -26,11 +27,13 @@ class EqualCurves {
     std::int64_t digest = 0;
     TrialId trial = 0;
   };
+  using Curves = std::map<std::int64_t, Curve>;  // by seed
   struct Row {
     std::size_t row = 0;
-    std::map<std::int64_t, Curve> curves;  // by seed
+    Curves curves;
   };
   struct Group;
+  class Families;
   std::vector<Row> rows_;
 };
 
