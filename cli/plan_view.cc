@@ -45,11 +45,11 @@ bool asks_for(const SweepPlan& plan, std::string_view kind) {
 /// where it has none of parameters, or of operations.
 std::vector<Shown> shown_counts(const SweepPlan& plan) {
   std::vector<Shown> shown;
-  if (!asks_for(plan, "params.")) shown.push_back(stand_in(plan, "params", "params.weights", "M?"));
+  if (!asks_for(plan, "params.")) shown.push_back(stand_in(plan, "params", "params.weights", "M"));
   for (const auto& column : plan.columns())
     shown.push_back({heading_of(column), column.source(), column.unit(),
                      column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt});
-  if (!asks_for(plan, "flops.")) shown.push_back(stand_in(plan, "FLOPs", "flops.macs", "G?"));
+  if (!asks_for(plan, "flops.")) shown.push_back(stand_in(plan, "FLOPs", "flops.macs", "G"));
   return shown;
 }
 

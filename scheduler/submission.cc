@@ -50,7 +50,8 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, int priority) {
                               .take = column.take,
                               .unit = column.unit,
                               .better = column.better,
-                              .digits = column.digits});
+                              .digits = column.digits,
+                              .unit_fits = column.unit_fits});
   return record;
 }
 

@@ -91,11 +91,9 @@ std::string as_needed(double mean, const std::optional<double>& sd) {
 double unit_factor(const std::string& unit) { return unit == "M" ? 1e6 : unit == "G" ? 1e9 : 1; }
 
 std::string fitting_unit(const std::string& unit, double largest) {
-  if (!unit.ends_with(kOrSmaller)) return unit;
   for (const char* smaller : {"G", "M"})
-    if (unit_factor(smaller) <= unit_factor(unit.substr(0, 1)) && largest >= 0.1 * unit_factor(smaller))
-      return smaller;
-  return largest > 0 ? "" : unit.substr(0, 1);
+    if (unit_factor(smaller) <= unit_factor(unit) && largest >= 0.1 * unit_factor(smaller)) return smaller;
+  return largest > 0 ? "" : unit;
 }
 
 std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd,

@@ -38,8 +38,8 @@ void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
 
 void insert_column(Database& db, SweepId sweep, int position, const NewColumn& column) {
   db.prepared(
-        R"sql(INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, better, digits)
-                    VALUES (:sweep, :position, :name, :heading, :kind, :source, :take, :unit, :better, :digits))sql")
+        R"sql(INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, unit_fits, better, digits)
+                    VALUES (:sweep, :position, :name, :heading, :kind, :source, :take, :unit, :unit_fits, :better, :digits))sql")
       .bind(":sweep", sweep)
       .bind(":position", position)
       .bind(":name", column.name)
@@ -48,6 +48,7 @@ void insert_column(Database& db, SweepId sweep, int position, const NewColumn& c
       .bind(":source", column.source)
       .bind(":take", column.take)
       .bind(":unit", column.unit)
+      .bind(":unit_fits", column.unit_fits)
       .bind(":better", column.better)
       .bind(":digits", column.digits.value_or(-1))
       .run();
@@ -221,14 +222,20 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
   return result;
 }
 
-std::vector<SweepRecord> SweepStore::list(std::uint32_t first, std::uint32_t count) const {
-  static const std::string sql =
-      select_sweeps("'', ''", "s.id IN (SELECT id FROM sweep ORDER BY id DESC LIMIT :count OFFSET :first)");
-  return db_.prepared(sql.c_str()).bind(":first", first).bind(":count", count).all(read_sweep);
+std::vector<SweepRecord> SweepStore::list(std::uint32_t first, std::uint32_t count, SweepId before) const {
+  static const std::string sql = select_sweeps(
+      "'', ''",
+      "s.id IN (SELECT id FROM sweep WHERE id < :before ORDER BY id DESC LIMIT :count OFFSET :first)");
+  return db_.prepared(sql.c_str())
+      .bind(":before", before)
+      .bind(":first", first)
+      .bind(":count", count)
+      .all(read_sweep);
 }
 
-std::uint32_t SweepStore::count() const {
-  return static_cast<std::uint32_t>(db_.prepared("SELECT COUNT(*) FROM sweep")
+std::uint32_t SweepStore::count(SweepId before) const {
+  return static_cast<std::uint32_t>(db_.prepared("SELECT COUNT(*) FROM sweep WHERE id < :before")
+                                        .bind(":before", before)
                                         .one([](const Statement& row) { return row.integer(0); })
                                         .value());
 }

@@ -45,10 +45,13 @@ class SweepStore {
   std::optional<SweepRecord> find(const std::string& name) const;
   /// Throws: Error{kNotFound} naming the nearest sweep there is.
   SweepRecord get(const std::string& name) const;
-  /// At most `count`, newest first, after the newest `first`; without text and canonical form.
+  static constexpr SweepId kNewest = std::numeric_limits<SweepId>::max();
+  /// At most `count`, newest first, after the newest `first`, of those that were submitted before one;
+  /// without text and canonical form.
   std::vector<SweepRecord> list(std::uint32_t first = 0,
-                                std::uint32_t count = std::numeric_limits<std::uint32_t>::max()) const;
-  std::uint32_t count() const;
+                                std::uint32_t count = std::numeric_limits<std::uint32_t>::max(),
+                                SweepId before = kNewest) const;
+  std::uint32_t count(SweepId before = kNewest) const;
   void set_state(SweepId sweep, SweepState state, Time now);
   void set_priority(SweepId sweep, int priority);
 

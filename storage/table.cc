@@ -16,15 +16,10 @@
 namespace abl::storage {
 namespace {
 
-/// Everything that a row's cells need to know of the row.
-struct Row {
-  int position = 0;
-  std::string id, label, set_json, model_hash;
-};
-
 std::vector<NewColumn> read_columns(Database& db, SweepId sweep) {
   return db
-      .prepared(R"sql(SELECT name, heading, kind, source, take, unit, better, digits FROM sweep_column
+      .prepared(
+          R"sql(SELECT name, heading, kind, source, take, unit, better, digits, unit_fits FROM sweep_column
                            WHERE sweep_id = :sweep ORDER BY position)sql")
       .bind(":sweep", sweep)
       .all([](const Statement& row) {
@@ -36,23 +31,27 @@ std::vector<NewColumn> read_columns(Database& db, SweepId sweep) {
             .take = row.text(4),
             .unit = row.text(5),
             .better = row.text(6),
-            .digits = row.integer(7) < 0 ? std::nullopt : std::optional{static_cast<int>(row.integer(7))}};
+            .digits = row.integer(7) < 0 ? std::nullopt : std::optional{static_cast<int>(row.integer(7))},
+            .unit_fits = row.integer(8) != 0};
       });
 }
 
-TrialCounts count_trials(Database& db, SweepId sweep, int row) {
+/// The rows, without cells.
+std::vector<TableRow> read_rows(Database& db, SweepId sweep) {
+  auto rows = db.prepared("SELECT id, label FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
+                  .bind(":sweep", sweep)
+                  .all([](const Statement& s) { return TableRow{.id = s.text(0), .label = s.text(1)}; });
   static const std::string sql =
-      "SELECT " + kCountTrials +
-      " FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep AND st.row = :row";
-  return db.prepared(sql.c_str())
-      .bind(":sweep", sweep)
-      .bind(":row", row)
-      .one([](const Statement& s) { return read_counts(s, 0); })
-      .value();
+      "SELECT st.row, " + kCountTrials +
+      " FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep GROUP BY st.row";
+  auto& counts = db.prepared(sql.c_str());
+  counts.bind(":sweep", sweep);
+  while (counts.step()) rows.at(static_cast<std::size_t>(counts.integer(0))).trials = read_counts(counts, 1);
+  return rows;
 }
 
 /// "reported no val/top1; it reported acc, loss", of the completed trials of a row that lack a metric.
-std::string what_is_lacking(Database& db, SweepId sweep, const Row& row, const NewColumn& column) {
+std::string what_is_lacking(Database& db, SweepId sweep, std::size_t row, const NewColumn& column) {
   constexpr std::size_t kShown = 8;
   const auto names = db.prepared(R"sql(
       SELECT DISTINCT m.name FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
@@ -61,7 +60,7 @@ std::string what_is_lacking(Database& db, SweepId sweep, const Row& row, const N
         AND NOT EXISTS (SELECT 1 FROM metric_summary own JOIN metric o ON o.id = own.metric_id
                         WHERE own.run_id = t.run_id AND o.name = :name) ORDER BY m.name)sql")
                          .bind(":sweep", sweep)
-                         .bind(":row", row.position)
+                         .bind(":row", static_cast<std::int64_t>(row))
                          .bind(":name", column.source)
                          .all([](const Statement& s) { return s.text(0); });
   std::string text = "reported no " + column.source + "; it reported ";
@@ -73,7 +72,7 @@ std::string what_is_lacking(Database& db, SweepId sweep, const Row& row, const N
 }
 
 /// Why no trial of a row has a value yet.
-std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const TrialCounts& trials) {
+std::string why_no_metric(Database& db, SweepId sweep, std::size_t row, const TrialCounts& trials) {
   if (trials.open() == 0) {
     const auto reason =
         db.prepared(R"sql(SELECT CASE t.state WHEN 'held' THEN '' ELSE 'failed: ' END || t.reason
@@ -81,7 +80,7 @@ std::string why_no_metric(Database& db, SweepId sweep, const Row& row, const Tri
                                           WHERE st.sweep_id = :sweep AND st.row = :row AND t.state IN ('failed', 'held')
                                           ORDER BY t.state LIMIT 1)sql")
             .bind(":sweep", sweep)
-            .bind(":row", row.position)
+            .bind(":row", static_cast<std::int64_t>(row))
             .one([](const Statement& s) { return s.text(0); });
     return reason.value_or("cancelled");
   }
@@ -96,90 +95,105 @@ bool lower_is_better(const NewColumn& column) {
               : std::string_view{column.better}) == to_text(Better::kLower);
 }
 
-Cell metric_cell(Database& db, SweepId sweep, const Row& row, const NewColumn& column,
-                 const TrialCounts& trials) {
-  Cell cell;
+/// Adds to each row its values of a metric.
+void read_values(Database& db, SweepId sweep, const NewColumn& column, std::vector<Cell>& cells) {
   const std::string take = column.take != "best" ? column.take : lower_is_better(column) ? "min" : "max";
-  cell.values = db.prepared(R"sql(
-      SELECT t.run_id, t.id, st.seed,
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  auto& values = db.prepared(R"sql(
+      SELECT st.row, t.run_id, t.id, st.seed,
              CASE :take WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
                         WHEN 'mean' THEN ms.sum / ms.finite ELSE COALESCE(ms.last, ms.last_kind) END,
              t.result_version < t.due_version,
              CASE :take WHEN 'last' THEN 0 ELSE CASE WHEN ms.finite > 0 THEN ms.count - ms.finite ELSE 0 END END
       FROM sweep_trial st
       JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
-      JOIN metric_summary ms ON ms.run_id = t.run_id
-      JOIN metric m ON m.id = ms.metric_id AND m.name = :name
-      WHERE st.sweep_id = :sweep AND st.row = :row ORDER BY st.seed_index)sql")
-                    .bind(":take", take)
-                    .bind(":name", column.source)
-                    .bind(":sweep", sweep)
-                    .bind(":row", row.position)
-                    .all([&](const Statement& s) {
-                      cell.before_mend += s.integer(4) != 0;
-                      const std::string kind = s.text(3);
-                      const double infinity = std::numeric_limits<double>::infinity();
-                      const double value = kind == "Infinity"              ? infinity
-                                           : kind == "-Infinity"           ? -infinity
-                                           : s.is_null(3) || kind == "NaN" ? std::nan("")
-                                                                           : s.real(3);
-                      return CellValue{.run = static_cast<RunId>(s.integer(0)),
-                                       .trial = static_cast<TrialId>(s.integer(1)),
-                                       .seed = s.integer(2),
-                                       .value = value,
-                                       .not_finite = static_cast<std::uint32_t>(s.integer(5))};
-                    });
-  cell.n = static_cast<std::uint32_t>(cell.values.size());
-  cell.unfilled = trials.completed - std::min(trials.completed, cell.n);
-  if (cell.unfilled > 0) cell.missing = what_is_lacking(db, sweep, row, column);
-  if (cell.values.empty()) {
-    cell.text = cell.unfilled > 0 ? "missing" : "";
-    if (cell.unfilled == 0) cell.missing = why_no_metric(db, sweep, row, trials);
-    return cell;
+      JOIN metric_summary ms ON ms.run_id = t.run_id AND ms.metric_id = (SELECT id FROM metric WHERE name = :name)
+      WHERE st.sweep_id = :sweep ORDER BY st.row, st.seed_index)sql");
+  values.bind(":take", take).bind(":name", column.source).bind(":sweep", sweep);
+  while (values.step()) {
+    Cell& cell = cells.at(static_cast<std::size_t>(values.integer(0)));
+    const std::string kind = values.text(4);
+    cell.values.push_back({.run = static_cast<RunId>(values.integer(1)),
+                           .trial = static_cast<TrialId>(values.integer(2)),
+                           .seed = values.integer(3),
+                           .value = kind == "Infinity"                   ? kInfinity
+                                    : kind == "-Infinity"                ? -kInfinity
+                                    : values.is_null(4) || kind == "NaN" ? std::nan("")
+                                                                         : values.real(4),
+                           .not_finite = static_cast<std::uint32_t>(values.integer(6))});
+    cell.before_mend += values.integer(5) != 0;
   }
-  std::vector<double> values;
-  for (const auto& value : cell.values) values.push_back(value.value);
-  const MeanSd statistics = mean_sd(values);
-  cell.mean = statistics.mean, cell.sd = statistics.sd;
-  return cell;
 }
 
-Cell count_cell(Database& db, const Row& row, const NewColumn& column) {
-  Cell cell{.of = 1};
-  if (row.model_hash.empty()) {
-    cell.missing = "the parameters of a command are not counted";
-    return cell;
+std::vector<Cell> metric_cells(Database& db, const SweepRecord& sweep, const NewColumn& column,
+                               const std::vector<TableRow>& rows) {
+  std::vector<Cell> cells(rows.size());
+  read_values(db, sweep.id, column, cells);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    Cell& cell = cells[row];
+    const TrialCounts& trials = rows[row].trials;
+    cell.of = sweep.seeds;
+    cell.n = static_cast<std::uint32_t>(cell.values.size());
+    cell.unfilled = trials.completed - std::min(trials.completed, cell.n);
+    if (cell.unfilled > 0) {
+      cell.missing = what_is_lacking(db, sweep.id, row, column);
+      if (cell.n == 0) cell.text = "missing";
+    } else if (cell.n == 0) {
+      cell.missing = why_no_metric(db, sweep.id, row, trials);
+    }
+    if (cell.n == 0) continue;
+    std::vector<double> values;
+    for (const auto& value : cell.values) values.push_back(value.value);
+    const MeanSd statistics = mean_sd(values);
+    cell.mean = statistics.mean, cell.sd = statistics.sd;
   }
-  cell.mean = db.prepared(
-                    "SELECT value FROM model_count WHERE model_hash = :hash AND mode = :mode ORDER BY "
-                    "version DESC LIMIT 1")
-                  .bind(":hash", row.model_hash)
-                  .bind(":mode", column.source)
-                  .one([](const Statement& s) { return s.real(0); });
-  cell.n = cell.mean ? 1 : 0;
-  if (!cell.mean) cell.missing = "not counted: that needs an ablate-trainer beside the scheduler";
-  return cell;
+  return cells;
 }
 
-Cell setting_cell(Database& db, const Row& row, const NewColumn& column) {
-  Cell cell;
-  cell.text = db.prepared("SELECT :set ->> ('$.\"' || :key || '\"')")
-                  .bind(":set", row.set_json)
-                  .bind(":key", column.source)
-                  .one([](const Statement& s) { return s.text(0); })
-                  .value();
-  if (cell.text.empty()) cell.missing = "the row does not set " + column.source;
-  return cell;
-}
-
-std::string paper_value(Database& db, SweepId sweep, const Row& row, const NewColumn& column) {
+std::vector<Cell> count_cells(Database& db, const SweepRecord& sweep, const NewColumn& column) {
   return db
-      .prepared("SELECT printed FROM sweep_paper WHERE sweep_id = :sweep AND row = :row AND name = :name")
-      .bind(":sweep", sweep)
-      .bind(":row", row.position)
-      .bind(":name", column.name)
-      .one([](const Statement& s) { return s.text(0); })
-      .value_or("");
+      .prepared(R"sql(
+      SELECT model_hash = '', (SELECT value FROM model_count mc
+                               WHERE mc.model_hash = r.model_hash AND mode = :mode ORDER BY version DESC LIMIT 1)
+      FROM sweep_row r WHERE sweep_id = :sweep ORDER BY position)sql")
+      .bind(":mode", column.source)
+      .bind(":sweep", sweep.id)
+      .all([](const Statement& row) {
+        Cell cell{.of = 1};
+        if (row.integer(0) != 0)
+          cell.missing = "the parameters of a command are not counted";
+        else if (row.is_null(1))
+          cell.missing = "not counted: that needs an ablate-trainer beside the scheduler";
+        else
+          cell.mean = row.real(1), cell.n = 1;
+        return cell;
+      });
+}
+
+std::vector<Cell> setting_cells(Database& db, const SweepRecord& sweep, const NewColumn& column) {
+  return db
+      .prepared(
+          "SELECT set_json ->> ('$.\"' || :key || '\"') FROM sweep_row WHERE sweep_id = :sweep ORDER BY "
+          "position")
+      .bind(":key", column.source)
+      .bind(":sweep", sweep.id)
+      .all([&](const Statement& row) {
+        Cell cell{.text = row.text(0)};
+        if (cell.text.empty()) cell.missing = "the row does not set " + column.source;
+        return cell;
+      });
+}
+
+/// A cell for each row: a few queries for a column, however many rows there are.
+std::vector<Cell> read_cells(Database& db, const SweepRecord& sweep, const NewColumn& column,
+                             const std::vector<TableRow>& rows) {
+  std::vector<Cell> cells = column.kind == "metric"  ? metric_cells(db, sweep, column, rows)
+                            : column.kind == "count" ? count_cells(db, sweep, column)
+                                                     : setting_cells(db, sweep, column);
+  auto& papers = db.prepared("SELECT row, printed FROM sweep_paper WHERE sweep_id = :sweep AND name = :name");
+  papers.bind(":sweep", sweep.id).bind(":name", column.name);
+  while (papers.step()) cells.at(static_cast<std::size_t>(papers.integer(0))).paper = papers.text(1);
+  return cells;
 }
 
 /// The texts of a column's cells, in the unit that fits them all, or the papers' values.
@@ -191,7 +205,7 @@ void write_column(Table& table, std::size_t index) {
     if (!cell.paper.empty()) largest = std::numeric_limits<double>::infinity();
     largest = std::max(largest, cell.mean.value_or(0));
   }
-  column.unit = fitting_unit(column.unit, largest);
+  if (column.unit_fits) column.unit = fitting_unit(column.unit, largest);
   for (TableRow& row : table.rows)
     if (Cell& cell = row.cells[index]; cell.text.empty())
       cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit);
@@ -232,29 +246,18 @@ Table read_table(Database& db, const std::string& name) {
               .baseline = sweep.baseline,
               .paper_heading = sweep.paper_heading,
               .columns = read_columns(db, sweep.id)};
-  const auto rows =
-      db.prepared(
-            "SELECT position, id, label, set_json, model_hash FROM sweep_row WHERE sweep_id = :sweep ORDER "
-            "BY position")
-          .bind(":sweep", sweep.id)
-          .all([](const Statement& s) {
-            return Row{static_cast<int>(s.integer(0)), s.text(1), s.text(2), s.text(3), s.text(4)};
-          });
-  for (const Row& row : rows) {
-    TableRow line{.id = row.id, .label = row.label, .trials = count_trials(db, sweep.id, row.position)};
-    for (const NewColumn& column : table.columns) {
-      Cell cell = column.kind == "metric"  ? metric_cell(db, sweep.id, row, column, line.trials)
-                  : column.kind == "count" ? count_cell(db, row, column)
-                                           : setting_cell(db, row, column);
-      if (column.kind == "metric") cell.of = sweep.seeds;
-      cell.paper = paper_value(db, sweep.id, row, column);
-      for (const CellValue& value : cell.values)
-        if (value.not_finite > 0)
-          table.diverged.push_back({row.id, value.seed, column.source, column.take, value.not_finite});
-      line.cells.push_back(std::move(cell));
-    }
-    table.rows.push_back(std::move(line));
+  table.rows = read_rows(db, sweep.id);
+  for (const NewColumn& column : table.columns) {
+    auto cells = read_cells(db, sweep, column, table.rows);
+    for (std::size_t row = 0; row < table.rows.size(); ++row)
+      table.rows[row].cells.push_back(std::move(cells[row]));
   }
+  for (const TableRow& row : table.rows)
+    for (std::size_t i = 0; i < row.cells.size(); ++i)
+      for (const CellValue& value : row.cells[i].values)
+        if (value.not_finite > 0)
+          table.diverged.push_back(
+              {row.id, value.seed, table.columns[i].source, table.columns[i].take, value.not_finite});
   for (std::size_t i = 0; i < table.columns.size(); ++i) write_column(table, i);
   look_at_runs(db, sweep.id, table);
   return table;

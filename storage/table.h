@@ -83,9 +83,8 @@ std::string format_cell(const std::optional<double>& mean, const std::optional<d
 /// What a value is divided by to be said in a unit.
 double unit_factor(const std::string& unit);
 
-/// Behind a unit that nobody asked for: it, or a smaller one where all values are small.
-inline constexpr char kOrSmaller = '?';
-/// "M" for "G?" where the largest value is below a tenth of 10^9; other units as they are.
+/// "M" for "G" where the largest value is below a tenth of 10^9: of a unit that nobody asked for, it or a
+/// smaller one.
 std::string fitting_unit(const std::string& unit, double largest);
 
 }  // namespace abl::storage

@@ -54,6 +54,7 @@ struct NewRow {
 struct NewColumn {
   std::string name, heading, kind, source, take, unit, better;  ///< kind: metric | count | setting
   std::optional<int> digits = 2;  ///< after the point; none: as many as the values need
+  bool unit_fits = false;         ///< `unit`, or a smaller one where all values are small
 };
 struct NewSweep {
   std::string name, file, text, canonical, canonical_hash, baseline, paper_heading;

@@ -12,12 +12,11 @@ using nlohmann::json;
 
 json column_json(const Column& column) {
   constexpr const char* kKinds[] = {"metric", "count", "setting"};
-  const bool fitting = column.unit.ends_with('?');
   return {{"name", column.name},
           {"heading", column.heading},
           {kKinds[static_cast<int>(column.kind)], column.source},
           {"take", column.take},
-          {"unit", fitting ? column.unit.substr(0, 1) : column.unit},
+          {"unit", column.unit},
           {"better", column.better},
           {"digits", column.digits.value_or(2)}};
 }

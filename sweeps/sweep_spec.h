@@ -43,9 +43,10 @@ struct Column {
   std::string name;     ///< "acc"; the key of the papers' values
   std::string heading;  ///< as printed; the name where nothing is said
   Kind kind = Kind::kMetric;
-  std::string source;           ///< metric name, count mode ("params.weights") or dotted setting
-  std::string take = "last";    ///< last | best | min | max | mean
-  std::string unit;             ///< "%" or empty; of counts "M" or "G", with '?' behind it: or smaller
+  std::string source;         ///< metric name, count mode ("params.weights") or dotted setting
+  std::string take = "last";  ///< last | best | min | max | mean
+  std::string unit;           ///< "%" or empty; of counts "M" or "G"
+  bool unit_fits = false;     ///< `unit`, which the file does not name, or a smaller one where all are small
   std::string better = "none";  ///< higher | lower | none
   std::optional<int> digits;    ///< after the point; none: as many as the values need
 };

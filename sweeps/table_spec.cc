@@ -39,6 +39,7 @@ class ColumnReader {
     read_source(node, field, column);
     if (const Node* heading = node.find("heading"))
       column.heading = reader_.text(*heading, field + ".heading").value_or(column.name);
+    column.unit_fits = column.kind == Column::Kind::kCount && !column.unit.empty() && !node.find("unit");
     if (const Node* unit = node.find("unit"))
       column.unit = unit->kind == Node::Kind::kScalar && unit->text.empty()
                         ? ""
@@ -82,7 +83,6 @@ class ColumnReader {
       column.kind = Column::Kind::kCount;
       column.source = read_choice(*count, field + ".count", names(count_modes()));
       describe(column, count_modes());
-      if (!column.unit.empty()) column.unit += '?';
       if (command_)
         problem(count->place, field + ".count",
                 "the model of a command is not known, so nothing of it can be counted");

@@ -166,14 +166,15 @@ v1::Column count_column(const sweeps::SweepSpec& spec, const sweeps::Column& col
       if (const auto count = model->second.find(column.source); count != model->second.end())
         largest = std::max(largest, count->second);
   }
-  return to_proto(storage::NewColumn{.name = column.name,
-                                     .heading = column.heading,
-                                     .kind = "count",
-                                     .source = column.source,
-                                     .take = column.take,
-                                     .unit = storage::fitting_unit(column.unit, largest),
-                                     .better = column.better,
-                                     .digits = column.digits});
+  return to_proto(
+      storage::NewColumn{.name = column.name,
+                         .heading = column.heading,
+                         .kind = "count",
+                         .source = column.source,
+                         .take = column.take,
+                         .unit = column.unit_fits ? storage::fitting_unit(column.unit, largest) : column.unit,
+                         .better = column.better,
+                         .digits = column.digits});
 }
 
 }  // namespace

@@ -86,6 +86,34 @@ TEST_F(ResultsViewsTest, TableCellTakesTheBestThatTheColumnSaysAndCountsWhatIsMi
               ElementsAre("a|1|10.0|0|0", "b|0|NULL|1|0"));
 }
 
+TEST_F(ResultsViewsTest, TableCellCountsTheRunsThatDiverged) {
+  auto text = sweep_of("s", 1, 2, "diverged");
+  text.sweep.columns.clear();
+  for (const char* take : {"last", "best", "min", "max", "mean"})
+    text.sweep.columns.push_back(
+        {.name = take, .heading = take, .kind = "metric", .source = "loss", .take = take, .better = "lower"});
+  submit(text);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& [trial, values] :
+       std::map<TrialId, std::vector<double>>{{10, {4, 2, nan}}, {11, {4, nan, 2}}}) {
+    const RunId id = run(trial);
+    metrics.append(id, {{.name = "loss", .steps = {1, 2, 3}, .values = values, .times_ms = {1, 2, 3}}});
+    end(id, RunState::kCompleted);
+  }
+  EXPECT_THAT(rows("SELECT \"column\", n, mean, diverged FROM table_cell WHERE sweep = 's'", 4),
+              testing::UnorderedElementsAre("last|2|NULL|1", "best|2|2.0|2", "min|2|2.0|2", "max|2|4.0|2",
+                                            "mean|2|3.0|2"));
+  EXPECT_THAT(rows("SELECT SUM(diverged) FROM table_cell WHERE sweep = 'msf-sharing'", 1), ElementsAre("0"));
+}
+
+TEST_F(ResultsViewsTest, TableCellHasTheNewestCountOfEachArchitectureAsTheTable) {
+  db.execute(
+      "UPDATE model_count SET version = version - 1 WHERE model_hash = (SELECT model_hash FROM sweep_row "
+      "WHERE id = 'b')");
+  EXPECT_THAT(rows("SELECT row, mean FROM table_cell WHERE \"column\" = 'params' ORDER BY row", 2),
+              ElementsAre("a|23685000.0", "b|16596480.0", "c|NULL"));
+}
+
 TEST_F(ResultsViewsTest, TableCellHasNoMeanWhereAValueIsNotFinite) {
   complete(5, std::numeric_limits<double>::quiet_NaN());
   EXPECT_THAT(rows("SELECT n, mean, sd FROM table_cell WHERE row = 'b' AND \"column\" = 'acc'", 3),

@@ -83,6 +83,25 @@ TEST_F(TableTest, TheColumnSaysWhichIsTheBest) {
   EXPECT_EQ(table.rows[0].cells[1].text, "40");
 }
 
+TEST_F(TableTest, ACountWithoutAUnitOfItsOwnIsShownInOneThatFits) {
+  auto text = sweep_of("s", 1, 1);
+  for (const bool fits : {true, false})
+    text.sweep.columns.push_back({.name = fits ? "fitting" : "fixed",
+                                  .kind = "count",
+                                  .source = "flops.macs",
+                                  .unit = "G",
+                                  .digits = {},
+                                  .unit_fits = fits});
+  text.sweep.rows[0].paper.clear();
+  submit(text);
+  CountStore{db}.insert(text.sweep.rows[0].model, {{"flops.macs", 12e6}});
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.columns[3].unit, "M");
+  EXPECT_EQ(table.rows[0].cells[3].text, "12.00");
+  EXPECT_EQ(table.columns[4].unit, "G") << "as the file says";
+  EXPECT_EQ(table.rows[0].cells[4].text, "0.012");
+}
+
 TEST_F(TableTest, RowsWithIdenticalCurvesAreNamed) {
   auto text = sweep_of("s", 5, 2);                          // trials 1 2 3 4 5 (seed 0), 6 7 8 9 10 (seed 1)
   text.trials[4].config_hash = text.trials[3].config_hash;  // rows d, e are one configuration
@@ -285,13 +304,11 @@ TEST(FormatCellTest, HasTheDigitsThatAValueNeedsWhereNobodySaysHowMany) {
 }
 
 TEST(FormatCellTest, ACountWithoutAUnitOfItsOwnGetsOneThatFits) {
-  EXPECT_EQ(fitting_unit("G?", 4.6e9), "G");
-  EXPECT_EQ(fitting_unit("G?", 0.099e9), "M");
-  EXPECT_EQ(fitting_unit("G?", 50'000), "");
-  EXPECT_EQ(fitting_unit("M?", 307e6), "M") << "never a larger one than is usual";
-  EXPECT_EQ(fitting_unit("G?", 0), "G") << "nothing counted yet";
-  EXPECT_EQ(fitting_unit("G", 5), "G") << "as the file says";
-  EXPECT_EQ(fitting_unit("%", 0.5), "%");
+  EXPECT_EQ(fitting_unit("G", 4.6e9), "G");
+  EXPECT_EQ(fitting_unit("G", 0.099e9), "M");
+  EXPECT_EQ(fitting_unit("G", 50'000), "");
+  EXPECT_EQ(fitting_unit("M", 307e6), "M") << "never a larger one than is usual";
+  EXPECT_EQ(fitting_unit("G", 0), "G") << "nothing counted yet";
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ TEST(SweepFileTest, ColumnsKnowTheirUnits) {
     - {name: acc, metric: val/top1, take: best, digits: 1, heading: "top-1"}
     - {name: loss, metric: train/loss}
     - {name: params, count: params.weights}
-    - {name: flops, count: flops.msf}
+    - {name: flops, count: flops.msf, unit: G}
     - {name: share, setting: model.attention.share}
     - {name: groups, setting: model.attention.groups}
 )");
@@ -188,8 +188,11 @@ TEST(SweepFileTest, ColumnsKnowTheirUnits) {
   EXPECT_EQ(columns[1].better, "lower");
   EXPECT_EQ(columns[1].heading, "loss");
   EXPECT_EQ(columns[2].kind, Column::Kind::kCount);
-  EXPECT_EQ(columns[2].unit, "M?") << "or smaller, where all are small";
-  EXPECT_EQ(columns[3].unit, "G?");
+  EXPECT_EQ(columns[2].unit, "M");
+  EXPECT_TRUE(columns[2].unit_fits) << "or smaller, where all are small";
+  EXPECT_EQ(columns[3].unit, "G");
+  EXPECT_FALSE(columns[3].unit_fits) << "as the file says";
+  EXPECT_FALSE(columns[0].unit_fits);
   EXPECT_EQ(columns[4].kind, Column::Kind::kSetting);
   EXPECT_EQ(spec.rows[0].set.at("model.attention.share"), "QKVVW");
   EXPECT_EQ(spec.rows[1].set.at("model.attention.share"), "QKVPW")
