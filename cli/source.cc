@@ -31,23 +31,6 @@ void move_all(auto& from, auto& to) {
   for (auto& item : from) to.Add(std::move(item));
 }
 
-/// All of what is answered page by page: `ask` for the first, and then with `next` as long as there is one.
-template <class Message, class Ask, class Add>
-Message all_pages(const std::string& sweep, Ask ask, Add add) {
-  SweepRequest request;
-  request.set_sweep(sweep);
-  Message all = ask(request);
-  for (std::uint32_t next = all.next(); next != 0;) {
-    request.set_first(next);
-    Message page = ask(request);
-    next = page.next();
-    add(all, page);
-  }
-  all.set_left_out(0);
-  all.set_next(0);
-  return all;
-}
-
 GetMetricsRequest metrics_request(std::uint32_t run) {
   GetMetricsRequest request;
   request.add_runs(run);
@@ -59,17 +42,41 @@ class SchedulerSource final : public Source {
   explicit SchedulerSource(const Context& context) : context_{context}, client_{context} {}
 
   ListSweepsResponse list_sweeps() override {
-    return client_.call(&Sweeps::Stub::ListSweeps, ListSweepsRequest{});
+    ListSweepsRequest request;
+    ListSweepsResponse all = client_.call(&Sweeps::Stub::ListSweeps, request);
+    while (!all.next().empty()) {
+      request.set_after(all.next());
+      ListSweepsResponse page = client_.call(&Sweeps::Stub::ListSweeps, request);
+      move_all(*page.mutable_sweeps(), *all.mutable_sweeps());
+      all.set_next(page.next());
+    }
+    all.set_left_out(0);
+    return all;
   }
   SweepDetail sweep(const std::string& name) override {
-    return all_pages<SweepDetail>(
-        name, [&](const SweepRequest& request) { return client_.call(&Sweeps::Stub::GetSweep, request); },
-        [](SweepDetail& all, SweepDetail& page) { move_all(*page.mutable_trials(), *all.mutable_trials()); });
+    SweepRequest request = named<SweepRequest>(name);
+    SweepDetail all = client_.call(&Sweeps::Stub::GetSweep, request);
+    while (all.next() != 0) {
+      request.set_first(all.next());
+      SweepDetail page = client_.call(&Sweeps::Stub::GetSweep, request);
+      move_all(*page.mutable_trials(), *all.mutable_trials());
+      all.set_next(page.next());
+    }
+    all.set_left_out(0);
+    return all;
   }
   Table table(const std::string& name) override {
-    return all_pages<Table>(
-        name, [&](const SweepRequest& request) { return client_.call(&Sweeps::Stub::GetTable, request); },
-        [](Table& all, Table& page) { move_all(*page.mutable_rows(), *all.mutable_rows()); });
+    Table all;
+    const std::function<void(const Table&)> add = [&](const Table& part) {
+      if (all.rows().empty())
+        all = part;
+      else
+        all.mutable_rows()->MergeFrom(part.rows());
+    };
+    client_.stream(&Sweeps::Stub::GetTable, named<SweepRequest>(name), add, 60s);
+    all.set_left_out(0);
+    all.set_next(0);
+    return all;
   }
   ListWorkersResponse list_workers() override {
     return client_.call(&Workers::Stub::ListWorkers, ListWorkersRequest{});

@@ -14,7 +14,8 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       coordinator_{*writer_, clock, options.policy, feed_},
       counter_{std::make_unique<Counter>(options.store, options.trainer, coordinator_)},
       reads_{std::make_unique<ReadPool>(options.store, kReadThreads)},
-      sweeps_{coordinator_, *reads_, *counter_, feed_},
+      tables_{std::make_unique<views::TableCache>(options.store)},
+      sweeps_{coordinator_, *reads_, *tables_, *counter_, feed_},
       runs_{*reads_, feed_},
       workers_{*reads_},
       worker_link_{coordinator_} {
@@ -24,7 +25,8 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
 Scheduler::~Scheduler() {
   counter_.reset();  // stores what it has counted
   reads_.reset();    // who still reads keeps the log from being emptied
-  writer_.reset();   // finishes what was posted, with callbacks into the coordinator
+  tables_.reset();
+  writer_.reset();  // finishes what was posted, with callbacks into the coordinator
 }
 
 void Scheduler::register_services(grpc::ServerBuilder& builder) {

@@ -49,6 +49,7 @@ class Scheduler {
   Coordinator coordinator_;
   std::unique_ptr<Counter> counter_;
   std::unique_ptr<ReadPool> reads_;
+  std::unique_ptr<views::TableCache> tables_;
   SweepsService sweeps_;
   RunsService runs_;
   WorkersService workers_;

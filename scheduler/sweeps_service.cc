@@ -5,6 +5,7 @@
 #include <set>
 
 #include "scheduler/answer.h"
+#include "scheduler/table_stream.h"
 #include "scheduler/watch_stream.h"
 #include "storage/sweep_store.h"
 #include "views/views.h"
@@ -44,13 +45,7 @@ ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
 }
 
 // What one answer holds at most, some megabytes each; the caller goes on with `next`.
-constexpr std::uint32_t kMostRows = 10'000, kMostTrials = 10'000, kMostSweeps = 20'000;
-
-views::Page page_of(const ablate::v1::SweepRequest& request) {
-  return {.first = request.first(),
-          .count = request.count() == 0 ? kMostRows : std::min(request.count(), kMostRows),
-          .most_trials = kMostTrials};
-}
+constexpr std::uint32_t kMostRows = 10'000, kMostTrials = 10'000, kMostSweeps = 10'000;
 
 SweepSummary read_summary(storage::Database& db, const std::string& sweep) {
   return views::sweep_summary(db, storage::SweepStore{db}.get(sweep));
@@ -115,29 +110,32 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::ListSweeps(Context*, const ablate::v1::ListSweepsRequest*,
+grpc::ServerUnaryReactor* SweepsService::ListSweeps(Context*, const ablate::v1::ListSweepsRequest* request,
                                                     ablate::v1::ListSweepsResponse* response) {
-  return answer(pool_, response,
-                [](storage::Database& db) { return views::list_sweeps(db, {.count = kMostSweeps}); });
+  return answer(pool_, response, [request](storage::Database& db) {
+    return views::list_sweeps(db, {.count = kMostSweeps}, request->after());
+  });
 }
 
 grpc::ServerUnaryReactor* SweepsService::GetSweep(Context*, const ablate::v1::SweepRequest* request,
                                                   ablate::v1::SweepDetail* response) {
   return answer(pool_, response, [request](storage::Database& db) {
-    return views::sweep_detail(db, request->sweep(), page_of(*request));
+    return views::sweep_detail(
+        db, request->sweep(),
+        {.first = request->first(),
+         .count = request->count() == 0 ? kMostRows : std::min(request->count(), kMostRows),
+         .most_trials = kMostTrials});
   });
 }
 
-grpc::ServerUnaryReactor* SweepsService::GetTable(Context*, const ablate::v1::SweepRequest* request,
-                                                  ablate::v1::Table* response) {
-  return answer(pool_, response, [request](storage::Database& db) {
-    return views::table(db, request->sweep(), page_of(*request));
-  });
+grpc::ServerWriteReactor<ablate::v1::Table>* SweepsService::GetTable(
+    Context*, const ablate::v1::SweepRequest* request) {
+  return std::make_shared<TableStream>(pool_, tables_, *request)->start();
 }
 
 grpc::ServerWriteReactor<ablate::v1::SweepProgress>* SweepsService::WatchSweep(
     Context*, const ablate::v1::SweepRequest* request) {
-  return std::make_shared<WatchStream>(pool_, feed_, coordinator_, request->sweep())->start();
+  return std::make_shared<WatchStream>(pool_, feed_, tables_, coordinator_, request->sweep())->start();
 }
 
 grpc::ServerUnaryReactor* SweepsService::CancelSweep(Context* context,

@@ -6,6 +6,7 @@
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
 #include "scheduler/read_pool.h"
+#include "views/table_cache.h"
 
 namespace abl::scheduler {
 
@@ -13,8 +14,9 @@ namespace abl::scheduler {
 /// the commit.
 class SweepsService final : public ablate::v1::Sweeps::CallbackService {
  public:
-  SweepsService(Coordinator& coordinator, ReadPool& pool, Counter& counter, ChangeFeed& feed)
-      : coordinator_{coordinator}, pool_{pool}, counter_{counter}, feed_{feed} {}
+  SweepsService(Coordinator& coordinator, ReadPool& pool, views::TableCache& tables, Counter& counter,
+                ChangeFeed& feed)
+      : coordinator_{coordinator}, pool_{pool}, tables_{tables}, counter_{counter}, feed_{feed} {}
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -23,7 +25,7 @@ class SweepsService final : public ablate::v1::Sweeps::CallbackService {
   Unary* Submit(Context*, const ablate::v1::SubmitRequest*, ablate::v1::SubmitResponse*) override;
   Unary* ListSweeps(Context*, const ablate::v1::ListSweepsRequest*, ablate::v1::ListSweepsResponse*) override;
   Unary* GetSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepDetail*) override;
-  Unary* GetTable(Context*, const ablate::v1::SweepRequest*, ablate::v1::Table*) override;
+  grpc::ServerWriteReactor<ablate::v1::Table>* GetTable(Context*, const ablate::v1::SweepRequest*) override;
   grpc::ServerWriteReactor<ablate::v1::SweepProgress>* WatchSweep(Context*,
                                                                   const ablate::v1::SweepRequest*) override;
   Unary* CancelSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
@@ -38,6 +40,7 @@ class SweepsService final : public ablate::v1::Sweeps::CallbackService {
 
   Coordinator& coordinator_;
   ReadPool& pool_;
+  views::TableCache& tables_;
   Counter& counter_;
   ChangeFeed& feed_;
 };

@@ -42,6 +42,13 @@ RunRecord read_run(const Statement& row) {
                    .repeated_points = static_cast<std::uint32_t>(row.integer(28))};
 }
 
+Statement& select_runs(Database& db, const char* sql, const WhichRuns& which) {
+  return db.prepared(sql)
+      .bind(":sweep", which.sweep)
+      .bind(":trial", which.trial)
+      .bind(":before", which.before);
+}
+
 }  // namespace
 
 RunRecord TrialStore::run(RunId run) const {
@@ -71,21 +78,31 @@ std::vector<RunRecord> TrialStore::runs_of(TrialId trial) const {
   return runs;
 }
 
-std::vector<RunRecord> TrialStore::list_runs(std::optional<SweepId> sweep, std::optional<TrialId> trial,
-                                             int limit) const {
+std::vector<RunRecord> TrialStore::list_runs(const WhichRuns& which, int limit) const {
   const Transaction snapshot{db_, Transaction::kRead};
-  const auto ids = db_.prepared(R"sql(
+  const auto ids = select_runs(db_, R"sql(
       SELECT id FROM run
       WHERE (:trial IS NULL OR trial_id = :trial)
         AND (:sweep IS NULL OR trial_id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep))
-      ORDER BY id DESC LIMIT :limit)sql")
-                       .bind(":trial", trial)
-                       .bind(":sweep", sweep)
+        AND (:before = 0 OR id < :before)
+      ORDER BY id DESC LIMIT :limit)sql",
+                               which)
                        .bind(":limit", limit)
                        .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
   std::vector<RunRecord> runs;
   for (const RunId id : ids) runs.push_back(run(id));
   return runs;
+}
+
+std::uint32_t TrialStore::count_runs(const WhichRuns& which) const {
+  return select_runs(db_, R"sql(
+      SELECT COUNT(*) FROM run
+      WHERE (:trial IS NULL OR trial_id = :trial)
+        AND (:sweep IS NULL OR trial_id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep))
+        AND (:before = 0 OR id < :before))sql",
+                     which)
+      .one([](const Statement& row) { return static_cast<std::uint32_t>(row.integer(0)); })
+      .value();
 }
 
 void TrialStore::add_checkpoint(const CheckpointRecord& checkpoint) {

@@ -11,6 +11,13 @@
 
 namespace abl::storage {
 
+/// Runs of a sweep's trials, of one trial, older than one: of all where nothing is said.
+struct WhichRuns {
+  std::optional<SweepId> sweep = std::nullopt;
+  std::optional<TrialId> trial = std::nullopt;
+  RunId before = 0;
+};
+
 /// The queue, leases and runs. Thread: the connection's.
 class TrialStore {
  public:
@@ -109,8 +116,9 @@ class TrialStore {
 
   RunRecord run(RunId run) const;                       ///< Throws: Error{kNotFound}
   std::vector<RunRecord> runs_of(TrialId trial) const;  ///< by attempt
-  std::vector<RunRecord> list_runs(std::optional<SweepId> sweep, std::optional<TrialId> trial,
-                                   int limit) const;  ///< newest first
+  /// At most `limit`, newest first.
+  std::vector<RunRecord> list_runs(const WhichRuns& which, int limit) const;
+  std::uint32_t count_runs(const WhichRuns& which) const;
 
   void add_checkpoint(const CheckpointRecord& checkpoint);
   std::vector<CheckpointRecord> checkpoints_of(

@@ -210,7 +210,8 @@ v1::Cell cell_message(const storage::Cell& cell) {
 
 }  // namespace
 
-v1::Table to_proto(const storage::Table& table) {
+/// Its rows go as they are converted: a table may have 100,000, and would be there twice.
+v1::Table to_proto(storage::Table table) {
   v1::Table message;
   message.set_sweep(table.sweep);
   message.set_baseline(table.baseline);
@@ -221,12 +222,13 @@ v1::Table to_proto(const storage::Table& table) {
     column->set_has_paper(
         std::ranges::any_of(table.rows, [i](const auto& row) { return !row.cells[i].paper.empty(); }));
   }
-  for (const auto& row : table.rows) {
+  for (auto& row : table.rows) {
     auto* line = message.add_rows();
     line->set_id(row.id);
     line->set_label(row.label);
     *line->mutable_trials() = to_proto(row.trials);
     for (const auto& cell : row.cells) *line->add_cells() = cell_message(cell);
+    row.cells = {};
   }
   for (const auto& note : table_notes(table)) message.add_notes(note);
   compare_cells(message);

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "config/result_version.h"
 
@@ -55,15 +56,16 @@ std::string reason_of(const std::string& example) {
 }
 
 void add_losses(const std::vector<storage::LostMetrics>& all, std::vector<std::string>& notes) {
-  std::vector<std::pair<std::string, Loss>> refused;  // by reason
+  std::vector<std::pair<std::string, Loss>> refused;    // by reason
+  std::unordered_map<std::string, std::size_t> places;  // of reasons among these
   Loss repeated;
   for (const auto& lost : all) {
     if (lost.points > 0) repeated.add(lost, lost.points);
     if (lost.lines == 0) continue;
     const std::string reason = reason_of(lost.example);
-    auto known = std::ranges::find(refused, reason, &std::pair<std::string, Loss>::first);
-    if (known == refused.end()) known = refused.insert(known, {reason, {}});
-    known->second.add(lost, lost.lines);
+    const auto [place, fresh] = places.try_emplace(reason, refused.size());
+    if (fresh) refused.emplace_back(reason, Loss{});
+    refused[place->second].second.add(lost, lost.lines);
   }
   for (std::size_t i = 0; i < std::min(refused.size(), kNamed); ++i) {
     const Loss& loss = refused[i].second;
@@ -90,9 +92,12 @@ std::string diverged_text(const storage::Diverged& diverged) {
 
 std::vector<std::string> table_notes(const storage::Table& table) {
   std::vector<std::string> notes;
-  for (const auto& rows : table.equal_rows)
-    notes.push_back(rows_text(rows) +
+  for (std::size_t i = 0; i < std::min(table.equal_rows.size(), kNamed); ++i)
+    notes.push_back(rows_text(table.equal_rows[i]) +
                     " have identical curves: does what differs between them have an effect?");
+  if (table.equal_rows.size() > kNamed)
+    notes.push_back(
+        fmt::format("and {} more groups of rows have identical curves", table.equal_rows.size() - kNamed));
   for (std::size_t i = 0; i < std::min(table.diverged.size(), kNamed); ++i)
     notes.push_back(diverged_text(table.diverged[i]));
   if (table.diverged.size() > kNamed)

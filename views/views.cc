@@ -93,22 +93,33 @@ v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord
   return summary_of(sweep, may_have_eta ? sweep_eta(storage::SweepStore{db}.paces(sweep.id)) : std::nullopt);
 }
 
-v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& page) {
+v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& page, const std::string& after) {
   const Transaction snapshot{db, Transaction::kRead};
   const storage::SweepStore store{db};
+  const auto before = after.empty() ? storage::SweepStore::kNewest : store.get(after).id;
   v1::ListSweepsResponse message;
-  for (const auto& sweep : store.list(page.first, page.count))
+  for (const auto& sweep : store.list(page.first, page.count, before))
     *message.add_sweeps() = sweep_summary(db, sweep);
-  message.set_left_out(store.count() - static_cast<std::uint32_t>(message.sweeps_size()));
+  const auto listed = static_cast<std::uint32_t>(message.sweeps_size());
+  message.set_left_out(store.count() - listed);
+  if (listed > 0 && page.first + listed < store.count(before))
+    message.set_next(message.sweeps().rbegin()->name());
   return message;
 }
 
 v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, const Page& page) {
   const Transaction snapshot{db, Transaction::kRead};
-  const storage::SweepStore store{db};
-  const auto sweep = store.get(name);
-  v1::SweepDetail message;
+  const auto sweep = storage::SweepStore{db}.get(name);
+  v1::SweepDetail message = sweep_trials(db, sweep, page);
   *message.mutable_summary() = sweep_summary(db, sweep);
+  message.set_text(sweep.text);
+  message.set_file(sweep.file);
+  return message;
+}
+
+v1::SweepDetail sweep_trials(storage::Database& db, const storage::SweepRecord& sweep, const Page& page) {
+  const storage::SweepStore store{db};
+  v1::SweepDetail message;
   const auto claims =
       store.claims(sweep.id, {.first = page.first, .count = page.count, .most_trials = page.most_trials});
   if (page.with_baseline)
@@ -121,26 +132,12 @@ v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, con
   if (const auto next = claims.empty() ? 0 : static_cast<std::uint32_t>(claims.back().row) + 1;
       next < sweep.rows)
     message.set_next(next);
-  message.set_text(sweep.text);
-  message.set_file(sweep.file);
   message.set_left_out(sweep.trials.total() - static_cast<std::uint32_t>(message.trials_size()));
   return message;
 }
 
-v1::Table table(storage::Database& db, const std::string& sweep, const Page& page) {
-  v1::Table message = to_proto(storage::read_table(db, sweep));  // of every row: the best is that of them all
-  const auto rows = static_cast<std::uint32_t>(message.rows_size());
-  const std::uint32_t first = std::min(page.first, rows), count = std::min(page.count, rows - first);
-  google::protobuf::RepeatedPtrField<v1::TableRow> kept;
-  for (std::uint32_t i = 0; i < rows; ++i) {
-    v1::TableRow& row = *message.mutable_rows(static_cast<int>(i));
-    if ((i >= first && i - first < count) || (page.with_baseline && row.id() == message.baseline()))
-      kept.Add()->Swap(&row);
-  }
-  message.mutable_rows()->Swap(&kept);
-  message.set_left_out(rows - static_cast<std::uint32_t>(message.rows_size()));
-  if (first + count < rows) message.set_next(first + count);
-  return message;
+v1::Table table(storage::Database& db, const std::string& sweep) {
+  return to_proto(storage::read_table(db, sweep));
 }
 
 v1::ListRunsResponse list_runs(storage::Database& db, const v1::ListRunsRequest& request) {
@@ -154,12 +151,14 @@ v1::ListRunsResponse list_runs(storage::Database& db, const v1::ListRunsRequest&
     throw Error{Code::kInvalidArgument,
                 fmt::format("limit {}: at most {} runs are listed at once; name a sweep or a trial",
                             request.limit(), kMostRunsListed)};
+  const storage::WhichRuns which{.sweep = sweep, .trial = trial, .before = request.before()};
   const auto runs =
-      store.list_runs(sweep, trial, request.limit() == 0 ? kRunsListed : static_cast<int>(request.limit()));
+      store.list_runs(which, request.limit() == 0 ? kRunsListed : static_cast<int>(request.limit()));
   const auto share =
       std::max<std::size_t>(kLeastMetrics, kMostMetrics / std::max<std::size_t>(1, runs.size()));
   v1::ListRunsResponse message;
   for (const auto& run : runs) *message.add_runs() = full_summary(db, run, static_cast<std::uint32_t>(share));
+  message.set_left_out(store.count_runs(which) - static_cast<std::uint32_t>(runs.size()));
   return message;
 }
 
@@ -219,6 +218,7 @@ v1::GetMetricsResponse metrics(storage::Database& db, const v1::GetMetricsReques
     max_points = static_cast<std::uint32_t>(each);
   }
   v1::GetMetricsResponse message;
+  if (max_points != request.max_points()) message.set_thinned_to(max_points);
   for (const auto id : wanted) {
     for (const auto& series : store.series(id, names, max_points)) {
       auto* entry = message.add_series();

@@ -28,10 +28,17 @@ struct Page {
 };
 
 ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep);
-ablate::v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& sweeps = {});
+/// Newest first; `after` a sweep those that were submitted before it.
+ablate::v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& sweeps = {},
+                                           const std::string& after = "");
 /// Throws (all below): Error{kNotFound} naming what is not there, with the nearest name.
 ablate::v1::SweepDetail sweep_detail(storage::Database& db, const std::string& sweep, const Page& rows = {});
-ablate::v1::Table table(storage::Database& db, const std::string& sweep, const Page& rows = {});
+/// Of such a detail the trials, and where they go on: to look at all of them page by page without counting
+/// them all for each.
+ablate::v1::SweepDetail sweep_trials(storage::Database& db, const storage::SweepRecord& sweep,
+                                     const Page& rows);
+/// The whole table, which each part needs: its units, the best of its columns. Parts: table_cache.h.
+ablate::v1::Table table(storage::Database& db, const std::string& sweep);
 /// What one answer holds at most: enough for every page and table, and not all of a large store at once. More
 /// is an Error{kInvalidArgument} that says how to ask for less.
 inline constexpr std::uint32_t kMostRunsListed = 10'000;
@@ -40,7 +47,7 @@ inline constexpr std::uint64_t kMostPoints = 1'000'000;
 ablate::v1::ListRunsResponse list_runs(storage::Database& db, const ablate::v1::ListRunsRequest& request);
 ablate::v1::RunDetail run_detail(storage::Database& db, storage::RunId run);
 /// Each run once, however often it is named. Where every series thinned to `max_points` has more than
-/// `most_points` together, they are thinned further; every point of so many is an error.
+/// `most_points` together, they are thinned further (`thinned_to`); every point of so many is an error.
 ablate::v1::GetMetricsResponse metrics(storage::Database& db, const ablate::v1::GetMetricsRequest& request,
                                        std::uint64_t most_points = kMostPoints);
 ablate::v1::ListWorkersResponse list_workers(storage::Database& db);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -47,6 +48,20 @@ TEST_F(WithScheduler, ASweepIsSubmittedOnce) {
   const Outcome list = home_.run({"ls"});
   EXPECT_THAT(list.out, AllOf(HasSubstr("two-rows"), HasSubstr("active"), HasSubstr("0/4")));
   EXPECT_EQ(home_.run({"ls", "--names"}).out, "two-rows\n");
+}
+
+TEST_F(WithScheduler, EverySweepIsListedHoweverManyThereAre) {
+  constexpr auto kMany = R"sql(
+      WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 25000)
+      INSERT INTO sweep (name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, created_ms)
+      SELECT 'n' || x, '', '', '{}', '', '', '', 'active', 0, 0, 0 FROM n)sql";
+  storage::Database{home_.folder() / "results.db", storage::Database::Mode::kWrite}.execute(kMany);
+  const Outcome list = home_.run({"ls", "--names"});
+  EXPECT_EQ(std::ranges::count(list.out, '\n'), 25'000);
+  EXPECT_THAT(list.out, testing::EndsWith("\nn1\n"));
+  const auto all = json({"ls"});
+  EXPECT_EQ(all.at("left_out"), 0);
+  EXPECT_EQ(all.at("next"), "");
 }
 
 TEST_F(WithScheduler, AnotherContentUnderTheSameNameIsRefused) {

@@ -114,6 +114,20 @@ class ServicesTest : public testing::Test {
     SubmitResponse ignored;
     return sweeps->Submit(&context, request, response ? response : &ignored);
   }
+  /// A table that comes in one message.
+  Table table_of(const SweepRequest& request) {
+    Patience context;
+    const auto stream = sweeps->GetTable(&context, request);
+    Table table, more;
+    EXPECT_TRUE(stream->Read(&table));
+    EXPECT_FALSE(stream->Read(&more));
+    EXPECT_TRUE(stream->Finish().ok());
+    return table;
+  }
+  /// Changes the results file beside the scheduler.
+  void change(const char* sql) {
+    storage::Database{folder / "results.db", storage::Database::Mode::kWrite}.execute(sql);
+  }
   /// Connects and hears Welcome.
   std::unique_ptr<ScriptedWorker> connect(const WorkerOptions& options = {}) {
     auto worker = std::make_unique<ScriptedWorker>(channel);
@@ -153,9 +167,7 @@ TEST_F(ServicesTest, ASweepGoesFromItsFileToItsTable) {
     worker->say(ended(run, 3));
     for (std::uint64_t seq = 1; seq <= 3; ++seq) EXPECT_EQ(worker->hear().ack().seq(), seq);
   }
-  Patience context;
-  Table table;
-  ASSERT_TRUE(sweeps->GetTable(&context, sweep_request("s"), &table).ok());
+  const Table table = table_of(sweep_request("s"));
   ASSERT_EQ(table.rows_size(), 2);
   EXPECT_EQ(table.rows(0).cells(0).text(), "71.00");
   EXPECT_EQ(table.rows(1).cells(0).text(), "72.00");
@@ -382,11 +394,10 @@ TEST_F(ServicesTest, RowsAreAnsweredPageByPage) {
   request.set_count(1);
   for (const std::uint32_t first : {0u, 1u}) {
     request.set_first(first);
-    Patience context, other;
+    Patience context;
     SweepDetail detail;
-    Table table;
     ASSERT_TRUE(sweeps->GetSweep(&context, request, &detail).ok());
-    ASSERT_TRUE(sweeps->GetTable(&other, request, &table).ok());
+    const Table table = table_of(request);
     EXPECT_EQ(detail.trials_size(), 3);
     EXPECT_EQ(detail.trials(0).row(), first == 0 ? "a" : "b");
     EXPECT_EQ(detail.left_out(), 3u);
@@ -395,6 +406,94 @@ TEST_F(ServicesTest, RowsAreAnsweredPageByPage) {
     EXPECT_EQ(detail.next(), first == 0 ? 1u : 0u);
     EXPECT_EQ(table.next(), first == 0 ? 1u : 0u);
   }
+}
+
+TEST_F(ServicesTest, ALongTableIsOfOneMomentThoughItComesInParts) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  change(R"sql(
+      WITH RECURSIVE n (x) AS (SELECT 2 UNION ALL SELECT x + 1 FROM n WHERE x < 25000)
+      INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash)
+      SELECT 1, x, 'r' || x, 'before', '{}', 'h', '' FROM n)sql");
+  Patience context;
+  const auto stream = sweeps->GetTable(&context, sweep_request("s"));
+  Table part;
+  ASSERT_TRUE(stream->Read(&part));
+  EXPECT_EQ(part.rows_size(), 10'000);
+  EXPECT_EQ(part.left_out(), 15'001u);
+  EXPECT_EQ(part.next(), 10'000u);
+  change("UPDATE sweep_row SET label = 'after'");
+  int rows = part.rows_size(), parts = 1;
+  for (; stream->Read(&part); ++parts) {
+    rows += part.rows_size();
+    EXPECT_EQ(part.rows(0).label(), "before");
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(rows, 25'001);
+  EXPECT_EQ(parts, 3);
+  SweepRequest request = sweep_request("s");
+  request.set_first(12'000);
+  request.set_count(10'001);
+  Patience other;
+  const auto some = sweeps->GetTable(&other, request);
+  ASSERT_TRUE(some->Read(&part));
+  EXPECT_EQ(part.rows(0).label(), "after");
+  ASSERT_TRUE(some->Read(&part));
+  EXPECT_EQ(part.rows_size(), 1);
+  EXPECT_EQ(part.rows(0).id(), "r22000");
+  EXPECT_EQ(part.next(), 22'001u);
+  EXPECT_FALSE(some->Read(&part));
+  EXPECT_TRUE(some->Finish().ok());
+}
+
+TEST_F(ServicesTest, SweepsAreListedToTheLast) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  change(R"sql(
+      WITH RECURSIVE n (x) AS (SELECT 2 UNION ALL SELECT x + 1 FROM n WHERE x < 10002)
+      INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, created_ms)
+      SELECT x, 'n' || x, '', '', '{}', '', '', '', 'active', 0, 0, 0 FROM n)sql");
+  ListSweepsRequest request;
+  ListSweepsResponse list;
+  std::set<std::string> names;
+  do {
+    Patience context;
+    ASSERT_TRUE(sweeps->ListSweeps(&context, request, &list).ok());
+    for (const auto& sweep : list.sweeps()) names.insert(sweep.name());
+    EXPECT_EQ(list.left_out(), 10'002u - static_cast<std::uint32_t>(list.sweeps_size()));
+    request.set_after(list.next());
+  } while (!list.next().empty());
+  EXPECT_EQ(names.size(), 10'002u);
+  EXPECT_EQ(list.sweeps().rbegin()->name(), "s");
+}
+
+TEST_F(ServicesTest, AWatcherHearsNoMoreOfATrialThatDidNotChange) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  const auto worker = connect({.slots = 1});
+  const std::uint32_t first = worker->hear().assign().run();
+  auto batch = measured(first, 1, 80);
+  for (int i = 0; i < 100; ++i) {  // in a map, whose order is another each time
+    Series& series = *batch.add_series();
+    series.set_name("m" + std::to_string(i));
+    series.add_steps(1);
+    series.add_values(i);
+    series.add_times_ms(1);
+  }
+  worker->say(batch);
+  worker->say(ended(first, 2));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(worker->hear().has_ack());
+  const std::uint32_t second = worker->hear().assign().run();
+  Patience context;
+  const auto watch = sweeps->WatchSweep(&context, sweep_request("s"));
+  SweepProgress progress;
+  ASSERT_TRUE(watch->Read(&progress));
+  EXPECT_EQ(progress.trials_size(), 2);
+  for (std::uint32_t step = 1; step <= 5; ++step) {
+    worker->say(measured(second, step, step));
+    ASSERT_TRUE(worker->hear().has_ack());
+    ASSERT_TRUE(watch->Read(&progress));
+    ASSERT_EQ(progress.trials_size(), 1) << "the completed one is as it was";
+    EXPECT_EQ(progress.trials(0).run(), second);
+  }
+  context.TryCancel();
 }
 
 TEST_F(ServicesTest, AWatcherOfALongSweepHearsOfItsTrialsInSeveralMessages) {
@@ -439,7 +538,7 @@ TEST_F(ServicesTest, AQueryEndsWithItsCall) {
   worker->say(started(run, 1));
   worker->say(measured(run, 2, 70));
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(worker->hear().has_ack());
-  storage::Database{folder / "results.db", storage::Database::Mode::kWrite}.execute(R"sql(
+  change(R"sql(
       ALTER TABLE point RENAME TO point_kept;
       CREATE VIEW point AS WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
       SELECT -x AS run_id, -x AS metric_id, -x AS step, 1.0 AS value, NULL AS kind, -x AS time_ms FROM n)sql");

@@ -364,9 +364,12 @@ TEST_F(TrialStoreTest, RunsAreListedByAttemptOrNewestFirst) {
     return result;
   };
   EXPECT_THAT(ids(trials.runs_of(1)), ElementsAre(a1, a2));
-  EXPECT_THAT(ids(trials.list_runs({}, {}, 10)), ElementsAre(a2, b1, a1));
-  EXPECT_THAT(ids(trials.list_runs(1, 2, 10)), ElementsAre(b1));
-  EXPECT_THAT(ids(trials.list_runs({}, {}, 1)), ElementsAre(a2));
+  EXPECT_THAT(ids(trials.list_runs({}, 10)), ElementsAre(a2, b1, a1));
+  EXPECT_THAT(ids(trials.list_runs({.sweep = 1, .trial = 2}, 10)), ElementsAre(b1));
+  EXPECT_THAT(ids(trials.list_runs({}, 1)), ElementsAre(a2));
+  EXPECT_THAT(ids(trials.list_runs({.before = a2}, 10)), ElementsAre(b1, a1));
+  EXPECT_EQ(trials.count_runs({.before = a2}), 2u);
+  EXPECT_EQ(trials.count_runs({.trial = 2}), 1u);
   const auto [code, message] = error_of([&] { trials.run(17); });
   EXPECT_EQ(code, Code::kNotFound);
   EXPECT_THAT(message, testing::AllOf(HasSubstr("17"), HasSubstr("newest is 3")));

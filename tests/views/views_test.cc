@@ -138,6 +138,19 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
   EXPECT_EQ(run_detail(db, id).summary().repeated_points(), 1u);
 }
 
+TEST_F(ViewsTest, NotesAreBoundedHoweverManyRowsAreEqual) {
+  auto text = sweep_of("s", 50, 1);
+  for (std::size_t i = 0; auto& row : text.sweep.rows) {
+    row.id = row.label = fmt::format("r{}", ++i);
+    row.set_json = "{}";
+  }
+  submit(text);
+  for (storage::TrialId trial = 1; trial <= 50; ++trial) complete(trial, trial / 2);
+  const auto message = table(db, "s");
+  ASSERT_EQ(message.notes_size(), 21);
+  EXPECT_EQ(message.notes(20), "and 4 more groups of rows have identical curves");
+}
+
 TEST_F(ViewsTest, WhatRunsLostForOneReasonIsOneNoteWithRowsAndSeeds) {
   submit(sweep_of("s", 3, 2));
   for (const storage::TrialId trial : {1, 2, 3, 4, 5, 6}) {
@@ -248,6 +261,30 @@ TEST_F(ViewsTest, RunsAreListedBySweepAndTrial) {
   EXPECT_EQ(list_runs(db, request).runs(0).trial(), 3u) << "newest first";
 }
 
+TEST_F(ViewsTest, AListSaysWhatItHasNotAndWhereToGoOn) {
+  for (const char* name : {"a", "b", "c", "d"}) submit(sweep_of(name, 1, 1, name));
+  auto page = list_sweeps(db, {.count = 3});
+  EXPECT_EQ(page.sweeps(2).name(), "b");
+  EXPECT_EQ(page.left_out(), 1u);
+  EXPECT_EQ(page.next(), "b");
+  submit(sweep_of("new", 1, 1, "new"));  // moves nothing on
+  page = list_sweeps(db, {.count = 3}, page.next());
+  ASSERT_EQ(page.sweeps_size(), 1);
+  EXPECT_EQ(page.sweeps(0).name(), "a");
+  EXPECT_EQ(page.next(), "");
+  EXPECT_EQ(storage::error_of([&] { list_sweeps(db, {}, "e"); }).first, Code::kNotFound);
+  for (const storage::TrialId trial : {1, 2, 3}) complete(trial, 80);
+  v1::ListRunsRequest request;
+  request.set_limit(2);
+  auto runs = list_runs(db, request);
+  EXPECT_EQ(runs.left_out(), 1u);
+  request.set_before(runs.runs(1).id());
+  runs = list_runs(db, request);
+  ASSERT_EQ(runs.runs_size(), 1);
+  EXPECT_EQ(runs.runs(0).id(), 1u);
+  EXPECT_EQ(runs.left_out(), 0u);
+}
+
 TEST_F(ViewsTest, MetricsComeByRunAndName) {
   submit(sweep_of("s", 2, 1));
   report(run(1), 50);
@@ -257,6 +294,8 @@ TEST_F(ViewsTest, MetricsComeByRunAndName) {
   EXPECT_EQ(views::metrics(db, request).series(0).series().steps_size(), 50);
   request.set_max_points(10);
   EXPECT_EQ(views::metrics(db, request).series(0).series().values_size(), 10);
+  EXPECT_EQ(views::metrics(db, request).thinned_to(), 0u) << "as was asked";
+  EXPECT_EQ(views::metrics(db, request, 4).thinned_to(), 4u);
   request.add_names("none");
   EXPECT_EQ(views::metrics(db, request).series_size(), 0);
 }
@@ -325,7 +364,7 @@ TEST(JsonTest, NamesAreThoseOfTheProtoAndZerosArePresent) {
   EXPECT_EQ(
       to_json(message),
       R"({"name":"val/top1","count":0,"min":0,"max":0,"mean":0,"last":"NaN","last_step":7,"best":0,"best_step":0,"finite":0})");
-  EXPECT_EQ(to_json(v1::ListRunsResponse{}), R"({"runs":[]})");
+  EXPECT_EQ(to_json(v1::ListRunsResponse{}), R"({"runs":[],"left_out":0})");
   EXPECT_THAT(to_json(message, true), HasSubstr("\n"));
 }
 

@@ -83,6 +83,8 @@ TEST_F(ServerTest, AnswersTheTableWithThePapersValuesBeside) {
 TEST_F(ServerTest, ListsRunsOfASweepOrATrial) {
   EXPECT_EQ(get("/api/v1/runs?sweep=msf-sharing").json().at("runs").size(), 13);
   EXPECT_EQ(get("/api/v1/runs?limit=2").json().at("runs").size(), 2);
+  EXPECT_EQ(get("/api/v1/runs?sweep=msf-sharing&limit=2").json().at("left_out"), 11);
+  EXPECT_EQ(get("/api/v1/runs?limit=1&before=4").json().at("runs")[0].at("id"), 3);
   const auto trial = get("/api/v1/runs?limit=1").json().at("runs")[0].at("trial").get<int>();
   EXPECT_EQ(get("/api/v1/runs?trial=" + std::to_string(trial)).json().at("runs")[0].at("trial"), trial);
 }

@@ -22,7 +22,7 @@ constexpr std::size_t kMostWaiting = 64;
 }  // namespace
 
 Readers::Readers(std::filesystem::path store)
-    : store_{std::move(store)}, watched_{store_, Database::Mode::kReadOnly} {}
+    : store_{std::move(store)}, tables_{store_}, watched_{store_, Database::Mode::kReadOnly} {}
 
 net::awaitable<Answer> Readers::answer(Target target, std::stop_token abandoned) {
   Lane& lane = is_quick(target) ? quick_ : slow_;
@@ -88,7 +88,7 @@ Answer Readers::query(const Target& target, const std::stop_token& abandoned) {
     {
       const storage::Reading turn{*db,
                                   [&] { return abandoned.stop_requested() || abandoned_.stop_requested(); }};
-      answer = api_answer(target, *db);
+      answer = api_answer(target, *db, tables_);
     }
     idle_.lock()->push_back(std::move(db));
     return answer;

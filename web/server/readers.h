@@ -13,6 +13,7 @@
 
 #include "base/guarded.h"
 #include "storage/database.h"
+#include "views/table_cache.h"
 #include "web/server/answer.h"
 #include "web/server/net.h"
 #include "web/server/target.h"
@@ -52,6 +53,7 @@ class Readers {
   std::unique_ptr<storage::Database> take();
 
   std::filesystem::path store_;
+  views::TableCache tables_;
   Guarded<std::vector<std::unique_ptr<storage::Database>>> idle_;
   storage::Database watched_;  // PRAGMA data_version counts the commits of others than its own connection
   std::int64_t seen_ = watched_.data_version();

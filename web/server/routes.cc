@@ -14,7 +14,11 @@
 namespace abl::web {
 namespace {
 
-using storage::Database;
+/// What an answer is read from.
+struct Stored {
+  storage::Database& db;
+  views::TableCache& tables;
+};
 constexpr std::uint64_t kHighestId = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kLogChunkBytes = 256 * 1024;
 // What one answer holds at most, some 10 MB of JSON each: rows, trials, runs and points here, metrics of
@@ -45,47 +49,49 @@ views::Page page(const Target& target, std::uint32_t otherwise, std::uint32_t mo
           .with_baseline = true};
 }
 
-Answer sweeps(const Target& target, Database& db) {
-  return json(views::list_sweeps(db, page(target, kMostSweeps, kMostSweeps)));
+Answer sweeps(const Target& target, const Stored& stored) {
+  return json(views::list_sweeps(stored.db, page(target, kMostSweeps, kMostSweeps)));
 }
 
-Answer sweep(const Target& target, Database& db) {
-  return json(views::sweep_detail(db, target.path[1], page(target, kRowsUnlessSaid, kMostRows)));
+Answer sweep(const Target& target, const Stored& stored) {
+  return json(views::sweep_detail(stored.db, target.path[1], page(target, kRowsUnlessSaid, kMostRows)));
 }
 
-Answer table(const Target& target, Database& db) {
-  return json(views::table(db, target.path[1], page(target, kRowsUnlessSaid, kMostRows)));
+Answer table(const Target& target, const Stored& stored) {
+  const views::Page rows = page(target, kRowsUnlessSaid, kMostRows);
+  return json(stored.tables.table(stored.db, target.path[1])->part(rows));
 }
 
-Answer runs(const Target& target, Database& db) {
-  target.allow_only({"sweep", "trial", "limit"});
+Answer runs(const Target& target, const Stored& stored) {
+  target.allow_only({"sweep", "trial", "limit", "before"});
   ablate::v1::ListRunsRequest request;
   request.set_sweep(target.value("sweep").value_or(""));
   request.set_trial(number_or(target, "trial", 0, kHighestId));
   request.set_limit(number_or(target, "limit", 0, kMostRuns));
-  return json(views::list_runs(db, request));
+  request.set_before(number_or(target, "before", 0, kHighestId));
+  return json(views::list_runs(stored.db, request));
 }
 
-Answer run(const Target& target, Database& db) {
+Answer run(const Target& target, const Stored& stored) {
   target.allow_only({});
-  return json(views::run_detail(db, id("run", target.path[1])));
+  return json(views::run_detail(stored.db, id("run", target.path[1])));
 }
 
 /// Log bytes from an offset on, as they are. X-Log-Bytes: how many there are in all, so that a reader knows
 /// whether to go on.
-Answer log(const Target& target, Database& db) {
+Answer log(const Target& target, const Stored& stored) {
   target.allow_only({"offset"});
   const storage::RunId run = id("run", target.path[1]);
-  const std::uint64_t bytes = storage::TrialStore{db}.run(run).log_bytes;
+  const std::uint64_t bytes = storage::TrialStore{stored.db}.run(run).log_bytes;
   const auto text = target.value("offset");
   const std::uint64_t offset =
       text ? parse_number("offset", *text, 0, std::numeric_limits<std::int64_t>::max()) : 0;
   Answer answer{.type = "text/plain; charset=utf-8", .headers = {{"X-Log-Bytes", std::to_string(bytes)}}};
-  if (offset < bytes) answer.body = storage::MetricStore{db}.log(run, offset, kLogChunkBytes);
+  if (offset < bytes) answer.body = storage::MetricStore{stored.db}.log(run, offset, kLogChunkBytes);
   return answer;
 }
 
-Answer metrics(const Target& target, Database& db) {
+Answer metrics(const Target& target, const Stored& stored) {
   target.allow_only({"run", "name", "max_points"});
   ablate::v1::GetMetricsRequest request;
   for (const std::string& text : target.values("run")) request.add_runs(id("run", text));
@@ -93,18 +99,18 @@ Answer metrics(const Target& target, Database& db) {
     throw Error{Code::kInvalidArgument, "metrics: no run is named, expected ?run=ID, once or more"};
   for (const std::string& name : target.values("name")) request.add_names(name);
   request.set_max_points(number_or(target, "max_points", 0, 1'000'000));
-  return json(views::metrics(db, request, kMostPoints));
+  return json(views::metrics(stored.db, request, kMostPoints));
 }
 
-Answer workers(const Target& target, Database& db) {
+Answer workers(const Target& target, const Stored& stored) {
   target.allow_only({});
-  return json(views::list_workers(db));
+  return json(views::list_workers(stored.db));
 }
 
 /// "*" stands for one segment.
 struct Route {
   std::vector<std::string_view> path;
-  Answer (*answer)(const Target&, Database&);
+  Answer (*answer)(const Target&, const Stored&);
   bool quick = false;
 };
 
@@ -144,10 +150,10 @@ Target below_version(const Target& target) {
   return {.path = {target.path.begin() + 2, target.path.end()}, .query = target.query};
 }
 
-Answer route(const Target& target, Database& db) {
+Answer route(const Target& target, const Stored& stored) {
   if (!is_of_this_version(target)) throw Error{Code::kNotFound, "unknown API version: expected /api/v1/…"};
   const Target below = below_version(target);
-  if (const Route* route = find_route(below.path)) return route->answer(below, db);
+  if (const Route* route = find_route(below.path)) return route->answer(below, stored);
   throw Error{
       Code::kNotFound,
       fmt::format("there is no '/{}': expected sweeps, runs, metrics, workers or events below /api/v1/",
@@ -162,9 +168,9 @@ bool is_quick(const Target& target) {
   return !route || route->quick;
 }
 
-Answer api_answer(const Target& target, Database& db) {
+Answer api_answer(const Target& target, storage::Database& db, views::TableCache& tables) {
   try {
-    return route(target, db);
+    return route(target, {db, tables});
   } catch (const Error& error) {
     return error_answer(error.code(), error.what());
   } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "storage/database.h"
+#include "views/table_cache.h"
 #include "web/server/answer.h"
 #include "web/server/target.h"
 
@@ -9,7 +10,7 @@ namespace abl::web {
 
 /// One request of the API (see server.h for the list): URL -> read model -> JSON. Whatever is thrown on the
 /// way becomes an error answer here and only here. Thread: the connection's.
-Answer api_answer(const Target& target, storage::Database& db);
+Answer api_answer(const Target& target, storage::Database& db, views::TableCache& tables);
 
 /// Whether a request takes no longer than a few lookups, however much is stored.
 bool is_quick(const Target& target);

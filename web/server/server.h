@@ -31,11 +31,12 @@ class Actions {
 ///   GET /api/v1/sweeps/NAME?first=&count=   SweepDetail, of some rows: 200 unless said, 1000 and 5000 trials
 ///                                           at most
 ///   GET /api/v1/sweeps/NAME/table?…         Table, of the same rows and the baseline's
-///   GET /api/v1/runs?sweep=&trial=&limit=   ListRunsResponse, newest first; 1000 at most
+///   GET /api/v1/runs?sweep=&trial=&limit=&before=
+///                                           ListRunsResponse, newest first; 1000 at most
 ///   GET /api/v1/runs/ID                     RunDetail
 ///   GET /api/v1/metrics?run=1&run=2&name=&max_points=
 ///                                           GetMetricsResponse, of 1000 runs and 250,000 points at most;
-///                                           with max_points thinned further where need be
+///                                           with max_points thinned further where need be (`thinned_to`)
 ///   GET /api/v1/runs/ID/log?offset=         text, with X-Log-Bytes
 ///   GET /api/v1/workers                     ListWorkersResponse
 ///   GET /api/v1/events                      event: change, data: {"sweep": NAME, "run": ID};

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/packed_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace abl::views {
+namespace v1 = ablate::v1;
+
+PackedTable::PackedTable(v1::Table table) {
+  google::protobuf::RepeatedPtrField<v1::TableRow> rows;
+  rows.Swap(table.mutable_rows());
+  head_ = std::move(table);
+  ends_.reserve(static_cast<std::size_t>(rows.size()));
+  for (const v1::TableRow& row : rows) {
+    if (!head_.baseline().empty() && row.id() == head_.baseline()) baseline_ = this->rows();
+    row.AppendToString(&bytes_);
+    ends_.push_back(bytes_.size());
+  }
+  bytes_.shrink_to_fit();
+}
+
+std::size_t PackedTable::bytes() const {
+  return head_.SpaceUsedLong() + bytes_.capacity() + ends_.capacity() * sizeof(std::size_t);
+}
+
+v1::TableRow PackedTable::row(std::size_t index) const {
+  const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
+  v1::TableRow row;
+  row.ParseFromArray(bytes_.data() + begin, static_cast<int>(ends_[index] - begin));
+  return row;
+}
+
+v1::Table PackedTable::part(const Page& page) const {
+  v1::Table part = head_;
+  const std::uint32_t first = std::min(page.first, rows()), count = std::min(page.count, rows() - first);
+  const auto is_elsewhere = [&](std::uint32_t row) { return row < first || row - first >= count; };
+  const bool more = page.with_baseline && baseline_ && is_elsewhere(*baseline_);
+  if (more && *baseline_ < first) *part.add_rows() = row(*baseline_);
+  for (std::uint32_t i = first; i < first + count; ++i) *part.add_rows() = row(i);
+  if (more && *baseline_ >= first) *part.add_rows() = row(*baseline_);
+  part.set_left_out(rows() - static_cast<std::uint32_t>(part.rows_size()));
+  if (first + count < rows()) part.set_next(first + count);
+  return part;
+}
+
+}  // namespace abl::views
