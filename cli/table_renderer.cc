@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <ranges>
+#include <unordered_map>
 
 #include "base/printable.h"
 #include "cli/csv.h"
@@ -85,20 +86,26 @@ std::string missing_notes(const Table& table) {
     std::vector<std::string> rows, columns;
   };
   std::vector<Gap> gaps;
+  std::unordered_map<std::string, std::vector<std::size_t>> places;  // among these, by their reasons
   for (int column = 0; column < table.columns_size(); ++column) {
     std::vector<Gap> here;
+    std::unordered_map<std::string, std::size_t> places_here;
     for (const auto& row : table.rows()) {
       const Cell& cell = row.cells(column);
       if (cell.missing().empty() || (cell.n() > 0 && cell.unfilled() == 0)) continue;
-      auto gap = std::ranges::find(here, cell.missing(), &Gap::why);
-      if (gap == here.end()) gap = here.insert(gap, Gap{.why = cell.missing()});
-      gap->rows.push_back(row.id());
+      const auto [place, fresh] = places_here.try_emplace(cell.missing(), here.size());
+      if (fresh) here.push_back({.why = cell.missing()});
+      here[place->second].rows.push_back(row.id());
     }
     for (Gap& gap : here) {
-      auto same = std::ranges::find_if(
-          gaps, [&](const Gap& other) { return other.why == gap.why && other.rows == gap.rows; });
-      if (same == gaps.end()) same = gaps.insert(same, std::move(gap));
-      same->columns.push_back(name_of(table.columns(column)));
+      auto& known = places[gap.why];
+      auto same =
+          std::ranges::find_if(known, [&](std::size_t other) { return gaps[other].rows == gap.rows; });
+      if (same == known.end()) {
+        same = known.insert(same, gaps.size());
+        gaps.push_back(std::move(gap));
+      }
+      gaps[*same].columns.push_back(name_of(table.columns(column)));
     }
   }
   std::string notes;

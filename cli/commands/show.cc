@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -41,12 +42,13 @@ std::string why_text(const ablate::v1::TrialSummary& trial) {
 std::string reasons_text(const ablate::v1::SweepDetail& sweep) {
   constexpr std::size_t kNamed = 20;
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // in the order of the table
+  std::unordered_map<std::string, std::size_t> places;                    // of reasons among these
   for (const auto& trial : sweep.trials()) {
     const std::string why = why_text(trial);
     if (why.empty()) continue;
-    auto known = std::ranges::find(reasons, why, [](const auto& reason) { return reason.first; });
-    if (known == reasons.end()) known = reasons.insert(known, {why, {}});
-    known->second.push_back(fmt::format("{}/{}", trial.row(), trial.seed()));
+    const auto [place, fresh] = places.try_emplace(why, reasons.size());
+    if (fresh) reasons.emplace_back(why, std::vector<std::string>{});
+    reasons[place->second].second.push_back(fmt::format("{}/{}", trial.row(), trial.seed()));
   }
   std::string text;
   for (const auto& [why, trials] : reasons) {
