@@ -139,6 +139,45 @@ TEST_F(HealthTest, ATrainerThatDoesNotStartIsTriedUntilItDoes) {
   EXPECT_TRUE(eventually([&] { return health->state().well(); }));
 }
 
+TEST_F(HealthTest, DataThatTheTrainerCouldNotOpenAreNotOfferedUntilItCan) {
+  options.data = {{"photos", folder / "photos"}};
+  write_text(folder / "photos/notes.txt", "x");
+  options.trainer = write_script(folder / "trainer",
+                                 fmt::format("touch '{0}/asked'; [ \"$4 $5\" = '{0}/photos --open' ] && "
+                                             "[ -e '{0}/whole' ] || {{ echo no >&2; exit 2; }}\n",
+                                             folder.path().string()));
+  start();
+  health->trouble({.reason = "it holds no data set", .trainer = true, .data = "photos"});
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(folder / "asked"); }));
+  EXPECT_EQ(health->state().gone_data.at("photos"), "data set 'photos' not usable: it holds no data set");
+  EXPECT_EQ(health->state().trouble, "") << "other runs go on";
+  write_text(folder / "whole", "x");
+  EXPECT_TRUE(eventually([&] { return health->state().well(); }));
+}
+
+TEST_F(HealthTest, DataThatACommandCouldNotUseAreOfferedAgainAfterALook) {
+  options.data = {{"photos", folder / "photos"}};
+  write_text(folder / "photos/notes.txt", "x");
+  options.trainer = write_script(folder / "trainer", "exit 2\n");
+  start();
+  health->trouble({.reason = "it lacks a file", .data = "photos"});
+  EXPECT_TRUE(eventually([&] { return changes == 2 && health->state().well(); }));
+}
+
+TEST_F(HealthTest, ADiskLacksRoomForProgramsBeforeItLacksRoomForAProbe) {
+  SmallDisk disk;
+  if (!disk.is_whole())
+    GTEST_SKIP() << "no tmpfs may be mounted here: run it as root, or allow user namespaces";
+  options.folders = {disk.path()};
+  options.runs = disk.path();
+  options.probe_bytes = 1000;
+  start();
+  EXPECT_EQ(health->lacks_room(), "");
+  write_text(disk.path() / "filler", std::string((1 << 20) + (900 << 10), 'x'));
+  EXPECT_EQ(health->cannot_write(), "");
+  EXPECT_THAT(health->lacks_room(), HasSubstr("0.2 MiB are needed"));
+}
+
 TEST_F(HealthTest, DataAndWeightsThatAreGoneAreNamedUntilTheyAreBack) {
   options.data = {{"photos", folder / "photos"}, {"shapes", ""}};
   options.weights = {{"deit", folder / "deit.safetensors"}};

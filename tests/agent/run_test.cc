@@ -47,9 +47,10 @@ class Keeper final : public RunOwner {
     const std::scoped_lock lock{mutex_};
     troubles_.push_back(trouble);
   }
-  std::string fault(const ablate::v1::Assign&, bool has_failed) override {
+  std::string fault(const ablate::v1::Assign&, Asked asked) override {
     const std::scoped_lock lock{mutex_};
-    return has_failed ? fault_of_failure_ : fault_at_start_;
+    if (asked == Asked::kFailedFull && !fault_of_full_disk_.empty()) return fault_of_full_disk_;
+    return asked == Asked::kBefore ? fault_at_start_ : fault_of_failure_;
   }
   void finished(std::uint32_t, std::optional<RunBatch> last) override {
     const std::scoped_lock lock{mutex_};
@@ -70,6 +71,10 @@ class Keeper final : public RunOwner {
   void blame(const std::string& at_start, const std::string& of_failure) {
     const std::scoped_lock lock{mutex_};
     fault_at_start_ = at_start, fault_of_failure_ = of_failure;
+  }
+  void blame_a_full_disk(const std::string& why) {
+    const std::scoped_lock lock{mutex_};
+    fault_of_full_disk_ = why;
   }
   void set_backlog(std::uint64_t bytes) { backlog_ = bytes; }
   std::vector<Trouble> troubles() {
@@ -105,7 +110,7 @@ class Keeper final : public RunOwner {
   std::vector<RunBatch> batches_;
   bool full_ = false, finished_ = false;
   std::atomic<std::uint64_t> backlog_ = 0;
-  std::string fault_at_start_, fault_of_failure_;
+  std::string fault_at_start_, fault_of_failure_, fault_of_full_disk_;
   std::vector<Trouble> troubles_;
   std::string refusal_;
   std::pair<std::filesystem::path, std::optional<pid_t>> kept_;
@@ -399,6 +404,39 @@ TEST_F(RunTest, ADeviceThatIsLostIsTheWorkersTroubleAndToBeTried) {
   EXPECT_FALSE(keeper.troubles()[0].room);
 }
 
+constexpr const char* kDataFault =
+    R"(echo '{"event":"end","status":"failed","reason":"data: /d holds no data set","fault":"data"}'; exit 2)";
+
+TEST_F(RunTest, DataThatCannotBeOpenedAreTheWorkersTroubleOfThatNameAlone) {
+  auto assign = shell_assignment(1, kDataFault);
+  assign.set_data("photos");
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  EXPECT_EQ(ended.reason(), "worker unhealthy: data: /d holds no data set");
+  ASSERT_EQ(keeper.troubles().size(), 1U);
+  EXPECT_EQ(keeper.troubles()[0].data, "photos");
+  EXPECT_FALSE(keeper.troubles()[0].trainer) << "what a command reads no trainer knows";
+}
+
+TEST_F(RunTest, AFaultOfDataThatItWasNotGivenIsItsOwn) {
+  EXPECT_EQ(end_of(kDataFault).status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(keeper.troubles(), IsEmpty());
+}
+
+TEST_F(RunTest, ACommandThatFoundNoRoomHasTheDiskLookedAt) {
+  keeper.blame_a_full_disk("cannot write in /runs: 3.0 MiB are free, and 64.0 MiB are needed");
+  const auto ended = end_of("echo 'OSError: [Errno 28] No space left on device' >&2; exit 1");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_THAT(ended.reason(), AllOf(HasSubstr("3.0 MiB are free"), HasSubstr("[Errno 28]")));
+}
+
+TEST_F(RunTest, ACommandThatFailedOtherwiseOnANearlyFullDiskHasFailed) {
+  keeper.blame_a_full_disk("cannot write in /runs: 3.0 MiB are free, and 64.0 MiB are needed");
+  EXPECT_EQ(end_of("echo 'ValueError' >&2; exit 1").status(), RunEnded::STATUS_FAILED);
+}
+
 class BrokenTrainerTest : public RunTest {
  protected:
   RunEnded end_of_trainer(const std::string& script) {
@@ -409,6 +447,18 @@ class BrokenTrainerTest : public RunTest {
     return keeper.wait_for_end().back().ended();
   }
 };
+
+TEST_F(BrokenTrainerTest, WhatItCannotOpenItHasToOpenAgain) {
+  settings.trainer = write_script(folder.path() / "trainer", kDataFault);
+  auto assign = shell_assignment(1, "");
+  assign.clear_argv();
+  assign.set_data("photos");
+  start(assign);
+  EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_LOST);
+  ASSERT_EQ(keeper.troubles().size(), 1U);
+  EXPECT_EQ(keeper.troubles()[0].data, "photos");
+  EXPECT_TRUE(keeper.troubles()[0].trainer);
+}
 
 TEST_F(BrokenTrainerTest, WhatItsLoaderRefusesIsTheWorkersTrouble) {
   const auto ended =

@@ -331,6 +331,9 @@ TEST_F(TrainerOutputTest, AFailureMayBeTheMachinesFault) {
   said(R"({"event":"end","status":"failed","fault":"device"})"
        "\n");
   EXPECT_EQ(output.said_end()->fault, TrainerEnd::Fault::kDevice);
+  said(R"({"event":"end","status":"failed","fault":"data"})"
+       "\n");
+  EXPECT_EQ(output.said_end()->fault, TrainerEnd::Fault::kData);
   said(R"({"event":"end","status":"failed"})"
        "\n");
   EXPECT_FALSE(output.said_end()->fault);
@@ -341,7 +344,7 @@ TEST_F(TrainerOutputTest, AFaultOfAnotherNameIsLogWithTheReason) {
   const auto batch = said(R"({"event":"end","status":"failed","fault":"disc"})"
                           "\n");
   EXPECT_FALSE(output.said_end());
-  EXPECT_THAT(batch.log(), HasSubstr("\"fault\" must be disk or device"));
+  EXPECT_THAT(batch.log(), HasSubstr("\"fault\" must be disk, device or data"));
 }
 
 TEST_F(TrainerOutputTest, TheLastLinesMakeAReasonInValidUtf8) {

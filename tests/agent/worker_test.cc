@@ -16,6 +16,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kWorker = std::string{ABLATE_BIN_DIR} + "/ablate-worker";
 
@@ -24,6 +25,10 @@ class WorkerTest : public testing::Test {
   WorkerTest() {
     trainer = write_script(folder.path() / "trainer", R"(
       if [ "$1" = --version ]; then echo '{"version":"9","result_version":4}'; exit 0; fi
+      if [ "$1" = data ]; then
+        [ ! -e "$4/unknown" ] || { echo "ablate-trainer: data: $4 holds no data set" >&2; exit 2; }
+        exit 0
+      fi
       echo $$ > "$ABLATE_RUN_DIR/self"
       trap 'echo "{\"event\":\"end\",\"status\":\"stopped\"}"; exit 0' TERM
       echo '{"event":"metric","step":1,"values":{"val/top1":50}}'
@@ -153,6 +158,28 @@ TEST_F(WorkerTest, WrongFlagsAreRefusedWithOneMessage) {
   EXPECT_THAT(refusal({"--data", "cifar10=/no/such/folder"}),
               AllOf(HasSubstr("exit code 2"), HasSubstr("/no/such/folder")));
   EXPECT_THAT(refusal({"--runs-root", "\xff"}), HasSubstr("not valid UTF-8"));
+}
+
+TEST_F(WorkerTest, DataOfNoKnownFormatAreRefusedUnlessCommandsMayReadThem) {
+  const auto photos = folder.path() / "photos";
+  write_text(photos / "unknown", "x");
+  try {
+    run_program(argv({"--data", "photos=" + photos.string()}), "", kPatience);
+    FAIL() << "it started";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("exit code 2: ablate-worker: --data photos: " + photos.string() +
+                                        " holds no data set"));
+    EXPECT_THAT(error.what(), Not(HasSubstr("\n")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "home"));
+  const ChildProcess worker{{.argv = argv({"--allow-commands", "--data", "photos=" + photos.string()})}};
+  EXPECT_THAT(scheduler.hello().data(), ElementsAre("photos", "shapes"));
+}
+
+TEST_F(WorkerTest, AnEmptyFolderMayBeMountedLater) {
+  std::filesystem::create_directory(folder.path() / "empty");
+  const ChildProcess worker{{.argv = argv({"--data", "photos=" + (folder.path() / "empty").string()})}};
+  EXPECT_THAT(scheduler.hello().data(), ElementsAre("photos", "shapes"));
 }
 
 TEST_F(WorkerTest, ARefusedStartLeavesNothing) {

@@ -292,11 +292,15 @@ void Agent::starts(std::uint32_t run, const std::filesystem::path& directory, st
 
 void Agent::troubled(const Trouble& trouble) { health_.trouble(trouble); }
 
-std::string Agent::fault(const Assign& assign, bool has_failed) {
-  if (std::string why = health_.vanished(assign); !why.empty() || !has_failed) return why;
-  std::string why = health_.cannot_write();
-  if (!why.empty()) health_.trouble({.reason = why});
-  return why;
+std::string Agent::fault(const Assign& assign, Asked asked) {
+  if (std::string why = health_.vanished(assign); !why.empty() || asked == Asked::kBefore) return why;
+  Trouble trouble{.reason = health_.cannot_write()};
+  if (trouble.reason.empty() && asked == Asked::kFailedFull) {
+    trouble.reason = health_.lacks_room();
+    trouble.room = 0;
+  }
+  if (!trouble.reason.empty()) health_.trouble(trouble);
+  return trouble.reason;
 }
 
 void Agent::finished(std::uint32_t run, std::optional<RunBatch> last) {

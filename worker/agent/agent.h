@@ -98,7 +98,7 @@ class Agent final : private Peer, private RunOwner {
   std::uint64_t backlog(std::uint32_t run) override;
   void starts(std::uint32_t run, const std::filesystem::path& directory, std::optional<pid_t> group) override;
   void troubled(const Trouble& trouble) override;
-  std::string fault(const ablate::v1::Assign& assign, bool has_failed) override;
+  std::string fault(const ablate::v1::Assign& assign, Asked asked) override;
   void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) override;
   void refused(std::uint32_t run, const std::string& reason) override;
   std::shared_ptr<RunSpool> spool_of(std::uint32_t run);

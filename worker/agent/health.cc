@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "worker/agent/data_look.h"
 
 namespace abl::agent {
 namespace fs = std::filesystem;
@@ -24,13 +25,14 @@ using namespace std::chrono_literals;
 
 constexpr const char *kData = "data set", *kWeights = "weights";  // what a name is of
 constexpr auto kPatience = 120s;              // with a program that is started to see whether it starts
+constexpr auto kDataPatience = 20min;         // with one that opens a data set of millions of files
 constexpr auto kRelapse = 5min;               // trouble that comes back so soon is looked at ever less often
 constexpr int kDescriptors = 24;              // about what two runs and a connection need
 constexpr std::uint64_t kReserve = 64 << 20;  // of a disk that was full, where nobody knows how much it lacks
 
 /// Why a disk has not the room that something lacked, or empty. What is more than the disk will ever hold is
 /// no reason to wait.
-std::string lacks_room(const fs::path& folder, std::uint64_t wanted) {
+std::string shortage(const fs::path& folder, std::uint64_t wanted) {
   struct statvfs disk {};
   if (::statvfs(folder.c_str(), &disk) != 0) return {};
   const std::uint64_t all = disk.f_blocks * disk.f_frsize, left = disk.f_bavail * disk.f_frsize;
@@ -72,12 +74,16 @@ std::string why_gone(const std::string& kind, const std::string& name, const fs:
   return why.empty() ? "" : fmt::format("{} '{}' not found: {} {}", kind, name, place.string(), why);
 }
 
-/// Looks at those that are gone. Returns: whether any is back or another reason holds.
+/// Looks at those that are gone, and forgets those that are back.
+template <class IsBack>
 void look_again(const std::string& kind, const std::map<std::string, fs::path>& places,
-                std::map<std::string, std::string>& gone) {
+                std::map<std::string, std::string>& gone, const IsBack& is_back) {
   for (auto entry = gone.begin(); entry != gone.end();) {
-    entry->second = why_gone(kind, entry->first, places.at(entry->first));
-    entry = entry->second.empty() ? gone.erase(entry) : std::next(entry);
+    const fs::path& place = places.at(entry->first);
+    if (std::string why = why_gone(kind, entry->first, place); !why.empty())
+      entry++->second = why;
+    else
+      entry = is_back(entry->first, place) ? gone.erase(entry) : std::next(entry);
   }
 }
 
@@ -94,6 +100,7 @@ Health::~Health() {
 }
 
 void Health::trouble(const Trouble& trouble) {
+  if (!trouble.data.empty()) return data_trouble(trouble);
   {
     const std::scoped_lock lock{mutex_};
     ++troubles_;
@@ -107,6 +114,32 @@ void Health::trouble(const Trouble& trouble) {
   wake_.notify_all();
   changed_();
 }
+
+/// What a run could not open is not offered until a look at it succeeds.
+void Health::data_trouble(const Trouble& trouble) {
+  {
+    const std::scoped_lock lock{mutex_};
+    if (!options_.data.contains(trouble.data)) return;
+    ++troubles_;
+    if (trouble.trainer) unopened_.insert(trouble.data);
+    state_.gone_data.insert_or_assign(
+        trouble.data, fmt::format("{} '{}' not usable: {}", kData, trouble.data, trouble.reason));
+  }
+  log_error("no runs that need the {} '{}' until it is usable: {}", kData, trouble.data, trouble.reason);
+  wake_.notify_all();
+  changed_();
+}
+
+bool Health::can_open(const fs::path& place, const std::stop_token& stop) const {
+  try {
+    expect_data(options_.trainer, place, DataLook::kOpen, kDataPatience, stop);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string Health::lacks_room() const { return shortage(options_.runs, 0); }
 
 std::string Health::vanished(const ablate::v1::Assign& assign) {
   std::string first;
@@ -154,7 +187,7 @@ std::string Health::probe(const Trouble& trouble, const std::stop_token& stop) {
   try {
     if (auto why = cannot_write(); !why.empty()) return why;
     if (trouble.room)
-      if (auto why = lacks_room(options_.runs, *trouble.room); !why.empty()) return why;
+      if (auto why = shortage(options_.runs, *trouble.room); !why.empty()) return why;
     try_descriptors();
     std::vector<std::string> program{"true"};
     if ((trouble.trainer || trouble.gpus) && !options_.trainer.empty())
@@ -184,16 +217,20 @@ void Health::watch(const std::stop_token& stop) {
     const State before = state_;
     State now = before;
     const Trouble tried = tried_;
+    const std::set<std::string> unopened = unopened_;
     const std::uint64_t troubles = troubles_;
     lock.unlock();  // the disk may be slow, or hang
     if (!now.trouble.empty()) now.trouble = probe(tried, stop);
-    look_again(kData, options_.data, now.gone_data);
-    look_again(kWeights, options_.weights, now.gone_weights);
+    look_again(kData, options_.data, now.gone_data, [&](const std::string& name, const fs::path& place) {
+      return !unopened.contains(name) || can_open(place, stop);
+    });
+    look_again(kWeights, options_.weights, now.gone_weights, [](const auto&...) { return true; });
     lock.lock();
     if (stop.stop_requested()) return;
     if (state_ != before || troubles_ != troubles) continue;  // more has gone wrong in the meantime
     state_ = now;
     if (now == before) continue;
+    std::erase_if(unopened_, [&](const std::string& name) { return !now.gone_data.contains(name); });
     if (now.trouble.empty()) tried_ = {};
     if (now.well()) well_since = std::chrono::steady_clock::now();
     lock.unlock();

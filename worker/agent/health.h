@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -38,13 +39,15 @@ class Health {
   Health(HealthOptions options, std::function<void()> changed);
   ~Health();
 
-  /// Something of the worker's own failed.
+  /// Something of the worker's own failed: it takes nothing more, or none that needs `trouble.data`.
   void trouble(const Trouble& trouble);
 
   /// Why no run of this trial can go on here now: its data or weights are gone. Looks; empty: they are there.
   std::string vanished(const ablate::v1::Assign& assign);
   /// Why the folders cannot be written. Tries; empty: they can.
   std::string cannot_write();
+  /// Why a program found no room where runs write, or empty where there is some.
+  std::string lacks_room() const;
 
   struct State {
     std::string trouble;                                         ///< why it can run nothing, or empty
@@ -57,14 +60,17 @@ class Health {
  private:
   void watch(const std::stop_token& stop);
   std::string probe(const Trouble& trouble, const std::stop_token& stop);
+  void data_trouble(const Trouble& trouble);
+  bool can_open(const std::filesystem::path& place, const std::stop_token& stop) const;
 
   const HealthOptions options_;
   const std::function<void()> changed_;
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;
   State state_;
-  Trouble tried_;               ///< all that has to succeed before it is well again
-  std::uint64_t troubles_ = 0;  ///< counts them: one that comes during a probe is not forgotten
+  Trouble tried_;                   ///< all that has to succeed before it is well again
+  std::set<std::string> unopened_;  ///< of the data that are gone those that the trainer has to open
+  std::uint64_t troubles_ = 0;      ///< counts them: one that comes during a probe is not forgotten
   std::jthread thread_;
 };
 

@@ -19,6 +19,7 @@
 #include "base/manual_page.h"
 #include "base/utf8.h"
 #include "worker/agent/agent.h"
+#include "worker/agent/data_look.h"
 #include "worker/agent/instance_lock.h"
 #include "worker/agent/leftovers.h"
 
@@ -37,7 +38,8 @@ constexpr const char* kFooter =
     "  2    bad input\n"
     "  3    a file could not be had, or another worker uses the home\n";
 constexpr auto kTick = 100ms;
-constexpr auto kLastWords = 5s;  // for the scheduler to acknowledge what is left
+constexpr auto kTrainerPatience = 60s;  // with a question that the trainer answers at once
+constexpr auto kLastWords = 5s;         // for the scheduler to acknowledge what is left
 
 struct Flags {
   std::string scheduler, name, trainer;
@@ -45,7 +47,7 @@ struct Flags {
   int slots = 0, threads = 0, grace_ms = 5000;
   std::uint64_t log_limit_mib = 64, spool_limit_mib = 128;
   std::vector<std::string> data, weights;
-  bool allow_commands = false, verbose = false;
+  bool allow_commands = false, verbose = false, check = false;
 };
 
 std::string host_name() {
@@ -88,13 +90,32 @@ std::map<std::string, fs::path> named_paths(const NamedPath& what, const std::ve
 std::uint32_t trainer_result_version(const fs::path& trainer) {
   if (trainer.empty()) return 0;
   try {
-    const auto answer = nlohmann::json::parse(run_program({trainer, "--version", "--json"}, "", 60s));
+    const auto answer =
+        nlohmann::json::parse(run_program({trainer, "--version", "--json"}, "", kTrainerPatience));
     return answer.at("result_version").get<std::uint32_t>();
   } catch (const std::exception& error) {
     if (const auto* own = dynamic_cast<const Error*>(&error); own && own->code() == Code::kResourceExhausted)
       throw;  // the machine's trouble, which passes: not a worker without a trainer
     log_warning("{} cannot be used: {}", trainer.string(), error.what());
     return 0;
+  }
+}
+
+/// Whether what the data's names stand for is of a format that the trainer knows. An empty folder is one in
+/// which nothing is mounted yet. Programs of other people read what they like.
+void check_data(const agent::AgentOptions& options) {
+  if (options.runs.trainer.empty()) return;
+  for (const auto& [name, place] : options.runs.data) {
+    std::error_code unreadable;
+    if (place.empty() || fs::is_empty(place, unreadable)) continue;
+    try {
+      agent::expect_data(options.runs.trainer, place, agent::DataLook::kFormat, kTrainerPatience);
+    } catch (const Error& error) {
+      const std::string why = fmt::format("--data {}: {}", name, error.what());
+      if (error.code() == Code::kInvalidArgument && !options.allow_commands)
+        throw Error{Code::kInvalidArgument, why};
+      log_warning("{}", why);
+    }
   }
 }
 
@@ -123,6 +144,7 @@ agent::AgentOptions options_from(const Flags& flags) {
     options.runs.trainer.clear();
   else
     options.runs.data.emplace("shapes", fs::path{});  // the trainer draws it itself
+  check_data(options);
   return options;
 }
 
@@ -132,6 +154,7 @@ int work(Flags flags) {
   // Before anything is made, so that a start that is refused leaves nothing; and while signals still end this
   // program: its trainer may be slow to answer.
   agent::AgentOptions options = options_from(flags);
+  if (flags.check) return kExitOk;
   MadePaths made;
   made.add(make_folder(flags.home));
   const fs::path lock_file = flags.home / "worker.lock";
@@ -201,7 +224,8 @@ int run(int argc, char** argv) {
       ->check(whole_number(1, 1024))
       ->type_name("N");
   app.add_option("--weights", flags.weights, "NAME=FILE: where weights lie that recipes name (repeatable)");
-  app.add_option("--data", flags.data, "NAME=FOLDER: where a data set lies (repeatable)")
+  app.add_option("--data", flags.data,
+                 "NAME=FOLDER: where a data set lies, of a format that the trainer knows (repeatable)")
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", flags.allow_commands,
                "Run the programs that sweep files name under command:");
@@ -221,6 +245,7 @@ int run(int argc, char** argv) {
       ->type_name("N")
       ->capture_default_str();
   app.add_flag("--verbose", flags.verbose, "Log more");
+  app.add_flag("--check", flags.check)->group("");  // hidden: what a start would refuse, for `ablate up`
   check_spelling(app, argc, argv);
   try {
     app.parse(argc, argv);

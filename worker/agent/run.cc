@@ -173,7 +173,7 @@ void Run::execute() {
   if (const std::string lacking = lacks_folder(assign_); !lacking.empty() && !orders().kill)
     return owner_.refused(assign_.run(), lacking);
   try {
-    if (const std::string why = owner_.fault(assign_, /*has_failed=*/false); !why.empty()) {
+    if (const std::string why = owner_.fault(assign_, RunOwner::Asked::kBefore); !why.empty()) {
       how = lost(why);
     } else {
       const Resume resume = choose_checkpoint(assign_, settings_);
@@ -189,8 +189,9 @@ void Run::execute() {
   if (!directory_.empty()) end_rest(directory_);  // also where an exception left the program's supervision
   if (!output) output.emplace(RunFacts{}, clock_);
   remove_half_written(directory_);
+  const auto asked = output->speaks_of_full_disk() ? RunOwner::Asked::kFailedFull : RunOwner::Asked::kFailed;
   if (how.status() == RunEnded::STATUS_FAILED && !orders().kill)
-    if (const std::string why = owner_.fault(assign_, /*has_failed=*/true); !why.empty()) {
+    if (const std::string why = owner_.fault(assign_, asked); !why.empty()) {
       const std::string reason = fmt::format("{} ({})", why, how.reason());
       how = lost(reason);
     }
@@ -245,6 +246,10 @@ std::optional<Trouble> Run::trouble_of(const ChildExit& exit, const TrainerOutpu
     Trouble trouble{.reason = said->reason.empty() ? exit.describe() : said->reason};
     if (said->fault == TrainerEnd::Fault::kDisk) trouble.room = said->needed_bytes;
     trouble.gpus = said->fault == TrainerEnd::Fault::kDevice;
+    if (said->fault != TrainerEnd::Fault::kData) return trouble;
+    if (assign_.data().empty()) return std::nullopt;  // it was given none
+    trouble.data = assign_.data();
+    trouble.trainer = assign_.argv().empty();
     return trouble;
   }
   const bool cannot_start = exit.signal == 0 && (exit.code == kCannotExecute || exit.code == kNotFound);

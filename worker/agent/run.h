@@ -23,6 +23,12 @@ namespace abl::agent {
 class RunOwner {
  public:
   virtual ~RunOwner() = default;
+  /// When a run asks whether the worker is to blame.
+  enum class Asked {
+    kBefore,      ///< it is about to start
+    kFailed,      ///< its program has failed
+    kFailedFull,  ///< and its last words were of a disk without room
+  };
   /// Throws: Error when the batch cannot be kept.
   virtual void append(std::uint32_t run, const ablate::v1::RunBatch& batch) = 0;
   /// Bytes of the run that are kept and not acknowledged.
@@ -35,7 +41,7 @@ class RunOwner {
   virtual void troubled(const Trouble& trouble) = 0;
   /// Why the worker is to blame when this trial cannot run here or has failed here: its data are gone, its
   /// disk is full. Looks, which may take long. Empty: it is not.
-  virtual std::string fault(const ablate::v1::Assign& assign, bool has_failed) = 0;
+  virtual std::string fault(const ablate::v1::Assign& assign, Asked asked) = 0;
   /// The run's program is gone and its slots are free. `last` is its last batch; nothing after `Run::kill`.
   virtual void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) = 0;
   /// In place of `finished`, of a run that cannot run here and has left nothing.

@@ -220,6 +220,10 @@ std::string TrainerOutput::last_lines() const {
   return joined;
 }
 
+bool TrainerOutput::speaks_of_full_disk() const {
+  return tail_.find("No space left on device") != std::string::npos;
+}
+
 void TrainerOutput::line(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos || text[first] == '{') return line(text, text);
@@ -352,7 +356,8 @@ void TrainerOutput::end(const json& json) {
   const std::string fault = text_of(json, "fault", "");
   if (fault == "disk") said.fault = TrainerEnd::Fault::kDisk;
   if (fault == "device") said.fault = TrainerEnd::Fault::kDevice;
-  if (!fault.empty() && !said.fault) throw wrong("fault", "disk or device");
+  if (fault == "data") said.fault = TrainerEnd::Fault::kData;
+  if (!fault.empty() && !said.fault) throw wrong("fault", "disk, device or data");
   if (json.contains("needed_bytes")) said.needed_bytes = bytes_of(json, "needed_bytes");
   end_ = std::move(said);
 }

@@ -26,7 +26,7 @@ struct TrainerEnd {
   ablate::v1::RunEnded::Status status = ablate::v1::RunEnded::STATUS_UNSPECIFIED;
   std::string reason;
   bool retryable = true;
-  enum class Fault { kDisk, kDevice };
+  enum class Fault { kDisk, kDevice, kData };
   std::optional<Fault> fault;      ///< it is the machine's, not the trial's
   std::uint64_t needed_bytes = 0;  ///< of a disk that had no room; 0: it did not say
 };
@@ -57,6 +57,8 @@ class TrainerOutput {
   /// The end of the log for a reason: its last three lines that are not empty, "first | second | third", as
   /// valid UTF-8.
   std::string last_lines() const;
+  /// Whether the end of the log has what systems say where a write finds no room.
+  bool speaks_of_full_disk() const;
 
  private:
   void line(std::string_view text);

@@ -21,6 +21,7 @@ Run declare_infer(CLI::App& app);
 Run declare_presets(CLI::App& app);
 Run declare_data(CLI::App& app);  ///< and its own commands:
 Run declare_data_check(CLI::App& app);
+Run declare_data_format(CLI::App& app);
 Run declare_data_pack(CLI::App& app);
 
 /// From now on SIGTERM, SIGINT and, unless it is ignored as under nohup, SIGHUP raise what is returned,

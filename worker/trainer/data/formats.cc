@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -52,21 +53,45 @@ std::string nearest(const fs::path& root) {
   return "";
 }
 
+/// Null where the folder holds none of them.
+const Format* format_in(const fs::path& root) {
+  const auto found = std::ranges::find_if(kFormats, [&](const Format& format) { return format.is_in(root); });
+  return found == kFormats.end() ? nullptr : &*found;
+}
+
+void expect_folder(const fs::path& root, const std::string& name) {
+  if (!fs::is_directory(root))
+    throw Error{Code::kNotFound, fmt::format("data{}: no folder or packed file at {}",
+                                             name.empty() ? "" : " set '" + name + "'", root.string())};
+}
+
+[[noreturn]] void throw_unknown(const fs::path& root) {
+  std::string looked_for;
+  for (const auto& format : kFormats)
+    looked_for += (looked_for.empty() ? "" : ", ") + std::string{format.looked_for};
+  throw Error{Code::kNotFound, fmt::format("data: {} holds no data set of a known format; looked for {}{}",
+                                           root.string(), looked_for, nearest(root))};
+}
+
 }  // namespace
+
+std::string recognise(const fs::path& root) {
+  if (fs::is_regular_file(root)) {
+    expect_pack(root);
+    return "a packed file";
+  }
+  expect_folder(root, {});
+  const Format* format = format_in(root);
+  if (!format) throw_unknown(root);
+  return format->looked_for;
+}
 
 DataSet open_stored(const config::DataConfig& config, const fs::path& root) {
   if (fs::is_regular_file(root)) return open_pack(config, root);
-  if (!fs::is_directory(root))
-    throw Error{Code::kNotFound,
-                fmt::format("data set '{1}': no folder or packed file at {0}", root.string(), config.name)};
-  std::string looked_for;
-  for (const auto& format : kFormats) {
-    if (format.is_in(root)) return format.open(config, root);
-    looked_for += (looked_for.empty() ? "" : ", ") + std::string{format.looked_for};
-  }
+  expect_folder(root, config.name);
+  if (const Format* format = format_in(root)) return format->open(config, root);
   if (fs::is_directory(root / "train")) return open_image_folder(config, root);  // it says what is missing
-  throw Error{Code::kNotFound, fmt::format("data: {} holds no data set of a known format; looked for {}{}",
-                                           root.string(), looked_for, nearest(root))};
+  throw_unknown(root);
 }
 
 }  // namespace abl::trainer

@@ -123,7 +123,7 @@ DataSet open_image_folder(const config::DataConfig& config, const fs::path& root
 
   const auto classes = folders_in(has_train ? root / "train" : root);
   if (classes.empty() || (config.classes > 0 && static_cast<int>(classes.size()) != config.classes))
-    throw Error{Code::kInvalidArgument,
+    throw Error{classes.empty() ? Code::kNotFound : Code::kInvalidArgument,
                 fmt::format("data: {} has {} class folders, {}", (has_train ? root / "train" : root).string(),
                             classes.size(),
                             config.classes > 0 ? fmt::format("the trial is for {} classes", config.classes)

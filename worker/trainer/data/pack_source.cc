@@ -47,22 +47,27 @@ class PackSource final : public StoredSource {
   const std::vector<PackEntry> entries_;
 };
 
+PackIndex read_index(const MappedFile& file) {
+  try {
+    return decode_pack(file.bytes());
+  } catch (const Error& error) {
+    throw Error{error.code(), fmt::format("data: {}: {}", file.path().string(), error.what())};
+  }
+}
+
 }  // namespace
+
+void expect_pack(const std::filesystem::path& file) { read_index(MappedFile{file}); }
 
 DataSet open_pack(const config::DataConfig& config, const std::filesystem::path& file) {
   auto mapped = std::make_shared<const MappedFile>(file);
-  PackIndex index;
-  try {
-    index = decode_pack(mapped->bytes());
-  } catch (const Error& error) {
-    throw Error{error.code(), fmt::format("data: {}: {}", file.string(), error.what())};
-  }
+  PackIndex index = read_index(*mapped);
   const bool checked = !std::ranges::any_of(index.train, [](const PackEntry& entry) { return !entry.crc; }) &&
                        !std::ranges::any_of(index.val, [](const PackEntry& entry) { return !entry.crc; });
   check_classes(config, file, "a packed file", static_cast<int>(index.classes.size()));
   const std::string fingerprint = index.fingerprint();
-  keep_some(index.train, config.train_images);
-  keep_some(index.val, config.val_images);
+  keep_some(index.train, config.train_images, "train_images");
+  keep_some(index.val, config.val_images, "val_images");
   return {.train = std::make_shared<PackSource>(config, mapped, "train", std::move(index.train)),
           .val = std::make_shared<PackSource>(config, mapped, "val", std::move(index.val)),
           .fingerprint = fingerprint,

@@ -7,6 +7,9 @@
 
 namespace abl::trainer {
 
+/// Looks at what a packed file says of itself. Throws: Error{kDataLoss} naming it and what is wrong.
+void expect_pack(const std::filesystem::path& file);
+
 /// A packed file, mapped: all trainers of a machine share the system's copy. Its bounds are checked here,
 /// once; reading an image checks nothing more than the image itself.
 /// Throws: Error{kDataLoss} naming the file and what is wrong with it; Error{kInvalidArgument} for another
