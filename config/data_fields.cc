@@ -36,7 +36,9 @@ const std::vector<Field<DataConfig>>& data_fields() {
        .derived_text = "the data set's"},
       {.name = "train_images",
        .member = &D::train_images,
-       .sentence = "How many training images: drawn, or the first of a fixed shuffle of the folder; 0 = all.",
+       .sentence =
+           "How many training images: drawn, or the first of a fixed shuffle of the folder, which must "
+           "have as many; 0 = all.",
        .range = kCount},
       {.name = "val_images",
        .member = &D::val_images,

@@ -80,6 +80,12 @@ DataConfig read_data(const Json& section, const ModelConfig& model, Origin origi
                         fmt::format("{} of {}, which has {}; another data set needs another name",
                                     data.classes, known->name, known->classes),
                         {}});
+  if (origin == Origin::kWritten && known && !known->embedded && data.train_images > known->images)
+    problems.push_back(
+        {"data.train_images",
+         fmt::format("{} of {}, which has {} to train on; expected at most as many, or 0 for all",
+                     data.train_images, known->name, known->images),
+         {}});
   if (known && known->embedded) {
     for (const char* key : {"train_images", "val_images"}) {
       if (section.contains(key) && section[key] == 0) {

@@ -28,7 +28,7 @@ TEST(DoubtsTest, ABatchOfMoreImagesThanThereAre) {
               ElementsAre(HasSubstr("512 of 500")));
   EXPECT_THAT(doubts({{"name", "shapes"}}, {{"batch", 100'000}}), ElementsAre(HasSubstr("of 40000")));
   const Json own{{"name", "own"}, {"classes", 3}, {"image_size", 32}, {"train_images", 1'000'000}};
-  EXPECT_THAT(doubts(own, Json::object()), IsEmpty()) << "train_images above the folder's are all of them";
+  EXPECT_THAT(doubts(own, Json::object()), IsEmpty()) << "nobody knows how many it has";
 }
 
 TEST(DoubtsTest, LessThanAStep) {
@@ -48,6 +48,23 @@ TEST(DoubtsTest, AKnownDataSetHasItsClasses) {
   Json stored = canonical_document(read_trial_or_throw(trial));
   stored["data"]["classes"] = 7;
   EXPECT_EQ(canonical_document(read_trial_or_throw(stored)), stored) << "what was stored before can be read";
+}
+
+TEST(DoubtsTest, AKnownDataSetHasItsImages) {
+  Json trial = document();
+  trial["model"] = {{"preset", "simple-vit-nano"}};
+  trial["data"] = {{"name", "cifar10"}, {"train_images", 50'001}};
+  EXPECT_THAT(
+      problems_of(trial),
+      ElementsAre("data.train_images: 50001 of cifar10, which has 50000 to train on; expected at most as "
+                  "many, or 0 for all"));
+  trial["data"]["train_images"] = 50'000;
+  EXPECT_THAT(problems_of(trial), IsEmpty());
+  Json stored = canonical_document(read_trial_or_throw(trial));
+  stored["data"]["train_images"] = 60'000;
+  EXPECT_EQ(canonical_document(read_trial_or_throw(stored)), stored) << "what was stored before can be read";
+  trial["data"] = {{"name", "shapes"}, {"train_images", 60'000}};
+  EXPECT_THAT(problems_of(trial), IsEmpty()) << "they are drawn";
 }
 
 /// What is doubted of a SwinV2 that starts from weights.

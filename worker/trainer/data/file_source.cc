@@ -50,8 +50,8 @@ DataSet data_set_of_files(const config::DataConfig& data, const fs::path& root, 
     }
   DataSet set;
   set.fingerprint = fmt::format("{}:{}", kind, digest.hex());
-  keep_some(train, data.train_images);
-  keep_some(val, data.val_images);
+  keep_some(train, data.train_images, "train_images");
+  keep_some(val, data.val_images, "val_images");
   set.train = std::make_shared<FileSource>(data, root, std::move(train));
   set.val = std::make_shared<FileSource>(data, root, std::move(val));
   return set;

@@ -65,8 +65,8 @@ DataSet data_set_of_records(const config::DataConfig& data, RecordSet set) {
   for (const auto& file : set.files)
     digest.update(fmt::format("{}\n{}\n{}\n", file->path().filename().string(), file->bytes().size(),
                               sha256_hex(file->bytes())));
-  keep_some(set.train, data.train_images);
-  keep_some(set.val, data.val_images);
+  keep_some(set.train, data.train_images, "train_images");
+  keep_some(set.val, data.val_images, "val_images");
   return {
       .train = std::make_shared<RecordSource>(data, set.files, std::move(set.train), set.side, set.planes),
       .val = std::make_shared<RecordSource>(data, set.files, std::move(set.val), set.side, set.planes),
