@@ -95,6 +95,41 @@ TEST_F(DataCommands, WhatIsUnknownEndsWithTwo) {
   EXPECT_THAT(counted.err, HasSubstr("has 2 class folders, the trial is for 1000 classes"));
 }
 
+TEST_F(DataCommands, FormatSaysWhatIsRecognisedAndWithOpenWhetherItIsWhole) {
+  const auto format = [&](std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"format", "--root", root()};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  EXPECT_EQ(format().out, "train/CLASS with val/CLASS\n");
+  EXPECT_EQ(Json::parse(format({"--open", "--json"}).out).at("format"), "folders of images");
+  std::filesystem::remove_all(path("set/val"));
+  EXPECT_EQ(format().code, 0);
+  const auto half = format({"--open"});
+  EXPECT_EQ(half.code, 2);
+  EXPECT_THAT(half.err, HasSubstr("neither val nor test"));
+  const auto unknown = run({"format", "--root", path().string()});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err,
+              AllOf(HasSubstr(path().string() + " holds no data set of a known format; looked for "),
+                    HasSubstr("did you mean " + root() + "?")));
+  put("set.abldata", "something else");
+  EXPECT_EQ(run({"format", "--root", path("set.abldata").string()}).code, 2);
+}
+
+TEST_F(DataCommands, PackKeepsWhatItCannotDecodeAndSaysSo) {
+  const auto whole = jpeg_of(64, 64, {9, 9, 9});
+  put("set/train/a/2.jpg", whole.substr(0, whole.size() - 20));  // behind the header
+  const auto packed =
+      run({"pack", "--root", root(), "--output", path("set.abldata").string(), "--raw", "--json"});
+  EXPECT_EQ(packed.code, 0);
+  EXPECT_EQ(Json::parse(packed.out).at("damaged"), 1);
+  EXPECT_THAT(packed.err, AllOf(HasSubstr("1 damaged image kept as it is"), HasSubstr("train/a/2.jpg: ")));
+  const auto again =
+      run({"pack", "--root", root(), "--output", path("set.abldata").string(), "--raw", "--json"});
+  EXPECT_FALSE(Json::parse(again.out).contains("damaged")) << "nobody knows it of a file that is there";
+}
+
 TEST_F(DataCommands, PackThenCheckThePack) {
   const std::string file = path("set.abldata").string();
   const auto packed = run({"pack", "--root", root(), "--output", file, "--json"});

@@ -86,6 +86,24 @@ TEST_F(Pack, KeepsADamagedFileAsItIsForTrainingToNameOrSkip) {
   EXPECT_EQ(open(2, "set.abldata").train->open(1).bytes, broken);
 }
 
+TEST_F(Pack, KeepsADamagedFileThatItWouldHaveToDecodeAndNamesIt) {
+  auto broken = read_file(path("set/train/a/2.jpg"));
+  broken.resize(broken.size() / 2);
+  put("set/train/a/2.jpg", broken);
+  for (const auto& options : {PackOptions{.raw = true}, PackOptions{.bound = 16}}) {
+    std::filesystem::remove(path("set.abldata"));
+    const auto result = make(options);
+    EXPECT_EQ(result.damaged, 1u);
+    EXPECT_THAT(result.first_damaged, HasSubstr("train/a/2.jpg: "));
+    auto config = wants(2);
+    EXPECT_EQ(open_stored(config, path("set.abldata")).train->open(1).bytes, broken);
+    EXPECT_THROW(open_stored(config, path("set.abldata")).train->load(1), Error);
+    config.damaged = "skip";
+    EXPECT_FALSE(open_stored(config, path("set.abldata")).train->load(1)) << "as of the folder";
+    EXPECT_TRUE(open_stored(config, path("set.abldata")).train->load(0));
+  }
+}
+
 TEST_F(Pack, KeepsPixelsWhereAskedTo) {
   const auto result = make({.raw = true});
   const auto packed = open(2, "set.abldata"), folder = open(2, "set");

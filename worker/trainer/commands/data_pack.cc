@@ -15,13 +15,14 @@ namespace abl::trainer {
 namespace {
 
 std::string as_json(const std::string& file, const PackResult& result) {
-  const nlohmann::ordered_json report{{"file", file},
-                                      {"made", result.made},
-                                      {"bytes", result.bytes},
-                                      {"train", result.train},
-                                      {"val", result.val},
-                                      {"resized", result.resized},
-                                      {"fingerprint", result.fingerprint}};
+  nlohmann::ordered_json report{{"file", file},
+                                {"made", result.made},
+                                {"bytes", result.bytes},
+                                {"train", result.train},
+                                {"val", result.val},
+                                {"resized", result.resized},
+                                {"fingerprint", result.fingerprint}};
+  if (result.made) report["damaged"] = result.damaged;  // of a file that is there already nobody knows it
   return report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -60,7 +61,7 @@ Run declare_data_pack(CLI::App& app) {
   app.footer(
       "Example:\n  ablate-trainer data pack --root /data/imagenet --output /data/imagenet.abldata --bound "
       "512\n"
-      "\nExit codes: 0 the file is there; 2 bad input, such as a damaged image; 3 the disk is full");
+      "\nExit codes: 0 the file is there; 2 bad input, such as a file that is no image; 3 the disk is full");
   return [flags]() -> int {
     const DataSet data = flags->data.open();
     flags->pack.threads = flags->data.threads, flags->pack.stop = &stop_on_signals();
@@ -70,6 +71,12 @@ Run declare_data_pack(CLI::App& app) {
       flags->pack.progress = [&](auto images) { progress.advance(images); };
       result = pack(data, flags->pack);
     }
+    if (result.damaged > 0)
+      std::cerr << fmt::format(
+          "{} damaged image{} kept as {}, for data.damaged to end a training or to skip; "
+          "the first is {} ('data check' lists every one)\n",
+          result.damaged, result.damaged == 1 ? "" : "s", result.damaged == 1 ? "it is" : "they are",
+          result.first_damaged);
     const std::string file = flags->pack.output.string();
     std::cout << (flags->data.json ? as_json(file, result) : as_text(file, result)) + "\n";
     return kExitOk;

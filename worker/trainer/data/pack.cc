@@ -30,6 +30,7 @@ constexpr std::size_t kAtOnceEach = 16;  // images a thread prepares before they
 struct Prepared {
   EncodedImage image;
   bool resized = false, decoded = false;
+  std::string damage;  ///< why it stays as it is
 };
 
 EncodedImage own(Coding coding, std::string bytes, int width, int height, int label) {
@@ -37,40 +38,51 @@ EncodedImage own(Coding coding, std::string bytes, int width, int height, int la
   return {.coding = coding, .bytes = *kept, .owner = kept, .width = width, .height = height, .label = label};
 }
 
-/// PNG and WebP files stay too: their formats have nothing that could be found without the rest. A damaged
-/// file stays as it is: what to do with it is for data.damaged to say, when it is trained on.
-EncodedImage easy_to_cut(EncodedImage stored) {
-  if (stored.coding != Coding::kJpeg) return stored;
+/// The bytes with the dimensions that every entry needs.
+EncodedImage open_named(const ImageSource& source, std::uint32_t index) {
   try {
-    return own(Coding::kJpeg, with_restarts(stored.bytes), stored.width, stored.height, stored.label);
-  } catch (const Error& error) {
-    if (error.code() != Code::kDataLoss) throw;  // memory: nothing is said of the file
-    return stored;
-  }
-}
-
-Prepared prepare(const ImageSource& source, std::uint32_t index, const PackOptions& options) {
-  try {
-    EncodedImage stored = source.open(index);
-    const bool resize = options.bound > 0 && std::min(stored.width, stored.height) > options.bound;
-    if (!resize && (!options.raw || stored.coding == Coding::kPixels))
-      return {options.verbatim ? std::move(stored) : easy_to_cut(std::move(stored))};
-    Image image = decode_image(stored);
-    if (resize) {
-      const double scale = 1.0 * options.bound / std::min(image.width, image.height);
-      const auto shorter = [&](int side) { return static_cast<int>(std::lround(side * scale)); };
-      image = shrink(image, shorter(image.width), shorter(image.height));
-    }
-    const bool pixels = options.raw || stored.coding == Coding::kPixels;
-    return {own(pixels ? Coding::kPixels : Coding::kJpeg,
-                pixels ? std::string{image.pixels.begin(), image.pixels.end()}
-                       : with_restarts(encode_jpeg(image, kQuality, Chroma::kHalved)),
-                image.width, image.height, stored.label),
-            resize, pixels && stored.coding == Coding::kJpeg};
+    return source.open(index);
   } catch (const Error& error) {
     if (error.code() != Code::kDataLoss) throw;
     throw Error{Code::kDataLoss, fmt::format("unreadable image {}: {} ('data check' lists every one)",
                                              source.name(index), error.what())};
+  }
+}
+
+/// PNG and WebP files stay as they are: their formats have nothing that could be found without the rest.
+EncodedImage easy_to_cut(const EncodedImage& stored) {
+  if (stored.coding != Coding::kJpeg) return stored;
+  return own(Coding::kJpeg, with_restarts(stored.bytes), stored.width, stored.height, stored.label);
+}
+
+Prepared made_of(const EncodedImage& stored, const PackOptions& options) {
+  const bool resize = options.bound > 0 && std::min(stored.width, stored.height) > options.bound;
+  if (!resize && (!options.raw || stored.coding == Coding::kPixels))
+    return {.image = options.verbatim ? stored : easy_to_cut(stored), .damage = {}};
+  Image image = decode_image(stored);
+  if (resize) {
+    const double scale = 1.0 * options.bound / std::min(image.width, image.height);
+    const auto shorter = [&](int side) { return static_cast<int>(std::lround(side * scale)); };
+    image = shrink(image, shorter(image.width), shorter(image.height));
+  }
+  const bool pixels = options.raw || stored.coding == Coding::kPixels;
+  return {.image = own(pixels ? Coding::kPixels : Coding::kJpeg,
+                       pixels ? std::string{image.pixels.begin(), image.pixels.end()}
+                              : with_restarts(encode_jpeg(image, kQuality, Chroma::kHalved)),
+                       image.width, image.height, stored.label),
+          .resized = resize,
+          .decoded = pixels && stored.coding == Coding::kJpeg,
+          .damage = {}};
+}
+
+/// A damaged file stays as it is: what to do with it is for data.damaged to say, when it is trained on.
+Prepared prepare(const ImageSource& source, std::uint32_t index, const PackOptions& options) {
+  EncodedImage stored = open_named(source, index);
+  try {
+    return made_of(stored, options);
+  } catch (const Error& error) {
+    if (error.code() != Code::kDataLoss) throw;  // memory: nothing is said of the file
+    return {.image = std::move(stored), .damage = fmt::format("{}: {}", source.name(index), error.what())};
   }
 }
 
@@ -115,7 +127,7 @@ void write_images(const ImageSource& source, const PackOptions& options, OutputF
     parallel_for(count, options.threads, [&](std::size_t i) {
       prepared[i] = prepare(source, first + static_cast<std::uint32_t>(i), options);
     });
-    for (const auto& [image, resized, decoded] : prepared) {
+    for (const auto& [image, resized, decoded, damage] : prepared) {
       out.write(at, image.bytes);
       entries.push_back({.offset = at,
                          .length = static_cast<std::uint32_t>(image.bytes.size()),
@@ -126,6 +138,7 @@ void write_images(const ImageSource& source, const PackOptions& options, OutputF
                          .crc = crc32(image.bytes)});
       at += image.bytes.size();
       result.resized += resized, result.decoded += decoded;
+      if (!damage.empty() && result.damaged++ == 0) result.first_damaged = damage;
     }
     first += static_cast<std::uint32_t>(count);
     if (options.progress) options.progress(count);
