@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "sweeps/factors.h"
@@ -10,6 +11,7 @@ namespace abl::sweeps {
 namespace {
 
 constexpr int kNotApplied = -1;
+constexpr std::size_t kMostLevels = 10'000;  // looked at one by one
 
 /// How many levels each axis has; an axis that no factor keeps (`zip`) has one.
 std::vector<std::int64_t> axis_sizes(const std::vector<Factor>& factors) {
@@ -87,7 +89,49 @@ DraftRow row_of(const FactorPlan& plan, const std::vector<std::string>& names, c
   return row;
 }
 
+/// Gives the factors on which `factor` depends levels with which it applies, as far as there are such.
+void meet_conditions(const FactorPlan& plan, const Factor& factor, bool last, Levels& levels) {
+  for (const Factor::Condition& condition : factor.only_if) {
+    std::vector<int> known = condition.levels;
+    std::erase(known, kNotApplied);  // misspelt
+    if (known.empty()) continue;
+    levels[static_cast<std::size_t>(condition.factor)] = last ? known.back() : known.front();
+    meet_conditions(plan, plan.factors[static_cast<std::size_t>(condition.factor)], last, levels);
+  }
+}
+
+/// A combination with that level, the other factors at their first or last one; nothing where it cannot
+/// apply.
+std::optional<Levels> with_level(const FactorPlan& plan, std::size_t factor, int level, bool last) {
+  Levels levels;
+  for (const Factor& other : plan.factors)
+    levels.push_back(last || other.levels.empty() ? static_cast<int>(other.levels.size()) - 1 : 0);
+  meet_conditions(plan, plan.factors[factor], last, levels);
+  levels[factor] = level;
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    if (levels[i] != kNotApplied && !plan.factors[i].levels[static_cast<std::size_t>(levels[i])].value)
+      levels[i] = kNotApplied;
+  apply_conditions(plan.factors, levels);
+  if (levels[factor] == kNotApplied) return std::nullopt;
+  return levels;
+}
+
 }  // namespace
+
+std::vector<LevelInRows> levels_in_rows(const FactorPlan& plan) {
+  std::vector<LevelInRows> all;
+  const std::vector<std::string> names = short_names(plan.factors);
+  for (std::size_t i = 0; i < plan.factors.size(); ++i) {
+    const Factor& factor = plan.factors[i];
+    for (int level = 0; level < static_cast<int>(factor.levels.size()) && all.size() < kMostLevels; ++level) {
+      const auto first = with_level(plan, i, level, false), last = with_level(plan, i, level, true);
+      if (first && last)
+        all.push_back(
+            {dotted("factors", factor.key), row_of(plan, names, *first), row_of(plan, names, *last)});
+    }
+  }
+  return all;
+}
 
 void check_product(const FactorPlan& plan, Problems& problems) {
   const std::int64_t count = product(axis_sizes(plan.factors));

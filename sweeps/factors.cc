@@ -18,6 +18,7 @@ Level read_level(YamlReader& reader, const Node& node, const std::string& field)
     const Node* value = node.find("value");
     if (!label || !value || node.entries.size() != 2) {
       reader.problems().add(node.place, field, "a level that is a mapping needs {label: …, value: …}");
+      level.value = nullptr;
       return level;
     }
     level.text = reader.text(*label, field + ".label").value_or("");

@@ -15,9 +15,9 @@ namespace abl::sweeps {
 inline constexpr std::int64_t kMostCombinations = 1'000'000;
 
 struct Level {
-  std::string text;  ///< its label, or its value as people read it
-  const Node* value = nullptr;
-  nlohmann::json json;  ///< for comparing
+  std::string text;             ///< its label, or its value as people read it
+  const Node* value = nullptr;  ///< none where it is a mapping of another form
+  nlohmann::json json;          ///< for comparing
   Place place;
 };
 
@@ -53,5 +53,10 @@ void check_product(const FactorPlan& plan, Problems& problems);
 
 /// One row for each combination of a plan without problems, the first factor varying slowest.
 std::vector<DraftRow> combine(const FactorPlan& plan, Problems& problems);
+
+/// The levels of a plan that cannot be combined: each in two rows, with the first and with the last levels of
+/// the other factors that let its own apply. Levels that nothing lets apply are left out, and those beyond
+/// some thousands.
+std::vector<LevelInRows> levels_in_rows(const FactorPlan& plan);
 
 }  // namespace abl::sweeps

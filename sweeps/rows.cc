@@ -136,6 +136,26 @@ void resolve_command(const Settings& settings, const Settings& base, const Comma
   }
 }
 
+/// What is wrong with a row's trial in what stands in `field`, or below it.
+std::vector<Problem> problems_at(const std::string& field, const Settings& base, const DraftRow& row) {
+  Settings own = base;
+  Problems not_set{""};  // a key below what is no mapping: an error of another factor
+  for (const Assignment& assignment : row.set) own.assign(assignment, not_set);
+  std::vector<config::Problem> found;
+  config::read_trial(own.document(), found);
+  std::vector<Problem> problems;
+  for (const config::Problem& problem : found) {
+    const Origin origin = own.origin(problem.path);
+    if (origin.field != field && !origin.field.starts_with(field + ".")) continue;
+    problems.push_back({.file = {},
+                        .place = origin.place,
+                        .field = origin.field,
+                        .message = problem.message,
+                        .nearest = problem.nearest});
+  }
+  return problems;
+}
+
 }  // namespace
 
 std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std::vector<Column>& columns) {
@@ -210,6 +230,22 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
     problems.doubt(origin.place, origin.field, message);
   });
   return rows;
+}
+
+void check_levels(const std::vector<LevelInRows>& levels, const Settings& base,
+                  const std::optional<Command>& command, Problems& problems) {
+  std::set<std::string> told;  // what is wrong with a key all of its levels have
+  for (const auto& [field, first, last] : levels) {
+    if (command) {
+      for (const Assignment& assignment : first.set) expect_param(base, assignment, problems);
+      continue;
+    }
+    const auto others = problems_at(field, base, last);
+    for (const Problem& problem : problems_at(field, base, first))
+      if (std::ranges::any_of(others, [&](const Problem& other) { return other.text() == problem.text(); }) &&
+          told.insert(problem.field + problem.message).second)
+        problems.add(problem.place, problem.field, problem.message, problem.nearest);
+  }
 }
 
 void check_base(const Settings& base, Problems& problems) {

@@ -34,6 +34,17 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
                               const std::optional<Command>& command, const std::vector<std::string>& settings,
                               Problems& problems);
 
+/// A level of a factor, and two rows that have it and differ in as many other factors as they can.
+struct LevelInRows {
+  std::string field;
+  DraftRow first, last;
+};
+
+/// What is wrong with levels of themselves, for factors that cannot be combined: what both rows of a level
+/// have.
+void check_levels(const std::vector<LevelInRows>& levels, const Settings& base,
+                  const std::optional<Command>& command, Problems& problems);
+
 /// What is wrong with the keys that the base has, for a file whose rows are too wrong to be resolved.
 void check_base(const Settings& base, Problems& problems);
 
