@@ -6,6 +6,8 @@
 
 #include "config/field_table.h"
 #include "config/fields.h"
+#include "config/most_ranks.h"
+#include "config/trial_document.h"
 #include "sweeps/canonical.h"
 #include "sweeps/command.h"
 #include "sweeps/factors.h"
@@ -99,7 +101,26 @@ Settings read_shared(YamlReader& reader, const Node& root, const std::string& fo
   return Settings{*base, "base"};
 }
 
-std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const SweepSpec& spec) {
+std::int64_t trials_of(const std::vector<DraftRow>& drafts, const SweepSpec& spec) {
+  return static_cast<std::int64_t>(drafts.size() * spec.seeds.size());
+}
+
+/// The rows that factors make. Where they make none, or more than are looked at, their levels are looked at
+/// alone: what is wrong with those must not wait until the factors fit together.
+std::vector<DraftRow> read_combinations(YamlReader& reader, const Node& root, const Settings& shared,
+                                        const SweepSpec& spec) {
+  const std::size_t before = reader.problems().size();
+  const FactorPlan plan = read_factors(reader, root);
+  std::vector<DraftRow> drafts;
+  if (reader.problems().size() == before) drafts = combine(plan, reader.problems());
+  const bool resolved = !drafts.empty() && trials_of(drafts, spec) <= kMostTrials;
+  if (!resolved && (root.find("base") || root.find("command")))
+    check_levels(levels_in_rows(plan), shared, spec.command, reader.problems());
+  return drafts;
+}
+
+std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Settings& shared,
+                                  const SweepSpec& spec) {
   const Node* rows = root.find("rows");
   const Node* factors = root.find("factors");
   if (rows && factors) {
@@ -114,18 +135,11 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Sw
     if (!factors && root.find(key))
       reader.problems().add(root.entry(key)->place, key, "has no meaning without factors");
   }
-  std::vector<DraftRow> drafts;
-  if (rows) {
-    drafts = read_rows(reader, *rows, spec.table.columns);
-  } else {
-    const std::size_t before = reader.problems().size();
-    const FactorPlan plan = read_factors(reader, root);
-    // combinations of wrong factors would say the same once more
-    if (reader.problems().size() == before) drafts = combine(plan, reader.problems());
-  }
+  std::vector<DraftRow> drafts =
+      rows ? read_rows(reader, *rows, spec.table.columns) : read_combinations(reader, root, shared, spec);
   expect_unique_ids(drafts, rows ? "rows" : "factors", reader.problems());
   const Place place = root.entry(rows ? "rows" : "factors")->place;
-  const auto trials = static_cast<std::int64_t>(drafts.size() * spec.seeds.size());
+  const std::int64_t trials = trials_of(drafts, spec);
   if (trials > kMostTrials) {
     reader.problems().add(place, rows ? "rows" : "factors",
                           fmt::format("{} rows with {} seeds are {} trials; a sweep has at most {}",
@@ -137,12 +151,17 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Sw
 
 /// Each GPU needs an image of each part of a batch.
 void check_gpus(const SweepSpec& spec, const Node& resources, Problems& problems) {
-  const auto found =
-      std::ranges::find_if(spec.rows, [&](const Row& row) { return row.batch > 0 && spec.gpus > row.batch; });
-  if (found != spec.rows.end())
+  if (spec.gpus < 2) return;
+  for (const Row& row : spec.rows) {
+    if (row.batch == 0 || row.config.empty()) continue;  // a command's, or wrong
+    const auto trial = config::read_trial_or_throw(nlohmann::json::parse(row.config));
+    const auto most = config::most_ranks(config::known_batch(trial), trial.recipe.accumulate);
+    if (spec.gpus <= most) continue;
     problems.add(resources.place, "resources.gpus",
-                 fmt::format("{} GPUs for {} images at once in row {}; expected an image for each at least",
-                             spec.gpus, found->batch, found->id));
+                 fmt::format("{} GPUs for {} images at once in row {}; at most {} can share them", spec.gpus,
+                             row.batch, row.id, most));
+    return;
+  }
 }
 
 /// The one data set of all rows.
@@ -192,7 +211,7 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
   spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
   spec.gpus = read_one_number(reader, root, "resources", "gpus", kMostGpus);
   spec.max_retries = read_one_number(reader, root, "retry", "max", 1000);
-  const std::vector<DraftRow> drafts = read_drafts(reader, root, spec);
+  const std::vector<DraftRow> drafts = read_drafts(reader, root, shared, spec);
   if (root.find("base") || root.find("command")) {
     spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table), problems);
     if (!spec.command) spec.data = data_of(spec.rows, problems);
