@@ -13,6 +13,7 @@
 #include "storage/schema_v2.h"
 #include "storage/schema_v3.h"
 #include "storage/schema_v4.h"
+#include "storage/schema_v5.h"
 #include "storage/sqlite_error.h"
 #include "storage/store_copy.h"
 
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array kMigrations{Migration{1, kSchemaV1}, Migration{2, kSchemaV2}, Migration{3, kSchemaV3},
-                                 Migration{4, kSchemaV4}};
+                                 Migration{4, kSchemaV4}, Migration{5, kSchemaV5}};
 
 void execute(sqlite3* db, const std::string& sql) {
   if (const int result = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr); result != SQLITE_OK)

@@ -97,7 +97,6 @@ UPDATE sweep_trial SET unfilled = (
 WHERE trial_id IN (SELECT id FROM trial WHERE state = 'completed');
 
 UPDATE sweep_column SET digits = -1 WHERE digits = 2;  -- the default: from now on as many as the values need, -1
-ALTER TABLE sweep_column ADD COLUMN unit_fits INTEGER NOT NULL DEFAULT 0;  -- 1: `unit`, or a smaller one where all values are small
 
 CREATE VIEW trial_summary AS
 SELECT s.name AS sweep, r.id AS row, r.label AS label, st.seed AS seed, t.state AS state,
@@ -118,8 +117,7 @@ WITH sample AS (                 -- one line for each value that a cell is made 
   SELECT st.sweep_id, st.row, c.position,
          CASE c.take WHEN 'best' THEN CASE c.better WHEN 'lower' THEN ms.min ELSE ms.max END
                      WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
-                     WHEN 'mean' THEN ms.sum / ms.finite ELSE ms.last END AS value,
-         CASE c.take WHEN 'last' THEN ms.last IS NULL ELSE ms.finite < ms.count END AS diverged
+                     WHEN 'mean' THEN ms.sum / ms.finite ELSE ms.last END AS value
   FROM sweep_column c
   JOIN sweep_trial st ON st.sweep_id = c.sweep_id
   JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
@@ -127,16 +125,16 @@ WITH sample AS (                 -- one line for each value that a cell is made 
   JOIN metric_summary ms ON ms.run_id = t.run_id AND ms.metric_id = m.id
   WHERE c.kind = 'metric'
   UNION ALL
-  SELECT r.sweep_id, r.position, c.position, mc.value, 0
+  SELECT r.sweep_id, r.position, c.position, mc.value
   FROM sweep_column c
   JOIN sweep_row r ON r.sweep_id = c.sweep_id
   JOIN model_count mc ON mc.model_hash = r.model_hash AND mc.mode = c.source
-                     AND mc.version = (SELECT MAX(version) FROM model_count WHERE model_hash = r.model_hash AND mode = c.source)
+                     AND mc.version = (SELECT MAX(version) FROM model_count)
   WHERE c.kind = 'count'
 ), centred AS (
   SELECT *, AVG(value) OVER (PARTITION BY sweep_id, row, position) AS mean FROM sample
 ), cell AS (                     -- a value that is not finite leaves no mean
-  SELECT sweep_id, row, position, COUNT(*) AS n, SUM(diverged) AS diverged,
+  SELECT sweep_id, row, position, COUNT(*) AS n,
          CASE WHEN COUNT(*) = COUNT(value) THEN MAX(mean) END AS mean,
          CASE WHEN COUNT(*) = COUNT(value) AND COUNT(*) > 1
               THEN SQRT(SUM((value - mean) * (value - mean)) / (COUNT(*) - 1)) END AS sd
@@ -150,8 +148,7 @@ SELECT s.name AS sweep, r.id AS row, r.label AS label, c.name AS "column", COALE
        cell.mean AS mean, cell.sd AS sd, p.printed AS paper,
        CASE c.kind WHEN 'setting' THEN r.set_json ->> ('$."' || c.source || '"') END AS setting,
        CASE c.kind WHEN 'metric' THEN COALESCE(done.trials, 0) - COALESCE(cell.n, 0) ELSE 0 END AS missing,
-       CASE c.kind WHEN 'metric' THEN COALESCE(done.before_mend, 0) ELSE 0 END AS before_mend,
-       COALESCE(cell.diverged, 0) AS diverged
+       CASE c.kind WHEN 'metric' THEN COALESCE(done.before_mend, 0) ELSE 0 END AS before_mend
 FROM sweep s
 JOIN sweep_row r ON r.sweep_id = s.id
 JOIN sweep_column c ON c.sweep_id = s.id

@@ -115,6 +115,28 @@ TEST_F(SchemaTest, TrialsOfAnOlderFileSayWhichWeightsTheyNeed) {
       << "what the first run had, of a name that stands alone";
 }
 
+TEST_F(SchemaTest, AUnitThatASmallerMayReplaceIsSaidInAColumnOfItsOwn) {
+  const std::filesystem::path old = folder / "old.db";
+  sqlite3* raw = nullptr;
+  sqlite3_open(old.c_str(), &raw);
+  migrate(raw, old, migrations().first(4));
+  ASSERT_EQ(sqlite3_exec(raw, R"sql(
+      INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, created_ms)
+      VALUES (1, 's', 'f', 't', '{}', 'h', '', '', 'active', 0, 0, 0);
+      INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, better, digits)
+      VALUES (1, 0, 'params', 'params', 'count', 'params.weights', 'last', 'M?', 'none', -1),
+             (1, 1, 'flops', 'FLOPs', 'count', 'flops.macs', 'last', 'G', 'none', -1);
+      )sql",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(raw);
+  sqlite3_close(raw);
+  Database upgraded{old, Database::Mode::kWrite};
+  EXPECT_EQ(upgraded.prepared("SELECT group_concat(unit || ' ' || unit_fits, ', ') FROM sweep_column")
+                .one([](const Statement& row) { return row.text(0); }),
+            "M 1, G 0");
+}
+
 TEST_F(SchemaTest, RunsOfAnOlderFileHaveTheirExtremesTheirDigestAndWhatTheyLack) {
   const std::filesystem::path old = folder / "old.db";
   sqlite3* raw = nullptr;
