@@ -4,6 +4,24 @@
 
 # Documentation: README and docs/ (messages name these pages), licences, and the sweep files.
 install(FILES README.md LICENSE NOTICE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation)
+# The licences of others' work that comes along: compiled into the programs and pages, or as libraries beside them.
+set(_licences "${CMAKE_INSTALL_DOCDIR}/licences")
+foreach(_package IN ITEMS libboost1.81-dev libcli11-dev libfmt-dev libgloo-dev libtcmalloc-minimal4 nlohmann-json3-dev)
+  if(EXISTS "/usr/share/doc/${_package}/copyright")
+    install(FILES "/usr/share/doc/${_package}/copyright" DESTINATION "${_licences}" RENAME "${_package}" COMPONENT documentation)
+  endif()
+endforeach()
+if(ABLATE_WEB)
+  foreach(_module IN ITEMS preact uplot)
+    install(FILES "web/app/node_modules/${_module}/LICENSE" DESTINATION "${_licences}" RENAME "${_module}" COMPONENT documentation)
+  endforeach()
+endif()
+if(TARGET ablate-trainer)
+  file(GLOB _torch_licences LIST_DIRECTORIES true "${LibTorch_ROOT_DIR}/../torch-*.dist-info/licenses")
+  if(_torch_licences)
+    install(DIRECTORY ${_torch_licences}/ DESTINATION "${_licences}/pytorch" COMPONENT documentation)
+  endif()
+endif()
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation)
 install(DIRECTORY sweeps/ DESTINATION "${CMAKE_INSTALL_DATADIR}/ablate/sweeps" COMPONENT documentation
         FILES_MATCHING PATTERN "*.yaml")

@@ -38,8 +38,9 @@ def check_tree(prefix):
                 "share/bash-completion/completions/ablate", "share/zsh/site-functions/_ablate",
                 "share/fish/vendor_completions.d/ablate.fish", "share/man/man1/ablate.1", "share/man/man1/ablate-scheduler.1",
                 "share/man/man1/ablate-worker.1"]
+    expected += [f"share/doc/ablate/licences/{name}" for name in ("libfmt-dev", "nlohmann-json3-dev", "preact", "uplot")]
     if TORCH:
-        expected += ["bin/ablate-trainer", "share/man/man1/ablate-trainer.1", "include/ablate/models/registry.h",
+        expected += ["share/doc/ablate/licences/pytorch/LICENSE", "bin/ablate-trainer", "share/man/man1/ablate-trainer.1", "include/ablate/models/registry.h",
                      "lib/cmake/ablate/ablateConfig.cmake"]
     missing = [name for name in expected if not (prefix / name).is_file() or not (prefix / name).stat().st_size]
     if missing:
