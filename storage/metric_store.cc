@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/metric_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/metric_name.h"
 #include "storage/curve_digest.h"
+#include "storage/point_limit.h"
 #include "storage/thinning.h"
 
 namespace abl::storage {
@@ -44,6 +47,16 @@ struct Running {
     sum += value;
     if (first || value < min || (value == min && step < min_step)) min = value, min_step = step;
     if (first || value > max || (value == max && step < max_step)) max = value, max_step = step;
+  }
+
+  /// For what is of the points up to a step that are kept: takes from `all`, of all points, what is known of
+  /// those up to it that are not.
+  void take_known(const Running& all, std::int64_t up_to_step) {
+    if (all.count == 0) return;
+    if (all.last_step <= up_to_step) *this = all;
+    if (finite_count == 0) return;
+    if (all.min_step <= up_to_step && all.min < min) min = all.min, min_step = all.min_step;
+    if (all.max_step <= up_to_step && all.max > max) max = all.max, max_step = all.max_step;
   }
 };
 
@@ -86,14 +99,66 @@ void store(Database& db, RunId run, std::int64_t metric, const Running& summary)
       .run();
 }
 
-double stored_value(Database& db, RunId run, std::int64_t metric, std::int64_t step) {
+std::optional<double> stored_value(Database& db, RunId run, std::int64_t metric, std::int64_t step) {
   return db
       .prepared("SELECT value, kind FROM point WHERE run_id = :run AND metric_id = :metric AND step = :step")
       .bind(":run", run)
       .bind(":metric", metric)
       .bind(":step", step)
-      .one([](const Statement& row) { return number(row, 0, 1); })
+      .one([](const Statement& row) { return number(row, 0, 1); });
+}
+
+/// Returns: false when its step has a point already, which stays.
+bool insert_point(Database& db, RunId run, std::int64_t metric, std::int64_t step, double value,
+                  std::int64_t time_ms) {
+  db.prepared(R"sql(INSERT INTO point (run_id, metric_id, step, value, kind, time_ms)
+                    VALUES (:run, :metric, :step, :value, :kind, :time)
+                    ON CONFLICT (run_id, metric_id, step) DO NOTHING)sql")
+      .bind(":run", run)
+      .bind(":metric", metric)
+      .bind(":step", step)
+      .bind(":value", finite(value))
+      .bind(":kind", kind_of(value))
+      .bind(":time", time_ms)
+      .run();
+  return db.changes() > 0;
+}
+
+/// All points that a run has said, kept or not, from its summaries: as many rows as it has metrics.
+std::uint64_t points_said(Database& db, RunId run) {
+  return static_cast<std::uint64_t>(
+      db.prepared("SELECT COALESCE(SUM(count), 0) FROM metric_summary WHERE run_id = :run")
+          .bind(":run", run)
+          .one([](const Statement& row) { return row.integer(0); })
+          .value());
+}
+
+std::int64_t points_kept(Database& db, RunId run, std::int64_t metric) {
+  return db.prepared("SELECT COUNT(*) FROM point WHERE run_id = :run AND metric_id = :metric")
+      .bind(":run", run)
+      .bind(":metric", metric)
+      .one([](const Statement& row) { return row.integer(0); })
       .value();
+}
+
+/// Points that are not kept since there are too many of the run.
+struct Thinned {
+  std::uint32_t points = 0;
+  std::string example;
+
+  void add(const std::string& metric, std::uint32_t step) {
+    if (points++ == 0)
+      example = fmt::format(
+          "'{}' at step {} (of a run with more than {} million points some are kept; the last, the best and "
+          "the mean "
+          "are of all)",
+          metric, step, kWholeRun / 1'000'000);
+  }
+};
+
+/// A count as messages hold it.
+std::uint32_t in_32_bits(std::int64_t count) {
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(count, std::numeric_limits<std::uint32_t>::max()));
 }
 
 /// The same point once more, as after a resumption, and not another value for its step.
@@ -140,27 +205,32 @@ std::int64_t MetricStore::metric_id(const std::string& name) {
 void MetricStore::append(RunId run, const std::vector<Series>& series) {
   Transaction transaction{db_, Transaction::kSavepoint};
   std::int64_t first_step = -1, first_ms = 0, step = -1, step_ms = 0;
+  std::uint64_t said = points_said(db_, run);
   std::uint32_t repeated = 0;
+  Thinned thinned;
   CurveDigest curves{curves_of(db_, run)};
   for (const Series& metric : series) {
     const std::int64_t id = metric_id(metric.name);
     Running summary = load(db_, run, id);
     for (std::size_t i = 0; i < metric.steps.size(); ++i) {
       const double value = metric.values.at(i);
-      db_.prepared(R"sql(INSERT INTO point (run_id, metric_id, step, value, kind, time_ms)
-                         VALUES (:run, :metric, :step, :value, :kind, :time)
-                         ON CONFLICT (run_id, metric_id, step) DO NOTHING)sql")
-          .bind(":run", run)
-          .bind(":metric", id)
-          .bind(":step", metric.steps[i])
-          .bind(":value", finite(value))
-          .bind(":kind", kind_of(value))
-          .bind(":time", metric.times_ms.at(i))
-          .run();
-      if (db_.changes() == 0) {  // there already: counted already
-        repeated += !is_same_value(stored_value(db_, run, id, metric.steps[i]), value);
+      const auto count = static_cast<std::uint64_t>(summary.count);
+      const std::uint64_t stride = point_stride(said, count);
+      // where not all are kept, a step that is not above the others may have been said before
+      const bool is_doubtful = stride > 1 && metric.steps[i] <= summary.last_step;
+      const bool is_kept = !is_doubtful && count % stride == 0;
+      const bool is_there =
+          is_kept ? !insert_point(db_, run, id, metric.steps[i], value, metric.times_ms.at(i)) : is_doubtful;
+      if (is_there) {  // counted already
+        const auto stored = stored_value(db_, run, id, metric.steps[i]);
+        if (!stored)
+          thinned.add(metric.name, metric.steps[i]);
+        else
+          repeated += !is_same_value(*stored, value);
         continue;
       }
+      if (!is_kept) thinned.add(metric.name, metric.steps[i]);
+      ++said;
       summary.add(metric.steps[i], value);
       curves.add(metric.name, metric.steps[i], value);
       if (first_step < 0 || metric.steps[i] < first_step)
@@ -170,6 +240,7 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
     if (summary.count > 0) store(db_, run, id, summary);
   }
   add_repeated(run, repeated);
+  add_refused(run, thinned.points, thinned.example);
   if (step >= 0)
     db_.prepared(R"sql(
         UPDATE run SET step = MAX(step, :step), curves = :curves, rate_step = COALESCE(rate_step, :first_step), rate_ms = COALESCE(rate_ms, :first_ms),
@@ -218,6 +289,7 @@ void MetricStore::copy(RunId from, RunId to, std::uint32_t up_to_step) {
       summary.add(points.integer(0), value);
       curves.add(metric.name, points.integer(0), value);
     }
+    summary.take_known(load(db_, from, metric.id), up_to_step);
     store(db_, to, metric.id, summary);
   }
   db_.prepared("UPDATE run SET curves = :curves WHERE id = :run")
@@ -262,7 +334,7 @@ void MetricStore::add_repeated(RunId run, std::uint32_t points) {
 
 void MetricStore::add_refused(RunId run, std::uint32_t lines, const std::string& example) {
   if (lines == 0) return;
-  db_.prepared(R"sql(UPDATE run SET refused_lines = refused_lines + :lines,
+  db_.prepared(R"sql(UPDATE run SET refused_lines = MIN(refused_lines + :lines, 4294967295),
                                     refused_example = CASE refused_example WHEN '' THEN :example ELSE refused_example END
                      WHERE id = :run)sql")
       .bind(":lines", lines)
@@ -289,8 +361,8 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run, std::uint32_t most)
       .bind(":run", run)
       .all([](const Statement& row) {
         MetricSummary summary{.name = row.text(0),
-                              .count = static_cast<std::uint32_t>(row.integer(1)),
-                              .finite = static_cast<std::uint32_t>(row.integer(10)),
+                              .count = in_32_bits(row.integer(1)),
+                              .finite = in_32_bits(row.integer(10)),
                               .min = number(row, 2, -1),
                               .max = number(row, 3, -1),
                               .mean = number(row, 4, -1),
@@ -327,16 +399,23 @@ std::uint32_t MetricStore::count(RunId run) const {
                                         .value());
 }
 
-/// A metric of a run, and how many points it has.
+/// The metrics of a run, and how many points are kept of each: to be counted only where they may be fewer
+/// than it said.
 std::vector<MetricStore::Counted> MetricStore::counted(RunId run,
                                                        const std::vector<std::string>& names) const {
   auto& metrics = db_.prepared(R"sql(
-      SELECT m.name, count FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql");
+      SELECT m.name, count, m.id FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run ORDER BY m.name)sql");
   metrics.bind(":run", run);
+  const bool is_whole = points_said(db_, run) <= kWholeRun;
   std::vector<Counted> counted;
-  while (metrics.step())
-    if (std::string name = metrics.text(0); names.empty() || std::ranges::find(names, name) != names.end())
-      counted.push_back({std::move(name), static_cast<std::uint32_t>(metrics.integer(1))});
+  while (metrics.step()) {
+    std::string name = metrics.text(0);
+    if (!names.empty() && std::ranges::find(names, name) == names.end()) continue;
+    std::int64_t count = metrics.integer(1);
+    if (!is_whole && static_cast<std::uint64_t>(count) > kWholeMetric)
+      count = points_kept(db_, run, metrics.integer(2));
+    counted.push_back({std::move(name), in_32_bits(count)});
+  }
   return counted;
 }
 

@@ -25,10 +25,12 @@ class MetricStore {
 
   /// Appends points and brings the summaries (count, min, max, mean, last and their steps), the run's step,
   /// its rate and the digest of its curves up to date. A point (run, metric, step) that is there already is
-  /// kept as it is, and counted where its value is another.
+  /// kept as it is, and counted where its value is another. Of a run that says too much (point_limit.h) not
+  /// every point is kept: summaries are of all, and the others are counted as refused.
   void append(RunId run, const std::vector<Series>& series);
   void append_log(RunId run, std::string_view text);
-  /// Gives `to` the points of `from` up to a step, so that a resumed run holds its whole history.
+  /// Gives `to` the points of `from` up to a step, so that a resumed run holds its whole history. Where not
+  /// all were kept and `from` went further, its mean is of those that are kept.
   void copy(RunId from, RunId to, std::uint32_t up_to_step);
 
   /// Lines of the run's output that were refused as metrics; `example` is kept when it is the first.

@@ -115,6 +115,11 @@ void TrialStore::add_checkpoint(const CheckpointRecord& checkpoint) {
       .bind(":path", checkpoint.path)
       .bind(":sha256", checkpoint.sha256)
       .run();
+  db_.prepared(R"sql(DELETE FROM checkpoint WHERE run_id = :run AND step <
+                     (SELECT step FROM checkpoint WHERE run_id = :run ORDER BY step DESC LIMIT 1 OFFSET :most - 1))sql")
+      .bind(":run", checkpoint.run)
+      .bind(":most", static_cast<std::int64_t>(kMostCheckpoints))
+      .run();
 }
 
 std::vector<CheckpointRecord> TrialStore::checkpoints_of(TrialId trial) const {

@@ -120,6 +120,7 @@ class TrialStore {
   std::vector<RunRecord> list_runs(const WhichRuns& which, int limit) const;
   std::uint32_t count_runs(const WhichRuns& which) const;
 
+  static constexpr std::size_t kMostCheckpoints = 100;  ///< of a run, those of the highest steps
   void add_checkpoint(const CheckpointRecord& checkpoint);
   std::vector<CheckpointRecord> checkpoints_of(
       TrialId trial) const;  ///< newest attempt first, then highest step

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "storage/point_limit.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -160,6 +161,77 @@ TEST_F(MetricStoreTest, RefusedLinesAreCountedWithTheFirstAsExample) {
                {.total_steps = 100, .data_fingerprint = "f1", .resumed_from_step = 1, .resumed_from_run = id},
                now);
   EXPECT_EQ(trials.run(resumed).refused_lines, 3u) << "what they would have said is missing here too";
+}
+
+TEST(PointStride, KeepsNoMoreThanHalfAsManyAgainHoweverManyCome) {
+  EXPECT_EQ(point_stride(kWholeRun - 1, kWholeRun - 1), 1u);
+  EXPECT_EQ(point_stride(100 * kWholeRun, kWholeMetric - 1), 1u) << "a metric that says little";
+  std::uint64_t kept = kWholeRun;
+  for (std::uint64_t said = kWholeRun; said < kWholeRun << 20; said *= 2) {
+    const std::uint64_t stride = point_stride(said, said);
+    EXPECT_EQ(point_stride(2 * said - 1, 2 * said - 1), stride);
+    kept += said / stride;
+  }
+  EXPECT_LE(kept, kWholeRun * 3 / 2);
+  EXPECT_EQ(point_stride(100 * kWholeRun, 3 * kWholeMetric), 16u) << "it is thinned as by itself";
+}
+
+TEST_F(MetricStoreTest, OfARunThatSaysTooMuchPointsAreThinnedAndSummariesAreOfAll) {
+  append("a", {1, 2}, {7, 9});
+  append("val", {1}, {5});
+  // as if it had said so many, of which the first two are in the file
+  const std::string many = std::to_string(kWholeRun);
+  db.execute("UPDATE metric_summary SET count = " + many + ", finite = " + many + " WHERE max = 9");
+  std::vector<std::uint32_t> steps;
+  std::vector<double> values;
+  for (std::uint32_t step = 3; step <= 1002; ++step)
+    steps.push_back(step), values.push_back(step == 4 ? 1e4 : 8);
+  values.back() = 6;
+  append("a", steps, values);
+  append("val", {2, 3}, {4, 3});
+  EXPECT_EQ(metrics.page(id, "val", -1, 100).steps.size(), 3u) << "a metric that says little is kept whole";
+  const Series kept = metrics.page(id, "a", -1, 10'000);
+  EXPECT_EQ(kept.steps.size(), 252u) << "one of four";
+  EXPECT_EQ(metrics.points(id, {}, 0), 255u);
+  EXPECT_EQ(metrics.series(id, {"a"}, 10)[0].steps.back(), kept.steps.back())
+      << "curves are drawn to their end";
+  const auto check = [&](RunId of) {
+    const MetricSummary all = metrics.summaries(of)[0];
+    EXPECT_EQ(all.count, kWholeRun + 1000);
+    EXPECT_EQ(all.max, 1e4);
+    EXPECT_EQ(all.max_step, 4u) << "which is not kept";
+    EXPECT_EQ(all.min, 6);
+    EXPECT_EQ(all.last, 6);
+    EXPECT_EQ(all.last_step, 1002u);
+    EXPECT_DOUBLE_EQ(all.mean, (16 + 998 * 8 + 1e4 + 6) / (kWholeRun + 1000.0));
+  };
+  check(id);
+  EXPECT_EQ(trials.run(id).refused_lines, 750u);
+  EXPECT_EQ(
+      trials.run(id).refused_example,
+      "'a' at step 4 (of a run with more than 4 million points some are kept; the last, the best and the "
+      "mean are of all)");
+  append("a", {4, 7}, {0, 8});
+  check(id);
+  EXPECT_EQ(trials.run(id).refused_lines, 751u) << "a step that is not kept cannot be told from a new one";
+  append("a", {7}, {0});
+  EXPECT_EQ(trials.run(id).repeated_points, 1u);
+  end(id, RunState::kLost);
+
+  const auto resume = [&](std::uint32_t step) {
+    const RunId resumed = lease(1).run;
+    trials.start(
+        resumed,
+        {.total_steps = 100, .data_fingerprint = "f1", .resumed_from_step = step, .resumed_from_run = id},
+        now);
+    return resumed;
+  };
+  const RunId whole = resume(1002);
+  check(whole);
+  end(whole, RunState::kLost);
+  const MetricSummary part = metrics.summaries(resume(500))[0];
+  EXPECT_EQ(part.max, 1e4) << "known, though the point is not kept";
+  EXPECT_EQ(part.min, 7);
 }
 
 TEST_F(MetricStoreTest, PointsOfAStepThatHasAnotherValueAreCounted) {

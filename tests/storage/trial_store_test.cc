@@ -287,6 +287,22 @@ TEST_F(TrialStoreTest, FirstFingerprintIsPinnedAndAnotherIsRefused) {
   run(3, "f1");
 }
 
+TEST_F(TrialStoreTest, OfARunsCheckpointsTheNewestAreKept) {
+  submit(sweep_of("s", 1, 1));
+  const RunId first = run(1);
+  const auto add = [&](RunId of, std::uint32_t step) {
+    trials.add_checkpoint({.run = of, .step = step, .host = "h", .path = "/p", .sha256 = "aa"});
+  };
+  for (std::uint32_t step = 1; step <= 1000; ++step) add(first, step);
+  add(first, 1);
+  ASSERT_EQ(trials.checkpoints_of(1).size(), TrialStore::kMostCheckpoints);
+  EXPECT_EQ(trials.checkpoints_of(1).front().step, 1000u);
+  EXPECT_EQ(trials.checkpoints_of(1).back().step, 901u);
+  end(first, RunState::kLost);
+  add(run(1), 10);
+  EXPECT_EQ(trials.checkpoints_of(1).size(), TrialStore::kMostCheckpoints + 1) << "of each run";
+}
+
 TEST_F(TrialStoreTest, ResumedRunHoldsTheWholeHistoryUpToItsCheckpoint) {
   submit(sweep_of("s", 1, 1));
   const RunId first = run(1);
