@@ -84,7 +84,7 @@ std::vector<File> read_list(const fs::path& root, const Lists& lists, const char
     if (line.empty()) continue;
     const auto fields = fields_of(line, lists.separator);
     const std::size_t at = label_at.value_or(fields.empty() ? 0 : fields.size() - 1);
-    const auto label = at < fields.size() ? number_in(fields[at]) : std::nullopt;
+    const auto label = number_in(at < fields.size() ? fields[at] : "");
     if (number == 1 && fields.size() > 1 && !label && lists.separator == ',') {
       path_at = column(fields, {"fname", "filename", "file", "image", "path"}, 0);
       label_at = column(fields, {"class", "label"}, fields.size() - 1);
