@@ -6,7 +6,7 @@ PRESET ?= release
 BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup setup-tests build demo test numeric parity sanitize cuda-check trainer-bundle install format check clean
+.PHONY: help setup setup-tests build demo test numeric parity sanitize sanitize-quick cuda-check trainer-bundle install format check clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -40,6 +40,10 @@ sanitize: setup-tests  ## tests under the address, undefined-behaviour and threa
 	@ctest --preset asan
 	@deploy/build.sh tsan $(JOBS) service_tests
 	@ctest --preset tsan
+
+sanitize-quick: setup-tests  ## of these the service's under the address and undefined-behaviour sanitizers (quicker)
+	@deploy/build.sh asan $(JOBS) service_tests
+	@ctest --preset asan -R '^(base|storage|views|scheduler|agent)_' --no-tests=error
 
 cuda-check:  ## build the trainer against a CUDA wheel of PyTorch, with NCCL, on a machine without a GPU (5 GB; VERSION=2.12.0)
 	@deploy/setup.sh --no-torch --no-web
