@@ -34,7 +34,7 @@ StartNothing::~StartNothing() { starts_nothing = before_; }
 
 bool is_started(torch::Device device) { return !device.is_meta() && !starts_nothing; }
 
-void IndexTableImpl::to(torch::Device device, torch::Dtype, bool non_blocking) {
+void FixedTableImpl::to(torch::Device device, torch::Dtype, bool non_blocking) {
   torch::nn::Module::to(device, non_blocking);
 }
 

@@ -35,19 +35,20 @@ class StartNothing {
 /// Whether new tensors on the device get values: not on the meta device, which has no memory.
 bool is_started(torch::Device device);
 
-/// A fixed table of whole numbers. It goes with its model to another device, and stays whole where the model
-/// is cast to another type.
+/// A table that follows from a model's options: of indices, of positions. It goes with its model to another
+/// device, and stays as it is where the model is cast to another type, so that it is exact after a cast back:
+/// who computes with it casts what it takes.
 /// Buffers: `table`.
-class IndexTableImpl : public torch::nn::Module {
+class FixedTableImpl : public torch::nn::Module {
  public:
-  explicit IndexTableImpl(torch::Tensor values) { table = register_buffer("table", std::move(values)); }
+  explicit FixedTableImpl(torch::Tensor values) { table = register_buffer("table", std::move(values)); }
   using torch::nn::Module::to;
   void to(torch::Device device, torch::Dtype, bool non_blocking = false) override;
   void to(torch::Dtype, bool = false) override {}
 
   torch::Tensor table;
 };
-using IndexTable = Part<IndexTableImpl>;
+using FixedTable = Part<FixedTableImpl>;
 
 /// y = x Wᵀ + b.
 /// Shape: x [..., in] -> [..., out]; weight [out, in], bias [out] (undefined where there is none).

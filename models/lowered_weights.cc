@@ -16,7 +16,7 @@ void round(torch::Tensor tensor, torch::ScalarType type) {
 void lower_weights(torch::nn::Module& model, torch::ScalarType type) {
   const torch::NoGradGuard no_grad;
   for (const auto& part : model.modules()) {
-    if (part->as<BatchNorm2dImpl>()) continue;
+    if (part->as<BatchNorm2dImpl>() || part->as<FixedTableImpl>()) continue;
     for (auto& parameter : part->parameters(/*recurse=*/false)) round(parameter, type);
     for (auto& buffer : part->buffers(/*recurse=*/false)) round(buffer, type);
   }

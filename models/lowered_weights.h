@@ -5,8 +5,9 @@
 
 namespace abl::models {
 
-/// Rounds the weights and tables of a model to `type`, in place: it then computes in that type without
-/// autocast. Batch normalisation keeps its own: running statistics move by less than 16 bits can hold.
+/// Rounds the weights of a model to `type`, in place: it then computes in that type without autocast. Batch
+/// normalisation keeps its own: running statistics move by less than 16 bits can hold. Fixed tables are
+/// rounded where they are used.
 void lower_weights(torch::nn::Module& model, torch::ScalarType type);
 
 /// The type in which a model computes: that of its narrowest weight.

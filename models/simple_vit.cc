@@ -31,7 +31,7 @@ SimpleVitImpl::SimpleVitImpl(SimpleVitOptions options, torch::Device device) : o
   embed_norm1_ = register_module("embed_norm1", LayerNorm{pixels, device});
   embed_ = register_module("embed", Linear{pixels, dim, device});
   embed_norm2_ = register_module("embed_norm2", LayerNorm{dim, device});
-  positions_ = register_buffer("pos", sincos_2d(rows, rows, dim, device));
+  positions_ = register_module("pos", FixedTable{sincos_2d(rows, rows, dim, device)});
 
   auto attention = register_module("attn", torch::nn::ModuleDict{});  // by layer number: some have none
   auto feed_forward = register_module("ff", torch::nn::ModuleList{});
@@ -60,7 +60,8 @@ torch::Tensor SimpleVitImpl::forward(const torch::Tensor& images) {
 
 torch::Tensor SimpleVitImpl::embed_images(const torch::Tensor& images) {
   check_size(images, options_.image_size);
-  return embed_norm2_(embed_(embed_norm1_(patchify(images, options_.patch)))) + positions_;
+  const auto positions = positions_->table.to(embed_norm2_->weight.scalar_type());
+  return embed_norm2_(embed_(embed_norm1_(patchify(images, options_.patch)))) + positions;
 }
 
 torch::Tensor SimpleVitImpl::layer(std::int64_t index, const torch::Tensor& x) {

@@ -63,7 +63,7 @@ class SimpleVitImpl : public Classifier {
   const SimpleVitOptions options_;
   LayerNorm embed_norm1_{nullptr}, embed_norm2_{nullptr}, head_norm_{nullptr};
   Linear embed_{nullptr}, head_{nullptr};
-  torch::Tensor positions_;
+  FixedTable positions_{nullptr};
   std::vector<SharedAttention> attention_;
   std::vector<FeedForward> feed_forward_;
   std::vector<double> drop_rates_;  ///< of each layer

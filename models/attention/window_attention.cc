@@ -42,7 +42,7 @@ BiasedWindowAttentionImpl::BiasedWindowAttentionImpl(const WindowAttentionOption
   table_ = register_parameter("relative_position_bias_table",
                               new_normal({places * places, options_.heads}, 0.02, device));
   positions_ =
-      register_module("relative_position_index", IndexTable{relative_positions(options_.window, device)});
+      register_module("relative_position_index", FixedTable{relative_positions(options_.window, device)});
 }
 
 torch::Tensor BiasedWindowAttentionImpl::attend(Kernel kernel, const torch::Tensor& q, const torch::Tensor& k,

@@ -67,7 +67,7 @@ class BiasedWindowAttentionImpl : public WindowAttentionImpl {
 
  private:
   torch::Tensor table_;
-  IndexTable positions_{nullptr};
+  FixedTable positions_{nullptr};
 };
 
 /// Swin's attention with its one fused projection to query, key and value.

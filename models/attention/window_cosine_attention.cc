@@ -43,15 +43,16 @@ CosineWindowAttentionImpl::CosineWindowAttentionImpl(const WindowAttentionOption
   cpb_mlp_ = register_module("cpb_mlp", PositionBiasMlp{options_.heads, device});
   q_bias_ = register_parameter("q_bias", new_constant({dim}, 0, device));
   v_bias_ = register_parameter("v_bias", new_constant({dim}, 0, device));
-  coordinates_ = register_buffer("relative_coords_table", log_coordinates(options_, device));
+  coordinates_ = register_module("relative_coords_table", FixedTable{log_coordinates(options_, device)});
   positions_ =
-      register_module("relative_position_index", IndexTable{relative_positions(options_.window, device)});
+      register_module("relative_position_index", FixedTable{relative_positions(options_.window, device)});
 }
 
 /// Shape: [H, N, N].
 torch::Tensor CosineWindowAttentionImpl::bias() {
   const auto N = options_.tokens();
-  const auto table = torch::sigmoid(cpb_mlp_(coordinates_)) * 16.0;  // [(2·window - 1)², H]
+  const auto coordinates = coordinates_->table.to(logit_scale_.scalar_type());
+  const auto table = torch::sigmoid(cpb_mlp_(coordinates)) * 16.0;  // [(2·window - 1)², H]
   return table.index({positions_->table}).view({N, N, -1}).permute({2, 0, 1});
 }
 

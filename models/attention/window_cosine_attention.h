@@ -41,8 +41,8 @@ class CosineWindowAttentionImpl : public WindowAttentionImpl {
  private:
   torch::Tensor bias();
 
-  torch::Tensor logit_scale_, q_bias_, v_bias_, coordinates_;
-  IndexTable positions_{nullptr};
+  torch::Tensor logit_scale_, q_bias_, v_bias_;
+  FixedTable coordinates_{nullptr}, positions_{nullptr};
   PositionBiasMlp cpb_mlp_{nullptr};
 };
 

@@ -31,12 +31,13 @@ FourierPositionsImpl::FourierPositionsImpl(std::int64_t dim, std::int64_t rows, 
                                            torch::Device device) {
   token_projection_ = register_module(
       "token_projection", Conv2d{Conv2dOptions{.in = 2 * kAngles, .out = dim, .kernel = 1}, device});
-  table_ = register_buffer("table", fourier_table(rows, columns, device));
+  table_ = register_module("table", FixedTable{fourier_table(rows, columns, device)});
 }
 
 torch::Tensor FourierPositionsImpl::forward(std::int64_t rows, std::int64_t columns) {
-  const bool is_usual = rows == table_.size(2) && columns == table_.size(3);
-  const auto table = is_usual ? table_ : fourier_table(rows, columns, table_.device());
+  const auto& usual = table_->table;
+  const bool is_usual = rows == usual.size(2) && columns == usual.size(3);
+  const auto table = is_usual ? usual : fourier_table(rows, columns, usual.device());
   return token_projection_(table.to(token_projection_->weight.scalar_type()));
 }
 

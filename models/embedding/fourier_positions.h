@@ -27,7 +27,7 @@ class FourierPositionsImpl : public torch::nn::Module {
 
  private:
   Conv2d token_projection_{nullptr};
-  torch::Tensor table_;
+  FixedTable table_{nullptr};
 };
 using FourierPositions = Part<FourierPositionsImpl>;
 
