@@ -130,6 +130,25 @@ TEST_F(DataCommands, PackKeepsWhatItCannotDecodeAndSaysSo) {
   EXPECT_FALSE(Json::parse(again.out).contains("damaged")) << "nobody knows it of a file that is there";
 }
 
+TEST_F(DataCommands, PackSaysWhatIsPassedOverAndThePackDoesToo) {
+  put_picture("set/val/c/1.jpg"), put("set/train/a/notes.txt", "x");
+  const std::string file = path("set.abldata").string();
+  const std::string classes =
+                        "1 class is in " + path("set/val").string() + " alone and not used, with 1 image",
+                    files = "1 file does not end in .jpg, .jpeg, .png or .webp and is not used";
+  for (const bool made : {true, false}) {
+    const auto packed = run({"pack", "--root", root(), "--output", file, "--json"});
+    EXPECT_EQ(packed.code, 0);
+    EXPECT_EQ(Json::parse(packed.out).at("made"), made);
+    EXPECT_EQ(Json::parse(packed.out).at("passed_over").size(), 2u);
+    EXPECT_THAT(packed.err, AllOf(HasSubstr("warning: " + classes), HasSubstr("warning: " + files)));
+  }
+  const auto checked = run({"check", "--root", file});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("note     when it was packed, " + classes),
+                                 HasSubstr("note     when it was packed, " + files)));
+}
+
 TEST_F(DataCommands, PackThenCheckThePack) {
   const std::string file = path("set.abldata").string();
   const auto packed = run({"pack", "--root", root(), "--output", file, "--json"});

@@ -27,13 +27,14 @@ PackIndex small_index() {
   return {.train = {image(kPayload, 0), image(kPayload + 6, 1)},
           .val = {image(kPayload + 12, 1)},
           .made_of = "folder-1:x",
-          .classes = {"a", "b"}};
+          .classes = {"a", "b"},
+          .passed_over = {"one file", "two classes"}};
 }
 
 /// A file with this index, its digest right: what is wrong must be seen without it.
-std::string file_with(const std::string& index) {
+std::string file_with(const std::string& index, const std::string& notes = encode_notes(small_index())) {
   constexpr std::uint64_t kSize = kPayload + 18;
-  std::string file = encode_header(index, kPayload, kSize) + index;
+  std::string file = encode_header(index, notes, kPayload, kSize) + index + notes;
   file.resize(kSize, '\x7f');
   return file;
 }
@@ -124,6 +125,22 @@ TEST_F(HostilePack, ADigestThatDoesNotFitIsRefused) {
   auto newer = file_with(encode_index(small_index()));
   newer[8] = 3;
   EXPECT_THAT(read(newer), HasSubstr("version is 3; expected 1 to 2"));
+}
+
+TEST_F(HostilePack, WhatWasPassedOverIsReadWholeOrRefused) {
+  const auto index = encode_index(small_index());
+  EXPECT_THAT(decode_pack(file_with(index)).passed_over, testing::ElementsAre("one file", "two classes"));
+  EXPECT_THAT(decode_pack(file_with(index, "")).passed_over, testing::IsEmpty()) << "as of older files";
+  for (const char* notes : {"x", "\xff\xff\xff\xff", "\x09\x01\x01\x01one"})
+    EXPECT_THAT(read(file_with(index, notes)), HasSubstr("truncated")) << notes;
+  auto file = file_with(index);
+  file[kPackHeader + index.size() + 5] ^= 1;
+  EXPECT_THAT(read(file), HasSubstr("passed over does not have the CRC-32"));
+  for (const char size : {'\x01', '\xff'}) {
+    file = file_with(index);
+    file[106] = size;  // more than there is before the images
+    EXPECT_THAT(read(file), HasSubstr("passed over does not have the CRC-32"));
+  }
 }
 
 TEST_F(HostilePack, AnyMutationIsReadOrRefusedAndNothingOutsideIsTouched) {

@@ -14,14 +14,16 @@
 namespace abl::trainer {
 namespace {
 
-std::string as_json(const std::string& file, const PackResult& result) {
+std::string as_json(const std::string& file, const PackResult& result,
+                    const std::vector<std::string>& passed_over) {
   nlohmann::ordered_json report{{"file", file},
                                 {"made", result.made},
                                 {"bytes", result.bytes},
                                 {"train", result.train},
                                 {"val", result.val},
                                 {"resized", result.resized},
-                                {"fingerprint", result.fingerprint}};
+                                {"fingerprint", result.fingerprint},
+                                {"passed_over", passed_over}};
   if (result.made) report["damaged"] = result.damaged;  // of a file that is there already nobody knows it
   return report.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -64,6 +66,7 @@ Run declare_data_pack(CLI::App& app) {
       "\nExit codes: 0 the file is there; 2 bad input, such as a file that is no image; 3 the disk is full");
   return [flags]() -> int {
     const DataSet data = flags->data.open();
+    for (const auto& what : data.passed_over) std::cerr << fmt::format("warning: {}\n", what);
     flags->pack.threads = flags->data.threads, flags->pack.stop = &stop_on_signals();
     PackResult result;
     {
@@ -78,7 +81,7 @@ Run declare_data_pack(CLI::App& app) {
           result.damaged, result.damaged == 1 ? "" : "s", result.damaged == 1 ? "it is" : "they are",
           result.first_damaged);
     const std::string file = flags->pack.output.string();
-    std::cout << (flags->data.json ? as_json(file, result) : as_text(file, result)) + "\n";
+    std::cout << (flags->data.json ? as_json(file, result, data.passed_over) : as_text(file, result)) + "\n";
     return kExitOk;
   };
 }

@@ -151,12 +151,17 @@ PackResult pack(const DataSet& data, const PackOptions& options) {
   const MakingLock lock{options.output};
   if (const auto there = existing(data, options)) return *there;
   PackResult result{.made = true, .train = data.train->size(), .val = data.val->size()};
-  PackIndex index{.made_of = data.fingerprint, .packing = packing_of(options), .classes = data.classes};
+  PackIndex index{.made_of = data.fingerprint,
+                  .packing = packing_of(options),
+                  .classes = data.classes,
+                  .passed_over = data.passed_over};
   // its size does not depend on what it says of the images: room for it can be left before them
   index.train.resize(result.train), index.val.resize(result.val);
   const std::size_t index_size = encode_index(index).size();
   index.train.clear(), index.val.clear();
-  const std::uint64_t payload = (kPackHeader + index_size + kPackPage - 1) / kPackPage * kPackPage;
+  const std::string notes = encode_notes(index);
+  const std::uint64_t payload =
+      (kPackHeader + index_size + notes.size() + kPackPage - 1) / kPackPage * kPackPage;
 
   OutputFile out{options.output};
   std::uint64_t at = payload;
@@ -165,8 +170,8 @@ PackResult pack(const DataSet& data, const PackOptions& options) {
   // JPEG files that are pixels now are no longer decoded at a reduced scale
   index.changed = result.resized > 0 || result.decoded > 0;
   const std::string text = encode_index(index);
-  out.write(kPackHeader, text);
-  out.write(0, encode_header(text, payload, at));
+  out.write(kPackHeader, text + notes);
+  out.write(0, encode_header(text, notes, payload, at));
   out.publish();
   result.bytes = at, result.fingerprint = index.fingerprint();
   return result;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/crc32.h"
 #include "base/error.h"
 #include "base/sha256.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 // In the header: after magic, version, its own size, and the sizes of file, index and what lies before the
 // images.
-constexpr std::size_t kDigestAt = 40, kDigestSize = 64;
+constexpr std::size_t kDigestAt = 40, kDigestSize = 64, kNotesAt = kDigestAt + kDigestSize;
 
 template <class Number>
 void put(std::string& out, Number number) {
@@ -108,7 +109,14 @@ std::string encode_index(const PackIndex& index) {
   return out;
 }
 
-std::string encode_header(std::string_view index, std::uint64_t payload, std::uint64_t file_size) {
+std::string encode_notes(const PackIndex& index) {
+  std::string out;
+  for (const auto& what : index.passed_over) put_text(out, what);
+  return out;
+}
+
+std::string encode_header(std::string_view index, std::string_view notes, std::uint64_t payload,
+                          std::uint64_t file_size) {
   std::string out{kPackMagic};
   put(out, kPackVersion);
   put(out, static_cast<std::uint32_t>(kPackHeader));
@@ -116,9 +124,28 @@ std::string encode_header(std::string_view index, std::uint64_t payload, std::ui
   put(out, static_cast<std::uint64_t>(index.size()));
   put(out, payload);
   out += sha256_hex(index);
+  put(out, static_cast<std::uint32_t>(notes.size()));
+  put(out, notes.empty() ? 0 : crc32(notes));
   out.resize(kPackHeader, '\0');
   return out;
 }
+
+namespace {
+
+/// `room`: what lies between the index and the images. Files that were made before there were notes have
+/// zeros in the header's place for them.
+std::vector<std::string> decode_notes(std::string_view header, std::string_view room) {
+  Taker place{header.substr(kNotesAt)};
+  const auto size = place.number<std::uint32_t>(), crc = place.number<std::uint32_t>();
+  if (size == 0) return {};
+  if (size > room.size() || crc32(room.substr(0, size)) != crc)
+    refuse("what it says of the files that were passed over does not have the CRC-32 that its header gives");
+  std::vector<std::string> notes;
+  for (Taker taker{room.substr(0, size)}; taker.left() > 0;) notes.push_back(taker.text());
+  return notes;
+}
+
+}  // namespace
 
 PackIndex decode_pack(std::string_view file) {
   if (file.substr(0, kPackMagic.size()) != kPackMagic)
@@ -159,6 +186,8 @@ PackIndex decode_pack(std::string_view file) {
   index.packing = taker.text();
   for (std::uint32_t i = 0; i < classes; ++i) index.classes.push_back(taker.text());
   if (taker.left() > 0) refuse(fmt::format("its index has {} bytes too many", taker.left()));
+  const auto notes_at = kPackHeader + index_size;
+  index.passed_over = decode_notes(file.substr(0, kPackHeader), file.substr(notes_at, payload - notes_at));
   return index;
 }
 

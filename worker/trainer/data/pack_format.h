@@ -36,6 +36,7 @@ struct PackIndex {
   std::string packing;   ///< what was done to its images: "" nothing, "restarts", "raw", "bound-256" …
   bool changed = false;  ///< and whether that changed the pixels of any
   std::vector<std::string> classes;
+  std::vector<std::string> passed_over;  ///< by the data set that was packed; older files say nothing of it
 
   /// made_of, and the packing where it changed pixels: what trains the same has the same.
   std::string fingerprint() const { return changed ? made_of + "+" + packing : made_of; }
@@ -43,8 +44,11 @@ struct PackIndex {
 
 /// Every image must have its CRC.
 std::string encode_index(const PackIndex& index);
+/// What was passed over, to stand right behind the index. Readers that do not know of it skip it.
+std::string encode_notes(const PackIndex& index);
 /// The header of a file of `file_size` bytes.
-std::string encode_header(std::string_view index, std::uint64_t payload, std::uint64_t file_size);
+std::string encode_header(std::string_view index, std::string_view notes, std::uint64_t payload,
+                          std::uint64_t file_size);
 
 /// Reads header and index of a whole file; every offset lies in it afterwards, and every label, size and text
 /// is what it may be. Throws: Error{kDataLoss} with the reason, for whatever bytes.

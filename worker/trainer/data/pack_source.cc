@@ -66,13 +66,15 @@ DataSet open_pack(const config::DataConfig& config, const std::filesystem::path&
                        !std::ranges::any_of(index.val, [](const PackEntry& entry) { return !entry.crc; });
   check_classes(config, file, "a packed file", static_cast<int>(index.classes.size()));
   const std::string fingerprint = index.fingerprint();
+  for (auto& what : index.passed_over) what = "when it was packed, " + what;
   keep_some(index.train, config.train_images, "train_images");
   keep_some(index.val, config.val_images, "val_images");
   return {.train = std::make_shared<PackSource>(config, mapped, "train", std::move(index.train)),
           .val = std::make_shared<PackSource>(config, mapped, "val", std::move(index.val)),
           .fingerprint = fingerprint,
           .classes = std::move(index.classes),
-          .format = checked ? "packed file" : "packed file of version 1, without checksums"};
+          .format = checked ? "packed file" : "packed file of version 1, without checksums",
+          .passed_over = std::move(index.passed_over)};
 }
 
 }  // namespace abl::trainer
