@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program itself: its flags, its lock, its signals.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/child_process.h"
 #include "base/error.h"
@@ -94,6 +96,22 @@ TEST_F(WorkerTest, ATrainerDiesWithAWorkerThatIsKilledAndTheNextOneEndsItsRun) {
   EXPECT_EQ(points(batches, "val/top1").size(), 1U);
   EXPECT_EQ(batches.back().ended().reason(), "its worker was killed and started again");
   scheduler.acknowledge_run(7, batches.back().seq());
+}
+
+TEST_F(WorkerTest, GoesOnWhenNobodyReadsWhatItSays) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ChildOptions options{.argv = argv()};
+  options.stdout_fd = options.stderr_fd = ends[1];
+  ::close(ends[0]);
+  ChildProcess worker{options};
+  ::close(ends[1]);
+  start_run();
+  worker.terminate();
+  const auto ended = worker.wait(kPatience);
+  ASSERT_TRUE(ended);
+  EXPECT_TRUE(ended->ok()) << ended->describe();
+  EXPECT_EQ(scheduler.wait_for_end(7).back().ended().reason(), "worker is stopping");
 }
 
 class StoppedWorkerTest : public WorkerTest, public testing::WithParamInterface<int> {};
