@@ -181,7 +181,7 @@ Json counts_json(const std::map<std::string, double>& counts) {
 }  // namespace
 
 void describe_lines(std::istream& in, std::ostream& out, const std::function<void(Json&)>& change) {
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; out && std::getline(in, line);) {
     if (line.empty()) continue;
     Json answer;
     try {

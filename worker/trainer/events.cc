@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cmath>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -17,17 +18,30 @@ nlohmann::json number(double value) {
   return value;
 }
 
+/// Returns: whether all of it was taken; otherwise errno says why not.
+bool write_whole(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
 }  // namespace
 
 void JsonLines::say(const nlohmann::json& event) {
-  std::string line = event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const std::string line = event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   const std::scoped_lock lock{mutex_};
-  for (std::string_view rest = line; !rest.empty();) {
-    const ssize_t written = ::write(STDOUT_FILENO, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw system_error("cannot write to stdout", errno);
-    rest.remove_prefix(static_cast<std::size_t>(written));
+  if (heard_) {
+    if (write_whole(STDOUT_FILENO, line)) return;
+    const Error why = system_error("cannot write standard output", errno);
+    heard_ = false;
+    on_loss_();
+    write_whole(STDERR_FILENO, std::string{"ablate-trainer: "} + why.what() + "\n");
   }
+  write_whole(STDERR_FILENO, line);  // nobody need read it
 }
 
 void JsonLines::start(const Start& start) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace abl::trainer {
 
@@ -39,20 +42,29 @@ class Events {
     (void)fault;
     end("failed", reason, true);
   }
+  /// Whether all that was said so far was taken.
+  virtual bool heard() const { return true; }
 };
 
-/// One JSON object a line on stdout, each written whole.
+/// One JSON object a line on stdout, each written whole. When stdout takes no more, since its reader has gone
+/// or its disk is full, stderr says so and gets the lines from that one on.
 class JsonLines final : public Events {
  public:
+  JsonLines() = default;
+  /// `on_loss` is called once, when stdout takes no more, by the thread that had something to say.
+  explicit JsonLines(std::function<void()> on_loss) : on_loss_{std::move(on_loss)} {}
   void start(const Start& start) override;
   void metric(std::int64_t step, const std::map<std::string, double>& values) override;
   void log(const std::string& level, const std::string& text) override;
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
   void end(const std::string& status, const std::string& reason, bool retryable) override;
   void end_by(const Fault& fault, const std::string& reason) override;
+  bool heard() const override { return heard_; }
 
  private:
   void say(const nlohmann::json& event);
+  const std::function<void()> on_loss_ = [] {};
+  std::atomic<bool> heard_ = true;
   std::mutex mutex_;
 };
 

@@ -3,6 +3,7 @@
 #include <torch/version.h>
 
 #include <cerrno>
+#include <csignal>
 #include <iostream>
 #include <vector>
 
@@ -103,6 +104,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes is an error like any other, and ends no work unasked
   try {
     return run(argc, argv);
   } catch (const Error& error) {

@@ -27,5 +27,7 @@ Run declare_data_pack(CLI::App& app);
 /// From now on SIGTERM, SIGINT and, unless it is ignored as under nohup, SIGHUP raise what is returned,
 /// instead of ending the program.
 const std::atomic<bool>& stop_on_signals();
+/// Raises it as those signals do. Thread: any.
+void ask_to_stop();
 
 }  // namespace abl::trainer

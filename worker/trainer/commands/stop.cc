@@ -18,4 +18,6 @@ const std::atomic<bool>& stop_on_signals() {
   return asked;
 }
 
+void ask_to_stop() { asked = true; }
+
 }  // namespace abl::trainer

@@ -25,7 +25,8 @@ namespace {
 
 std::unique_ptr<Events> events_for(bool json, const RankFlags& ranks) {
   if (ranks.rank > 0) return std::make_unique<QuietEvents>();
-  if (json || ranks.is_rank() || !isatty(STDOUT_FILENO)) return std::make_unique<JsonLines>();
+  if (json || ranks.is_rank() || !isatty(STDOUT_FILENO))
+    return std::make_unique<JsonLines>(&ask_to_stop);  // what nobody hears of would be lost at the next kill
   return std::make_unique<TerminalEvents>();
 }
 
@@ -58,8 +59,7 @@ void check_flags(const TrainingOptions& options) {
                                                     options.keep_best)};
 }
 
-int train(RunFlags& flags, bool json, const RankFlags& ranks) {
-  const auto events = events_for(json, ranks);
+int train(RunFlags& flags, const RankFlags& ranks, Events& events) {
   auto& options = flags.options;
   if (ranks.starts_ranks()) {
     try {
@@ -70,9 +70,9 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
         share_batch(0, ranks.ranks, recipe.batch, 1);
       if (options.resume.empty()) expect_unused(options.run_dir);
     } catch (const Error& error) {
-      return fail(*events, error);
+      return fail(events, error);
     }
-    const int code = train_with_ranks(ranks, options.device, *events);
+    const int code = train_with_ranks(ranks, options.device, events);
     remove_unfinished(options.run_dir);  // of a rank that was killed
     return code;
   }
@@ -87,19 +87,22 @@ int train(RunFlags& flags, bool json, const RankFlags& ranks) {
     take_place(ranks, options);
     group = options.ranks;
     const auto run_dir = options.run_dir;
-    Training training{std::move(options), *events};
+    Training training{std::move(options), events};
     make_run_folder(run_dir);
     const bool complete = training.run(stop);
-    events->end(complete ? "completed" : "stopped", complete ? "" : "stopped on request", true);
+    const char* const why = complete         ? ""
+                            : events.heard() ? "stopped on request"
+                                             : "standard output takes no more events";
+    events.end(complete ? "completed" : "stopped", why, true);
     return kExitOk;
   } catch (const Error& error) {
-    return fail(*events, error);
+    return fail(events, error);
   } catch (const std::exception& error) {
-    if (const auto lost = lost_device(error)) return fail(*events, *lost);
-    if (const auto memory = out_of_memory(error, trial)) return fail(*events, *memory);
-    if (const auto refused = refusal(error)) return fail(*events, *refused);
+    if (const auto lost = lost_device(error)) return fail(events, *lost);
+    if (const auto memory = out_of_memory(error, trial)) return fail(events, *memory);
+    if (const auto refused = refusal(error)) return fail(events, *refused);
     const auto* torch = dynamic_cast<const c10::Error*>(&error);
-    events->end("failed", torch ? first_line(*torch) : error.what(), true);
+    events.end("failed", torch ? first_line(*torch) : error.what(), true);
   }
   return kExitFailed;
 }
@@ -156,7 +159,9 @@ Run declare_train(CLI::App& app) {
   app.footer("Example:\n  ablate-trainer train --config trial.json --run-dir run --threads 2\n");
   return [flags]() -> int {
     flags->run.options.checkpoint_every = std::chrono::duration<double>{flags->checkpoint_seconds};
-    return train(flags->run, flags->json, flags->ranks);
+    const auto events = events_for(flags->json, flags->ranks);
+    const int code = train(flags->run, flags->ranks, *events);
+    return code == kExitOk && !events->heard() ? kExitFailed : code;
   };
 }
 
