@@ -130,6 +130,40 @@ TEST_F(CommandsTest, WeightsThatTheRecipeDoesNotNameAreRefused) {
       "completed");
 }
 
+TEST_F(CommandsTest, ATrainingWarnsOfWhatIsPassedOverAlsoInAPackedFile) {
+  const auto root = folder_.path() / "set", packed = folder_.path() / "set.abldata";
+  for (const char* file : {"train/a/1.jpg", "train/b/1.jpg", "val/a/1.jpg", "val/b/1.jpg", "val/c/1.jpg"})
+    write(root / file, jpeg_of(40, 40, {200, 30, 90}));
+  write(root / "train/a/notes.txt", "x");
+  {
+    CLI::App app{"test", "test"};
+    const trainer::Run execute = declare_data_pack(app);
+    app.parse(std::vector<std::string>{packed.string(), "--output", root.string(), "--root"});
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(execute(), kExitOk);
+    testing::internal::GetCapturedStdout();
+  }
+  for (const auto& data : {root, packed}) {
+    std::vector<std::string> arguments{"--run-dir", run_folder(), "--json", "--data-root", data.string()};
+    for (const char* setting : {"data.name=own", "data.classes=2", "data.image_size=32",
+                                "data.train_images=0", "data.val_images=0", "recipe.batch=2"})
+      arguments.insert(arguments.end(), {"--set", setting});
+    std::istringstream events{said(&declare_train, arguments)};
+    std::vector<std::string> warnings;
+    Json event;
+    for (std::string line; std::getline(events, line);)
+      if (event = Json::parse(line); event.at("event") == "log" && event.at("level") == "warning")
+        warnings.push_back(event.at("text"));
+    EXPECT_EQ(event.value("status", ""), "completed") << event;
+    EXPECT_THAT(warnings, testing::ElementsAre(
+                              testing::AllOf(testing::StartsWith("data: "), HasSubstr("1 class is in "),
+                                             HasSubstr(" alone and not used, with 1 image; the first is c")),
+                              testing::AllOf(testing::StartsWith("data: "),
+                                             HasSubstr("1 file does not end in "), HasSubstr("notes.txt"))))
+        << data;
+  }
+}
+
 TEST_F(CommandsTest, ADeviceIsCpuOrANumberedGpu) {
   for (const char* device : {"gpu", "cuda:", "cuda:01", "cuda:200", "cuda:-1"})
     EXPECT_EQ(end({"--device", device}).at("reason"),

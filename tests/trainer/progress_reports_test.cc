@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <thread>
 
@@ -48,12 +50,17 @@ class RateRecorder final : public Events {
  public:
   void start(const Start&) override {}
   void metric(std::int64_t, const std::map<std::string, double>& values) override {
-    points.push_back(values);
+    if (values.contains("images_per_s")) points.push_back(values);
   }
   void log(const std::string&, const std::string&) override {}
-  void checkpoint(std::int64_t, const std::filesystem::path&, const std::string&) override {}
+  void checkpoint(std::int64_t, const std::filesystem::path&, const std::string&) override {
+    ++checkpoints;
+    std::this_thread::sleep_for(of_a_checkpoint);
+  }
   void end(const std::string&, const std::string&, bool) override {}
   std::vector<std::map<std::string, double>> points;
+  std::chrono::milliseconds of_a_checkpoint{0};
+  std::atomic<int> checkpoints = 0;
 };
 
 TEST(ProgressReportsTest, WhatTheTimeWasSpentOnIsSaidOnce) {
@@ -112,6 +119,34 @@ TEST(ProgressReportsTest, PointsThatAreSaidTogetherShareTheirTimeByTheirImages) 
   EXPECT_LE(events.points[0].at("images_per_s"), 60 / 1e-3);
   for (const char* share : {"time/data", "time/checkpoints", "time/evaluation"})
     EXPECT_EQ(events.points[0].at(share), events.points[1].at(share)) << share;
+}
+
+class TimeOfATraining : public SmallTraining {};
+
+TEST_F(TimeOfATraining, HasCheckpointsAndWaitingForDataInItsSharesAndInItsRate) {
+  auto often = options();
+  often.checkpoint_every = std::chrono::seconds{0};  // after every step, which waits for the one before
+  RateRecorder events;
+  events.of_a_checkpoint = std::chrono::milliseconds{5};
+  const std::atomic<bool> stop = false;
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_TRUE(Training(often, events).run(stop));
+  const double whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  ASSERT_EQ(events.points.size(), 30u) << "one for each step";
+  ASSERT_EQ(events.checkpoints, 30);
+  double seconds = 0;
+  std::map<std::string, double> spent;
+  for (const auto& point : events.points) {
+    const double time = 20 / point.at("images_per_s");
+    seconds += time;
+    double shares = 0;
+    for (const char* share : {"time/data", "time/checkpoints", "time/evaluation"})
+      spent[share] += point.at(share) * time, shares += point.at(share);
+    EXPECT_LE(shares, 1 + 1e-9);
+  }
+  for (const auto& [share, time] : spent) EXPECT_GT(time, 0) << share;
+  EXPECT_GE(seconds, 28 * 0.005) << "the last point was said when 28 checkpoints had been waited for";
+  EXPECT_LE(seconds, whole);
 }
 
 TEST(ProgressReportsTest, ALossThatIsNotFiniteIsSaidAndEndsTheTraining) {
