@@ -73,6 +73,41 @@ TEST_F(TroubleTest, ACheckpointThatDoesNotFitOnTheDiskEndsTheRunWithThatReasonAn
   EXPECT_GT(outcome.end.at("needed_bytes").get<std::uint64_t>(), 3u * 590'000 * 4);
 }
 
+TEST_F(TroubleTest, DataThatAreNotThereWholeAreTheMachinesFaultAndOtherDataTheTrials) {
+  const auto root = folder_.path() / "data";
+  const auto end_with = [&](const std::vector<std::string>& settings = {}) {
+    std::vector<std::string> more{"--data-root", root.string(), "--set", "data.name=own"};
+    for (const auto& setting : settings) more.insert(more.end(), {"--set", setting});
+    return train(model(16, 64), folder_.path() / "run", more);
+  };
+  const std::vector<std::string> sizes{"data.image_size=32", "data.train_images=0", "data.val_images=0"};
+  const auto with_classes = [&](int classes, std::vector<std::string> more = {}) {
+    more.insert(more.end(), sizes.begin(), sizes.end());
+    more.push_back(fmt::format("data.classes={}", classes));
+    return end_with(more).end;
+  };
+  const auto fault_of = [](const Json& end) { return end.value("fault", ""); };
+  EXPECT_EQ(fault_of(with_classes(2)), "data") << "no folder";
+  write(root / "notes.txt", "none");
+  const auto unknown = with_classes(2);
+  EXPECT_EQ(fault_of(unknown), "data") << unknown;
+  EXPECT_EQ(unknown.at("retryable"), true);
+  EXPECT_THAT(unknown.at("reason").get<std::string>(), HasSubstr("no data set of a known format"));
+  for (const char* file : {"train/a/1.jpg", "train/b/1.jpg"}) write(root / file, jpeg_of(24, 16, {9, 9, 9}));
+  EXPECT_EQ(fault_of(with_classes(2)), "data") << "half of it";
+  for (const char* file : {"val/a/1.jpg", "val/b/1.jpg"}) write(root / file, jpeg_of(24, 16, {9, 9, 9}));
+  const auto other = with_classes(3);
+  EXPECT_EQ(fault_of(other), "") << other;
+  EXPECT_EQ(other.at("retryable"), false);
+  std::vector<std::string> many{"data.name=own", "data.classes=2", "data.image_size=32", "data.val_images=0",
+                                "data.train_images=3"};
+  const auto few = end_with(many).end;
+  EXPECT_EQ(fault_of(few), "") << few;
+  EXPECT_THAT(
+      few.at("reason").get<std::string>(),
+      HasSubstr("data.train_images: 3 images of a split of 2; expected at most as many, or 0 for all"));
+}
+
 TEST_F(TroubleTest, AGpuThatIsNotThereIsTheMachinesFault) {
   if (torch::cuda::is_available()) GTEST_SKIP() << "a GPU can be used here";
   const auto outcome = train(model(16, 64), folder_.path() / "run", {"--device", "cuda:0"});

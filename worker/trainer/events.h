@@ -34,7 +34,7 @@ class Events {
   virtual void end(const std::string& status, const std::string& reason, bool retryable) = 0;
   /// What of the machine made a run fail: another machine may have it.
   struct Fault {
-    std::string part;                ///< "disk" or "device"
+    std::string part;                ///< "disk", "device" or "data"
     std::uint64_t needed_bytes = 0;  ///< of a disk; 0: not known
   };
   /// In place of `end`, of a run that failed by the machine's fault.

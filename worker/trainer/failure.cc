@@ -22,10 +22,21 @@ bool is_of_the_disk(Code code) {
          code == Code::kUnknown;
 }
 
+/// What is not there, cannot be read, or is not what its format says.
+bool is_of_the_data(Code code) {
+  return code == Code::kNotFound || code == Code::kPermissionDenied || code == Code::kDataLoss ||
+         code == Code::kUnknown;
+}
+
 }  // namespace
 
 void throw_as_disk_fault(const Error& error, std::uint64_t needed_bytes) {
   if (is_of_the_disk(error.code())) throw MachineFault{error, {.part = "disk", .needed_bytes = needed_bytes}};
+  throw;
+}
+
+void throw_as_data_fault(const Error& error) {
+  if (is_of_the_data(error.code())) throw MachineFault{error, {.part = "data"}};
   throw;
 }
 

@@ -13,6 +13,7 @@
 #include "worker/trainer/batch_mixing.h"
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/evaluation.h"
+#include "worker/trainer/failure.h"
 #include "worker/trainer/model_factory.h"
 #include "worker/trainer/precision.h"
 
@@ -20,6 +21,17 @@ namespace abl::trainer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// The data of the trial. What is wrong with the place in which they lie is this machine's fault.
+DataSet open_here(const config::DataConfig& data, const std::string& root) {
+  try {
+    return open_data(data, root);
+  } catch (const Error& error) {
+    throw_as_data_fault(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw_as_data_fault(system_error("data: cannot read " + error.path1().string(), error.code().value()));
+  }
+}
 
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
@@ -38,7 +50,7 @@ Training::Training(TrainingOptions options, Events& events)
       writer_{options_.run_dir, options_.keep_last, events_} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
-  data_ = open_data(trial.data, options_.data_root);
+  data_ = open_here(trial.data, options_.data_root);
   weights_ = weight_digests(trial.recipe, options_.weights);
   length_ = length_of(trial.recipe, data_.train->size());
   order_ = std::make_unique<EpochOrder>(trial.seed, data_.train->size());
