@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest_name.h"
@@ -16,6 +19,8 @@
 #include "cli/stop_signals.h"
 #include "cli/supervisor.h"
 #include "config/data_sets.h"
+#include "config/named_weights.h"
+#include "config/recipes.h"
 
 namespace abl::cli {
 namespace {
@@ -144,24 +149,57 @@ void check_named(const char* flag, const char* kind, const char* example,
 }
 
 /// A name that no sweep will ask for is likely a known one, misspelt.
-void doubt_data_names(const Context& context, const UpOptions& options) {
-  std::vector<std::string> known;
-  for (const auto& data : config::data_sets()) known.emplace_back(data.name);
-  for (const auto& text : options.data) {
+void doubt_names(const Context& context, const char* flag, const std::vector<std::string>& given,
+                 const std::vector<std::string>& known) {
+  for (const auto& text : given) {
     const std::string name = text.substr(0, text.find('='));
     if (const std::string meant = nearest_name(name, known); !meant.empty() && meant != name)
-      context.note(fmt::format("--data {}: trials that name {} will not find it; did you mean '{}'?", text,
+      context.note(fmt::format("{} {}: trials that name {} will not find it; did you mean '{}'?", flag, text,
                                meant, meant));
   }
 }
 
+std::vector<std::string> known_data() {
+  std::vector<std::string> known;
+  for (const auto& data : config::data_sets()) known.emplace_back(data.name);
+  return known;
+}
+
+/// What the recipes call theirs; a sweep may call its own otherwise.
+std::vector<std::string> known_weights() {
+  std::set<std::string> known;
+  for (const auto& recipe : config::recipes())
+    for (const auto& [name, sha256] : config::named_weights(config::recipe_for(recipe, {})))
+      known.insert(name);
+  return {known.begin(), known.end()};
+}
+
+/// What a worker with these flags would refuse: its trainer knows what can be data. Nothing is made.
+void ask_worker(const Context& context, const UpOptions& options) {
+  if (options.data.empty()) return;
+  auto argv = worker_argv(context, options);
+  argv.emplace_back("--check");
+  try {
+    run_program(argv, "", kReadyPatience);
+  } catch (const Error& error) {
+    constexpr std::string_view kOwnWords = ": ablate-worker: ";
+    const std::string text = error.what();
+    const auto found = text.rfind(kOwnWords);
+    if (found == std::string::npos) throw;
+    throw Error{text.find("exit code 2") == std::string::npos ? Code::kUnavailable : Code::kInvalidArgument,
+                text.substr(found + kOwnWords.size())};
+  }
+}
+
 void check_up(const Context& context, const UpOptions& options) {
-  doubt_data_names(context, options);
+  doubt_names(context, "--data", options.data, known_data());
+  doubt_names(context, "--weights", options.weights, known_weights());
   check_named("--data", "folder or packed file", "NAME=FOLDER, such as cifar10=/data/cifar10", options.data);
   check_named("--weights", "file", "NAME=FILE, such as regnety_160=/weights/regnety_160.safetensors",
               options.weights);
   sibling("ablate-scheduler");
   sibling("ablate-worker");
+  ask_worker(context, options);
   make_home(context);
 }
 
