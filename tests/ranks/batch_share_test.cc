@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "config/most_ranks.h"
 
 namespace abl::trainer {
 namespace {
@@ -76,6 +77,18 @@ TEST(BatchShareTest, ABatchThatLeavesARankWithoutAnImageIsRefused) {
                  "a part: take fewer ranks or parts");
   }
   EXPECT_THROW(share_batch(0, 2, 20, 20), Error);
+}
+
+TEST(BatchShareTest, AsManyRanksShareABatchAsIsSaidBeforeTheyAreStarted) {
+  for (std::int64_t size = 1; size <= 20; ++size)
+    for (int parts = 1; parts <= size; ++parts)
+      for (int ranks = 1; ranks <= 11; ++ranks) {
+        const auto share = [&] { share_batch(0, ranks, size, parts); };
+        if (ranks <= config::most_ranks(size, parts))
+          EXPECT_NO_THROW(share()) << size << " images, " << parts << " parts, " << ranks << " ranks";
+        else
+          EXPECT_THROW(share(), Error) << size << " images, " << parts << " parts, " << ranks << " ranks";
+      }
 }
 
 }  // namespace

@@ -78,6 +78,16 @@ TEST_F(FailureTest, ABatchTooSmallForTheRanksIsRefusedInOneLine) {
   EXPECT_EQ(said.exit_code, 2);
 }
 
+TEST_F(FailureTest, ABatchTooSmallForTheRanksIsRefusedBeforeAnyOfThemLooksAtItsData) {
+  auto recipe = full_recipe();
+  recipe["batch"] = 4, recipe["accumulate"] = 2;
+  auto other = trial(small_vit(), recipe);
+  other["data"] = {{"name", "own"}, {"classes", 2}, {"image_size", 32}};  // no folder is named
+  const auto said = run(other, 3);
+  EXPECT_THAT(said.end.value("reason", ""), testing::StartsWith("recipe.batch: 4 images in parts of 2"));
+  EXPECT_EQ(said.exit_code, 2);
+}
+
 TEST_F(FailureTest, OneGpuIsNotForSeveralRanks) {
   const auto said = run(trial(small_vit(), full_recipe()), 2, {"--device", "cuda:1"});
   EXPECT_THAT(said.end.value("reason", ""), HasSubstr("--device cuda:1 is one GPU; with --ranks 2"));

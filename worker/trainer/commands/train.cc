@@ -8,6 +8,7 @@
 #include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "config/most_ranks.h"
 #include "worker/trainer/checkpoint_files.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
@@ -65,9 +66,10 @@ int train(RunFlags& flags, const RankFlags& ranks, Events& events) {
     try {
       flags.read_trial();
       check_flags(options);
-      // a batch in one part; how several fall depends on the number of images
-      if (const auto& recipe = options.trial.recipe; recipe.accumulate == 1)
-        share_batch(0, ranks.ranks, recipe.batch, 1);
+      const auto batch = config::known_batch(options.trial);
+      const int parts = options.trial.recipe.accumulate;
+      if (ranks.ranks > config::most_ranks(batch, parts))
+        share_batch(0, ranks.ranks, batch, parts);  // says why
       if (options.resume.empty()) expect_unused(options.run_dir);
     } catch (const Error& error) {
       return fail(events, error);
