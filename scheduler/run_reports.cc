@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -203,6 +204,16 @@ std::vector<storage::Series> series_records(storage::Database& db, const storage
   return records;
 }
 
+/// As many as are kept of a run, by step: the others of a batch need not be written first.
+std::map<std::uint32_t, const ablate::v1::Checkpoint*> newest_checkpoints(const RunBatch& batch) {
+  std::map<std::uint32_t, const ablate::v1::Checkpoint*> newest;
+  for (const ablate::v1::Checkpoint& checkpoint : batch.checkpoints()) {
+    newest[checkpoint.step()] = &checkpoint;
+    if (newest.size() > TrialStore::kMostCheckpoints) newest.erase(newest.begin());
+  }
+  return newest;
+}
+
 /// What a batch says but for its end.
 void store_content(storage::Database& db, const storage::RunRecord& run, const RunBatch& batch, Time now) {
   TrialStore trials{db};
@@ -216,12 +227,12 @@ void store_content(storage::Database& db, const storage::RunRecord& run, const R
   metrics.add_refused(run.id, left_out.series, left_out.example);
   metrics.add_repeated(run.id, batch.repeated_points());
   metrics.append_log(run.id, batch.log());
-  for (const ablate::v1::Checkpoint& checkpoint : batch.checkpoints())
+  for (const auto& [step, checkpoint] : newest_checkpoints(batch))
     trials.add_checkpoint({.run = run.id,
-                           .step = checkpoint.step(),
-                           .host = checkpoint.host().empty() ? run.host : checkpoint.host(),
-                           .path = checkpoint.path(),
-                           .sha256 = checkpoint.sha256()});
+                           .step = step,
+                           .host = checkpoint->host().empty() ? run.host : checkpoint->host(),
+                           .path = checkpoint->path(),
+                           .sha256 = checkpoint->sha256()});
 }
 
 /// What this results file lacks of what a batch refers to, because it is older than the run: a copy took the

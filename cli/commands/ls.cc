@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/grid.h"
@@ -45,14 +46,37 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
   return grid.text(&terminal);
 }
 
+/// Throws: Error{kNotFound} for a name that is not in the list.
+void keep_named(ablate::v1::ListSweepsResponse& list, const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const auto& sweep : list.sweeps()) known.push_back(sweep.name());
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end())
+      throw Error{Code::kNotFound, fmt::format("unknown sweep '{}'{}", name, did_you_mean(name, known))};
+  auto& sweeps = *list.mutable_sweeps();
+  const auto others = std::remove_if(sweeps.begin(), sweeps.end(), [&](const auto& sweep) {
+    return std::ranges::find(names, sweep.name()) == names.end();
+  });
+  sweeps.erase(others, sweeps.end());
+}
+
+bool all_completed(const ablate::v1::ListSweepsResponse& list) {
+  return std::ranges::all_of(
+      list.sweeps(), [](const auto& sweep) { return sweep.state() == ablate::v1::SWEEP_STATE_COMPLETED; });
+}
+
 }  // namespace
 
 Run declare_ls(CLI::App& app, Context& context) {
-  auto names = std::make_shared<bool>(false);
+  auto names = std::make_shared<bool>(false), exit_code = std::make_shared<bool>(false);
+  auto sweeps = std::make_shared<std::vector<std::string>>();
+  app.add_option("SWEEP", *sweeps, "List only these sweeps")->type_name("");
   app.add_flag("--names", *names, "Print names only, one a line");
+  app.add_flag("--exit-code", *exit_code, "Exit with 1 unless every listed sweep has all its values");
   add_source(app, context);
-  return [&context, names]() -> int {
-    const auto list = open_source(context)->list_sweeps();
+  return [&context, names, exit_code, sweeps]() -> int {
+    auto list = open_source(context)->list_sweeps();
+    if (!sweeps->empty()) keep_named(list, *sweeps);
     if (context.json) {
       context.print_json(list);
     } else if (*names) {
@@ -60,7 +84,7 @@ Run declare_ls(CLI::App& app, Context& context) {
     } else {
       context.out.write(list_text(shown(list, context.out), context.out));
     }
-    return kExitOk;
+    return *exit_code && !all_completed(list) ? kExitFailed : kExitOk;
   };
 }
 

@@ -87,6 +87,17 @@ TEST_F(TrainerOutputTest, NumbersInTextsAndStepsWithAPointAreNumbers) {
   EXPECT_EQ(batch.log(), "");
 }
 
+TEST_F(TrainerOutputTest, ACheckpointIsNoLongerThanAPathAndADigest) {
+  const std::string begin = R"({"event":"checkpoint","step":1,"path":")";
+  auto batch = said(begin + std::string(5000, 'p') + "\"}\n");
+  EXPECT_EQ(batch.checkpoints_size(), 0);
+  EXPECT_THAT(batch.log(), HasSubstr("\"path\" must be a path of at most 4096 bytes"));
+  batch = said(begin + R"(p","sha256":")" + std::string(65, 'a') + "\"}\n");
+  EXPECT_EQ(batch.checkpoints_size(), 0);
+  EXPECT_THAT(batch.log(), HasSubstr("\"sha256\" must be 64 hexadecimal digits"));
+  EXPECT_EQ(said(begin + R"(p","sha256":")" + std::string(64, 'a') + "\"}\n").checkpoints_size(), 1);
+}
+
 TEST_F(TrainerOutputTest, RefusedLinesOfMetricsAreCountedAndTheFirstIsKeptWithTheReason) {
   const std::string wrong = R"({"event":"metric","step":1,"values":{"a":"high"}})";
   auto batch = said(wrong + "\n" + R"({"event":"metric","step":-1,"values":{"a":1}})" + "\n" +

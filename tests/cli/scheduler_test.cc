@@ -50,6 +50,31 @@ TEST_F(WithScheduler, ASweepIsSubmittedOnce) {
   EXPECT_EQ(home_.run({"ls", "--names"}).out, "two-rows\n");
 }
 
+TEST_F(WithScheduler, AListTellsScriptsWhetherSweepsHaveAllTheirValues) {
+  home_.run({"submit", sweep_});
+  std::string text = kSweep;
+  text.replace(text.find("two-rows"), 8, "tow-rows");
+  home_.run({"submit", home_.file("other.yaml", text)});
+  EXPECT_EQ(home_.run({"ls", "two-rows", "--names"}).out, "two-rows\n");
+  EXPECT_EQ(home_.run({"ls"}).code, kExitOk);
+  EXPECT_EQ(home_.run({"ls", "--exit-code"}).code, kExitFailed) << "nothing has run yet";
+  const auto change = [&](const char* sql) {
+    storage::Database{home_.folder() / "results.db", storage::Database::Mode::kWrite}.execute(sql);
+  };
+  change("UPDATE trial SET state = 'completed'");
+  EXPECT_EQ(home_.run({"ls", "--exit-code"}).code, kExitOk);
+  change("UPDATE sweep_trial SET unfilled = 1 WHERE sweep_id = 1 AND row = 0");
+  const Outcome lacks = home_.run({"ls", "--exit-code"});
+  EXPECT_EQ(lacks.code, kExitFailed) << "a completed trial did not report a metric";
+  EXPECT_THAT(lacks.out, AllOf(HasSubstr("incomplete"), HasSubstr("missing")))
+      << "the list is printed all the same";
+  EXPECT_EQ(home_.run({"ls", "--exit-code", "--json"}).code, kExitFailed);
+  EXPECT_EQ(home_.run({"ls", "tow-rows", "--exit-code"}).code, kExitOk) << "of the listed ones";
+  const Outcome unknown = home_.run({"ls", "two-row"});
+  EXPECT_EQ(unknown.code, kExitUsage);
+  EXPECT_EQ(unknown.err, "error: unknown sweep 'two-row'; did you mean 'two-rows'?\n");
+}
+
 TEST_F(WithScheduler, EverySweepIsListedHoweverManyThereAre) {
   constexpr auto kMany = R"sql(
       WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 25000)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What workers say of runs: batches, refusals, ends and what follows from them.
+#include "storage/point_limit.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {
@@ -184,6 +185,40 @@ TEST_F(CoordinatorTest, ARunHasABoundedNumberOfMetricNames) {
               AllOf(SizeIs(2001), Contains("val/top1")));
   EXPECT_EQ(run(1).refused_lines, 18'001u) << "and it is told";
   EXPECT_EQ(run(1).refused_example, "'metric 2000' (a run has at most 2000 metric names)");
+}
+
+TEST_F(CoordinatorTest, ARunHasABoundedNumberOfPointsAndCheckpoints) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  const auto add = [](ablate::v1::RunBatch& batch, std::uint32_t from, std::uint32_t to) {
+    ablate::v1::Series& series = *batch.add_series();
+    series.set_name("val/top1");
+    for (std::uint32_t step = from; step < to; ++step) {
+      series.add_steps(step);
+      series.add_values(step);
+      series.add_times_ms(step);
+      batch.add_checkpoints()->set_step(step);
+    }
+  };
+  auto first = started(1, 1);
+  add(first, 0, 1000);
+  say(worker, first);
+  // as if it had said so many
+  storage::Database{folder / "results.db", storage::Database::Mode::kWrite}.execute(
+      "UPDATE metric_summary SET count = " + std::to_string(storage::kWholeRun));
+  auto last = ended(1, 2);
+  add(last, 1000, 21'000);
+  say(worker, last);
+  EXPECT_EQ(trial(1).state, TrialState::kCompleted) << "saying too much fails no trial";
+  EXPECT_EQ(run(1).refused_lines, 15'000u) << "and it is told";
+  EXPECT_EQ(run(1).step, 20'999u);
+  read([](storage::Database& db) {
+    EXPECT_EQ(storage::MetricStore{db}.points(1, {}, 0), 6000u);
+    EXPECT_EQ(storage::MetricStore{db}.summaries(1)[0].last, 20'999);
+    const auto checkpoints = storage::TrialStore{db}.checkpoints_of(1);
+    EXPECT_THAT(checkpoints, SizeIs(100));
+    EXPECT_EQ(checkpoints[0].step, 20'999u);
+  });
 }
 
 TEST_F(CoordinatorTest, AWorkerWithOtherDataThanThePinnedGetsNoTrialOfThatDataAndSpoilsNone) {

@@ -29,6 +29,7 @@ constexpr std::size_t kLongestPiece = 8 << 10;   // of stderr without a line end
 constexpr std::size_t kTail = 1000;              // of the log, for a reason
 constexpr int kLastLines = 3;
 constexpr int kDeepest = 32;
+constexpr std::size_t kLongestPath = 4096;    // that a system call takes
 constexpr std::size_t kLongestExample = 200;  // of a refused line
 constexpr const char* kTooLong = "a line has at most 256 KiB";
 
@@ -333,7 +334,9 @@ void TrainerOutput::checkpoint(const json& json) {
   checkpoint.set_step(step_of(json, "step"));
   checkpoint.set_host(facts_.host);
   checkpoint.set_path((facts_.directory / text_of(json, "path")).lexically_normal());
+  if (checkpoint.path().size() > kLongestPath) throw wrong("path", "a path of at most 4096 bytes");
   checkpoint.set_sha256(text_of(json, "sha256", ""));
+  if (checkpoint.sha256().size() > 64) throw wrong("sha256", "64 hexadecimal digits");
   begin();
   grow(checkpoint.ByteSizeLong());
   *batch_.add_checkpoints() = std::move(checkpoint);
