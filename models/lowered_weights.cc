@@ -25,7 +25,8 @@ void lower_weights(torch::nn::Module& model, torch::ScalarType type) {
 torch::ScalarType weight_type(const torch::nn::Module& model) {
   auto narrowest = torch::kDouble;
   for (const auto& parameter : model.parameters())
-    if (parameter.element_size() < torch::elementSize(narrowest)) narrowest = parameter.scalar_type();
+    if (parameter.element_size() < static_cast<std::int64_t>(torch::elementSize(narrowest)))
+      narrowest = parameter.scalar_type();
   return narrowest;
 }
 
