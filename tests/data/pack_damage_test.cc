@@ -45,7 +45,7 @@ class DamagedPack : public DataFolder {
       for (auto& entry : *split) entry.crc = 0;
     const std::string text = encode_index(index);
     const auto payload = index.train[0].offset;
-    const std::string header = encode_header(text, payload, file.size());
+    const std::string header = encode_header(text, "", payload, file.size());
     file.replace(kPackHeader, text.size(), text);
     file.replace(0, header.size(), header);
     file[kPackMagic.size()] = 1;

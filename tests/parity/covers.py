@@ -10,8 +10,8 @@ FAMILY_PARTS = {
     "msf": "SimpleVit FeedForward Linear LayerNorm",
     "keyvit": "KeyVit KeyAttention FeedForward Linear LayerNorm",
     "vit": "Vit VitBlock TokenAttention PatchEmbed Mlp Linear LayerNorm Conv2d",
-    "swin": "Swin SwinPatchEmbed SwinPatchMerging SwinStage SwinHead IndexTable Mlp Linear LayerNorm Conv2d NormPlace::kBefore",
-    "swinv2": "SwinV2 SwinPatchEmbed SwinPatchMerging SwinStage SwinHead IndexTable Mlp PositionBiasMlp Linear LayerNorm Conv2d "
+    "swin": "Swin SwinPatchEmbed SwinPatchMerging SwinStage SwinHead FixedTable Mlp Linear LayerNorm Conv2d NormPlace::kBefore",
+    "swinv2": "SwinV2 SwinPatchEmbed SwinPatchMerging SwinStage SwinHead FixedTable Mlp PositionBiasMlp Linear LayerNorm Conv2d "
               "NormPlace::kAfter",
     "xcit": "Xcit XcitBlock ConvPatches FourierPositions ClassAttentionBlock ClassAttention Mlp Linear LayerNorm Conv2d "
             "BatchNorm2d",
