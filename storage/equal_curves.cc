@@ -26,15 +26,6 @@ Seeds seeds_of(const auto& curves) {
   return seeds;
 }
 
-struct DigestsHash {
-  std::size_t operator()(const std::vector<std::int64_t>& digests) const {
-    std::uint64_t hash = 0;
-    for (const std::int64_t digest : digests)  // which are well mixed themselves
-      hash = (hash ^ static_cast<std::uint64_t>(digest)) * 0x9e3779b97f4a7c15;
-    return hash;
-  }
-};
-
 }  // namespace
 
 /// Rows found to be equal, and the curves of them all.
@@ -85,6 +76,14 @@ class EqualCurves::Families {
   }
 
  private:
+  struct DigestsHash {
+    std::size_t operator()(const std::vector<std::int64_t>& digests) const {
+      std::uint64_t hash = 0;
+      for (const std::int64_t digest : digests)  // which are well mixed themselves
+        hash = (hash ^ static_cast<std::uint64_t>(digest)) * 0x9e3779b97f4a7c15;
+      return hash;
+    }
+  };
   using Index = std::unordered_map<std::vector<std::int64_t>, std::set<std::size_t>, DigestsHash>;
   struct Family {
     std::map<std::size_t, const Curves*> groups;

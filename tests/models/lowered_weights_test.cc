@@ -75,8 +75,8 @@ TEST_P(LoweredFamily, ComputesIn16BitsThroughoutAndHasFiniteGradients) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, LoweredFamily, testing::ValuesIn(small_models()), [](const auto& info) {
-  std::string name = info.param.first;
+INSTANTIATE_TEST_SUITE_P(Families, LoweredFamily, testing::ValuesIn(small_models()), [](const auto& family) {
+  std::string name = family.param.first;
   std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
   return name;
 });
@@ -86,9 +86,10 @@ TEST(LoweredWeights, LeaveBatchNormalisationItsStatistics) {
     const auto model = build(options);
     lower_weights(*model, torch::kBFloat16);
     for (const auto& part : model->modules())
-      if (part->as<BatchNorm2dImpl>())
+      if (part->as<BatchNorm2dImpl>()) {
         for (const auto& tensor : state_of(*part))
           EXPECT_NE(tensor.second.scalar_type(), torch::kBFloat16) << name;
+      }
   }
 }
 

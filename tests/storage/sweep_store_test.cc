@@ -310,9 +310,9 @@ TEST_F(SweepStoreTest, WhatAnotherSweepGoesOnTrainingIsCancelledForTheOneThatWas
 TEST_F(SweepStoreTest, TrialsOfAPartAreThoseOfWholeRows) {
   submit(sweep_of("s", 3, 2));
   const auto rows = [&](const Rows& part) {
-    std::vector<int> rows;
-    for (const auto& claim : sweeps.claims(1, part)) rows.push_back(claim.row);
-    return rows;
+    std::vector<int> of_part;
+    for (const auto& claim : sweeps.claims(1, part)) of_part.push_back(claim.row);
+    return of_part;
   };
   EXPECT_THAT(rows({.most_trials = 3}), ElementsAre(0, 0));
   EXPECT_THAT(rows({.most_trials = 4}), ElementsAre(0, 0, 1, 1));

@@ -106,7 +106,9 @@ TEST_F(TrialStoreTest, LossesNeverFailATrialButItWaitsLongerEachTime) {
     const TrialRecord trial = trials.get(1);
     EXPECT_EQ(trial.losses, loss);
     EXPECT_EQ(trial.failures, 0) << "retry: {max} counts the trial's own failures alone";
-    if (loss > 1) EXPECT_EQ(trial.not_before - now, expected);
+    if (loss > 1) {
+      EXPECT_EQ(trial.not_before - now, expected);
+    }
     expected = loss == 1 ? 1s : std::min<Milliseconds>(2 * expected, TrialStore::kLongestBackOff);
     now = std::max(now, trial.not_before);
   }
