@@ -329,6 +329,22 @@ TEST_F(Program, OutputThatCannotBeWrittenIsAnError) {
             "3\n");
 }
 
+TEST_F(Program, ASchedulerGoesOnWhenNobodyReadsWhatItSays) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ::close(ends[0]);
+  const std::string address = "unix:" + (home_.folder() / "scheduler.sock").string();
+  ChildOptions options{.argv = {std::string{ABLATE_BIN_DIR} + "/ablate-scheduler", "--store",
+                                home_.folder() / "results.db", "--listen", address, "--log-level", "debug"}};
+  options.stdout_fd = options.stderr_fd = ends[1];
+  ChildProcess scheduler{options};
+  ::close(ends[1]);
+  const auto answers = [&] { return home_.run({"ls"}, {{"ABLATE_SCHEDULER", address}}).code == kExitOk; };
+  while (!answers()) ASSERT_FALSE(scheduler.poll()) << "it ended before it answered";
+  scheduler.terminate();  // which it says
+  EXPECT_TRUE(scheduler.wait().ok());
+}
+
 TEST_F(Program, DownWhereNothingRunsIsNoError) {
   const Outcome outcome = home_.run({"down", "--json"});
   EXPECT_EQ(outcome.code, kExitOk);
