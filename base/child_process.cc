@@ -252,4 +252,11 @@ std::string run_program(const std::vector<std::string>& argv, const std::string&
   return output;
 }
 
+std::optional<std::string> own_words(const Error& error, std::string_view program) {
+  const std::string text = error.what(), name = ": " + std::string{program} + ": ";
+  const auto found = text.rfind(name);
+  if (found == std::string::npos) return std::nullopt;
+  return text.substr(found + name.size());
+}
+
 }  // namespace abl

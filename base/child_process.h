@@ -9,9 +9,11 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
 
 namespace abl {
 
@@ -69,5 +71,9 @@ class ChildProcess {
 /// code 0; the message carries the end of its stderr. Returns: what it wrote to stdout.
 std::string run_program(const std::vector<std::string>& argv, const std::string& input,
                         std::chrono::milliseconds timeout, const std::stop_token& stop = {});
+
+/// What a program of ours said was wrong, of what `run_program` threw: behind "ablate-worker: ". Nothing
+/// where it said nothing of its own.
+std::optional<std::string> own_words(const Error& error, std::string_view program);
 
 }  // namespace abl

@@ -182,12 +182,10 @@ void ask_worker(const Context& context, const UpOptions& options) {
   try {
     run_program(argv, "", kReadyPatience);
   } catch (const Error& error) {
-    constexpr std::string_view kOwnWords = ": ablate-worker: ";
-    const std::string text = error.what();
-    const auto found = text.rfind(kOwnWords);
-    if (found == std::string::npos) throw;
-    throw Error{text.find("exit code 2") == std::string::npos ? Code::kUnavailable : Code::kInvalidArgument,
-                text.substr(found + kOwnWords.size())};
+    const auto why = own_words(error, "ablate-worker");
+    if (!why) throw;
+    const bool is_bad_input = std::string_view{error.what()}.find("exit code 2") != std::string_view::npos;
+    throw Error{is_bad_input ? Code::kInvalidArgument : Code::kUnavailable, *why};
   }
 }
 

@@ -36,6 +36,15 @@ class SchemaTest : public testing::Test {
     steps.push_back({kNext, next});
     return steps;
   }
+  std::filesystem::path file_of_version(std::size_t version, const char* content) const {
+    const std::filesystem::path old = folder / "old.db";
+    sqlite3* raw = nullptr;
+    sqlite3_open(old.c_str(), &raw);
+    migrate(raw, old, migrations().first(version));
+    EXPECT_EQ(sqlite3_exec(raw, content, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
+    sqlite3_close(raw);
+    return old;
+  }
   static std::string names(const std::filesystem::path& of) {
     sqlite3* raw = nullptr;
     sqlite3_open(of.c_str(), &raw);
@@ -116,21 +125,13 @@ TEST_F(SchemaTest, TrialsOfAnOlderFileSayWhichWeightsTheyNeed) {
 }
 
 TEST_F(SchemaTest, AUnitThatASmallerMayReplaceIsSaidInAColumnOfItsOwn) {
-  const std::filesystem::path old = folder / "old.db";
-  sqlite3* raw = nullptr;
-  sqlite3_open(old.c_str(), &raw);
-  migrate(raw, old, migrations().first(4));
-  ASSERT_EQ(sqlite3_exec(raw, R"sql(
+  const std::filesystem::path old = file_of_version(4, R"sql(
       INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, created_ms)
       VALUES (1, 's', 'f', 't', '{}', 'h', '', '', 'active', 0, 0, 0);
       INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, better, digits)
       VALUES (1, 0, 'params', 'params', 'count', 'params.weights', 'last', 'M?', 'none', -1),
              (1, 1, 'flops', 'FLOPs', 'count', 'flops.macs', 'last', 'G', 'none', -1);
-      )sql",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK)
-      << sqlite3_errmsg(raw);
-  sqlite3_close(raw);
+      )sql");
   Database upgraded{old, Database::Mode::kWrite};
   EXPECT_EQ(upgraded.prepared("SELECT group_concat(unit || ' ' || unit_fits, ', ') FROM sweep_column")
                 .one([](const Statement& row) { return row.text(0); }),
@@ -138,11 +139,7 @@ TEST_F(SchemaTest, AUnitThatASmallerMayReplaceIsSaidInAColumnOfItsOwn) {
 }
 
 TEST_F(SchemaTest, RunsOfAnOlderFileHaveTheirExtremesTheirDigestAndWhatTheyLack) {
-  const std::filesystem::path old = folder / "old.db";
-  sqlite3* raw = nullptr;
-  sqlite3_open(old.c_str(), &raw);
-  migrate(raw, old, migrations().first(3));
-  ASSERT_EQ(sqlite3_exec(raw, R"sql(
+  const std::filesystem::path old = file_of_version(3, R"sql(
       INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, created_ms)
       VALUES (1, 's', 'f', 't', '{}', 'h', '', '', 'active', 0, 0, 0);
       INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash)
@@ -166,11 +163,7 @@ TEST_F(SchemaTest, RunsOfAnOlderFileHaveTheirExtremesTheirDigestAndWhatTheyLack)
       INSERT INTO metric_summary (run_id, metric_id, count, finite, sum, min, max, last, last_kind, last_step, best, best_step)
       VALUES (1, 1, 5, 4, 85, 10, 40, NULL, 'NaN', 5, 40, 1), (2, 1, 5, 4, 85, 10, 40, NULL, 'NaN', 5, 40, 1),
              (2, 2, 1, 1, 7, 7, 7, 7, NULL, 5, 7, 5);
-      )sql",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK)
-      << sqlite3_errmsg(raw);
-  sqlite3_close(raw);
+      )sql");
   Database upgraded{old, Database::Mode::kWrite};
   const MetricSummary summary = MetricStore{upgraded}.summaries(1)[0];
   EXPECT_EQ(summary.best, 10) << "it was 40, by the name";

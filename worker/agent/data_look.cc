@@ -17,13 +17,11 @@ void expect_data(const std::filesystem::path& trainer, const std::filesystem::pa
   try {
     run_program(argv, "", patience, stop);
   } catch (const Error& error) {
-    constexpr std::string_view kOwnWords = ": ablate-trainer: ", kSection = "data: ";
-    const std::string_view text = error.what();
-    const auto found = text.rfind(kOwnWords);
-    if (found == std::string_view::npos) throw;
-    auto words = text.substr(found + kOwnWords.size());
-    if (words.starts_with(kSection)) words.remove_prefix(kSection.size());
-    throw Error{Code::kInvalidArgument, std::string{words}};
+    constexpr std::string_view kSection = "data: ";
+    auto why = own_words(error, "ablate-trainer");
+    if (!why) throw;
+    if (why->starts_with(kSection)) why->erase(0, kSection.size());
+    throw Error{Code::kInvalidArgument, *why};
   }
 }
 
