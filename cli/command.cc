@@ -28,7 +28,7 @@ const std::vector<Command>& commands() {
        declare_submit},
       {"ls", "List sweeps",
        "ablate ls\nablate ls --store results.db --json\nablate ls msf-sharing --exit-code", kDone,
-       "with --exit-code: a listed sweep is not completed, or a cell of it is missing", declare_ls},
+       "with --exit-code: a listed sweep has not completed, or lacks a value", declare_ls},
       {"show", "Show a sweep and its trials", "ablate show msf-sharing", kDone, kInternal, declare_show},
       {"watch", "Follow a sweep: bars, rates, ETA and the table filling", "ablate watch msf-sharing",
        "the sweep completed", "the sweep ended failed or cancelled", declare_watch},

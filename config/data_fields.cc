@@ -37,8 +37,8 @@ const std::vector<Field<DataConfig>>& data_fields() {
       {.name = "train_images",
        .member = &D::train_images,
        .sentence =
-           "How many training images: drawn, or the first of a fixed shuffle of the folder, which must "
-           "have as many; 0 = all.",
+           "Number of training images: drawn, or the first of a fixed shuffle of the folder; at most as many "
+           "as it has, 0 = all.",
        .range = kCount},
       {.name = "val_images",
        .member = &D::val_images,

@@ -129,14 +129,15 @@ constexpr ResultChange kChanges[] = {
     {8, "in bf16 the gradients of a batch's parts were added in bfloat16; now in float32",
      adds_parts_in_bf16},
     {9,
-     "attention in bf16 and fp16 rounded its scores to 16 bits (on CPUs; XCiT on GPUs too); now they have 32",
+     "bf16 and fp16 attention rounded its scores to 16 bits (on CPUs; for XCiT on GPUs too); now they have "
+     "32",
      attends_in_16_bits},
     {10,
      "msf-imagenet left norms and biases out of weight decay; now everything decays, as in the paper's code",
      decays_matrices_alone, decay_everything},
     {11,
-     "SwinV2 scaled relative positions by its own windows where its weights were trained with others; now by "
-     "those of the weights",
+     "SwinV2 scaled relative positions by its own window size; now by the one that its weights were trained "
+     "with",
      changes_windows_of_weights, keep_windows_of_weights},
     {12, "sne-transfer lowered the learning rate to 1e-6; now to 1e-5, as XCiT's trainer does", ends_lower,
      end_at_1e_5},

@@ -83,7 +83,7 @@ DataConfig read_data(const Json& section, const ModelConfig& model, Origin origi
   if (origin == Origin::kWritten && known && !known->embedded && data.train_images > known->images)
     problems.push_back(
         {"data.train_images",
-         fmt::format("{} of {}, which has {} to train on; expected at most as many, or 0 for all",
+         fmt::format("{0} is more than the {2} training images of {1}; expected at most {2}, or 0 for all",
                      data.train_images, known->name, known->images),
          {}});
   if (known && known->embedded) {

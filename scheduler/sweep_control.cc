@@ -67,7 +67,7 @@ std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const 
                             name,
                             which.held       ? "that are held"
                             : which.unfilled ? "with missing metrics"
-                                             : "with results made before a correction")};
+                                             : "with results from before a correction")};
   storage::TrialStore{db}.take_stops_back(sweep);
   return queued;
 }

@@ -149,9 +149,7 @@ struct Thinned {
   void add(const std::string& metric, std::uint32_t step) {
     if (points++ == 0)
       example = fmt::format(
-          "'{}' at step {} (of a run with more than {} million points some are kept; the last, the best and "
-          "the mean "
-          "are of all)",
+          "'{}' at step {} (a run keeps some of its points beyond {} million; last, best and mean count all)",
           metric, step, kWholeRun / 1'000'000);
   }
 };

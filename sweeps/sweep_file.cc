@@ -158,8 +158,8 @@ void check_gpus(const SweepSpec& spec, const Node& resources, Problems& problems
     const auto most = config::most_ranks(config::known_batch(trial), trial.recipe.accumulate);
     if (spec.gpus <= most) continue;
     problems.add(resources.place, "resources.gpus",
-                 fmt::format("{} GPUs for {} images at once in row {}; at most {} can share them", spec.gpus,
-                             row.batch, row.id, most));
+                 fmt::format("row {}: {} GPUs cannot share {} images at a time; expected at most {}", row.id,
+                             spec.gpus, row.batch, most));
     return;
   }
 }

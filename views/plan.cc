@@ -236,7 +236,7 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
                     message.held() == 1 ? "1 trial is" : fmt::format("{} trials are", message.held()),
                     message.held() == 1 ? "it" : "them", spec.name));
   for (const int version : mended)
-    message.add_notes(fmt::format("results stored before a correction will be trained again: {}",
+    message.add_notes(fmt::format("results from before a correction will be trained again: {}",
                                   config::what_changed(version)));
   return message;
 }

@@ -55,6 +55,11 @@ std::string reason_of(const std::string& example) {
   return example.ends_with(')') && bracket != std::string::npos ? example.substr(bracket) : example;
 }
 
+/// "4 more rows", of those beyond the named ones.
+std::string more(std::size_t all, const char* one, const char* several) {
+  return fmt::format("{} more {}", all - kNamed, all - kNamed == 1 ? one : several);
+}
+
 void add_losses(const std::vector<storage::LostMetrics>& all, std::vector<std::string>& notes) {
   std::vector<std::pair<std::string, Loss>> refused;    // by reason
   std::unordered_map<std::string, std::size_t> places;  // of reasons among these
@@ -73,7 +78,8 @@ void add_losses(const std::vector<storage::LostMetrics>& all, std::vector<std::s
                                 loss.example.empty() ? "" : ", such as ", loss.example));
   }
   if (refused.size() > kNamed)
-    notes.push_back(fmt::format("and metric reports refused for {} more reasons", refused.size() - kNamed));
+    notes.push_back(
+        fmt::format("and metric reports refused for {}", more(refused.size(), "reason", "reasons")));
   if (repeated.count > 0)
     notes.push_back(repeated.text("point", "points") +
                     (repeated.count == 1
@@ -96,12 +102,13 @@ std::vector<std::string> table_notes(const storage::Table& table) {
     notes.push_back(rows_text(table.equal_rows[i]) +
                     " have identical curves: does what differs between them have an effect?");
   if (table.equal_rows.size() > kNamed)
-    notes.push_back(
-        fmt::format("and {} more groups of rows have identical curves", table.equal_rows.size() - kNamed));
+    notes.push_back(fmt::format("and {} identical curves",
+                                more(table.equal_rows.size(), "group of rows has", "groups of rows have")));
   for (std::size_t i = 0; i < std::min(table.diverged.size(), kNamed); ++i)
     notes.push_back(diverged_text(table.diverged[i]));
   if (table.diverged.size() > kNamed)
-    notes.push_back(fmt::format("{} more values are of runs that diverged", table.diverged.size() - kNamed));
+    notes.push_back(
+        fmt::format("and {} of runs that diverged", more(table.diverged.size(), "value is", "values are")));
   for (const auto& [due, rows] : table.before_mend)
     notes.push_back(fmt::format(
         "{}: results made before a correction: {} ('ablate retry {} --before-mend' trains them again)",

@@ -23,7 +23,7 @@ Run declare_retry(CLI::App& app, Context& context) {
       "Only completed trials that did not report a metric of the table");
   app.add_flag_callback(
       "--before-mend", [request] { request->set_before_mend(true); },
-      "Only completed trials with results made before a correction of the trainer");
+      "Only completed trials with results from before a correction of the trainer");
   add_scheduler(app, context);
   return [&context, request]() -> int {
     if (int{request->only_held()} + int{request->unfilled()} + int{request->before_mend()} > 1)

@@ -74,7 +74,8 @@ void leave_terminal(Context& context, const std::filesystem::path& log) {
 /// What a child said that ended before it was ready; with --json its error goes to stdout, as everybody's.
 void say_last_words(const Context& context, const std::string& log) {
   if (log.empty())
-    throw Error{Code::kUnavailable, "the start in the background ended without a word: try without --detach"};
+    throw Error{Code::kUnavailable,
+                "ablate ended while starting and said nothing: run it without --detach to see why"};
   const auto object = log.rfind("{\"error\":");
   if (!context.json || object == std::string::npos)
     return context.err.write(context.err.interactive() ? printable(log) : log);

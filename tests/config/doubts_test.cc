@@ -56,8 +56,9 @@ TEST(DoubtsTest, AKnownDataSetHasItsImages) {
   trial["data"] = {{"name", "cifar10"}, {"train_images", 50'001}};
   EXPECT_THAT(
       problems_of(trial),
-      ElementsAre("data.train_images: 50001 of cifar10, which has 50000 to train on; expected at most as "
-                  "many, or 0 for all"));
+      ElementsAre(
+          "data.train_images: 50001 is more than the 50000 training images of cifar10; expected at most "
+          "50000, or 0 for all"));
   trial["data"]["train_images"] = 50'000;
   EXPECT_THAT(problems_of(trial), IsEmpty());
   Json stored = canonical_document(read_trial_or_throw(trial));

@@ -207,10 +207,8 @@ TEST_F(MetricStoreTest, OfARunThatSaysTooMuchPointsAreThinnedAndSummariesAreOfAl
   };
   check(id);
   EXPECT_EQ(trials.run(id).refused_lines, 750u);
-  EXPECT_EQ(
-      trials.run(id).refused_example,
-      "'a' at step 4 (of a run with more than 4 million points some are kept; the last, the best and the "
-      "mean are of all)");
+  EXPECT_EQ(trials.run(id).refused_example,
+            "'a' at step 4 (a run keeps some of its points beyond 4 million; last, best and mean count all)");
   append("a", {4, 7}, {0, 8});
   check(id);
   EXPECT_EQ(trials.run(id).refused_lines, 751u) << "a step that is not kept cannot be told from a new one";

@@ -104,7 +104,7 @@ TEST(SweepFileTest, WhatCannotBeIsRefused) {
   const std::string small = std::string{kSmall} + kColumns;
   EXPECT_THAT(problem_of(small + "resources: {gpus: 1000}\n"), HasSubstr("resources.gpus: "));
   EXPECT_THAT(problem_of(first_row_sets("recipe.batch: 32") + "resources: {gpus: 64}\n"),
-              HasSubstr("64 GPUs for 32 images at once in row n"));
+              HasSubstr("row n: 64 GPUs cannot share 32 images at a time"));
   EXPECT_THAT(problem_of(first_row_sets("data.classes: 7")), HasSubstr("7 of cifar10, which has 10"));
 }
 

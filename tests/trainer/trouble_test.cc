@@ -105,7 +105,8 @@ TEST_F(TroubleTest, DataThatAreNotThereWholeAreTheMachinesFaultAndOtherDataTheTr
   EXPECT_EQ(fault_of(few), "") << few;
   EXPECT_THAT(
       few.at("reason").get<std::string>(),
-      HasSubstr("data.train_images: 3 images of a split of 2; expected at most as many, or 0 for all"));
+      HasSubstr(
+          "data.train_images: 3 is more than the 2 images of its split; expected at most 2, or 0 for all"));
 }
 
 TEST_F(TroubleTest, AGpuThatIsNotThereIsTheMachinesFault) {

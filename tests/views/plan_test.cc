@@ -281,7 +281,7 @@ TEST_F(PlanTest, ResultsFromBeforeAMendAreCountedApart) {
   EXPECT_EQ(plan.rows(0).before_mend(), 0u);
   EXPECT_EQ(plan.rows(1).before_mend(), 1u);
   EXPECT_THAT(plan.notes(),
-              testing::Contains(HasSubstr("results stored before a correction will be trained again")));
+              testing::Contains(HasSubstr("results from before a correction will be trained again")));
 }
 
 TEST_F(PlanTest, NamesTheCountsThatTheTableWillShow) {

@@ -129,7 +129,7 @@ Run declare_train(CLI::App& app) {
   app.add_flag("--restart-if-lost", options.restart_if_lost,
                "Where that checkpoint cannot be used: from the start, with a warning");
   app.add_option("--weights", flags->run.weights,
-                 "A safetensors file for the weights that the recipe calls NAME (repeatable)")
+                 "Safetensors file with the weights that the recipe calls NAME (repeatable)")
       ->type_name("NAME=FILE");
   app.add_option("--checkpoint-seconds", flags->checkpoint_seconds,
                  "Time between checkpoints, or 50 times what the last one cost, if that is longer; 0: after "

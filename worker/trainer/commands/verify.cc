@@ -107,7 +107,7 @@ Run declare_verify(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("--to", flags->to, "The later checkpoint of the same run")->type_name("FILE")->required();
   app.add_option("--weights", flags->run.weights,
-                 "A safetensors file for the weights that the recipe calls NAME (repeatable)")
+                 "Safetensors file with the weights that the recipe calls NAME (repeatable)")
       ->type_name("NAME=FILE");
   app.add_option("--points", flags->points,
                  "JSON file {STEP: {METRIC: VALUE}} to compare what is measured with")

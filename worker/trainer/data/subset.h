@@ -20,9 +20,11 @@ template <class T>
 void keep_some(std::vector<T>& items, int count, std::string_view key) {
   if (count <= 0 || items.empty() || static_cast<std::size_t>(count) == items.size()) return;
   if (static_cast<std::size_t>(count) > items.size())
-    throw Error{Code::kInvalidArgument,
-                fmt::format("data.{}: {} images of a split of {}; expected at most as many, or 0 for all",
-                            key, count, items.size())};
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format(
+            "data.{0}: {1} is more than the {2} images of its split; expected at most {2}, or 0 for all", key,
+            count, items.size())};
   auto order = permutation(static_cast<std::uint32_t>(items.size()), RandomStream{0, Purpose::kSubset});
   order.resize(static_cast<std::size_t>(count));
   std::ranges::sort(order);
