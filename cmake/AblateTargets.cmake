@@ -26,19 +26,35 @@ function(abl_program name)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 endfunction()
 
-# abl_test(NAME SRC a_test.cc … LIBS x y LABELS unit [TIMEOUT seconds]): one GoogleTest program, one ctest entry.
-function(abl_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRC;LIBS;LABELS;ENV" ${ARGN})
-  add_executable(${name} ${ARG_SRC})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock_main abl::warnings)
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_compile_definitions(${name} PRIVATE ABLATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                                             ABLATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+# abl_test_folder(NAME LIBS x y LABELS unit [EXCEPT a.cc …] [SRC elsewhere.cc …] [FILTER "-Slow*"] [TIMEOUT seconds]
+#                 [ENV A=1 …]): every .cc of a folder of tests as one GoogleTest program, NAME_test, and one ctest entry of
+# that name; with a filter, an entry for those tests alone. One program: linking costs more than compiling a test.
+function(abl_test_folder name)
+  cmake_parse_arguments(ARG "" "FILTER;TIMEOUT" "LIBS;LABELS;EXCEPT;SRC;ENV" ${ARGN})
+  set(_program ${name}_test)
+  file(GLOB _sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.cc)
+  if(ARG_EXCEPT)
+    list(REMOVE_ITEM _sources ${ARG_EXCEPT})
+  endif()
+  add_executable(${_program} ${_sources} ${ARG_SRC})
+  set_target_properties(${_program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  target_link_libraries(${_program} PRIVATE ${ARG_LIBS} GTest::gmock_main abl::warnings)
+  target_include_directories(${_program} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${_program} PRIVATE ABLATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                                 ABLATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  set_property(GLOBAL APPEND PROPERTY ABLATE_TESTS ${_program})
+  abl_test_entry(${_program} ${_program} FILTER "${ARG_FILTER}" LABELS ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENV ${ARG_ENV})
+endfunction()
+
+# abl_test_entry(ENTRY PROGRAM [FILTER "*Gpu*"] LABELS cuda [TIMEOUT seconds] [ENV A=1 …]): some tests of a program, by name.
+function(abl_test_entry name program)
+  cmake_parse_arguments(ARG "" "FILTER;TIMEOUT" "LABELS;ENV" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  set_property(GLOBAL APPEND PROPERTY ABLATE_TESTS ${name})
-  add_test(NAME ${name} COMMAND ${name})
+  if(ARG_FILTER)
+    list(APPEND ARG_ENV "GTEST_FILTER=${ARG_FILTER}")
+  endif()
+  add_test(NAME ${name} COMMAND ${program})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}")
 endfunction()

@@ -24,7 +24,7 @@ install "cuda-toolkit[crt,cccl]==$toolkit"  # headers that those of the runtime 
 
 say "The trainer, its GPU tests and step_server, in $BUILD"
 ABLATE_PYTHON=$PWD/$PYTHON cmake -S . -B $BUILD -G Ninja -DCMAKE_BUILD_TYPE=Release -DABLATE_ONLY_TRAINER=OFF -DABLATE_WEB=OFF -DLibTorch_CUDA=ON
-cmake --build $BUILD --target ablate-trainer trainer_gpu_test ranks_gpu_test step_server ${JOBS:+-j "$JOBS"}
+cmake --build $BUILD --target ablate-trainer trainer_test ranks_test step_server ${JOBS:+-j "$JOBS"}
 # read to its end: where grep leaves early, nm fails
 nm -C $BUILD/bin/ablate-trainer | grep 'c10d::ProcessGroupNCCL::ProcessGroupNCCL' > /dev/null || die "the trainer was built without NCCL"
 

@@ -5,13 +5,13 @@
 # kernels by the processor's instructions, and each has a variable that takes some away: what a test demands must hold with every choice. A setting that
 # takes nothing away here is what `make test` runs anyway: it is left out and said.
 #
-# All of them in at most ABLATE_NUMERIC_SECONDS (720), what most depends on the kernels first: under each setting the parts, the families and the parity
+# All of them in at most ABLATE_NUMERIC_SECONDS (720), what most depends on the kernels first: under each setting the models and their parity
 # with Python; then under each the trainer's, the ranks' and the counting tests; then the demo. What there was no time for is said.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
 limit=${ABLATE_NUMERIC_SECONDS:-720}
-first='^models_(parts|families|parity)_test$'
+first='^models_(parity_)?test$'
 say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
 
 flags=" $(sed -n '/^flags/{s/.*://p;q}' /proc/cpuinfo) "

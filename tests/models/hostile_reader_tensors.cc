@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/safetensors.h"
-#include "tests/models/hostile_reader.h"
+#include "tests/safetensors/hostile_reader.h"
 
 namespace abl::models {
 

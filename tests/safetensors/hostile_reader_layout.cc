@@ -3,7 +3,7 @@
 
 #include "base/mapped_file.h"
 #include "models/safetensors_layout.h"
-#include "tests/models/hostile_reader.h"
+#include "tests/safetensors/hostile_reader.h"
 
 namespace abl::models {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "tests/models/hostile_reader.h"
+#include "tests/safetensors/hostile_reader.h"
 
 namespace abl::models {
 namespace {
