@@ -2,11 +2,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
 /// What all programs say alike about a command line that they cannot take.
 namespace abl {
+
+/// Carries out a parsed command; returns the exit code. Throws: Error, which `main` turns into a line and an
+/// exit code.
+using Run = std::function<int()>;
 
 /// Throws: Error{kInvalidArgument} for the first command or flag that `app` does not have, with the nearest
 /// that it has. CLI11 says so only after other complaints, and names nothing.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,10 +10,6 @@
 #include "cli/context.h"
 
 namespace abl::cli {
-
-/// Carries a parsed command out; returns the exit code. Throws: Error, which `main` turns into a line and an
-/// exit code.
-using Run = std::function<int()>;
 
 /// One command of the program: `declare` adds its flags to `app` and returns what it does.
 struct Command {

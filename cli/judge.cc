@@ -13,9 +13,9 @@
 #include "base/utf8.h"
 #include "cli/client.h"
 #include "config/trial_config.h"
+#include "planning/plan.h"
 #include "storage/database.h"
 #include "sweeps/sweep_spec.h"
-#include "views/plan.h"
 
 namespace abl::cli {
 namespace {
@@ -106,7 +106,7 @@ SweepPlan plan_here(const Context& context, const SweepFile& file) {
                   : fmt::format("planned without a scheduler: none answers at {}, and nothing is stored yet",
                                 context.scheduler()));
   storage::Database* cache = db ? &*db : nullptr;
-  return views::plan(spec, cache, views::ModelCounter{}.count(sweeps::models_of(spec), cache));
+  return planning::plan(spec, cache, planning::ModelCounter{}.count(sweeps::models_of(spec), cache));
 }
 
 /// What has no size is read no further than a sweep file may go.

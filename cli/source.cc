@@ -6,7 +6,7 @@
 #include "cli/client.h"
 #include "cli/format.h"
 #include "cli/unix_socket.h"
-#include "config/result_version.h"
+#include "config/document/result_version.h"
 #include "storage/database.h"
 #include "storage/due_versions.h"
 #include "storage/metric_store.h"

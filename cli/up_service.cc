@@ -18,9 +18,8 @@
 #include "cli/port.h"
 #include "cli/stop_signals.h"
 #include "cli/supervisor.h"
-#include "config/data_sets.h"
-#include "config/named_weights.h"
-#include "config/recipes.h"
+#include "config/data/data_sets.h"
+#include "config/recipe/recipes.h"
 
 namespace abl::cli {
 namespace {

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # One line per target. Headers are included as "folder/file.h", from the root of the tree.
 
-# abl_library(NAME SRC a.cc b.cc LIBS x y): static library abl_NAME, alias abl::NAME.
+# abl_library(NAME [FOLDERS . layers …] [EXCEPT a.cc …] [SRC a.cc …] LIBS x y): static library abl_NAME, alias abl::NAME, of every .cc of this
+# folder, or of those named: a folder is its list. EXCEPT: what is a program's or another target's. SRC: these alone, instead.
 function(abl_library name)
-  cmake_parse_arguments(ARG "" "" "SRC;LIBS" ${ARGN})
-  if(ARG_SRC)
-    add_library(abl_${name} STATIC ${ARG_SRC})
-    target_link_libraries(abl_${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:abl::warnings>)
-    target_include_directories(abl_${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>"
-                                                  "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/ablate>")
-  else()
-    add_library(abl_${name} INTERFACE)
-    target_link_libraries(abl_${name} INTERFACE ${ARG_LIBS})
-    target_include_directories(abl_${name} INTERFACE "${PROJECT_SOURCE_DIR}")
+  cmake_parse_arguments(ARG "" "" "FOLDERS;EXCEPT;SRC;LIBS" ${ARGN})
+  set(_sources ${ARG_SRC})
+  if(NOT ARG_SRC)
+    if(NOT ARG_FOLDERS)
+      set(ARG_FOLDERS .)
+    endif()
+    list(TRANSFORM ARG_FOLDERS APPEND "/*.cc" OUTPUT_VARIABLE _patterns)
+    list(TRANSFORM _patterns REPLACE "^\\./" "")
+    file(GLOB _sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" ${_patterns})
+    if(ARG_EXCEPT)
+      list(REMOVE_ITEM _sources ${ARG_EXCEPT})
+    endif()
   endif()
+  add_library(abl_${name} STATIC ${_sources})
+  target_link_libraries(abl_${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:abl::warnings>)
+  target_include_directories(abl_${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>"
+                                                "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/ablate>")
   add_library(abl::${name} ALIAS abl_${name})
 endfunction()
 

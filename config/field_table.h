@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "base/nearest_name.h"
-#include "config/canonical_json.h"
-#include "config/trial_document.h"
+#include "config/json.h"
 
 namespace abl::config {
 

@@ -5,16 +5,16 @@
 #include <optional>
 #include <variant>
 
-#include "models/classifier.h"
-#include "models/efficient_net.h"
-#include "models/key_vit.h"
-#include "models/reg_net.h"
-#include "models/resnet.h"
-#include "models/simple_vit.h"
-#include "models/swin.h"
-#include "models/swin_v2.h"
-#include "models/vit.h"
-#include "models/xcit.h"
+#include "models/backbones/classifier.h"
+#include "models/backbones/efficient_net.h"
+#include "models/backbones/key_vit.h"
+#include "models/backbones/reg_net.h"
+#include "models/backbones/resnet.h"
+#include "models/backbones/simple_vit.h"
+#include "models/backbones/swin.h"
+#include "models/backbones/swin_v2.h"
+#include "models/backbones/vit.h"
+#include "models/backbones/xcit.h"
 
 namespace abl::models {
 

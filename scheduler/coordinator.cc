@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/log.h"
-#include "config/result_version.h"
+#include "config/document/result_version.h"
+#include "scheduler/fleet.h"
 #include "scheduler/status.h"
 #include "scheduler/sweep_control.h"
-#include "scheduler/worker_record.h"
 #include "storage/count_store.h"
 #include "storage/due_versions.h"
 #include "storage/sqlite_error.h"

@@ -18,7 +18,7 @@
 #include "scheduler/fleet.h"
 #include "scheduler/lease_policy.h"
 #include "scheduler/run_reports.h"
-#include "scheduler/submission.h"
+#include "scheduler/sweep_control.h"
 #include "storage/sweep_store.h"
 #include "storage/writer.h"
 #include "sweeps/sweep_spec.h"

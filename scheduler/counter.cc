@@ -15,7 +15,7 @@ void Counter::count(std::vector<std::string> models, Job job, std::stop_token st
         std::stop_source either;
         const auto ask = [&] { either.request_stop(); };
         const std::stop_callback ours{stop_.get_token(), ask}, theirs{stop, ask};
-        views::ModelCounter::Result result;
+        planning::ModelCounter::Result result;
         std::map<std::string, std::map<std::string, double>> fresh;
         try {
           if (!models.empty() && !either.stop_requested())
@@ -33,7 +33,7 @@ void Counter::count(std::vector<std::string> models, Job job, std::stop_token st
 }
 
 void Counter::fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed) {
-  count(std::move(models), [sweep, &feed](storage::Database&, const views::ModelCounter::Result& result) {
+  count(std::move(models), [sweep, &feed](storage::Database&, const planning::ModelCounter::Result& result) {
     if (!result.missing.empty()) log_warning("sweep {}: counts are missing: {}", sweep, result.missing);
     feed.publish({sweep});
   });

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "planning/plan.h"
 #include "scheduler/coordinator.h"
-#include "scheduler/read_pool.h"
-#include "views/plan.h"
+#include "storage/read_pool.h"
 
 namespace abl::scheduler {
 
@@ -15,7 +15,7 @@ namespace abl::scheduler {
 /// takes a second, so it has a thread of its own. Thread: all methods, from any.
 class Counter {
  public:
-  using Job = std::function<void(storage::Database&, const views::ModelCounter::Result&)>;
+  using Job = std::function<void(storage::Database&, const planning::ModelCounter::Result&)>;
 
   Counter(const std::filesystem::path& store, std::filesystem::path trainer, Coordinator& coordinator);
   ~Counter() { stop(); }
@@ -31,10 +31,10 @@ class Counter {
   void fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed);
 
  private:
-  views::ModelCounter counter_;
+  planning::ModelCounter counter_;
   Coordinator& coordinator_;
   std::stop_source stop_;
-  ReadPool pool_;
+  storage::ReadPool pool_;
 };
 
 }  // namespace abl::scheduler

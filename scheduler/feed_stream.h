@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "scheduler/change_feed.h"
-#include "scheduler/read_pool.h"
 #include "scheduler/server_stream.h"
 #include "scheduler/status.h"
+#include "storage/read_pool.h"
 
 namespace abl::scheduler {
 
@@ -20,7 +20,7 @@ namespace abl::scheduler {
 template <class Response>
 class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Response> {
  public:
-  FeedStream(ReadPool& pool, ChangeFeed& feed) : pool_{pool}, feed_{feed}, room_{pool} {}
+  FeedStream(storage::ReadPool& pool, ChangeFeed& feed) : pool_{pool}, feed_{feed}, room_{pool} {}
 
   grpc::ServerWriteReactor<Response>* start() {
     auto* reactor = this->keep();
@@ -68,7 +68,7 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
       bool over = false;
       const grpc::Status status = status_of([&] {
         stream->bytes_ = 0;
-        stream->room_.resize(ReadPool::Room::kToBegin);  // all that was sent before has left
+        stream->room_.resize(storage::ReadPool::Room::kToBegin);  // all that was sent before has left
         over = stream->look(db);
         stream->room_.resize(stream->bytes_);
       });
@@ -100,10 +100,10 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
   }
   void on_closed() final { subscription_ = {}; }
 
-  ReadPool& pool_;
+  storage::ReadPool& pool_;
   ChangeFeed& feed_;
-  ReadPool::Room room_;    // of what is not taken yet: by one look at a time
-  std::size_t bytes_ = 0;  // that the look has sent
+  storage::ReadPool::Room room_;  // of what is not taken yet: by one look at a time
+  std::size_t bytes_ = 0;         // that the look has sent
   ChangeFeed::Subscription subscription_;
   std::stop_source stop_;  // of its queries: nobody reads any more
   std::mutex mutex_;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "config/result_version.h"
+#include "config/document/result_version.h"
 
 namespace abl::scheduler {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/renewal.h"
 
-#include "config/canonical_json.h"
-#include "config/result_version.h"
-#include "config/trial_document.h"
+#include "config/document/result_version.h"
+#include "config/document/trial_document.h"
+#include "config/json.h"
 
 namespace abl::scheduler {
 

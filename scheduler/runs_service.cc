@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/runs_service.h"
+#include "scheduler/services.h"
 
 #include <algorithm>
 #include <optional>
@@ -23,7 +23,7 @@ constexpr std::size_t kLogChunkBytes = 64 << 10;
 /// A run's log from an offset on; with `follow`, until the run has ended.
 class LogStream final : public FeedStream<LogText> {
  public:
-  LogStream(ReadPool& pool, ChangeFeed& feed, const ablate::v1::TailLogRequest& request)
+  LogStream(storage::ReadPool& pool, ChangeFeed& feed, const ablate::v1::TailLogRequest& request)
       : FeedStream{pool, feed}, run_{request.run()}, follow_{request.follow()}, offset_{request.offset()} {}
 
  private:
@@ -57,7 +57,7 @@ class LogStream final : public FeedStream<LogText> {
 /// before has left, so that a reader who stops holds no thread.
 class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBlock>, ExportBlock> {
  public:
-  ExportStream(ReadPool& pool, std::string sweep) : pool_{pool}, sweep_{std::move(sweep)} {}
+  ExportStream(storage::ReadPool& pool, std::string sweep) : pool_{pool}, sweep_{std::move(sweep)} {}
 
   auto* start() {
     auto* reactor = keep();
@@ -89,7 +89,7 @@ class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBl
     finish(grpc::Status::CANCELLED);
   }
 
-  ReadPool& pool_;
+  storage::ReadPool& pool_;
   const std::string sweep_;
   std::optional<views::PointBlocks> blocks_;
   std::stop_source stop_;

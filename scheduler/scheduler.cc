@@ -13,7 +13,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       writer_{std::make_unique<storage::Writer>(options.store)},
       coordinator_{*writer_, clock, options.policy, feed_},
       counter_{std::make_unique<Counter>(options.store, options.trainer, coordinator_)},
-      reads_{std::make_unique<ReadPool>(options.store, kReadThreads)},
+      reads_{std::make_unique<storage::ReadPool>(options.store, kReadThreads)},
       tables_{std::make_unique<views::TableCache>(options.store)},
       sweeps_{coordinator_, *reads_, *tables_, *counter_, feed_},
       runs_{*reads_, feed_},

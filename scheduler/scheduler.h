@@ -10,11 +10,9 @@
 #include "scheduler/change_feed.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
-#include "scheduler/read_pool.h"
-#include "scheduler/runs_service.h"
-#include "scheduler/sweeps_service.h"
+#include "scheduler/services.h"
 #include "scheduler/worker_link.h"
-#include "scheduler/workers_service.h"
+#include "storage/read_pool.h"
 #include "storage/writer.h"
 
 namespace abl::scheduler {
@@ -48,7 +46,7 @@ class Scheduler {
   std::unique_ptr<storage::Writer> writer_;
   Coordinator coordinator_;
   std::unique_ptr<Counter> counter_;
-  std::unique_ptr<ReadPool> reads_;
+  std::unique_ptr<storage::ReadPool> reads_;
   std::unique_ptr<views::TableCache> tables_;
   SweepsService sweeps_;
   RunsService runs_;

@@ -15,7 +15,6 @@
 #include "base/made_paths.h"
 #include "scheduler/endpoint.h"
 #include "scheduler/store_lock.h"
-#include "scheduler/trouble_note.h"
 #include "web/server/server.h"
 
 namespace abl::scheduler {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/sweeps_service.h"
+#include "scheduler/services.h"
 
 #include <algorithm>
 #include <set>
@@ -73,8 +73,8 @@ grpc::ServerUnaryReactor* SweepsService::Plan(Context*, const ablate::v1::PlanRe
   const auto plan = [=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
       const sweeps::SweepSpec spec = parse(request->file());
-      const auto answer = [=](storage::Database& db, const views::ModelCounter::Result& counts) {
-        reactor->Finish(status_of([&] { *response = views::plan(spec, &db, counts); }));
+      const auto answer = [=](storage::Database& db, const planning::ModelCounter::Result& counts) {
+        reactor->Finish(status_of([&] { *response = planning::plan(spec, &db, counts); }));
       };
       counter_.count(models_of(spec), answer, reactor->stop_token());
     });

@@ -12,7 +12,8 @@ constexpr std::uint32_t kRowsAtOnce = 10'000;  // some megabytes
 
 }  // namespace
 
-TableStream::TableStream(ReadPool& pool, views::TableCache& tables, const ablate::v1::SweepRequest& request)
+TableStream::TableStream(storage::ReadPool& pool, views::TableCache& tables,
+                         const ablate::v1::SweepRequest& request)
     : pool_{pool}, tables_{tables}, sweep_{request.sweep()}, rest_{.first = request.first()} {
   if (request.count() > 0) rest_.count = request.count();
 }
@@ -32,9 +33,9 @@ grpc::ServerWriteReactor<ablate::v1::Table>* TableStream::start() {
 }
 
 void TableStream::read(storage::Database& db) {
-  room_.resize(ReadPool::Room::kToBegin);  // before it is there
+  room_.resize(storage::ReadPool::Room::kToBegin);  // before it is there
   table_ = tables_.table(db, sweep_);
-  room_.resize(table_->bytes() + ReadPool::Room::kToBegin);
+  room_.resize(table_->bytes() + storage::ReadPool::Room::kToBegin);
   send_next();
 }
 

@@ -5,8 +5,8 @@
 #include <stop_token>
 
 #include "ablate/v1/sweeps.grpc.pb.h"
-#include "scheduler/read_pool.h"
 #include "scheduler/server_stream.h"
+#include "storage/read_pool.h"
 #include "views/table_cache.h"
 
 namespace abl::scheduler {
@@ -16,7 +16,7 @@ namespace abl::scheduler {
 class TableStream final
     : public ServerStream<grpc::ServerWriteReactor<ablate::v1::Table>, ablate::v1::Table> {
  public:
-  TableStream(ReadPool& pool, views::TableCache& tables, const ablate::v1::SweepRequest& request);
+  TableStream(storage::ReadPool& pool, views::TableCache& tables, const ablate::v1::SweepRequest& request);
   grpc::ServerWriteReactor<ablate::v1::Table>* start();
 
  private:
@@ -25,12 +25,12 @@ class TableStream final
   void on_sent() override;
   void OnCancel() override;
 
-  ReadPool& pool_;
+  storage::ReadPool& pool_;
   views::TableCache& tables_;
   const std::string sweep_;
   views::Page rest_;  // rows that are asked for and not sent yet
   std::shared_ptr<const views::PackedTable> table_;
-  ReadPool::Room room_{pool_};  // of the table and of the part on its way
+  storage::ReadPool::Room room_{pool_};  // of the table and of the part on its way
   std::stop_source stop_;
 };
 

@@ -18,8 +18,8 @@ namespace abl::scheduler {
 /// that are under way or changed.
 class WatchStream final : public FeedStream<ablate::v1::SweepProgress> {
  public:
-  WatchStream(ReadPool& pool, ChangeFeed& feed, views::TableCache& tables, const Coordinator& coordinator,
-              std::string sweep)
+  WatchStream(storage::ReadPool& pool, ChangeFeed& feed, views::TableCache& tables,
+              const Coordinator& coordinator, std::string sweep)
       : FeedStream{pool, feed}, tables_{tables}, coordinator_{coordinator}, sweep_{std::move(sweep)} {}
 
  private:

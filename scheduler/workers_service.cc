@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/workers_service.h"
+#include "scheduler/services.h"
 
 #include "scheduler/answer.h"
 #include "views/views.h"

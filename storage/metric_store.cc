@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/metric_name.h"
-#include "storage/curve_digest.h"
+#include "protocol/metrics.h"
+#include "storage/curves.h"
 #include "storage/point_limit.h"
 #include "storage/thinning.h"
 
@@ -369,8 +369,9 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run, std::uint32_t most)
                               .max_step = static_cast<std::uint32_t>(row.integer(9)),
                               .last_step = static_cast<std::uint32_t>(row.integer(7))};
         const std::string agreed =
-            row.is_null(11) ? std::string{to_text(better_by_name(summary.name))} : row.text(11);
-        const bool low = agreed == to_text(Better::kLower);
+            row.is_null(11) ? std::string{protocol::to_text(protocol::better_by_name(summary.name))}
+                            : row.text(11);
+        const bool low = agreed == to_text(protocol::Better::kLower);
         summary.best = low ? summary.min : summary.max;
         summary.best_step = low ? summary.min_step : summary.max_step;
         return summary;

@@ -7,13 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "storage/curve_digest.h"
+#include "storage/curves.h"
 #include "storage/database.h"
-#include "storage/schema_v1.h"
-#include "storage/schema_v2.h"
-#include "storage/schema_v3.h"
-#include "storage/schema_v4.h"
-#include "storage/schema_v5.h"
+#include "storage/schema_versions.h"
 #include "storage/sqlite_error.h"
 #include "storage/store_copy.h"
 

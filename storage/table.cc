@@ -7,13 +7,113 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
-#include "base/metric_name.h"
-#include "storage/equal_curves.h"
+#include "protocol/metrics.h"
+#include "statistics/mean_sd.h"
+#include "storage/curves.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_counts.h"
 
 namespace abl::storage {
+namespace {
+
+/// A number as people round it: half away from zero, judged on its 15 decimal digits, so that 61.125
+/// becomes 61.13 whatever its last bit is.
+std::string rounded(double value, int digits) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "∞" : "-∞";
+  const std::string scientific = fmt::format("{:.14e}", std::abs(value));  // d.dddddddddddddde±xx
+  const int exponent = std::stoi(scientific.substr(16 + 1));
+  std::string figures = scientific.substr(0, 1) + scientific.substr(2, 14);
+  const int kept = exponent + 1 + digits;  // figures before the cut
+  if (kept < 0)
+    figures = "0";
+  else if (kept < static_cast<int>(figures.size())) {
+    const bool up = figures[static_cast<std::size_t>(kept)] >= '5';
+    figures.resize(static_cast<std::size_t>(kept));
+    figures.insert(0, "0");
+    for (std::size_t i = figures.size(); up && i-- > 0;) {
+      if (figures[i] != '9') {
+        ++figures[i];
+        break;
+      }
+      figures[i] = '0';
+    }
+  } else {
+    figures.append(static_cast<std::size_t>(kept) - figures.size(), '0');
+  }
+  // `figures` is now the value times 10^digits, an integer
+  const auto first = figures.find_first_not_of('0');
+  figures.erase(0, first == std::string::npos ? figures.size() : first);
+  const bool zero = figures.empty();
+  if (static_cast<int>(figures.size()) <= digits)
+    figures.insert(0, static_cast<std::size_t>(digits) + 1 - figures.size(), '0');
+  if (digits > 0) figures.insert(figures.size() - static_cast<std::size_t>(digits), ".");
+  return (value < 0 && !zero ? "-" : "") + figures;
+}
+
+/// "1.23e17": short however large or small a value is.
+std::string with_exponent(double value, int digits) {
+  std::string text = fmt::format("{:.{}e}", value, digits);
+  const auto exponent = text.find('e') + 1;
+  return text.substr(0, exponent) + std::to_string(std::stoi(text.substr(exponent)));
+}
+
+/// Of a value rounded to two figures: 0.0996 is 1.0e-1.
+int exponent_of(double value) {
+  const std::string text = fmt::format("{:.1e}", std::abs(value));
+  return std::stoi(text.substr(text.find('e') + 1));
+}
+
+constexpr int kFewestDigits = 2, kMostDigits = 6;  // digits after the point, where nobody has said how many
+constexpr double kWidest = 1e10;                   // the same: what is wider than a column should be
+constexpr double kMadeUp = 1e15;                   // a double knows no more figures: those behind are made up
+constexpr double kNoise = 1e-12;  // a deviation that is rounding alone, as a part of the mean
+
+std::string with_digits(double value, int digits) {
+  return std::isfinite(value) && std::abs(value) >= kMadeUp ? with_exponent(value, 2)
+                                                            : rounded(value, digits);
+}
+
+/// As many digits as give the deviation two figures, or the value where there is none; at least two digits.
+std::string as_needed(double mean, const std::optional<double>& sd) {
+  const bool spread = sd && std::isfinite(*sd) && *sd > kNoise * std::abs(mean);
+  const double judged = spread ? *sd : mean;
+  const int digits = judged == 0 ? kFewestDigits : std::max(kFewestDigits, 1 - exponent_of(judged));
+  const auto text = [&](double value, int figures) {
+    if (!std::isfinite(value) || value == 0) return rounded(value, kFewestDigits);
+    const bool plain = std::abs(value) < kWidest && 1 - exponent_of(value) <= kMostDigits;
+    return plain ? rounded(value, std::min(digits, kMostDigits)) : with_exponent(value, figures);
+  };
+  const int figures = spread && mean != 0
+                          ? std::clamp(exponent_of(mean) - exponent_of(*sd) + 1, kFewestDigits, kMostDigits)
+                          : kFewestDigits;
+  if (digits <= kMostDigits && std::abs(mean) < kWidest)
+    return rounded(mean, digits) + (sd ? " ± " + with_digits(*sd, digits) : "");
+  return text(mean, figures) + (sd ? " ± " + text(*sd, 1) : "");
+}
+
+}  // namespace
+
+double unit_factor(const std::string& unit) { return unit == "M" ? 1e6 : unit == "G" ? 1e9 : 1; }
+
+std::string fitting_unit(const std::string& unit, double largest) {
+  for (const char* smaller : {"G", "M"})
+    if (unit_factor(smaller) <= unit_factor(unit) && largest >= 0.1 * unit_factor(smaller)) return smaller;
+  return largest > 0 ? "" : unit;
+}
+
+std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd,
+                        const std::optional<int>& digits, const std::string& unit) {
+  if (!mean) return "–";
+  const double value = *mean / unit_factor(unit);
+  if (!std::isfinite(value)) return rounded(value, 0);
+  const auto spread = sd ? std::optional{*sd / unit_factor(unit)} : std::nullopt;
+  if (!digits) return as_needed(value, spread);
+  return with_digits(value, *digits) + (spread ? " ± " + with_digits(*spread, *digits) : "");
+}
+
 namespace {
 
 std::vector<NewColumn> read_columns(Database& db, SweepId sweep) {
@@ -91,8 +191,8 @@ std::string why_no_metric(Database& db, SweepId sweep, std::size_t row, const Tr
 /// What `best` takes: as the column says, otherwise by the metric's name.
 bool lower_is_better(const NewColumn& column) {
   return (column.better == "none" || column.better.empty()
-              ? to_text(better_by_name(column.source))
-              : std::string_view{column.better}) == to_text(Better::kLower);
+              ? protocol::to_text(protocol::better_by_name(column.source))
+              : std::string_view{column.better}) == to_text(protocol::Better::kLower);
 }
 
 /// Adds to each row its values of a metric.
@@ -144,8 +244,8 @@ std::vector<Cell> metric_cells(Database& db, const SweepRecord& sweep, const New
     if (cell.n == 0) continue;
     std::vector<double> values;
     for (const auto& value : cell.values) values.push_back(value.value);
-    const MeanSd statistics = mean_sd(values);
-    cell.mean = statistics.mean, cell.sd = statistics.sd;
+    const statistics::MeanSd spread = statistics::mean_sd(values);
+    cell.mean = spread.mean, cell.sd = spread.sd;
   }
   return cells;
 }
@@ -261,18 +361,6 @@ Table read_table(Database& db, const std::string& name) {
   for (std::size_t i = 0; i < table.columns.size(); ++i) write_column(table, i);
   look_at_runs(db, sweep.id, table);
   return table;
-}
-
-MeanSd mean_sd(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  double sum = 0;
-  for (const double value : values) sum += value;
-  MeanSd result{.mean = sum / n};
-  if (values.size() < 2) return result;
-  double squares = 0;
-  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  result.sd = std::sqrt(squares / (n - 1));
-  return result;
 }
 
 }  // namespace abl::storage

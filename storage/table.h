@@ -66,14 +66,6 @@ struct Table {
 /// the rows. Throws: Error{kNotFound}.
 Table read_table(Database& db, const std::string& sweep);
 
-/// Mean and sample standard deviation by the two-pass rule, in the order given: the same inputs give the same
-/// bits.
-struct MeanSd {
-  double mean = 0;
-  std::optional<double> sd;
-};
-MeanSd mean_sd(const std::vector<double>& values);
-
 /// "79.79 ± 0.12" with `unit` applied ("M": /10^6, "G": /10^9, "%": as it is) and `digits` after the point,
 /// where they are given. Otherwise as many as give the deviation two figures, or the value where there is
 /// none, at least two: "0.0012 ± 0.0003", and "3.20e-9" or "1.23e17" where that would be too wide.

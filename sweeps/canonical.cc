@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sweeps/canonical.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "config/canonical_json.h"
+#include <map>
+#include <set>
+
+#include "config/json.h"
+#include "sweeps/problems.h"
+#include "sweeps/sweep_spec.h"
 
 namespace abl::sweeps {
 namespace {
@@ -48,6 +54,79 @@ std::string canonical_spec(const SweepSpec& spec) {
   if (spec.command) document["reuse"] = spec.command->reuse;
   if (spec.command && !spec.command->folder.empty()) document["folder"] = spec.command->folder;
   return config::canonical_json(document);
+}
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostLines = 20;
+
+/// Dotted path -> value of every leaf. Lists of columns go by name, other lists are leaves.
+void flatten(const json& value, const std::string& path, std::map<std::string, std::string>& leaves) {
+  if (value.is_object()) {
+    for (const auto& [key, item] : value.items()) flatten(item, dotted(path, key), leaves);
+  } else if (path == "table.columns") {
+    for (const json& column : value) flatten(column, dotted(path, column["name"].get<std::string>()), leaves);
+  } else {
+    leaves[path] = config::plain_text(value);
+  }
+}
+
+std::map<std::string, std::string> leaves_of(const json& spec) {
+  std::map<std::string, std::string> leaves;
+  flatten(spec, "", leaves);
+  return leaves;
+}
+
+/// Takes rows and columns that one side lacks out of the other, with one line for each instead of one for
+/// each of its keys.
+void take_out_missing(json& here, json& stored, std::vector<std::string>& lines) {
+  const auto take = [&lines](json& from, const json& other, const char* side) {
+    std::set<std::string> missing;
+    for (const auto& [id, row] : from["rows"].items()) {
+      if (!other["rows"].contains(id)) missing.insert(id);
+    }
+    for (const std::string& id : missing) {
+      from["rows"].erase(id);
+      lines.push_back(fmt::format("rows.{}: only {}", id, side));
+    }
+    return missing.size();
+  };
+  const std::size_t taken = take(here, stored, "here") + take(stored, here, "in the store");
+  if (taken > 0) {  // the order differs for that reason alone
+    here.erase("row_order");
+    stored.erase("row_order");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> difference(const std::string& canonical_here, const std::string& canonical_stored) {
+  std::vector<std::string> lines;
+  json here = json::parse(canonical_here), stored = json::parse(canonical_stored);
+  take_out_missing(here, stored, lines);
+  const auto here_leaves = leaves_of(here), stored_leaves = leaves_of(stored);
+  std::set<std::string> paths;
+  for (const auto& [path, value] : here_leaves) paths.insert(path);
+  for (const auto& [path, value] : stored_leaves) paths.insert(path);
+  const auto shown = [](const std::map<std::string, std::string>& leaves,
+                        const std::string& path) -> std::string {
+    const auto found = leaves.find(path);
+    if (found == leaves.end())  // canonical documents leave defaults out
+      return path == "folder" ? "{run_dir}" : "the default";
+    return found->second.empty() ? "nothing" : found->second;
+  };
+  for (const std::string& path : paths) {
+    const std::string ours = shown(here_leaves, path), theirs = shown(stored_leaves, path);
+    if (ours != theirs) lines.push_back(fmt::format("{}: {} here, {} in the store", path, ours, theirs));
+  }
+  if (lines.size() > kMostLines) {
+    const std::size_t more = lines.size() - kMostLines;
+    lines.resize(kMostLines);
+    lines.push_back(fmt::format("and {} more difference{}", more, more == 1 ? "" : "s"));
+  }
+  return lines;
 }
 
 }  // namespace abl::sweeps

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "config/canonical_json.h"
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
+#include "config/json.h"
 #include "sweeps/sweep_spec.h"
 
 namespace abl::sweeps {

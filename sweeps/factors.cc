@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/nearest_name.h"
-#include "config/canonical_json.h"
+#include "config/json.h"
 
 namespace abl::sweeps {
 namespace {

@@ -7,11 +7,11 @@
 #include <set>
 
 #include "base/nearest_name.h"
-#include "config/canonical_json.h"
-#include "config/doubts.h"
-#include "config/named_weights.h"
-#include "config/result_version.h"
-#include "config/teacher.h"
+#include "config/document/doubts.h"
+#include "config/document/result_version.h"
+#include "config/document/trial_document.h"
+#include "config/json.h"
+#include "config/recipe/recipes.h"
 #include "sweeps/command.h"
 
 namespace abl::sweeps {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "config/canonical_json.h"
+#include "config/json.h"
 
 namespace abl::sweeps {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "sweeps/problems.h"
 #include "sweeps/yaml_reader.h"
 

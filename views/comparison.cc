@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "views/welch.h"
+#include "statistics/welch.h"
 
 namespace abl::views {
 namespace {
@@ -42,7 +42,7 @@ std::string p_text(double p) { return p < 1e-4 ? "p < 0.0001" : fmt::format("p =
 std::string why_untested(const Values& a, const Values& b) {
   if (a.all.size() < 2 || b.all.size() < 2)
     return fmt::format("n = {} and {}: a test needs two seeds on both sides", a.all.size(), b.all.size());
-  if (are_equal(a.all) && are_equal(b.all))
+  if (statistics::are_equal(a.all) && statistics::are_equal(b.all))
     return "every seed gave the same value on both sides: there is no spread to judge by";
   return "the values are too large or too small for a test";
 }
@@ -59,7 +59,7 @@ void compare_with_baseline(const v1::Column& column, const Values& baseline, con
                                               : "the values are too large for a mean");
     return;
   }
-  const auto test = welch_test(row.all, baseline.all);
+  const auto test = statistics::welch_test(row.all, baseline.all);
   if (!test) {
     comparison.set_why(why_untested(row, baseline));
     return;
@@ -99,7 +99,7 @@ void find_best(const v1::Column& column, const std::vector<Values>& rows, int in
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].counts() || rows[i].runs == rows[*first].runs) continue;
     const std::string& id = table.rows(static_cast<int>(i)).id();
-    const auto test = welch_test(rows[*first].all, rows[i].all);
+    const auto test = statistics::welch_test(rows[*first].all, rows[i].all);
     if (!test || !(test->p < kSignificance)) {
       return say(false, fmt::format("the best mean, but no significant difference from row {}: {}", id,
                                     test ? fmt::format("{}, not below {}", p_text(test->p), kSignificance)

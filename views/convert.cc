@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "config/result_version.h"
+#include "config/document/result_version.h"
 #include "views/comparison.h"
 #include "views/eta.h"
 #include "views/table_notes.h"

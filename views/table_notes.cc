@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "config/result_version.h"
+#include "config/document/result_version.h"
 
 namespace abl::views {
 namespace {

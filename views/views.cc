@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "config/result_version.h"
+#include "config/document/result_version.h"
 #include "config/trial_config.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"

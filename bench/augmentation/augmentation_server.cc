@@ -9,10 +9,10 @@
 #include <sstream>
 #include <string>
 
-#include "tests/augmentation/named_operation.h"
+#include "tests/images/named_operation.h"
 
 int main(int argc, char** argv) {
-  using namespace abl::trainer;
+  using namespace abl::images;
   if (argc != 4) return 2;
   std::ifstream file{argv[1], std::ios::binary};
   const Image image{std::stoi(argv[2]), std::stoi(argv[3]), {std::istreambuf_iterator<char>{file}, {}}};

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "worker/trainer/data/epoch_order.h"
-#include "worker/trainer/data/loader.h"
-#include "worker/trainer/data/transform.h"
+#include "data/order.h"
+#include "data/transform.h"
+#include "worker/trainer/tasks/loader.h"
 
 namespace abl::trainer {
 namespace {
@@ -20,29 +20,30 @@ int serve(char** arguments) {
   config::RecipeConfig recipe;
   recipe.crop = "resized", recipe.flip = 0.5, recipe.interpolation = arguments[5];
   const int workers = std::stoi(arguments[3]), batch = std::stoi(arguments[4]);
-  const auto images = open_data(data, arguments[1]).train;
-  const Augmentation augmentation{recipe, data};
-  EpochOrder order{0, images->size()};
+  const auto images = data::open_data(data, arguments[1]).train;
+  const data::Augmentation augmentation{recipe, data};
+  data::EpochOrder order{0, images->size()};
   std::uint64_t epoch = 0;
   for (std::int64_t batches = 0; std::cin >> batches; ++epoch) {
     const auto start = std::chrono::steady_clock::now();
-    Loader loader{0,
-                  batches,
-                  {.threads = workers,
-                   .ahead = batches_ahead(batch, data.image_size, workers),
-                   .collation = {.replace_among = images->size(), .image_size = data.image_size}},
-                  [&](std::int64_t number) {
-                    const auto epoch_order = order.of(epoch);
-                    BatchPlan plan;
-                    for (auto i = number * batch; i < (number + 1) * batch; ++i)
-                      plan.indices.push_back(epoch_order->at(static_cast<std::size_t>(i) % images->size()));
-                    plan.prepare = [&, number](std::uint32_t index, std::size_t place) {
-                      RandomStream random{
-                          0, Purpose::kAugmentation, {epoch, static_cast<std::uint64_t>(number), place}};
-                      return augmentation(*images, index, random);
-                    };
-                    return plan;
-                  }};
+    tasks::Loader loader{
+        0,
+        batches,
+        {.threads = workers,
+         .ahead = tasks::batches_ahead(batch, data.image_size, workers),
+         .collation = {.replace_among = images->size(), .image_size = data.image_size}},
+        [&](std::int64_t number) {
+          const auto epoch_order = order.of(epoch);
+          tasks::BatchPlan plan;
+          for (auto i = number * batch; i < (number + 1) * batch; ++i)
+            plan.indices.push_back(epoch_order->at(static_cast<std::size_t>(i) % images->size()));
+          plan.prepare = [&, number](std::uint32_t index, std::size_t place) {
+            images::RandomStream random{
+                0, images::Purpose::kAugmentation, {epoch, static_cast<std::uint64_t>(number), place}};
+            return augmentation(*images, index, random);
+          };
+          return plan;
+        }};
     while (loader.next()) {
     }
     std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << std::endl;

@@ -13,17 +13,16 @@
 #include <memory>
 #include <string>
 
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "models/registry.h"
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/device/gpu.h"
-#include "worker/trainer/learner.h"
-#include "worker/trainer/model_factory.h"
+#include "worker/trainer/tasks/model_factory.h"
+#include "worker/trainer/training/learner.h"
 
 namespace {
 
 using namespace abl;
-using namespace abl::trainer;
 using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -39,11 +38,11 @@ class Steps {
   Steps(const config::Json& document, const Place& place)
       : trial_{config::read_trial_or_throw(document)}, device_{place.device} {
     torch::manual_seed(0);
-    auto model = models::build(training_options(trial_));
+    auto model = models::build(tasks::training_options(trial_));
     model->to(device_);
-    learner_ = std::make_unique<Learner>(std::move(model), nullptr, trial_.recipe, device_,
-                                         std::make_shared<RankGroup>(),
-                                         place.graph ? make_step_graph(device_) : nullptr);
+    learner_ = std::make_unique<training::Learner>(
+        std::move(model), nullptr, trial_.recipe, device_, std::make_shared<ranks::RankGroup>(),
+        place.graph ? training::make_step_graph(device_) : nullptr);
     const auto batch = trial_.recipe.batch, size = trial_.data.image_size;
     images_ = torch::randn({batch, 3, size, size}).to(device_);
     targets_ = {.labels = torch::randint(trial_.data.classes, {batch}).to(device_),
@@ -61,9 +60,9 @@ class Steps {
  private:
   const config::TrialConfig trial_;
   const torch::Device device_;
-  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<training::Learner> learner_;
   torch::Tensor images_;
-  Targets targets_;
+  tasks::Targets targets_;
 };
 
 /// Only what comes after the backward pass.
@@ -71,13 +70,13 @@ class OptimiserSteps {
  public:
   OptimiserSteps(const config::Json& document, bool is_ours) {
     const auto trial = config::read_trial_or_throw(document);
-    model_ = models::build(model_options(trial.model, trial.data));
+    model_ = models::build(tasks::model_options(trial.model, trial.data));
     for (const auto& parameter : model_->named_parameters()) {
       weights_.emplace_back(parameter.key(), parameter.value());
       gradients_.push_back(torch::randn_like(parameter.value()));
     }
     if (is_ours)
-      ours_ = make_optimiser(*model_, weights_, trial.recipe);
+      ours_ = training::make_optimiser(*model_, weights_, trial.recipe);
     else
       torchs_ = std::make_unique<torch::optim::AdamW>(model_->parameters(), torch::optim::AdamWOptions{1e-4});
   }
@@ -97,9 +96,9 @@ class OptimiserSteps {
 
  private:
   std::shared_ptr<models::Classifier> model_;
-  NamedTensors weights_;
+  training::NamedTensors weights_;
   std::vector<torch::Tensor> gradients_;
-  std::unique_ptr<Optimiser> ours_;
+  std::unique_ptr<training::Optimiser> ours_;
   std::unique_ptr<torch::optim::AdamW> torchs_;
 };
 
@@ -116,14 +115,14 @@ double measure(std::map<std::string, std::unique_ptr<Subject>>& known, const std
 int main(int argc, char** argv) {
   at::set_num_threads(argc > 1 ? std::stoi(argv[1]) : 1);
   const Place place{.device = torch::Device{std::string{argc > 2 ? argv[2] : "cpu"}}, .graph = argc > 3};
-  const DeviceQueue queue{place.device};
+  const device::DeviceQueue queue{place.device};
   std::map<std::string, std::unique_ptr<Steps>> steps;
   std::map<std::string, std::unique_ptr<OptimiserSteps>> optimisers;
   for (std::string line; std::getline(std::cin, line);) {
     const auto request = config::Json::parse(line);
     const auto key = request.at("trial").dump();
     if (request.value("memory", false))
-      std::cout << peak_memory_bytes(place.device) << std::endl;
+      std::cout << device::peak_memory_bytes(place.device) << std::endl;
     else if (const auto kind = request.value("optimiser", std::string{}); !kind.empty())
       std::cout << measure(optimisers, key + kind, request, kind == "ours") << std::endl;
     else

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/trainer_program.h"
+#include "protocol/trainer_program.h"
 
 namespace abl::cli {
 namespace {
@@ -58,7 +58,7 @@ Run declare_data(CLI::App& app, Context& context) {
     if (flags->raw) command.emplace_back("--raw");
     if (flags->verbatim) command.emplace_back("--verbatim");
     if (context.json) command.emplace_back("--json");
-    become_trainer(std::move(command));
+    protocol::become_trainer(std::move(command));
   };
 }
 

@@ -15,8 +15,8 @@
 #include "cli/command.h"
 #include "cli/run_target.h"
 #include "cli/source.h"
-#include "cli/trainer_program.h"
-#include "config/data_sets.h"
+#include "config/data/data_sets.h"
+#include "protocol/trainer_program.h"
 
 namespace abl::cli {
 namespace {
@@ -169,7 +169,7 @@ Run declare_verify(CLI::App& app, Context& context) {
   return [&context, flags]() -> int {
     auto command = command_of(*open_source(context), *flags);
     if (context.json) command.emplace_back("--json");
-    become_trainer(std::move(command));
+    protocol::become_trainer(std::move(command));
   };
 }
 

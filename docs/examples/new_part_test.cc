@@ -2,9 +2,9 @@
 // How to add a part to models/: a gate on the channels of a token, with its test.
 #include <gtest/gtest.h>
 
-#include "models/classifier.h"
+#include "models/backbones/classifier.h"
 #include "models/counting/counter.h"
-#include "models/layers.h"
+#include "models/layers/layers.h"
 
 namespace abl::models {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "models/attention/block_attention.h"
-#include "models/part.h"
+#include "models/attention/tiled_attention.h"
+#include "models/layers/part.h"
 
 namespace abl::models {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "models/attention/kernel.h"
-#include "models/layers.h"
+#include "models/layers/layers.h"
 #include "models/projection/grouped_linear.h"
 
 namespace abl::models {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/record_function.h>
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "models/classifier.h"
+#include "models/backbones/classifier.h"
 #include "models/counting/work.h"
 
 namespace abl::models {
@@ -28,5 +30,9 @@ struct PartCount {
 /// no arithmetic; `model` must have been built there.
 /// Throws: c10::NotImplementedError for an operator that has no kernel on the meta device.
 std::vector<PartCount> count_parts(Classifier& model, std::int64_t image_size);
+
+/// The work of one call of an operator, told by its name and the shapes that it is given; nothing for an
+/// operator that costs nothing in any mode (views, additions, GELU, softmax) or calls others that do.
+std::optional<Work> operator_work(const at::RecordFunction& call);
 
 }  // namespace abl::models

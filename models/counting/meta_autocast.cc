@@ -15,7 +15,7 @@ using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
 // No device of ours is a PrivateUse1, so its autocast key is free to be the meta device's.
-constexpr auto kKey = c10::DispatchKey::AutocastPrivateUse1;
+constexpr auto kAutocastKey = c10::DispatchKey::AutocastPrivateUse1;
 using Below = c10::impl::ExcludeDispatchKeyGuard;
 
 std::unordered_map<const void*, Tensor>& cast_parameters() {
@@ -38,46 +38,46 @@ Tensor lowered(const Tensor& x) {
 MaybeTensor lowered(const MaybeTensor& x) { return x ? MaybeTensor{lowered(*x)} : x; }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
-  const Below below{kKey};
+  const Below below{kAutocastKey};
   return at::linear(lowered(x), lowered(weight), lowered(bias));
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  const Below below{kKey};
+  const Below below{kAutocastKey};
   return at::matmul(lowered(a), lowered(b));
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
-  const Below below{kKey};
+  const Below below{kAutocastKey};
   return at::bmm(lowered(a), lowered(b));
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {
-  const Below below{kKey};
+  const Below below{kAutocastKey};
   return at::mm(lowered(a), lowered(b));
 }
 
 Tensor addmm(const Tensor& sum, const Tensor& a, const Tensor& b, const at::Scalar& beta,
              const at::Scalar& alpha) {
-  const Below below{kKey};
+  const Below below{kAutocastKey};
   return at::addmm(lowered(sum), lowered(a), lowered(b), beta, alpha);
 }
 
 Tensor baddbmm(const Tensor& sum, const Tensor& a, const Tensor& b, const at::Scalar& beta,
                const at::Scalar& alpha) {
-  const Below below{kKey};
+  const Below below{kAutocastKey};
   return at::baddbmm(lowered(sum), lowered(a), lowered(b), beta, alpha);
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const MaybeTensor& bias, at::SymIntArrayRef stride,
               at::SymIntArrayRef padding, at::SymIntArrayRef dilation, c10::SymInt groups) {
-  const Below below{kKey};
+  const Below below{kAutocastKey};
   return at::conv2d_symint(lowered(x), lowered(weight), lowered(bias), stride, padding, dilation, groups);
 }
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias, double dropout,
-                 bool is_causal, std::optional<double> scale, bool grouped) {
-  const Below below{kKey};
+Tensor fused_attention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias,
+                       double dropout, bool is_causal, std::optional<double> scale, bool grouped) {
+  const Below below{kAutocastKey};
   return at::scaled_dot_product_attention(lowered(q), lowered(k), lowered(v), lowered(bias), dropout,
                                           is_causal, scale, grouped);
 }
@@ -94,7 +94,7 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, library) {
   library.impl("addmm", TORCH_FN(addmm));
   library.impl("baddbmm", TORCH_FN(baddbmm));
   library.impl("conv2d", TORCH_FN(conv2d));
-  library.impl("scaled_dot_product_attention", TORCH_FN(attention));
+  library.impl("scaled_dot_product_attention", TORCH_FN(fused_attention));
 }
 
 }  // namespace
@@ -108,8 +108,8 @@ MetaAutocast::~MetaAutocast() {
 
 void MetaAutocast::set(bool enabled) {
   keeps_casts = enabled;
-  c10::impl::tls_set_dispatch_key_excluded(kKey, !enabled);  // as PyTorch has it by default
-  c10::impl::tls_set_dispatch_key_included(kKey, enabled);   // no tensor of the meta device brings it
+  c10::impl::tls_set_dispatch_key_excluded(kAutocastKey, !enabled);  // as PyTorch has it by default
+  c10::impl::tls_set_dispatch_key_included(kAutocastKey, enabled);   // no tensor of the meta device brings it
 }
 
 }  // namespace abl::models

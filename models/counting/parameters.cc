@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "models/part.h"
+#include "models/layers/part.h"
 
 namespace abl::models {
 

@@ -4,10 +4,62 @@
 #include <torch/torch.h>
 
 #include <optional>
+#include <vector>
 
-#include "models/projection/nonlinear_qkv.h"
+#include "models/layers/layers.h"
 
 namespace abl::models {
+
+/// The ablated choices of a non-linear embedding to queries, keys and values (the roles). The paper's points,
+/// of two layers: SNE shares none, P-SNE the last, F-SNE both and tells the roles apart by codes.
+struct EmbeddingChoice {
+  std::vector<std::int64_t> widths;  ///< of the hidden layers: one fewer than there are layers
+  std::vector<bool> shared;          ///< of each layer, one to four: whether the three roles use the same
+  std::int64_t code_size = 0;        ///< with a shared first layer, else 0: codes go into that one
+  bool codes_over_blocks = true;     ///< one set of codes for the whole model, else one for each block
+  double code_deviation = 0.02;      ///< codes start normally distributed around 0
+  bool bias = true;
+};
+
+/// Refuses what has no meaning.
+/// Throws: c10::ValueError naming the option, its value and what was expected.
+void check(const EmbeddingChoice& choice);
+
+/// What tells query, key and value apart where they share the first layer. Parameter: `code` [3, size].
+/// Source: SNE section 4.3.
+class CodesImpl : public torch::nn::Module {
+ public:
+  /// Of the size that `choice` asks for.
+  explicit CodesImpl(const EmbeddingChoice& choice, torch::Device device = torch::kCPU);
+  torch::Tensor code;
+};
+using Codes = Part<CodesImpl>;
+
+/// Queries, keys and values as small networks with ReLU between their layers.
+///   W⁽²⁾ ReLU(W⁽¹⁾ [x, code] + b⁽¹⁾) + b⁽²⁾
+/// Each W and b is one of the role's own or shared by the three; the role's code enters a shared W⁽¹⁾.
+/// What they have in common is computed once: x times a shared W⁽¹⁾; layers of their own at one place are one
+/// product. For an observer that wants it, it is computed as written.
+/// Parameters: `fc1.0.weight`, … by layer, then by role: 0 to 2, or 0 alone where it is shared.
+/// Shape: x [B, N, dim] -> [B, N, 3·dim], queries first, then keys, then values.
+/// Source: SNE eq. 4 to 6; more than two layers: section 6.1.
+class NonLinearQkvImpl : public torch::nn::Module {
+ public:
+  /// `codes`: of the owner, which registers them; null where the choice has none.
+  NonLinearQkvImpl(std::int64_t dim, EmbeddingChoice choice, Codes codes, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x);
+
+ private:
+  Linear layer(std::size_t index, std::size_t role) const;
+  torch::Tensor as_written(const torch::Tensor& x);
+  torch::Tensor first_layer(const torch::Tensor& x) const;
+  torch::Tensor own_layers(std::size_t index, const torch::Tensor& y) const;
+
+  const EmbeddingChoice choice_;
+  const Codes codes_;
+  std::vector<std::vector<Linear>> layers_;
+};
+using NonLinearQkv = Part<NonLinearQkvImpl>;
 
 /// How an attention comes by its queries, keys and values.
 struct QkvOptions {

@@ -81,7 +81,7 @@ TEST_F(FileTest, HomeFollowsTheEnvironment) {
 }
 
 TEST_F(FileTest, ProgramFolderHoldsTheRunningProgram) {
-  EXPECT_TRUE(fs::exists(program_folder() / "base_file_test"));
+  EXPECT_TRUE(fs::exists(program_folder() / "base_test"));
 }
 
 }  // namespace

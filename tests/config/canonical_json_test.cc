@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/canonical_json.h"
+#include "config/json.h"
 
 #include <gmock/gmock.h>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "config/model_section.h"
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
+#include "config/families/model_section.h"
 
 namespace abl::config {
 

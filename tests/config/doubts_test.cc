@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/doubts.h"
+#include "config/document/doubts.h"
 
-#include "config/presets.h"
+#include "config/families/family.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {

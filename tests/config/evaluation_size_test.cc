@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/evaluation_size.h"
+#include "config/recipe/evaluation_size.h"
 
 #include <cmath>
 
-#include "config/canonical_json.h"
+#include "config/json.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/json_file.h"
+#include "config/json.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

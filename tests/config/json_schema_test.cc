@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/json_schema.h"
+#include "config/document/reference.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/layer_rules.h"
+#include "config/families/layer_sections.h"
 
 #include "tests/config/documents.h"
 

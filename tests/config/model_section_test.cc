@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/model_section.h"
+#include "config/families/model_section.h"
 
 #include <set>
 
-#include "config/families.h"
-#include "config/presets.h"
+#include "config/families/family.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/recipes.h"
+#include "config/recipe/recipes.h"
 
 #include "tests/config/documents.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/result_version.h"
+#include "config/document/result_version.h"
 
 #include <algorithm>
 
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {

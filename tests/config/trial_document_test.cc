@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 
 #include "base/error.h"
-#include "config/presets.h"
-#include "config/recipes.h"
+#include "config/families/family.h"
+#include "config/recipe/recipes.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "models/counting/conventions.h"
 #include "models/counting/counter.h"
 #include "models/registry.h"
-#include "worker/trainer/model_factory.h"
+#include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::trainer {
 namespace {
@@ -43,7 +43,7 @@ const std::vector<models::PartCount>& parts_of(const std::string& document) {
   const auto [entry, is_new] = known.try_emplace(document);
   if (is_new) {
     const auto trial = config::read_model_or_throw(config::Json::parse(document));
-    const auto options = model_options(trial.model, trial.data);
+    const auto options = tasks::model_options(trial.model, trial.data);
     entry->second = models::count_parts(*models::build(options, torch::kMeta), models::image_size(options));
   }
   return entry->second;

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "models/embedding/conv_patches.h"
-#include "models/embedding/fourier_positions.h"
-#include "models/layers.h"
-#include "models/xcit_block.h"
+#include "models/backbones/xcit.h"
+#include "models/embedding/patches.h"
+#include "models/embedding/positions.h"
+#include "models/layers/layers.h"
 
 namespace abl::models {
 namespace {

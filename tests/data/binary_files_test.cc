@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/data/data_folder.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::AllOf;
@@ -55,7 +55,7 @@ TEST_F(BinaryFiles, Cifar10IsPlanesOfRows) {
   const auto view = data.train->view(3, [](int width, int height) {
     EXPECT_EQ(width, 32);
     EXPECT_EQ(height, 32);
-    return Wanted{.region = {.left = 7, .top = 5, .width = 2, .height = 3}, .width = 1, .height = 1};
+    return images::Wanted{.region = {.left = 7, .top = 5, .width = 2, .height = 3}, .width = 1, .height = 1};
   });
   EXPECT_EQ(view->image.pixels[0], (5 * 32 + 7) % 251);
   EXPECT_EQ(view->image.height, 3);
@@ -139,4 +139,4 @@ TEST_F(BinaryFiles, AnotherNumberOfClassesIsRefusedInEveryFormat) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/commands/commands.h"
+#include "data/commands/data_commands.h"
 
 #include <nlohmann/json.hpp>
 
 #include "tests/data/data_folder.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::AllOf;
@@ -21,7 +21,7 @@ class DataCommands : public DataFolder {
   /// As `ablate-trainer data …` ends.
   Outcome run(std::vector<std::string> arguments) const {
     CLI::App app{"test", "test"};
-    const trainer::Run execute = declare_data(app);
+    const abl::Run execute = declare_data(app);
     std::ranges::reverse(arguments);  // CLI11 takes them from the back
     Outcome outcome;
     testing::internal::CaptureStdout(), testing::internal::CaptureStderr();
@@ -55,7 +55,7 @@ TEST_F(DataCommands, CheckSaysWhatThereIs) {
 }
 
 TEST_F(DataCommands, CheckListsEveryDamagedImageAndEndsWithOne) {
-  const auto whole = jpeg_of(64, 64, {9, 9, 9});
+  const auto whole = images::jpeg_of(64, 64, {9, 9, 9});
   put("set/train/a/2.jpg", whole.substr(0, whole.size() / 2)), put("set/val/b/1.jpg", "");
   const auto outcome = run({"check", "--root", root(), "--json", "--threads", "3"});
   EXPECT_EQ(outcome.code, 1) << outcome.err;
@@ -118,7 +118,7 @@ TEST_F(DataCommands, FormatSaysWhatIsRecognisedAndWithOpenWhetherItIsWhole) {
 }
 
 TEST_F(DataCommands, PackKeepsWhatItCannotDecodeAndSaysSo) {
-  const auto whole = jpeg_of(64, 64, {9, 9, 9});
+  const auto whole = images::jpeg_of(64, 64, {9, 9, 9});
   put("set/train/a/2.jpg", whole.substr(0, whole.size() - 20));  // behind the header
   const auto packed =
       run({"pack", "--root", root(), "--output", path("set.abldata").string(), "--raw", "--json"});
@@ -165,4 +165,4 @@ TEST_F(DataCommands, PackThenCheckThePack) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

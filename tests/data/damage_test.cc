@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
 
+#include "data/check.h"
+#include "data/image_source.h"
+#include "data/pack.h"
 #include "tests/data/data_folder.h"
-#include "tests/data/pictures.h"
-#include "worker/trainer/data/check.h"
-#include "worker/trainer/data/image_source.h"
-#include "worker/trainer/data/pack.h"
+#include "tests/images/pictures.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::HasSubstr;
@@ -21,45 +21,47 @@ struct Format {
 
 void put_inaturalist(const std::filesystem::path& folder, const std::string& first,
                      const std::string& whole) {
-  write(folder / "images/1.jpg", first), write(folder / "images/2.jpg", whole);
+  images::write(folder / "images/1.jpg", first), images::write(folder / "images/2.jpg", whole);
   const auto json = [](const char* images, const char* annotations) {
     return fmt::format(R"({{"images":[{}],"annotations":[{}],"categories":[{{"id":3,"name":"owl"}}]}})",
                        images, annotations);
   };
-  write(folder / "train2018.json",
-        json(R"({"id":1,"file_name":"images/1.jpg"},{"id":2,"file_name":"images/2.jpg"})",
-             R"({"image_id":1,"category_id":3},{"image_id":2,"category_id":3})"));
-  write(folder / "val2018.json",
-        json(R"({"id":2,"file_name":"images/2.jpg"})", R"({"image_id":2,"category_id":3})"));
+  images::write(folder / "train2018.json",
+                json(R"({"id":1,"file_name":"images/1.jpg"},{"id":2,"file_name":"images/2.jpg"})",
+                     R"({"image_id":1,"category_id":3},{"image_id":2,"category_id":3})"));
+  images::write(folder / "val2018.json",
+                json(R"({"id":2,"file_name":"images/2.jpg"})", R"({"image_id":2,"category_id":3})"));
 }
 
 const Format kFormats[] = {
     {"folders",
      [](const auto& folder, const auto& first, const auto& whole) {
-       write(folder / "train/a/1.jpg", first), write(folder / "train/a/2.jpg", whole);
-       write(folder / "val/a/1.jpg", whole);
+       images::write(folder / "train/a/1.jpg", first), images::write(folder / "train/a/2.jpg", whole);
+       images::write(folder / "val/a/1.jpg", whole);
      }},
     {"folders_without_split",
      [](const auto& folder, const auto& first, const auto& whole) {
-       write(folder / "a/1.jpg", first);
-       for (const char* name : {"a/2.jpg", "a/3.jpg", "a/4.jpg", "a/5.jpg"}) write(folder / name, whole);
+       images::write(folder / "a/1.jpg", first);
+       for (const char* name : {"a/2.jpg", "a/3.jpg", "a/4.jpg", "a/5.jpg"})
+         images::write(folder / name, whole);
      }},
     {"cars",
      [](const auto& folder, const auto& first, const auto& whole) {
-       write(folder / "cars_train/1.jpg", first), write(folder / "cars_train/2.jpg", whole);
-       write(folder / "cars_test/1.jpg", whole);
-       write(folder / "anno_train.csv", "1.jpg,0,0,9,9,1\n2.jpg,0,0,9,9,1\n");
-       write(folder / "anno_test.csv", "1.jpg,0,0,9,9,1\n");
+       images::write(folder / "cars_train/1.jpg", first), images::write(folder / "cars_train/2.jpg", whole);
+       images::write(folder / "cars_test/1.jpg", whole);
+       images::write(folder / "anno_train.csv", "1.jpg,0,0,9,9,1\n2.jpg,0,0,9,9,1\n");
+       images::write(folder / "anno_test.csv", "1.jpg,0,0,9,9,1\n");
      }},
     {"lists",
      [](const auto& folder, const auto& first, const auto& whole) {
-       write(folder / "x/1.jpg", first), write(folder / "x/2.jpg", whole);
-       write(folder / "train.txt", "x/1.jpg 0\nx/2.jpg 0\n"), write(folder / "val.txt", "x/2.jpg 0\n");
+       images::write(folder / "x/1.jpg", first), images::write(folder / "x/2.jpg", whole);
+       images::write(folder / "train.txt", "x/1.jpg 0\nx/2.jpg 0\n"),
+           images::write(folder / "val.txt", "x/2.jpg 0\n");
      }},
     {"inaturalist", put_inaturalist},
     {"packed", [](const auto& folder, const auto& first, const auto& whole) {
-       write(folder / "train/a/1.jpg", first), write(folder / "train/a/2.jpg", whole);
-       write(folder / "val/a/1.jpg", whole);
+       images::write(folder / "train/a/1.jpg", first), images::write(folder / "train/a/2.jpg", whole);
+       images::write(folder / "val/a/1.jpg", whole);
        config::DataConfig data;
        data.name = "test";
        pack(open_data(data, folder.string()), {.output = folder / "packed.abldata"});
@@ -72,11 +74,11 @@ class Damage : public DataFolder, public testing::WithParamInterface<Format> {
     config.damaged = damaged, config.image_size = 16;
     return open_data(config, (GetParam().name == "packed" ? path("packed.abldata") : path()).string());
   }
-  static Wanted top(int width, int) { return {.region = {.width = width, .height = 4}}; }
+  static images::Wanted top(int width, int) { return {.region = {.width = width, .height = 4}}; }
 };
 
 TEST_P(Damage, ATruncatedImageIsFoundAndNamedOrSkipped) {
-  const auto whole = jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70);
+  const auto whole = images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70);
   GetParam().put(path(), whole.substr(0, whole.size() / 2), whole);
   const auto fatal = set("fail");
   try {
@@ -100,7 +102,7 @@ TEST_P(Damage, ATruncatedImageIsFoundAndNamedOrSkipped) {
 }
 
 TEST_P(Damage, BytesThatAreWrongInTheMiddleAreFound) {
-  auto whole = jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70), broken = whole;
+  auto whole = images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70), broken = whole;
   broken[broken.size() / 2] = '\xff',
                          broken[broken.size() / 2 + 1] = '\xd3';  // a marker that has no place there
   GetParam().put(path(), broken, whole);
@@ -114,4 +116,4 @@ INSTANTIATE_TEST_SUITE_P(Formats, Damage, testing::ValuesIn(kFormats),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

@@ -7,18 +7,18 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "tests/trainer/picture_files.h"
-#include "worker/trainer/data/formats.h"
+#include "data/formats.h"
+#include "tests/images/picture_files.h"
 
-namespace abl::trainer {
+namespace abl::data {
 
 /// A folder that a test fills with a data set.
 class DataFolder : public testing::Test {
  protected:
   std::filesystem::path path(const std::string& below = "") const { return folder_.path() / below; }
-  void put(const std::string& below, const std::string& bytes) const { write(path(below), bytes); }
+  void put(const std::string& below, const std::string& bytes) const { images::write(path(below), bytes); }
   void put_picture(const std::string& below, std::uint8_t grey = 100) const {
-    put(below, jpeg_of(24, 16, {grey, grey, grey}));
+    put(below, images::jpeg_of(24, 16, {grey, grey, grey}));
   }
   static config::DataConfig wants(int classes = 0) {
     config::DataConfig data;
@@ -47,4 +47,4 @@ class DataFolder : public testing::Test {
   TemporaryFolder folder_;
 };
 
-}  // namespace abl::trainer
+}  // namespace abl::data

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/formats.h"
+#include "data/formats.h"
 
 #include "tests/data/data_folder.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::AllOf;
@@ -67,7 +67,7 @@ TEST_F(Formats, ADamagedImageIsNamedWhetherItIsLoadedOrViewed) {
   for (const char* file : {"train/a/1.jpg", "val/a/1.jpg"}) put_picture(file);
   put("train/a/0.jpg", "no picture");
   const auto whole = [](int width, int height) {
-    return Wanted{.region = {.width = width, .height = height}};
+    return images::Wanted{.region = {.width = width, .height = height}};
   };
   const auto fatal = open();
   for (const bool view : {false, true}) {
@@ -92,4 +92,4 @@ TEST_F(Formats, ADamagedImageIsNamedWhetherItIsLoadedOrViewed) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/image_file.h"
+#include "images/image_file.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,20 +12,20 @@
 #include "base/crc32.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "data/check.h"
+#include "data/file_source.h"
+#include "data/pack.h"
+#include "data/stored_source.h"
+#include "images/torchvision.h"
 #include "tests/data/data_folder.h"
-#include "tests/data/pictures.h"
-#include "worker/trainer/augmentation/crop.h"
-#include "worker/trainer/data/check.h"
-#include "worker/trainer/data/pack.h"
-#include "worker/trainer/data/photograph.h"
-#include "worker/trainer/data/stored_source.h"
+#include "tests/images/pictures.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Coding = EncodedImage::Coding;
+using Coding = images::EncodedImage::Coding;
 
 const std::filesystem::path kFiles = std::string{ABLATE_SOURCE_DIR} + "/tests/data/image_files";
 
@@ -45,14 +45,14 @@ std::vector<Expected> expected() {
   return all;
 }
 
-std::string digest_of(const Image& image) {
+std::string digest_of(const images::Image& image) {
   return sha256_hex({reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size()});
 }
 
 /// The one line that refuses a file, wherever it is found out; "" where it is decoded.
-std::string refusal(const std::string& file, const Rectangle& region) {
+std::string refusal(const std::string& file, const images::Rectangle& region) {
   try {
-    decode_region(image_in(file), [&](int, int) { return Wanted{.region = region}; });
+    decode_region(images::image_in(file), [&](int, int) { return images::Wanted{.region = region}; });
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kDataLoss) << error.what();
     EXPECT_EQ(std::string{error.what()}.find('\n'), std::string::npos) << error.what();
@@ -65,7 +65,7 @@ TEST(ImageFileTest, PngAndWebpAreWhatPillowMakesOfThemToTheByte) {
   ASSERT_GT(expected().size(), 40u);
   for (const auto& [name, width, height, sha256] : expected()) {
     const std::string file = file_named(name);
-    const EncodedImage image = image_in(file);
+    const images::EncodedImage image = images::image_in(file);
     EXPECT_EQ(image.coding, name.ends_with(".png") ? Coding::kPng : Coding::kWebp) << name;
     EXPECT_EQ(image.width, width) << name;
     EXPECT_EQ(image.height, height) << name;
@@ -76,21 +76,25 @@ TEST(ImageFileTest, PngAndWebpAreWhatPillowMakesOfThemToTheByte) {
 TEST(ImageFileTest, ARegionIsThatOfTheWholePicture) {
   for (const auto& [name, width, height, sha256] : expected()) {
     const std::string file = file_named(name);
-    const Image whole = decode_image(image_in(file));
-    RandomStream random{1, Purpose::kSubset, {static_cast<std::uint64_t>(width)}};
+    const images::Image whole = decode_image(images::image_in(file));
+    images::RandomStream random{1, images::Purpose::kSubset, {static_cast<std::uint64_t>(width)}};
     const auto below = [&](int count) {
       return static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
     };
     for (int i = 0; i < 20; ++i) {
-      Rectangle region{.left = below(width), .top = below(height)};
+      images::Rectangle region{.left = below(width), .top = below(height)};
       region.width = 1 + below(width - region.left), region.height = 1 + below(height - region.top);
-      const auto view = decode_region(image_in(file), [&](int, int) { return Wanted{.region = region}; });
-      EXPECT_EQ(view.image.pixels, crop(whole, region.left, region.top, region.width, region.height).pixels)
+      const auto view =
+          decode_region(images::image_in(file), [&](int, int) { return images::Wanted{.region = region}; });
+      EXPECT_EQ(view.image.pixels,
+                images::crop(whole, region.left, region.top, region.width, region.height).pixels)
           << name;
     }
-    for (const Rectangle& outside :
-         {Rectangle{0, 0, width + 1, height}, Rectangle{-1, 0, 1, 1}, Rectangle{0, 0, 0, 1}})
-      EXPECT_THROW(decode_region(image_in(file), [&](int, int) { return Wanted{.region = outside}; }), Error);
+    for (const images::Rectangle& outside : {images::Rectangle{0, 0, width + 1, height},
+                                             images::Rectangle{-1, 0, 1, 1}, images::Rectangle{0, 0, 0, 1}})
+      EXPECT_THROW(
+          decode_region(images::image_in(file), [&](int, int) { return images::Wanted{.region = outside}; }),
+          Error);
   }
 }
 
@@ -107,7 +111,7 @@ TEST(ImageFileTest, DamagedBytesAreRefusedInOneLineOrDecoded) {
   for (const char* name : {"kind6-16-interlaced.png", "kind3-8.png", "kind0-1.png", "lossy-alpha.webp",
                            "lossless.webp", "animation.webp"}) {
     const std::string file = file_named(name);
-    RandomStream random{2, Purpose::kSubset};
+    images::RandomStream random{2, images::Purpose::kSubset};
     for (int i = 0; i < 400; ++i) {
       std::string damaged = file;
       for (int byte = 0; byte < 1 + i % 5; ++byte)
@@ -148,7 +152,7 @@ TEST(ImageFileTest, AHeaderThatClaimsGigabytesTakesNone) {
 /// something else is said of it.
 bool is_decoded(const std::string& file) {
   try {
-    decode_image(image_in(file));
+    decode_image(images::image_in(file));
     return true;
   } catch (const Error& error) {
     if (error.code() != Code::kResourceExhausted) ::_exit(1);
@@ -191,8 +195,8 @@ TEST(ImageFileTest, MissingMemoryIsNoDamage) {
   GTEST_SKIP() << "a sanitizer's memory cannot be limited";
 #endif
   std::vector<std::pair<std::string, std::string>> files{
-      {"a JPEG", jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70)},
-      {"a progressive JPEG", jpeg_of({"420", JCS_YCbCr, 2, 2, true}, 90, 70)}};
+      {"a JPEG", images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 90, 70)},
+      {"a progressive JPEG", images::jpeg_of({"420", JCS_YCbCr, 2, 2, true}, 90, 70)}};
   for (const char* name :
        {"kind6-16-interlaced.png", "kind3-8.png", "lossy-alpha.webp", "lossless.webp", "animation.webp"})
     files.emplace_back(name, file_named(name));
@@ -210,9 +214,10 @@ TEST(ImageFileTest, AFileOfAnotherFormatSaysHowItStarts) {
 }
 
 TEST(ImageFileTest, ImagesAreNamedAsSuchInAnyCase) {
-  for (const char* name : {"a.jpg", "b.JPEG", "c.Png", "d.webp"}) EXPECT_TRUE(has_image_name(name)) << name;
+  for (const char* name : {"a.jpg", "b.JPEG", "c.Png", "d.webp"})
+    EXPECT_TRUE(images::has_image_name(name)) << name;
   for (const char* name : {"jpg", ".png", "a.gif", "a.jpg.part", ""})
-    EXPECT_FALSE(has_image_name(name)) << name;
+    EXPECT_FALSE(images::has_image_name(name)) << name;
 }
 
 /// ImageNet holds one PNG that is named .JPEG; here are others.
@@ -221,7 +226,7 @@ class MixedFolder : public DataFolder {
   void SetUp() override {
     put("set/train/a/1.JPEG", file_named("kind2-8.png"));
     put("set/train/a/2.png", file_named("lossy.webp"));
-    put("set/train/b/1.webp", jpeg_of({"420", JCS_YCbCr, 2, 2}, 50, 40));
+    put("set/train/b/1.webp", images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 50, 40));
     put("set/train/b/2.jpg", file_named("kind3-4.png"));
     put("set/val/a/1.png", file_named("kind0-16.png"));
     put("set/val/b/1.jpg", file_named("lossless.webp"));
@@ -292,4 +297,4 @@ TEST_F(MixedFolder, AnyOfThemIsAPhotograph) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

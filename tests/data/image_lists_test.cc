@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/image_lists.h"
+#include "data/formats.h"
 
 #include "tests/data/data_folder.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::AllOf;
@@ -70,4 +70,4 @@ TEST_F(ImageLists, ClassesAreCounted) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

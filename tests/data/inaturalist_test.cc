@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/inaturalist.h"
+#include "data/formats.h"
 
 #include "tests/data/data_folder.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::AllOf;
@@ -71,4 +71,4 @@ TEST_F(INaturalist, APathCannotLeadOutOfTheFolder) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 #include "base/sha256.h"
+#include "data/check.h"
+#include "data/pack.h"
+#include "data/pack_format.h"
 #include "tests/data/data_folder.h"
-#include "tests/data/pictures.h"
-#include "worker/trainer/data/check.h"
-#include "worker/trainer/data/pack.h"
-#include "worker/trainer/data/pack_format.h"
+#include "tests/images/pictures.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::HasSubstr;
@@ -17,8 +17,9 @@ class DamagedPack : public DataFolder {
  protected:
   void SetUp() override {
     for (int image = 0; image < 4; ++image)
-      put(fmt::format("set/train/a/{}.jpg", image), jpeg_of({"420", JCS_YCbCr, 2, 2}, 60 + image, 50));
-    put("set/val/a/1.jpg", jpeg_of({"444"}, 30, 30));
+      put(fmt::format("set/train/a/{}.jpg", image),
+          images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 60 + image, 50));
+    put("set/val/a/1.jpg", images::jpeg_of({"444"}, 30, 30));
   }
   void make(PackOptions options) const {
     options.output = path("set.abldata");
@@ -94,4 +95,4 @@ TEST_F(DamagedPack, AFileOfTheVersionBeforeIsReadWithoutThem) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

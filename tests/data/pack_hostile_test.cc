@@ -2,11 +2,11 @@
 #include <functional>
 
 #include "base/crc32.h"
+#include "data/pack_format.h"
+#include "images/random.h"
 #include "tests/data/data_folder.h"
-#include "worker/trainer/augmentation/random.h"
-#include "worker/trainer/data/pack_format.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::HasSubstr;
@@ -21,7 +21,7 @@ PackIndex small_index() {
                      .label = label,
                      .width = 2,
                      .height = 1,
-                     .coding = EncodedImage::Coding::kPixels,
+                     .coding = images::EncodedImage::Coding::kPixels,
                      .crc = crc32(std::string(6, '\x7f'))};
   };
   return {.train = {image(kPayload, 0), image(kPayload + 6, 1)},
@@ -90,7 +90,7 @@ TEST_F(HostilePack, OffsetsOutsideOrOverAnotherAreRefused) {
         << offset;
   for (const std::uint32_t length : {0u, 13u, ~0u})
     EXPECT_THAT(read_changed([&](PackIndex& index) {
-                  index.train[1].length = length, index.train[1].coding = EncodedImage::Coding::kJpeg;
+                  index.train[1].length = length, index.train[1].coding = images::EncodedImage::Coding::kJpeg;
                 }),
                 HasSubstr("lies outside"))
         << length;
@@ -103,7 +103,7 @@ TEST_F(HostilePack, LabelsSizesAndCodingsOutOfRangeAreRefused) {
   for (const std::uint32_t width : {0u, 32'769u, ~0u})
     EXPECT_THAT(read_changed([&](PackIndex& index) { index.val[0].width = width; }), HasSubstr("a side"));
   EXPECT_THAT(read_changed([](PackIndex& index) { index.val[0].height = 2; }), HasSubstr("three a pixel"));
-  EXPECT_THAT(read_changed([](PackIndex& index) { index.val[0].coding = EncodedImage::Coding{4}; }),
+  EXPECT_THAT(read_changed([](PackIndex& index) { index.val[0].coding = images::EncodedImage::Coding{4}; }),
               HasSubstr("coding 4"));
   EXPECT_THAT(read_changed([](PackIndex& index) { index.classes.clear(); }), HasSubstr("0 classes"));
 }
@@ -144,7 +144,7 @@ TEST_F(HostilePack, WhatWasPassedOverIsReadWholeOrRefused) {
 }
 
 TEST_F(HostilePack, AnyMutationIsReadOrRefusedAndNothingOutsideIsTouched) {
-  RandomStream random{11, Purpose::kSubset};
+  images::RandomStream random{11, images::Purpose::kSubset};
   const auto index = encode_index(small_index());
   int refused = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -160,4 +160,4 @@ TEST_F(HostilePack, AnyMutationIsReadOrRefusedAndNothingOutsideIsTouched) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

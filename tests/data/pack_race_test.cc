@@ -2,10 +2,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "data/pack.h"
 #include "tests/data/data_folder.h"
-#include "worker/trainer/data/pack.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 class PackRace : public DataFolder {
@@ -44,4 +44,4 @@ TEST_F(PackRace, OfSeveralPackersOneMakesTheFileAndTheOthersUseIt) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/pack.h"
+#include "data/pack.h"
 
 #include <sys/resource.h>
 
 #include <csignal>
 
 #include "base/file.h"
+#include "data/formats.h"
+#include "data/pack_format.h"
+#include "images/jpeg_write.h"
 #include "tests/data/data_folder.h"
-#include "tests/data/pictures.h"
-#include "worker/trainer/data/jpeg_restarts.h"
-#include "worker/trainer/data/pack_format.h"
-#include "worker/trainer/data/pack_source.h"
+#include "tests/images/pictures.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 using testing::AllOf;
@@ -24,7 +24,7 @@ class Pack : public DataFolder {
     int size = 40;
     for (const char* file : {"set/train/a/1.jpg", "set/train/a/2.jpg", "set/train/b/1.jpg", "set/val/a/1.jpg",
                              "set/val/b/1.jpg"})
-      put(file, jpeg_of({"420", JCS_YCbCr, 2, 2}, size += 7, 64));
+      put(file, images::jpeg_of({"420", JCS_YCbCr, 2, 2}, size += 7, 64));
   }
   PackResult make(PackOptions options, const std::string& output = "set.abldata") const {
     options.output = path(output), options.threads = 2;
@@ -61,7 +61,7 @@ TEST_F(Pack, GivesTheSamePixelsLabelsSubsetsAndFingerprintAsTheFolder) {
   const auto packed = open(2, "set.abldata"), folder = open(2, "set");
   EXPECT_EQ(packed.train->open(1).width, 54);
   const auto part = [](int, int) {
-    return Wanted{.region = {.left = 3, .top = 9, .width = 11, .height = 7}};
+    return images::Wanted{.region = {.left = 3, .top = 9, .width = 11, .height = 7}};
   };
   EXPECT_EQ(packed.val->view(1, part)->image.pixels, folder.val->view(1, part)->image.pixels);
   EXPECT_THAT(files(), testing::UnorderedElementsAre("set", "set.abldata")) << "nothing else is left";
@@ -71,7 +71,7 @@ TEST_F(Pack, ArrangesAFileSoThatACropIsDecodedAloneUnlessItIsToStayAsItIs) {
   make({});
   const auto file = read_file(path("set/train/a/2.jpg"));
   const auto arranged = open(2, "set.abldata");
-  EXPECT_EQ(arranged.train->open(1).bytes, with_restarts(file));
+  EXPECT_EQ(arranged.train->open(1).bytes, images::with_restarts(file));
   const auto result = make({.verbatim = true}, "verbatim.abldata");
   const auto verbatim = open(2, "verbatim.abldata");
   EXPECT_EQ(verbatim.train->open(1).bytes, file) << "to the byte";
@@ -108,7 +108,7 @@ TEST_F(Pack, KeepsPixelsWhereAskedTo) {
   const auto result = make({.raw = true});
   const auto packed = open(2, "set.abldata"), folder = open(2, "set");
   EXPECT_EQ(pixels(*packed.train), pixels(*folder.train));
-  EXPECT_EQ(packed.train->open(0).coding, EncodedImage::Coding::kPixels);
+  EXPECT_EQ(packed.train->open(0).coding, images::EncodedImage::Coding::kPixels);
   EXPECT_EQ(result.fingerprint, folder.fingerprint + "+raw")
       << "a trial would have decoded at a reduced scale";
 }
@@ -152,7 +152,7 @@ TEST_F(Pack, IsMadeOnceAndNeverOverAnother) {
   };
   EXPECT_THAT(refusal({.raw = true}),
               AllOf(HasSubstr("set.abldata exists and was made of folder-1:"), HasSubstr("remove it")));
-  put("set/train/a/3.jpg", jpeg_of({"444"}, 9, 9));
+  put("set/train/a/3.jpg", images::jpeg_of({"444"}, 9, 9));
   EXPECT_THAT(refusal({}), HasSubstr("was made of folder-1:"));
   put("set.abldata", "something else");
   EXPECT_THAT(refusal({}), HasSubstr("not a usable packed file"));
@@ -198,4 +198,4 @@ TEST_F(Pack, AFullDiskIsOneLineAndNothingIsLeft) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

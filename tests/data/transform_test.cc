@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/transform.h"
+#include "data/transform.h"
 
 #include <gtest/gtest.h>
 
@@ -7,32 +7,33 @@
 
 #include "tests/data/one_image.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 /// Every pixel different: red counts columns, green rows.
-Image ramp(int width, int height) {
-  Image image{width, height, {}};
+images::Image ramp(int width, int height) {
+  images::Image image{width, height, {}};
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       image.pixels.insert(image.pixels.end(),
                           {static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y), 9});
   return image;
 }
-std::uint8_t red(const Image& image, int x, int y) {
+std::uint8_t red(const images::Image& image, int x, int y) {
   return image.pixels[3 * (static_cast<std::size_t>(y) * image.width + x)];
 }
-std::uint8_t green(const Image& image, int x, int y) {
+std::uint8_t green(const images::Image& image, int x, int y) {
   return image.pixels[3 * (static_cast<std::size_t>(y) * image.width + x) + 1];
 }
 
-Image view(const Image& image, const config::RecipeConfig& recipe, int size, RandomStream& random) {
+images::Image view(const images::Image& image, const config::RecipeConfig& recipe, int size,
+                   images::RandomStream& random) {
   config::DataConfig data;
   data.image_size = size;
   return Augmentation{recipe, data}(OneImage{image}, 0, random)->view.image;
 }
 
-RandomStream stream(std::uint64_t index) { return {1, Purpose::kAugmentation, {0, index}}; }
+images::RandomStream stream(std::uint64_t index) { return {1, images::Purpose::kAugmentation, {0, index}}; }
 
 TEST(TransformTest, LeavesAnImageOfTheRightSizeAlone) {
   auto random = stream(0);
@@ -41,7 +42,7 @@ TEST(TransformTest, LeavesAnImageOfTheRightSizeAlone) {
 }
 
 TEST(TransformTest, TakesTheCentreOfAWideImage) {
-  const Image image = centre_of(OneImage{ramp(12, 8)}, 0, {}, 8)->view.image;
+  const images::Image image = centre_of(OneImage{ramp(12, 8)}, 0, {}, 8)->view.image;
   EXPECT_EQ(red(image, 0, 0), 2);
   EXPECT_EQ(green(image, 0, 7), 7);
 }
@@ -50,8 +51,8 @@ TEST(TransformTest, EvaluatesTheSamePartOfAnImageAtEverySize) {
   for (const auto& [size, side] : {std::pair{32, 36}, {64, 73}, {224, 256}, {384, 438}}) {
     config::RecipeConfig recipe;
     recipe.eval_crop_ratio = 0.875;
-    const Image image = ramp(200, 150);
-    const auto framing = frame_centre(200, 150, side, size, Interpolation::kBilinear);
+    const images::Image image = ramp(200, 150);
+    const auto framing = frame_centre(200, 150, side, size, images::Interpolation::kBilinear);
     EXPECT_EQ(
         centre_of(OneImage{image}, 0, recipe, size)->view.image.pixels,
         framing.of({.image = image, .region = {.width = 200, .height = 150}, .width = 200, .height = 150})
@@ -66,7 +67,7 @@ TEST(TransformTest, PaddedCropsShiftByAtMostThePaddingAndFillWithBlack) {
   std::set<std::pair<int, int>> shifts;
   for (std::uint64_t i = 0; i < 400; ++i) {
     auto random = stream(i);
-    const Image image = view(ramp(8, 8), recipe, 8, random);
+    const images::Image image = view(ramp(8, 8), recipe, 8, random);
     const int dx = red(image, 4, 4) - 4, dy = green(image, 4, 4) - 4;
     EXPECT_LE(std::abs(dx), 2);
     EXPECT_LE(std::abs(dy), 2);
@@ -84,7 +85,7 @@ TEST(TransformTest, FlipsWithItsProbability) {
   int flipped = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {
     auto random = stream(i);
-    const Image image = view(ramp(8, 8), recipe, 8, random);
+    const images::Image image = view(ramp(8, 8), recipe, 8, random);
     EXPECT_TRUE(red(image, 0, 3) == 0 || red(image, 0, 3) == 7);
     flipped += red(image, 0, 3) == 7;
   }
@@ -126,13 +127,15 @@ TEST(TransformTest, EveryAugmentationOfARecipeChangesTheView) {
 }
 
 TEST(RandomStreamTest, IsUniformAndDiffersByPurpose) {
-  RandomStream stream{3, Purpose::kOrder};
+  images::RandomStream stream{3, images::Purpose::kOrder};
   std::vector<int> counts(10);
   for (int i = 0; i < 100'000; ++i) ++counts[stream.below(10)];
   for (const int count : counts) EXPECT_NEAR(count, 10'000, 400);
-  EXPECT_NE(RandomStream(3, Purpose::kOrder).next(), RandomStream(3, Purpose::kAugmentation).next());
-  EXPECT_NE(RandomStream(3, Purpose::kOrder).next(), RandomStream(4, Purpose::kOrder).next());
+  EXPECT_NE(images::RandomStream(3, images::Purpose::kOrder).next(),
+            images::RandomStream(3, images::Purpose::kAugmentation).next());
+  EXPECT_NE(images::RandomStream(3, images::Purpose::kOrder).next(),
+            images::RandomStream(4, images::Purpose::kOrder).next());
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "data/transform.h"
+#include "images/jpeg.h"
+#include "images/jpeg_write.h"
 #include "tests/data/one_image.h"
-#include "tests/data/pictures.h"
-#include "worker/trainer/data/jpeg.h"
-#include "worker/trainer/data/jpeg_encode.h"
-#include "worker/trainer/data/transform.h"
+#include "tests/images/pictures.h"
 
-namespace abl::trainer {
+namespace abl::data {
 namespace {
 
 constexpr int kSize = 24;
@@ -22,14 +22,14 @@ config::DataConfig data(const char* decode = "full") {
   return data;
 }
 
-Image view(const ImageSource& source, const config::RecipeConfig& recipe, const char* decode,
-           std::uint64_t seed) {
-  RandomStream random{3, Purpose::kAugmentation, {seed}};
+images::Image view(const ImageSource& source, const config::RecipeConfig& recipe, const char* decode,
+                   std::uint64_t seed) {
+  images::RandomStream random{3, images::Purpose::kAugmentation, {seed}};
   return Augmentation{recipe, data(decode)}(source, 0, random)->view.image;
 }
 
 /// The largest of the differences between bytes, and their mean.
-std::pair<int, double> difference(const Image& one, const Image& other) {
+std::pair<int, double> difference(const images::Image& one, const images::Image& other) {
   int most = 0;
   double sum = 0;
   for (std::size_t i = 0; i < one.pixels.size(); ++i) {
@@ -39,8 +39,8 @@ std::pair<int, double> difference(const Image& one, const Image& other) {
   return {most, sum / static_cast<double>(one.pixels.size())};
 }
 
-Image gradient(int width, int height) {
-  Image image = black(width, height);
+images::Image gradient(int width, int height) {
+  images::Image image = images::black(width, height);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) {
       auto* pixel = image.row(y) + 3 * x;
@@ -51,12 +51,12 @@ Image gradient(int width, int height) {
 }
 
 TEST(ViewTest, OfARegionIsThatOfTheWholeImage) {
-  for (const JpegKind& kind :
-       {JpegKind{"420", JCS_YCbCr, 2, 2}, JpegKind{"444"}, JpegKind{"grey", JCS_GRAYSCALE},
-        JpegKind{"progressive", JCS_YCbCr, 2, 1, true}})
+  for (const images::JpegKind& kind :
+       {images::JpegKind{"420", JCS_YCbCr, 2, 2}, images::JpegKind{"444"},
+        images::JpegKind{"grey", JCS_GRAYSCALE}, images::JpegKind{"progressive", JCS_YCbCr, 2, 1, true}})
     for (const auto& [width, height] : {std::pair{131, 90}, std::pair{40, 203}, std::pair{20, 11}}) {
-      const std::string file = jpeg_of(kind, width, height);
-      const OneImage stored{file}, whole{decode_jpeg(file)};
+      const std::string file = images::jpeg_of(kind, width, height);
+      const OneImage stored{file}, whole{images::decode_jpeg(file)};
       for (const char* crop : {"none", "pad", "resized"})
         for (const char* interpolation : {"bilinear", "bicubic"})
           for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -73,11 +73,11 @@ TEST(ViewTest, OfARegionIsThatOfTheWholeImage) {
 }
 
 TEST(ViewTest, OfALongImageIsDecodedInItsMiddleAlone) {
-  const OneImage stored{jpeg_of({"420", JCS_YCbCr, 2, 2}, 60, 400)};
+  const OneImage stored{images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 60, 400)};
   int rows = 0;
   stored.view(0, [&](int width, int height) {
     const auto wanted =
-        frame_centre(width, height, 30, kSize, Interpolation::kBicubic).wanted(/*reduced=*/false);
+        frame_centre(width, height, 30, kSize, images::Interpolation::kBicubic).wanted(/*reduced=*/false);
     rows = wanted.region.height;
     return wanted;
   });
@@ -85,12 +85,13 @@ TEST(ViewTest, OfALongImageIsDecodedInItsMiddleAlone) {
 }
 
 TEST(ViewTest, AtAReducedScaleShowsTheSameFromTheSamePlace) {
-  const OneImage stored{encode_jpeg(gradient(511, 389), 98, Chroma::kFull)};
+  const OneImage stored{images::encode_jpeg(gradient(511, 389), 98, images::Chroma::kFull)};
   config::RecipeConfig recipe;
   recipe.crop = "resized", recipe.crop_area = 0.3;
   int reduced_views = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const Image full = view(stored, recipe, "full", seed), reduced = view(stored, recipe, "reduced", seed);
+    const images::Image full = view(stored, recipe, "full", seed),
+                        reduced = view(stored, recipe, "reduced", seed);
     // six, where the crop's edges were taken to lie between the decoded pixels
     EXPECT_LE(difference(full, reduced).first, 3) << seed;
     reduced_views += full.pixels != reduced.pixels;
@@ -99,7 +100,7 @@ TEST(ViewTest, AtAReducedScaleShowsTheSameFromTheSamePlace) {
 }
 
 TEST(ViewTest, SmallCropsAreDecodedAtFullScaleWhateverIsAllowed) {
-  const OneImage stored{jpeg_of({"420", JCS_YCbCr, 2, 2}, 45, 47)};
+  const OneImage stored{images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 45, 47)};
   config::RecipeConfig recipe;
   recipe.crop = "resized";
   for (std::uint64_t seed = 0; seed < 20; ++seed)
@@ -108,11 +109,11 @@ TEST(ViewTest, SmallCropsAreDecodedAtFullScaleWhateverIsAllowed) {
 }
 
 TEST(ViewTest, EvaluationIsNeverReduced) {
-  const OneImage stored{jpeg_of({"420", JCS_YCbCr, 2, 2}, 300, 260)};
-  const OneImage whole{decode_jpeg(jpeg_of({"420", JCS_YCbCr, 2, 2}, 300, 260))};
+  const OneImage stored{images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 300, 260)};
+  const OneImage whole{images::decode_jpeg(images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 300, 260))};
   EXPECT_EQ(centre_of(stored, 0, {}, kSize)->view.image.pixels,
             centre_of(whole, 0, {}, kSize)->view.image.pixels);
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::data

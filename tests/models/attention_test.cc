@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "models/state.h"
+#include "models/weights/state.h"
 #include "tests/models/refusal.h"
 
 namespace abl::models {

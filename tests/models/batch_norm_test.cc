@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/counting/meta_kernels.h"
-#include "models/layers.h"
+#include "models/layers/layers.h"
 #include "models/registry.h"
 #include "tests/models/small_models.h"
 

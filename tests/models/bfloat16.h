@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/classifier.h"
+#include "models/backbones/classifier.h"
 #include "tests/models/autocast.h"
 
 namespace abl::models {

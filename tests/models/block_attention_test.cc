@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/attention/block_attention.h"
+#include "models/attention/tiled_attention.h"
 
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/counting/counting_allocator.h"
+#include "models/counting/memory.h"
 #include "tests/models/distance.h"
 
 namespace abl::models {

@@ -5,10 +5,10 @@
 #include <map>
 #include <string>
 
-#include "models/layers.h"
-#include "models/lowered_weights.h"
+#include "models/layers/layers.h"
 #include "models/registry.h"
-#include "models/state.h"
+#include "models/weights/lowered_weights.h"
+#include "models/weights/state.h"
 #include "tests/models/small_models.h"
 
 namespace abl::models {

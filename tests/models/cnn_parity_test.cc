@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "models/efficient_net.h"
-#include "models/reg_net.h"
-#include "models/resnet.h"
+#include "models/backbones/efficient_net.h"
+#include "models/backbones/reg_net.h"
+#include "models/backbones/resnet.h"
 #include "tests/models/parity_case.h"
 
 namespace abl::models {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "models/backbones/efficient_net.h"
+#include "models/backbones/reg_net.h"
+#include "models/backbones/resnet.h"
 #include "models/counting/parameters.h"
-#include "models/efficient_net.h"
-#include "models/reg_net.h"
-#include "models/resnet.h"
 #include "tests/models/refusal.h"
 
 namespace abl::models {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/drop_path.h"
+#include "models/layers/drop_path.h"
 
 #include <gmock/gmock.h>
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "models/embedding/patchify.h"
-#include "models/embedding/sincos.h"
+#include "models/embedding/patches.h"
+#include "models/embedding/positions.h"
 
 namespace abl::models {
 namespace {

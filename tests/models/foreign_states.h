@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "models/state.h"
-#include "models/weights.h"
-#include "models/xcit.h"
+#include "models/backbones/xcit.h"
+#include "models/weights/state.h"
+#include "models/weights/weights.h"
 
 namespace abl::models {
 

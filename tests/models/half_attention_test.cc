@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "models/attention/block_attention.h"
+#include "models/attention/tiled_attention.h"
 #include "tests/models/distance.h"
 
 namespace abl::models {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/safetensors.h"
+#include "models/weights/safetensors.h"
 #include "tests/safetensors/hostile_reader.h"
 
 namespace abl::models {

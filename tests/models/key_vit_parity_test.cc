@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "models/key_vit.h"
+#include "models/backbones/key_vit.h"
 #include "tests/models/parity_case.h"
 
 namespace abl::models {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/key_vit.h"
+#include "models/backbones/key_vit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/counting/parameters.h"
-#include "models/state.h"
+#include "models/weights/state.h"
 #include "tests/models/bfloat16.h"
 #include "tests/models/refusal.h"
 

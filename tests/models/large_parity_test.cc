@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "models/registry.h"
 #include "tests/models/parity_case.h"
-#include "worker/trainer/model_factory.h"
+#include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::models {
 namespace {
@@ -31,7 +31,7 @@ TEST_P(LargeParity, OfAPresetIsTheReference) {
 }
 
 /// A test's name may not hold a dash.
-std::string name_of(const ::testing::TestParamInfo<std::string>& parameter) {
+std::string device::name_of(const ::testing::TestParamInfo<std::string>& parameter) {
   std::string name = parameter.param;
   std::ranges::replace(name, '-', 'x');
   return name;

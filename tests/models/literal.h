@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "models/part.h"
+#include "models/layers/part.h"
 
 namespace abl::models {
 

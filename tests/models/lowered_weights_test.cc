@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/lowered_weights.h"
+#include "models/weights/lowered_weights.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "models/layers.h"
+#include "models/layers/layers.h"
 #include "models/registry.h"
-#include "models/state.h"
+#include "models/weights/state.h"
 #include "tests/models/small_models.h"
 
 namespace abl::models {

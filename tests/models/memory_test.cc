@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "models/counting/counting_allocator.h"
-#include "models/lowered_weights.h"
 #include "models/registry.h"
+#include "models/weights/lowered_weights.h"
 #include "tests/models/autocast.h"
 #include "tests/models/operator_memory.h"
 #include "tests/models/small_models.h"

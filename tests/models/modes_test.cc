@@ -7,7 +7,7 @@
 #include <map>
 #include <thread>
 
-#include "models/counting/counting_allocator.h"
+#include "models/counting/memory.h"
 #include "models/registry.h"
 #include "tests/models/autocast.h"
 #include "tests/models/small_models.h"

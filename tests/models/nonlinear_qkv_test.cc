@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/projection/nonlinear_qkv.h"
+#include "models/projection/qkv_projection.h"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "models/classifier.h"
-#include "models/features.h"
-#include "models/safetensors.h"
-#include "models/state.h"
+#include "models/backbones/classifier.h"
+#include "models/weights/safetensors.h"
+#include "models/weights/state.h"
+#include "probes/features.h"
 #include "tests/models/relative_error.h"
 
 namespace abl::models {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/recompute.h"
+#include "models/layers/recompute.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "models/counting/counting_allocator.h"
 #include "models/counting/memory.h"
-#include "models/features.h"
 #include "models/registry.h"
+#include "probes/features.h"
 #include "tests/models/autocast.h"
 #include "tests/models/operator_memory.h"
 #include "tests/models/small_models.h"
@@ -173,10 +172,10 @@ StepMemory predicted(const ModelOptions& options, Precision precision) {
 
 /// The most bytes that a real step on the CPU holds, parameters and gradients included, and what its largest
 /// operator reads and writes.
-struct Measured {
+struct Recomputation {
   std::int64_t peak, largest_operator;
 };
-Measured measured(const ModelOptions& options, Precision precision) {
+Recomputation measured(const ModelOptions& options, Precision precision) {
   const LargestOperator largest;
   CountingAllocator memory{torch::kCPU};
   const auto model = build(options);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/release_names.h"
+#include "models/weights/release_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/simple_vit.h"
+#include "models/backbones/simple_vit.h"
 #include "tests/models/foreign_states.h"
 
 namespace abl::models {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/simple_vit.h"
+#include "models/backbones/simple_vit.h"
 #include "tests/models/parity_case.h"
 
 namespace abl::models {

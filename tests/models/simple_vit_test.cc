@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/simple_vit.h"
+#include "models/backbones/simple_vit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

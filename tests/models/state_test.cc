@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/state.h"
+#include "models/weights/state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "models/feed_forward.h"
-#include "models/vit.h"
+#include "models/backbones/vit.h"
+#include "models/layers/mlp.h"
 
 namespace abl::models {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "models/swin.h"
-#include "models/swin_v2.h"
+#include "models/backbones/swin.h"
+#include "models/backbones/swin_v2.h"
 #include "tests/models/parity_case.h"
 
 namespace abl::models {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/swin.h"
+#include "models/backbones/swin.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "models/backbones/swin_v2.h"
 #include "models/counting/parameters.h"
-#include "models/features.h"
-#include "models/swin_v2.h"
+#include "probes/features.h"
 #include "tests/models/bfloat16.h"
 
 namespace abl::models {

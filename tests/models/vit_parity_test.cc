@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "models/vit.h"
+#include "models/backbones/vit.h"
 #include "tests/models/parity_case.h"
 
 namespace abl::models {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/vit.h"
+#include "models/backbones/vit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "models/counting/parameters.h"
-#include "models/embedding/interpolate_positions.h"
+#include "models/weights/resize.h"
 #include "tests/models/bfloat16.h"
 #include "tests/models/position_tables.h"
 #include "tests/models/refusal.h"

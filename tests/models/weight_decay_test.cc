@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/weight_decay.h"
+#include "models/weights/weight_decay.h"
 
 #include <gmock/gmock.h>
 

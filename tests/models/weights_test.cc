@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/embedding/interpolate_bias_table.h"
-#include "models/embedding/interpolate_positions.h"
-#include "models/embedding/resample_patches.h"
-#include "models/key_vit.h"
-#include "models/resnet.h"
-#include "models/swin.h"
-#include "models/swin_v2.h"
-#include "models/vit.h"
+#include "models/backbones/key_vit.h"
+#include "models/backbones/resnet.h"
+#include "models/backbones/swin.h"
+#include "models/backbones/swin_v2.h"
+#include "models/backbones/vit.h"
+#include "models/weights/resize.h"
 #include "tests/models/foreign_states.h"
 
 namespace abl::models {

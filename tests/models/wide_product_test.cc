@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/attention/wide_product.h"
+#include "models/attention/tiled_attention.h"
 
 #include <ATen/Context.h>
 #include <gtest/gtest.h>

@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "models/attention/block_attention.h"
+#include "models/attention/tiled_attention.h"
 #include "models/attention/window_attention.h"
 #include "models/attention/window_cosine_attention.h"
-#include "models/attention/window_shared_attention.h"
-#include "models/state.h"
+#include "models/weights/state.h"
 
 namespace abl::models {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "models/backbones/xcit.h"
 #include "models/counting/conventions.h"
 #include "models/counting/counter.h"
 #include "models/counting/parameters.h"
-#include "models/xcit.h"
 
 namespace abl::models {
 namespace {

@@ -5,12 +5,11 @@
 #include <numbers>
 #include <vector>
 
-#include "models/attention/class_attention.h"
-#include "models/attention/cross_covariance.h"
 #include "models/attention/token_attention.h"
-#include "models/embedding/fourier_positions.h"
-#include "models/local_patch_interaction.h"
-#include "models/lowered_weights.h"
+#include "models/attention/xcit_attention.h"
+#include "models/backbones/xcit.h"
+#include "models/embedding/positions.h"
+#include "models/weights/lowered_weights.h"
 
 namespace abl::models {
 namespace {

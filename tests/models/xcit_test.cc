@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/xcit.h"
+#include "models/backbones/xcit.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "config/most_ranks.h"
+#include "config/recipe/most_ranks.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 TEST(BatchShareTest, TheRanksHaveEveryPlaceOfTheBatchOnce) {
@@ -92,4 +92,4 @@ TEST(BatchShareTest, AsManyRanksShareABatchAsIsSaidBeforeTheyAreStarted) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -2,7 +2,7 @@
 // Several ranks train as one rank does with the same batch, within what the order of additions changes.
 #include "tests/ranks/trial_files.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 using EqualityTest = RanksTest;
@@ -63,4 +63,4 @@ TEST_F(EqualityTest, AParameterWithoutAGradientIsNoHindrance) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

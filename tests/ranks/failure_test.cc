@@ -5,7 +5,7 @@
 #include "tests/ranks/rank_processes.h"
 #include "tests/ranks/trial_files.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 using testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST_F(FailureTest, OneGpuIsNotForSeveralRanks) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -7,7 +7,7 @@
 #include "tests/models/small_models.h"
 #include "tests/ranks/threads_as_ranks.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 /// y = x w; `unused` is a parameter that no loss depends on.
@@ -97,4 +97,4 @@ TEST(GradientMeanTest, RecomputedBlocksHaveTheirPartInIt) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -5,7 +5,7 @@
 
 #include "tests/ranks/trial_files.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 class NcclTest : public RanksTest {
@@ -48,4 +48,4 @@ TEST_F(NcclTest, AStoppedRunOfTwoGpusGoesOnToTheSameBits) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

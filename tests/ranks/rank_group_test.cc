@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "tests/ranks/threads_as_ranks.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 TEST(RankGroupTest, ASumIsTheSameOnAllRanks) {
@@ -94,4 +94,4 @@ TEST(RendezvousTest, AnAddressIsHostAndPort) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

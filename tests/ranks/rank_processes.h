@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// The processes of a trainer's ranks, in their order.
 inline std::vector<pid_t> ranks_of(pid_t trainer) {
@@ -44,4 +44,4 @@ inline void wait_for_the_end_of(pid_t pid) {
   while (lives(pid)) ::usleep(1000);
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -4,7 +4,7 @@
 
 #include "tests/ranks/trial_files.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 class ResumeTest : public RanksTest {
@@ -83,4 +83,4 @@ TEST_F(ResumeTest, RanksDrawDifferentNumbers) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/sync_batch_norm.h"
+#include "models/layers/sync_batch_norm.h"
 
 #include <gtest/gtest.h>
 
-#include "models/layers.h"
+#include "models/layers/layers.h"
 #include "models/registry.h"
-#include "models/state.h"
+#include "models/weights/state.h"
 #include "tests/models/small_models.h"
 #include "tests/ranks/threads_as_ranks.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 /// A batch whose channels lie far from 0 and apart, and what comes back for it.
@@ -87,4 +87,4 @@ TEST(SyncBatchNormTest, EveryNormalisationOfAModelTakesPart) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

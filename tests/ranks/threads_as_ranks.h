@@ -8,7 +8,7 @@
 
 #include "worker/trainer/ranks/rank_group.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// Runs `work` as so many ranks, each in a thread of its own; throws what the first of them threw.
 inline void as_ranks(int ranks, const std::function<void(RankGroup&)>& work) {
@@ -30,4 +30,4 @@ inline void as_ranks(int ranks, const std::function<void(RankGroup&)>& work) {
     if (error) std::rethrow_exception(error);
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -16,9 +16,9 @@
 
 #include "base/child_process.h"
 #include "base/error.h"
-#include "models/safetensors.h"
+#include "models/weights/safetensors.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 using nlohmann::json;
 
@@ -95,4 +95,4 @@ inline Said read_all(TrainerProgram& program) {
   return said;
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

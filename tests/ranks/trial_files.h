@@ -10,7 +10,7 @@
 
 #include "tests/ranks/trainer_program.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// Trials of a few seconds, and folders for their runs.
 class RanksTest : public testing::Test {
@@ -84,4 +84,4 @@ class RanksTest : public testing::Test {
   int runs_ = 0;
 };
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

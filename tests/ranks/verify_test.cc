@@ -6,14 +6,14 @@
 #include "tests/ranks/rank_processes.h"
 #include "tests/ranks/trial_files.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
 
 /// What a verification left behind.
-struct Outcome {
+struct Verdict {
   int exit_code = 0;
   std::string out, err;
   json result() const { return json::parse(out); }
@@ -63,12 +63,12 @@ class VerifyTest : public RanksTest {
     ::close(options.stdout_fd), ::close(options.stderr_fd);
     return child;
   }
-  Outcome end_of(ChildProcess& child) const {
+  Verdict end_of(ChildProcess& child) const {
     const int code = child.wait().code;
     EXPECT_TRUE(std::filesystem::is_empty(scratch_)) << "nothing stays behind";
     return {.exit_code = code, .out = read_file(folder_ / "out"), .err = read_file(folder_ / "err")};
   }
-  Outcome verify(const std::filesystem::path& to, const std::vector<std::string>& more = {}) const {
+  Verdict verify(const std::filesystem::path& to, const std::vector<std::string>& more = {}) const {
     return end_of(*start(to, more));
   }
 
@@ -167,4 +167,4 @@ TEST_F(VerifyTest, GpusThatAreNotHereAreSaidInOneLine) {
 }
 
 }  // namespace
-}  // namespace abl::trainer
+}  // namespace abl::ranks

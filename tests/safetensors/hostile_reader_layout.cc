@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "models/safetensors_layout.h"
+#include "models/safetensors/layout.h"
 #include "tests/safetensors/hostile_reader.h"
 
 namespace abl::models {

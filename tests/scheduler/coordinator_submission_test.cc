@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a sweep becomes when it is submitted, and what its trials say while they wait.
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {

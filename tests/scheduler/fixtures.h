@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/sha256.h"
-#include "config/result_version.h"
+#include "config/document/result_version.h"
 #include "config/trial_config.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/status.h"

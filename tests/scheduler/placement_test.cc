@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/result_version.h"
+#include "config/document/result_version.h"
 
 namespace abl::scheduler {
 namespace {

@@ -515,19 +515,19 @@ TEST_F(ServicesTest, AWatcherOfALongSweepHearsOfItsTrialsInSeveralMessages) {
 }
 
 TEST_F(ServicesTest, AnAnswerHasRoomBeforeItIsThere) {
-  ReadPool pool{folder / "results.db", 1};
-  ReadPool::Room first{pool};
-  first.resize(ReadPool::kMostBytes - (1 << 20));
+  storage::ReadPool pool{folder / "results.db", 1};
+  storage::ReadPool::Room first{pool};
+  first.resize(storage::ReadPool::kMostBytes - (1 << 20));
   {
-    ReadPool::Room second{pool};
+    storage::ReadPool::Room second{pool};
     EXPECT_THROW(second.resize(2 << 20), Error);
     second.resize(1 << 20);
-    EXPECT_THROW(first.resize(ReadPool::kMostBytes), Error) << "and keeps what it has";
+    EXPECT_THROW(first.resize(storage::ReadPool::kMostBytes), Error) << "and keeps what it has";
   }
-  first.resize(ReadPool::kMostBytes);
+  first.resize(storage::ReadPool::kMostBytes);
   first.resize(0);
-  ReadPool::Room third{pool};
-  third.resize(ReadPool::kMostBytes);
+  storage::ReadPool::Room third{pool};
+  third.resize(storage::ReadPool::kMostBytes);
 }
 
 /// What reads `point` never ends by itself.
@@ -577,7 +577,7 @@ TEST_F(CoordinatorTest, NothingIsCountedForACallerWhoHasGone) {
   caller.request_stop();
   std::promise<void> answered;
   counter.count(
-      {"{}"}, [&](storage::Database&, const views::ModelCounter::Result&) { answered.set_value(); },
+      {"{}"}, [&](storage::Database&, const planning::ModelCounter::Result&) { answered.set_value(); },
       caller.get_token());
   answered.get_future().wait();
   EXPECT_FALSE(std::filesystem::exists(calls));
@@ -587,7 +587,7 @@ TEST_F(CoordinatorTest, NothingIsCountedForACallerWhoHasGone) {
 TEST(ReadPoolTest, AQueryWhoseCallerHasGoneEnds) {
   TemporaryFolder folder;
   storage::Database{folder / "results.db", storage::Database::Mode::kWrite};
-  ReadPool pool{folder / "results.db", 1};
+  storage::ReadPool pool{folder / "results.db", 1};
   std::stop_source caller;
   std::promise<void> begun;
   std::promise<Code> ended;

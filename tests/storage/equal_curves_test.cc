@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/equal_curves.h"
+#include "storage/curves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr const char* kBase = R"(ablate: 1
+constexpr const char* kFactorsBase = R"(ablate: 1
 name: grid
 base:
   model: {preset: simple-vit-ti, attention: {kernel: gaussian, probe: inside}}
@@ -16,7 +16,7 @@ base:
   recipe: {use: cifar-lite}
 )";
 
-SweepSpec parse(const std::string& rest) { return parse_sweep(kBase + rest, "grid.yaml"); }
+SweepSpec parse_factors(const std::string& rest) { return parse_sweep(kFactorsBase + rest, "grid.yaml"); }
 
 std::vector<std::string> ids(const SweepSpec& spec) {
   std::vector<std::string> all;
@@ -25,7 +25,8 @@ std::vector<std::string> ids(const SweepSpec& spec) {
 }
 
 TEST(FactorsTest, TheFirstFactorVariesSlowest) {
-  const SweepSpec spec = parse("factors:\n  model.attention.groups: [1, 2]\n  recipe.lr: [0.001, 0.01]\n");
+  const SweepSpec spec =
+      parse_factors("factors:\n  model.attention.groups: [1, 2]\n  recipe.lr: [0.001, 0.01]\n");
   EXPECT_THAT(ids(spec),
               ElementsAre("groups=1,lr=0.001", "groups=1,lr=0.01", "groups=2,lr=0.001", "groups=2,lr=0.01"));
   EXPECT_EQ(spec.rows[2].label, "groups=2, lr=0.001");
@@ -34,7 +35,7 @@ TEST(FactorsTest, TheFirstFactorVariesSlowest) {
 }
 
 TEST(FactorsTest, KeysOfOneLastNameAreWrittenInFull) {
-  const SweepSpec spec = parse(
+  const SweepSpec spec = parse_factors(
       "factors:\n  model.dim: [64]\n  model.attention.groups: [1]\n  model.attention.elsewhere.groups: [2]\n"
       "  model.attention.layers: ['1']\n");
   EXPECT_THAT(ids(spec),
@@ -42,7 +43,7 @@ TEST(FactorsTest, KeysOfOneLastNameAreWrittenInFull) {
 }
 
 TEST(FactorsTest, ALevelMayHaveALabelAndSetSeveralKeys) {
-  const SweepSpec spec = parse(R"(factors:
+  const SweepSpec spec = parse_factors(R"(factors:
   model.attention:
     - {label: MSF, value: {kernel: gaussian, probe: inside}}
     - {label: Orig. transformer, value: {kernel: dot, probe: none}}
@@ -53,7 +54,7 @@ TEST(FactorsTest, ALevelMayHaveALabelAndSetSeveralKeys) {
 }
 
 TEST(FactorsTest, ZippedFactorsVaryTogether) {
-  const SweepSpec spec = parse(R"(factors:
+  const SweepSpec spec = parse_factors(R"(factors:
   model.dim: [64, 128]
   recipe.flip: [0, 0.5]
   model.heads: [2, 4]
@@ -64,7 +65,7 @@ zip: [[model.dim, model.heads]]
 }
 
 TEST(FactorsTest, OnlyIfLeavesAFactorAtTheBase) {
-  const SweepSpec spec = parse(R"(factors:
+  const SweepSpec spec = parse_factors(R"(factors:
   model.attention.groups: [1, 2, 4]
   model.attention.layout: [interleaved, block]
 only_if:
@@ -75,7 +76,7 @@ only_if:
 }
 
 TEST(FactorsTest, AConditionOnAFactorThatDoesNotApplyFails) {
-  const SweepSpec spec = parse(R"(factors:
+  const SweepSpec spec = parse_factors(R"(factors:
   recipe.flip: [0, 0.5]
   model.attention.layout: [block]
   model.attention.groups: [2]
@@ -89,7 +90,7 @@ exclude:
 }
 
 TEST(FactorsTest, ExcludeTakesOutPartialAssignments) {
-  const SweepSpec spec = parse(R"(factors:
+  const SweepSpec spec = parse_factors(R"(factors:
   model.attention.groups: [1, 2]
   model.attention.layout: [interleaved, block]
 exclude:
@@ -100,14 +101,15 @@ exclude:
 }
 
 TEST(FactorsTest, ARowOfTheProductCanBeTheBaseline) {
-  const SweepSpec spec = parse("factors: {model.attention.groups: [1, 2]}\ntable: {baseline: groups=1}\n");
+  const SweepSpec spec =
+      parse_factors("factors: {model.attention.groups: [1, 2]}\ntable: {baseline: groups=1}\n");
   EXPECT_EQ(spec.table.baseline, "groups=1");
 }
 
 TEST(FactorsTest, AsManyCombinationsAsTrialsFitAreExpanded) {
   std::string levels;
   for (int i = 1; i <= 1000; ++i) levels += (i > 1 ? ", " : "") + std::to_string(i);
-  const SweepSpec spec = parse("factors:\n  recipe.epochs: [" + levels + "]\nseeds: 100\n");
+  const SweepSpec spec = parse_factors("factors:\n  recipe.epochs: [" + levels + "]\nseeds: 100\n");
   EXPECT_EQ(expand(spec).size(), 100'000u);
 }
 

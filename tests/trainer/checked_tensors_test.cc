@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/checked_tensors.h"
+#include "worker/trainer/training/checked_tensors.h"
 
 #include <gmock/gmock.h>
 
@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tests/trainer/small_training.h"
-#include "worker/trainer/checkpoint.h"
-#include "worker/trainer/finite.h"
+#include "worker/trainer/training/checkpoint.h"
 
 namespace abl::trainer {
 namespace {
@@ -47,22 +46,23 @@ class CheckedTensorsTest : public testing::Test {
 };
 
 TEST_F(CheckedTensorsTest, WhatWasWrittenIsRead) {
-  write_checked(file_, content_);
-  EXPECT_TRUE(same(read_checked(file_), content_));
+  training::write_checked(file_, content_);
+  EXPECT_TRUE(same(training::read_checked(file_), content_));
 }
 
 TEST_F(CheckedTensorsTest, EveryFlippedBitIsFoundOrChangesNothing) {
-  write_checked(file_, content_);
+  training::write_checked(file_, content_);
   const std::string good = read_file(file_);
   std::size_t found = 0;
   for (std::size_t byte = 0; byte < good.size(); ++byte)
     for (int bit = 0; bit < 8; ++bit) {
       std::string bad = good;
       bad[byte] = static_cast<char>(bad[byte] ^ 1 << bit);
-      write(file_, bad);
+      images::write(file_, bad);
       try {
         // the entry's own name: then the file is as one that has none
-        EXPECT_TRUE(same(read_checked(file_), content_) || bad.find("\"crc32\"") == std::string::npos)
+        EXPECT_TRUE(same(training::read_checked(file_), content_) ||
+                    bad.find("\"crc32\"") == std::string::npos)
             << "bit " << bit << " of byte " << byte;
       } catch (const Error&) {
         ++found;
@@ -73,18 +73,18 @@ TEST_F(CheckedTensorsTest, EveryFlippedBitIsFoundOrChangesNothing) {
 
 TEST_F(CheckedTensorsTest, FilesOfOtherProgramsAndOlderOnesAreReadAsTheyAre) {
   models::write_safetensors(file_, content_);
-  EXPECT_TRUE(same(read_checked(file_), content_));
+  EXPECT_TRUE(same(training::read_checked(file_), content_));
 }
 
 TEST_F(CheckedTensorsTest, ATensorThatWasAddedOrRemovedIsNamed) {
-  write_checked(file_, content_);
+  training::write_checked(file_, content_);
   auto more = models::read_safetensors(file_), less = more;
   more.tensors["c"] = torch::zeros({1});
   less.tensors.erase("a");
   models::write_safetensors(file_, more);
-  EXPECT_THAT(refusal_of([&] { read_checked(file_); }), HasSubstr("tensor 'c' has no CRC-32"));
+  EXPECT_THAT(refusal_of([&] { training::read_checked(file_); }), HasSubstr("tensor 'c' has no CRC-32"));
   models::write_safetensors(file_, less);
-  EXPECT_THAT(refusal_of([&] { read_checked(file_); }), HasSubstr("tensor 'a' is missing"));
+  EXPECT_THAT(refusal_of([&] { training::read_checked(file_); }), HasSubstr("tensor 'a' is missing"));
 }
 
 using DamagedCheckpointTest = SmallTraining;
@@ -94,36 +94,36 @@ TEST_F(DamagedCheckpointTest, AFlippedBitOfAWeightIsFoundWithoutADigest) {
   run.stop_at = 3;
   auto stopped = options();
   stopped.trial.recipe.ema = 0.9;
-  Training(stopped, run).run(run.stop);
+  training::Training(stopped, run).run(run.stop);
   auto bytes = read_file(run.newest);
   auto& byte = bytes[bytes.size() / 2];  // of the optimiser's state or a weight: they are most of it
   byte = static_cast<char>(byte ^ 4);
   write_file_atomically(run.newest, bytes);
   const auto said =
       AllOf(HasSubstr(run.newest.string() + " is damaged: the CRC-32 of its tensor '"), Not(HasSubstr("\n")));
-  EXPECT_THAT(refusal_of([&] { read_checkpoint(run.newest, {}, stopped.config_hash); }), said);
-  EXPECT_THAT(refusal_of([&] { read_weights(run.newest); }), said);
-  EXPECT_THAT(refusal_of([&] { read_weights(run.newest, /*average=*/true); }), said);
+  EXPECT_THAT(refusal_of([&] { training::read_checkpoint(run.newest, {}, stopped.config_hash); }), said);
+  EXPECT_THAT(refusal_of([&] { training::read_weights(run.newest); }), said);
+  EXPECT_THAT(refusal_of([&] { training::read_weights(run.newest, /*average=*/true); }), said);
   auto resumed = stopped;
   resumed.resume = run.newest;
-  EXPECT_THAT(refusal_of([&] { Training(resumed, run); }), said);
+  EXPECT_THAT(refusal_of([&] { training::Training(resumed, run); }), said);
   auto started = stopped;
   started.trial.recipe.start_weights = "before", started.weights["before"] = run.newest;
-  EXPECT_THAT(refusal_of([&] { Training(started, run); }), said);
+  EXPECT_THAT(refusal_of([&] { training::Training(started, run); }), said);
 }
 
 TEST(FiniteTest, NaNAndInfinitiesOfEveryTypeAreSeen) {
   for (const auto type : {torch::kDouble, torch::kFloat, torch::kBFloat16, torch::kHalf}) {
     auto numbers = torch::linspace(-60000, 60000, 101).to(type);
-    EXPECT_TRUE(is_finite(numbers)) << type;
+    EXPECT_TRUE(training::is_finite(numbers)) << type;
     for (const double bad : {double{NAN}, double{INFINITY}, -double{INFINITY}}) {
       auto some = numbers.clone();
       some[100] = bad;
-      EXPECT_FALSE(is_finite(some)) << type << ' ' << bad;
+      EXPECT_FALSE(training::is_finite(some)) << type << ' ' << bad;
     }
   }
-  EXPECT_TRUE(is_finite(torch::full({3}, -1, torch::kLong))) << "all bits are set";
-  EXPECT_TRUE(is_finite(torch::empty({0})));
+  EXPECT_TRUE(training::is_finite(torch::full({3}, -1, torch::kLong))) << "all bits are set";
+  EXPECT_TRUE(training::is_finite(torch::empty({0})));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/checkpoint_writer.h"
+#include "worker/trainer/training/checkpoint_writer.h"
 
 #include <gmock/gmock.h>
 
@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// Holds a writer at the moment when it says its checkpoint.
-class HeldEvents final : public Events {
+class HeldEvents final : public protocol::Events {
  public:
   void start(const Start&) override {}
   void metric(std::int64_t, const std::map<std::string, double>&) override {}
@@ -40,7 +40,7 @@ class HeldEvents final : public Events {
 
 class CheckpointWriterTest : public testing::Test {
  protected:
-  Checkpoint checkpoint(std::int64_t step) const {
+  training::Checkpoint checkpoint(std::int64_t step) const {
     return {.config_hash = "trial",
             .step = step,
             .best = {},
@@ -52,7 +52,7 @@ class CheckpointWriterTest : public testing::Test {
   std::filesystem::path file(std::int64_t step) const {
     return folder_.path() / ("checkpoint-" + std::to_string(step) + ".safetensors");
   }
-  void write_now(CheckpointWriter& writer, std::int64_t step, bool is_best = false) const {
+  void write_now(training::CheckpointWriter& writer, std::int64_t step, bool is_best = false) const {
     writer.hold(checkpoint(step), is_best);
     writer.write();
   }
@@ -63,7 +63,7 @@ class CheckpointWriterTest : public testing::Test {
 
 TEST_F(CheckpointWriterTest, TheTrainingGoesOnWhileACopyIsWritten) {
   events_.hold_at = 1;
-  CheckpointWriter writer{folder_.path(), 2, events_};
+  training::CheckpointWriter writer{folder_.path(), 2, events_};
   EXPECT_FALSE(writer.is_writing());
   write_now(writer, 10);
   weight_.zero_();  // the next step
@@ -73,13 +73,13 @@ TEST_F(CheckpointWriterTest, TheTrainingGoesOnWhileACopyIsWritten) {
   events_.released.set_value();
   writer.finish();
   EXPECT_FALSE(writer.is_writing());
-  const auto written = read_checkpoint(file(10), events_.digest, "trial");
+  const auto written = training::read_checkpoint(file(10), events_.digest, "trial");
   EXPECT_TRUE(torch::equal(written.tensors.at("model.weight"), torch::ones({100})));
   EXPECT_EQ(events_.digest, sha256_file(file(10)));
 }
 
 TEST_F(CheckpointWriterTest, TheOldestGoesOnlyAfterTheNewestWasSaid) {
-  CheckpointWriter writer{folder_.path(), 1, events_};
+  training::CheckpointWriter writer{folder_.path(), 1, events_};
   for (const int step : {1, 2, 3}) write_now(writer, step);
   writer.finish();
   EXPECT_EQ(events_.said, (std::vector<std::int64_t>{1, 2, 3}));
@@ -90,17 +90,17 @@ TEST_F(CheckpointWriterTest, TheOldestGoesOnlyAfterTheNewestWasSaid) {
 
 TEST_F(CheckpointWriterTest, ItsEndWaitsForWhatIsUnderWay) {
   {
-    CheckpointWriter writer{folder_.path(), 1, events_};
+    training::CheckpointWriter writer{folder_.path(), 1, events_};
     write_now(writer, 7, /*is_best=*/true);
   }
   EXPECT_EQ(events_.said, std::vector<std::int64_t>{7});
-  EXPECT_EQ(read_checkpoint(file(7), events_.digest, "trial").step, 7);
+  EXPECT_EQ(training::read_checkpoint(file(7), events_.digest, "trial").step, 7);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "best.safetensors"));
 }
 
 TEST_F(CheckpointWriterTest, WhatIsHeldWaitsForItsTurnAndNothingWaitsForIt) {
   events_.hold_at = 1;
-  CheckpointWriter writer{folder_.path(), 3, events_};
+  training::CheckpointWriter writer{folder_.path(), 3, events_};
   write_now(writer, 1);
   events_.reached.get_future().wait();
   for (const int step : {2, 3}) {  // while the first one is being written
@@ -116,24 +116,24 @@ TEST_F(CheckpointWriterTest, WhatIsHeldWaitsForItsTurnAndNothingWaitsForIt) {
   writer.finish();
   EXPECT_EQ(events_.said, (std::vector<std::int64_t>{1, 3, 4})) << "the newest that is held takes the place";
   for (const auto& [step, value] : {std::pair{1, 1}, {3, 3}, {4, 0}}) {
-    const auto written = read_checkpoint(file(step), {}, "trial").tensors.at("model.weight");
+    const auto written = training::read_checkpoint(file(step), {}, "trial").tensors.at("model.weight");
     EXPECT_TRUE(torch::equal(written, torch::full({100}, static_cast<float>(value)))) << step;
   }
-  EXPECT_EQ(read_checkpoint(folder_.path() / "best.safetensors", {}, "trial").step, 3);
+  EXPECT_EQ(training::read_checkpoint(folder_.path() / "best.safetensors", {}, "trial").step, 3);
 }
 
 TEST_F(CheckpointWriterTest, ItsEndWritesWhatIsHeld) {
   {
-    CheckpointWriter writer{folder_.path(), 2, events_};
+    training::CheckpointWriter writer{folder_.path(), 2, events_};
     write_now(writer, 1);
     writer.hold(checkpoint(2), /*is_best=*/true);
   }
   EXPECT_EQ(events_.said, (std::vector<std::int64_t>{1, 2}));
-  EXPECT_EQ(read_checkpoint(folder_.path() / "best.safetensors", {}, "trial").step, 2);
+  EXPECT_EQ(training::read_checkpoint(folder_.path() / "best.safetensors", {}, "trial").step, 2);
 }
 
 TEST_F(CheckpointWriterTest, AWriteThatFailsIsToldOnce) {
-  CheckpointWriter writer{folder_.path() / "missing", 1, events_};
+  training::CheckpointWriter writer{folder_.path() / "missing", 1, events_};
   write_now(writer, 1);
   writer.hold(checkpoint(2), false);
   EXPECT_THROW(writer.write(), Error) << "before the next one begins";
@@ -144,7 +144,7 @@ TEST_F(CheckpointWriterTest, AWriteThatFailsIsToldOnce) {
 }
 
 TEST_F(CheckpointWriterTest, WhatIsNotFiniteReplacesNoGoodFile) {
-  CheckpointWriter writer{folder_.path(), 2, events_};
+  training::CheckpointWriter writer{folder_.path(), 2, events_};
   for (const int step : {10, 20}) write_now(writer, step);
   weight_[50] = NAN;
   write_now(writer, 30);
@@ -167,8 +167,8 @@ TEST_F(CheckpointWriterTest, WhatIsNotFiniteReplacesNoGoodFile) {
 }
 
 TEST_F(CheckpointWriterTest, CheckpointsAreSoFarApartThatTheyCostLittle) {
-  CheckpointWriter writer{folder_.path(), 2, events_};
-  using Duration = CheckpointWriter::Duration;
+  training::CheckpointWriter writer{folder_.path(), 2, events_};
+  using Duration = training::CheckpointWriter::Duration;
   EXPECT_EQ(writer.interval(Duration{5}), Duration{5}) << "what the first one costs is not known yet";
   write_now(writer, 1);
   writer.finish();
@@ -180,8 +180,8 @@ TEST_F(CheckpointWriterTest, CheckpointsAreSoFarApartThatTheyCostLittle) {
 
 TEST_F(CheckpointWriterTest, WhatAKilledProcessHadBegunIsRemoved) {
   const auto begun = file(5).string() + ".123.tmp", another = (folder_.path() / "notes.tmp").string();
-  for (const auto& name : {begun, another, file(5).string()}) write(name, "x");
-  CheckpointWriter writer{folder_.path(), 2, events_};
+  for (const auto& name : {begun, another, file(5).string()}) images::write(name, "x");
+  training::CheckpointWriter writer{folder_.path(), 2, events_};
   writer.adopt();
   EXPECT_FALSE(std::filesystem::exists(begun));
   EXPECT_TRUE(std::filesystem::exists(another) && std::filesystem::exists(file(5)));

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "models/safetensors.h"
-#include "tests/trainer/picture_files.h"
+#include "data/commands/data_commands.h"
+#include "models/weights/safetensors.h"
+#include "tests/images/picture_files.h"
 #include "worker/trainer/commands/commands.h"
 
 namespace abl::trainer {
@@ -19,7 +20,7 @@ using testing::HasSubstr;
 class CommandsTest : public testing::Test {
  protected:
   CommandsTest() {
-    write(config_, R"({
+    images::write(config_, R"({
       "model": {"family": "simple-vit", "dim": 16, "depth": 1, "heads": 2, "dim_head": 8, "patch": 8},
       "data": {"name": "shapes", "train_images": 60, "val_images": 20},
       "recipe": {"use": "demo", "epochs": 1, "batch": 20}, "seed": 0})");
@@ -27,10 +28,10 @@ class CommandsTest : public testing::Test {
   std::string run_folder() { return folder_.path() / std::to_string(runs_++); }
 
   /// What a command printed; its refusal instead, where it threw one.
-  std::string said(trainer::Run (*declare)(CLI::App&), std::vector<std::string> arguments) {
+  std::string said(abl::Run (*declare)(CLI::App&), std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"--config", config_});
     CLI::App app{"test", "test"};
-    const trainer::Run execute = declare(app);
+    const abl::Run execute = declare(app);
     app.parse(std::vector<std::string>{arguments.rbegin(), arguments.rend()});
     testing::internal::CaptureStdout();
     try {
@@ -45,14 +46,14 @@ class CommandsTest : public testing::Test {
   Json end(const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"--run-dir", run_folder(), "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    auto text = said(&declare_train, arguments);
+    auto text = said(&commands::declare_train, arguments);
     text.pop_back();
     return Json::parse(text.substr(text.rfind('\n') + 1));
   }
   /// Weights of that trial, trained here.
   std::string trained() {
     const auto folder = run_folder();
-    said(&declare_train, {"--run-dir", folder, "--json"});
+    said(&commands::declare_train, {"--run-dir", folder, "--json"});
     return folder + "/best.safetensors";
   }
 
@@ -63,12 +64,13 @@ class CommandsTest : public testing::Test {
 
 TEST_F(CommandsTest, ASettingChangesTheTrial) {
   const auto folder = run_folder();
-  const auto text = said(
-      &declare_train, {"--run-dir", folder, "--json", "--set", "recipe.epochs=2", "--set", "model.dim=24"});
+  const auto text = said(&commands::declare_train, {"--run-dir", folder, "--json", "--set", "recipe.epochs=2",
+                                                    "--set", "model.dim=24"});
   EXPECT_THAT(text, HasSubstr(R"("total_steps":6)"));
   const auto weights = folder + "/best.safetensors";
-  EXPECT_THAT(said(&declare_eval, {"--weights", weights, "--set", "model.dim=24"}), HasSubstr("20 images"));
-  EXPECT_THAT(said(&declare_eval, {"--weights", weights, "--set", "model.dmi=24"}),
+  EXPECT_THAT(said(&commands::declare_eval, {"--weights", weights, "--set", "model.dim=24"}),
+              HasSubstr("20 images"));
+  EXPECT_THAT(said(&commands::declare_eval, {"--weights", weights, "--set", "model.dmi=24"}),
               HasSubstr("did you mean 'dim'?"));
   EXPECT_THAT(end({"--set", "recipe=5"}).at("reason"), HasSubstr("recipe"));
   std::string deep = "model.a";
@@ -79,7 +81,7 @@ TEST_F(CommandsTest, ASettingChangesTheTrial) {
 }
 
 TEST_F(CommandsTest, WeightsThatDoNotFitAreOneLine) {
-  const auto refusal = said(&declare_eval, {"--weights", trained(), "--set", "model.dim=24"});
+  const auto refusal = said(&commands::declare_eval, {"--weights", trained(), "--set", "model.dim=24"});
   EXPECT_THAT(refusal, testing::AllOf(HasSubstr("best.safetensors does not fit the model in "),
                                       HasSubstr("… and "), testing::Not(HasSubstr("\n"))));
 }
@@ -93,7 +95,7 @@ TEST_F(CommandsTest, WeightsOrResultsThatAreNotFiniteHaveNoAccuracy) {
     models::write_safetensors(file, content);
     std::vector<std::string> arguments{"--weights", file};
     if (json) arguments.emplace_back("--json");
-    return said(&declare_eval, arguments);
+    return said(&commands::declare_eval, arguments);
   };
   for (const bool json : {false, true}) {
     EXPECT_THAT(said_of(NAN, json), HasSubstr("head.bias has values that are not finite"));
@@ -111,7 +113,7 @@ TEST_F(CommandsTest, ARefusedTrainingLeavesNoFolderBehind) {
     const auto folder = run_folder();
     auto arguments = wrong;
     arguments.insert(arguments.end(), {"--run-dir", folder, "--json"});
-    EXPECT_THAT(said(&declare_train, arguments), HasSubstr(R"("status":"failed")"));
+    EXPECT_THAT(said(&commands::declare_train, arguments), HasSubstr(R"("status":"failed")"));
     EXPECT_FALSE(std::filesystem::exists(folder)) << wrong.back();
   }
 }
@@ -133,12 +135,12 @@ TEST_F(CommandsTest, WeightsThatTheRecipeDoesNotNameAreRefused) {
 TEST_F(CommandsTest, ATrainingWarnsOfWhatIsPassedOverAlsoInAPackedFile) {
   const auto root = folder_.path() / "set", packed = folder_.path() / "set.abldata";
   for (const char* file : {"train/a/1.jpg", "train/b/1.jpg", "val/a/1.jpg", "val/b/1.jpg", "val/c/1.jpg"})
-    write(root / file, jpeg_of(40, 40, {200, 30, 90}));
-  write(root / "train/a/notes.txt", "x");
+    images::write(root / file, images::jpeg_of(40, 40, {200, 30, 90}));
+  images::write(root / "train/a/notes.txt", "x");
   {
     CLI::App app{"test", "test"};
-    const trainer::Run execute = declare_data_pack(app);
-    app.parse(std::vector<std::string>{packed.string(), "--output", root.string(), "--root"});
+    const abl::Run execute = data::declare_data(app);
+    app.parse(std::vector<std::string>{packed.string(), "--output", root.string(), "--root", "pack"});
     testing::internal::CaptureStdout();
     EXPECT_EQ(execute(), kExitOk);
     testing::internal::GetCapturedStdout();
@@ -148,7 +150,7 @@ TEST_F(CommandsTest, ATrainingWarnsOfWhatIsPassedOverAlsoInAPackedFile) {
     for (const char* setting : {"data.name=own", "data.classes=2", "data.image_size=32",
                                 "data.train_images=0", "data.val_images=0", "recipe.batch=2"})
       arguments.insert(arguments.end(), {"--set", setting});
-    std::istringstream events{said(&declare_train, arguments)};
+    std::istringstream events{said(&commands::declare_train, arguments)};
     std::vector<std::string> warnings;
     Json event;
     for (std::string line; std::getline(events, line);)
@@ -173,18 +175,18 @@ TEST_F(CommandsTest, ADeviceIsCpuOrANumberedGpu) {
 TEST_F(CommandsTest, InferNamesTheLikelyClassesOfAPhotograph) {
   const auto weights = trained();
   const auto photograph = (folder_.path() / "photo.jpg").string();
-  write(photograph, jpeg_of(48, 40, {200, 30, 90}));
+  images::write(photograph, images::jpeg_of(48, 40, {200, 30, 90}));
   const std::vector<std::string> arguments{"--weights", weights, "--input", photograph};
-  EXPECT_THAT(said(&declare_infer, arguments),
+  EXPECT_THAT(said(&commands::declare_infer, arguments),
               testing::MatchesRegex("image 0: class [0-9] .* %, class [0-9] .* %\n"));
   auto as_json = arguments;
   as_json.emplace_back("--json");
-  const auto classes = Json::parse(said(&declare_infer, as_json)).at("images").at(0);
+  const auto classes = Json::parse(said(&commands::declare_infer, as_json)).at("images").at(0);
   ASSERT_EQ(classes.size(), 5u);
   EXPECT_GE(classes[0].at("probability"), classes[1].at("probability"));
   auto with_features = arguments;
   with_features.insert(with_features.end(), {"--features", "norm"});
-  EXPECT_THAT(said(&declare_infer, with_features), HasSubstr("--features needs --output"));
+  EXPECT_THAT(said(&commands::declare_infer, with_features), HasSubstr("--features needs --output"));
 }
 
 }  // namespace

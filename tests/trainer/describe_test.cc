@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/describe.h"
+#include "worker/trainer/commands/description.h"
 
 #include <gmock/gmock.h>
 
@@ -7,14 +7,13 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "models/counting/memory.h"
 #include "models/registry.h"
 #include "tests/temporary_folder.h"
+#include "worker/trainer/commands/model_counts.h"
 #include "worker/trainer/commands/model_source.h"
-#include "worker/trainer/model_counts.h"
-#include "worker/trainer/model_factory.h"
-#include "worker/trainer/part_tree.h"
+#include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::trainer {
 namespace {
@@ -28,7 +27,7 @@ constexpr const char* kNano =
 std::vector<Json> answers(const std::string& documents, const std::function<void(Json&)>& change = {}) {
   std::istringstream in{documents};
   std::ostringstream out;
-  describe_lines(in, out, change);
+  commands::describe_lines(in, out, change);
   std::vector<Json> all;
   std::istringstream lines{out.str()};
   for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line));
@@ -97,7 +96,7 @@ TEST(DescribeLines, TellTheMemoryOfAnyBatch) {
     for (const int side : {64, 224}) {
       const Json document{{"model", {{"preset", preset}}}, {"data", {{"image_size", side}, {"classes", 10}}}};
       const auto trial = config::read_model_or_throw(document);
-      const auto options = model_options(trial.model, trial.data);
+      const auto options = tasks::model_options(trial.model, trial.data);
       const auto counts = answers(document.dump()).at(0).at("counts");
       for (const auto* precision : {"fp32", "bf16"})
         for (const std::int64_t batch : {16, 128, 1024}) {
@@ -108,7 +107,7 @@ TEST(DescribeLines, TellTheMemoryOfAnyBatch) {
               static_cast<double>(batch) * counts.at(std::string{"memory.image."} + precision).get<double>();
           const auto step = models::predict_step_memory(
               [&](torch::Device device) { return models::build(options, device); },
-              {.batch = batch, .image_size = side, .precision = counted_as(precision)});
+              {.batch = batch, .image_size = side, .precision = commands::counted_as(precision)});
           const auto peak = static_cast<double>(step.peak);
           EXPECT_NEAR(std::max(state.get<double>(), many) / peak, 1, 0.15)
               << preset << ", " << side << " pixels, " << precision << ", batch " << batch;
@@ -120,7 +119,8 @@ TEST(ModelSource, TakesADocumentThatSaysNoMoreThanItsModel) {
   const TemporaryFolder folder;
   const auto file = folder / "model.json";
   std::ofstream{file} << R"({"model": {"preset": "swinv2_tiny_window8_256", "window": 16}})";
-  const ModelSource source{.preset = {}, .config_file = file.string(), .settings = {"model.mlp_ratio=2"}};
+  const commands::ModelSource source{
+      .preset = {}, .config_file = file.string(), .settings = {"model.mlp_ratio=2"}};
   const auto trial = source.trial();
   EXPECT_EQ(trial.model.window, 16);
   EXPECT_EQ(trial.model.mlp_ratio, 2);
@@ -135,14 +135,14 @@ TEST(DescribeModel, ShowsPartsCountsConventionAndMemory) {
   document["recipe"] = {{"use", "msf-imagenet"}};
   const auto trial = config::read_trial_or_throw(document);
   std::ostringstream out;
-  describe_model(trial, {.depth = 2, .batch = 8}, out);
+  commands::describe_model(trial, {.depth = 2, .batch = 8}, out);
   EXPECT_THAT(out.str(), HasSubstr("blocks"));
   EXPECT_THAT(out.str(), HasSubstr("  0-11                       XcitBlock"));
   EXPECT_THAT(out.str(), HasSubstr("flops.fvcore(5)@xcit-2021"));
   EXPECT_THAT(out.str(), HasSubstr("training step of 8 images in bf16: "));
 
   std::ostringstream json;
-  describe_model(trial, {.batch = 8, .json = true}, json);
+  commands::describe_model(trial, {.batch = 8, .json = true}, json);
   const auto all = Json::parse(json.str());
   EXPECT_EQ(all.at("parts").at(0).at("params.all"), 3'053'224);
   EXPECT_EQ(all.at("memory").at("batch"), 8);
@@ -155,7 +155,7 @@ TEST(DescribeLines, AnswersWhatItCannotReadAndGoesOn) {
   const std::string deep = R"({"model":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   std::istringstream in{deep + "\n{\"a\": \"\xff\"}\n\xff\xfe\n{\"model\": 1}\n" + kNano + "\n"};
   std::ostringstream out;
-  describe_lines(in, out);
+  commands::describe_lines(in, out);
   std::istringstream answers{out.str()};
   std::vector<Json> all;
   for (std::string line; std::getline(answers, line);) all.push_back(Json::parse(line));
@@ -172,7 +172,7 @@ TEST(DescribeModel, HoldsTheTeacherAndItsAnswerInTheMemory) {
     const auto trial = config::read_trial_or_throw(
         {{"model", {{"preset", "simple-vit-nano"}}}, {"data", {{"name", "cifar10"}}}, {"recipe", recipe}});
     std::ostringstream out;
-    describe_model(trial, {.batch = 256, .json = true}, out);
+    commands::describe_model(trial, {.batch = 256, .json = true}, out);
     return Json::parse(out.str()).at("memory");
   };
   Json recipe{{"use", "demo"}, {"ema", 0}};
@@ -195,7 +195,7 @@ TEST(DescribeModel, SaysWhatACheckpointsCopyTakes) {
     const auto trial = config::read_trial_or_throw(
         {{"model", {{"preset", "simple-vit-nano"}}}, {"data", {{"name", "cifar10"}}}, {"recipe", recipe}});
     std::ostringstream out;
-    describe_model(trial, {.batch = 4, .json = true}, out);
+    commands::describe_model(trial, {.batch = 4, .json = true}, out);
     return Json::parse(out.str()).at("memory").at("checkpoint").get<std::int64_t>();
   };
   Json recipe{{"use", "demo"}, {"ema", 0}};
@@ -209,9 +209,9 @@ TEST(PartTree, GivesSiblingsThatAreAlikeOneLine) {
   const auto part = [](const char* name, std::int64_t params) {
     return models::PartCount{.name = name, .type = "T", .params_all = params};
   };
-  const auto text = part_tree({part("", 9), part("a", 6), part("a.0", 2), part("a.0.x", 1), part("a.1", 2),
-                               part("a.1.x", 1), part("a.2", 3), part("b", 3)},
-                              /*depth=*/3);
+  const auto text = commands::part_tree({part("", 9), part("a", 6), part("a.0", 2), part("a.0.x", 1),
+                                         part("a.1", 2), part("a.1.x", 1), part("a.2", 3), part("b", 3)},
+                                        /*depth=*/3);
   std::istringstream lines{text};
   std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) names.push_back(line.substr(0, line.find("  T")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/embedded_images.h"
+#include "data/embedded_images.h"
 
 #include <gtest/gtest.h>
 
@@ -16,26 +16,26 @@
 namespace abl::trainer {
 namespace {
 
-constexpr int kTile = 8, kTilesInRow = kEmbeddedSize / kTile, kTiles = kTilesInRow * kTilesInRow;
+constexpr int kTile = 8, kTilesInRow = data::kEmbeddedSize / kTile, kTiles = kTilesInRow * kTilesInRow;
 
 struct Drawn {
-  std::array<std::uint8_t, kEmbeddedSize * kEmbeddedSize * 3> pixels;
+  std::array<std::uint8_t, data::kEmbeddedSize * data::kEmbeddedSize * 3> pixels;
   int label;
 
   int at(int tile, int pixel, int channel) const {
     const int y = tile / kTilesInRow * kTile + pixel / kTile, x = tile % kTilesInRow * kTile + pixel % kTile;
-    return pixels[(y * kEmbeddedSize + x) * 3 + channel];
+    return pixels[(y * data::kEmbeddedSize + x) * 3 + channel];
   }
   std::string bytes() const { return {pixels.begin(), pixels.end()}; }
 };
 
-Drawn draw(Split split, std::uint64_t index) {
+Drawn draw(data::Split split, std::uint64_t index) {
   Drawn drawn;
-  drawn.label = draw_embedded_image(split, index, drawn.pixels);
+  drawn.label = data::draw_embedded_image(split, index, drawn.pixels);
   return drawn;
 }
 
-std::string digest(Split split, std::uint64_t count) {
+std::string digest(data::Split split, std::uint64_t count) {
   Sha256 sum;
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto drawn = draw(split, i);
@@ -95,16 +95,16 @@ Seen asked_tile(const Drawn& drawn) {
 
 /// How far a table of content × class is from independence: Pearson's statistic, in standard deviations.
 /// Rows seen less often than 200 times are left out: they have too few counts for the approximation.
-double dependence(const std::map<std::vector<int>, std::array<int, kEmbeddedClasses>>& table) {
+double dependence(const std::map<std::vector<int>, std::array<int, data::kEmbeddedClasses>>& table) {
   double statistic = 0;
   int freedom = 0;
   for (const auto& [content, counts] : table) {
     int total = 0;
     for (const int count : counts) total += count;
     if (total < 200) continue;
-    const double expected = 1.0 * total / kEmbeddedClasses;
+    const double expected = 1.0 * total / data::kEmbeddedClasses;
     for (const int count : counts) statistic += (count - expected) * (count - expected) / expected;
-    freedom += kEmbeddedClasses - 1;
+    freedom += data::kEmbeddedClasses - 1;
   }
   return (statistic - freedom) / std::sqrt(2.0 * freedom);
 }
@@ -122,24 +122,27 @@ std::vector<int> content_of(const Drawn& drawn, int tile) {
 }
 
 TEST(EmbeddedImages, AreTheSameBytesOnEveryMachine) {
-  EXPECT_EQ(kEmbeddedFingerprint, "shapes-1") << "pixels changed? raise the version and pin the new digests";
-  EXPECT_EQ(digest(Split::kTrain, 50), "da14ad353929c4271fb5bf360c2b2ad6beac56216a852907bcefeb1f0db21932");
-  EXPECT_EQ(digest(Split::kVal, 50), "25d728fe398d366acef20c1493c1d72aa810568edce3614eb5a7e2e34b459597");
+  EXPECT_EQ(data::kEmbeddedFingerprint, "shapes-1")
+      << "pixels changed? raise the version and pin the new digests";
+  EXPECT_EQ(digest(data::Split::kTrain, 50),
+            "da14ad353929c4271fb5bf360c2b2ad6beac56216a852907bcefeb1f0db21932");
+  EXPECT_EQ(digest(data::Split::kVal, 50),
+            "25d728fe398d366acef20c1493c1d72aa810568edce3614eb5a7e2e34b459597");
 }
 
 TEST(EmbeddedImages, DoNotDependOnTheOrderInWhichTheyAreDrawn) {
-  const auto first = draw(Split::kTrain, 7);
-  draw(Split::kVal, 7);
-  draw(Split::kTrain, 1'000'000'007);
-  EXPECT_EQ(draw(Split::kTrain, 7).pixels, first.pixels);
+  const auto first = draw(data::Split::kTrain, 7);
+  draw(data::Split::kVal, 7);
+  draw(data::Split::kTrain, 1'000'000'007);
+  EXPECT_EQ(draw(data::Split::kTrain, 7).pixels, first.pixels);
 }
 
 TEST(EmbeddedImages, EveryTenHaveTheTenClassesOnceEachInChangingOrder) {
   std::set<std::vector<int>> orders;
   for (std::uint64_t block = 0; block < 100; ++block) {
     std::vector<int> order;
-    for (std::uint64_t i = 0; i < kEmbeddedClasses; ++i)
-      order.push_back(draw(Split::kVal, block * kEmbeddedClasses + i).label);
+    for (std::uint64_t i = 0; i < data::kEmbeddedClasses; ++i)
+      order.push_back(draw(data::Split::kVal, block * data::kEmbeddedClasses + i).label);
     EXPECT_EQ(std::set<int>(order.begin(), order.end()), (std::set<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
     orders.insert(order);
   }
@@ -148,21 +151,21 @@ TEST(EmbeddedImages, EveryTenHaveTheTenClassesOnceEachInChangingOrder) {
 
 TEST(EmbeddedImages, NoImageComesTwiceWithinOrAcrossTheSplits) {
   std::set<std::string> seen;
-  for (const Split split : {Split::kTrain, Split::kVal})
+  for (const data::Split split : {data::Split::kTrain, data::Split::kVal})
     for (std::uint64_t i = 0; i < 3000; ++i)
       EXPECT_TRUE(seen.insert(draw(split, i).bytes()).second) << "image " << i;
 }
 
 TEST(EmbeddedImages, TheShapeInTheColourOfTheFilledTilesIsTheClass) {
-  std::array<std::array<double, kTile * kTile>, kEmbeddedClasses> mean{};
+  std::array<std::array<double, kTile * kTile>, data::kEmbeddedClasses> mean{};
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    const auto drawn = draw(Split::kTrain, i);
+    const auto drawn = draw(data::Split::kTrain, i);
     const Seen seen = asked_tile(drawn);
     for (int pixel = 0; pixel < kTile * kTile; ++pixel) mean[drawn.label][pixel] += seen.lit[pixel] / 100;
   }
   int correct = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    const auto drawn = draw(Split::kVal, i);
+    const auto drawn = draw(data::Split::kVal, i);
     const Seen seen = asked_tile(drawn);
     const auto best =
         std::ranges::min_element(mean, {}, [&](const auto& m) { return distance(m, seen.lit); });
@@ -173,9 +176,9 @@ TEST(EmbeddedImages, TheShapeInTheColourOfTheFilledTilesIsTheClass) {
 
 TEST(EmbeddedImages, NoTileAloneTellsTheClass) {
   constexpr std::uint64_t kImages = 20'000;
-  std::map<std::vector<int>, std::array<int, kEmbeddedClasses>> anywhere, placed;
+  std::map<std::vector<int>, std::array<int, data::kEmbeddedClasses>> anywhere, placed;
   for (std::uint64_t i = 0; i < kImages; ++i) {
-    const auto drawn = draw(Split::kTrain, i);
+    const auto drawn = draw(data::Split::kTrain, i);
     for (int tile = 0; tile < kTiles; ++tile) {
       auto content = content_of(drawn, tile);
       ++anywhere[content][drawn.label];
@@ -189,9 +192,9 @@ TEST(EmbeddedImages, NoTileAloneTellsTheClass) {
 }
 
 TEST(EmbeddedImages, TheMeasureOfDependenceSeesTheAskedTile) {
-  std::map<std::vector<int>, std::array<int, kEmbeddedClasses>> asked;
+  std::map<std::vector<int>, std::array<int, data::kEmbeddedClasses>> asked;
   for (std::uint64_t i = 0; i < 5000; ++i) {
-    const auto drawn = draw(Split::kTrain, i);
+    const auto drawn = draw(data::Split::kTrain, i);
     const Seen seen = asked_tile(drawn);
     ++asked[{seen.area / 13, seen.lit[3 * kTile + 3] > 0, seen.lit[1 * kTile + 1] > 0}][drawn.label];
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/evaluation.h"
+#include "worker/trainer/tasks/evaluation.h"
 
 #include <gmock/gmock.h>
 
@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "config/trial_document.h"
-#include "worker/trainer/precision.h"
+#include "config/document/trial_document.h"
+#include "worker/trainer/device/precision.h"
 
 namespace abl::trainer {
 namespace {
@@ -27,13 +27,13 @@ class Watched final : public models::Classifier {
 
 class EvaluationTest : public testing::Test {
  protected:
-  Evaluation run(int accumulate) {
+  tasks::Evaluation run(int accumulate) {
     trial_.recipe.accumulate = accumulate;
     model_.shown.clear();
-    const auto data = open_data(trial_.data, "");
-    RankGroup alone;
+    const auto data = data::open_data(trial_.data, "");
+    ranks::RankGroup alone;
     const std::atomic<bool> never = false;
-    return evaluate(model_, *data.val, trial_, torch::kCPU, 2, alone, never).value();
+    return tasks::evaluate(model_, *data.val, trial_, torch::kCPU, 2, alone, never).value();
   }
   config::TrialConfig trial_ = config::read_trial_or_throw(config::Json::parse(R"({
       "model": {"family": "simple-vit", "dim": 16, "depth": 1, "heads": 2, "dim_head": 8, "patch": 8},
@@ -59,21 +59,21 @@ TEST_F(EvaluationTest, AResultThatIsNotFiniteIsNamed) {
   model_.scale = NAN;
   const auto values = run(1).values("val_ema");
   try {
-    expect_finite(values, "at step 7");
+    tasks::expect_finite(values, "at step 7");
     ADD_FAILURE() << "it was taken";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kAborted);
     EXPECT_STREQ(error.what(), "val_ema/loss is not finite at step 7: it is nan");
   }
   model_.scale = 1;
-  expect_finite(run(1).values("val"), "at step 8");
+  tasks::expect_finite(run(1).values("val"), "at step 8");
 }
 
 TEST_F(EvaluationTest, ATeacherIsShownNoMoreImagesAtATimeThanAStepTakes) {
   const auto images = torch::rand({10, 3, 4, 4});
-  const auto whole = logits_by_parts(model_, images, trial_.recipe, 10);
+  const auto whole = device::logits_by_parts(model_, images, trial_.recipe, 10);
   EXPECT_EQ(model_.shown, std::vector<std::int64_t>{10});
-  EXPECT_TRUE(torch::allclose(logits_by_parts(model_, images, trial_.recipe, 4), whole));
+  EXPECT_TRUE(torch::allclose(device::logits_by_parts(model_, images, trial_.recipe, 4), whole));
   EXPECT_EQ(model_.shown, (std::vector<std::int64_t>{10, 4, 4, 2}));
 }
 

@@ -2,11 +2,11 @@
 // What a training on one GPU shows.
 #include <gmock/gmock.h>
 
+#include "images/random.h"
 #include "tests/trainer/small_training.h"
-#include "worker/trainer/augmentation/random.h"
-#include "worker/trainer/batch_mixing.h"
-#include "worker/trainer/device/batch_input.h"
 #include "worker/trainer/device/gpu.h"
+#include "worker/trainer/tasks/batch.h"
+#include "worker/trainer/tasks/loss.h"
 
 namespace abl::trainer {
 namespace {
@@ -14,12 +14,12 @@ namespace {
 class GpuTest : public SmallTraining {
  protected:
   // before the GPU is first used
-  static void SetUpTestSuite() { compute_deterministically(); }
+  static void SetUpTestSuite() { device::compute_deterministically(); }
   void SetUp() override {
     if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU can be used here";
   }
 
-  TrainingOptions full_on_gpu(const std::string& precision) {
+  training::TrainingOptions full_on_gpu(const std::string& precision) {
     auto full = options();
     demand_all(full.trial.recipe);
     full.trial.recipe.precision = precision;
@@ -36,12 +36,12 @@ class GpuTest : public SmallTraining {
   }
 
   /// That a training learns the same from a recorded step.
-  void expect_recorded(TrainingOptions options, double tolerance) {
+  void expect_recorded(training::TrainingOptions options, double tolerance) {
     SCOPED_TRACE(options.trial.recipe.precision);
     Recorder kernels, graph;
-    EXPECT_TRUE(Training(options, kernels).run(kernels.stop));
+    EXPECT_TRUE(training::Training(options, kernels).run(kernels.stop));
     options.cuda_graph = true, options.run_dir = new_folder();
-    EXPECT_TRUE(Training(options, graph).run(graph.stop));
+    EXPECT_TRUE(training::Training(options, graph).run(graph.stop));
     EXPECT_THAT(graph.logs, testing::IsEmpty());
     expect_near(kernels, graph, tolerance);
   }
@@ -51,13 +51,13 @@ class GpuTest : public SmallTraining {
 
 TEST_F(GpuTest, ItTrainsAsTheProcessorDoes) {
   Recorder processor, gpu;
-  Training(options(), processor).run(processor.stop);
+  training::Training(options(), processor).run(processor.stop);
   auto same = options();
   same.device = "cuda";
-  EXPECT_TRUE(Training(same, gpu).run(gpu.stop));
+  EXPECT_TRUE(training::Training(same, gpu).run(gpu.stop));
   EXPECT_EQ(gpu.points.at("train/loss").size(), processor.points.at("train/loss").size());
   expect_near(processor, gpu, 1e-2);
-  EXPECT_GT(peak_memory_bytes(torch::Device{kDevice}), 0);
+  EXPECT_GT(device::peak_memory_bytes(torch::Device{kDevice}), 0);
 }
 
 TEST_F(GpuTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
@@ -65,7 +65,7 @@ TEST_F(GpuTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
     auto full = full_on_gpu(precision);
     SCOPED_TRACE(precision);
     Recorder whole;
-    EXPECT_TRUE(Training(full, whole).run(whole.stop));
+    EXPECT_TRUE(training::Training(full, whole).run(whole.stop));
     expect_goes_on_as(whole, full, 13);
   }
 }
@@ -73,9 +73,9 @@ TEST_F(GpuTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
 TEST_F(GpuTest, BlocksThatAreComputedTwiceChangeNothing) {
   auto full = full_on_gpu("bf16");
   Recorder once, twice;
-  EXPECT_TRUE(Training(full, once).run(once.stop));
+  EXPECT_TRUE(training::Training(full, once).run(once.stop));
   full.trial.recipe.checkpoint_blocks = 1, full.run_dir = new_folder();
-  EXPECT_TRUE(Training(full, twice).run(twice.stop));
+  EXPECT_TRUE(training::Training(full, twice).run(twice.stop));
   expect_same_weights(once, twice);
 }
 
@@ -93,19 +93,19 @@ TEST_F(GpuTest, AModelWithConvolutionsAndBatchStatisticsIsRecordedToo) {
 }
 
 TEST_F(GpuTest, BatchesBecomeTheSameNumbersAsOnTheProcessor) {
-  Batch batch{.images = torch::randint(0, 256, {4, 8, 8, 3}, torch::kByte),
-              .labels = torch::tensor({3, 1, 0, 2}),
-              .patches = {{.image = 2,
-                           .rectangle = {.left = 1, .top = 2, .width = 5, .height = 3},
-                           .noise = torch::randn({3, 3, 5})}}};
+  tasks::Batch batch{.images = torch::randint(0, 256, {4, 8, 8, 3}, torch::kByte),
+                     .labels = torch::tensor({3, 1, 0, 2}),
+                     .patches = {{.image = 2,
+                                  .rectangle = {.left = 1, .top = 2, .width = 5, .height = 3},
+                                  .noise = torch::randn({3, 3, 5})}}};
   const auto numbers = [&batch](torch::Device device) {
-    const BatchInput input{device};
+    const tasks::BatchInput input{device};
     auto images = input.images(batch);
-    Targets targets{.labels = input.labels(batch), .other_labels = {}, .shares = {}, .teacher = {}};
-    RandomStream random{0, Purpose::kMixing, {7}};
+    tasks::Targets targets{.labels = input.labels(batch), .other_labels = {}, .shares = {}, .teacher = {}};
+    images::RandomStream random{0, images::Purpose::kMixing, {7}};
     config::RecipeConfig recipe;
     recipe.mixing = "mixup-or-cutmix", recipe.mixing_alpha = 0.8, recipe.cutmix_alpha = 1;
-    mix_batch(draw_mix_of(recipe, 8, random), images, targets);
+    tasks::mix_batch(tasks::draw_mix_of(recipe, 8, random), images, targets);
     return std::vector{images.cpu(), targets.labels.cpu(), targets.other_labels.cpu(), targets.shares.cpu()};
   };
   const auto expected = numbers(torch::kCPU);

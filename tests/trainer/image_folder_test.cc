@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/image_folder.h"
+#include "data/formats.h"
 
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "tests/trainer/picture_files.h"
-#include "worker/trainer/data/jpeg.h"
+#include "images/jpeg.h"
+#include "tests/images/picture_files.h"
 
 namespace abl::trainer {
 namespace {
@@ -21,11 +21,11 @@ class ImageFolderTest : public testing::Test {
   }
   void fill(const std::string& folder, int count, std::array<std::uint8_t, 3> colour) {
     for (int i = 0; i < count; ++i)
-      write(folder_.path() / folder / fmt::format("{:03}.jpg", i), jpeg_of(16, 16, colour));
+      images::write(folder_.path() / folder / fmt::format("{:03}.jpg", i), images::jpeg_of(16, 16, colour));
   }
   std::string refusal(const config::DataConfig& config) {
     try {
-      open_image_folder(config, folder_.path());
+      data::open_image_folder(config, folder_.path());
     } catch (const Error& error) {
       return error.what();
     }
@@ -39,7 +39,7 @@ TEST_F(ImageFolderTest, ReadsTrainAndTestFoldersWithLabelsInTheOrderOfTheNames) 
   fill("train/blue", 2, {0, 0, 250});
   fill("test/red", 1, {250, 0, 0});
   fill("test/blue", 1, {0, 0, 250});
-  const auto data = open_image_folder(config(2), folder_.path());
+  const auto data = data::open_image_folder(config(2), folder_.path());
   EXPECT_EQ(data.classes, (std::vector<std::string>{"blue", "red"}));
   ASSERT_EQ(data.train->size(), 5u);
   ASSERT_EQ(data.val->size(), 2u);
@@ -54,7 +54,7 @@ TEST_F(ImageFolderTest, ReadsTrainAndTestFoldersWithLabelsInTheOrderOfTheNames) 
 TEST_F(ImageFolderTest, KeepsEveryFifthImageForValidationWhereThereIsNoSplit) {
   fill("a", 10, {1, 2, 3});
   fill("b", 7, {4, 5, 6});
-  const auto data = open_image_folder(config(2), folder_.path());
+  const auto data = data::open_image_folder(config(2), folder_.path());
   EXPECT_EQ(data.val->size(), 3u);
   EXPECT_EQ(data.train->size(), 14u);
 }
@@ -64,8 +64,8 @@ TEST_F(ImageFolderTest, TakesAFixedSubsetAndTheSameFingerprint) {
   fill("b", 20, {4, 5, 6});
   auto some = config(2);
   some.train_images = 10, some.val_images = 4;
-  const auto whole = open_image_folder(config(2), folder_.path()),
-             subset = open_image_folder(some, folder_.path());
+  const auto whole = data::open_image_folder(config(2), folder_.path()),
+             subset = data::open_image_folder(some, folder_.path());
   EXPECT_EQ(subset.train->size(), 10u);
   EXPECT_EQ(subset.val->size(), 4u);
   EXPECT_EQ(subset.fingerprint, whole.fingerprint) << "the fingerprint is the folder's, not the subset's";
@@ -74,9 +74,9 @@ TEST_F(ImageFolderTest, TakesAFixedSubsetAndTheSameFingerprint) {
 TEST_F(ImageFolderTest, TheFingerprintChangesWithAFile) {
   fill("a", 6, {1, 2, 3});
   fill("b", 6, {4, 5, 6});
-  const auto before = open_image_folder(config(2), folder_.path()).fingerprint;
-  write(folder_.path() / "a/new.jpeg", jpeg_of(8, 8, {0, 0, 0}));
-  EXPECT_NE(open_image_folder(config(2), folder_.path()).fingerprint, before);
+  const auto before = data::open_image_folder(config(2), folder_.path()).fingerprint;
+  images::write(folder_.path() / "a/new.jpeg", images::jpeg_of(8, 8, {0, 0, 0}));
+  EXPECT_NE(data::open_image_folder(config(2), folder_.path()).fingerprint, before);
 }
 
 TEST_F(ImageFolderTest, SaysWhatIsWrongWithAFolder) {
@@ -87,14 +87,14 @@ TEST_F(ImageFolderTest, SaysWhatIsWrongWithAFolder) {
       << refusal(config(1));
   std::filesystem::create_directories(folder_.path() / "val/a");
   EXPECT_NE(refusal(config(1)).find("val/a holds no .jpg"), std::string::npos) << refusal(config(1));
-  EXPECT_THROW(open_image_folder(config(1), folder_.path() / "nowhere"), Error);
+  EXPECT_THROW(data::open_image_folder(config(1), folder_.path() / "nowhere"), Error);
 }
 
 TEST_F(ImageFolderTest, ADamagedImageIsFatalOrSkippedAsTheConfigSays) {
   fill("a", 10, {1, 2, 3});
-  const auto whole = jpeg_of(64, 64, {9, 9, 9});
-  write(folder_.path() / "a/000.jpg", whole.substr(0, whole.size() / 2));
-  const auto fatal = open_image_folder(config(1), folder_.path());
+  const auto whole = images::jpeg_of(64, 64, {9, 9, 9});
+  images::write(folder_.path() / "a/000.jpg", whole.substr(0, whole.size() / 2));
+  const auto fatal = data::open_image_folder(config(1), folder_.path());
   try {
     fatal.train->load(0);
     FAIL() << "a truncated picture was read";
@@ -104,7 +104,7 @@ TEST_F(ImageFolderTest, ADamagedImageIsFatalOrSkippedAsTheConfigSays) {
   }
   auto lenient = config(1);
   lenient.damaged = "skip";
-  const auto skipping = open_image_folder(lenient, folder_.path());
+  const auto skipping = data::open_image_folder(lenient, folder_.path());
   testing::internal::CaptureStderr();
   EXPECT_FALSE(skipping.train->load(0));
   EXPECT_FALSE(skipping.train->load(0));
@@ -114,8 +114,8 @@ TEST_F(ImageFolderTest, ADamagedImageIsFatalOrSkippedAsTheConfigSays) {
 }
 
 TEST(JpegTest, DecodesAtAReducedScaleDownToTheSideAskedFor) {
-  const auto bytes = jpeg_of(256, 128, {10, 200, 30});
-  const auto whole = decode_jpeg(bytes), reduced = decode_jpeg(bytes, 32);
+  const auto bytes = images::jpeg_of(256, 128, {10, 200, 30});
+  const auto whole = images::decode_jpeg(bytes), reduced = images::decode_jpeg(bytes, 32);
   EXPECT_EQ(whole.width, 256);
   EXPECT_EQ(reduced.height, 32);
   EXPECT_EQ(reduced.width, 64);
@@ -123,16 +123,16 @@ TEST(JpegTest, DecodesAtAReducedScaleDownToTheSideAskedFor) {
 }
 
 TEST(JpegTest, ADamagedPictureLeavesTheNextOneAlone) {
-  const auto whole = jpeg_of(64, 64, {9, 9, 9});
+  const auto whole = images::jpeg_of(64, 64, {9, 9, 9});
   for (const std::size_t kept : {whole.size() / 4, whole.size() / 2, whole.size() - 20}) {
-    EXPECT_THROW(decode_jpeg(whole.substr(0, kept)), Error) << kept << " bytes";
-    EXPECT_EQ(decode_jpeg(whole).width, 64) << "after " << kept << " bytes of another";
+    EXPECT_THROW(images::decode_jpeg(whole.substr(0, kept)), Error) << kept << " bytes";
+    EXPECT_EQ(images::decode_jpeg(whole).width, 64) << "after " << kept << " bytes of another";
   }
 }
 
 TEST(JpegTest, RefusesWhatIsNoPicture) {
-  EXPECT_THROW(decode_jpeg(""), Error);
-  EXPECT_THROW(decode_jpeg("not a jpeg at all"), Error);
+  EXPECT_THROW(images::decode_jpeg(""), Error);
+  EXPECT_THROW(images::decode_jpeg("not a jpeg at all"), Error);
 }
 
 }  // namespace

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/infer.h"
+#include "worker/trainer/commands/inference.h"
 
 #include <gmock/gmock.h>
 
 #include <random>
 
 #include "base/error.h"
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
+#include "data/transform.h"
+#include "images/jpeg.h"
 #include "models/registry.h"
-#include "models/safetensors.h"
-#include "models/state.h"
-#include "tests/trainer/picture_files.h"
-#include "worker/trainer/data/framing.h"
-#include "worker/trainer/data/jpeg.h"
-#include "worker/trainer/device/batch_input.h"
-#include "worker/trainer/model_factory.h"
+#include "models/weights/safetensors.h"
+#include "models/weights/state.h"
+#include "tests/images/picture_files.h"
+#include "worker/trainer/tasks/batch.h"
+#include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::trainer {
 namespace {
@@ -38,7 +38,7 @@ class InferTest : public testing::Test {
   /// A model with random weights, and the files that a run of it wants.
   std::shared_ptr<models::Classifier> prepare(const config::TrialConfig& trial) {
     torch::manual_seed(5);
-    auto model = models::build(model_options(trial.model, trial.data));
+    auto model = models::build(tasks::model_options(trial.model, trial.data));
     models::write_safetensors(options.weights, {.tensors = models::state_of(*model), .metadata = {}});
     models::write_safetensors(options.input,
                               {.tensors = {{"input", input}, {"target", target}}, .metadata = {}});
@@ -47,7 +47,7 @@ class InferTest : public testing::Test {
   }
   std::string refusal(const config::TrialConfig& trial) {
     try {
-      infer(trial, options);
+      commands::infer(trial, options);
     } catch (const Error& error) {
       return error.what();
     }
@@ -55,7 +55,7 @@ class InferTest : public testing::Test {
   }
 
   TemporaryFolder folder;
-  InferOptions options{
+  commands::InferOptions options{
       .weights = folder.path() / "w", .input = folder.path() / "i", .output = folder.path() / "o"};
   torch::Tensor input = torch::rand({2, 3, 32, 32}), target = torch::tensor({3, 7});
 };
@@ -65,7 +65,7 @@ TEST_F(InferTest, GivesTheLogitsFeaturesLossAndGradientsOfTheModel) {
   const auto model = prepare(trial);
   options.gradients = true;
   options.features = {"blocks.0", "norm"};
-  infer(trial, options);
+  commands::infer(trial, options);
   const auto output = models::read_safetensors(options.output).tensors;
   const auto logits = model->forward(input);
   EXPECT_TRUE(torch::allclose(output.at("logits"), logits, 1e-6, 1e-6));
@@ -83,7 +83,7 @@ TEST_F(InferTest, InTrainingModeGivesTheBuffersAfterThePass) {
   const auto trial = trial_of(kXcit);
   const auto model = prepare(trial);
   options.train = true;
-  infer(trial, options);
+  commands::infer(trial, options);
   model->train();
   const auto logits = model->forward(input);
   const auto output = models::read_safetensors(options.output).tensors;
@@ -127,8 +127,8 @@ TEST_F(InferTest, RefusesWeightsThatAreNotFinite) {
 }
 
 /// A photograph that looks different everywhere.
-Image noise(int width, int height) {
-  Image image{width, height, {}};
+images::Image noise(int width, int height) {
+  images::Image image{width, height, {}};
   std::minstd_rand random;
   for (int i = 0; i < 3 * width * height; ++i)
     image.pixels.push_back(static_cast<std::uint8_t>(random() % 256));
@@ -141,16 +141,16 @@ TEST_F(InferTest, ShowsAPhotographOfAnySizeAsAnEvaluationDoes) {
   for (const auto& [width, height, ratio, resize] :
        {std::tuple{90, 61, 0.8, 40}, {33, 120, 1.0, 32}, {20, 24, 0.875, 36}}) {
     trial.recipe.eval_crop_ratio = ratio;
-    const auto jpeg = encode_jpeg(noise(width, height), 95, Chroma::kFull);
-    write(options.input, jpeg);
-    infer(trial, options);
-    const auto framing = frame_centre(width, height, resize, 32, Interpolation::kBilinear);
-    const auto seen = framing.of({.image = decode_jpeg(jpeg),
+    const auto jpeg = images::encode_jpeg(noise(width, height), 95, images::Chroma::kFull);
+    images::write(options.input, jpeg);
+    commands::infer(trial, options);
+    const auto framing = data::frame_centre(width, height, resize, 32, images::Interpolation::kBilinear);
+    const auto seen = framing.of({.image = images::decode_jpeg(jpeg),
                                   .region = {.width = width, .height = height},
                                   .width = static_cast<double>(width),
                                   .height = static_cast<double>(height)});
     const auto bytes = torch::tensor(std::vector<int>(seen.pixels.begin(), seen.pixels.end()));
-    const auto logits = model->forward(BatchInput{torch::kCPU}.images(
+    const auto logits = model->forward(tasks::BatchInput{torch::kCPU}.images(
         {.images = bytes.reshape({1, 32, 32, 3}), .labels = {}, .patches = {}}));
     EXPECT_TRUE(
         torch::allclose(models::read_safetensors(options.output).tensors.at("logits"), logits, 1e-5, 1e-5))
@@ -161,12 +161,12 @@ TEST_F(InferTest, ShowsAPhotographOfAnySizeAsAnEvaluationDoes) {
 TEST_F(InferTest, SaysWhatIsWrongWithAPhotograph) {
   const auto trial = trial_of(kVit);
   prepare(trial);
-  const auto jpeg = encode_jpeg(noise(64, 48), 95, Chroma::kFull);
-  write(options.input, jpeg.substr(0, jpeg.size() / 2));
+  const auto jpeg = images::encode_jpeg(noise(64, 48), 95, images::Chroma::kFull);
+  images::write(options.input, jpeg.substr(0, jpeg.size() / 2));
   const auto damaged = refusal(trial);
   EXPECT_THAT(damaged, testing::StartsWith(options.input.string() + ": "));
   EXPECT_EQ(std::ranges::count(damaged, '\n'), 0) << damaged;
-  write(options.input, jpeg);
+  images::write(options.input, jpeg);
   options.gradients = true;
   EXPECT_THAT(refusal(trial), HasSubstr("there is no tensor 'target'"));
   options.input = folder.path() / "absent";
@@ -179,7 +179,7 @@ TEST_F(InferTest, StartsAFreshHeadFromTheSeed) {
     auto trial = trial_of(kVit);
     trial.data.classes = 3, trial.seed = seed;
     options.differ.fresh_head = true;
-    infer(trial, options);
+    commands::infer(trial, options);
     return models::read_safetensors(options.output).tensors.at("logits").clone();
   };
   const auto first = logits(1);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/learner.h"
+#include "worker/trainer/training/learner.h"
 
 #include <gtest/gtest.h>
 
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "models/registry.h"
-#include "worker/trainer/model_factory.h"
+#include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::trainer {
 namespace {
@@ -20,13 +20,13 @@ class LearnerTest : public testing::Test {
   }
 
   std::shared_ptr<models::Classifier> build() const {
-    return models::build(model_options(trial_.model, trial_.data));
+    return models::build(tasks::model_options(trial_.model, trial_.data));
   }
-  Learner learner(const char* precision, std::unique_ptr<StepGraph> graph = nullptr) {
+  training::Learner learner(const char* precision, std::unique_ptr<training::StepGraph> graph = nullptr) {
     trial_.recipe.precision = precision;
     torch::manual_seed(7);
-    return Learner{build(),         nullptr, trial_.recipe, torch::kCPU, std::make_shared<RankGroup>(),
-                   std::move(graph)};
+    return training::Learner{
+        build(), nullptr, trial_.recipe, torch::kCPU, std::make_shared<ranks::RankGroup>(), std::move(graph)};
   }
 
   config::TrialConfig trial_ = config::read_trial_or_throw(
@@ -35,7 +35,7 @@ class LearnerTest : public testing::Test {
        {"recipe", {{"use", "demo"}}},
        {"seed", 0}});
   torch::Tensor images_;
-  Targets targets_;
+  tasks::Targets targets_;
 };
 
 TEST_F(LearnerTest, InBFloat16TheModelHasTheWeightsRoundedAndTheOptimiserExactly) {
@@ -92,18 +92,18 @@ double error_of_gradient(const std::string& precision, std::int64_t parts) {
        {"seed", 0}});
   torch::manual_seed(5);
   const auto images = torch::randn({kImages, 3, 32, 32});
-  const Targets targets{
+  const tasks::Targets targets{
       .labels = torch::arange(kImages) % 4, .other_labels = {}, .shares = {}, .teacher = {}};
   const auto gradient = [&](const std::string& type, std::int64_t count) {
     trial.recipe.precision = type;
     torch::manual_seed(7);
-    Learner learner{models::build(model_options(trial.model, trial.data)), nullptr, trial.recipe,
-                    torch::kCPU};
+    training::Learner learner{models::build(tasks::model_options(trial.model, trial.data)), nullptr,
+                              trial.recipe, torch::kCPU};
     const auto before = learner.state();
     std::map<std::string, torch::Tensor> weights;
     for (const auto& [name, tensor] : before)
       if (name.starts_with("model.")) weights[name] = tensor.clone();
-    std::vector<BatchShare::Part> cut;
+    std::vector<ranks::BatchShare::Part> cut;
     for (std::int64_t first = 0; first < kImages; first += kImages / count)
       cut.push_back({.first = first, .size = kImages / count, .weight = 1.0 / static_cast<double>(count)});
     learner.step(images, targets, 1.0, cut);
@@ -125,9 +125,9 @@ TEST(LearnerPartsTest, TheErrorOfAGradientDoesNotGrowWithTheNumberOfItsParts) {
 }
 
 /// What a recorded step is: the first one's work, on the same tensors again and again.
-class Recorded final : public StepGraph {
+class Recorded final : public training::StepGraph {
  public:
-  void run(const torch::Tensor& images, const Targets& targets, const Step& step) override {
+  void run(const torch::Tensor& images, const tasks::Targets& targets, const Step& step) override {
     if (!step_) {
       step_ = step;
       images_ = images.clone();
@@ -144,7 +144,7 @@ class Recorded final : public StepGraph {
  private:
   Step step_;
   torch::Tensor images_;
-  Targets targets_;
+  tasks::Targets targets_;
 };
 
 TEST_F(LearnerTest, AStepDependsOnWhatLiesInTensorsAlone) {
@@ -153,10 +153,10 @@ TEST_F(LearnerTest, AStepDependsOnWhatLiesInTensorsAlone) {
     for (int step = 0; step < 4; ++step) {
       const auto images = torch::randn({8, 3, 32, 32});
       const float share = 0.2f * static_cast<float>(step);
-      const Targets targets{.labels = (torch::arange(8) + step) % 4,
-                            .other_labels = (torch::arange(8) + 2 * step) % 3,
-                            .shares = torch::tensor({share, 1 - share}),
-                            .teacher = {}};
+      const tasks::Targets targets{.labels = (torch::arange(8) + step) % 4,
+                                   .other_labels = (torch::arange(8) + 2 * step) % 3,
+                                   .shares = torch::tensor({share, 1 - share}),
+                                   .teacher = {}};
       for (auto* const each : {&plain, &recorded}) each->step(images, targets, 1e-3 / (step + 1));
     }
     for (const auto& [name, tensor] : plain.state())

@@ -9,9 +9,9 @@
 #include <iostream>
 #include <numeric>
 
-#include "tests/trainer/picture_files.h"
-#include "worker/trainer/data/loader.h"
-#include "worker/trainer/data/transform.h"
+#include "data/transform.h"
+#include "tests/images/picture_files.h"
+#include "worker/trainer/tasks/loader.h"
 
 namespace abl::trainer {
 namespace {
@@ -22,8 +22,8 @@ constexpr int kImages = 48, kBatch = 12, kThreads = 2;
 void write_images(const std::filesystem::path& root) {
   for (const char* split : {"train", "val"})
     for (int i = 0; i < kImages; ++i)
-      write(root / split / "a" / fmt::format("{}.jpg", i),
-            jpeg_of(300 + 7 * i, 290 + 3 * i, {static_cast<std::uint8_t>(5 * i), 90, 40}));
+      images::write(root / split / "a" / fmt::format("{}.jpg", i),
+                    images::jpeg_of(300 + 7 * i, 290 + 3 * i, {static_cast<std::uint8_t>(5 * i), 90, 40}));
 }
 
 config::DataConfig small_images() {
@@ -42,17 +42,17 @@ config::RecipeConfig much_augmented() {
 /// Every image once, and each of `look` at what a batch is made of.
 template <class Make>
 void one_epoch(const Make& make) {
-  Loader loader{0,
-                kImages / kBatch,
-                {.threads = kThreads,
-                 .ahead = kThreads + 2,
-                 .collation = {.replace_among = kImages, .image_size = small_images().image_size}},
-                [&](std::int64_t number) {
-                  BatchPlan plan{.indices = std::vector<std::uint32_t>(kBatch), .prepare = make};
-                  std::iota(plan.indices.begin(), plan.indices.end(),
-                            static_cast<std::uint32_t>(number * kBatch));
-                  return plan;
-                }};
+  tasks::Loader loader{
+      0,
+      kImages / kBatch,
+      {.threads = kThreads,
+       .ahead = kThreads + 2,
+       .collation = {.replace_among = kImages, .image_size = small_images().image_size}},
+      [&](std::int64_t number) {
+        tasks::BatchPlan plan{.indices = std::vector<std::uint32_t>(kBatch), .prepare = make};
+        std::iota(plan.indices.begin(), plan.indices.end(), static_cast<std::uint32_t>(number * kBatch));
+        return plan;
+      }};
   while (loader.next()) {
   }
 }
@@ -71,17 +71,17 @@ std::ptrdiff_t threads_of_this_process() {
 /// The exit code says how it went: the process has nothing else to tell.
 [[noreturn]] void twenty_epochs(const std::filesystem::path& root) {
   at::set_num_threads(1);
-  const auto data = open_data(small_images(), root.string());
+  const auto data = data::open_data(small_images(), root.string());
   const auto recipe = much_augmented();
-  const Augmentation augmentation{recipe, small_images()};
+  const data::Augmentation augmentation{recipe, small_images()};
   double settled = 0, most = 0;
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
     one_epoch([&](std::uint32_t index, std::size_t) {
-      RandomStream random{0, Purpose::kAugmentation, {epoch, index}};
+      images::RandomStream random{0, images::Purpose::kAugmentation, {epoch, index}};
       return augmentation(*data.train, index, random);
     });
     one_epoch([&](std::uint32_t index, std::size_t) {
-      return centre_of(*data.val, index, recipe, small_images().image_size);
+      return data::centre_of(*data.val, index, recipe, small_images().image_size);
     });
     if (epoch < 5)
       settled = std::max(settled, resident_mib());
@@ -96,13 +96,13 @@ std::ptrdiff_t threads_of_this_process() {
 /// Opens no more threads than it was told to, whatever LibTorch may use for the products.
 [[noreturn]] void one_epoch_beside_four_threads(const std::filesystem::path& root) {
   at::set_num_threads(4);
-  const auto data = open_data(small_images(), root.string());
+  const auto data = data::open_data(small_images(), root.string());
   const auto recipe = much_augmented();
-  const Augmentation augmentation{recipe, small_images()};
+  const data::Augmentation augmentation{recipe, small_images()};
   const auto before = threads_of_this_process();
   std::atomic<std::ptrdiff_t> most = 0;
   one_epoch([&](std::uint32_t index, std::size_t) {
-    RandomStream random{0, Purpose::kAugmentation, {0, index}};
+    images::RandomStream random{0, images::Purpose::kAugmentation, {0, index}};
     auto prepared = augmentation(*data.train, index, random);
     const auto now = threads_of_this_process();
     for (auto seen = most.load(); now > seen && !most.compare_exchange_weak(seen, now);) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/data/loader.h"
+#include "worker/trainer/tasks/loader.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "worker/trainer/data/epoch_order.h"
+#include "data/order.h"
 
 namespace abl::trainer {
 namespace {
@@ -17,27 +17,28 @@ namespace {
 using Label = std::function<int(std::int64_t number, std::size_t place)>;
 
 /// Batches of images of a pixel whose labels tell what they are.
-Loader::Plan labelled(std::size_t images, const Label& label) {
+tasks::Loader::Plan labelled(std::size_t images, const Label& label) {
   return [images, label](std::int64_t number) {
-    return BatchPlan{.indices = std::vector<std::uint32_t>(images),
-                     .prepare = [number, label](std::uint32_t, std::size_t place) -> std::optional<Prepared> {
-                       // before the pixels: of an aggregate that throws half-way g++ 12 destroys a nested
-                       // part twice
-                       const int told = label(number, place);
-                       return Prepared{.view = {.image = {1, 1, {0, 0, 0}}, .erasure = {}}, .label = told};
-                     }};
+    return tasks::BatchPlan{
+        .indices = std::vector<std::uint32_t>(images),
+        .prepare = [number, label](std::uint32_t, std::size_t place) -> std::optional<data::Prepared> {
+          // before the pixels: of an aggregate that throws half-way g++ 12 destroys a nested
+          // part twice
+          const int told = label(number, place);
+          return data::Prepared{.view = {.image = {1, 1, {0, 0, 0}}, .erasure = {}}, .label = told};
+        }};
   };
 }
 
-const Loader::Plan kNumbered = labelled(1, [](std::int64_t number, std::size_t) { return number; });
+const tasks::Loader::Plan kNumbered = labelled(1, [](std::int64_t number, std::size_t) { return number; });
 
-LoaderOptions options(int threads, int ahead) {
+tasks::LoaderOptions options(int threads, int ahead) {
   return {.threads = threads, .ahead = ahead, .collation = {.image_size = 1}};
 }
 
 TEST(LoaderTest, HandsBatchesOutInOrderWhateverTheThreads) {
   for (const int threads : {1, 4}) {
-    Loader loader{3, 50, options(threads, 5), kNumbered};
+    tasks::Loader loader{3, 50, options(threads, 5), kNumbered};
     for (std::int64_t expected = 3; expected < 53; ++expected) {
       const auto batch = loader.next();
       ASSERT_TRUE(batch.has_value());
@@ -50,30 +51,30 @@ TEST(LoaderTest, HandsBatchesOutInOrderWhateverTheThreads) {
 TEST(LoaderTest, AllThreadsShareOneBatch) {
   constexpr int kThreads = 3;
   std::latch together{kThreads};
-  Loader loader{0, 1, options(kThreads, 1), labelled(kThreads, [&](std::int64_t, std::size_t place) {
-                  together.arrive_and_wait();  // for ever, if one thread had to make them one by one
-                  return static_cast<int>(place);
-                })};
+  tasks::Loader loader{0, 1, options(kThreads, 1), labelled(kThreads, [&](std::int64_t, std::size_t place) {
+                         together.arrive_and_wait();  // for ever, if one thread had to make them one by one
+                         return static_cast<int>(place);
+                       })};
   EXPECT_TRUE(torch::equal(loader.next()->labels, torch::arange(kThreads)));
 }
 
 TEST(LoaderTest, WhatABatchHoldsDoesNotDependOnWhoMadeWhichImage) {
-  std::vector<Batch> made;
+  std::vector<tasks::Batch> made;
   for (const int threads : {1, 5}) {
-    Loader loader{0, 1, {.threads = threads, .ahead = 1, .collation = {.image_size = 2}}, [](std::int64_t) {
-                    BatchPlan plan{.indices = std::vector<std::uint32_t>(40), .prepare = {}};
-                    std::iota(plan.indices.begin(), plan.indices.end(), 0u);
-                    plan.prepare = [](std::uint32_t index, std::size_t) -> std::optional<Prepared> {
-                      if (index % 7 == 3) return std::nullopt;  // left out: those behind it move up
-                      View view{
-                          .image = {2, 2, std::vector<std::uint8_t>(12, static_cast<std::uint8_t>(index))},
-                          .erasure = {}};
-                      if (index % 2 == 0)
-                        view.erasure = Erasure{.rectangle = {.width = 1, .height = 2}, .noise_seed = index};
-                      return Prepared{.view = std::move(view), .label = static_cast<int>(index)};
-                    };
-                    return plan;
-                  }};
+    tasks::Loader loader{
+        0, 1, {.threads = threads, .ahead = 1, .collation = {.image_size = 2}}, [](std::int64_t) {
+          tasks::BatchPlan plan{.indices = std::vector<std::uint32_t>(40), .prepare = {}};
+          std::iota(plan.indices.begin(), plan.indices.end(), 0u);
+          plan.prepare = [](std::uint32_t index, std::size_t) -> std::optional<data::Prepared> {
+            if (index % 7 == 3) return std::nullopt;  // left out: those behind it move up
+            data::View view{.image = {2, 2, std::vector<std::uint8_t>(12, static_cast<std::uint8_t>(index))},
+                            .erasure = {}};
+            if (index % 2 == 0)
+              view.erasure = images::Erasure{.rectangle = {.width = 1, .height = 2}, .noise_seed = index};
+            return data::Prepared{.view = std::move(view), .label = static_cast<int>(index)};
+          };
+          return plan;
+        }};
     made.push_back(*loader.next());
   }
   EXPECT_EQ(made[0].labels.numel(), 34);
@@ -99,8 +100,8 @@ TEST(LoaderTest, ThrowsWhatABatchThrewAtItsPlace) {
     if (number == 1) throw Error{Code::kDataLoss, "broken picture 1"};
     return kNumbered(number);
   };
-  for (const auto& plan : {labelled(4, broken_picture), Loader::Plan{broken_plan}}) {
-    Loader loader{0, 3, options(2, 4), plan};
+  for (const auto& plan : {labelled(4, broken_picture), tasks::Loader::Plan{broken_plan}}) {
+    tasks::Loader loader{0, 3, options(2, 4), plan};
     EXPECT_TRUE(loader.next());
     try {
       loader.next();
@@ -114,10 +115,10 @@ TEST(LoaderTest, ThrowsWhatABatchThrewAtItsPlace) {
 
 TEST(LoaderTest, StaysAtMostSoFarAhead) {
   std::atomic<std::int64_t> newest = -1;
-  Loader loader{0, 1000, options(3, 4), [&](std::int64_t number) {
-                  newest = number;  // they are planned in order
-                  return kNumbered(number);
-                }};
+  tasks::Loader loader{0, 1000, options(3, 4), [&](std::int64_t number) {
+                         newest = number;  // they are planned in order
+                         return kNumbered(number);
+                       }};
   for (std::int64_t taken = 1; taken <= 100; ++taken) {
     ASSERT_TRUE(loader.next());
     ASSERT_LT(newest, taken + 4);
@@ -128,65 +129,65 @@ TEST(LoaderTest, HowFarAheadIsBoundedInBytes) {
   constexpr std::int64_t kMost = std::int64_t{512} << 20;
   for (const auto& [images, size, threads] :
        {std::tuple{64, 32, 8}, {1024, 224, 8}, {4096, 224, 1}, {4096, 224, 64}, {4096, 384, 64}}) {
-    const int ahead = batches_ahead(images, size, threads);
+    const int ahead = tasks::batches_ahead(images, size, threads);
     const std::int64_t bytes = std::int64_t{3} * size * size * images;
     EXPECT_GE(ahead, 1) << "or the threads would wait for every step";
     EXPECT_LE(ahead, 2 * threads + 2);
     EXPECT_TRUE(ahead == 1 || ahead * bytes <= kMost) << images << " images of " << size << " pixels";
   }
-  EXPECT_EQ(batches_ahead(64, 32, 8), 18) << "small ones as before";
-  EXPECT_EQ(batches_ahead(4096, 224, 64), 1);
+  EXPECT_EQ(tasks::batches_ahead(64, 32, 8), 18) << "small ones as before";
+  EXPECT_EQ(tasks::batches_ahead(4096, 224, 64), 1);
 }
 
 TEST(LoaderTest, ASlowBatchDoesNotHoldTheOthersThatMayBeMade) {
   constexpr int kAhead = 6;
   std::latch others{kAhead - 1};
-  Loader loader{0, 100, options(2, kAhead), labelled(1, [&](std::int64_t number, std::size_t) {
-                  if (number == 0)
-                    others.wait();  // for ever, if one of them had to wait for this one
-                  else if (number < kAhead)
-                    others.count_down();
-                  return static_cast<int>(number);
-                })};
+  tasks::Loader loader{0, 100, options(2, kAhead), labelled(1, [&](std::int64_t number, std::size_t) {
+                         if (number == 0)
+                           others.wait();  // for ever, if one of them had to wait for this one
+                         else if (number < kAhead)
+                           others.count_down();
+                         return static_cast<int>(number);
+                       })};
   for (std::int64_t expected = 0; expected < 100; ++expected)
     ASSERT_EQ(loader.next()->labels.item<std::int64_t>(), expected);
 }
 
 TEST(LoaderTest, ABatchWithoutImagesIsHandedOutToo) {  // of a rank whose share of the last one is none
-  Loader loader{0, 3, options(2, 2), labelled(0, [](std::int64_t, std::size_t) { return 0; })};
+  tasks::Loader loader{0, 3, options(2, 2), labelled(0, [](std::int64_t, std::size_t) { return 0; })};
   for (int batch = 0; batch < 3; ++batch) EXPECT_EQ(loader.next()->labels.numel(), 0);
   EXPECT_FALSE(loader.next());
 }
 
 TEST(LoaderTest, CanBeLeftInTheMiddle) {
-  Loader loader{0, 1'000'000, options(2, 8), kNumbered};
+  tasks::Loader loader{0, 1'000'000, options(2, 8), kNumbered};
   EXPECT_TRUE(loader.next());
 }
 
 TEST(CollateTest, ReplacesASkippedImageInTrainingAndLeavesItOutInEvaluation) {
-  const Prepare prepare = [](std::uint32_t index, std::size_t) -> std::optional<Prepared> {
+  const tasks::Prepare prepare = [](std::uint32_t index, std::size_t) -> std::optional<data::Prepared> {
     if (index == 2) return std::nullopt;
-    return Prepared{.view = {.image = {1, 1, {static_cast<std::uint8_t>(index), 0, 0}}, .erasure = {}},
-                    .label = static_cast<int>(index)};
+    return data::Prepared{.view = {.image = {1, 1, {static_cast<std::uint8_t>(index), 0, 0}}, .erasure = {}},
+                          .label = static_cast<int>(index)};
   };
-  EXPECT_TRUE(torch::equal(collate({1, 2, 0}, {.replace_among = 4, .image_size = 1}, prepare).labels,
+  EXPECT_TRUE(torch::equal(tasks::collate({1, 2, 0}, {.replace_among = 4, .image_size = 1}, prepare).labels,
                            torch::tensor({1, 3, 0}, torch::kInt64)));
-  EXPECT_TRUE(torch::equal(collate({1, 2, 0}, {.image_size = 1}, prepare).labels,
+  EXPECT_TRUE(torch::equal(tasks::collate({1, 2, 0}, {.image_size = 1}, prepare).labels,
                            torch::tensor({1, 0}, torch::kInt64)));
-  EXPECT_THROW(collate({2}, {.replace_among = 3, .image_size = 1},
-                       [](std::uint32_t, std::size_t) { return std::optional<Prepared>{}; }),
+  EXPECT_THROW(tasks::collate({2}, {.replace_among = 3, .image_size = 1},
+                              [](std::uint32_t, std::size_t) { return std::optional<data::Prepared>{}; }),
                Error);
 }
 
 TEST(CollateTest, KeepsWhatIsToBeErasedWithItsNoise) {
-  const auto batch = collate(
-      {0, 1}, {.image_size = 4}, [](std::uint32_t index, std::size_t place) -> std::optional<Prepared> {
+  const auto batch = tasks::collate(
+      {0, 1}, {.image_size = 4}, [](std::uint32_t index, std::size_t place) -> std::optional<data::Prepared> {
         EXPECT_EQ(index, place);
-        View view{.image = black(4, 4), .erasure = {}};
+        data::View view{.image = images::black(4, 4), .erasure = {}};
         if (index == 1)
           view.erasure =
-              Erasure{.rectangle = {.left = 1, .top = 2, .width = 3, .height = 1}, .noise_seed = 5};
-        return Prepared{.view = std::move(view), .label = 0};
+              images::Erasure{.rectangle = {.left = 1, .top = 2, .width = 3, .height = 1}, .noise_seed = 5};
+        return data::Prepared{.view = std::move(view), .label = 0};
       });
   ASSERT_EQ(batch.patches.size(), 1u);
   EXPECT_EQ(batch.patches[0].image, 1);
@@ -194,7 +195,7 @@ TEST(CollateTest, KeepsWhatIsToBeErasedWithItsNoise) {
 }
 
 TEST(EpochOrderTest, IsAShuffleOfItsOwnForEachEpochAndSeed) {
-  EpochOrder order{7, 1000}, same{7, 1000}, other{8, 1000};
+  data::EpochOrder order{7, 1000}, same{7, 1000}, other{8, 1000};
   const auto first = *order.of(0), second = *order.of(1);
   EXPECT_EQ(std::set<std::uint32_t>(first.begin(), first.end()).size(), 1000u);
   EXPECT_EQ(std::ranges::max(first), 999u);

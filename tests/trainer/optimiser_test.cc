@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/optimiser.h"
+#include "worker/trainer/training/optimiser.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -18,15 +18,15 @@ struct Small : torch::nn::Module {
   torch::Tensor matrix, bias, idle;
 };
 
-NamedTensors weights_of(const Small& model) {
-  NamedTensors weights;
+training::NamedTensors weights_of(const Small& model) {
+  training::NamedTensors weights;
   for (const auto& parameter : model.named_parameters())
     weights.emplace_back(parameter.key(), parameter.value());
   return weights;
 }
 
-std::unique_ptr<Optimiser> optimiser_of(const Small& model, const config::RecipeConfig& recipe) {
-  return make_optimiser(model, weights_of(model), recipe);
+std::unique_ptr<training::Optimiser> optimiser_of(const Small& model, const config::RecipeConfig& recipe) {
+  return training::make_optimiser(model, weights_of(model), recipe);
 }
 
 config::RecipeConfig recipe() {
@@ -63,7 +63,7 @@ TEST(AdamWTest, DecaysMatricesAndNothingElse) {
 TEST(AdamWTest, GoesOnFromItsStateToTheBit) {
   Small model, other;
   const auto optimiser = optimiser_of(model, recipe()), resumed = optimiser_of(other, recipe());
-  const auto step = [](Small& m, Optimiser& o) {
+  const auto step = [](Small& m, training::Optimiser& o) {
     (m.matrix * m.matrix).sum().backward();
     o.step(0.01);
   };
@@ -72,7 +72,7 @@ TEST(AdamWTest, GoesOnFromItsStateToTheBit) {
     const torch::NoGradGuard no_grad;
     other.matrix.copy_(model.matrix);
   }
-  load_optimiser(*resumed, optimiser->state());
+  training::load_optimiser(*resumed, optimiser->state());
   step(model, *optimiser);
   step(other, *resumed);
   EXPECT_TRUE(torch::equal(model.matrix, other.matrix));
@@ -83,14 +83,14 @@ TEST(AdamWTest, RefusesAStateThatLacksSomething) {
   const auto optimiser = optimiser_of(model, recipe());
   auto state = optimiser->state();
   state.erase("adamw.second.bias");
-  EXPECT_THROW(load_optimiser(*optimiser, state), Error);
+  EXPECT_THROW(training::load_optimiser(*optimiser, state), Error);
 }
 
 TEST(AdamWTest, DecaysEverythingWhereTheRecipeSaysSo) {
   auto all = recipe();
   all.decay = "all";
   Small model;
-  const auto groups = parameter_groups(model, weights_of(model), all);
+  const auto groups = training::parameter_groups(model, weights_of(model), all);
   EXPECT_EQ(groups[0].names.size(), 3u);
   EXPECT_TRUE(groups[1].names.empty());
 }
@@ -162,7 +162,7 @@ TEST(SgdTest, GoesWithoutMomentum) {
 TEST(ClipGradientsTest, BoundsTheJointNorm) {
   Small model;
   (model.matrix.sum() * 3 + model.bias.sum() * 4).backward();
-  clip_gradients(weights_of(model), 1.0);
+  training::clip_gradients(weights_of(model), 1.0);
   double squares = 0;
   for (const auto& gradient : {model.matrix.grad(), model.bias.grad()})
     squares += gradient.square().sum().item<double>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/progress_reports.h"
+#include "worker/trainer/training/progress_reports.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ torch::Tensor sums(double loss, double correct, double images) {
 
 TEST(ProgressReportsTest, APointIsSaidWhenItsStepIsDone) {
   Recorder events;
-  ProgressReports reports{events, torch::kCPU};
+  training::ProgressReports reports{events, torch::kCPU};
   reports.begin();
   reports.add(10, sums(30, 5, 20), 0.1);
   reports.add(20, sums(10, 20, 20), 0.05);
@@ -37,7 +37,7 @@ TEST(ProgressReportsTest, APointIsSaidWhenItsStepIsDone) {
 
 TEST(ProgressReportsTest, TheSumsAreThoseOfTheirTime) {
   Recorder events;
-  ProgressReports reports{events, torch::kCPU};
+  training::ProgressReports reports{events, torch::kCPU};
   auto loss = sums(30, 5, 20);
   reports.add(10, loss, 0.1);
   loss.zero_();
@@ -46,7 +46,7 @@ TEST(ProgressReportsTest, TheSumsAreThoseOfTheirTime) {
 }
 
 /// Keeps what a rate is made of.
-class RateRecorder final : public Events {
+class RateRecorder final : public protocol::Events {
  public:
   void start(const Start&) override {}
   void metric(std::int64_t, const std::map<std::string, double>& values) override {
@@ -65,8 +65,8 @@ class RateRecorder final : public Events {
 
 TEST(ProgressReportsTest, WhatTheTimeWasSpentOnIsSaidOnce) {
   RateRecorder events;
-  ProgressReports reports{events, torch::kCPU};
-  using Spent = ProgressReports::Spent;
+  training::ProgressReports reports{events, torch::kCPU};
+  using Spent = training::ProgressReports::Spent;
   reports.begin();
   reports.count(20);
   reports.spend(Spent::kData, std::chrono::hours{1});  // more than there was: clocks may differ
@@ -87,12 +87,12 @@ TEST(ProgressReportsTest, WhatTheTimeWasSpentOnIsSaidOnce) {
 
 TEST(ProgressReportsTest, TheRateIsThatOfAllTheTime) {
   RateRecorder events;
-  ProgressReports reports{events, torch::kCPU};
+  training::ProgressReports reports{events, torch::kCPU};
   const auto begun = std::chrono::steady_clock::now();
   reports.begin();
   std::this_thread::sleep_for(std::chrono::milliseconds{50});  // an evaluation
   const auto spent = std::chrono::steady_clock::now() - begun;
-  reports.spend(ProgressReports::Spent::kEvaluation, spent);
+  reports.spend(training::ProgressReports::Spent::kEvaluation, spent);
   reports.count(20);
   reports.add(10, sums(30, 5, 20), 0.1);
   reports.say_all();
@@ -102,10 +102,10 @@ TEST(ProgressReportsTest, TheRateIsThatOfAllTheTime) {
 
 TEST(ProgressReportsTest, PointsThatAreSaidTogetherShareTheirTimeByTheirImages) {
   RateRecorder events;
-  ProgressReports reports{events, torch::kCPU};
+  training::ProgressReports reports{events, torch::kCPU};
   const auto begun = std::chrono::steady_clock::now();
   reports.begin();
-  reports.spend(ProgressReports::Spent::kData, std::chrono::hours{1});
+  reports.spend(training::ProgressReports::Spent::kData, std::chrono::hours{1});
   reports.count(20);
   reports.add(10, sums(30, 5, 20), 0.1);
   reports.count(40);
@@ -130,7 +130,7 @@ TEST_F(TimeOfATraining, HasCheckpointsAndWaitingForDataInItsSharesAndInItsRate) 
   events.of_a_checkpoint = std::chrono::milliseconds{5};
   const std::atomic<bool> stop = false;
   const auto begun = std::chrono::steady_clock::now();
-  EXPECT_TRUE(Training(often, events).run(stop));
+  EXPECT_TRUE(training::Training(often, events).run(stop));
   const double whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   ASSERT_EQ(events.points.size(), 30u) << "one for each step";
   ASSERT_EQ(events.checkpoints, 30);
@@ -151,7 +151,7 @@ TEST_F(TimeOfATraining, HasCheckpointsAndWaitingForDataInItsSharesAndInItsRate) 
 
 TEST(ProgressReportsTest, ALossThatIsNotFiniteIsSaidAndEndsTheTraining) {
   Recorder events;
-  ProgressReports reports{events, torch::kCPU};
+  training::ProgressReports reports{events, torch::kCPU};
   reports.add(7, sums(NAN, 0, 20), 0.1);
   EXPECT_THROW(reports.say(7), Error);
   EXPECT_EQ(events.points["train/loss"].count(7), 1u);

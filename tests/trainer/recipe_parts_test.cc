@@ -3,13 +3,11 @@
 #include <torch/torch.h>
 
 #include "base/error.h"
-#include "models/simple_vit.h"
-#include "models/state.h"
-#include "worker/trainer/batch_mixing.h"
-#include "worker/trainer/loss.h"
-#include "worker/trainer/loss_scaler.h"
-#include "worker/trainer/master_weights.h"
-#include "worker/trainer/weight_average.h"
+#include "models/backbones/simple_vit.h"
+#include "models/weights/state.h"
+#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/training/mixed_precision.h"
+#include "worker/trainer/training/weight_average.h"
 
 namespace abl::trainer {
 namespace {
@@ -17,7 +15,7 @@ namespace {
 namespace F = torch::nn::functional;
 using config::RecipeConfig;
 
-Targets labelled(const torch::Tensor& labels) {
+tasks::Targets labelled(const torch::Tensor& labels) {
   return {.labels = labels, .other_labels = {}, .shares = {}, .teacher = {}};
 }
 
@@ -32,7 +30,7 @@ TEST(LossTest, OfMixedLabelsIsTheCrossEntropyOfTheMixedDistribution) {
   const auto soft = 0.3 * one_hot(targets.labels) + 0.7 * one_hot(targets.other_labels);
   const auto smoothed = 0.9 * soft + 0.1 / 5;
   const auto expected = -(smoothed * logits.log_softmax(1)).sum(1).mean();
-  EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), expected.item<double>(), 1e-12);
+  EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), expected.item<double>(), 1e-12);
 }
 
 TEST(LossTest, AHardTeacherGivesItsMostLikelyClass) {
@@ -41,10 +39,10 @@ TEST(LossTest, AHardTeacherGivesItsMostLikelyClass) {
   RecipeConfig recipe;
   recipe.distillation = "hard", recipe.distillation_share = 0.25;
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
-  const double own = loss_of(logits, targets, recipe).item<double>();
+  const double own = tasks::loss_of(logits, targets, recipe).item<double>();
   targets.teacher = teacher;
   const double taught = F::cross_entropy(logits, teacher.argmax(1)).item<double>();
-  EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), 0.75 * own + 0.25 * taught, 1e-12);
+  EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), 0.75 * own + 0.25 * taught, 1e-12);
 }
 
 TEST(LossTest, ASoftTeacherGivesItsProbabilitiesAtATemperature) {
@@ -56,9 +54,9 @@ TEST(LossTest, ASoftTeacherGivesItsProbabilitiesAtATemperature) {
   targets.teacher = teacher;
   const auto p = (teacher / 3).softmax(1), q = (logits / 3).softmax(1);
   const double divergence = (p * (p / q).log()).sum().item<double>() * 9 / 20;
-  EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), divergence, 1e-12);
+  EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), divergence, 1e-12);
   targets.teacher = logits;
-  EXPECT_NEAR(loss_of(logits, targets, recipe).item<double>(), 0, 1e-12);
+  EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), 0, 1e-12);
 }
 
 torch::Tensor numbered_images() {  // image i holds i everywhere
@@ -68,7 +66,7 @@ torch::Tensor numbered_images() {  // image i holds i everywhere
 TEST(MixBatchTest, MixUpAveragesOppositeImages) {
   auto images = numbered_images();
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
-  mix_batch({.kind = Mix::Kind::kMixUp, .lambda = 0.75, .box = {}}, images, targets);
+  tasks::mix_batch({.kind = images::Mix::Kind::kMixUp, .lambda = 0.75, .box = {}}, images, targets);
   EXPECT_NEAR(images[0][0][0][0].item<float>(), 0.75f * 0 + 0.25f * 3, 1e-6);
   EXPECT_NEAR(images[2][1][7][7].item<float>(), 0.75f * 2 + 0.25f * 1, 1e-6);
   EXPECT_TRUE(torch::equal(targets.other_labels, torch::tensor({3, 2, 1, 0})));
@@ -79,19 +77,20 @@ TEST(MixBatchTest, ABatchThatIsNotMixedHasTheSameLossToTheBitAsWithoutMixing) {
   auto images = numbered_images();
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
   const auto logits = torch::randn({4, 5});
-  const auto plain = loss_of(logits, targets, RecipeConfig{});
-  mix_batch({}, images, targets);
+  const auto plain = tasks::loss_of(logits, targets, RecipeConfig{});
+  tasks::mix_batch({}, images, targets);
   EXPECT_TRUE(torch::equal(images, numbered_images()));
   EXPECT_TRUE(targets.other_labels.defined()) << "every step of a recipe takes the same operations";
-  EXPECT_TRUE(torch::equal(loss_of(logits, targets, RecipeConfig{}), plain));
+  EXPECT_TRUE(torch::equal(tasks::loss_of(logits, targets, RecipeConfig{}), plain));
 }
 
 TEST(MixBatchTest, CutMixPutsARectangleOfTheOppositeImage) {
   auto images = numbered_images();
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
-  mix_batch(
-      {.kind = Mix::Kind::kCutMix, .lambda = 0.9375, .box = {.left = 1, .top = 2, .width = 2, .height = 2}},
-      images, targets);
+  tasks::mix_batch({.kind = images::Mix::Kind::kCutMix,
+                    .lambda = 0.9375,
+                    .box = {.left = 1, .top = 2, .width = 2, .height = 2}},
+                   images, targets);
   EXPECT_EQ(images[0].eq(3).sum().item<int>(), 3 * 4);
   EXPECT_EQ(images[0][0][2][1].item<float>(), 3);
   EXPECT_EQ(images[0][0][4][1].item<float>(), 0);
@@ -103,19 +102,19 @@ TEST(MixBatchTest, ARecipeSaysWhichKindsThereAre) {
     RecipeConfig recipe;
     recipe.mixing = mixing, recipe.mixing_alpha = 0.8, recipe.cutmix_alpha = 1,
     recipe.mixing_probability = 0.8;
-    std::map<Mix::Kind, int> count;
+    std::map<images::Mix::Kind, int> count;
     for (std::uint64_t step = 0; step < 500; ++step) {
-      RandomStream random{0, Purpose::kMixing, {step}};
-      ++count[draw_mix_of(recipe, 32, random).kind];
+      images::RandomStream random{0, images::Purpose::kMixing, {step}};
+      ++count[tasks::draw_mix_of(recipe, 32, random).kind];
     }
     return count;
   };
-  EXPECT_EQ(kinds("none")[Mix::Kind::kNone], 500);
-  EXPECT_EQ(kinds("mixup")[Mix::Kind::kCutMix], 0);
-  EXPECT_EQ(kinds("cutmix")[Mix::Kind::kMixUp], 0);
+  EXPECT_EQ(kinds("none")[images::Mix::Kind::kNone], 500);
+  EXPECT_EQ(kinds("mixup")[images::Mix::Kind::kCutMix], 0);
+  EXPECT_EQ(kinds("cutmix")[images::Mix::Kind::kMixUp], 0);
   auto both = kinds("mixup-or-cutmix");
-  EXPECT_NEAR(both[Mix::Kind::kMixUp], 200, 45);
-  EXPECT_NEAR(both[Mix::Kind::kCutMix], 200, 45);
+  EXPECT_NEAR(both[images::Mix::Kind::kMixUp], 200, 45);
+  EXPECT_NEAR(both[images::Mix::Kind::kCutMix], 200, 45);
 }
 
 std::shared_ptr<models::Classifier> small_model() {
@@ -135,7 +134,7 @@ std::shared_ptr<models::Classifier> small_model() {
 TEST(WeightAverageTest, MovesByItsDecayAndGoesOnFromItsState) {
   torch::manual_seed(4);
   const auto model = small_model();
-  WeightAverage average{small_model(), models::state_of(*model), 0.9};
+  training::WeightAverage average{small_model(), models::state_of(*model), 0.9};
   const auto before = models::state_of(*model).begin()->second.clone();
   {
     const torch::NoGradGuard no_grad;
@@ -143,7 +142,7 @@ TEST(WeightAverageTest, MovesByItsDecayAndGoesOnFromItsState) {
   }
   average.follow(models::state_of(*model));
   EXPECT_TRUE(models::state_of(average.model()).begin()->second.allclose(before + 0.1));
-  WeightAverage resumed{small_model(), models::state_of(*model), 0.9};
+  training::WeightAverage resumed{small_model(), models::state_of(*model), 0.9};
   resumed.load(average.state());
   for (auto* const each : {&average, &resumed}) each->follow(models::state_of(*model));
   for (const auto& [name, tensor] : average.state())
@@ -153,8 +152,8 @@ TEST(WeightAverageTest, MovesByItsDecayAndGoesOnFromItsState) {
 
 TEST(LossScalerTest, DividesGradientsAndTellsWhichStepIsNotFinite) {
   const auto model = small_model();
-  const MasterWeights weights{model, torch::kFloat};
-  LossScaler scaler{torch::kCPU};
+  const training::MasterWeights weights{model, torch::kFloat};
+  training::LossScaler scaler{torch::kCPU};
   EXPECT_EQ(scaler.factor(), 65536);
   const auto backward = [&](double factor) {
     auto loss = torch::zeros({});

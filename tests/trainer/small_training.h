@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "config/trial_document.h"
-#include "models/safetensors.h"
-#include "tests/trainer/picture_files.h"
-#include "worker/trainer/training.h"
+#include "config/document/trial_document.h"
+#include "models/weights/safetensors.h"
+#include "tests/images/picture_files.h"
+#include "worker/trainer/training/training.h"
 
 namespace abl::trainer {
 
 /// Keeps what was said; raises a stop when a step is reached.
-class Recorder final : public Events {
+class Recorder final : public protocol::Events {
  public:
   void start(const Start& start) override { started = start; }
   void metric(std::int64_t step, const std::map<std::string, double>& values) override {
@@ -52,8 +52,8 @@ inline void demand_all(config::RecipeConfig& recipe) {
 /// Thirty steps of a small model on drawn shapes.
 class SmallTraining : public testing::Test {
  protected:
-  TrainingOptions options(std::int64_t seed = 0) {
-    TrainingOptions options;
+  training::TrainingOptions options(std::int64_t seed = 0) {
+    training::TrainingOptions options;
     options.trial = config::read_trial_or_throw(config::Json::parse(R"({
       "model": {"family": "simple-vit", "dim": 16, "depth": 1, "heads": 2, "dim_head": 8, "patch": 8,
                 "attention": {"kernel": "gaussian", "probe": "inside"}},
@@ -81,16 +81,16 @@ class SmallTraining : public testing::Test {
   }
 
   /// Stops a training at a step and goes on: both parts together must learn and say what the whole did.
-  void expect_goes_on_as(const Recorder& whole, TrainingOptions options, std::int64_t stop_at) {
+  void expect_goes_on_as(const Recorder& whole, training::TrainingOptions options, std::int64_t stop_at) {
     SCOPED_TRACE("stopped at " + std::to_string(stop_at));
     Recorder first, second;
     first.stop_at = stop_at;
     options.run_dir = new_folder();
-    EXPECT_FALSE(Training(options, first).run(first.stop));
+    EXPECT_FALSE(training::Training(options, first).run(first.stop));
     EXPECT_EQ(first.newest_step, stop_at);
     options.resume = first.newest, options.resume_sha256 = first.newest_sha256;
     options.run_dir = new_folder();
-    EXPECT_TRUE(Training(options, second).run(second.stop));
+    EXPECT_TRUE(training::Training(options, second).run(second.stop));
     EXPECT_EQ(second.started.resumed_step, stop_at);
     EXPECT_TRUE(second.started.bit_exact);
     expect_same_weights(whole, second);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/terminal_events.h"
+#include "worker/trainer/commands/terminal_events.h"
 
 #include <gmock/gmock.h>
 
-#include "tests/trainer/picture_files.h"
+#include "tests/images/picture_files.h"
 
 namespace abl::trainer {
 namespace {
@@ -15,9 +15,9 @@ class TerminalEventsTest : public testing::Test {
  protected:
   /// What a run of ten steps of 20 images shows.
   std::string shown(bool has_best) {
-    if (has_best) write(folder_.path() / "best.safetensors", "x");
+    if (has_best) images::write(folder_.path() / "best.safetensors", "x");
     testing::internal::CaptureStdout();
-    TerminalEvents events;
+    commands::TerminalEvents events;
     events.start({.total_steps = 10,
                   .images_per_step = 20,
                   .resumed_step = {},

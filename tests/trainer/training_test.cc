@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/training.h"
+#include "worker/trainer/training/training.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "tests/trainer/small_training.h"
-#include "worker/trainer/checked_tensors.h"
+#include "worker/trainer/training/checked_tensors.h"
 
 namespace abl::trainer {
 namespace {
@@ -19,7 +19,7 @@ using TrainingTest = SmallTraining;
 
 TEST_F(TrainingTest, ReportsEveryEpochAndTheEnd) {
   Recorder said;
-  EXPECT_TRUE(Training(options(), said).run(said.stop));
+  EXPECT_TRUE(training::Training(options(), said).run(said.stop));
   EXPECT_EQ(said.started.total_steps, 30);
   EXPECT_FALSE(said.started.resumed_step);
   EXPECT_FALSE(said.started.data_fingerprint.empty());
@@ -32,9 +32,9 @@ TEST_F(TrainingTest, ReportsEveryEpochAndTheEnd) {
 
 TEST_F(TrainingTest, TheSameSeedGivesTheSameBitsAndAnotherSeedDoesNot) {
   Recorder one, again, other;
-  Training(options(1), one).run(one.stop);
-  Training(options(1), again).run(again.stop);
-  Training(options(2), other).run(other.stop);
+  training::Training(options(1), one).run(one.stop);
+  training::Training(options(1), again).run(again.stop);
+  training::Training(options(2), other).run(other.stop);
   EXPECT_EQ(one.points, again.points);
   expect_same_weights(one, again);
   EXPECT_NE(one.points, other.points);
@@ -42,20 +42,20 @@ TEST_F(TrainingTest, TheSameSeedGivesTheSameBitsAndAnotherSeedDoesNot) {
 
 TEST_F(TrainingTest, AStoppedRunGoesOnAsIfItHadNeverStopped) {
   Recorder whole;
-  Training(options(), whole).run(whole.stop);
+  training::Training(options(), whole).run(whole.stop);
   for (const std::int64_t stop_at : {1, 9, 10, 17, 29}) expect_goes_on_as(whole, options(), stop_at);
 }
 
 TEST_F(TrainingTest, ADamagedCheckpointCostsTheWorkAndNotTheTrial) {
   Recorder first, second;
   first.stop_at = 5;
-  Training(options(), first).run(first.stop);
+  training::Training(options(), first).run(first.stop);
   { std::ofstream{first.newest, std::ios::app} << "x"; }
   auto resumed = options();
   resumed.resume = first.newest, resumed.resume_sha256 = first.newest_sha256;
-  EXPECT_THROW((Training{resumed, second}), Error) << "unless the work may be lost";
+  EXPECT_THROW((training::Training{resumed, second}), Error) << "unless the work may be lost";
   resumed.restart_if_lost = true;
-  EXPECT_TRUE(Training(resumed, second).run(second.stop));
+  EXPECT_TRUE(training::Training(resumed, second).run(second.stop));
   EXPECT_FALSE(second.started.resumed_step);
   ASSERT_EQ(second.logs.size(), 1u);
   EXPECT_NE(second.logs[0].find("starting again from step 0"), std::string::npos) << second.logs[0];
@@ -63,20 +63,20 @@ TEST_F(TrainingTest, ADamagedCheckpointCostsTheWorkAndNotTheTrial) {
 
 TEST_F(TrainingTest, ACheckpointThatLacksATensorCostsTheWorkAndNotTheTrial) {
   Recorder whole, first;
-  Training(options(), whole).run(whole.stop);
+  training::Training(options(), whole).run(whole.stop);
   first.stop_at = 5;
-  Training(options(), first).run(first.stop);
+  training::Training(options(), first).run(first.stop);
   for (const char* kind : {"adamw.", "model.", "random."}) {
-    auto stored = read_checked(first.newest);
+    auto stored = training::read_checked(first.newest);
     const std::string name = stored.tensors.lower_bound(kind)->first;
     stored.tensors.erase(name);
     auto resumed = options();
     resumed.resume = resumed.run_dir / "other.safetensors";
     models::write_safetensors(resumed.resume, stored);
     Recorder second;
-    EXPECT_THROW((Training{resumed, second}), Error) << "unless the work may be lost";
+    EXPECT_THROW((training::Training{resumed, second}), Error) << "unless the work may be lost";
     resumed.restart_if_lost = true;
-    EXPECT_TRUE(Training(resumed, second).run(second.stop));
+    EXPECT_TRUE(training::Training(resumed, second).run(second.stop));
     ASSERT_EQ(second.logs.size(), 1u);
     EXPECT_NE(second.logs[0].find("has no tensor " + name), std::string::npos) << second.logs[0];
     expect_same_weights(whole, second);  // nothing of it was loaded
@@ -84,9 +84,9 @@ TEST_F(TrainingTest, ACheckpointThatLacksATensorCostsTheWorkAndNotTheTrial) {
 }
 
 /// Of a run that goes on at step 5.
-void expect_not_bit_exact(const TrainingOptions& resumed, const std::string& why) {
+void expect_not_bit_exact(const training::TrainingOptions& resumed, const std::string& why) {
   Recorder said;
-  Training training{resumed, said};
+  training::Training training{resumed, said};
   EXPECT_EQ(said.started.resumed_step, 5);
   EXPECT_FALSE(said.started.bit_exact);
   ASSERT_FALSE(said.logs.empty());
@@ -96,8 +96,8 @@ void expect_not_bit_exact(const TrainingOptions& resumed, const std::string& why
 TEST_F(TrainingTest, OtherImagesAreNotSaidToBeTheSame) {
   Recorder first;
   first.stop_at = 5;
-  Training(options(), first).run(first.stop);
-  auto stored = read_checked(first.newest);
+  training::Training(options(), first).run(first.stop);
+  auto stored = training::read_checked(first.newest);
   auto& facts = stored.metadata.at("ablate");
   facts.replace(facts.find("shapes-"), 7, "others-");
   auto resumed = options();
@@ -110,25 +110,25 @@ TEST_F(TrainingTest, ACheckpointThatSaysItHadNoRanksIsDamaged) {
   Recorder first;
   first.stop_at = 5;
   auto stopped = options();
-  Training(stopped, first).run(first.stop);
+  training::Training(stopped, first).run(first.stop);
   for (const char* ranks : {"\"ranks\":0", "\"ranks\":-3", "\"ranks\":4000000"}) {
-    auto stored = read_checked(first.newest);
+    auto stored = training::read_checked(first.newest);
     auto& facts = stored.metadata.at("ablate");
     facts.replace(facts.find("\"ranks\":1"), 9, ranks);
     const auto file = stopped.run_dir / "hostile.safetensors";
     models::write_safetensors(file, stored);
-    EXPECT_THROW(read_checkpoint(file, {}, stopped.config_hash), Error) << ranks;
+    EXPECT_THROW(training::read_checkpoint(file, {}, stopped.config_hash), Error) << ranks;
   }
 }
 
 TEST_F(TrainingTest, ACheckpointOfAnotherTrialIsNotContinued) {
   Recorder first, second;
   first.stop_at = 5;
-  Training(options(1), first).run(first.stop);
+  training::Training(options(1), first).run(first.stop);
   auto resumed = options(2);
   resumed.resume = first.newest;
   resumed.restart_if_lost = true;
-  Training training{resumed, second};
+  training::Training training{resumed, second};
   EXPECT_FALSE(second.started.resumed_step);
   ASSERT_FALSE(second.logs.empty());
   EXPECT_NE(second.logs[0].find("belongs to another trial"), std::string::npos) << second.logs[0];
@@ -136,21 +136,21 @@ TEST_F(TrainingTest, ACheckpointOfAnotherTrialIsNotContinued) {
 
 TEST_F(TrainingTest, ACheckpointOfBeforeTheChecksumsIsContinued) {
   Recorder whole, first, second;
-  Training(options(), whole).run(whole.stop);
+  training::Training(options(), whole).run(whole.stop);
   first.stop_at = 5;
-  Training(options(), first).run(first.stop);
+  training::Training(options(), first).run(first.stop);
   auto resumed = options();
   resumed.resume = resumed.run_dir / "older.safetensors";
-  models::write_safetensors(resumed.resume, read_checked(first.newest));  // without them
-  EXPECT_TRUE(Training(resumed, second).run(second.stop));
+  models::write_safetensors(resumed.resume, training::read_checked(first.newest));  // without them
+  EXPECT_TRUE(training::Training(resumed, second).run(second.stop));
   EXPECT_EQ(second.started.resumed_step, 5);
   expect_same_weights(whole, second);
 }
 
 /// The Error that ends a training.
-Error failure_of(const TrainingOptions& options, Recorder& said) {
+Error failure_of(const training::TrainingOptions& options, Recorder& said) {
   try {
-    Training(options, said).run(said.stop);
+    training::Training(options, said).run(said.stop);
   } catch (const Error& error) {
     return error;
   }
@@ -186,7 +186,7 @@ TEST_F(TrainingTest, CheckpointsThatAreGoodStayWhenNothingIsFiniteAnyMore) {
   run.trial.recipe.epochs = 60, run.trial.recipe.eval_every = 0;
   run.trial.recipe.optimiser = "sgd";  // whose state goes on
   first.stop_at = 6;
-  Training(run, first).run(first.stop);
+  training::Training(run, first).run(first.stop);
   diverge(run.trial.recipe);
   run.resume = first.newest;
   const auto error = failure_of(run, second);
@@ -197,7 +197,7 @@ TEST_F(TrainingTest, CheckpointsThatAreGoodStayWhenNothingIsFiniteAnyMore) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator{run.run_dir}) {
     ++files;
-    for (const auto& [name, tensor] : read_checkpoint(entry.path(), {}, run.config_hash).tensors)
+    for (const auto& [name, tensor] : training::read_checkpoint(entry.path(), {}, run.config_hash).tensors)
       EXPECT_TRUE(tensor.isfinite().all().item<bool>()) << entry.path() << ' ' << name;
   }
   EXPECT_EQ(files, 2);
@@ -208,7 +208,7 @@ TEST_F(TrainingTest, LoweredPrecisionTrainsToo) {
     Recorder said;
     auto lowered = options();
     lowered.trial.recipe.precision = precision;
-    EXPECT_TRUE(Training(lowered, said).run(said.stop));
+    EXPECT_TRUE(training::Training(lowered, said).run(said.stop));
     EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]) << precision;
   }
 }
@@ -220,7 +220,7 @@ TEST_F(TrainingTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
     full.trial.recipe.precision = precision;
     SCOPED_TRACE(precision);
     Recorder whole;
-    EXPECT_TRUE(Training(full, whole).run(whole.stop));
+    EXPECT_TRUE(training::Training(full, whole).run(whole.stop));
     EXPECT_EQ(whole.points["val_ema/top1"].size(), 3u);
     expect_goes_on_as(whole, full, 13);
   }
@@ -231,9 +231,9 @@ TEST_F(TrainingTest, TheNumberOfThreadsThatPrepareImagesChangesNothing) {
   demand_all(full.trial.recipe);
   Recorder one, other;
   full.loader_threads = 1;
-  Training(full, one).run(one.stop);
+  training::Training(full, one).run(one.stop);
   full.loader_threads = 3, full.run_dir = new_folder();
-  Training(full, other).run(other.stop);
+  training::Training(full, other).run(other.stop);
   EXPECT_EQ(one.points, other.points);
   expect_same_weights(one, other);
 }
@@ -242,8 +242,8 @@ TEST_F(TrainingTest, PartsOfABatchAddUpToTheBatch) {
   auto whole = options(), parts = options();
   parts.trial.recipe.accumulate = 4;
   Recorder at_once, in_parts;
-  Training(whole, at_once).run(at_once.stop);
-  Training(parts, in_parts).run(in_parts.stop);
+  training::Training(whole, at_once).run(at_once.stop);
+  training::Training(parts, in_parts).run(in_parts.stop);
   EXPECT_NEAR(at_once.points["train/loss"][3], in_parts.points["train/loss"][3], 1e-4);
 }
 
@@ -252,7 +252,7 @@ TEST_F(TrainingTest, GradientDescentWithStepsTrains) {
   auto& recipe = sgd.trial.recipe;
   recipe.optimiser = "sgd", recipe.lr = 0.05, recipe.schedule = "step", recipe.step_epochs = {2};
   Recorder said;
-  EXPECT_TRUE(Training(sgd, said).run(said.stop));
+  EXPECT_TRUE(training::Training(sgd, said).run(said.stop));
   EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
   EXPECT_NEAR(said.points["lr"][30], 0.005, 1e-9);
 }
@@ -260,13 +260,13 @@ TEST_F(TrainingTest, GradientDescentWithStepsTrains) {
 class WeightsTest : public TrainingTest {
  protected:
   /// A small teacher, trained here.
-  std::filesystem::path teacher(const TrainingOptions& like) {
+  std::filesystem::path teacher(const training::TrainingOptions& like) {
     auto options = like;
     options.trial.model = config::read_trial_or_throw(config::Json::parse(R"({
       "model": {"preset": "simple-vit-nano", "patch": 8}, "data": {"name": "shapes"}, "recipe": {"use": "demo"}})"))
                               .model;
     Recorder said;
-    Training(options, said).run(said.stop);
+    training::Training(options, said).run(said.stop);
     models::TensorFile file;
     for (const auto& [name, tensor] : weights(said))
       if (name.starts_with("model.")) file.tensors.emplace(name.substr(6), tensor);
@@ -282,14 +282,14 @@ TEST_F(WeightsTest, AStudentLearnsFromATeacherThatATestTrained) {
     auto& recipe = taught.trial.recipe;
     recipe.distillation = kind, recipe.teacher = "simple-vit-nano", recipe.teacher_weights = "small";
     Recorder said, alone;
-    EXPECT_THROW((Training{taught, said}), Error) << "no file is given";
+    EXPECT_THROW((training::Training{taught, said}), Error) << "no file is given";
     taught.weights["small"] = teacher(options());
-    EXPECT_TRUE(Training(taught, said).run(said.stop));
-    Training(options(), alone).run(alone.stop);
+    EXPECT_TRUE(training::Training(taught, said).run(said.stop));
+    training::Training(options(), alone).run(alone.stop);
     EXPECT_EQ(said.started.data_fingerprint, alone.started.data_fingerprint) << "the data are the same";
     EXPECT_EQ(said.started.environment.at("weights").at("small"), sha256_file(taught.weights["small"]));
     recipe.teacher_sha256 = std::string(64, '0');
-    EXPECT_THROW((Training{taught, said}), Error) << "another file of that name";
+    EXPECT_THROW((training::Training{taught, said}), Error) << "another file of that name";
     EXPECT_NE(said.points["train/loss"], alone.points["train/loss"]);
     EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
   }
@@ -302,7 +302,7 @@ TEST_F(WeightsTest, AnotherTeacherIsNotSaidToBeTheSame) {
   taught.weights["small"] = teacher(options());
   Recorder first;
   first.stop_at = 5;
-  Training(taught, first).run(first.stop);
+  training::Training(taught, first).run(first.stop);
   const auto other = folder_.path() / "other.safetensors";
   auto content = models::read_safetensors(taught.weights["small"]);
   content.tensors.begin()->second.zero_();
@@ -314,7 +314,7 @@ TEST_F(WeightsTest, AnotherTeacherIsNotSaidToBeTheSame) {
 TEST_F(WeightsTest, FineTuningStartsFromWeightsOfAnotherHeadAndSize) {
   auto first = options();
   Recorder trained, said;
-  Training(first, trained).run(trained.stop);
+  training::Training(first, trained).run(trained.stop);
   models::TensorFile file;
   for (const auto& [name, tensor] : weights(trained))
     if (name.starts_with("model.")) file.tensors.emplace(name.substr(6), tensor);
@@ -322,7 +322,7 @@ TEST_F(WeightsTest, FineTuningStartsFromWeightsOfAnotherHeadAndSize) {
   models::write_safetensors(path, file);
   auto tuned = options();
   tuned.trial.recipe.start_weights = "before", tuned.weights["before"] = path, tuned.trial.recipe.lr = 1e-6;
-  EXPECT_TRUE(Training(tuned, said).run(said.stop));
+  EXPECT_TRUE(training::Training(tuned, said).run(said.stop));
   EXPECT_LT(said.points["train/loss"][1], trained.points["train/loss"][1])
       << "it starts with what was learned";
   EXPECT_NE(said.logs.at(0).find("starts from the weights before"), std::string::npos);
@@ -334,9 +334,9 @@ TEST_F(TrainingTest, CheckpointsOfAProcessBeforeCountToo) {
   often.checkpoint_every = std::chrono::duration<double>{0};
   often.keep_best = "none";
   first.stop_at = 9;
-  Training(often, first).run(first.stop);
+  training::Training(often, first).run(first.stop);
   often.resume = first.newest;
-  Training(often, second).run(second.stop);
+  training::Training(often, second).run(second.stop);
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator{often.run_dir})
     files += entry.path().extension() == ".safetensors";
@@ -348,7 +348,7 @@ TEST_F(TrainingTest, KeepsTheTwoNewestCheckpointsAloneWhereNobodyWantsTheBest) {
   auto often = options();
   often.checkpoint_every = std::chrono::duration<double>{0};
   often.keep_best = "none";
-  Training(often, said).run(said.stop);
+  training::Training(often, said).run(said.stop);
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator{often.run_dir})
     files += entry.path().extension() == ".safetensors";

@@ -10,12 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "tests/images/picture_files.h"
 #include "tests/small_disk.h"
-#include "tests/trainer/picture_files.h"
 #include "worker/trainer/commands/commands.h"
-#include "worker/trainer/failure.h"
-#include "worker/trainer/out_of_memory.h"
-#include "worker/trainer/refusal.h"
+#include "worker/trainer/device/failure.h"
 
 namespace abl::trainer {
 namespace {
@@ -39,12 +37,12 @@ class TroubleTest : public testing::Test {
                      {"recipe", {{"use", "demo"}, {"epochs", 2}, {"batch", 20}}},
                      {"seed", 0}};
     const auto config = folder_.path() / "trial.json";
-    write(config, trial.dump());
+    images::write(config, trial.dump());
     std::vector<std::string> arguments{"--checkpoint-seconds", "0",        "--json",       "--run-dir",
                                        run_dir.string(),       "--config", config.string()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     CLI::App app{"test", "test"};
-    const trainer::Run execute = declare_train(app);
+    const abl::Run execute = commands::declare_train(app);
     app.parse(std::vector<std::string>{arguments.rbegin(), arguments.rend()});
     testing::internal::CaptureStdout();
     Outcome outcome{.code = execute(), .end = {}};
@@ -88,14 +86,16 @@ TEST_F(TroubleTest, DataThatAreNotThereWholeAreTheMachinesFaultAndOtherDataTheTr
   };
   const auto fault_of = [](const Json& end) { return end.value("fault", ""); };
   EXPECT_EQ(fault_of(with_classes(2)), "data") << "no folder";
-  write(root / "notes.txt", "none");
+  images::write(root / "notes.txt", "none");
   const auto unknown = with_classes(2);
   EXPECT_EQ(fault_of(unknown), "data") << unknown;
   EXPECT_EQ(unknown.at("retryable"), true);
   EXPECT_THAT(unknown.at("reason").get<std::string>(), HasSubstr("no data set of a known format"));
-  for (const char* file : {"train/a/1.jpg", "train/b/1.jpg"}) write(root / file, jpeg_of(24, 16, {9, 9, 9}));
+  for (const char* file : {"train/a/1.jpg", "train/b/1.jpg"})
+    images::write(root / file, images::jpeg_of(24, 16, {9, 9, 9}));
   EXPECT_EQ(fault_of(with_classes(2)), "data") << "half of it";
-  for (const char* file : {"val/a/1.jpg", "val/b/1.jpg"}) write(root / file, jpeg_of(24, 16, {9, 9, 9}));
+  for (const char* file : {"val/a/1.jpg", "val/b/1.jpg"})
+    images::write(root / file, images::jpeg_of(24, 16, {9, 9, 9}));
   const auto other = with_classes(3);
   EXPECT_EQ(fault_of(other), "") << other;
   EXPECT_EQ(other.at("retryable"), false);
@@ -120,9 +120,9 @@ TEST_F(TroubleTest, OfWhatCudaSaysOnlyALostDeviceIsTheMachinesFault) {
   const auto error = [](int code) {
     return c10::AcceleratorError{{__func__, __FILE__, __LINE__}, code, "CUDA error"};
   };
-  EXPECT_EQ(lost_device(error(100)).value().fault().part, "device");
-  EXPECT_FALSE(lost_device(error(700))) << "an illegal address may be the program's";
-  EXPECT_FALSE(lost_device(std::runtime_error{"another"}));
+  EXPECT_EQ(device::lost_device(error(100)).value().fault().part, "device");
+  EXPECT_FALSE(device::lost_device(error(700))) << "an illegal address may be the program's";
+  EXPECT_FALSE(device::lost_device(std::runtime_error{"another"}));
 }
 
 TEST_F(TroubleTest, ADiskThatFillsLaterLeavesTheCheckpointsBefore) {
@@ -175,16 +175,16 @@ TEST_F(TroubleTest, WhatAModelRefusesIsOneLineAndNotTriedAgain) {
   try {
     TORCH_CHECK_VALUE(false, "Expected more than 1 value per channel when training\nand more");
   } catch (const std::exception& error) {
-    const auto refused = refusal(error);
+    const auto refused = device::refusal(error);
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->code(), Code::kInvalidArgument);
     EXPECT_STREQ(refused->what(), "Expected more than 1 value per channel when training");
   }
-  EXPECT_FALSE(refusal(std::runtime_error{"another"}));
+  EXPECT_FALSE(device::refusal(std::runtime_error{"another"}));
   try {
     torch::zeros({2}).view({3});
   } catch (const std::exception& error) {
-    EXPECT_FALSE(refusal(error)) << "may be anything: " << error.what();
+    EXPECT_FALSE(device::refusal(error)) << "may be anything: " << error.what();
   }
 }
 
@@ -211,15 +211,15 @@ TEST_F(TroubleTest, AModelThatNeedsMoreMemoryThanThereIsEndsTheRunWithThatReason
 TEST_F(TroubleTest, OnlyErrorsOfMemoryAreCalledThat) {
   config::TrialConfig trial;
   trial.recipe.batch = 7, trial.data.image_size = 224;
-  const auto memory = out_of_memory(std::bad_alloc{}, trial);
+  const auto memory = device::out_of_memory(std::bad_alloc{}, trial);
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->code(), Code::kResourceExhausted);
   EXPECT_THAT(memory->what(), HasSubstr("a batch of 7 images of 224 pixels"));
-  EXPECT_FALSE(out_of_memory(std::runtime_error{"another"}, trial));
+  EXPECT_FALSE(device::out_of_memory(std::runtime_error{"another"}, trial));
   try {
     torch::zeros({2}).view({3});
   } catch (const std::exception& error) {
-    EXPECT_FALSE(out_of_memory(error, trial)) << error.what();
+    EXPECT_FALSE(device::out_of_memory(error, trial)) << error.what();
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/verification.h"
+#include "worker/trainer/training/verification.h"
 
 #include <gmock/gmock.h>
 
@@ -24,26 +24,26 @@ class VerificationTest : public SmallTraining {
   VerificationTest() {
     Recorder first, rest;
     first.stop_at = 13;
-    Training(run_, first).run(first.stop);
+    training::Training(run_, first).run(first.stop);
     from_ = first.newest;
     auto resumed = run_;
     resumed.resume = from_, resumed.resume_sha256 = first.newest_sha256;
     resumed.run_dir = run_.run_dir / "2";
     std::filesystem::create_directories(resumed.run_dir);
-    Training(resumed, rest).run(rest.stop);
+    training::Training(resumed, rest).run(rest.stop);
     to_ = rest.newest, points_ = rest.points;
   }
 
-  TrainingOptions run_ = options();
+  training::TrainingOptions run_ = options();
   std::filesystem::path from_, to_;
   std::map<std::string, std::map<std::int64_t, double>> points_;
   const std::atomic<bool> never_ = false;
-  const TrainAgain train_ = train_here(never_);
+  const training::TrainAgain train_ = training::train_here(never_);
 };
 
 TEST_F(VerificationTest, AStretchOfARunIsTheSameToTheBit) {
   run_.resume = from_;
-  const auto result = verify(run_, to_, train_);
+  const auto result = training::verify(run_, to_, train_);
   EXPECT_EQ(result.from, 13);
   EXPECT_EQ(result.to, 30);
   EXPECT_TRUE(result.different.empty());
@@ -55,19 +55,19 @@ TEST_F(VerificationTest, AStretchOfARunIsTheSameToTheBit) {
 }
 
 TEST_F(VerificationTest, WithoutAnEarlierCheckpointItBeginsAtTheStart) {
-  const auto result = verify(run_, from_, train_);
+  const auto result = training::verify(run_, from_, train_);
   EXPECT_EQ(result.from, 0);
   EXPECT_EQ(result.to, 13);
   EXPECT_TRUE(result.different.empty());
 }
 
 TEST_F(VerificationTest, AChangedWeightIsNamed) {
-  auto changed = read_checkpoint(to_, {}, run_.config_hash);
+  auto changed = training::read_checkpoint(to_, {}, run_.config_hash);
   changed.tensors.at("model.head.bias")[0] += 0.5;
   const auto file = folder_.path() / "changed";
-  write_checkpoint(file, changed);
+  training::write_checkpoint(file, changed);
   run_.resume = from_;
-  const auto result = verify(run_, file, train_);
+  const auto result = training::verify(run_, file, train_);
   ASSERT_EQ(result.different.size(), 1u);
   EXPECT_EQ(result.different[0].name, "model.head.bias");
   EXPECT_NEAR(result.different[0].largest, 0.5, 1e-6);
@@ -75,11 +75,11 @@ TEST_F(VerificationTest, AChangedWeightIsNamed) {
 
 TEST_F(VerificationTest, ARunThatDoesNotGetThereAgainIsDifferent) {
   run_.resume = from_;
-  const auto diverge = [](const TrainingOptions&, Events&) -> bool {
+  const auto diverge = [](const training::TrainingOptions&, protocol::Events&) -> bool {
     throw Error{Code::kAborted, "val/loss is not finite at step 20: it is nan"};
   };
   try {
-    verify(run_, to_, diverge);
+    training::verify(run_, to_, diverge);
     ADD_FAILURE() << "it was compared";
   } catch (const Error& error) {
     EXPECT_EQ(exit_code(error.code()), kExitFailed) << "something differs";
@@ -90,30 +90,30 @@ TEST_F(VerificationTest, ARunThatDoesNotGetThereAgainIsDifferent) {
 }
 
 TEST_F(VerificationTest, ARunOfOtherImagesIsNotCompared) {
-  auto changed = read_checkpoint(to_, {}, run_.config_hash);
+  auto changed = training::read_checkpoint(to_, {}, run_.config_hash);
   changed.data_fingerprint = "others";
   const auto file = folder_.path() / "changed";
-  write_checkpoint(file, changed);
+  training::write_checkpoint(file, changed);
   run_.resume = from_;
-  EXPECT_EQ(code_of([&] { verify(run_, file, train_); }), Code::kFailedPrecondition);
+  EXPECT_EQ(code_of([&] { training::verify(run_, file, train_); }), Code::kFailedPrecondition);
 }
 
 TEST_F(VerificationTest, CheckpointsInTheWrongOrderOrOfAnotherTrialAreRefused) {
   run_.resume = to_;
-  EXPECT_THROW(verify(run_, from_, train_), Error);
+  EXPECT_THROW(training::verify(run_, from_, train_), Error);
   run_.resume = from_;
   run_.config_hash = "other";
-  EXPECT_THROW(verify(run_, to_, train_), Error);
+  EXPECT_THROW(training::verify(run_, to_, train_), Error);
 }
 
 TEST_F(VerificationTest, NothingIsComparedWhenItWasStopped) {
   const std::atomic<bool> at_once = true;
-  EXPECT_EQ(code_of([&] { verify(run_, to_, train_here(at_once)); }), Code::kCancelled);
-  const auto to_the_first_step = [&](TrainingOptions options, Events& events) {
+  EXPECT_EQ(code_of([&] { training::verify(run_, to_, training::train_here(at_once)); }), Code::kCancelled);
+  const auto to_the_first_step = [&](training::TrainingOptions options, protocol::Events& events) {
     options.last_step = 1;
     return train_(options, events);
   };
-  EXPECT_EQ(code_of([&] { verify(run_, to_, to_the_first_step); }), Code::kCancelled);
+  EXPECT_EQ(code_of([&] { training::verify(run_, to_, to_the_first_step); }), Code::kCancelled);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <stop_token>
 #include <variant>
 
-#include "web/server/guard.h"
+#include "access/request_guard.h"
 #include "web/server/static_files.h"
 
 namespace abl::web {
@@ -49,11 +49,11 @@ bool is_of_api(std::string_view target) {
 /// Why a request is not looked at any further, or nothing.
 std::optional<Answer> objection(const Parser& parser) {
   const Request& request = parser.get();
-  if (const auto why = refusal({.host = request[http::field::host],
-                                .origin = field_of(request, "Origin"),
-                                .site = field_of(request, "Sec-Fetch-Site").value_or(""),
-                                .mode = field_of(request, "Sec-Fetch-Mode").value_or(""),
-                                .page = !is_of_api(request.target())}))
+  if (const auto why = access::refusal({.host = request[http::field::host],
+                                        .origin = field_of(request, "Origin"),
+                                        .site = field_of(request, "Sec-Fetch-Site").value_or(""),
+                                        .mode = field_of(request, "Sec-Fetch-Mode").value_or(""),
+                                        .page = !is_of_api(request.target())}))
     return error_answer(Code::kPermissionDenied, *why);
   if (request.method() != http::verb::get && request.method() != http::verb::head) {
     Answer answer = error_answer(405, Code::kUnimplemented,

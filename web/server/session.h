@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "web/server/net.h"
-#include "web/server/outbox.h"
 #include "web/server/readers.h"
 #include "web/server/sse.h"
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -13,11 +14,30 @@
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "worker/agent/launch.h"
-#include "worker/agent/log_limit.h"
 #include "worker/agent/trainer_output.h"
 #include "worker/agent/trouble.h"
 
 namespace abl::agent {
+
+/// Bounds a run's log: its beginning passes as it comes, of what follows the end is kept and passes last,
+/// after a line that says how much was left out between them. Thread: one.
+class LogLimit {
+ public:
+  explicit LogLimit(std::uint64_t limit);
+
+  /// Returns: what of these bytes passes now.
+  std::string admit(std::string_view bytes);
+  /// Returns: what of the rest passes at the run's end.
+  std::string rest();
+
+ private:
+  const std::uint64_t limit_;
+  const std::size_t tail_limit_;
+  std::uint64_t head_left_;
+  bool at_line_start_ = true;  ///< of what has passed
+  std::string tail_;
+  std::uint64_t left_out_ = 0;
+};
 
 /// Who keeps what runs say, and knows how the worker itself is. Called on the runs' threads.
 class RunOwner {

@@ -10,11 +10,12 @@
 #include "base/command_line.h"
 #include "base/error.h"
 #include "base/manual_page.h"
-#include "config/result_version.h"
-#include "config/trial_document.h"
+#include "config/document/result_version.h"
+#include "config/document/trial_document.h"
+#include "data/commands/data_commands.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/device/failure.h"
 #include "worker/trainer/device/gpu.h"
-#include "worker/trainer/refusal.h"
 
 namespace {
 
@@ -28,22 +29,22 @@ constexpr const char* kFooter =
 struct Command {
   const char* name;
   const char* summary;
-  trainer::Run (*declare)(CLI::App& app);
+  abl::Run (*declare)(CLI::App& app);
 };
 
 constexpr Command kCommands[] = {
     {"train", "Train a trial: events on stdout as docs/trainer-protocol.md describes, a bar on a terminal",
-     &trainer::declare_train},
-    {"eval", "Measure weights on a split of the trial's data", &trainer::declare_eval},
+     &commands::declare_train},
+    {"eval", "Measure weights on a split of the trial's data", &commands::declare_eval},
     {"verify", "Run a stretch of a training again and say whether it is the same to the bit",
-     &trainer::declare_verify},
-    {"export", "Write the weights of a checkpoint alone, by the model's names", &trainer::declare_export},
+     &commands::declare_verify},
+    {"export", "Write the weights of a checkpoint alone, by the model's names", &commands::declare_export},
     {"describe", "A model's parts, parameters, work and memory, without building it in memory",
-     &trainer::declare_describe},
+     &commands::declare_describe},
     {"infer", "Run a model once on a photograph, or on tensors for comparison with another implementation",
-     &trainer::declare_infer},
-    {"data", "Check the images of a data set, or pack them into one file", &trainer::declare_data},
-    {"presets", "List the models that have a name", &trainer::declare_presets},
+     &commands::declare_infer},
+    {"data", "Check the images of a data set, or pack them into one file", &data::declare_data},
+    {"presets", "List the models that have a name", &commands::declare_presets},
 };
 
 void print_version(bool json) {
@@ -72,7 +73,7 @@ int run(int argc, char** argv) {
   int gpus = 0;
   app.add_option("--try-gpus", gpus)->group("");  // hidden: of --version, for a worker whose GPU was lost
   add_manual_flag(app);
-  std::vector<std::pair<CLI::App*, trainer::Run>> runs;
+  std::vector<std::pair<CLI::App*, abl::Run>> runs;
   for (const auto& command : kCommands) {
     auto* const declared = app.add_subcommand(command.name, command.summary)->group("Commands");
     declared->footer(kFooter);
@@ -87,7 +88,7 @@ int run(int argc, char** argv) {
     throw Error{Code::kInvalidArgument, complaint(app, error)};
   }
   if (version) {
-    trainer::try_gpus(gpus);
+    device::try_gpus(gpus);
     print_version(json);
     return kExitOk;
   }
@@ -111,7 +112,7 @@ int main(int argc, char** argv) {
     std::cerr << "ablate-trainer: " << error.what() << '\n';
     return exit_code(error.code());
   } catch (const c10::Error& error) {
-    std::cerr << "ablate-trainer: " << trainer::first_line(error) << '\n';
+    std::cerr << "ablate-trainer: " << device::first_line(error) << '\n';
     return kExitUsage;
   } catch (const std::exception& error) {
     std::cerr << "ablate-trainer: " << error.what() << '\n';

@@ -5,11 +5,11 @@
 #include "base/command_line.h"
 #include "base/error.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/description.h"
 #include "worker/trainer/commands/model_source.h"
 #include "worker/trainer/commands/settings.h"
-#include "worker/trainer/describe.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 
 Run declare_describe(CLI::App& app) {
   struct Flags {
@@ -45,4 +45,4 @@ Run declare_describe(CLI::App& app) {
   };
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

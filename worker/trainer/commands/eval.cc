@@ -7,18 +7,19 @@
 
 #include "base/command_line.h"
 #include "base/error.h"
-#include "models/lowered_weights.h"
+#include "base/stop_on_signals.h"
+#include "data/progress.h"
 #include "models/registry.h"
-#include "worker/trainer/checkpoint.h"
+#include "models/weights/lowered_weights.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"
-#include "worker/trainer/data/progress.h"
-#include "worker/trainer/evaluation.h"
-#include "worker/trainer/fit_weights.h"
-#include "worker/trainer/learner.h"
-#include "worker/trainer/model_factory.h"
+#include "worker/trainer/tasks/evaluation.h"
+#include "worker/trainer/tasks/model_factory.h"
+#include "worker/trainer/training/checkpoint.h"
+#include "worker/trainer/training/learner.h"
+#include "worker/trainer/training/weight_files.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 namespace {
 
 struct EvalFlags {
@@ -30,11 +31,11 @@ struct EvalFlags {
 
 std::shared_ptr<models::Classifier> load(const EvalFlags& flags) {
   const auto& trial = flags.run.options.trial;
-  auto model = models::build(model_options(trial.model, trial.data));
-  fit_weights(*model, read_weights(flags.weights, flags.average), flags.weights.string());
+  auto model = models::build(tasks::model_options(trial.model, trial.data));
+  training::fit_weights(*model, training::read_weights(flags.weights, flags.average), flags.weights.string());
   model->to(torch::Device{flags.run.options.device});
   // as it was evaluated while it was trained
-  if (!flags.average) models::lower_weights(*model, type_of_weights(trial.recipe));
+  if (!flags.average) models::lower_weights(*model, training::type_of_weights(trial.recipe));
   return model;
 }
 
@@ -43,19 +44,20 @@ int eval(EvalFlags& flags) {
   flags.run.read();
   const auto& options = flags.run.options;
   at::set_num_threads(options.threads);
-  const auto data = open_data(options.trial.data, options.data_root);
+  const auto data = data::open_data(options.trial.data, options.data_root);
   const auto& images = flags.split == "val" ? *data.val : *data.train;
   if (images.size() == 0)
     throw Error{Code::kInvalidArgument, fmt::format("data: there is no split {}", flags.split)};
   const auto model = load(flags);
-  Progress progress{images.size()};
-  RankGroup alone;
+  data::Progress progress{images.size()};
+  ranks::RankGroup alone;
   const auto result =
-      evaluate(*model, images, options.trial, torch::Device{options.device},
-               options.loader_threads > 0 ? options.loader_threads : options.threads, alone, stop,
-               [&](std::int64_t done) { progress.advance(static_cast<std::uint64_t>(done)); });
+      tasks::evaluate(*model, images, options.trial, torch::Device{options.device},
+                      options.loader_threads > 0 ? options.loader_threads : options.threads, alone, stop,
+                      [&](std::int64_t done) { progress.advance(static_cast<std::uint64_t>(done)); });
   if (!result) throw Error{Code::kCancelled, "stopped before every image was evaluated"};
-  expect_finite(result->values(flags.split), fmt::format("with the weights {}", flags.weights.string()));
+  tasks::expect_finite(result->values(flags.split),
+                       fmt::format("with the weights {}", flags.weights.string()));
   if (flags.json)
     std::cout << nlohmann::json{{"split", flags.split},
                                 {"images", result->images},
@@ -90,4 +92,4 @@ Run declare_eval(CLI::App& app) {
   return [flags]() -> int { return eval(*flags); };
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "worker/trainer/checked_tensors.h"
-#include "worker/trainer/checkpoint.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/training/checked_tensors.h"
+#include "worker/trainer/training/checkpoint.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 
 Run declare_export(CLI::App& app) {
   struct Flags {
@@ -33,9 +33,9 @@ Run declare_export(CLI::App& app) {
                   fmt::format("--output {} is the checkpoint itself: its optimiser and random state would be "
                               "lost; name another file",
                               flags->output.string())};
-    auto weights = read_weights(flags->weights, flags->average);
+    auto weights = training::read_weights(flags->weights, flags->average);
     const auto count = weights.size();
-    write_checked(flags->output, {.tensors = std::move(weights), .metadata = {}});
+    training::write_checked(flags->output, {.tensors = std::move(weights), .metadata = {}});
     if (flags->json)
       std::cout << nlohmann::json{{"file", flags->output.string()}, {"tensors", count}}.dump() << '\n';
     else
@@ -44,4 +44,4 @@ Run declare_export(CLI::App& app) {
   };
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

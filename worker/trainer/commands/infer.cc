@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/trainer/infer.h"
+#include "worker/trainer/commands/inference.h"
 
 #include <fmt/ranges.h>
 
@@ -13,7 +13,7 @@
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/model_source.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 namespace {
 
 constexpr std::int64_t kShown = 5;  // most likely classes of an image
@@ -105,4 +105,4 @@ Run declare_infer(CLI::App& app) {
   };
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "config/json_file.h"
-#include "config/presets.h"
+#include "config/families/family.h"
+#include "config/json.h"
 #include "worker/trainer/commands/settings.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 namespace {
 
 config::Json document_of(const std::string& preset) {
@@ -51,4 +51,4 @@ config::TrialConfig ModelSource::trial() const {
   return config::read_trial_or_throw(document);
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 
 /// What a document does not say beside its model becomes that of its preset: a description needs no recipe.
 void complete_model(config::Json& document);
@@ -25,4 +25,4 @@ struct ModelSource {
   config::TrialConfig trial() const;
 };
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/presets.h"
+#include "config/families/family.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "base/error.h"
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 #include "worker/trainer/commands/commands.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 
 Run declare_presets(CLI::App& app) {
   auto json = std::make_shared<bool>(false);
@@ -32,4 +32,4 @@ Run declare_presets(CLI::App& app) {
   };
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

@@ -8,18 +8,18 @@
 #include "base/command_line.h"
 #include "base/error.h"
 #include "base/nearest_name.h"
-#include "config/json_file.h"
-#include "config/named_weights.h"
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
+#include "config/json.h"
+#include "config/recipe/recipes.h"
 #include "worker/trainer/commands/settings.h"
+#include "worker/trainer/device/failure.h"
 #include "worker/trainer/device/gpu.h"
-#include "worker/trainer/failure.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 namespace {
 
-WeightFiles weight_files(const std::vector<std::string>& flags) {
-  WeightFiles files;
+training::WeightFiles weight_files(const std::vector<std::string>& flags) {
+  training::WeightFiles files;
   for (const auto& flag : flags) {
     const auto cut = flag.find('=');
     if (cut == 0 || cut == std::string::npos || cut + 1 == flag.size())
@@ -31,7 +31,7 @@ WeightFiles weight_files(const std::vector<std::string>& flags) {
 }
 
 /// A file that nothing takes is a name with a mistake.
-void expect_named(const WeightFiles& files, const config::RecipeConfig& recipe) {
+void expect_named(const training::WeightFiles& files, const config::RecipeConfig& recipe) {
   const auto named = config::named_weights(recipe);
   std::vector<std::string> names;
   for (const auto& [name, sha256] : named) names.push_back(name);
@@ -80,20 +80,20 @@ void RunFlags::read_trial() {
   expect_named(options.weights, options.trial.recipe);
   options.config_hash = config::config_hash(config::canonical_text(options.trial));
   expect_device(options.device);
-  if (deterministic) compute_deterministically();
+  if (deterministic) device::compute_deterministically();
 }
 
 void RunFlags::read() {
   read_trial();
   if (options.device != "cpu" && !torch::cuda::is_available())
-    throw MachineFault{Error{Code::kFailedPrecondition,
-                             "--device " + options.device +
-                                 ": no GPU can be used here, or this PyTorch is built without CUDA"},
-                       {.part = "device"}};
+    throw device::MachineFault{Error{Code::kFailedPrecondition,
+                                     "--device " + options.device +
+                                         ": no GPU can be used here, or this PyTorch is built without CUDA"},
+                               {.part = "device"}};
   const auto there = torch::cuda::device_count();
   if (const torch::Device device{options.device};
       device.has_index() && device.index() >= static_cast<int>(there))
-    throw MachineFault{
+    throw device::MachineFault{
         Error{Code::kFailedPrecondition,
               fmt::format("--device {}: {} can be used here, counted from cuda:0", options.device,
                           there == 1 ? "1 GPU" : fmt::format("{} GPUs", there))},
@@ -112,4 +112,4 @@ std::vector<std::string> RunFlags::arguments() const {
   return arguments;
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

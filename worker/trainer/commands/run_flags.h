@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "worker/trainer/training.h"
+#include "worker/trainer/training/training.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 
 /// What a run needs beside its own flags: the trial, its data and weights, threads and device.
 struct RunFlags {
-  TrainingOptions options;
+  training::TrainingOptions options;
   std::string config_file;
   std::vector<std::string> settings;  ///< "recipe.epochs=2"
   std::vector<std::string> weights;   ///< "NAME=FILE"
@@ -26,4 +26,4 @@ struct RunFlags {
   std::vector<std::string> arguments() const;
 };
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

@@ -9,7 +9,7 @@
 #include "base/json_depth.h"
 #include "base/utf8.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 namespace {
 
 /// Sets "model.depth=6" in a document; a value that is not JSON is taken as text.
@@ -47,4 +47,4 @@ void change_settings(config::Json& document, const std::vector<std::string>& set
   for (const auto& setting : settings) set_key(document, setting);
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

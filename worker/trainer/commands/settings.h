@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "config/trial_document.h"
+#include "config/document/trial_document.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 
 /// --set: changes to a trial's document, such as "model.depth=6".
 void declare_settings(CLI::App& app, std::vector<std::string>& settings);
@@ -15,4 +15,4 @@ void declare_settings(CLI::App& app, std::vector<std::string>& settings);
 /// Makes the changes. Throws: Error{kInvalidArgument} naming a setting that has no place in the document.
 void change_settings(config::Json& document, const std::vector<std::string>& settings);
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

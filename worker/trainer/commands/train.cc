@@ -8,26 +8,26 @@
 #include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "config/most_ranks.h"
-#include "worker/trainer/checkpoint_files.h"
+#include "base/stop_on_signals.h"
+#include "config/recipe/most_ranks.h"
+#include "protocol/events.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/rank_runs.h"
 #include "worker/trainer/commands/run_flags.h"
-#include "worker/trainer/commands/train_ranks.h"
-#include "worker/trainer/failure.h"
-#include "worker/trainer/out_of_memory.h"
+#include "worker/trainer/commands/terminal_events.h"
+#include "worker/trainer/device/failure.h"
 #include "worker/trainer/ranks/batch_share.h"
-#include "worker/trainer/ranks/quiet_events.h"
-#include "worker/trainer/refusal.h"
-#include "worker/trainer/terminal_events.h"
-#include "worker/trainer/training.h"
+#include "worker/trainer/training/checkpoint_writer.h"
+#include "worker/trainer/training/training.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 namespace {
 
-std::unique_ptr<Events> events_for(bool json, const RankFlags& ranks) {
-  if (ranks.rank > 0) return std::make_unique<QuietEvents>();
+std::unique_ptr<protocol::Events> events_for(bool json, const RankFlags& ranks) {
+  if (ranks.rank > 0) return std::make_unique<protocol::QuietEvents>();
   if (json || ranks.is_rank() || !isatty(STDOUT_FILENO))
-    return std::make_unique<JsonLines>(&ask_to_stop);  // what nobody hears of would be lost at the next kill
+    return std::make_unique<protocol::JsonLines>(
+        &ask_to_stop);  // what nobody hears of would be lost at the next kill
   return std::make_unique<TerminalEvents>();
 }
 
@@ -36,7 +36,7 @@ void make_run_folder(const std::filesystem::path& folder) {
   try {
     make_folder(folder);
   } catch (const Error& error) {
-    throw_as_disk_fault(error, 0);
+    device::throw_as_disk_fault(error, 0);
   }
 }
 
@@ -53,14 +53,14 @@ void expect_unused(const std::filesystem::path& folder) {
 }
 
 /// Throws: Error{kInvalidArgument} for flags that do not go with the trial.
-void check_flags(const TrainingOptions& options) {
+void check_flags(const training::TrainingOptions& options) {
   if (options.keep_best.starts_with("val_ema/") && options.trial.recipe.ema == 0)
     throw Error{Code::kInvalidArgument, fmt::format("--keep-best {}: recipe.ema is 0, so there is no running "
                                                     "average to evaluate",
                                                     options.keep_best)};
 }
 
-int train(RunFlags& flags, const RankFlags& ranks, Events& events) {
+int train(RunFlags& flags, const RankFlags& ranks, protocol::Events& events) {
   auto& options = flags.options;
   if (ranks.starts_ranks()) {
     try {
@@ -69,18 +69,18 @@ int train(RunFlags& flags, const RankFlags& ranks, Events& events) {
       const auto batch = config::known_batch(options.trial);
       const int parts = options.trial.recipe.accumulate;
       if (ranks.ranks > config::most_ranks(batch, parts))
-        share_batch(0, ranks.ranks, batch, parts);  // says why
+        ranks::share_batch(0, ranks.ranks, batch, parts);  // says why
       if (options.resume.empty()) expect_unused(options.run_dir);
     } catch (const Error& error) {
-      return fail(events, error);
+      return device::fail(events, error);
     }
     const int code = train_with_ranks(ranks, options.device, events);
-    remove_unfinished(options.run_dir);  // of a rank that was killed
+    training::remove_unfinished(options.run_dir);  // of a rank that was killed
     return code;
   }
   const auto& stop = stop_on_signals();
   config::TrialConfig trial;
-  std::shared_ptr<RankGroup> group;  // it goes after the end was said: the others notice when it does
+  std::shared_ptr<ranks::RankGroup> group;  // it goes after the end was said: the others notice when it does
   try {
     flags.read();
     check_flags(options);
@@ -89,7 +89,7 @@ int train(RunFlags& flags, const RankFlags& ranks, Events& events) {
     take_place(ranks, options);
     group = options.ranks;
     const auto run_dir = options.run_dir;
-    Training training{std::move(options), events};
+    training::Training training{std::move(options), events};
     make_run_folder(run_dir);
     const bool complete = training.run(stop);
     const char* const why = complete         ? ""
@@ -98,13 +98,13 @@ int train(RunFlags& flags, const RankFlags& ranks, Events& events) {
     events.end(complete ? "completed" : "stopped", why, true);
     return kExitOk;
   } catch (const Error& error) {
-    return fail(events, error);
+    return device::fail(events, error);
   } catch (const std::exception& error) {
-    if (const auto lost = lost_device(error)) return fail(events, *lost);
-    if (const auto memory = out_of_memory(error, trial)) return fail(events, *memory);
-    if (const auto refused = refusal(error)) return fail(events, *refused);
+    if (const auto lost = device::lost_device(error)) return device::fail(events, *lost);
+    if (const auto memory = device::out_of_memory(error, trial)) return device::fail(events, *memory);
+    if (const auto refused = device::refusal(error)) return device::fail(events, *refused);
     const auto* torch = dynamic_cast<const c10::Error*>(&error);
-    events.end("failed", torch ? first_line(*torch) : error.what(), true);
+    events.end("failed", torch ? device::first_line(*torch) : error.what(), true);
   }
   return kExitFailed;
 }
@@ -114,7 +114,7 @@ int train(RunFlags& flags, const RankFlags& ranks, Events& events) {
 Run declare_train(CLI::App& app) {
   struct Flags {
     RunFlags run;
-    double checkpoint_seconds = TrainingOptions{}.checkpoint_every.count();
+    double checkpoint_seconds = training::TrainingOptions{}.checkpoint_every.count();
     bool json = false;
     RankFlags ranks;
   };
@@ -167,4 +167,4 @@ Run declare_train(CLI::App& app) {
   };
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

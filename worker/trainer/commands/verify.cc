@@ -9,15 +9,16 @@
 #include <utility>
 
 #include "base/error.h"
-#include "config/json_file.h"
-#include "worker/trainer/checkpoint.h"
+#include "base/stop_on_signals.h"
+#include "config/json.h"
+#include "data/progress.h"
 #include "worker/trainer/commands/commands.h"
+#include "worker/trainer/commands/rank_runs.h"
 #include "worker/trainer/commands/run_flags.h"
-#include "worker/trainer/commands/verify_ranks.h"
-#include "worker/trainer/data/progress.h"
-#include "worker/trainer/verification.h"
+#include "worker/trainer/training/checkpoint.h"
+#include "worker/trainer/training/verification.h"
 
-namespace abl::trainer {
+namespace abl::commands {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -35,7 +36,7 @@ bool is_result(const std::string& metric) {
 }
 
 /// Compares what was measured again with {"20": {"train/loss": 1.5}, …}.
-void compare_points(const config::Json& stored, Verification& result) {
+void compare_points(const config::Json& stored, training::Verification& result) {
   for (const auto& [step, values] : result.points)
     for (const auto& [metric, value] : values) {
       const auto found = stored.find(std::to_string(step));
@@ -51,7 +52,7 @@ OrderedJson number(double value) {
   return std::isfinite(value) ? OrderedJson(value) : OrderedJson(fmt::format("{}", value));
 }
 
-std::string as_json(const Verification& result) {
+std::string as_json(const training::Verification& result) {
   OrderedJson different = OrderedJson::array(), points = OrderedJson::array();
   for (const auto& [name, largest] : result.different)
     different.push_back({{"name", name}, {"largest", number(largest)}});
@@ -70,7 +71,7 @@ std::string as_json(const Verification& result) {
       .dump();
 }
 
-std::string as_text(const Verification& result) {
+std::string as_text(const training::Verification& result) {
   constexpr std::size_t kShown = 8;
   auto text = fmt::format("steps {} to {}: ", result.from, result.to);
   if (result.different.empty())
@@ -88,10 +89,12 @@ std::string as_text(const Verification& result) {
 }
 
 /// With a bar of the steps.
-Verification again(const TrainingOptions& run, const std::filesystem::path& to, const TrainAgain& train) {
-  std::optional<Progress> progress;
-  std::int64_t shown = run.resume.empty() ? 0 : read_checkpoint(run.resume, {}, run.config_hash).step;
-  return verify(run, to, train, [&](std::int64_t step, std::int64_t last) {
+training::Verification again(const training::TrainingOptions& run, const std::filesystem::path& to,
+                             const training::TrainAgain& train) {
+  std::optional<data::Progress> progress;
+  std::int64_t shown =
+      run.resume.empty() ? 0 : training::read_checkpoint(run.resume, {}, run.config_hash).step;
+  return training::verify(run, to, train, [&](std::int64_t step, std::int64_t last) {
     if (!progress) progress.emplace(static_cast<std::uint64_t>(last - shown));
     progress->advance(static_cast<std::uint64_t>(step - std::exchange(shown, step)));
   });
@@ -123,9 +126,9 @@ Run declare_verify(CLI::App& app) {
     const auto& stop = stop_on_signals();
     flags->run.read_trial();
     const auto& run = flags->run.options;
-    const int ranks = read_checkpoint(flags->to, {}, run.config_hash).machine.ranks;
+    const int ranks = training::read_checkpoint(flags->to, {}, run.config_hash).machine.ranks;
     check_gpus(flags->to, run.device, ranks);
-    const auto train = ranks == 1 ? train_here(stop) : train_as_ranks(ranks, flags->run, stop);
+    const auto train = ranks == 1 ? training::train_here(stop) : train_as_ranks(ranks, flags->run, stop);
     auto result = again(run, flags->to, train);
     if (!flags->points.empty()) compare_points(config::read_json(flags->points), result);
     std::cout << (flags->json ? as_json(result) + "\n" : as_text(result));
@@ -133,4 +136,4 @@ Run declare_verify(CLI::App& app) {
   };
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::commands

@@ -3,7 +3,7 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-namespace abl::trainer {
+namespace abl::device {
 
 DeviceQueue::DeviceQueue(torch::Device device) {
   if (device.is_cpu()) return;
@@ -23,4 +23,4 @@ void DeviceQueue::step_given() {
   given_.pop_front();
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::device

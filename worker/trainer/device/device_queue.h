@@ -8,7 +8,7 @@
 #include <deque>
 #include <optional>
 
-namespace abl::trainer {
+namespace abl::device {
 
 /// A GPU computes what it was given while the host goes on: a training gives it steps on a stream of its own,
 /// and is at most `ahead()` of them ahead, so that the GPU never waits for a step and the host knows how far
@@ -31,4 +31,4 @@ class DeviceQueue {
   std::deque<c10::Event> given_;
 };
 
-}  // namespace abl::trainer
+}  // namespace abl::device

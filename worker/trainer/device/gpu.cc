@@ -13,7 +13,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #endif
 
-namespace abl::trainer {
+namespace abl::device {
 
 std::string name_of(torch::Device device) {
 #ifdef ABLATE_CUDA
@@ -53,4 +53,4 @@ bool is_deterministic(torch::Device device) {
   return device.is_cpu() || at::globalContext().deterministicAlgorithms();
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::device

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace abl::trainer {
+namespace abl::device {
 
 /// What numbers depend on beside the program: "cpu", or the name of the GPU.
 std::string name_of(torch::Device device);
@@ -21,4 +21,4 @@ void try_gpus(int count);
 void compute_deterministically();
 bool is_deterministic(torch::Device device);
 
-}  // namespace abl::trainer
+}  // namespace abl::device

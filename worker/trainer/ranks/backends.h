@@ -7,7 +7,7 @@
 #include <chrono>
 #include <string>
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// What the backends of one rank have in common.
 struct BackendOptions {
@@ -23,4 +23,4 @@ c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendOptions& options, co
 /// Throws: Error{kFailedPrecondition} where PyTorch has no NCCL.
 c10::intrusive_ptr<c10d::Backend> nccl_backend(const BackendOptions& options, int device);
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 std::vector<std::int64_t> places_of(int rank, int ranks, std::int64_t size) {
   std::vector<std::int64_t> places;
@@ -40,4 +40,4 @@ BatchShare share_batch(int rank, int ranks, std::int64_t size, int parts) {
   return share;
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

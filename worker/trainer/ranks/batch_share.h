@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// The places of a batch of `size` images that are a rank's, ascending: i where min(i, size-1-i) mod ranks is
 /// the rank. An image and the one that it is mixed with, that of the opposite place, are on the same rank,
@@ -27,4 +28,7 @@ struct BatchShare {
 /// Throws: Error{kInvalidArgument} when a rank would have no image in a part.
 BatchShare share_batch(int rank, int ranks, std::int64_t size, int parts);
 
-}  // namespace abl::trainer
+/// Threads of each rank, where the ranks of one machine share `threads`: at least one.
+inline int thread_share(int threads, int ranks) { return std::max(1, threads / ranks); }
+
+}  // namespace abl::ranks

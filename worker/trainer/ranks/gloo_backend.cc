@@ -6,7 +6,7 @@
 
 #include "worker/trainer/ranks/backends.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendOptions& options, const std::string& host) {
   using Gloo = c10d::ProcessGroupGloo;
@@ -17,4 +17,4 @@ c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendOptions& options, co
   return c10::make_intrusive<Gloo>(options.store, options.rank, options.ranks, std::move(settings));
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 using c10d::Reducer;
@@ -113,4 +113,4 @@ void GradientMean::average(const std::vector<torch::Tensor>& gradients) {
   }
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

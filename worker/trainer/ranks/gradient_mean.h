@@ -8,7 +8,7 @@
 
 #include "worker/trainer/ranks/rank_group.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// Backward passes whose gradients are the means over all ranks. They travel while the pass still runs (in
 /// the first step after it: that one shows which parameters have a gradient, and how often it is added to
@@ -36,4 +36,4 @@ class GradientMean {
   std::unique_ptr<Buckets> buckets_;  ///< null for a rank alone
 };
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

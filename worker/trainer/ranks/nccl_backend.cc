@@ -8,7 +8,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 #ifdef USE_C10D_NCCL
 
@@ -30,4 +30,4 @@ c10::intrusive_ptr<c10d::Backend> nccl_backend(const BackendOptions&, int) {
 
 #endif
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

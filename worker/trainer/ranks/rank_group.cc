@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "worker/trainer/ranks/backends.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 using c10d::ProcessGroup;
@@ -125,4 +125,4 @@ torch::Tensor RankGroup::gather(const torch::Tensor& row) {
   return torch::stack(rows[0]);
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -15,7 +15,7 @@ namespace c10d {
 class ProcessGroup;
 }
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// A process's place among those that train one model together. On one machine or on several: nothing here
 /// asks which.
@@ -67,4 +67,4 @@ class RankGroup {
 /// with kLostRanks where it throws.
 void reach_ranks(const std::function<void()>& talk);
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

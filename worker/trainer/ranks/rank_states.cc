@@ -3,14 +3,14 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
-#include "worker/trainer/augmentation/random.h"
+#include "images/random.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 std::uint64_t seed_of(std::int64_t seed, int rank, std::int64_t step) {
-  return RandomStream{
-      seed, Purpose::kRank, {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(step)}}
+  return images::RandomStream{
+      seed, images::Purpose::kRank, {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(step)}}
       .next();
 }
 
@@ -39,4 +39,4 @@ void draw_on_device(const RankGroup& ranks, torch::Device device, std::int64_t s
   gpu.set_current_seed(seed_of(seed, ranks.rank(), step));
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

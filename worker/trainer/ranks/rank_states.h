@@ -7,7 +7,7 @@
 
 #include "worker/trainer/ranks/rank_group.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// What every rank has of its own and a resumed run needs again: one row for each rank.
 struct RankStates {
@@ -29,4 +29,4 @@ void draw_as(const RankStates& states, const RankGroup& ranks);
 /// CPU.
 void draw_on_device(const RankGroup& ranks, torch::Device device, std::int64_t seed, std::int64_t step);
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

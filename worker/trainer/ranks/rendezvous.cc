@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
 namespace {
 
 constexpr const char* kHere = "127.0.0.1";
@@ -70,4 +70,4 @@ RendezvousServer::RendezvousServer() : store_{std::make_unique<Store>()} {
 
 RendezvousServer::~RendezvousServer() = default;
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace abl::trainer {
+namespace abl::ranks {
 
 /// Where the ranks of a run find each other: the address of a store that one process keeps.
 struct Rendezvous {
@@ -35,4 +35,4 @@ class RendezvousServer {
   std::unique_ptr<Store> store_;
 };
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

@@ -1,19 +1,203 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/ranks/supervisor.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <iostream>
+#include <limits>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "worker/trainer/ranks/rank_group.h"
-#include "worker/trainer/ranks/rank_process.h"
 
-namespace abl::trainer {
+namespace abl::ranks {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLastLines = 3, kLongestWords = 500;
+
+/// Takes the whole lines off a text.
+void for_each_line(std::string& text, const std::function<void(const std::string&)>& take) {
+  std::size_t begin = 0;
+  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    take(text.substr(begin, end - begin));
+  text.erase(0, begin);
+}
+
+double number(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  const auto text = value.get<std::string>();
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  return text == "Infinity" ? std::numeric_limits<double>::infinity()
+                            : -std::numeric_limits<double>::infinity();
+}
+
+void say_start(const json& event, protocol::Events& events) {
+  protocol::Events::Start start{.total_steps = event.at("total_steps"),
+                                .images_per_step = event.at("images_per_step"),
+                                .resumed_step = {},
+                                .bit_exact = event.at("bit_exact"),
+                                .data_fingerprint = event.at("data_fingerprint"),
+                                .environment = event.at("environment")};
+  if (event.contains("resumed_step")) start.resumed_step = event.at("resumed_step").get<std::int64_t>();
+  events.start(start);
+}
+
+void say_metric(const json& event, protocol::Events& events) {
+  std::map<std::string, double> values;
+  for (const auto& [name, value] : event.at("values").items()) values[name] = number(value);
+  events.metric(event.at("step"), values);
+}
+
+/// Returns: whether it is an event that is said again.
+bool say_again(const json& event, protocol::Events& events) {
+  const std::string kind = event.at("event");
+  if (kind == "start")
+    say_start(event, events);
+  else if (kind == "metric")
+    say_metric(event, events);
+  else if (kind == "log")
+    events.log(event.at("level"), event.at("text"));
+  else if (kind == "checkpoint")
+    events.checkpoint(event.at("step"), event.at("path").get<std::string>(), event.at("sha256"));
+  else
+    return false;
+  return true;
+}
+
+}  // namespace
+
+void RankOutput::read_stdout(std::string_view piece) {
+  out_ += piece;
+  for_each_line(out_, [this](const std::string& line) { take_event(line); });
+}
+
+void RankOutput::read_stderr(std::string_view piece) {
+  err_ += piece;
+  for_each_line(err_, [this](const std::string& line) { take_log(line); });
+}
+
+void RankOutput::take_event(const std::string& line) {
+  const auto event = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  try {
+    if (event.is_object() && event.at("event") == "end") {
+      end_ = RankEnd{.status = event.at("status"),
+                     .reason = event.value("reason", ""),
+                     .retryable = event.value("retryable", true),
+                     .fault = {}};
+      if (event.contains("fault"))
+        end_->fault = protocol::Events::Fault{.part = event.at("fault"),
+                                              .needed_bytes = event.value("needed_bytes", std::uint64_t{0})};
+      return;
+    }
+    if (!events_ || (event.is_object() && say_again(event, *events_))) return;
+  } catch (const json::exception&) {
+  }
+  take_log(line);  // of a library: no event
+}
+
+void RankOutput::take_log(const std::string& line) {
+  std::cerr << fmt::format("rank {}: {}\n", rank_, line);
+  last_.push_back(line);
+  if (last_.size() > kLastLines) last_.pop_front();
+}
+
+std::string RankOutput::last_words() const {
+  std::string words;
+  for (const auto& line : last_) words += (words.empty() ? "" : " / ") + line;
+  if (!err_.empty()) words += (words.empty() ? "" : " / ") + err_;
+  if (words.size() > kLongestWords) words = "…" + words.substr(words.size() - kLongestWords);
+  return words;
+}
+
+namespace {
+
+void close_end(int& end) {
+  if (end >= 0) ::close(std::exchange(end, -1));
+}
+
+/// Both ends; the reading one never waits.
+std::array<int, 2> new_pipe(int rank) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    throw system_error(fmt::format("cannot make a pipe for rank {}", rank), errno);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return ends;
+}
+
+}  // namespace
+
+RankProcess::RankProcess(int rank, const std::vector<std::string>& argv, protocol::Events* events)
+    : rank_{rank}, output_{rank, events}, ends_{-1, -1} {
+  std::array<int, 2> out = new_pipe(rank), err{-1, -1};
+  ends_[0] = out[0];
+  try {
+    err = new_pipe(rank);
+    ends_[1] = err[0];
+    ChildOptions options;
+    options.argv = argv;
+    options.stdout_fd = out[1], options.stderr_fd = err[1];
+    options.grace = std::chrono::milliseconds{0};  // whoever has time to ask has asked before
+    child_.emplace(options);
+  } catch (...) {
+    for (int* end : {&ends_[0], &ends_[1], &out[1], &err[1]}) close_end(*end);
+    throw;
+  }
+  close_end(out[1]), close_end(err[1]);
+}
+
+RankProcess::~RankProcess() {
+  child_.reset();
+  for (int& end : ends_) close_end(end);
+}
+
+void RankProcess::read(int& end, void (RankOutput::*take)(std::string_view)) {
+  std::array<char, 65536> buffer;
+  while (end >= 0) {
+    const ssize_t got = ::read(end, buffer.data(), buffer.size());
+    if (got > 0) {
+      (output_.*take)({buffer.data(), static_cast<std::size_t>(got)});
+    } else if (got < 0 && errno == EINTR) {
+      continue;
+    } else {
+      if (got == 0 || errno != EAGAIN) close_end(end);
+      return;
+    }
+  }
+}
+
+void RankProcess::look() {
+  if (!exit_) exit_ = child_->poll();  // before the pipes are read: what it wrote last is in them then
+  read(ends_[0], &RankOutput::read_stdout);
+  read(ends_[1], &RankOutput::read_stderr);
+}
+
+void RankProcess::ask_to_stop() {
+  if (!exit_) child_->terminate();
+}
+
+void RankProcess::kill() {
+  if (exit_) return;
+  killed_ = true;
+  child_->kill();
+}
+
+bool RankProcess::failed() const {
+  const auto& end = output_.said_end();
+  if (end && end->status == "failed") return true;
+  return exit_ && (!exit_->ok() || !end);
+}
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -79,7 +263,8 @@ RunEnd failure(const Ranks& ranks, bool asked) {
 
 }  // namespace
 
-RunEnd supervise_ranks(int count, const RankCommand& command, Events& events, const std::atomic<bool>& stop) {
+RunEnd supervise_ranks(int count, const RankCommand& command, protocol::Events& events,
+                       const std::atomic<bool>& stop) {
   Ranks ranks;
   for (int rank = 0; rank < count; ++rank)
     ranks.push_back(std::make_unique<RankProcess>(rank, command(rank), rank == 0 ? &events : nullptr));
@@ -102,4 +287,4 @@ RunEnd supervise_ranks(int count, const RankCommand& command, Events& events, co
   return {.end = *first.output().said_end(), .exit_code = kExitOk};
 }
 
-}  // namespace abl::trainer
+}  // namespace abl::ranks

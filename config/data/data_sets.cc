@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/data/data_sets.h"
+
+#include <algorithm>
+#include <array>
+
+namespace abl::config {
+namespace {
+
+bool embedded(const DataConfig& data) {
+  const DataSet* known = find_data_set(data.name);
+  return known && known->embedded;
+}
+
+}  // namespace
+
+const std::vector<Field<DataConfig>>& data_fields() {
+  using D = DataConfig;
+  static const std::vector<Field<D>> kFields{
+      {.name = "name",
+       .member = &D::name,
+       .sentence = "Logical name; each worker maps it to a folder. An unknown name needs `classes`, and "
+                   "`image_size` where no preset gives it.",
+       .required = true},
+      {.name = "image_size",
+       .member = &D::image_size,
+       .sentence = "Side of the square images, pixels.",
+       .range = {1, 65536},
+       .required = true,
+       .derived_text = "the preset's (224 unless its line says another; `simple-vit-nano` has none), or the "
+                       "data set's where all its images have one"},
+      {.name = "classes",
+       .member = &D::classes,
+       .sentence = "Number of classes.",
+       .range = {2, 1e6},
+       .required = true,
+       .derived_text = "the data set's"},
+      {.name = "train_images",
+       .member = &D::train_images,
+       .sentence =
+           "Number of training images: drawn, or the first of a fixed shuffle of the folder; at most as many "
+           "as it has, 0 = all.",
+       .range = kCount},
+      {.name = "val_images",
+       .member = &D::val_images,
+       .sentence = "The same for evaluation.",
+       .range = kCount},
+      {.name = "damaged",
+       .member = &D::damaged,
+       .sentence = "What an unreadable image does: ends the run, or is left out and named in the log.",
+       .choices = {"fail", "skip"},
+       .inert = embedded,
+       .inert_when = "the images are embedded"},
+      {.name = "decode",
+       .member = &D::decode,
+       .sentence =
+           "How JPEG files are decoded in training: at full scale, or at 1/2, 1/4 or 1/8 where a crop is "
+           "that much larger than what is made of it, which is faster and a little less exact. Other files "
+           "are "
+           "always decoded at full scale.",
+       .choices = {"full", "reduced"},
+       .inert = embedded,
+       .inert_when = "the images are embedded"},
+  };
+  return kFields;
+}
+
+namespace {
+
+constexpr std::array kDataSets{
+    DataSet{"imagenet-1k", 1000, 224, true, false, 0, 0, 1'281'167,
+            "ImageNet-1K as folders of images, one for each class"},
+    DataSet{"cifar10", 10, 32, false, false, 0, 0, 50'000, "CIFAR-10, binary or as folders of images"},
+    DataSet{"cifar100", 100, 32, false, false, 0, 0, 50'000,
+            "CIFAR-100, binary or as folders of images; fine labels"},
+    DataSet{"stl10", 10, 96, false, false, 0, 0, 5'000, "STL-10, binary; the labelled images"},
+    DataSet{"stanford-cars", 196, 224, true, false, 0, 0, 8'144, "Stanford Cars, by its lists or as folders"},
+    DataSet{"inaturalist-2018", 8142, 224, true, false, 0, 0, 437'513,
+            "iNaturalist 2018, by its JSON annotations"},
+    DataSet{"inaturalist-2019", 1010, 224, true, false, 0, 0, 265'213,
+            "iNaturalist 2019, by its JSON annotations"},
+    DataSet{"shapes", 10, 32, false, true, 40000, 2000, 0,
+            "drawn by the trainer: ten classes that cannot be told apart without looking across the image"},
+};
+
+}  // namespace
+
+std::span<const DataSet> data_sets() { return kDataSets; }
+
+const DataSet* find_data_set(std::string_view name) {
+  const auto found = std::ranges::find(kDataSets, name, &DataSet::name);
+  return found == kDataSets.end() ? nullptr : &*found;
+}
+
+}  // namespace abl::config

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/document/trial_document.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/nearest_name.h"
+#include "base/sha256.h"
+#include "config/data/data_sets.h"
+#include "config/families/family.h"
+#include "config/families/model_section.h"
+#include "config/families/shape_rules.h"
+#include "config/families/swin_windows.h"
+#include "config/recipe/evaluation_size.h"
+#include "config/recipe/recipes.h"
+
+namespace abl::config {
+namespace {
+
+constexpr const char* kCheckpointBlocks = "checkpoint_blocks";
+/// In pixels: how a stored document says recipe.eval_crop_ratio. What evaluates the same has the same text,
+/// and trials that were stored before there was a ratio keep theirs.
+constexpr const char* kEvalResize = "eval_resize";
+constexpr Range kEvalResizeRange{0, 65536};
+
+/// Who wrote a document. Stored ones are canonical: they name neither preset nor recipe.
+enum class Origin { kWritten, kStored };
+
+Origin origin_of(const Json& document) {
+  const auto names = [&](const char* section, const char* key) {
+    return document.contains(Json::json_pointer{fmt::format("/{}/{}", section, key)});
+  };
+  return names("model", "preset") || names("recipe", "use") ? Origin::kWritten : Origin::kStored;
+}
+
+/// `document[key]`, an empty mapping with a problem where it is missing or no mapping.
+Json section_of(const Json& document, const char* key, std::vector<Problem>& problems) {
+  if (!document.contains(key)) {
+    if (!is_misspelt(key, problems)) problems.push_back({key, "missing; expected a mapping", {}});
+    return nullptr;
+  }
+  return expect_mapping(document[key], key, problems) ? document[key] : Json(nullptr);
+}
+
+/// What `data.image_size` is where the document does not say; 0 where nothing does.
+int usual_image_size(const DataSet* known, const ModelConfig& model) {
+  const Preset* preset = find_preset(model.preset);
+  if (preset && preset->gives_image_size && (!known || known->any_size)) return preset->image_size;
+  return known ? known->image_size : 0;
+}
+
+DataConfig read_data(const Json& section, const ModelConfig& model, Origin origin,
+                     std::vector<Problem>& problems) {
+  DataConfig data;
+  if (section.is_null()) return data;
+  const std::string* name = text_at(section, "name");
+  const DataSet* known = name ? find_data_set(*name) : nullptr;
+  if (known) {
+    data.classes = known->classes;
+    data.train_images = known->train_images;
+    data.val_images = known->val_images;
+  }
+  data.image_size = usual_image_size(known, model);
+  expect_keys(section, "data", names(data_fields()), problems);
+  read_fields(section, "data", data_fields(), data, problems);
+  if (!section.contains("name")) {
+    if (!is_misspelt("data.name", problems))
+      problems.push_back({"data.name", "missing; expected the logical name of a data set", {}});
+  } else if (!data.name.empty()) {
+    std::vector<std::string> sets;
+    for (const auto& set : data_sets()) sets.emplace_back(set.name);
+    const std::string remedy = fmt::format("; '{}' is none of the data sets that are known{}", data.name,
+                                           did_you_mean(data.name, sets));
+    expect_required(data_fields(), data, "data", remedy, section, problems);
+  }
+  if (origin == Origin::kWritten && known && data.classes != known->classes && data.classes > 1)
+    problems.push_back({"data.classes",
+                        fmt::format("{} of {}, which has {}; another data set needs another name",
+                                    data.classes, known->name, known->classes),
+                        {}});
+  if (origin == Origin::kWritten && known && !known->embedded && data.train_images > known->images)
+    problems.push_back(
+        {"data.train_images",
+         fmt::format("{0} is more than the {2} training images of {1}; expected at most {2}, or 0 for all",
+                     data.train_images, known->name, known->images),
+         {}});
+  if (known && known->embedded) {
+    for (const char* key : {"train_images", "val_images"}) {
+      if (section.contains(key) && section[key] == 0) {
+        problems.push_back({std::string{"data."} + key,
+                            fmt::format("0 images of {}; expected at least 1 to draw", *name),
+                            {}});
+      }
+    }
+  }
+  reset_inert(data_fields(), data);
+  return data;
+}
+
+bool has_batch_norm(const ModelConfig& model) {
+  if (model.family == "xcit")
+    return model.patches == "convolutions" ||
+           std::ranges::any_of(model.block, [](const BlockConfig& block) { return block.lpi; });
+  return model.family == "resnet" || model.family == "efficientnet" || model.family == "regnet";
+}
+
+/// What to write in place of the pixels: the ratio that they are, or the recipe's own where nobody means
+/// them.
+std::string ratio_to_write(int image_size, int side, const RecipeConfig& usual) {
+  constexpr double kLeastMeant = 0.5;  // papers evaluate 0.875 to 1 of the side
+  const double ratio = crop_ratio_of(image_size, side);
+  if (ratio >= kLeastMeant)
+    return fmt::format("write eval_crop_ratio: {}, which evaluates the same at {} pixels",
+                       canonical_number(ratio), image_size);
+  return fmt::format("at {} pixels {} leave {} of the side to see; write eval_crop_ratio: {}, as {}",
+                     image_size, side, canonical_number(ratio), canonical_number(usual.eval_crop_ratio),
+                     usual.use.empty() ? "by default" : usual.use + " has it");
+}
+
+/// Takes the evaluated pixels out of a recipe's section. Returns: the ratio that they are, of a stored
+/// document. A file must say the ratio.
+std::optional<double> take_eval_resize(Json& section, const RecipeConfig& usual, int image_size,
+                                       Origin origin, std::vector<Problem>& problems) {
+  const auto found = section.find(kEvalResize);
+  if (found == section.end()) return std::nullopt;
+  Json pixels = *found;
+  section.erase(found);
+  const std::string path = fmt::format("recipe.{}", kEvalResize);
+  if (!accept_value({Kind::kWhole, kEvalResizeRange, {}, nullptr}, path, pixels, problems))
+    return std::nullopt;
+  if (origin == Origin::kStored) return crop_ratio_of(image_size, pixels.get<int>());
+  problems.push_back({path,
+                      fmt::format("pixels do not follow the image size; {}",
+                                  ratio_to_write(image_size, pixels.get<int>(), usual)),
+                      {}});
+  return std::nullopt;
+}
+
+RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfig& data, Origin origin,
+                         std::vector<Problem>& problems) {
+  RecipeConfig recipe;
+  if (section.is_null()) return recipe;
+  const std::string* name = text_at(section, "use");
+  if (const Recipe* used = name ? find_recipe(*name) : nullptr) recipe = recipe_for(*used, model);
+  // not by the key's own range: that is a rule for what is written
+  if (const auto ratio = take_eval_resize(section, recipe, data.image_size, origin, problems))
+    recipe.eval_crop_ratio = *ratio;
+  expect_keys(section, "recipe", names(recipe_fields()), problems);
+  const bool recipe_meant = section.contains("use") || is_misspelt("recipe.use", problems);
+  read_fields(section, "recipe", recipe_fields(), recipe, problems);
+  if (!recipe_meant) {
+    expect_required(recipe_fields(), recipe, "recipe", ", or a recipe that sets it (use)", section, problems);
+  }
+  reset_inert(recipe_fields(), recipe);
+  const auto demand = [&](bool missing, const char* key, const char* message) {
+    if (missing && !is_misspelt(key, problems)) problems.push_back({key, message, {}});
+  };
+  const bool distils = recipe.distillation != "none";
+  demand(distils && recipe.teacher.empty(), "recipe.teacher",
+         "missing; distillation needs the teacher's preset");
+  demand(distils && recipe.teacher_weights.empty(), "recipe.teacher_weights",
+         "missing; distillation needs the name of the teacher's weights");
+  if (recipe.accumulate > recipe.batch && recipe.batch > 0)
+    problems.push_back({"recipe.accumulate",
+                        fmt::format("{} parts of a batch of {} images; expected at most as many as images",
+                                    recipe.accumulate, recipe.batch),
+                        {}});
+  if (problems.empty() && recipe.checkpoint_blocks > model.layers())
+    problems.push_back(
+        {"recipe.checkpoint_blocks",
+         fmt::format("{} of a model of {} transformer blocks", recipe.checkpoint_blocks, model.layers()),
+         {}});
+  demand(recipe.schedule == "step" && recipe.step_epochs.empty(), "recipe.step_epochs",
+         "missing; the step schedule needs the epochs at which the learning rate goes down");
+  if (!has_batch_norm(model)) recipe.sync_batch_norm = false;  // nothing that it could change
+  return recipe;
+}
+
+/// Weights bring the windows that they were trained with; those of a preset are known.
+void assume_trained_windows(TrialConfig& trial) {
+  const Preset* preset = find_preset(trial.model.preset);
+  if (!preset || preset->family != "swin-v2" || !trial.model.pretrained_window.empty()) return;
+  trial.model.pretrained_window = usual_pretrained_window(trial.model, *preset, trial.data.image_size);
+  trial.model.assumes_window = !trial.model.pretrained_window.empty();
+}
+
+Json model_and_images(const TrialConfig& trial) {
+  return {{"model", canonical_model(trial.model)},
+          {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}};
+}
+
+void throw_if_any(const std::vector<Problem>& problems) {
+  if (problems.empty()) return;
+  std::string text;
+  for (const Problem& problem : problems) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", problem.path, problem.message);
+    if (!problem.nearest.empty()) text += fmt::format("; did you mean '{}'?", problem.nearest);
+  }
+  throw Error{Code::kInvalidArgument, text};
+}
+
+/// What counts depend on, of a document that may say more or less.
+TrialConfig read_counted(const Json& document, std::vector<Problem>& problems) {
+  TrialConfig trial;
+  if (!expect_mapping(document, "document", problems)) return trial;
+  Json data = section_of(document, "data", problems);
+  if (data.is_object() && !data.contains("name")) data["name"] = "any";  // counts do not depend on it
+  trial.model = read_model(section_of(document, "model", problems), problems);
+  trial.data = read_data(data, trial.model, Origin::kStored, problems);
+  if (problems.empty()) check_sizes(trial.model, trial.data, problems);
+  const auto recipe = document.find("recipe");
+  if (recipe != document.end() && recipe->is_object() && recipe->contains(kCheckpointBlocks) &&
+      (*recipe)[kCheckpointBlocks].is_number_integer())
+    trial.recipe.checkpoint_blocks = (*recipe)[kCheckpointBlocks];
+  return trial;
+}
+
+TrialConfig read(const Json& document, Origin origin, std::vector<Problem>& problems) {
+  TrialConfig trial;
+  if (!expect_mapping(document, "trial", problems)) return trial;
+  expect_keys(document, "", {"model", "data", "recipe", "seed"}, problems);
+  const std::size_t before = problems.size();
+  trial.model = read_model(section_of(document, "model", problems), problems);
+  trial.data = read_data(section_of(document, "data", problems), trial.model, origin, problems);
+  if (problems.size() == before) check_sizes(trial.model, trial.data, problems);
+  trial.recipe =
+      read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, origin, problems);
+  if (problems.size() == before && origin == Origin::kWritten && !trial.recipe.start_weights.empty())
+    assume_trained_windows(trial);
+  if (document.contains("seed")) {
+    Json seed = document["seed"];
+    if (accept_value({Kind::kWhole, kSeedRange, {}, nullptr}, "seed", seed, problems))
+      trial.seed = seed.get<std::int64_t>();
+  }
+  return trial;
+}
+
+}  // namespace
+
+TrialConfig read_trial(const Json& document, std::vector<Problem>& problems) {
+  return read(document, Origin::kWritten, problems);
+}
+
+TrialConfig read_trial_or_throw(const Json& document) {
+  std::vector<Problem> problems;
+  TrialConfig trial = read(document, origin_of(document), problems);
+  throw_if_any(problems);
+  return trial;
+}
+
+TrialConfig read_model_or_throw(const Json& document) {
+  std::vector<Problem> problems;
+  const auto trial = read_counted(document, problems);
+  throw_if_any(problems);
+  return trial;
+}
+
+TrialConfig read_teacher(const TrialConfig& trial, std::vector<Problem>& problems) {
+  std::vector<Problem> found;
+  auto teacher =
+      read_counted({{"model", {{"preset", trial.recipe.teacher}}},
+                    {"data", {{"image_size", trial.data.image_size}, {"classes", trial.data.classes}}}},
+                   found);
+  for (const auto& [path, message, nearest] : found)
+    problems.push_back(
+        {"recipe.teacher", fmt::format("{}: {}: {}", trial.recipe.teacher, path, message), {}});
+  if (found.empty()) assume_trained_windows(teacher);  // it always has weights
+  return teacher;
+}
+
+Json canonical_document(const TrialConfig& trial) {
+  Json document = model_and_images(trial);
+  document["data"] = canonical_section(data_fields(), trial.data);
+  document["recipe"] = canonical_section(recipe_fields(), trial.recipe);
+  const int side = evaluation_side(trial.data.image_size, trial.recipe.eval_crop_ratio);
+  if (side != trial.data.image_size) document["recipe"][kEvalResize] = side;
+  document["seed"] = trial.seed;
+  return document;
+}
+
+Json full_document(const TrialConfig& trial) {
+  return {{"model", full_model(trial.model)},
+          {"data", full_section(data_fields(), trial.data)},
+          {"recipe", full_section(recipe_fields(), trial.recipe)},
+          {"seed", trial.seed}};
+}
+
+std::string canonical_text(const TrialConfig& trial) { return canonical_json(canonical_document(trial)); }
+
+std::string canonical_model_text(const TrialConfig& trial) {
+  Json document = model_and_images(trial);
+  if (trial.recipe.checkpoint_blocks > 0)
+    document["recipe"][kCheckpointBlocks] = trial.recipe.checkpoint_blocks;
+  return canonical_json(document);
+}
+
+std::string config_hash(const std::string& canonical) { return sha256_hex(canonical); }
+
+}  // namespace abl::config

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "config/families/model_section.h"
+
+namespace abl::config {
+namespace {
+
+bool is_linear(const KeyConfig& key) { return key.method == "linear"; }
+
+}  // namespace
+
+const std::vector<Field<KeyConfig>>& key_fields() {
+  using K = KeyConfig;
+  static const std::vector<Field<K>> kFields{
+      {.name = "method",
+       .member = &K::method,
+       .sentence = "How the key is made: by a linear layer, or by one of the manifold key paper's methods.",
+       .choices = {"linear", "spatialk", "kua", "simplek", "vanillak"}},
+      {.name = "charts",
+       .member = &K::charts,
+       .sentence = "Number of charts.",
+       .range = {1, 1024},
+       .inert = is_linear,
+       .inert_when = "method is linear"},
+      {.name = "broadcasting",
+       .member = &K::broadcasting,
+       .sentence = "What context broadcasting adds: the mean over charts and tokens (eq. 4; softmax removes "
+                   "it), the mean over the charts at each token, or nothing.",
+       .choices = {"none", "all", "charts"},
+       .derived =
+           [](const K& k) { return Json(k.method == "kua" || k.method == "vanillak" ? "all" : "none"); },
+       .derived_text = "all for kua and vanillak, else none",
+       .inert = is_linear,
+       .inert_when = "method is linear"},
+      {.name = "chart_order",
+       .member = &K::chart_order,
+       .sentence = "How tokens and charts become the convolution's channels: chart after chart, as the text "
+                   "says, or token after token, as Algorithm 1 is printed.",
+       .choices = {"chart-major", "plain-reshape"},
+       .inert = is_linear,
+       .inert_when = "method is linear"},
+      {.name = "gamma",
+       .member = &K::gamma,
+       .sentence = "Initial value of Γ, the scale of the charts.",
+       .inert = is_linear,
+       .inert_when = "method is linear"},
+      {.name = "gamma_cb",
+       .member = &K::gamma_cb,
+       .sentence = "Initial value of γ', the scale of what is broadcast.",
+       .inert = [](const K& k) { return is_linear(k) || k.broadcasting == "none"; },
+       .inert_when = "broadcasting is none"},
+  };
+  return kFields;
+}
+
+}  // namespace abl::config

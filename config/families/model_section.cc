@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/families/model_section.h"
+
+#include <algorithm>
+#include <map>
+
+#include "config/families/family.h"
+#include "config/families/layer_sections.h"
+
+namespace abl::config {
+namespace {
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> all;
+  for (const Preset& preset : presets()) all.emplace_back(preset.name);
+  return all;
+}
+
+std::vector<Field<ModelConfig>> select(const std::string& family) {
+  std::vector<Field<ModelConfig>> fields = model_fields();
+  std::erase_if(fields, [&](const auto& field) { return !is_for(field.families, family); });
+  return fields;
+}
+
+/// Of a ResNet 64 channels, and twice as many in each further stage; other families have none.
+std::vector<int> usual_widths(const ModelConfig& model) {
+  std::vector<int> widths;
+  if (model.family != "resnet") return widths;
+  for (std::size_t stage = 0; stage < model.stage_depths.size(); ++stage) widths.push_back(64 << stage);
+  return widths;
+}
+
+}  // namespace
+
+const std::vector<Field<ModelConfig>>& model_fields() {
+  using M = ModelConfig;
+  static const std::vector<Field<M>> kFields{
+      {.name = "preset",
+       .member = &M::preset,
+       .sentence = "A model by name; the other keys change it.",
+       .choices = preset_names(),
+       .identity = false},
+      {.name = "family", .member = &M::family, .sentence = "The backbone.", .choices = family_names()},
+      {.name = "dim",
+       .member = &M::dim,
+       .sentence = "Width of the tokens, in Swin of the first stage's; of simple-vit a multiple of 4.",
+       .families = {"simple-vit", "vit", "key-vit", "swin", "swin-v2", "xcit"},
+       .range = {8, 65536},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "depth",
+       .member = &M::depth,
+       .sentence = "Number of layers.",
+       .families = {"simple-vit", "vit", "key-vit", "xcit"},
+       .range = {1, 1000},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "heads",
+       .member = &M::heads,
+       .sentence = "Number of attention heads; divides `dim`, except where there is `dim_head`.",
+       .families = {"simple-vit", "vit", "key-vit", "xcit"},
+       .range = {1, 1024},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "dim_head",
+       .member = &M::dim_head,
+       .sentence = "Width of one head.",
+       .families = {"simple-vit"},
+       .range = {1, 65536}},
+      {.name = "mlp_dim",
+       .member = &M::mlp_dim,
+       .sentence = "Hidden width of the MLP.",
+       .families = {"simple-vit", "key-vit"},
+       .range = {1, 1e6},
+       .derived = [](const M& m) { return Json(4 * m.dim); },
+       .derived_text = "4 · dim"},
+      {.name = "mlp_ratio",
+       .member = &M::mlp_ratio,
+       .sentence = "Hidden width of the MLP as a multiple of the layer's width.",
+       .families = {"vit", "swin", "swin-v2", "xcit"},
+       .range = {1, 64}},
+      {.name = "patch",
+       .member = &M::patch,
+       .sentence = "Side of a square patch, pixels; divides the image size.",
+       .families = {"simple-vit", "vit", "key-vit", "swin", "swin-v2", "xcit"},
+       .range = {1, 65536}},
+      {.name = "qkv_bias",
+       .member = &M::qkv_bias,
+       .sentence = "Whether the layer that makes queries, keys and values has a bias.",
+       .families = {"vit"}},
+      {.name = "stage_depths",
+       .member = &M::stage_depths,
+       .sentence = "Number of blocks in each stage.",
+       .families = {"swin", "swin-v2", "resnet", "regnet"},
+       .range = {1, 1000},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "stage_heads",
+       .member = &M::stage_heads,
+       .sentence = "Number of attention heads in each stage; divides its width, which doubles from stage to "
+                   "stage.",
+       .families = {"swin", "swin-v2"},
+       .range = {1, 1024},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "stage_widths",
+       .member = &M::stage_widths,
+       .sentence = "Width of each stage; of a resnet that of its blocks before the fourfold output.",
+       .families = {"resnet", "regnet"},
+       .range = {1, 65536},
+       .derived = [](const M& m) { return Json(usual_widths(m)); },
+       .derived_text = "of a resnet 64, doubling from stage to stage; of a regnet the preset's"},
+      {.name = "window",
+       .member = &M::window,
+       .sentence = "Side of a window, tokens.",
+       .families = {"swin", "swin-v2"},
+       .range = {1, 1024}},
+      {.name = "pretrained_window",
+       .member = &M::pretrained_window,
+       .sentence =
+           "Of each stage the side of the windows that initial weights were trained with, where `window` is "
+           "another: relative positions keep their scale then. Those of the preset where its windows are "
+           "changed and it starts from weights.",
+       .families = {"swin-v2"},
+       .range = {1, 1024}},
+      {.name = "patches",
+       .member = &M::patches,
+       .sentence = "What makes tokens of patches: convolutions of stride 2, or one linear layer.",
+       .families = {"xcit"},
+       .choices = {"convolutions", "linear"}},
+      {.name = "eta",
+       .member = &M::eta,
+       .sentence = "Initial value of LayerScale.",
+       .families = {"xcit"},
+       .range = kPositive},
+      {.name = "tokens_norm",
+       .member = &M::tokens_norm,
+       .sentence = "Whether class attention normalises all tokens, or the class token alone.",
+       .families = {"xcit"}},
+      {.name = "class_blocks",
+       .member = &M::class_blocks,
+       .sentence = "Number of blocks of class attention.",
+       .families = {"xcit"},
+       .range = {1, 100}},
+      {.name = "cardinality",
+       .member = &M::cardinality,
+       .sentence = "Groups of the 3 × 3 convolutions (ResNeXt).",
+       .families = {"resnet"},
+       .range = {1, 1024}},
+      {.name = "base_width",
+       .member = &M::base_width,
+       .sentence = "Width of one such group in the first stage.",
+       .families = {"resnet"},
+       .range = {1, 1024}},
+      {.name = "group_width",
+       .member = &M::group_width,
+       .sentence = "Width of a group of the 3 × 3 convolutions; divides the widths of all stages.",
+       .families = {"regnet"},
+       .range = {1, 65536},
+       .required = true,
+       .derived_text = "the preset's"},
+      {.name = "width_factor",
+       .member = &M::width_factor,
+       .sentence = "Factor of the channels of EfficientNet-B0; the products are rounded to multiples of 8.",
+       .families = {"efficientnet"},
+       .range = {0.05, 100}},
+      {.name = "depth_factor",
+       .member = &M::depth_factor,
+       .sentence = "Factor of the blocks in each stage of EfficientNet-B0; the products are rounded up.",
+       .families = {"efficientnet"},
+       .range = {0.05, 100}},
+  };
+  return kFields;
+}
+
+const std::vector<Field<ModelConfig>>& model_fields_of(const std::string& family) {
+  static const auto kByFamily = [] {
+    std::map<std::string, std::vector<Field<ModelConfig>>> fields;
+    for (const std::string& name : family_names()) fields[name] = select(name);
+    return fields;
+  }();
+  const auto found = kByFamily.find(family);
+  return found == kByFamily.end() ? model_fields() : found->second;
+}
+
+namespace {
+
+/// Keys and layer sections, with the families that have them.
+using KeyFamilies = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+const KeyFamilies& all_keys() {
+  static const KeyFamilies kKeys = [] {
+    KeyFamilies keys;
+    for (const auto& field : model_fields()) keys.emplace_back(field.name, field.families);
+    for_each_layer_section([&](const auto& section) { keys.emplace_back(section.name, section.families); });
+    return keys;
+  }();
+  return kKeys;
+}
+
+std::vector<std::string> keys_of_family(const std::string& family) {
+  std::vector<std::string> keys;
+  for (const auto& [key, families] : all_keys()) {
+    if (is_for(families, family)) keys.push_back(key);
+  }
+  return keys;
+}
+
+/// Whether `section` has `key`, or a misspelling of it.
+bool is_meant(const Json& section, const std::string& key) {
+  if (section.contains(key)) return true;
+  const std::vector<std::string> known = keys_of_family("");
+  for (const auto& [written, value] : section.items()) {
+    if (std::ranges::find(known, written) == known.end() && nearest_name(written, known) == key) return true;
+  }
+  return false;
+}
+
+/// The family that is written, or else the preset's. Empty where one of them is meant but not known.
+std::string family_of(const Json& section, const Preset* preset) {
+  if (is_meant(section, "family")) {
+    const std::string* written = text_at(section, "family");
+    const std::vector<std::string> known = family_names();
+    return written && std::ranges::find(known, *written) != known.end() ? *written : "";
+  }
+  if (preset) return std::string{preset->family};
+  return is_meant(section, "preset") ? "" : ModelConfig{}.family;
+}
+
+/// A problem for each key that the family has not.
+void expect_keys_of(const std::string& family, const Json& section, std::vector<Problem>& problems) {
+  Json unknown = section;
+  for (const auto& [key, families] : all_keys()) {
+    if (!section.contains(key)) continue;
+    unknown.erase(key);
+    if (is_for(families, family)) continue;
+    const std::string message = fmt::format("{} is a key of {}, not of {}", key, all_of(families), family);
+    problems.push_back({"model." + key, message, {}});
+  }
+  expect_keys(unknown, "model", keys_of_family(family), problems);
+}
+
+/// Keys of other families keep their defaults, whatever a preset has set.
+void reset_keys_of_others(ModelConfig& model) {
+  for (const auto& field : model_fields()) {
+    if (!is_for(field.families, model.family)) field.set(model, field.get(ModelConfig{}));
+  }
+}
+
+void read_layer_sections(const Json& section, const std::string& family, ModelConfig& model,
+                         std::vector<Problem>& problems) {
+  for_each_layer_section([&](const auto& layers) {
+    if (!is_for(layers.families, family)) return;
+    const Json written = section.value(layers.name, Json::object());
+    model.*layers.member = read_layers(layers, written, model, problems);
+  });
+}
+
+/// Embeddings of attention that is not there have no effect.
+void reset_unused_embeddings(ModelConfig& model) {
+  for (std::size_t i = 0; i < std::min(model.block.size(), model.embedding.size()); ++i) {
+    if (model.block[i].attention == "none") model.embedding[i] = EmbeddingConfig{};
+  }
+}
+
+}  // namespace
+
+ModelConfig read_model(const Json& section, std::vector<Problem>& problems) {
+  if (section.is_null()) return {};
+  const std::size_t before = problems.size();
+  const std::string* name = text_at(section, "preset");
+  const Preset* preset = name ? find_preset(*name) : nullptr;
+  const std::string family = family_of(section, preset);
+  ModelConfig model = preset ? model_of(*preset) : ModelConfig{};
+
+  expect_keys_of(family, section, problems);
+  read_fields(section, "model", model_fields_of(family), model, problems);
+  reset_keys_of_others(model);
+  if (!family.empty() && (preset || !is_meant(section, "preset"))) {
+    expect_required(model_fields_of(family), model, "model", ", or a preset that sets it", section, problems);
+  }
+  read_layer_sections(section, family, model, problems);
+  reset_unused_embeddings(model);
+  if (problems.size() == before) check_layers(model, problems);
+  return model;
+}
+
+Json canonical_model(const ModelConfig& model) {
+  Json document = canonical_section(model_fields_of(model.family), model);
+  for_each_layer_section([&](const auto& section) {
+    const Json layers = write_layers(section, model.*section.member, canonical_section);
+    if (!layers.empty()) document[section.name] = layers;
+  });
+  return document;
+}
+
+Json full_model(const ModelConfig& model) {
+  Json document = full_section(model_fields_of(model.family), model);
+  for_each_layer_section([&](const auto& section) {
+    if (is_for(section.families, model.family))
+      document[section.name] = write_layers(section, model.*section.member, full_section);
+  });
+  return document;
+}
+
+}  // namespace abl::config

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/json.h"
+#include "config/trial_config.h"
+
+namespace abl::config {
+
+inline constexpr int kMostEmbeddingLayers = 4;
+
+/// What is wrong with a text that should name the shared layers of an embedding; empty where nothing is.
+std::string shared_error(const std::string& shared);
+
+/// The shared layers that the kind stands for: none, the last, all.
+std::string shared_by_kind(const EmbeddingConfig& embedding);
+
+/// Whether queries, keys and values share layer 1, where only codes tell them apart.
+bool shares_first_layer(const EmbeddingConfig& embedding);
+
+/// The one form of embeddings that are the same: `shared` in its shortest text, and the kind that stands for
+/// it (p-sne where none does). Leaves alone what names layers that do not exist.
+void settle_sharing(EmbeddingConfig& embedding);
+
+/// Of each hidden layer, whether they were given by `width` or by `widths`.
+std::vector<int> hidden_widths(const EmbeddingConfig& embedding);
+
+/// A problem where the widths of the hidden layers are not known, or are given twice.
+void check_widths(const EmbeddingConfig& embedding, const std::string& path, std::vector<Problem>& problems);
+
+/// The one form of embeddings that are the same: equal widths as `width`. Leaves alone what is wrong.
+void settle_widths(EmbeddingConfig& embedding);
+
+}  // namespace abl::config

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <regex>
+
+#include "config/families/family.h"
+#include "config/families/model_section.h"
+#include "config/recipe/recipes.h"
+
+namespace abl::config {
+namespace {
+
+std::vector<std::string> recipe_names() {
+  std::vector<std::string> all;
+  for (const Recipe& recipe : recipes()) all.push_back(recipe.name);
+  return all;
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> all;
+  for (const Preset& preset : presets()) all.emplace_back(preset.name);
+  return all;
+}
+
+/// rand-m9-mstd0.5-inc1: "rand", then parts of a letter or word and a number. The trainer knows what each may
+/// be.
+std::string wrong_randaugment(const std::string& text) {
+  if (text == "none") return {};
+  static const std::regex kForm{"rand(-(m|n|p|mstd|mmax|inc)[0-9]+(\\.[0-9]+)?)*"};
+  return std::regex_match(text, kForm) ? "" : "expected none, or rand and its parts: rand-m9-mstd0.5-inc1";
+}
+
+std::string wrong_sha256(const std::string& text) {
+  static const std::regex kForm{"[0-9a-f]{64}"};
+  return text.empty() || std::regex_match(text, kForm) ? ""
+                                                       : "expected a SHA-256: 64 digits and letters a to f";
+}
+
+bool distils(const RecipeConfig& r) { return r.distillation != "none"; }
+bool is_sgd(const RecipeConfig& r) { return r.optimiser == "sgd"; }
+
+}  // namespace
+
+const std::vector<Field<RecipeConfig>>& recipe_fields() {
+  using R = RecipeConfig;
+  static const std::vector<Field<R>> kFields{
+      {.name = "use",
+       .member = &R::use,
+       .sentence = "A recipe by name; the other keys change it.",
+       .choices = recipe_names(),
+       .identity = false},
+      {.name = "epochs",
+       .member = &R::epochs,
+       .sentence = "Passes over the training images.",
+       .range = kPositive,
+       .required = true,
+       .derived_text = "the recipe's"},
+      {.name = "batch",
+       .member = &R::batch,
+       .sentence = "Images in one optimiser step, over all GPUs.",
+       .range = kFromOne,
+       .required = true,
+       .derived_text = "the recipe's"},
+      {.name = "accumulate",
+       .member = &R::accumulate,
+       .sentence = "Parts into which the batch is cut where it does not fit; their gradients are added up.",
+       .range = {1, 65536}},
+      {.name = "checkpoint_blocks",
+       .member = &R::checkpoint_blocks,
+       .sentence = "Leading transformer blocks whose activations are computed again in the backward pass "
+                   "instead of being kept: less memory for more time.",
+       .range = {0, 65536}},
+      {.name = "sync_batch_norm",
+       .member = &R::sync_batch_norm,
+       .sentence = "Whether batch normalisation takes the images of all GPUs as one batch, or those of each "
+                   "GPU alone as the papers' releases do. On one GPU, and in a model without such "
+                   "normalisation, that is the same."},
+      {.name = "optimiser",
+       .member = &R::optimiser,
+       .sentence = "AdamW, or gradient descent with momentum.",
+       .choices = {"adamw", "sgd"}},
+      {.name = "lr",
+       .member = &R::lr,
+       .sentence = "Peak learning rate.",
+       .range = kPositive,
+       .required = true,
+       .derived_text = "the recipe's"},
+      {.name = "weight_decay", .member = &R::weight_decay, .sentence = "Of what `decay` names."},
+      {.name = "decay",
+       .member = &R::decay,
+       .sentence =
+           "What decays: matrices (no norms, biases, scales, class tokens, tables of positions), the same "
+           "without the codes of F-SNE, or all.",
+       .choices = {"matrices", "matrices-not-codes", "all"},
+       .inert = [](const R& r) { return r.weight_decay == 0; },
+       .inert_when = "weight_decay is 0"},
+      {.name = "beta1",
+       .member = &R::beta1,
+       .sentence = "AdamW's first decay.",
+       .range = kFraction,
+       .inert = is_sgd,
+       .inert_when = "optimiser is sgd"},
+      {.name = "beta2",
+       .member = &R::beta2,
+       .sentence = "AdamW's second decay.",
+       .range = kFraction,
+       .inert = is_sgd,
+       .inert_when = "optimiser is sgd"},
+      {.name = "eps",
+       .member = &R::eps,
+       .sentence = "AdamW's epsilon.",
+       .range = kPositive,
+       .inert = is_sgd,
+       .inert_when = "optimiser is sgd"},
+      {.name = "momentum",
+       .member = &R::momentum,
+       .sentence = "Of gradient descent.",
+       .range = kFraction,
+       .inert = [](const R& r) { return !is_sgd(r); },
+       .inert_when = "optimiser is not sgd"},
+      {.name = "nesterov",
+       .member = &R::nesterov,
+       .sentence = "Whether gradient descent looks ahead.",
+       .inert = [](const R& r) { return !is_sgd(r) || r.momentum == 0; },
+       .inert_when = "optimiser is not sgd"},
+      {.name = "schedule",
+       .member = &R::schedule,
+       .sentence = "How the learning rate goes down after the warm-up.",
+       .choices = {"cosine", "linear", "one-cycle", "step", "constant"}},
+      {.name = "warmup",
+       .member = &R::warmup,
+       .sentence =
+           "Fraction of all steps with a rising learning rate: along a line, in one-cycle along a cosine.",
+       .range = kFraction},
+      {.name = "warmup_start",
+       .member = &R::warmup_start,
+       .sentence = "Fraction of the peak at the first step.",
+       .range = kFraction,
+       .inert = [](const R& r) { return r.warmup == 0; },
+       .inert_when = "warmup is 0"},
+      {.name = "min_lr",
+       .member = &R::min_lr,
+       .sentence = "Learning rate at the end.",
+       .inert = [](const R& r) { return r.schedule == "step" || r.schedule == "constant"; },
+       .inert_when = "schedule is step or constant"},
+      {.name = "step_epochs",
+       .member = &R::step_epochs,
+       .sentence = "Epochs at which the learning rate goes down.",
+       .range = kFromOne,
+       .inert = [](const R& r) { return r.schedule != "step"; },
+       .inert_when = "schedule is not step"},
+      {.name = "step_factor",
+       .member = &R::step_factor,
+       .sentence = "By what the learning rate is multiplied at each of them.",
+       .range = kFraction,
+       .inert = [](const R& r) { return r.schedule != "step"; },
+       .inert_when = "schedule is not step"},
+      {.name = "label_smoothing",
+       .member = &R::label_smoothing,
+       .sentence = "Share of the target spread over all classes.",
+       .range = kFraction},
+      {.name = "clip_norm", .member = &R::clip_norm, .sentence = "Largest gradient norm; 0 = not clipped."},
+      {.name = "ema",
+       .member = &R::ema,
+       .sentence = "Decay of a running average of the weights, evaluated beside them as val_ema/…; 0 = none.",
+       .range = {0, 0.999999999}},
+      {.name = "drop_path",
+       .member = &R::drop_path,
+       .sentence = "Stochastic depth: probability that a residual branch is left out for an image.",
+       .range = {0, 0.99}},
+      {.name = "drop_path_rule",
+       .member = &R::drop_path_rule,
+       .sentence =
+           "Whether that probability rises linearly from 0 at the first layer, or is the same in all.",
+       .choices = {"linear", "constant"},
+       .inert = [](const R& r) { return r.drop_path == 0; },
+       .inert_when = "drop_path is 0"},
+      {.name = "distillation",
+       .member = &R::distillation,
+       .sentence = "Learn from a teacher too: from its most likely class, or from all its probabilities.",
+       .choices = {"none", "hard", "soft"}},
+      {.name = "teacher",
+       .member = &R::teacher,
+       .sentence = "The teacher's preset.",
+       .choices = preset_names(),
+       .inert = [](const R& r) { return !distils(r); },
+       .inert_when = "distillation is none"},
+      {.name = "teacher_weights",
+       .member = &R::teacher_weights,
+       .sentence =
+           "Name of the teacher's safetensors file; each worker says where it lies (--weights NAME=FILE).",
+       .inert = [](const R& r) { return !distils(r); },
+       .inert_when = "distillation is none"},
+      {.name = "teacher_sha256",
+       .member = &R::teacher_sha256,
+       .sentence = "SHA-256 of that file: another one of the name is refused. Without it the name alone "
+                   "tells trials apart.",
+       .form = wrong_sha256,
+       .inert = [](const R& r) { return !distils(r); },
+       .inert_when = "distillation is none"},
+      {.name = "distillation_share",
+       .member = &R::distillation_share,
+       .sentence = "Share of the teacher in the loss.",
+       .range = kFraction,
+       .inert = [](const R& r) { return !distils(r); },
+       .inert_when = "distillation is none"},
+      {.name = "distillation_temperature",
+       .member = &R::distillation_temperature,
+       .sentence = "By what the logits of both are divided.",
+       .range = kPositive,
+       .inert = [](const R& r) { return r.distillation != "soft"; },
+       .inert_when = "distillation is not soft"},
+      {.name = "start_weights",
+       .member = &R::start_weights,
+       .sentence =
+           "Name of a safetensors file to start from, for fine-tuning: another head, image size or patch is "
+           "fitted; each worker says where it lies (--weights NAME=FILE)."},
+      {.name = "start_sha256",
+       .member = &R::start_sha256,
+       .sentence = "SHA-256 of that file, as teacher_sha256.",
+       .form = wrong_sha256,
+       .inert = [](const R& r) { return r.start_weights.empty(); },
+       .inert_when = "there are no start_weights"},
+      {.name = "crop",
+       .member = &R::crop,
+       .sentence = "Random crops in training: none, of the zero-padded image, or of random size and shape.",
+       .choices = {"none", "pad", "resized"}},
+      {.name = "crop_padding",
+       .member = &R::crop_padding,
+       .sentence = "Pixels of padding on each side.",
+       .range = {1, 65536},
+       .inert = [](const R& r) { return r.crop != "pad"; },
+       .inert_when = "crop is not pad"},
+      {.name = "crop_area",
+       .member = &R::crop_area,
+       .sentence = "Smallest part of the image that a crop of random size may be.",
+       .range = {0, 1, true},
+       .inert = [](const R& r) { return r.crop != "resized"; },
+       .inert_when = "crop is not resized"},
+      {.name = "interpolation",
+       .member = &R::interpolation,
+       .sentence = "Of every resizing, in training and evaluation.",
+       .choices = {"bilinear", "bicubic"}},
+      {.name = "flip",
+       .member = &R::flip,
+       .sentence = "Probability of a horizontal flip.",
+       .range = kFraction},
+      {.name = "eval_every",
+       .member = &R::eval_every,
+       .sentence = "Epochs between evaluations; the last step is always evaluated.",
+       .range = kPositive},
+      {.name = "color_jitter",
+       .member = &R::color_jitter,
+       .sentence = "Strength of random brightness, contrast and saturation."},
+      {.name = "appearance",
+       .member = &R::appearance,
+       .sentence = "Grayscale, solarisation or blur, one at random, or none.",
+       .choices = {"none", "3-augment"}},
+      {.name = "randaugment",
+       .member = &R::randaugment,
+       .sentence = "Random operations on colours and shape, as timm writes them: rand-m9-mstd0.5-inc1.",
+       .form = wrong_randaugment},
+      {.name = "random_erasing",
+       .member = &R::random_erasing,
+       .sentence = "Probability that a rectangle is replaced by noise.",
+       .range = kFraction},
+      {.name = "mixing",
+       .member = &R::mixing,
+       .sentence = "MixUp, CutMix, one of both at random for each batch, or none.",
+       .choices = {"none", "mixup", "cutmix", "mixup-or-cutmix"}},
+      {.name = "mixing_alpha",
+       .member = &R::mixing_alpha,
+       .sentence = "Shape of the Beta distribution of the mixing weight.",
+       .inert = [](const R& r) { return r.mixing == "none"; },
+       .inert_when = "mixing is none"},
+      {.name = "cutmix_alpha",
+       .member = &R::cutmix_alpha,
+       .sentence = "The same for CutMix.",
+       .derived = [](const R& r) { return Json(r.mixing_alpha); },
+       .derived_text = "mixing_alpha",
+       .inert = [](const R& r) { return r.mixing != "mixup-or-cutmix"; },
+       .inert_when = "mixing is not mixup-or-cutmix"},
+      {.name = "cutmix_share",
+       .member = &R::cutmix_share,
+       .sentence = "Probability that it is CutMix.",
+       .range = kFraction,
+       .inert = [](const R& r) { return r.mixing != "mixup-or-cutmix"; },
+       .inert_when = "mixing is not mixup-or-cutmix"},
+      {.name = "mixing_probability",
+       .member = &R::mixing_probability,
+       .sentence = "Probability that a batch is mixed.",
+       .range = kFraction,
+       .inert = [](const R& r) { return r.mixing == "none"; },
+       .inert_when = "mixing is none"},
+      {.name = "repeated_augmentation",
+       .member = &R::repeated_augmentation,
+       .sentence = "Differently augmented copies of an image in an epoch of unchanged length.",
+       .range = {1, 1000}},
+      {.name = "eval_crop_ratio",
+       .member = &R::eval_crop_ratio,
+       .sentence =
+           "Side of the centre that is evaluated, as a part of the image's shorter side: that is scaled "
+           "to image_size / eval_crop_ratio pixels, rounded down. ImageNet's 0.875 makes 256 of 224; "
+           "1 = the whole shorter side.",
+       .range = {0.1, 1},
+       .identity = false},  // stored in pixels: canonical_document
+      {.name = "precision",
+       .member = &R::precision,
+       .sentence =
+           "Of the forward and backward pass: bf16 computes with rounded copies of the float32 weights, fp16 "
+           "by autocast with a scaled loss. The optimiser moves float32 weights.",
+       .choices = {"fp32", "bf16", "fp16"}},
+  };
+  return kFields;
+}
+
+}  // namespace abl::config

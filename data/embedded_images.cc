@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/embedded_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "data/formats.h"
+#include "data/stored_source.h"
+#include "images/random.h"
+
+namespace abl::data {
+namespace {
+
+constexpr std::size_t kBytes = kEmbeddedSize * kEmbeddedSize * 3;
+constexpr int kTrainImages = 40'000, kValImages = 2'000;  // where the config says "all"
+
+class DrawnSource final : public StoredSource {
+ public:
+  DrawnSource(const config::DataConfig& config, Split split, int count)
+      : StoredSource{config, static_cast<std::size_t>(count)},
+        pixels_(static_cast<std::size_t>(count)),
+        labels_(static_cast<std::size_t>(count)) {
+    for (std::size_t i = 0; i < pixels_.size(); ++i) labels_[i] = draw_embedded_image(split, i, pixels_[i]);
+  }
+  std::uint32_t size() const override { return static_cast<std::uint32_t>(pixels_.size()); }
+  int label(std::uint32_t index) const override { return labels_.at(index); }
+  std::string name(std::uint32_t index) const override { return fmt::format("drawn image {}", index); }
+  images::EncodedImage open(std::uint32_t index) const override {
+    const auto& pixels = pixels_.at(index);
+    return {.coding = images::EncodedImage::Coding::kPixels,
+            .bytes = {reinterpret_cast<const char*>(pixels.data()), pixels.size()},
+            .width = kEmbeddedSize,
+            .height = kEmbeddedSize,
+            .label = labels_[index]};
+  }
+
+ private:
+  std::vector<std::array<std::uint8_t, kBytes>> pixels_;
+  std::vector<int> labels_;
+};
+
+}  // namespace
+
+DataSet open_drawn(const config::DataConfig& config) {
+  if (config.image_size != kEmbeddedSize || config.classes != kEmbeddedClasses)
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format(
+            "data: the embedded images are {0}×{0} with {1} classes; the trial asks for {2}×{2} with {3}",
+            kEmbeddedSize, kEmbeddedClasses, config.image_size, config.classes)};
+  DataSet data;
+  data.train = std::make_shared<DrawnSource>(config, Split::kTrain,
+                                             config.train_images > 0 ? config.train_images : kTrainImages);
+  data.val = std::make_shared<DrawnSource>(config, Split::kVal,
+                                           config.val_images > 0 ? config.val_images : kValImages);
+  data.fingerprint = kEmbeddedFingerprint;
+  data.classes.assign(kEmbeddedClassNames.begin(), kEmbeddedClassNames.end());
+  data.format = "drawn images";
+  return data;
+}
+
+namespace {
+
+constexpr std::int64_t kVersion = 1;  // the number in kEmbeddedFingerprint
+constexpr int kTile = 8, kTilesInRow = kEmbeddedSize / kTile, kTiles = kTilesInRow * kTilesInRow;
+constexpr int kGlyph = 6, kMargin = (kTile - kGlyph) / 2;
+constexpr int kFewestFilled = 3, kMostFilled = kTiles - kEmbeddedClasses;
+constexpr int kNoise = 12;                            // added to each byte: -kNoise … kNoise
+constexpr int kDarkest = 220, kFullBrightness = 256;  // of a tile
+
+using images::Colour;
+constexpr Colour kBoard{40, 40, 40};
+constexpr std::array<Colour, kEmbeddedClasses> kColours{{{230, 40, 40},
+                                                         {245, 140, 20},
+                                                         {240, 225, 40},
+                                                         {130, 220, 40},
+                                                         {20, 140, 60},
+                                                         {40, 220, 220},
+                                                         {40, 90, 240},
+                                                         {140, 50, 200},
+                                                         {245, 110, 200},
+                                                         {235, 235, 235}}};
+
+/// In the order of kEmbeddedClassNames; rows from the top.
+using Glyph = std::array<std::string_view, kGlyph>;
+constexpr std::array<Glyph, kEmbeddedClasses> kGlyphs{{
+    {".####.", "######", "######", "######", "######", ".####."},
+    {"######", "#....#", "#....#", "#....#", "#....#", "######"},
+    {"..##..", "..##..", "######", "######", "..##..", "..##.."},
+    {"##..##", "##..##", "..##..", "..##..", "##..##", "##..##"},
+    {"......", "..##..", "..##..", ".####.", ".####.", "######"},
+    {"######", "######", "##....", "##....", "##....", "##...."},
+    {"##..##", "##..##", "##..##", "##..##", "##..##", "##..##"},
+    {"######", "######", "......", "......", "######", "######"},
+    {"##....", "##....", ".##...", "..##..", "...###", "....##"},
+    {"######", "######", "..##..", "..##..", "..##..", "..##.."},
+}};
+
+/// What fills one tile: a shape in a colour, the colour alone, or nothing.
+struct Tile {
+  images::Colour colour = kBoard;
+  const Glyph* glyph = nullptr;  ///< none: the whole tile has the colour
+
+  const images::Colour& at(int row, int column) const {
+    if (!glyph) return colour;
+    const int y = row - kMargin, x = column - kMargin;
+    const bool inside = y >= 0 && y < kGlyph && x >= 0 && x < kGlyph;
+    return inside && (*glyph)[y][x] == '#' ? colour : kBoard;
+  }
+};
+
+template <std::size_t kCount>
+std::array<int, kCount> shuffled(images::RandomStream& random) {
+  std::array<int, kCount> order;
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t i = kCount; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
+/// Images 10b … 10b + 9 share one order of the classes.
+int class_of(Split split, std::uint64_t index) {
+  images::RandomStream random{kVersion,
+                              images::Purpose::kEmbeddedClass,
+                              {static_cast<std::uint64_t>(split), index / kEmbeddedClasses}};
+  return shuffled<kEmbeddedClasses>(random)[index % kEmbeddedClasses];
+}
+
+std::array<Tile, kTiles> lay_out(int label, images::RandomStream& random) {
+  const auto colour_of = shuffled<kEmbeddedClasses>(random);
+  const auto place = shuffled<kTiles>(random);
+  std::array<Tile, kTiles> tiles;
+  for (int shape = 0; shape < kEmbeddedClasses; ++shape)
+    tiles[place[shape]] = {.colour = kColours[colour_of[shape]], .glyph = &kGlyphs[shape]};
+  const int filled = kFewestFilled + static_cast<int>(random.below(kMostFilled - kFewestFilled + 1));
+  for (int i = 0; i < filled; ++i)
+    tiles[place[kEmbeddedClasses + i]] = {.colour = kColours[colour_of[label]]};
+  return tiles;
+}
+
+}  // namespace
+
+int draw_embedded_image(Split split, std::uint64_t index,
+                        std::span<std::uint8_t, kEmbeddedSize * kEmbeddedSize * 3> pixels) {
+  const int label = class_of(split, index);
+  images::RandomStream random{
+      kVersion, images::Purpose::kEmbeddedImage, {static_cast<std::uint64_t>(split), index}};
+  const auto tiles = lay_out(label, random);
+  std::array<int, kTiles> brightness;
+  for (int& value : brightness)
+    value = kDarkest + static_cast<int>(random.below(kFullBrightness - kDarkest + 1));
+
+  std::uint64_t bytes = 0;  // eight noise values from one draw
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    const int channel = static_cast<int>(i % 3), column = static_cast<int>(i / 3) % kEmbeddedSize,
+              row = static_cast<int>(i / 3) / kEmbeddedSize;
+    const int tile = row / kTile * kTilesInRow + column / kTile;
+    bytes = i % 8 == 0 ? random.next() : bytes >> 8;
+    const int noise = static_cast<int>((bytes & 0xff) * (2 * kNoise + 1) >> 8) - kNoise;
+    const int value =
+        tiles[tile].at(row % kTile, column % kTile)[channel] * brightness[tile] / kFullBrightness;
+    pixels[i] = static_cast<std::uint8_t>(std::clamp(value + noise, 0, 255));
+  }
+  return label;
+}
+
+}  // namespace abl::data

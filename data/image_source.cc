@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/image_source.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "data/formats.h"
+
+namespace abl::data {
+
+std::optional<Sample> ImageSource::load(std::uint32_t index) const {
+  auto whole = view(index, [](int width, int height) {
+    return images::Wanted{.region = {.width = width, .height = height}, .width = 0, .height = 0};
+  });
+  if (!whole) return std::nullopt;
+  return Sample{std::move(whole->image), whole->label};
+}
+
+DataSet open_data(const config::DataConfig& data, const std::string& root, Needs needs) {
+  if (data.name == "shapes") return open_drawn(data);
+  if (root.empty())
+    throw Error{
+        Code::kNotFound,
+        fmt::format(
+            "no folder is given for the data set {0}: name it with --data-root FOLDER, or start the worker "
+            "with --data {0}=FOLDER",
+            data.name)};
+  DataSet set = open_stored(data, root);
+  if (needs == Needs::kTrainAndVal && set.train->size() == 0)
+    throw Error{
+        Code::kFailedPrecondition,
+        fmt::format("data: {} ({}) has images to evaluate on, but none to train on", root, set.format)};
+  return set;
+}
+
+}  // namespace abl::data

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/backbones/resnet.h"
+
+#include <numeric>
+#include <string>
+
+#include "models/layers/conv_norm_act.h"
+
+namespace abl::models {
+namespace {
+
+constexpr std::int64_t kStem = 64, kExpansion = 4;
+constexpr std::size_t kStages = 4;
+
+/// Channels of a stage's 3 x 3 convolutions.
+std::int64_t inner_width(const ResNetOptions& options, std::int64_t width) {
+  return width * options.width_per_group / 64 * options.groups;
+}
+
+void check(const ResNetOptions& options) {
+  TORCH_CHECK_VALUE(options.image_size > 0, "image_size ", options.image_size,
+                    " of a ResNet; it must be positive");
+  TORCH_CHECK_VALUE(options.classes > 0, "classes ", options.classes, " of a ResNet; it must be positive");
+  TORCH_CHECK_VALUE(options.layers.size() == kStages && options.widths.size() == kStages, "layers of ",
+                    options.layers.size(), " stages and widths of ", options.widths.size(),
+                    " of a ResNet; 4 of each are expected");
+  for (const auto depth : options.layers)
+    TORCH_CHECK_VALUE(depth > 0, "a stage of ", depth, " layers of a ResNet; at least 1 is expected");
+  TORCH_CHECK_VALUE(options.groups > 0, "groups ", options.groups, " of a ResNet; it must be positive");
+  for (const auto width : options.widths)
+    TORCH_CHECK_VALUE(width > 0 && inner_width(options, width) > 0, "a stage of width ", width,
+                      " of a ResNet with width_per_group ", options.width_per_group,
+                      "; at least one channel for each group is expected");
+}
+
+Conv2d conv(Conv2dOptions options, torch::Device device) {
+  options.bias = false;
+  return fan_out_conv(options, device, FanOut::kAll);
+}
+
+}  // namespace
+
+ResNetShortcutImpl::ResNetShortcutImpl(std::int64_t in, std::int64_t out, std::int64_t stride,
+                                       torch::Device device) {
+  conv_ = register_module("0", conv({.in = in, .out = out, .stride = stride}, device));
+  norm_ = register_module("1", BatchNorm2d{out, device});
+}
+
+ResNetBlockImpl::ResNetBlockImpl(const ResNetBlockOptions& options, torch::Device device)
+    : drop_rate_{options.drop_rate} {
+  const auto& [in, width, out, stride, groups, zero_init_last, drop_rate] = options;
+  conv1_ = register_module("conv1", conv({.in = in, .out = width}, device));
+  bn1_ = register_module("bn1", BatchNorm2d{width, device});
+  conv2_ = register_module(
+      "conv2", conv({.in = width, .out = width, .kernel = 3, .stride = stride, .groups = groups}, device));
+  bn2_ = register_module("bn2", BatchNorm2d{width, device});
+  conv3_ = register_module("conv3", conv({.in = width, .out = out}, device));
+  bn3_ = register_module("bn3", BatchNorm2d{out, device});
+  if (stride != 1 || in != out)
+    downsample_ = register_module("downsample", ResNetShortcut{in, out, stride, device});
+  if (zero_init_last) {
+    const torch::NoGradGuard no_grad;
+    bn3_->weight.zero_();
+  }
+}
+
+torch::Tensor ResNetBlockImpl::forward(const torch::Tensor& x) {
+  auto y = torch::relu(bn1_(conv1_(x)));
+  y = torch::relu(bn2_(conv2_(y)));
+  y = drop_path(bn3_(conv3_(y)), drop_rate_, is_training());
+  return torch::relu(add_residual(downsample_ ? downsample_(x) : x, y));
+}
+
+ResNetStageImpl::ResNetStageImpl(std::span<const double> drop_rates, ResNetBlockOptions options,
+                                 torch::Device device) {
+  for (const auto drop_rate : drop_rates) {
+    options.drop_rate = drop_rate;
+    blocks_.push_back(register_module(std::to_string(blocks_.size()), ResNetBlock{options, device}));
+    options.in = options.out;
+    options.stride = 1;
+  }
+}
+
+torch::Tensor ResNetStageImpl::forward(torch::Tensor x) {
+  for (const auto& block : blocks_) x = block(x);
+  return x;
+}
+
+ResNetImpl::ResNetImpl(ResNetOptions options, torch::Device device) : options_{std::move(options)} {
+  check(options_);
+  conv1_ = register_module("conv1", conv({.in = 3, .out = kStem, .kernel = 7, .stride = 2}, device));
+  bn1_ = register_module("bn1", BatchNorm2d{kStem, device});
+  maxpool_ = register_module("maxpool", MaxPool{std::make_shared<MaxPoolImpl>()});
+  ResNetBlockOptions block{.in = kStem, .groups = options_.groups, .zero_init_last = options_.zero_init_last};
+  const auto rates = drop_rates(
+      options_.drop_path, std::accumulate(options_.layers.begin(), options_.layers.end(), std::int64_t{0}));
+  auto rest = std::span{rates};
+  for (std::size_t stage = 0; stage < options_.layers.size(); ++stage) {
+    const auto depth = static_cast<std::size_t>(options_.layers[stage]);
+    block.width = inner_width(options_, options_.widths[stage]);
+    block.out = kExpansion * options_.widths[stage];
+    stages_.push_back(
+        register_module("layer" + std::to_string(stage + 1), ResNetStage{rest.first(depth), block, device}));
+    rest = rest.subspan(depth);
+    block.in = block.out;
+    block.stride = 2;  // the first stage has none: the pooling before it
+  }
+  fc_ = register_module("fc", Linear{block.in, options_.classes, device});
+}
+
+torch::Tensor ResNetImpl::forward(const torch::Tensor& images) {
+  auto x = maxpool_(torch::relu(bn1_(conv1_(images))));
+  for (const auto& stage : stages_) x = stage(x);
+  return fc_(x.mean({2, 3}));
+}
+
+}  // namespace abl::models

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/attention/token_attention.h"
+#include "models/attention/xcit_attention.h"
+#include "models/backbones/classifier.h"
+#include "models/embedding/patches.h"
+#include "models/embedding/positions.h"
+#include "models/layers/drop_path.h"
+#include "models/layers/layers.h"
+#include "models/layers/mlp.h"
+
+namespace abl::models {
+
+/// XCiT's local patch interaction (LPI), without norm and residual: neighbouring tokens exchange, each
+/// channel on its own. Depth-wise 3 x 3 convolution, GELU, batch normalisation, depth-wise 3 x 3 convolution.
+/// Shape: x [B, rows · columns, dim] -> the same.
+/// Source: XCiT section 3.3 (Local patch interaction); the order of GELU and normalisation is the release's.
+class LocalPatchInteractionImpl : public torch::nn::Module {
+ public:
+  explicit LocalPatchInteractionImpl(std::int64_t dim, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x, std::int64_t rows, std::int64_t columns);
+
+ private:
+  Conv2d conv1_{nullptr}, conv2_{nullptr};
+  BatchNorm2d bn_{nullptr};
+};
+using LocalPatchInteraction = Part<LocalPatchInteractionImpl>;
+
+/// What the attention of a block runs over.
+enum class XcitAttention {
+  kChannels,  ///< cross-covariance attention: XCiT's own
+  kTokens,    ///< the usual attention
+  kNone,      ///< no attention: its branch is left out of the block, with its norm and scale
+};
+
+/// The ablated choices of one block, by default XCiT's.
+struct XcitChoice {
+  XcitAttention attention = XcitAttention::kChannels;
+  std::optional<EmbeddingChoice> embedding;  ///< of queries, keys and values; none: one linear layer
+  bool l2_norm = true;                       ///< of queries and keys, of attention over channels
+  bool learned_temperature = true;           ///< of attention over channels; else it stays as it starts
+  double temperature = 1.0;             ///< of attention over channels: factor of the scores, at the start
+  bool local_patch_interaction = true;  ///< else its branch is left out, with its norm and scale
+};
+
+struct XcitBlockOptions {
+  std::int64_t dim = 0;
+  std::int64_t heads = 0;
+  std::int64_t mlp_dim = 0;
+  double eta = 1.0;      ///< where LayerScale starts
+  Codes codes{nullptr};  ///< those of the model, where the embedding uses such
+  XcitChoice choice;
+  double drop_rate = 0;  ///< of each branch
+};
+
+/// Refuses what has no meaning.
+/// Throws: c10::ValueError naming the option, its value and what was expected.
+void check(const XcitChoice& choice);
+
+/// A block of XCiT, in the order of the release.
+///   x ← x + γ1 attention(LN1 x),  x ← x + γ3 LPI(LN3 x),  x ← x + γ2 MLP(LN2 x)
+/// Parameters: `norm1`, `attn`, `gamma1`, `norm3`, `local_mp`, `gamma3`, `norm2`, `mlp`, `gamma2`.
+/// Shape: x [B, rows · columns, dim] -> the same.
+/// Source: XCiT section 3.3; what is left out: Table 4.
+class XcitBlockImpl : public torch::nn::Module {
+ public:
+  /// Throws: c10::ValueError when the options do not fit together.
+  explicit XcitBlockImpl(const XcitBlockOptions& options, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& x, std::int64_t rows, std::int64_t columns);
+
+ private:
+  torch::Tensor drop(const torch::Tensor& branch) const {
+    return drop_path(branch, drop_rate_, is_training());
+  }
+  torch::Tensor attend(const torch::Tensor& x) const {
+    return over_tokens_ ? over_tokens_(x) : over_channels_(x);
+  }
+
+  const double drop_rate_;
+  LayerNorm norm1_{nullptr}, norm3_{nullptr}, norm2_{nullptr};
+  CrossCovariance over_channels_{nullptr};  ///< one of the two, or neither
+  TokenAttention over_tokens_{nullptr};
+  LocalPatchInteraction local_mp_{nullptr};
+  Mlp mlp_{nullptr};
+  torch::Tensor gamma1_, gamma3_, gamma2_;
+};
+using XcitBlock = Part<XcitBlockImpl>;
+
+struct XcitOptions {
+  std::int64_t image_size =
+      224;  ///< square, pixels; a multiple of `patch`; the model takes other sizes as well
+  std::int64_t patch = 16;
+  std::int64_t classes = 1000;
+  std::int64_t dim = 0;
+  std::int64_t heads = 0;
+  std::int64_t mlp_ratio = 4;
+  std::int64_t class_blocks = 2;  ///< blocks of class attention, after the others
+  double eta = 1.0;               ///< where LayerScale starts; the release: 1 with 12 blocks, 1e-5 with 24
+  bool tokens_norm = true;        ///< class attention normalises all tokens, but in XCiT-N12
+  PatchProjection patch_projection = PatchProjection::kConvolutions;
+  std::vector<XcitChoice> blocks;  ///< one for each block
+  /// Not of class attention, which the release spares.
+  DropPathOptions drop_path{.rule = DropPathRule::kConstant};
+  /// The first so many of them are run again in the backward pass.
+  std::int64_t checkpoint_blocks = 0;
+};
+
+/// XCiT, the cross-covariance image transformer. All that is ablated inside a block is chosen block by block.
+/// Parameters are named as in timm; codes that blocks share are `codes.code`.
+/// Linear layers and the class token start normal with deviation 0.02, biases of linear layers at 0, as in
+/// the release. In training that returns its logits twice; here they are one tensor.
+/// Shape: images [B, 3, H, W], of any size that the patch divides -> [B, classes].
+/// Source: XCiT section 3.3, Tables 1 and 4; SNE Tables 1 and 5.
+class XcitImpl : public Classifier {
+ public:
+  /// Throws: c10::ValueError when the options do not fit together.
+  explicit XcitImpl(XcitOptions options, torch::Device device = torch::kCPU);
+  torch::Tensor forward(const torch::Tensor& images) override;
+
+  const XcitOptions& options() const { return options_; }
+
+ protected:
+  std::shared_ptr<Classifier> another(torch::Device device) const override {
+    return std::make_shared<XcitImpl>(options_, device);
+  }
+
+ private:
+  torch::Tensor run(std::size_t block, const torch::Tensor& x, std::int64_t rows, std::int64_t columns) const;
+
+  const XcitOptions options_;
+  ConvPatches patch_embed_{nullptr};
+  FourierPositions pos_embed_{nullptr};
+  torch::Tensor cls_token_;
+  std::vector<XcitBlock> blocks_;
+  std::vector<ClassAttentionBlock> cls_attn_blocks_;
+  LayerNorm norm_{nullptr};
+  Linear head_{nullptr};
+};
+using Xcit = Part<XcitImpl>;
+
+}  // namespace abl::models

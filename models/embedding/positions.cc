@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/embedding/positions.h"
+
+#include <numbers>
+
+namespace abl::models {
+namespace {
+
+constexpr std::int64_t kAngles = 32;  ///< for each of the two coordinates
+
+/// Sines and cosines of one coordinate, places 1 to `count`.
+/// Shape: [count, 32].
+torch::Tensor waves(std::int64_t count, torch::Device device) {
+  const auto in_double = torch::dtype(torch::kDouble).device(device);
+  const auto turn = 2.0 * std::numbers::pi / (static_cast<double>(count) + 1e-6);
+  const auto place = torch::arange(1, count + 1, in_double) * turn;
+  const auto exponent = torch::arange(0, kAngles, 2, in_double) / static_cast<double>(kAngles);
+  const auto angle = place.outer(torch::pow(10000.0, -exponent));          // [count, 16]
+  return torch::stack({angle.sin(), angle.cos()}, /*dim=*/-1).flatten(1);  // sine, cosine, sine, …
+}
+
+}  // namespace
+
+torch::Tensor fourier_table(std::int64_t rows, std::int64_t columns, torch::Device device) {
+  const auto y = waves(rows, device).unsqueeze(1).expand({rows, columns, kAngles});
+  const auto x = waves(columns, device).unsqueeze(0).expand({rows, columns, kAngles});
+  return torch::cat({y, x}, -1).permute({2, 0, 1}).unsqueeze(0).to(torch::kFloat).contiguous();
+}
+
+FourierPositionsImpl::FourierPositionsImpl(std::int64_t dim, std::int64_t rows, std::int64_t columns,
+                                           torch::Device device) {
+  token_projection_ = register_module(
+      "token_projection", Conv2d{Conv2dOptions{.in = 2 * kAngles, .out = dim, .kernel = 1}, device});
+  table_ = register_module("table", FixedTable{fourier_table(rows, columns, device)});
+}
+
+torch::Tensor FourierPositionsImpl::forward(std::int64_t rows, std::int64_t columns) {
+  const auto& usual = table_->table;
+  const bool is_usual = rows == usual.size(2) && columns == usual.size(3);
+  const auto table = is_usual ? usual : fourier_table(rows, columns, usual.device());
+  return token_projection_(table.to(token_projection_->weight.scalar_type()));
+}
+
+torch::Tensor sincos_2d(std::int64_t rows, std::int64_t columns, std::int64_t dim, torch::Device device) {
+  TORCH_CHECK_VALUE(dim % 4 == 0 && dim >= 8, "dim is ", dim,
+                    "; sine and cosine positions need a multiple of 4, at least 8");
+  if (device.is_meta())
+    return torch::empty({rows * columns, dim}, torch::dtype(torch::kFloat).device(device));
+  const auto in_double = torch::dtype(torch::kDouble);  // single precision would be off by 1e-5 at large ω
+  const auto F = dim / 4;
+  const auto omega = torch::pow(10000.0, -torch::arange(F, in_double) / static_cast<double>(F - 1));
+  const auto y = torch::arange(rows, in_double).repeat_interleave(columns).outer(omega);  // [rows·columns, F]
+  const auto x = torch::arange(columns, in_double).repeat({rows}).outer(omega);
+  return torch::cat({x.sin(), x.cos(), y.sin(), y.cos()}, 1).to(device, torch::kFloat);
+}
+
+}  // namespace abl::models

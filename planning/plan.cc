@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/plan.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/sha256.h"
+#include "config/document/result_version.h"
+#include "storage/sweep_store.h"
+#include "storage/table.h"
+#include "storage/trial_store.h"
+#include "storage/worker_store.h"
+#include "views/convert.h"
+
+namespace abl::planning {
+namespace v1 = ablate::v1;
+namespace {
+
+/// Where a trial of the plan stands in the store.
+enum class Found { kNo, kStored, kUnderWay, kHeld, kBeforeMend };
+
+Found found_as(storage::TrialState state) {
+  switch (state) {
+    case storage::TrialState::kCompleted:
+      return Found::kStored;
+    case storage::TrialState::kQueued:
+    case storage::TrialState::kLeased:
+    case storage::TrialState::kRunning:
+      return Found::kUnderWay;
+    case storage::TrialState::kHeld:
+      return Found::kHeld;
+    case storage::TrialState::kFailed:
+    case storage::TrialState::kCancelled:
+      return Found::kNo;  // they run again
+  }
+  return Found::kNo;
+}
+
+Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps::TrialSpec& trial) {
+  if (!db || (spec.command && !spec.command->reuse)) return Found::kNo;
+  const auto same = storage::TrialStore{*db}.find_same(trial.config_hash, trial.result_version, spec.data);
+  if (!same) {
+    const bool older =
+        storage::TrialStore{*db}.find_before_mend(trial.config_hash, trial.result_version).has_value();
+    return older ? Found::kBeforeMend : Found::kNo;
+  }
+  return found_as(same->state);
+}
+
+/// Where the trials of the sweep itself stand, by row and seed, where it is in the store with this very
+/// content.
+std::optional<std::map<std::pair<int, int>, Found>> own_trials(storage::Database* db,
+                                                               const sweeps::SweepSpec& spec) {
+  if (!db) return {};
+  const storage::SweepStore store{*db};
+  const auto sweep = store.find(spec.name);
+  if (!sweep || sweep->canonical_hash != sha256_hex(spec.canonical)) return {};
+  std::map<std::pair<int, int>, Found> found;
+  for (const auto& claim : store.claims(sweep->id)) {
+    found[{claim.row, claim.seed_index}] = found_as(claim.state);
+  }
+  return found;
+}
+
+/// Whether a connected worker lists the name. True also where no worker is connected at all: that says
+/// nothing.
+bool has_worker_with(storage::Database& db, std::string storage::WorkerRecord::*list,
+                     const std::string& name) {
+  bool connected = false;
+  for (const auto& worker : storage::WorkerStore{db}.list()) {
+    if (!worker.connected) continue;
+    connected = true;
+    if (const auto names = nlohmann::json::parse(worker.*list, nullptr, false);
+        names.is_array() && std::ranges::find(names, nlohmann::json(name)) != names.end())
+      return true;
+  }
+  return !connected;
+}
+
+/// What no connected worker has and the sweep needs.
+std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::Database& db) {
+  std::vector<std::string> notes;
+  if (!spec.data.empty() && !has_worker_with(db, &storage::WorkerRecord::data_json, spec.data))
+    notes.push_back(
+        fmt::format("no connected worker has the data set {0}: start one with --data {0}=FOLDER", spec.data));
+  std::set<std::string> weights;
+  for (const auto& row : spec.rows)
+    for (const auto& [name, sha256] : row.weights) weights.insert(name);
+  for (const auto& name : weights)
+    if (!has_worker_with(db, &storage::WorkerRecord::weights_json, name))
+      notes.push_back(
+          fmt::format("no connected worker has the weights {0}: start one with --weights {0}=FILE", name));
+  return notes;
+}
+
+using Counts = std::map<std::string, double>;
+
+int part_of(int images, int gpus) {
+  const int parts = std::max(gpus, 1);
+  return (images + parts - 1) / parts;
+}
+
+std::optional<double> count_of(const Counts& counts, const std::string& mode) {
+  const auto found = counts.find(mode);
+  return found == counts.end() ? std::nullopt : std::optional{found->second};
+}
+
+/// Bytes of so many images that take base and image; nothing where these are not counted.
+std::optional<double> bytes_of(const Counts& counts, const std::string& what, const std::string& precision,
+                               int images) {
+  const auto base = count_of(counts, what + "base." + precision),
+             image = count_of(counts, what + "image." + precision);
+  if (!base || !image) return std::nullopt;
+  return *base + images * *image;
+}
+
+/// The peak of a step that takes `step` bytes and is preceded by the teacher's forward pass, while the
+/// optimiser's `state` is there and gradients are not.
+std::optional<double> peak_with_teacher(const sweeps::Row& row, const Counts& teacher, int gpus, double step,
+                                        double state, double gradients) {
+  const auto weights = count_of(teacher, "memory.weights");
+  const auto forward = bytes_of(teacher, "memory.forward.", row.precision, part_of(row.batch, gpus));
+  if (!weights || !forward) return std::nullopt;
+  return *weights + std::max(step, state - gradients + *forward);
+}
+
+/// Bytes of a training step on each GPU, from what the trainer counts; nothing where it has not.
+std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::string, Counts>& counts,
+                                  int gpus) {
+  const auto own = counts.find(row.model), teacher = counts.find(row.teacher);
+  if (row.batch == 0 || own == counts.end()) return std::nullopt;
+  const auto state = count_of(own->second, row.precision == "bf16" ? "memory.state.bf16" : "memory.state");
+  const auto many = bytes_of(own->second, "memory.", row.precision, part_of(row.batch, gpus));
+  if (!state || !many) return std::nullopt;
+  const double weights = 4.0 * count_of(own->second, "params.all").value_or(0);
+  const double more = row.more_weights * weights, step = std::max(*state, *many) + more;
+  if (row.teacher.empty()) return step;
+  if (teacher == counts.end()) return std::nullopt;
+  return peak_with_teacher(row, teacher->second, gpus, step, *state + more, weights);
+}
+
+/// Fills in what the whole plan says of its rows' memory.
+void sum_up_memory(const sweeps::SweepSpec& spec, v1::SweepPlan& plan) {
+  for (const auto& row : plan.rows()) {
+    if (row.has_memory_bytes())
+      plan.set_memory_bytes(std::max(plan.memory_bytes(), row.memory_bytes()));
+    else if (spec.command)
+      plan.set_memory_missing("what a command needs cannot be predicted");
+    else
+      plan.set_memory_missing(plan.counts_missing().empty() ? "ablate-trainer did not predict it"
+                                                            : plan.counts_missing());
+  }
+}
+
+/// In the unit that the table will have.
+v1::Column count_column(const sweeps::SweepSpec& spec, const sweeps::Column& column,
+                        const ModelCounter::Result& counts) {
+  double largest = 0;
+  for (const auto& row : spec.rows) {
+    if (row.paper.contains(column.name)) largest = std::numeric_limits<double>::infinity();
+    if (const auto model = counts.counts.find(row.model); model != counts.counts.end())
+      if (const auto count = model->second.find(column.source); count != model->second.end())
+        largest = std::max(largest, count->second);
+  }
+  return views::to_proto(
+      storage::NewColumn{.name = column.name,
+                         .heading = column.heading,
+                         .kind = "count",
+                         .source = column.source,
+                         .take = column.take,
+                         .unit = column.unit_fits ? storage::fitting_unit(column.unit, largest) : column.unit,
+                         .better = column.better,
+                         .digits = column.digits});
+}
+
+}  // namespace
+
+v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts) {
+  std::optional<storage::Transaction> snapshot;
+  if (db) snapshot.emplace(*db, storage::Transaction::kRead);
+  v1::SweepPlan message;
+  message.set_sweep(spec.name);
+  message.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
+  message.set_counts_missing(counts.missing);
+  message.set_gpus(static_cast<std::uint32_t>(spec.gpus));
+  for (const auto& doubt : spec.doubts) message.add_notes(doubt);
+  for (const auto& column : spec.table.columns)
+    if (column.kind == sweeps::Column::Kind::kCount)
+      *message.add_columns() = count_column(spec, column, counts);
+  std::map<std::string, std::string> first_row;  // config hash -> id
+  for (const auto& row : spec.rows) {
+    auto* line = message.add_rows();
+    line->set_id(row.id);
+    line->set_label(row.label);
+    line->mutable_set()->insert(row.set.begin(), row.set.end());
+    if (const auto found = counts.counts.find(row.model); found != counts.counts.end())
+      line->mutable_counts()->insert(found->second.begin(), found->second.end());
+    if (const auto memory = step_memory(row, counts.counts, spec.gpus)) line->set_memory_bytes(*memory);
+    line->set_config_hash(row.config_hash);
+    const auto [first, is_first] = first_row.emplace(row.config_hash, row.id);
+    if (!is_first) line->set_same_as(first->second);
+  }
+  sum_up_memory(spec, message);
+  std::map<std::string, Found> distinct;  // by identity
+  std::set<int> mended;                   // versions of trials with results from before
+  const auto own = own_trials(db, spec);
+  message.set_submitted(own.has_value());
+  for (const auto& trial : sweeps::expand(spec)) {
+    const Found found = own ? own->at({trial.row, trial.seed_index}) : look_up(db, spec, trial);
+    auto* line = message.mutable_rows(trial.row);
+    line->set_trials(line->trials() + 1);
+    if (found == Found::kStored) line->set_stored(line->stored() + 1);
+    if (found == Found::kUnderWay) line->set_under_way(line->under_way() + 1);
+    if (found == Found::kBeforeMend) {
+      line->set_before_mend(line->before_mend() + 1);
+      mended.insert(trial.result_version);
+    }
+    distinct.emplace(trial.config_hash, found);
+  }
+  message.set_trials(static_cast<std::uint32_t>(distinct.size()));
+  if (db)
+    for (const auto& note : missing_files(spec, *db)) message.add_notes(note);
+  for (const auto& [hash, found] : distinct) {
+    if (found == Found::kStored) message.set_stored(message.stored() + 1);
+    if (found == Found::kUnderWay) message.set_under_way(message.under_way() + 1);
+    if (found == Found::kHeld) message.set_held(message.held() + 1);
+    if (found == Found::kBeforeMend) message.set_before_mend(message.before_mend() + 1);
+  }
+  if (message.held() > 0)
+    message.add_notes(
+        fmt::format("{} held and will not run; after submitting, release {} with 'ablate retry {} --held'",
+                    message.held() == 1 ? "1 trial is" : fmt::format("{} trials are", message.held()),
+                    message.held() == 1 ? "it" : "them", spec.name));
+  for (const int version : mended)
+    message.add_notes(fmt::format("results from before a correction will be trained again: {}",
+                                  config::what_changed(version)));
+  return message;
+}
+
+}  // namespace abl::planning

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/sweeps.pb.h"
+#include "storage/database.h"
+#include "sweeps/sweep_spec.h"
+
+namespace abl::planning {
+
+/// Counts of architectures, from `ablate-trainer describe --stdin`: one process for all that are not cached.
+class ModelCounter {
+ public:
+  /// `trainer` empty: looked for beside the running program, then in $ABLATE_TRAINER.
+  explicit ModelCounter(std::filesystem::path trainer = {});
+
+  struct Result {
+    std::map<std::string, std::map<std::string, double>>
+        counts;           ///< canonical model document -> mode -> count
+    std::string missing;  ///< why some are absent, or empty
+  };
+  /// `models`: canonical model documents. Known ones come from `cache` (may be null); new ones are in `fresh`
+  /// for the caller to store. Ends the program that counts once `stop` is requested.
+  Result count(const std::vector<std::string>& models, storage::Database* cache,
+               std::map<std::string, std::map<std::string, double>>* fresh = nullptr,
+               const std::stop_token& stop = {}) const;
+
+ private:
+  std::filesystem::path trainer_;
+};
+
+/// What a sweep would run. `db` may be null: nothing is stored yet then.
+ablate::v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db,
+                           const ModelCounter::Result& counts);
+
+}  // namespace abl::planning

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+namespace abl::protocol {
+namespace {
+
+using Words = std::span<const std::string_view>;
+
+constexpr std::string_view kUnitsOfTime[] = {"s",   "sec",  "secs",   "second", "seconds", "ms",   "minutes",
+                                             "min", "mins", "minute", "h",      "hour",    "hours"};
+constexpr std::string_view kTimesAndSizes[] = {"time",    "seconds",  "sec",    "ms", "latency",
+                                               "elapsed", "duration", "memory", "mem"};
+constexpr std::string_view kCounted[] = {
+    "img", "imgs", "image", "images", "sample", "samples", "token",   "tokens",   "step",  "steps",
+    "it",  "its",  "iter",  "iters",  "batch",  "batches", "example", "examples", "epoch", "epochs"};
+constexpr std::string_view kLow[] = {"loss", "error",      "err", "nll", "mae", "mse",    "rmse",
+                                     "ppl",  "perplexity", "fid", "wer", "cer", "params", "flops"};
+constexpr std::string_view kNeither[] = {"lr"};
+
+bool is_one_of(std::string_view word, Words words) { return std::ranges::find(words, word) != words.end(); }
+
+/// The words of a name such as "val/loss", "step_time" or "images_per_s".
+class Name {
+ public:
+  explicit Name(std::string_view name) {
+    while (!name.empty()) {
+      const std::size_t end = std::min(name.find_first_of("/_-. "), name.size());
+      words_.push_back(name.substr(0, end));
+      before_.push_back(next_);
+      next_ = end < name.size() ? name[end] : '\0';
+      name.remove_prefix(std::min(end + 1, name.size()));
+    }
+  }
+  std::size_t size() const { return words_.size(); }
+  std::string_view operator[](std::size_t i) const { return words_[i]; }
+
+  /// A rate, told at this word: "images_per_s", "throughput", "samples/sec", "it/s", "img_s". Not
+  /// "loss_per_token", and not "acc_s", which may be a student's.
+  bool is_rate(std::size_t i) const {
+    if (words_[i] == "throughput") return true;
+    if (words_[i] == "per") return i + 1 < size() && is_one_of(words_[i + 1], kUnitsOfTime);
+    if (i == 0 || i + 1 < size() || !is_one_of(words_[i], kUnitsOfTime)) return false;
+    return words_[i] == "s" ? is_one_of(words_[i - 1], kCounted) : before_[i] == '/';
+  }
+
+ private:
+  std::vector<std::string_view> words_;
+  std::vector<char> before_;  // what stands before each word
+  char next_ = '\0';
+};
+
+}  // namespace
+
+Better better_by_name(std::string_view metric) {
+  const Name name{metric};
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name.is_rate(i)) return Better::kHigher;  // images_per_s, but not time_per_image
+    if (is_one_of(name[i], kTimesAndSizes) || is_one_of(name[i], kLow)) return Better::kLower;
+    if (is_one_of(name[i], kNeither)) return Better::kNone;
+  }
+  return Better::kHigher;
+}
+
+std::string_view to_text(Better better) {
+  switch (better) {
+    case Better::kHigher:
+      return "higher";
+    case Better::kLower:
+      return "lower";
+    case Better::kNone:
+      return "none";
+  }
+  return {};
+}
+
+bool tells_of_the_machine(std::string_view metric) {
+  const Name name{metric};
+  for (std::size_t i = 0; i < name.size(); ++i)
+    if (name.is_rate(i) || is_one_of(name[i], kTimesAndSizes) || name[i] == "util") return true;
+  return false;
+}
+
+namespace {
+
+constexpr std::array kTrainerMetrics{
+    Quantity{"train/loss", ""},       Quantity{"train/top1", "%"},     Quantity{"val/loss", ""},
+    Quantity{"val/top1", "%"},        Quantity{"val/top5", "%"},       Quantity{"val_ema/loss", ""},
+    Quantity{"val_ema/top1", "%"},    Quantity{"val_ema/top5", "%"},   Quantity{"lr", ""},
+    Quantity{"images_per_s", ""},     Quantity{"memory_bytes", "G"},   Quantity{"time/data", ""},
+    Quantity{"time/checkpoints", ""}, Quantity{"time/evaluation", ""},
+};
+constexpr std::array kCountModes{
+    Quantity{"params.all", "M"},
+    Quantity{"params.weights", "M"},
+    Quantity{"flops.macs", "G"},
+    Quantity{"flops.msf", "G"},
+    Quantity{"flops.cnn", "G"},
+    Quantity{"flops.fvcore(2)", "G"},
+    Quantity{"flops.fvcore(5)", "G"},
+    Quantity{"flops.fvcore(5)@xcit-2021", "G"},
+    Quantity{"flops.fvcore(2)@mk-head-all-tokens", "G"},
+    Quantity{"memory.state", "G"},
+    Quantity{"memory.state.bf16", "G"},
+    Quantity{"memory.base.fp32", "G"},
+    Quantity{"memory.base.bf16", "G"},
+    Quantity{"memory.base.fp16", "G"},
+    Quantity{"memory.image.fp32", "G"},
+    Quantity{"memory.image.bf16", "G"},
+    Quantity{"memory.image.fp16", "G"},
+};
+
+}  // namespace
+
+std::span<const Quantity> trainer_metrics() { return kTrainerMetrics; }
+std::span<const Quantity> count_modes() { return kCountModes; }
+
+std::vector<std::string> names(std::span<const Quantity> quantities) {
+  std::vector<std::string> all;
+  for (const Quantity& quantity : quantities) all.emplace_back(quantity.name);
+  return all;
+}
+
+const Quantity* find(std::span<const Quantity> quantities, std::string_view name) {
+  const auto found = std::ranges::find(quantities, name, &Quantity::name);
+  return found == quantities.end() ? nullptr : &*found;
+}
+
+}  // namespace abl::protocol

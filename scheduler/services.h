@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ablate/v1/runs.grpc.pb.h"
+#include "ablate/v1/sweeps.grpc.pb.h"
+#include "ablate/v1/workers.grpc.pb.h"
+#include "scheduler/change_feed.h"
+#include "scheduler/coordinator.h"
+#include "scheduler/counter.h"
+#include "storage/read_pool.h"
+#include "views/table_cache.h"
+
+namespace abl::scheduler {
+
+/// Runs: what they did, said and measured.
+class RunsService final : public ablate::v1::Runs::CallbackService {
+ public:
+  RunsService(storage::ReadPool& pool, ChangeFeed& feed) : pool_{pool}, feed_{feed} {}
+
+  using Context = grpc::CallbackServerContext;
+  using Unary = grpc::ServerUnaryReactor;
+  Unary* ListRuns(Context*, const ablate::v1::ListRunsRequest*, ablate::v1::ListRunsResponse*) override;
+  Unary* GetRun(Context*, const ablate::v1::RunRequest*, ablate::v1::RunDetail*) override;
+  Unary* GetMetrics(Context*, const ablate::v1::GetMetricsRequest*, ablate::v1::GetMetricsResponse*) override;
+  grpc::ServerWriteReactor<ablate::v1::LogText>* TailLog(Context*,
+                                                         const ablate::v1::TailLogRequest*) override;
+  grpc::ServerWriteReactor<ablate::v1::ExportBlock>* Export(Context*,
+                                                            const ablate::v1::SweepRequest*) override;
+
+ private:
+  storage::ReadPool& pool_;
+  ChangeFeed& feed_;
+};
+
+/// Sweeps and their tables: reads come from the pool, changes go to the coordinator and are answered after
+/// the commit.
+class SweepsService final : public ablate::v1::Sweeps::CallbackService {
+ public:
+  SweepsService(Coordinator& coordinator, storage::ReadPool& pool, views::TableCache& tables,
+                Counter& counter, ChangeFeed& feed)
+      : coordinator_{coordinator}, pool_{pool}, tables_{tables}, counter_{counter}, feed_{feed} {}
+
+  using Context = grpc::CallbackServerContext;
+  using Unary = grpc::ServerUnaryReactor;
+  Unary* Validate(Context*, const ablate::v1::ValidateRequest*, ablate::v1::ValidateResponse*) override;
+  Unary* Plan(Context*, const ablate::v1::PlanRequest*, ablate::v1::SweepPlan*) override;
+  Unary* Submit(Context*, const ablate::v1::SubmitRequest*, ablate::v1::SubmitResponse*) override;
+  Unary* ListSweeps(Context*, const ablate::v1::ListSweepsRequest*, ablate::v1::ListSweepsResponse*) override;
+  Unary* GetSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepDetail*) override;
+  grpc::ServerWriteReactor<ablate::v1::Table>* GetTable(Context*, const ablate::v1::SweepRequest*) override;
+  grpc::ServerWriteReactor<ablate::v1::SweepProgress>* WatchSweep(Context*,
+                                                                  const ablate::v1::SweepRequest*) override;
+  Unary* CancelSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* PauseSweep(Context*, const ablate::v1::PauseSweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* ResumeSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* RetrySweep(Context*, const ablate::v1::RetrySweepRequest*, ablate::v1::RetrySweepResponse*) override;
+
+ private:
+  /// Answers a change once it is committed: with the error, or with the sweep's summary read back.
+  void finish_with_summary(Unary* reactor, std::exception_ptr error, const std::string& sweep,
+                           ablate::v1::SweepSummary* summary);
+
+  Coordinator& coordinator_;
+  storage::ReadPool& pool_;
+  views::TableCache& tables_;
+  Counter& counter_;
+  ChangeFeed& feed_;
+};
+
+/// The list of workers.
+class WorkersService final : public ablate::v1::Workers::CallbackService {
+ public:
+  explicit WorkersService(storage::ReadPool& pool) : pool_{pool} {}
+  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
+                                        const ablate::v1::ListWorkersRequest* request,
+                                        ablate::v1::ListWorkersResponse* response) override;
+
+ private:
+  storage::ReadPool& pool_;
+};
+
+}  // namespace abl::scheduler

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/plan.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/file.h"
+#include "storage/count_store.h"
+#include "storage/worker_store.h"
+#include "tests/storage/fixtures.h"
+
+namespace abl::planning {
+namespace {
+
+using storage::StoreTest;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Answers for each line with its length as the count, and for "bad" with an error; notes each time it is
+/// started.
+class ModelCounterTest : public StoreTest {
+ protected:
+  ModelCounterTest() {
+    std::ofstream script{trainer};
+    script
+        << "#!/bin/sh\n"
+           "echo \"$@\" >> "
+        << calls.string()
+        << "\n"
+           "while read -r line; do\n"
+           "  if [ \"$line\" = bad ]; then echo '{\"error\": \"5 groups do not divide 384\"}'\n"
+           "  else echo \"{\\\"counts\\\": {\\\"params.weights\\\": ${#line}, \\\"flops.macs\\\": 2}}\"; fi\n"
+           "done\n";
+    script.close();
+    std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  }
+  const std::filesystem::path trainer = folder / "trainer", calls = folder / "calls";
+};
+
+TEST_F(ModelCounterTest, OneProcessCountsAllModelsThatAreNotCached) {
+  storage::CountStore{db}.insert("known", {{"params.weights", 7}});
+  std::map<std::string, std::map<std::string, double>> fresh;
+  const auto result = ModelCounter{trainer}.count({"known", "longer", "", "long", "longer"}, &db, &fresh);
+  EXPECT_EQ(result.missing, "");
+  EXPECT_EQ(result.counts.size(), 3u) << "a command has no model";
+  EXPECT_EQ(result.counts.at("known").at("params.weights"), 7);
+  EXPECT_EQ(result.counts.at("longer").at("params.weights"), 6);
+  EXPECT_EQ(result.counts.at("long").at("flops.macs"), 2);
+  EXPECT_EQ(fresh.size(), 2u);
+  EXPECT_EQ(read_file(calls), "describe --stdin --json\n");
+}
+
+TEST_F(ModelCounterTest, NothingIsStartedWhenAllIsKnown) {
+  storage::CountStore{db}.insert("known", {{"params.weights", 7}});
+  ModelCounter{trainer}.count({"known"}, &db);
+  EXPECT_FALSE(std::filesystem::exists(calls));
+}
+
+TEST_F(ModelCounterTest, ModelThatCannotBeCountedSaysWhyAndTheOthersAreCounted) {
+  const auto result = ModelCounter{trainer}.count({"bad", "good"}, nullptr);
+  EXPECT_EQ(result.missing, "5 groups do not divide 384");
+  EXPECT_EQ(result.counts.size(), 1u);
+}
+
+TEST_F(ModelCounterTest, WithoutATrainerThePlanSaysWhatToDo) {
+  ::unsetenv("ABLATE_TRAINER");
+  const auto result = ModelCounter{}.count({"model"}, &db);
+  EXPECT_TRUE(result.counts.empty());
+  EXPECT_THAT(result.missing, testing::AllOf(HasSubstr("no ablate-trainer"), HasSubstr("ABLATE_TRAINER")));
+}
+
+TEST_F(ModelCounterTest, TrainerIsFoundByTheEnvironment) {
+  ::setenv("ABLATE_TRAINER", trainer.c_str(), 1);
+  EXPECT_EQ(ModelCounter{}.count({"model"}, &db).counts.size(), 1u);
+  ::unsetenv("ABLATE_TRAINER");
+}
+
+TEST_F(ModelCounterTest, TrainerThatFailsIsToldNotThrown) {
+  std::ofstream{trainer} << "#!/bin/sh\necho 'no libtorch' >&2\nexit 127\n";
+  EXPECT_THAT(ModelCounter{trainer}.count({"model"}, &db).missing, HasSubstr("no libtorch"));
+  std::ofstream{trainer} << "#!/bin/sh\ncat > /dev/null\necho nonsense\n";
+  EXPECT_THAT(ModelCounter{trainer}.count({"model"}, &db).missing, HasSubstr("nonsense"));
+  std::ofstream{trainer} << "#!/bin/sh\ncat > /dev/null\n";
+  EXPECT_THAT(ModelCounter{trainer}.count({"model"}, &db).missing, HasSubstr("0 of 1 models"));
+}
+
+class PlanTest : public StoreTest {
+ protected:
+  PlanTest() {
+    spec.name = "s";
+    spec.seeds = {0, 1};
+    spec.data = "cifar10";
+    for (const std::string id : {"a", "b", "twin"}) {
+      sweeps::Row row{.id = id, .label = "row " + id, .set = {{"model.depth", "2"}}};
+      row.config = id == "b" ? R"({"model":{"depth":2}})" : R"({"model":{"depth":1}})";
+      row.config_hash = sha256_hex(row.config);
+      row.model = "model " + row.config;
+      spec.rows.push_back(row);
+    }
+  }
+  /// Puts the trials of some rows of the spec into the store, as another sweep's.
+  void store(const std::vector<int>& rows) {
+    auto text = storage::sweep_of("other", 3, 2);
+    text.trials.clear();
+    for (const auto& trial : sweeps::expand(spec))
+      if (std::ranges::find(rows, trial.row) != rows.end())
+        text.trials.push_back({.row = trial.row,
+                               .seed_index = trial.seed_index,
+                               .seed = trial.seed,
+                               .config = trial.config,
+                               .config_hash = trial.config_hash,
+                               .result_version = trial.result_version,
+                               .data = spec.data});
+    submit(text);
+  }
+  sweeps::SweepSpec spec;
+};
+
+TEST_F(PlanTest, EveryRowIsShownWithItsCountsAndTwinsAreNamed) {
+  ModelCounter::Result counts{.counts = {{spec.rows[1].model, {{"params.weights", 5e6}}}},
+                              .missing = "because"};
+  const auto plan = planning::plan(spec, nullptr, counts);
+  ASSERT_EQ(plan.rows_size(), 3);
+  EXPECT_EQ(plan.sweep(), "s");
+  EXPECT_EQ(plan.seeds(), 2u);
+  EXPECT_EQ(plan.trials(), 4u) << "the twin's are those of row a";
+  EXPECT_EQ(plan.counts_missing(), "because");
+  EXPECT_EQ(plan.rows(0).trials(), 2u);
+  EXPECT_EQ(plan.rows(0).same_as(), "");
+  EXPECT_EQ(plan.rows(2).same_as(), "a");
+  EXPECT_EQ(plan.rows(1).counts().at("params.weights"), 5e6);
+  EXPECT_TRUE(plan.rows(0).counts().empty());
+  EXPECT_EQ(plan.rows(1).set().at("model.depth"), "2");
+  EXPECT_EQ(plan.rows(1).config_hash(), spec.rows[1].config_hash);
+}
+
+/// Two rows whose step of 7 images takes 980 bytes and 10 for each, or 900 and 4; the optimiser 1000 or 1200.
+ModelCounter::Result count_memory(sweeps::SweepSpec& spec) {
+  ModelCounter::Result counts;
+  spec.rows.pop_back();
+  for (auto& row : spec.rows) {
+    row.batch = 7;
+    row.precision = row.id == "b" ? "bf16" : "fp32";
+    counts.counts[row.model] = {{"memory.state", 1000},    {"memory.state.bf16", 1200},
+                                {"memory.base.fp32", 980}, {"memory.base.bf16", 900},
+                                {"memory.image.fp32", 10}, {"memory.image.bf16", 4}};
+  }
+  return counts;
+}
+
+TEST_F(PlanTest, MemoryOfAStepFollowsFromBatchAndPrecision) {
+  const auto plan = planning::plan(spec, nullptr, count_memory(spec));
+  EXPECT_EQ(plan.rows(0).memory_bytes(), 1050);
+  EXPECT_EQ(plan.rows(1).memory_bytes(), 1200) << "the optimiser's";
+  EXPECT_EQ(plan.memory_bytes(), 1200);
+  EXPECT_EQ(plan.memory_missing(), "");
+  EXPECT_EQ(plan.gpus(), 0u);
+}
+
+TEST_F(PlanTest, MemoryHoldsARunningAverageToo) {
+  auto counts = count_memory(spec);
+  spec.rows[0].more_weights = 1;
+  counts.counts[spec.rows[0].model]["params.all"] = 25;
+  EXPECT_EQ(plan(spec, nullptr, counts).rows(0).memory_bytes(), 1150);
+}
+
+TEST_F(PlanTest, MemoryHoldsTheTeacherWhoseAnswerComesBeforeTheStep) {
+  auto counts = count_memory(spec);
+  auto& row = spec.rows[0];
+  row.teacher = "teacher";
+  EXPECT_FALSE(plan(spec, nullptr, counts).rows(0).has_memory_bytes()) << "it is not counted yet";
+  auto& teacher = counts.counts["teacher"];
+  teacher = {{"memory.weights", 500}, {"memory.forward.base.fp32", 20}, {"memory.forward.image.fp32", 1}};
+  counts.counts[row.model]["params.all"] = 100;
+  EXPECT_EQ(plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + 1050) << "the student's step";
+  teacher["memory.forward.image.fp32"] = 100;
+  EXPECT_EQ(plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + (1000 - 400) + 20 + 7 * 100)
+      << "the teacher's answer, with the optimiser's state and without gradients";
+  spec.gpus = 2;
+  EXPECT_EQ(plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + 1020);
+}
+
+TEST_F(PlanTest, MemoryIsThatOfEachGpuWhichTakesItsPartOfTheBatch) {
+  const auto counts = count_memory(spec);
+  spec.gpus = 2;
+  const auto plan = planning::plan(spec, nullptr, counts);
+  EXPECT_EQ(plan.rows(0).memory_bytes(), 1020) << "4 of the 7 images";
+  EXPECT_EQ(plan.gpus(), 2u);
+}
+
+TEST_F(PlanTest, WhereMemoryIsNotKnownThePlanSaysWhy) {
+  auto counts = count_memory(spec);
+  counts.counts[spec.rows[0].model].erase("memory.image.fp32");
+  auto plan = planning::plan(spec, nullptr, counts);
+  EXPECT_FALSE(plan.rows(0).has_memory_bytes());
+  EXPECT_EQ(plan.memory_bytes(), 1200) << "the largest that is known";
+  EXPECT_EQ(plan.memory_missing(), "ablate-trainer did not predict it");
+
+  counts = {.counts = {}, .missing = "no ablate-trainer"};
+  plan = planning::plan(spec, nullptr, counts);
+  EXPECT_FALSE(plan.has_memory_bytes());
+  EXPECT_EQ(plan.memory_missing(), "no ablate-trainer");
+
+  spec.command = sweeps::Command{.argv = {"true"}};
+  EXPECT_EQ(planning::plan(spec, nullptr, {}).memory_missing(), "what a command needs cannot be predicted");
+}
+
+TEST_F(PlanTest, WhatNoConnectedWorkerHasIsNotedOnce) {
+  spec.rows[0].weights = spec.rows[1].weights = {{"deit", ""}, {"regnet", ""}};
+  EXPECT_TRUE(plan(spec, &db, {}).notes().empty()) << "no worker is there to say";
+  storage::WorkerStore{db}.upsert(
+      {.name = "alice", .data_json = R"(["shapes"])", .weights_json = R"(["deit"])", .connected = true});
+  EXPECT_THAT(plan(spec, &db, {}).notes(),
+              testing::ElementsAre(
+                  "no connected worker has the data set cifar10: start one with --data cifar10=FOLDER",
+                  "no connected worker has the weights regnet: start one with --weights regnet=FILE"));
+}
+
+TEST_F(PlanTest, TrialsOfTheStoreAreCountedByWhatTheyDo) {
+  store({0, 1});  // trials 1 2 (seed 0), 3 4 (seed 1)
+  complete(1, 80);
+  trials.end(lease(2).run, {.state = storage::RunState::kFailed, .retryable = false}, now);
+  const auto plan = planning::plan(spec, &db, {});
+  EXPECT_EQ(plan.stored(), 1u);
+  EXPECT_EQ(plan.under_way(), 2u) << "a failed one will run again";
+  EXPECT_EQ(plan.rows(0).stored(), 1u);
+  EXPECT_EQ(plan.rows(0).under_way(), 1u);
+  EXPECT_EQ(plan.rows(1).under_way(), 1u);
+  EXPECT_EQ(plan.rows(2).stored(), 1u) << "each row counts its own";
+}
+
+TEST_F(PlanTest, ASubmittedSweepIsPlannedFromItsOwnTrials) {
+  auto text = storage::sweep_of("s", 3, 2);
+  spec.canonical = "{\"name\":\"s\"}";
+  spec.command = sweeps::Command{.argv = {"./train"}};  // never reused by another sweep
+  text.sweep.canonical_hash = sha256_hex(spec.canonical);
+  submit(text);
+  complete(1, 80);
+  complete(2, 80);
+  trials.end(lease(3).run, {.state = storage::RunState::kFailed, .retryable = false}, now);
+  const auto plan = planning::plan(spec, &db, {});
+  EXPECT_TRUE(plan.submitted());
+  EXPECT_EQ(plan.rows(0).stored() + plan.rows(1).stored() + plan.rows(2).stored(), 2u);
+  EXPECT_EQ(plan.rows(0).under_way() + plan.rows(1).under_way() + plan.rows(2).under_way(), 3u);
+  spec.canonical = "{}";
+  EXPECT_FALSE(planning::plan(spec, &db, {}).submitted()) << "another content of that name";
+  EXPECT_EQ(planning::plan(spec, &db, {}).rows(0).stored(), 0u);
+}
+
+TEST_F(PlanTest, HeldTrialsAreNotPromisedToRun) {
+  store({0, 1});
+  db.execute("UPDATE trial SET state = 'held' WHERE id = 2");
+  const auto plan = planning::plan(spec, &db, {});
+  EXPECT_EQ(plan.held(), 1u);
+  EXPECT_EQ(plan.under_way(), 3u);
+  EXPECT_THAT(plan.notes(), testing::Contains(AllOf(HasSubstr("1 trial is held"),
+                                                    HasSubstr("'ablate retry " + spec.name + " --held'"))));
+}
+
+TEST_F(PlanTest, ResultsOfAnotherTrainerVersionAreNotTheSame) {
+  store({0, 1});
+  complete(1, 80);
+  complete(2, 80);
+  EXPECT_EQ(plan(spec, &db, {}).stored(), 2u);
+  spec.rows[1].result_version = 2;
+  const auto plan = planning::plan(spec, &db, {});
+  EXPECT_EQ(plan.stored(), 1u);
+  EXPECT_EQ(plan.rows(0).stored(), 1u) << "which the change does not touch";
+  EXPECT_EQ(plan.rows(1).stored(), 0u);
+}
+
+TEST_F(PlanTest, ResultsFromBeforeAMendAreCountedApart) {
+  for (auto& row : spec.rows) row.result_version = 1;
+  store({0, 1});
+  complete(1, 80);
+  complete(2, 80);
+  spec.rows[1].result_version = 2;
+  const auto plan = planning::plan(spec, &db, {});
+  EXPECT_EQ(plan.stored(), 1u);
+  EXPECT_EQ(plan.before_mend(), 1u);
+  EXPECT_EQ(plan.rows(0).before_mend(), 0u);
+  EXPECT_EQ(plan.rows(1).before_mend(), 1u);
+  EXPECT_THAT(plan.notes(),
+              testing::Contains(HasSubstr("results from before a correction will be trained again")));
+}
+
+TEST_F(PlanTest, NamesTheCountsThatTheTableWillShow) {
+  using Kind = sweeps::Column::Kind;
+  spec.table.columns = {{.name = "acc", .kind = Kind::kMetric, .source = "val/top1"},
+                        {.name = "flops",
+                         .heading = "FLOPs",
+                         .kind = Kind::kCount,
+                         .source = "flops.msf",
+                         .unit = "G",
+                         .digits = 1}};
+  const auto plan = planning::plan(spec, nullptr, {});
+  ASSERT_EQ(plan.columns_size(), 1);
+  EXPECT_EQ(plan.columns(0).source(), "flops.msf");
+  EXPECT_EQ(plan.columns(0).heading(), "FLOPs");
+  EXPECT_EQ(plan.columns(0).digits(), 1u);
+}
+
+TEST_F(PlanTest, CommandIsTakenFromTheStoreOnlyWhenItMayBeReused) {
+  store({0});
+  complete(1, 80);
+  spec.command = sweeps::Command{.argv = {"true"}, .version = "1"};
+  EXPECT_EQ(plan(spec, &db, {}).stored(), 0u);
+  spec.command->reuse = true;
+  EXPECT_EQ(plan(spec, &db, {}).stored(), 1u);
+}
+
+}  // namespace
+}  // namespace abl::planning

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/metrics.h"
+
+#include <gtest/gtest.h>
+
+namespace abl::protocol {
+namespace {
+
+TEST(MetricName, TellsWhatIsWantedWhereNobodySays) {
+  for (const char* name :
+       {"val/loss", "loss", "error", "step_time", "time_per_image", "fid", "memory_bytes", "loss_per_token",
+        "elapsed", "mem_mb", "train/duration", "params.weights", "flops.fvcore(2)@mk-head-all-tokens"})
+    EXPECT_EQ(better_by_name(name), Better::kLower) << name;
+  for (const char* name : {"val/top1", "accuracy", "images_per_s", "images_per_second", "samples/sec", "it/s",
+                           "img_s", "accuracy_per_class", "glossiness", "", "//"})
+    EXPECT_EQ(better_by_name(name), Better::kHigher) << name;
+  EXPECT_EQ(better_by_name("lr"), Better::kNone);
+  EXPECT_EQ(to_text(better_by_name("lr")), "none");
+}
+
+TEST(MetricName, TellsWhatDiffersBetweenEqualTrainings) {
+  for (const char* name :
+       {"images_per_s", "memory_bytes", "epoch.seconds", "time_per_image", "elapsed", "duration", "it/s",
+        "img_s", "samples/sec", "mem_mb", "gpu_util", "images_per_second", "steps per min", "throughput"})
+    EXPECT_TRUE(tells_of_the_machine(name)) << name;
+  for (const char* name : {"val/loss", "lr", "timeliness", "fid", "loss_per_token", "accuracy_per_class",
+                           "top1_per", "acc_s", "loss/s", "s", "member", "min"})
+    EXPECT_FALSE(tells_of_the_machine(name)) << name;
+}
+
+}  // namespace
+}  // namespace abl::protocol

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "config/document/trial_document.h"
+#include "models/counting/counter.h"
+
+namespace abl::commands {
+
+/// Counts for many models in one process: a canonical model document a line in, a line out each, in order:
+///   {"counts": {"params.all": n, …}} (the names of model_counts.h) or {"error": "…"}
+/// `change`: what is done to each document first.
+void describe_lines(std::istream& in, std::ostream& out,
+                    const std::function<void(config::Json&)>& change = {});
+
+struct DescribeOptions {
+  int depth = 2;           ///< levels of the tree that are shown
+  std::int64_t batch = 0;  ///< of the memory prediction; 0: the trial's
+  bool json = false;
+};
+
+/// One model for people: the tree of its parts with output shapes, parameters and work, then each count, and
+/// the memory of a training step; as one object with `json`, then with all parts and parameters.
+void describe_model(const config::TrialConfig& trial, const DescribeOptions& options, std::ostream& out);
+
+/// A model's parts as an indented table, a line each, down to `depth` levels. Siblings that are numbered and
+/// alike share a line: "blocks.0-11".
+std::string part_tree(const std::vector<models::PartCount>& parts, int depth);
+
+}  // namespace abl::commands

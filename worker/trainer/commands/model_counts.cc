@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/commands/model_counts.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "models/counting/conventions.h"
+#include "models/counting/memory.h"
+
+namespace abl::commands {
+namespace {
+
+using Counts = std::map<std::string, double>;
+
+void add_conventions(const std::vector<models::PartCount>& parts, Counts& counts) {
+  for (const auto& convention : models::conventions()) {
+    auto changed = parts;
+    convention.apply(changed);
+    counts.emplace(fmt::format("flops.fvcore({})@{}", convention.batch_norm, convention.name),
+                   flops_fvcore(changed.front().work, convention.batch_norm));
+  }
+}
+
+constexpr const char* kPrecisions[] = {"fp32", "bf16", "fp16"};
+
+/// Of few images the optimiser's moment is the peak, of many the start of the backward pass: that one is a
+/// line.
+void add_line(const std::string& what, const std::string& precision,
+              const std::function<std::int64_t(std::int64_t batch)>& peak, Counts& counts) {
+  constexpr std::int64_t kMany = 4096;
+  const auto many = static_cast<double>(peak(kMany));
+  const auto image = (static_cast<double>(peak(2 * kMany)) - many) / kMany;
+  counts.emplace(fmt::format("{}.image.{}", what, precision), image);
+  counts.emplace(fmt::format("{}.base.{}", what, precision), many - kMany * image);
+}
+
+void add_step_memory(const models::ModelOptions& options, Counts& counts) {
+  const auto step = [&](std::int64_t batch, models::Precision precision) {
+    return models::predict_step_memory(
+        [&](torch::Device device) { return models::build(options, device); },
+        {.batch = batch, .image_size = models::image_size(options), .precision = precision});
+  };
+  const auto state = [&](models::Precision precision) {
+    const auto memory = step(1, precision);
+    return static_cast<double>(memory.parameters + memory.gradients + memory.optimiser);
+  };
+  counts.emplace("memory.state", state(models::Precision::kFloat));
+  counts.emplace("memory.state.bf16", state(models::Precision::kBFloat16));
+  for (const auto* name : kPrecisions)
+    add_line(
+        "memory", name, [&](std::int64_t batch) { return step(batch, counted_as(name)).peak; }, counts);
+}
+
+void add_forward_memory(const models::ModelOptions& options, Counts& counts) {
+  const auto forward = [&](std::int64_t batch, models::Precision precision) {
+    return models::predict_forward_memory(
+        [&](torch::Device device) { return models::build(options, device); },
+        {.batch = batch, .image_size = models::image_size(options), .precision = precision});
+  };
+  counts.emplace("memory.weights", static_cast<double>(forward(1, models::Precision::kFloat).weights));
+  for (const auto* name : kPrecisions)
+    add_line(
+        "memory.forward", name, [&](std::int64_t batch) { return forward(batch, counted_as(name)).peak; },
+        counts);
+}
+
+}  // namespace
+
+models::Precision counted_as(const std::string& precision) {
+  if (precision == "bf16") return models::Precision::kBFloat16;
+  return precision == "fp16" ? models::Precision::kAutocast : models::Precision::kFloat;
+}
+
+Counts flops_of(const models::Work& work) {
+  return {{"flops.macs", static_cast<double>(work.macs)},
+          {"flops.msf", flops_msf(work)},
+          {"flops.cnn", flops_cnn(work)},
+          {"flops.fvcore(2)", flops_fvcore(work, 2)},
+          {"flops.fvcore(5)", flops_fvcore(work, 5)}};
+}
+
+Counts counts_of(const models::ModelOptions& options, const std::vector<models::PartCount>& parts) {
+  const auto& whole = parts.front();
+  auto counts = flops_of(whole.work);
+  counts.emplace("params.all", static_cast<double>(whole.params_all));
+  counts.emplace("params.weights", static_cast<double>(whole.params_weights));
+  add_conventions(parts, counts);
+  add_step_memory(options, counts);
+  add_forward_memory(options, counts);
+  return counts;
+}
+
+}  // namespace abl::commands

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/commands/terminal_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+namespace abl::commands {
+
+void TerminalEvents::start(const Start& start) {
+  const std::scoped_lock lock{mutex_};
+  images_per_step_ = start.images_per_step;
+  total_ = start.total_steps, first_ = step_ = start.resumed_step.value_or(0);
+  begun_ = std::chrono::steady_clock::now();
+  std::cout << fmt::format("{} steps on {}, data {}{}\n", total_, start.environment.value("device", "?"),
+                           start.data_fingerprint,
+                           start.resumed_step ? fmt::format(", resumed at step {}", first_) : "");
+  draw();
+}
+
+void TerminalEvents::metric(std::int64_t step, const std::map<std::string, double>& values) {
+  const std::scoped_lock lock{mutex_};
+  step_ = step;
+  if (const auto loss = values.find("train/loss"); loss != values.end())
+    loss_ = loss->second, images_per_s_ = values.at("images_per_s");
+  if (const auto top1 = values.find("val/top1"); top1 != values.end())
+    if (!best_ || top1->second > best_->second) best_ = {step, top1->second};
+  for (const char* split : {"val", "val_ema"})
+    if (const auto top1 = values.find(std::string{split} + "/top1"); top1 != values.end())
+      std::cout << fmt::format("\r\033[Kstep {0:>7}  {1}/top1 {2:6.2f} %  {1}/loss {3:.4f}\n", step, split,
+                               top1->second, values.at(std::string{split} + "/loss"));
+  draw();
+}
+
+void TerminalEvents::log(const std::string& level, const std::string& text) {
+  const std::scoped_lock lock{mutex_};
+  std::cout << fmt::format("\r\033[K{}: {}\n", level, text);
+}
+
+void TerminalEvents::checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string&) {
+  const std::scoped_lock lock{mutex_};
+  newest_ = path, step_ = std::max(step_, step);
+}
+
+void TerminalEvents::end(const std::string& status, const std::string& reason, bool) {
+  const std::scoped_lock lock{mutex_};
+  std::cout << fmt::format("\r\033[K{} after {} of {} steps{}\n", status, step_, total_,
+                           reason.empty() ? "" : ": " + reason);
+  if (best_) std::cout << fmt::format("  best val/top1 {:.2f} %, step {}\n", best_->second, best_->first);
+  if (step_ > first_) {
+    const double seconds = seconds_since_start();
+    const auto images = static_cast<double>((step_ - first_) * images_per_step_);
+    std::cout << fmt::format("  {:.0f} s, {:.0f} images/s with evaluations and checkpoints\n", seconds,
+                             images / std::max(1e-9, seconds));
+  }
+  if (!newest_.empty()) {
+    std::cout << fmt::format("  newest checkpoint {}\n", newest_.string());
+    if (const auto best = newest_.parent_path() / "best.safetensors"; std::filesystem::exists(best))
+      std::cout << fmt::format("  best checkpoint {}\n", best.string());
+  }
+  std::cout << std::flush;
+}
+
+double TerminalEvents::seconds_since_start() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+}
+
+void TerminalEvents::draw() {
+  constexpr int kWidth = 30;
+  const int filled = static_cast<int>(kWidth * step_ / std::max<std::int64_t>(1, total_));
+  const bool knows_rate = step_ > first_;
+  const double left = knows_rate ? seconds_since_start() / static_cast<double>(step_ - first_) *
+                                       static_cast<double>(total_ - step_)
+                                 : 0;
+  std::string bar;
+  for (int i = 0; i < kWidth; ++i) bar += i < filled ? "━" : "─";
+  std::cout << fmt::format("\r\033[K{} {}/{}", bar, step_, total_);
+  if (knows_rate)
+    std::cout << fmt::format("  loss {:.3f}  {:.0f} images/s  {:.0f} s left", loss_, images_per_s_, left);
+  std::cout << std::flush;
+}
+
+}  // namespace abl::commands

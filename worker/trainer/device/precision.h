@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include "config/trial_config.h"
+#include "models/backbones/classifier.h"
+
+namespace abl::device {
+
+/// The type of the recipe's `precision`.
+torch::ScalarType computed_in(const config::RecipeConfig& recipe);
+
+/// Logits in float32, [B, classes], of normalised images [B, 3, S, S]. A model with float32 weights computes
+/// its products in the recipe's precision by autocast, a model whose weights are lowered in the type of
+/// these.
+torch::Tensor logits_of(models::Classifier& model, const torch::Tensor& images,
+                        const config::RecipeConfig& recipe);
+
+/// The same, at most `most` images at a time: what a model keeps of them at once does not grow with the
+/// batch.
+torch::Tensor logits_by_parts(models::Classifier& model, const torch::Tensor& images,
+                              const config::RecipeConfig& recipe, std::int64_t most);
+
+}  // namespace abl::device

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/tasks/batch.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace abl::tasks {
+namespace {
+
+Patch patch_of(const images::Erasure& erasure, std::size_t image, bool pinned) {
+  const auto& rectangle = erasure.rectangle;
+  const auto generator = at::make_generator<at::CPUGeneratorImpl>(erasure.noise_seed);
+  return {.image = static_cast<std::int64_t>(image),
+          .rectangle = rectangle,
+          .noise = torch::randn({3, rectangle.height, rectangle.width}, generator,
+                                torch::TensorOptions{}.pinned_memory(pinned))};
+}
+
+}  // namespace
+
+Batch Batch::narrow(std::int64_t first, std::int64_t count) const {
+  Batch some{
+      .images = images.narrow(0, first, count), .labels = labels.narrow(0, first, count), .patches = {}};
+  for (const auto& [image, rectangle, noise] : patches)
+    if (image >= first && image < first + count) some.patches.push_back({image - first, rectangle, noise});
+  return some;
+}
+
+BatchInMaking::BatchInMaking(BatchPlan plan, const Collation& collation)
+    : plan_{std::move(plan)},
+      collation_{collation},
+      bytes_{std::size_t{3} * collation.image_size * collation.image_size},
+      images_{torch::empty(
+          {static_cast<std::int64_t>(plan_.indices.size()), collation.image_size, collation.image_size, 3},
+          torch::dtype(torch::kUInt8).pinned_memory(collation.pinned))},
+      slots_(plan_.indices.size()) {}
+
+bool BatchInMaking::work(const std::atomic<bool>& stop) {
+  if (slots_.empty()) return taken_++ == 0;
+  for (std::size_t place; !stop && (place = taken_++) < slots_.size();) {
+    try {
+      prepare(place);
+    } catch (...) {
+      slots_[place].error = std::current_exception();
+    }
+    if (++done_ == slots_.size()) return true;
+  }
+  return false;
+}
+
+void BatchInMaking::prepare(std::size_t place) {
+  const std::uint32_t index = plan_.indices[place], size = collation_.replace_among;
+  auto sample = plan_.prepare(index, place);
+  for (std::uint32_t step = 1; !sample && step < size; ++step)
+    sample = plan_.prepare((index + step) % size, place);
+  if (!sample && size > 0) throw Error{Code::kDataLoss, "data: none of the images can be read"};
+  if (!sample) return;
+  std::memcpy(images_.data_ptr<std::uint8_t>() + place * bytes_, sample->view.image.pixels.data(), bytes_);
+  auto& slot = slots_[place];
+  slot.present = true, slot.label = sample->label;
+  if (sample->view.erasure) slot.patch = patch_of(*sample->view.erasure, place, collation_.pinned);
+}
+
+Batch BatchInMaking::finish() {
+  std::vector<std::int64_t> labels;
+  std::vector<Patch> patches;
+  const auto images = std::exchange(images_, {});
+  auto* const first = images.data_ptr<std::uint8_t>();
+  for (std::size_t place = 0; place < slots_.size(); ++place) {
+    auto& slot = slots_[place];
+    if (slot.error) std::rethrow_exception(slot.error);
+    if (!slot.present) continue;
+    const std::size_t filled = labels.size();  // those behind one that was left out move up
+    if (filled != place) std::memcpy(first + filled * bytes_, first + place * bytes_, bytes_);
+    if (slot.patch) {
+      slot.patch->image = static_cast<std::int64_t>(filled);
+      patches.push_back(std::move(*slot.patch));
+    }
+    labels.push_back(slot.label);
+  }
+  const auto of_labels = torch::tensor(labels, torch::kInt64);
+  return {.images = images.narrow(0, 0, static_cast<std::int64_t>(labels.size())),
+          .labels = collation_.pinned ? of_labels.pin_memory() : of_labels,
+          .patches = std::move(patches)};
+}
+
+Batch collate(const std::vector<std::uint32_t>& indices, const Collation& collation, const Prepare& prepare) {
+  const std::atomic<bool> never = false;
+  BatchInMaking batch{{.indices = indices, .prepare = prepare}, collation};
+  batch.work(never);
+  return batch.finish();
+}
+
+BatchInput::BatchInput(torch::Device device)
+    : device_{device},
+      mean_{torch::tensor({0.485f, 0.456f, 0.406f}).to(device)},
+      deviation_{torch::tensor({0.229f, 0.224f, 0.225f}).to(device)} {}
+
+torch::Tensor BatchInput::images(const Batch& batch) const {
+  const auto numbers = batch.images.to(device_, /*non_blocking=*/true).to(torch::kFloat32);
+  const auto scaled = numbers.mul_(1.f / 255).sub_(mean_).div_(deviation_);
+  auto images = scaled.permute({0, 3, 1, 2}).contiguous();
+  for (const auto& [image, rectangle, noise] : batch.patches)
+    images[image]
+        .narrow(1, rectangle.top, rectangle.height)
+        .narrow(2, rectangle.left, rectangle.width)
+        .copy_(noise, /*non_blocking=*/true);
+  return images;
+}
+
+torch::Tensor BatchInput::labels(const Batch& batch) const {
+  return batch.labels.to(device_, /*non_blocking=*/true);
+}
+
+}  // namespace abl::tasks

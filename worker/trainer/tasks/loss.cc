@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/tasks/loss.h"
+
+namespace abl::tasks {
+
+images::Mix draw_mix_of(const config::RecipeConfig& recipe, int image_size, images::RandomStream& random) {
+  images::Mixing options{.mixup_alpha = 0, .cutmix_alpha = 0, .probability = recipe.mixing_probability};
+  if (recipe.mixing == "none") return {};
+  if (recipe.mixing != "cutmix") options.mixup_alpha = recipe.mixing_alpha;
+  if (recipe.mixing == "cutmix") options.cutmix_alpha = recipe.mixing_alpha;
+  if (recipe.mixing == "mixup-or-cutmix") options.cutmix_alpha = recipe.cutmix_alpha;
+  options.switch_probability = recipe.cutmix_share;
+  return images::draw_mix(image_size, image_size, options, random);
+}
+
+void mix_batch(const images::Mix& mix, torch::Tensor& images, Targets& targets) {
+  const torch::NoGradGuard no_grad;
+  const bool is_mixed = mix.kind != images::Mix::Kind::kNone;
+  const auto others = is_mixed ? images.flip(0) : images;
+  if (mix.kind == images::Mix::Kind::kMixUp) {
+    images.lerp_(others, 1 - mix.lambda);
+  } else if (is_mixed) {
+    const auto part = [&](const torch::Tensor& x) {
+      return x.narrow(2, mix.box.top, mix.box.height).narrow(3, mix.box.left, mix.box.width);
+    };
+    part(images).copy_(part(others));
+  }
+  targets.other_labels = targets.labels.flip(0);
+  const double share = is_mixed ? mix.lambda : 1;
+  targets.shares = torch::tensor({share, 1 - share}, torch::kFloat32);
+  if (images.is_cuda())
+    targets.shares = targets.shares.pin_memory().to(images.device(), /*non_blocking=*/true);
+}
+
+namespace {
+
+namespace F = torch::nn::functional;
+
+torch::Tensor some(const torch::Tensor& x, std::int64_t first, std::int64_t count) {
+  return x.defined() ? x.narrow(0, first, count) : x;
+}
+
+torch::Tensor from_labels(const torch::Tensor& logits, const Targets& targets, double smoothing) {
+  const auto options = F::CrossEntropyFuncOptions{}.label_smoothing(smoothing);
+  const auto loss = F::cross_entropy(logits, targets.labels, options);
+  if (!targets.other_labels.defined()) return loss;
+  return targets.shares[0] * loss +
+         targets.shares[1] * F::cross_entropy(logits, targets.other_labels, options);
+}
+
+torch::Tensor from_teacher(const torch::Tensor& logits, const torch::Tensor& teacher,
+                           const config::RecipeConfig& recipe) {
+  if (recipe.distillation == "hard") return F::cross_entropy(logits, teacher.argmax(1));
+  const double T = recipe.distillation_temperature;
+  const auto divergence = F::kl_div((logits / T).log_softmax(1), (teacher / T).log_softmax(1),
+                                    F::KLDivFuncOptions{}.reduction(torch::kSum).log_target(true));
+  return divergence * (T * T / static_cast<double>(logits.numel()));
+}
+
+}  // namespace
+
+Targets Targets::narrow(std::int64_t first, std::int64_t count) const {
+  return {.labels = some(labels, first, count),
+          .other_labels = some(other_labels, first, count),
+          .shares = shares,
+          .teacher = some(teacher, first, count)};
+}
+
+torch::Tensor loss_of(const torch::Tensor& logits, const Targets& targets,
+                      const config::RecipeConfig& recipe) {
+  const auto loss = from_labels(logits, targets, recipe.label_smoothing);
+  if (!targets.teacher.defined()) return loss;
+  return (1 - recipe.distillation_share) * loss +
+         recipe.distillation_share * from_teacher(logits, targets.teacher, recipe);
+}
+
+}  // namespace abl::tasks

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "config/trial_config.h"
+#include "models/registry.h"
+
+namespace abl::tasks {
+
+/// The options of the model that a trial describes: the one place where configuration becomes a model.
+/// Throws: Error{kUnimplemented} for a family that is not built here.
+models::ModelOptions model_options(const config::ModelConfig& model, const config::DataConfig& data);
+
+/// The same for training: with the recipe's stochastic depth and recomputed activations.
+models::ModelOptions training_options(const config::TrialConfig& trial);
+
+/// The teacher of a recipe that distils: its preset, on the trial's images and classes.
+models::ModelOptions teacher_options(const config::TrialConfig& trial);
+
+}  // namespace abl::tasks

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace abl::training {
+
+/// What numbers depend on beside the trial: a resumed run is bit-exact only where all of it is the same.
+struct Machine {
+  std::string torch, device, instructions;  ///< "2.13.0", "cpu" or the GPU's name, "AVX512"
+  int threads = 0;
+  int ranks = 1;
+  bool deterministic = true;  ///< the same sums in the same order every time, as on a CPU always
+  bool operator==(const Machine&) const = default;
+};
+Machine this_machine(const torch::Device& device, int ranks);
+
+/// Everything a training needs to go on as if it had never stopped.
+struct Checkpoint {
+  std::string config_hash;
+  std::int64_t step = 0;             ///< optimiser steps done
+  std::int64_t evaluated = 0;        ///< newest step whose evaluation was reported
+  double loss_sum = 0, correct = 0;  ///< of the steps since the newest point of train/loss
+  std::int64_t seen = 0;             ///< images of these steps
+  std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
+  Machine machine;
+  std::string data_fingerprint;
+  std::map<std::string, std::string> weights;    ///< name -> SHA-256 of those that the recipe names
+  std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu, ranks.…
+};
+
+/// What ends a run whose checkpoint of a step would be of no use, for `what` is not finite.
+Error not_finite(std::int64_t step, const std::string& what);
+
+/// Writes the file as a whole, synced, with a CRC-32 of each tensor. Returns: its SHA-256.
+/// Throws: Error{kAborted} naming step and tensor where a loss or a number of the tensors is not finite: what
+/// lies there stays, for nothing can be continued from such a file; Error{kResourceExhausted} when the disk
+/// is full.
+std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
+
+/// Reads and verifies. `sha256` empty: not compared.
+/// Throws: Error{kNotFound, kDataLoss} for a missing or damaged file (every tensor has a CRC-32),
+/// Error{kFailedPrecondition} for another trial's.
+Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
+                           const std::string& config_hash);
+
+/// What a checkpoint's steps saw that is another here, a sentence's beginning for each: "the images
+/// differ (…; before: …)". What it does not know is the same.
+std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::string& data_fingerprint,
+                                      const std::map<std::string, std::string>& weights);
+
+/// The weights in a file by the model's names: all of a state, or of a checkpoint those of the model
+/// (`average`: of the running average). Throws: Error naming the file; kInvalidArgument where it holds no
+/// running average.
+std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average = false);
+
+/// Whether every number of a tensor is finite: neither NaN nor an infinity. On the CPU, contiguous. In the
+/// calling thread alone and without memory of its own: it is asked of whole checkpoints beside a training.
+bool is_finite(const torch::Tensor& tensor);
+
+}  // namespace abl::training

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/training/learner.h"
+
+#include "worker/trainer/device/precision.h"
+
+namespace abl::training {
+namespace {
+
+constexpr const char* kModel = "model.";
+
+}  // namespace
+
+torch::ScalarType type_of_weights(const config::RecipeConfig& recipe) {
+  return recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat;
+}
+
+Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
+                 const config::RecipeConfig& recipe, torch::Device device,
+                 std::shared_ptr<ranks::RankGroup> ranks, std::unique_ptr<StepGraph> graph)
+    : recipe_{recipe},
+      model_{std::move(model)},
+      weights_{model_, type_of_weights(recipe)},
+      gradients_{*model_, std::move(ranks)},
+      optimiser_{make_optimiser(*model_, weights_.weights(), recipe)},
+      graph_{std::move(graph)},
+      lr_{new_rate(device)},
+      loss_sum_{torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device))},
+      correct_{torch::zeros_like(loss_sum_)} {
+  if (average) average_.emplace(std::move(average), weights_.state(), recipe.ema);
+  if (recipe.precision == "fp16") scaler_.emplace(device);
+}
+
+void Learner::add_gradients(const torch::Tensor& images, const tasks::Targets& targets, double weight,
+                            bool for_all_ranks) {
+  const auto logits = device::logits_of(*model_, images, recipe_);
+  const auto loss = tasks::loss_of(logits, targets, recipe_);
+  const auto weighted = weight == 1 ? loss : loss * weight;
+  gradients_.backward(scaler_ ? scaler_->scale(weighted) : weighted, for_all_ranks);
+  const torch::NoGradGuard no_grad;
+  loss_sum_ += loss.detach().to(torch::kFloat64) * images.size(0);
+  correct_ += logits.detach().argmax(1).eq(targets.labels).sum();
+}
+
+void Learner::take_step(const torch::Tensor& images, const tasks::Targets& targets, const Parts& parts) {
+  // gradients in bfloat16 are taken into float32 after each part, where the ranks' mean is made of them then
+  const bool widened = weights_.are_copies() && parts.size() > 1;
+  for (const auto& [first, size, weight] : parts) {
+    const bool is_last = first + size == images.size(0);
+    add_gradients(images.narrow(0, first, size), targets.narrow(first, size), weight, is_last && !widened);
+    if (widened || is_last) weights_.take_gradients();
+  }
+  if (widened) gradients_.average(gradients_of(weights_.weights()));
+  const auto overflow = scaler_ ? scaler_->unscale(weights_.weights()) : torch::Tensor{};
+  if (recipe_.clip_norm > 0) clip_gradients(weights_.weights(), recipe_.clip_norm);
+  optimiser_->step(lr_, overflow);
+  weights_.publish();
+  if (average_) average_->follow(weights_.state());
+}
+
+void Learner::step(const torch::Tensor& images, const tasks::Targets& targets, double lr,
+                   const std::vector<ranks::BatchShare::Part>& parts) {
+  model_->train();
+  lr_.fill_(lr);
+  if (!graph_) return take_step(images, targets, parts);
+  graph_->run(images, targets,
+              [this, parts](const torch::Tensor& all_images, const tasks::Targets& all_targets) {
+                take_step(all_images, all_targets, parts);
+              });
+}
+
+void Learner::agree(ranks::RankGroup& ranks) {
+  std::vector<torch::Tensor> values;
+  for (const auto& [name, tensor] : state()) values.push_back(tensor);
+  ranks.share(values);
+  weights_.publish();
+}
+
+std::map<std::string, torch::Tensor> Learner::state() const {
+  auto state = optimiser_->state();
+  for (const auto& [name, tensor] : weights_.state()) state[kModel + name] = tensor;
+  if (average_) state.merge(average_->state());
+  if (scaler_) state.merge(scaler_->state());
+  return state;
+}
+
+void Learner::load(const std::map<std::string, torch::Tensor>& state) {
+  std::map<std::string, torch::Tensor> weights;
+  for (const auto& [name, tensor] : state)
+    if (name.starts_with(kModel)) weights[name.substr(std::string_view{kModel}.size())] = tensor;
+  weights_.load(weights);
+  load_optimiser(*optimiser_, state);
+  if (average_) average_->load(state);
+  if (scaler_)
+    for (auto& [name, tensor] : scaler_->state()) tensor.copy_(state.at(name));
+}
+
+}  // namespace abl::training

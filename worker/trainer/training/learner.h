@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/trial_config.h"
+#include "models/backbones/classifier.h"
+#include "worker/trainer/ranks/batch_share.h"
+#include "worker/trainer/ranks/gradient_mean.h"
+#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/training/mixed_precision.h"
+#include "worker/trainer/training/optimiser.h"
+#include "worker/trainer/training/step_graph.h"
+#include "worker/trainer/training/weight_average.h"
+
+namespace abl::training {
+
+/// The type of the weights that a model computes with. Half precision has too narrow a range for them: it
+/// goes by autocast.
+torch::ScalarType type_of_weights(const config::RecipeConfig& recipe);
+
+/// A model that learns, batch by batch, with all that its recipe keeps beside the weights: the optimiser's
+/// state, the running average, the factor of the loss. What it adds up stays on the device: reading it would
+/// wait.
+class Learner {
+ public:
+  /// `average`: built as `model`, where the recipe has a running average; otherwise null. `graph`: that steps
+  /// are recorded into; null: kernel by kernel.
+  Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
+          const config::RecipeConfig& recipe, torch::Device device,
+          std::shared_ptr<ranks::RankGroup> ranks = std::make_shared<ranks::RankGroup>(),
+          std::unique_ptr<StepGraph> graph = nullptr);
+
+  /// One optimiser step at learning rate `lr`, from this rank's images [B, 3, S, S] of the batch, normalised,
+  /// on the device, part by part.
+  void step(const torch::Tensor& images, const tasks::Targets& targets, double lr,
+            const std::vector<ranks::BatchShare::Part>& parts);
+  /// The same for a rank alone, all images at once.
+  void step(const torch::Tensor& images, const tasks::Targets& targets, double lr) {
+    step(images, targets, lr, {{.first = 0, .size = images.size(0)}});
+  }
+
+  /// Gives every rank what the first one has.
+  void agree(ranks::RankGroup& ranks);
+
+  models::Classifier& model() { return *model_; }
+  /// The running average, or null.
+  models::Classifier* average() { return average_ ? &average_->model() : nullptr; }
+
+  /// Of the images since it was set: the sum of their losses, and how many were recognised. [], float64.
+  torch::Tensor& loss_sum() { return loss_sum_; }
+  torch::Tensor& correct() { return correct_; }
+
+  /// All that a checkpoint needs, by name: "model.NAME", "adamw.first.NAME", "ema.NAME", … They share memory.
+  std::map<std::string, torch::Tensor> state() const;
+  /// Throws: Error when something is missing or has another shape.
+  void load(const std::map<std::string, torch::Tensor>& state);
+
+ private:
+  using Parts = std::vector<ranks::BatchShare::Part>;
+  void take_step(const torch::Tensor& images, const tasks::Targets& targets, const Parts& parts);
+  void add_gradients(const torch::Tensor& images, const tasks::Targets& targets, double weight,
+                     bool for_all_ranks);
+
+  const config::RecipeConfig& recipe_;
+  const std::shared_ptr<models::Classifier> model_;
+  MasterWeights weights_;
+  ranks::GradientMean gradients_;
+  const std::unique_ptr<Optimiser> optimiser_;
+  std::optional<WeightAverage> average_;
+  std::optional<LossScaler> scaler_;        ///< with half precision
+  const std::unique_ptr<StepGraph> graph_;  ///< or null
+  torch::Tensor lr_, loss_sum_, correct_;
+};
+
+}  // namespace abl::training

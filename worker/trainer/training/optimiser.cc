@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/training/optimiser.h"
+
+#include "base/error.h"
+#include "models/weights/weight_decay.h"
+
+namespace abl::training {
+
+AdamW::AdamW(std::vector<ParameterGroup> groups, const config::RecipeConfig& recipe)
+    : beta1_{recipe.beta1}, beta2_{recipe.beta2}, eps_{recipe.eps} {
+  for (auto& given : groups) {
+    auto& group = groups_.emplace_back(Group{std::move(given), {}, {}, {}});
+    for (const auto& parameter : group.parameters) {
+      group.first.push_back(torch::zeros_like(parameter));
+      group.second.push_back(torch::zeros_like(parameter));
+      group.steps.push_back(
+          torch::zeros({}, torch::TensorOptions{torch::kFloat32}.device(parameter.device())));
+    }
+  }
+}
+
+void AdamW::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
+  const torch::NoGradGuard no_grad;
+  const auto found = overflow.defined() ? std::optional{overflow} : std::nullopt;
+  for (auto& group : groups_) {
+    std::vector<torch::Tensor> parameters, gradients, first, second, steps;
+    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+      auto& gradient = group.parameters[i].mutable_grad();
+      if (!gradient.defined()) continue;  // a parameter that the loss does not depend on
+      parameters.push_back(group.parameters[i]), gradients.push_back(gradient);
+      first.push_back(group.first[i]), second.push_back(group.second[i]), steps.push_back(group.steps[i]);
+      gradient = torch::Tensor{};
+    }
+    if (parameters.empty()) continue;
+    at::_foreach_add_(steps, 1);
+    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, beta1_, beta2_, group.weight_decay,
+                      eps_, /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, found);
+    if (found) at::_foreach_sub_(steps, std::vector<torch::Tensor>(steps.size(), *found));
+  }
+}
+
+std::map<std::string, torch::Tensor> AdamW::state() const {
+  std::map<std::string, torch::Tensor> state;
+  for (const auto& group : groups_)
+    for (std::size_t i = 0; i < group.names.size(); ++i) {
+      state["adamw.first." + group.names[i]] = group.first[i];
+      state["adamw.second." + group.names[i]] = group.second[i];
+      state["adamw.step." + group.names[i]] = group.steps[i];
+    }
+  return state;
+}
+
+std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, const NamedTensors& weights,
+                                             const config::RecipeConfig& recipe) {
+  const auto exempt = models::undecayed(model);
+  const auto decays = [&](const std::string& name) {
+    if (recipe.decay == "all") return true;
+    if (recipe.decay == "matrices-not-codes" && models::is_code(name)) return false;
+    return !exempt.contains(name);
+  };
+  std::vector<ParameterGroup> groups(2);
+  groups[0].weight_decay = recipe.weight_decay;
+  for (const auto& [name, weight] : weights) {
+    auto& group = groups[decays(name) ? 0 : 1];
+    group.names.push_back(name);
+    group.parameters.push_back(weight);
+  }
+  return groups;
+}
+
+torch::Tensor new_rate(torch::Device device) {
+  return torch::zeros({}, torch::dtype(device.is_cpu() ? torch::kFloat64 : torch::kFloat32).device(device));
+}
+
+std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const NamedTensors& weights,
+                                          const config::RecipeConfig& recipe) {
+  auto groups = parameter_groups(model, weights, recipe);
+  if (recipe.optimiser == "sgd") return std::make_unique<Sgd>(std::move(groups), recipe);
+  return std::make_unique<AdamW>(std::move(groups), recipe);
+}
+
+void load_optimiser(Optimiser& optimiser, const std::map<std::string, torch::Tensor>& state) {
+  const torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : optimiser.state()) {
+    const auto found = state.find(name);
+    if (found == state.end() || found->second.sizes() != tensor.sizes())
+      throw Error{Code::kDataLoss, "the checkpoint has no fitting " + name};
+    tensor.copy_(found->second);
+  }
+}
+
+void clip_gradients(const NamedTensors& weights, double bound) {
+  const torch::NoGradGuard no_grad;
+  const auto gradients = gradients_of(weights);
+  if (gradients.empty()) return;
+  const auto norm = torch::stack(at::_foreach_norm(gradients, 2)).norm();
+  at::_foreach_mul_(gradients,
+                    (bound / (norm + 1e-6)).clamp_max(1.0));  // a tensor: nothing waits for the device
+}
+
+Sgd::Sgd(std::vector<ParameterGroup> groups, const config::RecipeConfig& recipe)
+    : momentum_{recipe.momentum}, nesterov_{recipe.nesterov} {
+  for (auto& given : groups) {
+    auto& group = groups_.emplace_back(Group{std::move(given), {}});
+    for (const auto& parameter : group.parameters) group.velocity.push_back(torch::zeros_like(parameter));
+  }
+}
+
+void Sgd::step(const torch::Tensor& lr, const torch::Tensor& overflow) {
+  const torch::NoGradGuard no_grad;
+  const auto found = overflow.defined() ? std::optional{overflow} : std::nullopt;
+  for (auto& group : groups_) {
+    std::vector<torch::Tensor> parameters, gradients, velocity;
+    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+      auto& gradient = group.parameters[i].mutable_grad();
+      if (!gradient.defined()) continue;  // a parameter that the loss does not depend on
+      parameters.push_back(group.parameters[i]), gradients.push_back(gradient);
+      velocity.push_back(group.velocity[i]);
+      gradient = torch::Tensor{};
+    }
+    if (parameters.empty()) continue;
+    if (group.weight_decay != 0) at::_foreach_add_(gradients, parameters, group.weight_decay);
+    if (momentum_ == 0) velocity.clear();  // as the kernel wants it
+    at::_fused_sgd_(parameters, gradients, velocity, /*weight_decay=*/0, momentum_, lr, /*dampening=*/0,
+                    nesterov_, /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found);
+  }
+}
+
+std::map<std::string, torch::Tensor> Sgd::state() const {
+  std::map<std::string, torch::Tensor> state;
+  for (const auto& group : groups_)
+    for (std::size_t i = 0; i < group.names.size(); ++i)
+      state["sgd.velocity." + group.names[i]] = group.velocity[i];
+  return state;
+}
+
+}  // namespace abl::training

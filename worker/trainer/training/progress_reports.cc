@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/training/progress_reports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "worker/trainer/device/gpu.h"
+
+namespace abl::training {
+namespace {
+
+/// Shares of the time since the point before, 0 to 1, in the order of Spent.
+constexpr std::array kShares{"time/data", "time/checkpoints", "time/evaluation"};
+
+}  // namespace
+
+ProgressReports::ProgressReports(protocol::Events& events, torch::Device device)
+    : events_{events}, device_{device} {}
+
+void ProgressReports::add(std::int64_t step, const torch::Tensor& sums, double lr) {
+  auto on_host =
+      torch::empty(sums.sizes(), sums.options().device(torch::kCPU).pinned_memory(device_.is_cuda()));
+  on_host.copy_(sums, /*non_blocking=*/true);
+  points_.push_back({step, std::exchange(images_, 0), on_host, lr});
+}
+
+void ProgressReports::say(std::int64_t done) {
+  const auto end = std::ranges::find_if(points_, [&](const Point& point) { return point.step > done; });
+  if (end == points_.begin()) return;
+  std::int64_t images = 0;
+  for (auto point = points_.begin(); point != end; ++point) images += point->images;
+  const auto now = Clock::now();  // of a step that is done, not of one that was given
+  const double seconds =
+      std::max(1e-9, std::chrono::duration<double>(now - std::exchange(since_, now)).count());
+  std::map<std::string, double> of_the_time{{"images_per_s", static_cast<double>(images) / seconds}};
+  for (std::size_t on = 0; on < spent_.size(); ++on) {
+    const double spent = std::chrono::duration<double>(std::exchange(spent_[on], {})).count();
+    of_the_time[kShares.at(on)] = std::min(1.0, spent / seconds);
+  }
+  for (; !points_.empty() && points_.front().step <= done; points_.pop_front())
+    say(points_.front(), of_the_time);
+}
+
+void ProgressReports::say_all() {
+  if (device_.is_cuda()) torch::cuda::synchronize(device_.index());
+  if (!points_.empty()) say(points_.back().step);
+}
+
+void ProgressReports::say(const Point& point, std::map<std::string, double> values) const {
+  const double loss = point.sums[0].item<double>(), images = point.sums[2].item<double>();
+  values["train/loss"] = loss / images;
+  values["train/top1"] = 100 * point.sums[1].item<double>() / images;
+  values["lr"] = point.lr;
+  values["memory_bytes"] = device::peak_memory_bytes(device_);
+  events_.metric(point.step, values);
+  if (!std::isfinite(loss))
+    throw Error{Code::kAborted, fmt::format("the training loss is not finite at step {}", point.step)};
+}
+
+}  // namespace abl::training

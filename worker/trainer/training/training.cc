@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/training/training.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "config/document/result_version.h"
+#include "models/layers/sync_batch_norm.h"
+#include "models/registry.h"
+#include "protocol/metrics.h"
+#include "worker/trainer/device/device_queue.h"
+#include "worker/trainer/device/failure.h"
+#include "worker/trainer/device/precision.h"
+#include "worker/trainer/tasks/evaluation.h"
+#include "worker/trainer/tasks/loss.h"
+#include "worker/trainer/tasks/model_factory.h"
+
+// How a training becomes one of several ranks'.
+namespace abl::training {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The data of the trial. What is wrong with the place in which they lie is this machine's fault.
+data::DataSet open_here(const config::DataConfig& data, const std::string& root) {
+  try {
+    return data::open_data(data, root);
+  } catch (const Error& error) {
+    device::throw_as_data_fault(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    device::throw_as_data_fault(
+        system_error("data: cannot read " + error.path1().string(), error.code().value()));
+  }
+}
+
+double seconds_since(Clock::time_point then) {
+  return std::chrono::duration<double>(Clock::now() - then).count();
+}
+
+}  // namespace
+
+Training::Training(TrainingOptions options, protocol::Events& events)
+    : options_{std::move(options)},
+      events_{events},
+      device_{options_.device},
+      augmentation_{options_.trial.recipe, options_.trial.data},
+      input_{device_},
+      ranks_{*options_.ranks},
+      reports_{events_, device_},
+      writer_{options_.run_dir, options_.keep_last, events_} {
+  const auto& trial = options_.trial;
+  at::set_num_threads(options_.threads);
+  data_ = open_here(trial.data, options_.data_root);
+  weights_ = weight_digests(trial.recipe, options_.weights);
+  length_ = length_of(trial.recipe, data_.train->size());
+  order_ = std::make_unique<data::EpochOrder>(trial.seed, data_.train->size());
+  share_ = ranks::share_batch(ranks_.rank(), ranks_.ranks(),
+                              std::min<std::int64_t>(trial.recipe.batch, data_.train->size()),
+                              trial.recipe.accumulate);
+
+  torch::manual_seed(images::RandomStream{trial.seed, images::Purpose::kInitialisation}.next());
+  const auto model = tasks::training_options(trial);
+  auto learning = models::build(model);  // on the CPU first: the same start on every device
+  const auto started = start_from_weights(*learning, trial.recipe, options_.weights);
+  learning->to(device_);
+  auto average = trial.recipe.ema > 0 ? models::build(model) : nullptr;
+  if (average) average->to(device_);
+  learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_,
+                                       options_.ranks, new_graph());
+  if ((teacher_ = load_teacher(trial, options_.weights))) teacher_->to(device_);
+
+  const Machine machine = this_machine(device_, ranks_.ranks());
+  protocol::Events::Start start{.total_steps = length_.total_steps,
+                                .images_per_step = share_.batch,
+                                .data_fingerprint = data_.fingerprint,
+                                .environment = {{"torch", machine.torch},
+                                                {"device", options_.device},
+                                                {"instructions", machine.instructions},
+                                                {"threads", machine.threads},
+                                                {"ranks", machine.ranks},
+                                                {"deterministic", machine.deterministic},
+                                                {"trainer", ABLATE_VERSION},
+                                                {"result_version", config::newest_result_version()}}};
+  if (!weights_.empty()) start.environment["weights"] = weights_;
+  if (!options_.resume.empty() && ranks_.first()) resume(start);
+  join_ranks();
+  events_.start(start);
+  if (!started.empty() && done_ == 0) events_.log("info", started);
+  for (const auto& what : data_.passed_over) events_.log("warning", "data: " + what);
+  reports_.begin();
+  written_at_ = Clock::now();
+}
+
+/// Of a GPU alone: the others' gradients travel while it computes. Recomputed blocks set random numbers back,
+/// which a graph cannot.
+std::unique_ptr<StepGraph> Training::new_graph() const {
+  if (!options_.cuda_graph) return nullptr;
+  const char* why = !device_.is_cuda()                            ? "on a CPU"
+                    : !ranks_.alone()                             ? "with several ranks"
+                    : options_.trial.recipe.checkpoint_blocks > 0 ? "with recipe.checkpoint_blocks"
+                                                                  : nullptr;
+  if (!why) return make_step_graph(device_);
+  events_.log("info", std::string{"no CUDA graph "} + why + ": steps are started kernel by kernel");
+  return nullptr;
+}
+
+/// Throws: Error{kDataLoss} where a checkpoint lacks a part of what it is to be loaded into, before any of it
+/// is.
+void Training::expect_fits(const Checkpoint& checkpoint) const {
+  auto own = learner_->state();
+  own["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
+  if (const auto ranks = checkpoint.machine.ranks; ranks > 1) {
+    own["ranks.random"] = own["random.cpu"].expand({ranks, -1});
+    own["ranks.sums"] = torch::empty({ranks, 3});
+  }
+  for (const auto& [name, tensor] : own)
+    if (const auto found = checkpoint.tensors.find(name);
+        found == checkpoint.tensors.end() || found->second.sizes() != tensor.sizes())
+      throw Error{Code::kDataLoss,
+                  fmt::format("checkpoint {} has no tensor {} of shape [{}]", options_.resume.string(), name,
+                              fmt::join(tensor.sizes(), ", "))};
+}
+
+void Training::resume(protocol::Events::Start& start) {
+  Checkpoint checkpoint;
+  try {
+    checkpoint = read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash);
+    expect_fits(checkpoint);
+  } catch (const Error& error) {
+    if (!options_.restart_if_lost) throw;
+    events_.log("warning", fmt::format("starting again from step 0: {}", error.what()));
+    return;
+  }
+  learner_->load(checkpoint.tensors);
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  generator.set_state(checkpoint.tensors.at("random.cpu").clone());
+  done_ = checkpoint.step, evaluated_ = checkpoint.evaluated, seen_ = checkpoint.seen;
+  best_ = checkpoint.best;
+  learner_->loss_sum().fill_(checkpoint.loss_sum), learner_->correct().fill_(checkpoint.correct);
+  start.resumed_step = done_;
+  const auto machine = this_machine(device_, ranks_.ranks());
+  const auto other = other_inputs(checkpoint, data_.fingerprint, weights_);
+  for (const auto& what : other) events_.log("warning", what + " from those of the earlier steps");
+  start.bit_exact = machine.deterministic && checkpoint.machine == machine && other.empty();
+  std::error_code missing;
+  if (std::filesystem::equivalent(options_.resume.parent_path(), options_.run_dir, missing)) writer_.adopt();
+  if (checkpoint.machine.ranks == ranks_.ranks() && !ranks_.alone())
+    states_ = {.random = checkpoint.tensors.at("ranks.random"), .sums = checkpoint.tensors.at("ranks.sums")};
+}
+
+tasks::BatchPlan Training::plan_of(std::int64_t step) {
+  const auto& recipe = options_.trial.recipe;
+  const auto epoch = static_cast<std::uint64_t>(step / length_.steps_per_epoch);
+  const auto order = order_->of(epoch);
+  const auto first = step % length_.steps_per_epoch * share_.batch;
+  // with repeated augmentation an image stands in several places of the epoch, one after another
+  const std::int64_t copies = recipe.repeated_augmentation;
+  tasks::BatchPlan plan;
+  for (const auto place : share_.places)
+    plan.indices.push_back(order->at(static_cast<std::size_t>((first + place) / copies)));
+  plan.prepare = [this, epoch, first, copies](std::uint32_t index, std::size_t place) {
+    const auto copy = static_cast<std::uint64_t>((first + share_.places[place]) % copies);
+    images::RandomStream random =
+        copy == 0
+            ? images::RandomStream{options_.trial.seed, images::Purpose::kAugmentation, {epoch, index}}
+            : images::RandomStream{options_.trial.seed, images::Purpose::kAugmentation, {epoch, index, copy}};
+    return augmentation_(*data_.train, index, random);
+  };
+  return plan;
+}
+
+std::optional<tasks::Batch> Training::next_batch(tasks::Loader& loader) {
+  const auto begun = Clock::now();
+  auto batch = loader.next();
+  reports_.spend(ProgressReports::Spent::kData, Clock::now() - begun);
+  return batch;
+}
+
+/// What the batch is to be recognised as; mixes its images where the recipe says so.
+tasks::Targets Training::targets_of(const tasks::Batch& batch, torch::Tensor& images) const {
+  const auto& [data, recipe] = std::tie(options_.trial.data, options_.trial.recipe);
+  tasks::Targets targets{.labels = input_.labels(batch), .other_labels = {}, .shares = {}, .teacher = {}};
+  if (recipe.mixing != "none") {
+    images::RandomStream random{
+        options_.trial.seed, images::Purpose::kMixing, {static_cast<std::uint64_t>(done_)}};
+    tasks::mix_batch(tasks::draw_mix_of(recipe, data.image_size, random), images, targets);
+  }
+  if (teacher_) {
+    const torch::NoGradGuard no_grad;
+    const auto most = std::ranges::max(share_.parts, {}, &ranks::BatchShare::Part::size).size;
+    targets.teacher = device::logits_by_parts(*teacher_, images, recipe, most);
+  }
+  return targets;
+}
+
+void Training::step(const tasks::Batch& batch) {
+  ranks::draw_on_device(ranks_, device_, options_.trial.seed, done_);
+  auto images = input_.images(batch);
+  const auto targets = targets_of(batch, images);
+  learner_->step(images, targets, learning_rate(options_.trial.recipe, done_, length_.total_steps),
+                 share_.parts);
+  ++done_;
+  seen_ += images.size(0);
+  reports_.count(share_.batch);
+}
+
+void Training::report() {
+  auto all = sums();
+  ranks_.sum(all);
+  reports_.add(done_, all, learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps));
+  learner_->loss_sum().zero_(), learner_->correct().zero_(), seen_ = 0;
+}
+
+bool Training::evaluate_as(const std::string& split, models::Classifier& model,
+                           const std::atomic<bool>& stop) {
+  const auto result =
+      tasks::evaluate(model, *data_.val, options_.trial, device_, loader_threads(), ranks_, stop);
+  if (!result) return false;
+  const auto values = result->values(split);
+  events_.metric(done_, values);
+  tasks::expect_finite(values, fmt::format("at step {}", done_));
+  for (const auto& [metric, value] : values) note_best(metric, value);
+  return true;
+}
+
+void Training::note_best(const std::string& metric, double value) {
+  if (metric != options_.keep_best || std::isnan(value)) return;
+  const bool low = protocol::better_by_name(metric) == protocol::Better::kLower;
+  is_best_ = !best_ || (low ? value < *best_ : value > *best_);
+  if (is_best_) best_ = value;
+}
+
+/// False when it was due but stopped on the way.
+bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
+  const bool due = done_ > 0 && (done_ % length_.eval_every == 0 || done_ == length_.total_steps);
+  if (!due || evaluated_ == done_) return true;
+  reports_.say_all();
+  const auto begun = Clock::now();
+  ranks_.share(learner_->model().buffers());  // statistics of batches, where each rank has its own
+  if (learner_->average()) ranks_.share(learner_->average()->buffers());
+  if (!evaluate_as("val", learner_->model(), stop)) return false;
+  if (learner_->average() && !evaluate_as("val_ema", *learner_->average(), stop)) return false;
+  evaluated_ = done_;
+  reports_.spend(ProgressReports::Spent::kEvaluation, Clock::now() - begun);
+  return true;
+}
+
+/// Asked of the first rank. A checkpoint that is still being written is waited for at the end alone.
+bool Training::checkpoint_is_due() const {
+  const auto every = writer_.interval(options_.checkpoint_every);
+  return every.count() == 0 || (!writer_.is_writing() && seconds_since(written_at_) > every.count());
+}
+
+/// Copies the state, for a file that is written now or later.
+void Training::hold() {
+  reports_.say_all();
+  const auto begun = Clock::now();
+  const auto states = ranks::gather_states(ranks_, sums().cpu());
+  const auto all = states.sums.sum(0);
+  if (!std::isfinite(all[0].item<double>())) throw not_finite(done_, "the training loss");  // on all ranks
+  const bool is_best = std::exchange(is_best_, false);
+  held_step_ = done_, is_held_ = true;
+  if (ranks_.first()) {
+    Checkpoint checkpoint{.config_hash = options_.config_hash,
+                          .step = done_,
+                          .evaluated = evaluated_,
+                          .loss_sum = all[0].item<double>(),
+                          .correct = all[1].item<double>(),
+                          .seen = static_cast<std::int64_t>(all[2].item<double>()),
+                          .best = best_,
+                          .machine = this_machine(device_, ranks_.ranks()),
+                          .data_fingerprint = data_.fingerprint,
+                          .weights = weights_,
+                          .tensors = learner_->state()};
+    if (!ranks_.alone())
+      checkpoint.tensors.merge(
+          std::map<std::string, torch::Tensor>{{"ranks.random", states.random}, {"ranks.sums", states.sums}});
+    checkpoint.tensors["random.cpu"] = at::detail::getDefaultCPUGenerator().get_state();
+    writer_.hold(std::move(checkpoint), is_best);
+  }
+  reports_.spend(ProgressReports::Spent::kCheckpoints, Clock::now() - begun);
+}
+
+void Training::write() {
+  const auto begun = Clock::now();
+  if (ranks_.first()) writer_.write();
+  is_held_ = false;
+  written_at_ = Clock::now();
+  reports_.spend(ProgressReports::Spent::kCheckpoints, written_at_ - begun);
+}
+
+/// The state of the best evaluation so far is copied at once: it is gone with the next step. Its file waits
+/// until one is due, and is that one then: no checkpoint of a later step may say how good the best one was
+/// before it lies there, for a run that goes on from it would never write it.
+void Training::save_if_due() {
+  if (is_best_) hold();  // on all ranks: an evaluation has the same result on each
+  if (!ranks_.as_first(checkpoint_is_due())) return;
+  if (!is_held_) hold();
+  write();
+}
+
+void Training::save_last() {
+  if (is_held_) write();
+  if (held_step_ != done_) {
+    hold();
+    write();
+  }
+  writer_.finish();
+}
+
+bool Training::run(const std::atomic<bool>& stop) {
+  device::DeviceQueue queue{device_};
+  bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
+  if (is_best_) hold();
+  const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
+  const tasks::Collation collation{.replace_among = data_.train->size(),
+                                   .image_size = options_.trial.data.image_size,
+                                   .pinned = device_.is_cuda()};
+  const auto own = static_cast<std::int64_t>(share_.places.size());
+  tasks::Loader loader{done_,
+                       last - done_,
+                       {.threads = loader_threads(),
+                        .ahead = tasks::batches_ahead(own, collation.image_size, loader_threads()),
+                        .collation = collation},
+                       [this](std::int64_t number) { return plan_of(number); }};
+  while (!stopped && !ranks_.as_first(stop)) {
+    const auto batch = next_batch(loader);
+    if (!batch) break;
+    step(*batch);
+    if (done_ % length_.log_every == 0 || done_ == length_.total_steps) report();
+    queue.step_given();
+    reports_.say(done_ - queue.ahead());
+    writer_.check();
+    stopped = !evaluate_if_due(stop);
+    if (!stopped) save_if_due();
+  }
+  save_last();
+  return done_ == length_.total_steps && evaluated_ == done_;
+}
+
+/// All begin with what the first rank has: it alone reads a checkpoint.
+void Training::join_ranks() {
+  if (ranks_.alone()) return;
+  auto progress = torch::tensor(
+      {static_cast<double>(done_), static_cast<double>(evaluated_), best_.value_or(NAN)}, torch::kFloat64);
+  learner_->agree(ranks_);
+  ranks_.share({progress});
+  done_ = progress[0].item<std::int64_t>(), evaluated_ = progress[1].item<std::int64_t>();
+  if (const auto best = progress[2].item<double>(); !std::isnan(best)) best_ = best;
+  if (!states_.random.defined()) {
+    states_ = ranks::new_states(options_.trial.seed, ranks_.ranks(), done_);
+    if (ranks_.first()) states_.sums[0].copy_(sums());
+  }
+  ranks_.share({states_.random, states_.sums});
+  ranks::draw_as(states_, ranks_);
+  const auto own = states_.sums[ranks_.rank()];
+  learner_->loss_sum().copy_(own[0]), learner_->correct().copy_(own[1]);
+  seen_ = static_cast<std::int64_t>(own[2].item<double>());
+  if (options_.trial.recipe.sync_batch_norm)
+    models::synchronise_batch_norms(learner_->model(), [this](torch::Tensor& tensor) { ranks_.sum(tensor); });
+}
+
+torch::Tensor Training::sums() const {
+  const auto& loss = learner_->loss_sum();
+  return torch::stack({loss, learner_->correct(), torch::full_like(loss, static_cast<double>(seen_))});
+}
+
+}  // namespace abl::training

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/trial_config.h"
+#include "data/image_source.h"
+#include "data/order.h"
+#include "data/transform.h"
+#include "models/backbones/classifier.h"
+#include "protocol/events.h"
+#include "worker/trainer/ranks/batch_share.h"
+#include "worker/trainer/ranks/rank_group.h"
+#include "worker/trainer/ranks/rank_states.h"
+#include "worker/trainer/tasks/batch.h"
+#include "worker/trainer/tasks/loader.h"
+#include "worker/trainer/training/checkpoint.h"
+#include "worker/trainer/training/checkpoint_writer.h"
+#include "worker/trainer/training/learner.h"
+#include "worker/trainer/training/progress_reports.h"
+#include "worker/trainer/training/schedule.h"
+#include "worker/trainer/training/weight_files.h"
+
+namespace abl::training {
+
+struct TrainingOptions {
+  config::TrialConfig trial;
+  std::string config_hash;
+  std::filesystem::path run_dir;
+  std::string data_root;         ///< empty: embedded data
+  WeightFiles weights;           ///< of the names in the recipe
+  std::filesystem::path resume;  ///< empty: from the start
+  std::string resume_sha256;
+  bool restart_if_lost = false;  ///< from the start where that checkpoint cannot be used; otherwise an error
+  std::string device = "cpu";
+  bool cuda_graph = false;  ///< a GPU starts a step as a whole, not kernel by kernel
+  int threads = 1;          ///< of the products
+  int loader_threads = 0;   ///< that prepare images; 0: as many as `threads`
+  std::chrono::duration<double> checkpoint_every{
+      20};            ///< or 50 times what the last one cost, if that is longer; 0: after every step
+  int keep_last = 2;  ///< checkpoints
+  std::string keep_best =
+      "val/top1";              ///< the metric of the evaluation whose checkpoint stays too; empty: none
+  std::int64_t last_step = 0;  ///< where to stop before the end; 0: at the end
+  std::shared_ptr<ranks::RankGroup> ranks =
+      std::make_shared<ranks::RankGroup>();  ///< that train this trial together
+};
+
+/// One training from its configuration to its last evaluation. What it computes depends on the trial, the
+/// machine (see Machine) and nothing else: not on timing, checkpoints, stops or the number of loader threads.
+/// With several ranks every one runs the same training on its share of each batch and of the evaluation; only
+/// the first one's events are said and its clock and `stop` heeded. Thread: one.
+class Training {
+ public:
+  /// Opens the data and builds the model; says `start`. Throws: Error, before anything is written.
+  Training(TrainingOptions options, protocol::Events& events);
+
+  /// Runs to the end, or until `stop` is raised: then it writes a checkpoint and returns false. What is
+  /// written last is always a checkpoint, and it is there when this returns.
+  /// Throws: Error{kAborted} naming step and metric, or step and tensor, where a loss, an evaluation or a
+  /// weight is not finite.
+  bool run(const std::atomic<bool>& stop);
+
+ private:
+  void expect_fits(const Checkpoint& checkpoint) const;
+  void resume(protocol::Events::Start& start);
+  void join_ranks();  ///< here and in `sums`: training_ranks.cc
+  int loader_threads() const {
+    return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;
+  }
+  tasks::BatchPlan plan_of(std::int64_t step);
+  std::optional<tasks::Batch> next_batch(tasks::Loader& loader);
+  tasks::Targets targets_of(const tasks::Batch& batch, torch::Tensor& images) const;
+  std::unique_ptr<StepGraph> new_graph() const;
+  void step(const tasks::Batch& batch);
+  torch::Tensor sums() const;
+  void report();
+  bool evaluate_if_due(const std::atomic<bool>& stop);
+  bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
+  void note_best(const std::string& metric, double value);
+  bool checkpoint_is_due() const;
+  void hold();
+  void write();
+  void save_if_due();
+  void save_last();
+
+  const TrainingOptions options_;
+  protocol::Events& events_;
+  const torch::Device device_;
+  data::DataSet data_;
+  WeightDigests weights_;
+  Length length_;
+  std::unique_ptr<data::EpochOrder> order_;
+  const data::Augmentation augmentation_;
+  const tasks::BatchInput input_;
+  std::unique_ptr<Learner> learner_;
+  std::shared_ptr<models::Classifier> teacher_;  ///< null without distillation
+  ranks::RankGroup& ranks_;
+  ranks::BatchShare share_;
+  ranks::RankStates states_;  ///< that the ranks begin with
+  std::int64_t done_ = 0, evaluated_ = 0;
+  std::int64_t seen_ = 0;  ///< images since the newest report
+  ProgressReports reports_;
+  std::chrono::steady_clock::time_point written_at_;  ///< when the newest checkpoint was begun
+  std::int64_t held_step_ = -1;  ///< of the newest state that was copied for a checkpoint
+  bool is_held_ = false;         ///< it is not being written yet; all ranks know
+  std::optional<double> best_;   ///< value of `keep_best`
+  bool is_best_ = false;         ///< the newest evaluation's
+  CheckpointWriter writer_;      ///< of the first rank
+};
+
+}  // namespace abl::training
