@@ -64,7 +64,7 @@ struct BlockConfig {
 /// that is of no meaning for the family keeps its default.
 struct ModelConfig {
   std::string preset;                 ///< as written, for people; not part of the identity
-  std::string family = "simple-vit";  ///< one of config/families.h
+  std::string family = "simple-vit";  ///< one of config/families/family.h
 
   int dim = 0, depth = 0, heads = 0;  ///< of Swin, dim is the first stage's
   int dim_head = 64;                  ///< simple-vit

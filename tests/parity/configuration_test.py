@@ -5,7 +5,7 @@
   configuration_test.py TRAINER GROUND_TRUTH
 
 The tests in tests/models fill the options of the models themselves. This one goes the way of a user: what a case says becomes
-the keys of a trial, and worker/trainer/model_factory.cc makes the options of them. A key that is not passed on, or passed on as
+the keys of a trial, and worker/trainer/tasks/model_factory.cc makes the options of them. A key that is not passed on, or passed on as
 something else, gives a model that the case's state does not fit, or other logits.
 """
 import argparse
