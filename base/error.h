@@ -44,7 +44,7 @@ Error system_error(const std::string& what, int error_number);
 /// Exit codes that scripts can rely on; printed in every `--help`.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailed = 1,        ///< the work itself failed: a trial, a sweep, an internal error
+  kExitFailed = 1,        ///< a trial or sweep failed, an internal error
   kExitUsage = 2,         ///< bad input: a flag, a sweep file, a name that does not exist
   kExitUnavailable = 3,   ///< the scheduler, a port or a file could not be reached or is in use
   kExitInterrupted = 130  ///< Ctrl-C

@@ -53,10 +53,9 @@ std::unique_ptr<CLI::App> make_parser(Context& context, Run& chosen) {
   parser->set_version_flag("--version", std::string{"ablate "} + ABLATE_VERSION,
                            "Print the version and exit");
   add_manual_flag(*parser);
-  parser->add_flag("--json", context.json, "Print JSON: of every command, before it or after it");
+  parser->add_flag("--json", context.json, "Print JSON; accepted before or after the command");
   parser->footer("Example:\n  ablate up --detach && ablate submit sweep.yaml --watch\n\n" +
-                 exit_codes("done", "the work itself failed: a trial, a sweep") +
-                 "\n\n'ablate COMMAND --help' says more.");
+                 exit_codes("done", "a trial or sweep failed") + "\n\n'ablate COMMAND --help' says more.");
   for (const auto& command : commands()) {
     CLI::App* app = parser->add_subcommand(command.name, command.summary)->group("Commands");
     if (app->get_help_ptr()) app->get_help_ptr()->group("Flags");

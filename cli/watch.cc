@@ -30,7 +30,7 @@ constexpr auto kQuiet = 5s;  // between two lines that say nothing but the progr
 
 /// Ctrl-C stops the watching, not the sweep.
 void say_goodbye(int) {
-  constexpr std::string_view kText = "\nno longer watching; the sweep goes on\n";
+  constexpr std::string_view kText = "\nstopped watching; the sweep continues\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, kText.data(), kText.size());
   _exit(kExitInterrupted);
 }

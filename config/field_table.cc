@@ -20,7 +20,7 @@ Mismatch check_number(Json& value, bool whole, const Range& range) {
   }
   const double number = value.get<double>();
   if (whole && number != std::floor(number))
-    return {fmt::format("{} is not whole; {}", canonical_number(number), expected), {}};
+    return {fmt::format("{} is not an integer; {}", canonical_number(number), expected), {}};
   if (!range.holds(number))
     return {fmt::format("{} is out of range; {}", canonical_number(number), expected), {}};
   if (whole) {
@@ -44,7 +44,8 @@ std::string text_of(const std::vector<std::string>& choices) {
 
 Mismatch check_choice(const std::string& text, const std::vector<std::string>& choices) {
   if (std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
-  return {fmt::format("'{}' is not known; expected {}", text, text_of(choices)), nearest_name(text, choices)};
+  return {fmt::format("unknown value '{}'; expected {}", text, text_of(choices)),
+          nearest_name(text, choices)};
 }
 
 Mismatch check_text(Json& value, const Accepted& accepted) {

@@ -124,8 +124,8 @@ Json read_json(const std::filesystem::path& file) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-      throw Error{Code::kInvalidArgument, fmt::format("{}: the key '{}' stands twice in one object",
-                                                      file.string(), parsed.get<std::string>())};
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("{}: duplicate key '{}'", file.string(), parsed.get<std::string>())};
     return true;
   };
   try {

@@ -77,7 +77,7 @@ class Reader {
 
   RandAugment read() {
     const auto parts = split();
-    if (parts.front() != "rand") refuse("it does not begin with rand");
+    if (parts.front() != "rand") refuse("must begin with rand");
     for (std::size_t i = 1; i < parts.size(); ++i) read_part(parts[i]);
     return options_;
   }
@@ -138,7 +138,7 @@ class Reader {
     Number value{};
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc{} || end != digits.data() + digits.size() || value < low || value > high)
-      refuse(fmt::format("\"{}\" wants a {} from {} to {}", part, kind, low, high));
+      refuse(fmt::format("\"{}\" must be a {} from {} to {}", part, kind, low, high));
     return value;
   }
   int whole(std::string_view part, std::string_view digits, int low, int high) const {

@@ -23,8 +23,8 @@ constexpr auto kPatience = std::chrono::minutes{5};
 std::optional<Counts> read_counts(const std::string& line, std::string& missing) {
   const auto answer = nlohmann::json::parse(line, nullptr, false);
   if (answer.is_object() && answer.contains("counts")) return answer.at("counts").get<Counts>();
-  missing = answer.is_object() ? answer.value("error", "ablate-trainer gave no counts")
-                               : "ablate-trainer said no JSON: " + line;
+  missing = answer.is_object() ? answer.value("error", "ablate-trainer returned no counts")
+                               : "invalid output of ablate-trainer: " + line;
   return std::nullopt;
 }
 
@@ -49,7 +49,7 @@ ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models,
   if (unknown.empty()) return result;
   if (trainer_.empty()) {
     result.missing =
-        "no ablate-trainer beside this program (built with ABLATE_TORCH=OFF?): set ABLATE_TRAINER";
+        "ablate-trainer not found beside this program (built with ABLATE_TORCH=OFF?); set ABLATE_TRAINER";
     return result;
   }
   std::string input;

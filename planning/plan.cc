@@ -149,9 +149,9 @@ void sum_up_memory(const sweeps::SweepSpec& spec, v1::SweepPlan& plan) {
     if (row.has_memory_bytes())
       plan.set_memory_bytes(std::max(plan.memory_bytes(), row.memory_bytes()));
     else if (spec.command)
-      plan.set_memory_missing("what a command needs cannot be predicted");
+      plan.set_memory_missing("unknown for command: trials");
     else
-      plan.set_memory_missing(plan.counts_missing().empty() ? "ablate-trainer did not predict it"
+      plan.set_memory_missing(plan.counts_missing().empty() ? "not predicted by ablate-trainer"
                                                             : plan.counts_missing());
   }
 }

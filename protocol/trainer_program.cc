@@ -22,8 +22,9 @@ std::filesystem::path find_trainer() {
 void become_trainer(std::vector<std::string> arguments) {
   auto trainer = find_trainer().string();
   if (trainer.empty())
-    throw Error{Code::kNotFound,
-                "no ablate-trainer beside this program (built with ABLATE_TORCH=OFF?): set ABLATE_TRAINER"};
+    throw Error{
+        Code::kNotFound,
+        "ablate-trainer not found beside this program (built with ABLATE_TORCH=OFF?); set ABLATE_TRAINER"};
   std::vector<char*> argv{trainer.data()};
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);

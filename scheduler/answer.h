@@ -18,7 +18,7 @@ class Cancellable : public grpc::ServerUnaryReactor {
 
   /// Refuses the call where more wait than can be answered soon. Returns: whether it did.
   bool refused_by(bool full) {
-    if (full) Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many requests wait; try again later"});
+    if (full) Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many requests; try again later"});
     return full;
   }
 

@@ -53,7 +53,7 @@ void Coordinator::commit(Work work, Then then) {
   writer_.post([work = std::move(work), result](Database& db) { *result = work(db); },
                [this, result, then = std::move(then)](std::exception_ptr error) {
                  if (is_of_the_store(error) && !std::exchange(store_failed_, true)) {
-                   log_error("nothing can be stored: {}", message_of(error));
+                   log_error("cannot store anything: {}", message_of(error));
                    *trouble_.lock() = message_of(error);
                    feed_.publish({});
                  }
@@ -136,7 +136,7 @@ void Coordinator::resume(const std::string& sweep, Answer<> answer) {
 void Coordinator::retry(const std::string& sweep, const std::string& row, const storage::Retry& which,
                         Answer<std::uint32_t> answer) {
   change(
-      sweep, "trials are queued again",
+      sweep, "trials are requeued",
       [this, sweep, row, which](Database& db) { return retry_sweep(db, sweep, row, which, clock_.now()); },
       std::move(answer));
 }
@@ -168,10 +168,9 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
       [this, session, name](Database& db) {
         if (const auto other = fleet_.session_of(name);
             other && other->hello.instance() != session->hello.instance())
-          throw Error{
-              Code::kAlreadyExists,
-              fmt::format("another worker named {} on {} is connected: give one of them another --name", name,
-                          other->hello.host())};
+          throw Error{Code::kAlreadyExists,
+                      fmt::format("worker name {} is already connected from {}: pass another --name", name,
+                                  other->hello.host())};
         newest_session_[name] = session->id;
         const Moment now = clock_.moment();
         auto reports = settle(db, session->hello, now, policy_.expires(now.steady));
@@ -350,9 +349,9 @@ void Coordinator::tick() {
 }
 
 void Coordinator::close_silent(const std::shared_ptr<const Session>& session) {
-  log_warning("worker {} has been silent for {} ms: its session is closed", session->hello.name(),
+  log_warning("no heartbeat from worker {} for {} ms: closing its session", session->hello.name(),
               policy_.ttl.count());
-  session->channel->close({Code::kUnavailable, "no heartbeat within the time of a lease"});
+  session->channel->close({Code::kUnavailable, "lease expired without a heartbeat"});
   fleet_.remove(session->id);  // now: the next look at the queue must not count on it
   disconnected(session);
   feed_.publish({});

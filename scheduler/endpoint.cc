@@ -50,9 +50,9 @@ void check_folder(const fs::path& folder) {
     throw system_error(fmt::format("cannot look at {}", folder.string()), errno);
   const bool open_to_others = (status.st_mode & 077) != 0 || status.st_uid != ::geteuid();
   if (!open_to_others) return;
-  throw Error{Code::kPermissionDenied, fmt::format("the folder {} is open to other users (mode {:04o}): "
-                                                   "whoever reaches the socket may run programs as you; "
-                                                   "`chmod 700` it or choose a folder of your own",
+  throw Error{Code::kPermissionDenied, fmt::format("folder {0} is accessible to other users (mode {1:04o}): "
+                                                   "anyone who reaches the socket can run programs as you; "
+                                                   "run 'chmod 700 {0}' or choose another folder",
                                                    folder.string(), status.st_mode & 07777)};
 }
 
@@ -60,12 +60,12 @@ void check_socket(const fs::path& path) {
   sockaddr_un address{.sun_family = AF_UNIX};
   if (path.native().size() >= sizeof address.sun_path)
     throw Error{Code::kInvalidArgument,
-                fmt::format("{} is {} bytes long: the path of a socket has at most {}", path.string(),
+                fmt::format("{} is {} bytes long: socket paths are limited to {}", path.string(),
                             path.native().size(), sizeof address.sun_path - 1)};
   check_folder(fs::absolute(path).parent_path());
   if (!fs::exists(path)) return;
   if (!fs::is_socket(path))
-    throw Error{Code::kInvalidArgument, fmt::format("{} is there and is no socket", path.string())};
+    throw Error{Code::kInvalidArgument, fmt::format("{} exists and is not a socket", path.string())};
   std::strcpy(address.sun_path, path.c_str());
   const Socket probe{AF_UNIX};
   if (::connect(probe.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
@@ -111,7 +111,7 @@ Endpoint parse_endpoint(const std::string& text) {
   if (text.starts_with("unix:")) {
     const std::string path = text.substr(5);
     if (path.empty())
-      throw Error{Code::kInvalidArgument, "unix: without a path: unix:/path/scheduler.sock was expected"};
+      throw Error{Code::kInvalidArgument, "missing path after unix:; expected unix:/path/scheduler.sock"};
     return {.socket = path};
   }
   const std::size_t colon = text.rfind(':');

@@ -34,20 +34,19 @@ void add_flags(CLI::App& app, Flags& flags) {
   const auto home = abl::home_folder();
   flags.store = (home / "results.db").string();
   flags.listen = {"unix:" + (home / "run" / "scheduler.sock").string()};
-  app.add_option("--store", flags.store, "Results file; created where absent")->capture_default_str();
-  app.add_option("--listen", flags.listen,
-                 "Where the CLI and workers reach it: unix:/path or 127.0.0.1:port; may be repeated")
+  app.add_option("--store", flags.store, "Results file; created if missing")->capture_default_str();
+  app.add_option("--listen", flags.listen, "Listen address: unix:/path or 127.0.0.1:port; repeatable")
       ->capture_default_str();
   app.add_option("--http-port", flags.http_port,
-                 "Dashboard on 127.0.0.1 at this port; 0: any free one; absent: no dashboard")
+                 "Serve the dashboard on this port of 127.0.0.1 (0: any free port) [no dashboard]")
       ->check(abl::whole_number(0, 65535))
       ->type_name("N");
-  app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Workers say that they live at least this often")
+  app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Heartbeat interval of workers")
       ->capture_default_str();
   app.add_option("--lease-ms", flags.lease_ms, "Requeue a worker's runs after this long without a heartbeat")
       ->capture_default_str();
   app.add_option("--trainer", flags.trainer,
-                 "ablate-trainer for parameter counts; absent: the one beside this program");
+                 "Trainer for parameter counts [ablate-trainer beside this program]");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
@@ -94,8 +93,7 @@ int serve(const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Takes sweeps in, leases their trials to workers and stores what they measure.",
-               "ablate-scheduler"};
+  CLI::App app{"Queues sweeps, leases trials to workers and stores results.", "ablate-scheduler"};
   app.footer(kFooter);
   app.set_version_flag("--version", ABLATE_VERSION);
   abl::add_manual_flag(app);

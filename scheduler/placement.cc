@@ -70,7 +70,7 @@ std::string keep_those_with(const Kind& kind, const std::string& name, const std
   if (!gone.empty())
     return fmt::format("worker {}: {}", gone.front()->name, (gone.front()->*kind.mapped).gone.at(name));
   const bool elsewhere = std::any_of(all.begin(), all.end(), has);  // on one that lacks something else
-  return fmt::format("no worker{} maps the {} {} (start one with {} {}={})",
+  return fmt::format("no worker{} has the {} {} (start one with {} {}={})",
                      elsewhere ? " that has the rest" : "", kind.words, name, kind.flag, name, kind.place);
 }
 

@@ -248,7 +248,7 @@ std::string missing_here(storage::Database& db, const storage::RunRecord& run, c
     (void)TrialStore{db}.run(from);  // of another worker
     return {};
   } catch (const Error&) {
-    return fmt::format("it goes on from run {}, which is not in this results file", from);
+    return fmt::format("it resumes run {}, which is not in this results file", from);
   }
 }
 
@@ -333,7 +333,8 @@ std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hel
     if (!has.contains(id) || another) {
       reports.push_back(end_run(
           db, run,
-          {.state = RunState::kLost, .reason = fmt::format("worker {} came back without it", worker)}, now));
+          {.state = RunState::kLost, .reason = fmt::format("worker {} reconnected without it", worker)},
+          now));
       if (another) reports.back().fenced = kUnknown;
       continue;
     }
@@ -341,7 +342,7 @@ std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hel
     reports.push_back({.run = id,
                        .stored = run.last_seq,
                        .stop = run.stop_reason,  // it may not have heard
-                       .note = fmt::format("run {} (trial {}, attempt {}) goes on on {}", id, run.trial,
+                       .note = fmt::format("run {} (trial {}, attempt {}) continues on {}", id, run.trial,
                                            run.attempt, worker)});
   }
   for (const RunId id : has) {
@@ -351,12 +352,14 @@ std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hel
       // its sweep was paused while nobody knew that it lives: it is queued again when it has stopped
       const bool wanted = storage::SweepStore{db}.is_wanted(run->trial);
       if (!wanted) trials.ask_to_stop({id}, kPaused);
-      reports.push_back({.run = id,
-                         .stored = run->last_seq,
-                         .stop = wanted ? run->stop_reason : kPaused,
-                         .note = fmt::format("run {} (trial {}, attempt {}) goes on on {}, which was silent",
-                                             id, run->trial, run->attempt, worker),
-                         .sweeps = sweeps_of(db, run->trial)});
+      reports.push_back(
+          {.run = id,
+           .stored = run->last_seq,
+           .stop = wanted ? run->stop_reason : kPaused,
+           .note = fmt::format(
+               "run {} (trial {}, attempt {}) continues on {}, which had stopped sending heartbeats", id,
+               run->trial, run->attempt, worker),
+           .sweeps = sweeps_of(db, run->trial)});
     } else {
       reports.push_back(over(run, id));
     }
@@ -371,11 +374,12 @@ std::vector<Reported> expire(storage::Database& db, Moment now) {
   trials.note_death(expired);
   for (const RunId id : expired) {
     const storage::RunRecord run = trials.run(id);
-    Reported report = end_run(db, run,
-                              {.state = RunState::kLost,
-                               .reason = fmt::format("its lease ran out: worker {} was silent", run.worker),
-                               .silent = true},
-                              now);
+    Reported report =
+        end_run(db, run,
+                {.state = RunState::kLost,
+                 .reason = fmt::format("lease expired: no heartbeat from worker {}", run.worker),
+                 .silent = true},
+                now);
     report.silent = true;
     reports.push_back(std::move(report));
   }

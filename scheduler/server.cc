@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 /// The folder of the store, made where it is absent.
 fs::path with_folder(const fs::path& store, MadePaths& made) {
-  if (store.empty()) throw Error{Code::kInvalidArgument, "no results file: name one with --store"};
+  if (store.empty()) throw Error{Code::kInvalidArgument, "no results file: pass --store FILE"};
   if (const auto folder = store.parent_path(); !folder.empty()) {
     made.add(make_folder(folder));
     protect_home(folder);
@@ -86,8 +86,7 @@ class SchedulerServer::Impl {
   static std::vector<Endpoint> checked(const ServerOptions& options) {
     options.scheduler.policy.check();
     const std::vector<std::string>& listen = options.listen;
-    if (listen.empty())
-      throw Error{Code::kInvalidArgument, "no address to listen on: name one with --listen"};
+    if (listen.empty()) throw Error{Code::kInvalidArgument, "no listen address: pass --listen ADDRESS"};
     std::vector<Endpoint> parsed;
     for (const std::string& text : listen) parsed.push_back(parse_endpoint(text));
     for (const Endpoint& endpoint : parsed) check(endpoint);

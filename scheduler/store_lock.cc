@@ -26,7 +26,7 @@ StoreLock::StoreLock(const std::filesystem::path& store) : file_{store.string() 
       const ssize_t size = ::pread(fd_, holder, sizeof holder - 1, 0);
       ::close(fd_);
       throw Error{Code::kUnavailable,
-                  fmt::format("another scheduler has the store {}{}: use it, or stop it first",
+                  fmt::format("store {}{} is in use by another scheduler: use or stop that one",
                               store.string(), size > 0 ? fmt::format(" (process {})", holder) : "")};
     }
   } while (!in_place());  // it went with a scheduler that was refused at that moment

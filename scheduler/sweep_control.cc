@@ -89,7 +89,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std
       return {.created = false};
     }
     std::string message = fmt::format(
-        "sweep {} is in the store with another content: submit this one under another name", spec.name);
+        "sweep {} already exists with different content: submit this one under another name", spec.name);
     for (const std::string& line : sweeps::difference(spec.canonical, stored->canonical))
       message += "\n" + line;
     throw Error{Code::kAlreadyExists, message};
@@ -109,8 +109,8 @@ storage::SweepRecord get_not_cancelled(storage::Database& db, const std::string&
   if (sweep.state == SweepState::kCancelled)
     throw Error{
         Code::kFailedPrecondition,
-        fmt::format("sweep {0} is cancelled and cannot be {1}: `ablate retry {0}` queues its trials again",
-                    name, wish)};
+        fmt::format("sweep {0} is cancelled and cannot be {1}: 'ablate retry {0}' requeues its trials", name,
+                    wish)};
   return sweep;
 }
 

@@ -21,7 +21,7 @@ TableStream::TableStream(storage::ReadPool& pool, views::TableCache& tables,
 grpc::ServerWriteReactor<ablate::v1::Table>* TableStream::start() {
   auto* reactor = keep();
   if (pool_.full()) {
-    finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many requests wait; try again later"});
+    finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many requests; try again later"});
     return reactor;
   }
   auto first = [stream = std::static_pointer_cast<TableStream>(shared_from_this())](storage::Database& db) {

@@ -62,9 +62,8 @@ void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 Database::Database(const fs::path& file, Mode mode) : file_{file} {
   std::error_code unknown;  // what we may not look at, opening tells
   if (fs::is_directory(file, unknown))
-    throw Error{
-        Code::kInvalidArgument,
-        file.string() + ": a folder, a results file was expected; name a file in it, e.g. results.db"};
+    throw Error{Code::kInvalidArgument,
+                file.string() + ": is a folder; expected a results file, e.g. results.db"};
   if (mode == Mode::kWrite)
     open_to_write();
   else
@@ -176,7 +175,7 @@ void Database::open_to_read() {
   std::error_code none;
   if (fs::status(file_, none).type() == fs::file_type::not_found)
     throw Error{Code::kNotFound,
-                file_.string() + ": no such file; a scheduler creates it, or give another path"};
+                file_.string() + ": no such file; start a scheduler to create it, or pass another path"};
   const auto open_and_look = [&](const std::string& name, int flags) {
     sqlite3* raw = nullptr;
     const int result = open_file(&raw, name, SQLITE_OPEN_READONLY | flags);
@@ -205,7 +204,7 @@ void Database::open_to_read() {
   const int version = migrations().back().to;
   if (kind.application_id != kApplicationId)
     throw Error{Code::kInvalidArgument,
-                file_.string() + (kind.empty ? ": empty, no results are in it yet"
+                file_.string() + (kind.empty ? ": empty results file"
                                              : ": an SQLite file of another program, not a results file")};
   if (kind.version < version)
     throw Error{Code::kFailedPrecondition, file_.string() + ": written by an older version (schema " +
@@ -219,8 +218,7 @@ void Database::open_to_read() {
 }
 
 Statement& Database::prepared(const char* sql) {
-  if (stopped_ && stopped_())
-    throw Error{Code::kCancelled, file_.string() + ": nobody waits for the answer any more"};
+  if (stopped_ && stopped_()) throw Error{Code::kCancelled, file_.string() + ": request cancelled"};
   auto found = statements_.find(sql);
   if (found == statements_.end()) found = statements_.emplace(sql, Statement{db_.get(), sql}).first;
   found->second.reset();

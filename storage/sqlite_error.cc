@@ -48,7 +48,7 @@ Error sqlite_error(sqlite3* db, int result, const std::string& given) {
       return Error{Code::kDataLoss, file + ": damaged (" + detail +
                                         "); restore a copy, or salvage it with `sqlite3 FILE .recover`"};
     case SQLITE_INTERRUPT:
-      return Error{Code::kCancelled, file + ": nobody waits for the answer any more"};
+      return Error{Code::kCancelled, file + ": request cancelled"};
     case SQLITE_NOMEM:
       return Error{Code::kResourceExhausted, file + ": out of memory"};
     default:

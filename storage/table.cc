@@ -184,7 +184,7 @@ std::string why_no_metric(Database& db, SweepId sweep, std::size_t row, const Tr
             .one([](const Statement& s) { return s.text(0); });
     return reason.value_or("cancelled");
   }
-  return fmt::format("no trial completed yet: {} running, {} waiting", trials.leased + trials.running,
+  return fmt::format("no completed trial yet: {} running, {} waiting", trials.leased + trials.running,
                      trials.queued);
 }
 
@@ -261,9 +261,9 @@ std::vector<Cell> count_cells(Database& db, const SweepRecord& sweep, const NewC
       .all([](const Statement& row) {
         Cell cell{.of = 1};
         if (row.integer(0) != 0)
-          cell.missing = "the parameters of a command are not counted";
+          cell.missing = "not counted for command: trials";
         else if (row.is_null(1))
-          cell.missing = "not counted: that needs an ablate-trainer beside the scheduler";
+          cell.missing = "not counted: no ablate-trainer beside the scheduler";
         else
           cell.mean = row.real(1), cell.n = 1;
         return cell;

@@ -70,7 +70,7 @@ RunRecord TrialStore::run(RunId run) const {
                           .one([](const Statement& row) { return row.integer(0); })
                           .value_or(0);
   throw Error{Code::kNotFound,
-              "no run has the id " + std::to_string(run) +
+              "unknown run " + std::to_string(run) +
                   (newest == 0 ? "; nothing has run yet" : "; the newest is " + std::to_string(newest))};
 }
 
@@ -166,7 +166,7 @@ std::string held_reason(int attempts, bool worker_trouble, const std::string& la
 Error not_under_way(RunId run) {
   return Error{Code::kFailedPrecondition,
                "run " + std::to_string(run) +
-                   " is not under way any more: its lease ended or went to another attempt"};
+                   " is no longer running here: its lease expired or moved to another attempt"};
 }
 
 TrialRecord read_trial(const Statement& row) {
@@ -202,7 +202,7 @@ TrialRecord TrialStore::get(TrialId trial) const {
       FROM trial WHERE id = :trial)sql")
                    .bind(":trial", trial)
                    .one(read_trial);
-  if (!found) throw Error{Code::kNotFound, "no trial has the id " + std::to_string(trial)};
+  if (!found) throw Error{Code::kNotFound, "unknown trial " + std::to_string(trial)};
   return *found;
 }
 
@@ -395,9 +395,9 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
   db_.prepared("UPDATE trial SET state = 'running' WHERE id = :trial").bind(":trial", record.trial).run();
   if (started.resumed_from_run != 0 && started.resumed_from_step) {
     if (this->run(started.resumed_from_run).trial != record.trial)
-      throw Error{Code::kFailedPrecondition, "run " + std::to_string(run) + " says it resumed from run " +
+      throw Error{Code::kFailedPrecondition, "run " + std::to_string(run) + " claims to resume run " +
                                                  std::to_string(started.resumed_from_run) +
-                                                 ", which is of another trial"};
+                                                 ", which belongs to another trial"};
     MetricStore{db_}.copy(started.resumed_from_run, run, *started.resumed_from_step);
     const RunRecord before = this->run(started.resumed_from_run);  // what it lacks, this one lacks
     MetricStore{db_}.add_refused(run, before.refused_lines, before.refused_example);

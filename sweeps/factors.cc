@@ -41,7 +41,7 @@ class FactorReader {
     for (const Node::Entry& entry : factors.entries) {
       const std::string field = dotted("factors", entry.key);
       if (entry.key == "seed") {
-        problem(entry.place, field, "seeds are no factor; they stand under seeds");
+        problem(entry.place, field, "seeds are not a factor; use the seeds: key");
         continue;
       }
       Factor factor{.key = entry.key, .place = entry.place, .axis = static_cast<int>(plan_.factors.size())};

@@ -25,7 +25,8 @@ std::vector<Assignment> read_set(YamlReader& reader, const Node& set, const std:
   for (const Node::Entry& entry : set.entries) {
     const std::string path = dotted(field, entry.key);
     if (entry.key == "seed") {
-      reader.problems().add(entry.place, path, "the seeds of all rows stand under seeds");
+      reader.problems().add(entry.place, path,
+                            "a row has no seeds of its own; use the seeds: key of the file");
     } else {
       assignments.push_back({entry.key, &entry.value, entry.place, path});
     }

@@ -70,7 +70,7 @@ void Settings::assign(const Assignment& assignment, Problems& problems) {
     if (at->is_null()) *at = nlohmann::json::object();
     if (!at->is_object()) {
       problems.add(assignment.place, assignment.field,
-                   fmt::format("{} is not a mapping here, so no key of it can be set", path));
+                   fmt::format("cannot set a key of {}: not a mapping", path));
       return;
     }
     path = dotted(path, parts[i]);

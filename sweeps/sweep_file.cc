@@ -99,7 +99,7 @@ Settings read_shared(YamlReader& reader, const Node& root, const std::string& fo
   }
   if (!reader.is_mapping(*base, "base")) return {};
   if (const Node::Entry* seed = base->entry("seed")) {
-    reader.problems().add(seed->place, "base.seed", "the seeds stand under seeds, beside base");
+    reader.problems().add(seed->place, "base.seed", "use the seeds: key beside base");
   }
   return Settings{*base, "base"};
 }
@@ -135,8 +135,7 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Se
     return {};
   }
   for (const char* key : {"zip", "only_if", "exclude"}) {
-    if (!factors && root.find(key))
-      reader.problems().add(root.entry(key)->place, key, "has no meaning without factors");
+    if (!factors && root.find(key)) reader.problems().add(root.entry(key)->place, key, "requires factors");
   }
   std::vector<DraftRow> drafts =
       rows ? read_rows(reader, *rows, spec.table.columns) : read_combinations(reader, root, shared, spec);

@@ -253,7 +253,7 @@ std::optional<std::string> YamlReader::choice(const Node& node, const std::strin
                                               const std::vector<std::string>& choices) {
   const auto chosen = text(node, field);
   if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return chosen;
-  problems_.add(node.place, field, fmt::format("'{}' is not known; expected {}", *chosen, any_of(choices)),
+  problems_.add(node.place, field, fmt::format("unknown value '{}'; expected {}", *chosen, any_of(choices)),
                 nearest_name(*chosen, choices));
   return {};
 }

@@ -43,7 +43,7 @@ std::string why_untested(const Values& a, const Values& b) {
   if (a.all.size() < 2 || b.all.size() < 2)
     return fmt::format("n = {} and {}: a test needs two seeds on both sides", a.all.size(), b.all.size());
   if (statistics::are_equal(a.all) && statistics::are_equal(b.all))
-    return "every seed gave the same value on both sides: there is no spread to judge by";
+    return "all seeds agree on both sides: no spread for a test";
   return "the values are too large or too small for a test";
 }
 

@@ -23,19 +23,19 @@ Run declare_data(CLI::App& app, Context& context) {
       ->required()
       ->type_name("FOLDER");
   app.add_option("--name", flags->name,
-                 "The data set it is to be, such as imagenet-1k: its classes are counted")
+                 "Expected data set, such as imagenet-1k: checks the number of classes")
       ->type_name("NAME");
   app.add_option("--output", flags->output, "pack: the packed file, FILE.abldata")->type_name("FILE");
-  auto* bound = app.add_option("--bound", flags->bound,
-                               "pack: make images whose shorter side is longer than these pixels that small")
-                    ->type_name("PIXELS")
-                    ->check(whole_number(1, 32'768));
-  auto* raw = app.add_flag("--raw", flags->raw, "pack: pixels instead of image files");
+  auto* bound =
+      app.add_option("--bound", flags->bound, "pack: shrink images whose shorter side exceeds N pixels")
+          ->type_name("PIXELS")
+          ->check(whole_number(1, 32'768));
+  auto* raw = app.add_flag("--raw", flags->raw, "pack: store decoded pixels instead of image files");
   app.add_flag("--verbatim", flags->verbatim,
-               "pack: files to the byte, JPEG not arranged so that a crop can be decoded alone")
+               "pack: keep files byte for byte, without restart markers for decoding crops")
       ->excludes(bound)
       ->excludes(raw);
-  app.add_option("--threads", flags->threads, "Images decoded at the same time [one a core]")
+  app.add_option("--threads", flags->threads, "Decoder threads [one per core]")
       ->type_name("N")
       ->check(whole_number(1, 1024));
   add_json(app, context);

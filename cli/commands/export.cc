@@ -22,8 +22,7 @@ Run declare_export(CLI::App& app, Context& context) {
   add_sweep(app, flags->sweep);
   const auto* format =
       add_choice(app, "--format", flags->format, {"csv", "jsonl"}, "jsonl: one JSON object a point [csv]");
-  app.add_option("-o,--output", flags->output,
-                 "File to write; it appears when it is complete [standard output]")
+  app.add_option("-o,--output", flags->output, "File to write, created once complete [standard output]")
       ->type_name("FILE");
   add_source(app, context);
   return [&context, flags, format]() -> int {

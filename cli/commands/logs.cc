@@ -31,7 +31,7 @@ Run declare_logs(CLI::App& app, Context& context) {
   };
   auto flags = std::make_shared<Flags>();
   app.add_option("RUN", flags->target, kRunTarget)->required()->type_name("");
-  app.add_flag("-f,--follow", flags->follow, "Go on until the run has ended");
+  app.add_flag("-f,--follow", flags->follow, "Keep printing until the run ends");
   add_source(app, context);
   return [&context, flags]() -> int {
     const auto source = open_source(context);

@@ -71,7 +71,7 @@ Run declare_ls(CLI::App& app, Context& context) {
   auto names = std::make_shared<bool>(false), exit_code = std::make_shared<bool>(false);
   auto sweeps = std::make_shared<std::vector<std::string>>();
   app.add_option("SWEEP", *sweeps, "List only these sweeps")->type_name("");
-  app.add_flag("--names", *names, "Print names only, one a line");
+  app.add_flag("--names", *names, "Print names only, one per line");
   app.add_flag("--exit-code", *exit_code, "Exit with 1 unless every listed sweep has all its values");
   add_source(app, context);
   return [&context, names, exit_code, sweeps]() -> int {

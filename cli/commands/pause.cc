@@ -15,7 +15,7 @@ Run declare_pause(CLI::App& app, Context& context) {
   };
   auto flags = std::make_shared<Flags>();
   add_sweep(app, flags->sweep);
-  app.add_flag("--stop-running", flags->stop_running, "Also checkpoint and queue again what is running");
+  app.add_flag("--stop-running", flags->stop_running, "Also checkpoint and requeue running trials");
   add_scheduler(app, context);
   return [&context, flags]() -> int {
     ablate::v1::PauseSweepRequest request;

@@ -17,7 +17,7 @@ Run declare_retry(CLI::App& app, Context& context) {
   app.add_option("--row", *request->mutable_row(), "Only this row's trials")->type_name("ROW");
   app.add_flag_callback(
       "--held", [request] { request->set_only_held(true); },
-      "Only trials that are held because workers died with nothing else on them");
+      "Only held trials: those whose workers kept dying while running nothing else");
   app.add_flag_callback(
       "--missing", [request] { request->set_unfilled(true); },
       "Only completed trials that did not report a metric of the table");
@@ -34,7 +34,7 @@ Run declare_retry(CLI::App& app, Context& context) {
     if (context.json)
       context.print_json(response);
     else
-      context.out.line(fmt::format("{} queued again; {}", plural(response.retried(), "trial"),
+      context.out.line(fmt::format("{} requeued; {}", plural(response.retried(), "trial"),
                                    summary_text(response.sweep(), context.out)));
     return kExitOk;
   };

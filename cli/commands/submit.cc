@@ -35,7 +35,7 @@ std::string said(const SubmitResponse& response) {
     if (sweep.state() == SWEEP_STATE_CANCELLED)
       return fmt::format("{}, and it is cancelled: run it again with 'ablate retry {}'", there, sweep.name());
     if (sweep.state() == SWEEP_STATE_PAUSED)
-      return fmt::format("{}, and it is paused: let it go on with 'ablate resume {}'", there, sweep.name());
+      return fmt::format("{}, paused: run 'ablate resume {}' to continue", there, sweep.name());
     return fmt::format("{}, at priority {}", there, sweep.priority());
   }
   std::string text = fmt::format("{} submitted: {}, {} new", sweep.name(),

@@ -108,21 +108,21 @@ Run declare_up(CLI::App& app, Context& context) {
   };
   auto flags = std::make_shared<Flags>();
   auto& options = flags->options;
-  app.add_option("--slots", options.slots, "Trials at a time [GPUs, or shares of the CPU]")
+  app.add_option("--slots", options.slots, "Trials to run at once [number of GPUs, or shares of the CPU]")
       ->check(whole_number(1, 1024))
       ->type_name("N");
-  app.add_option("--threads", options.threads, "CPU threads of a slot")
+  app.add_option("--threads", options.threads, "CPU threads per slot")
       ->check(whole_number(1, 1024))
       ->type_name("N");
-  app.add_option("--data", options.data, "Where a data set lies, such as cifar10=/data/cifar10; repeatable")
+  app.add_option("--data", options.data, "Location of a data set, such as cifar10=/data/cifar10; repeatable")
       ->type_name("NAME=FOLDER")
       ->allow_extra_args(false);
   app.add_option("--weights", options.weights,
-                 "Where weights lie that recipes name (teacher, start); repeatable")
+                 "Location of weights that recipes name (teacher, start); repeatable")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", options.allow_commands,
-               "Run trials that are commands of the sweep's author");
+               "Run trials that use command:, that is, programs named in sweep files");
   app.add_option("--port", options.port,
                  fmt::format("Dashboard's port on 127.0.0.1 [{}, or a free one]", kDefaultPort))
       ->check(whole_number(1, 65535))

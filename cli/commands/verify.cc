@@ -128,9 +128,8 @@ std::vector<std::string> command_of(Source& source, const VerifyFlags& flags) {
   const auto run = source.run(id);
   const auto config = json::parse(run.config_json());
   if (config.contains("argv"))
-    throw Error{
-        Code::kFailedPrecondition,
-        fmt::format("run {} is of a command of its own: only ablate-trainer's runs can be verified", id)};
+    throw Error{Code::kFailedPrecondition,
+                fmt::format("run {} ran a custom command: only runs of ablate-trainer can be verified", id)};
   const auto checkpoints = checkpoints_here(run);
   const auto& to = checkpoints.front();
   std::vector<std::string> command{"verify",
@@ -146,8 +145,7 @@ std::vector<std::string> command_of(Source& source, const VerifyFlags& flags) {
   try {
     add_machine(json::parse(run.environment_json(), nullptr, false), command);
   } catch (const json::exception& error) {
-    throw Error{Code::kDataLoss,
-                fmt::format("run {}: its stored environment is not a trainer's: {}", id, error.what())};
+    throw Error{Code::kDataLoss, fmt::format("run {}: invalid stored environment: {}", id, error.what())};
   }
   add_files(run, config, flags, command);
   return command;
@@ -159,11 +157,11 @@ Run declare_verify(CLI::App& app, Context& context) {
   auto flags = std::make_shared<VerifyFlags>();
   app.add_option("RUN", flags->target, kRunTarget)->required()->type_name("");
   app.add_flag("--from-start", flags->from_start,
-               "Run it again from its first step, instead of from the checkpoint before the newest");
-  app.add_option("--data-root", flags->data_root, "Folder of its data set [where its worker had it]")
+               "Replay from the first step instead of the second newest checkpoint");
+  app.add_option("--data-root", flags->data_root, "Folder of the data set [as on its worker]")
       ->type_name("FOLDER");
   app.add_option("--weights", flags->weights,
-                 "NAME=FILE: weights that its recipe names [where its worker had them]; repeatable")
+                 "Location of weights that its recipe names [as on its worker]; repeatable")
       ->type_name("NAME=FILE");
   add_source(app, context);
   return [&context, flags]() -> int {

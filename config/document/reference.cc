@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/document/reference.h"
 
+#include <algorithm>
+#include <sstream>
+
 #include "config/data/data_sets.h"
 #include "config/families/family.h"
 #include "config/families/layer_sections.h"
@@ -224,18 +227,54 @@ std::string recipe_list() {
   return text;
 }
 
+/// Characters of a UTF-8 text.
+std::size_t length_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+}
+
+/// Markdown with its paragraphs and list entries in lines of at most 120 characters; a line of a table stays
+/// whole.
+std::string wrapped(const std::string& markdown) {
+  constexpr std::size_t kWidth = 120;
+  std::istringstream lines{markdown};
+  std::string text;
+  for (std::string line; std::getline(lines, line); text += '\n') {
+    if (line.starts_with('|') || length_of(line) <= kWidth) {
+      text += line;
+      continue;
+    }
+    const std::size_t indent = line.find_first_not_of(" -");
+    std::size_t column = indent;
+    text += line.substr(0, indent);
+    std::istringstream words{line.substr(indent)};
+    for (std::string word; words >> word; column += length_of(word)) {
+      if (column > indent && column + 1 + length_of(word) > kWidth) {
+        text += '\n' + std::string(indent, ' ');
+        column = indent;
+      } else if (column > indent) {
+        text += ' ';
+        ++column;
+      }
+      text += word;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string reference_markdown() {
   const std::string layer_sections =
       layer_section_text(attention_section(), kAttentionNote) + layer_section_text(key_section(), kKeyNote) +
       layer_section_text(embedding_section(), kEmbeddingNote) + layer_section_text(block_section(), "");
-  return fmt::format(
-      R"(# What a trial says
+  return wrapped(fmt::format(
+      R"(# Trial configuration reference
 
-Written by `ablate`'s own field tables (`config/*_fields.cc`); a test keeps this page equal to them. These are the keys under `base:` of a
-[sweep file](sweep-file.md) and, dotted, of its rows and factors. Keys that are equal to their default or without effect are no part of a
-trial's identity; a preset or a recipe is the same as its settings written out. A key of another family is a mistake.
+Generated from `ablate`'s field tables (`config/*/`); a test keeps this page in sync. These are the keys under `base:`
+of a [sweep file](sweep-file.md) and, dotted, of its rows and factors. Keys equal to their default or without effect are
+not part of a trial's identity; a preset or a recipe is equivalent to its settings written out. Using a key of another
+family is an error.
 
 ## model
 
@@ -256,12 +295,12 @@ trial's identity; a preset or a recipe is the same as its settings written out. 
 {}
 ### Recipes
 
-One file each in `config/recipes`, which says where every number comes from. What stands below a recipe holds for models of that size, whether the
-preset or its settings name it.
+One file each in `config/recipes`, which says where every number comes from. What stands below a recipe holds for models of
+that size, whether the preset or its settings name it.
 
 {})",
       key_table(model_fields()), family_table(), preset_tables(), layer_sections, key_table(data_fields()),
-      data_table(), key_table(recipe_fields()), recipe_list());
+      data_table(), key_table(recipe_fields()), recipe_list()));
 }
 
 }  // namespace abl::config

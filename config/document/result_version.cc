@@ -190,7 +190,7 @@ std::vector<std::string> changes_since(int version, const nlohmann::json& docume
 std::string what_changed(int version, ResultChanges changes) {
   for (const ResultChange& change : changes)
     if (change.version == version) return change.what;
-  return "the trainer gives other numbers by now";
+  return "the trainer's results have changed since";
 }
 
 }  // namespace abl::config

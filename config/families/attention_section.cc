@@ -80,7 +80,7 @@ std::string probe_error(const AttentionConfig& attention) {
                        share);
   }
   if (attention.probe == "outside" && is_shared(share, kProbe)) {
-    return fmt::format("{} shares the PROBE, which is a matrix of its own where probe is outside", share);
+    return fmt::format("{} shares the PROBE, which is a separate matrix where probe is outside", share);
   }
   return {};
 }
@@ -143,7 +143,7 @@ void check_attention(const AttentionConfig& attention, const LayerShape& shape, 
   if (attention.groups > 1 && is_shared(attention.share, kWeight)) {
     problems.push_back(
         {path + ".groups",
-         fmt::format("{} groups with WEIGHT shared ({}) have no meaning; WEIGHT is never grouped",
+         fmt::format("{} groups cannot be combined with a shared WEIGHT ({}); WEIGHT is never grouped",
                      attention.groups, attention.share),
          {}});
   }
@@ -154,7 +154,7 @@ void check_key(const KeyConfig& key, const LayerShape&, const std::string& path,
   if (key.method != "simplek" || key.broadcasting == "none") return;
   problems.push_back(
       {path + ".broadcasting",
-       fmt::format("{} has no meaning for simplek, whose convolution leaves no charts; expected "
+       fmt::format("{} is not supported with simplek, whose convolution leaves no charts; expected "
                    "none",
                    key.broadcasting),
        {}});

@@ -33,8 +33,7 @@ std::vector<LayerEntry> entries_of_list(const Json& list, const std::string& pat
 std::optional<std::vector<bool>> chosen_layers(const Json& section, const std::string& path, int layers,
                                                std::vector<Problem>& problems) {
   if (!section.contains("layers")) {
-    problems.push_back(
-        {path + ".elsewhere", "has no meaning without layers; say in which layers the other keys hold", {}});
+    problems.push_back({path + ".elsewhere", "requires layers: the layers that the other keys apply to", {}});
     return {};
   }
   const Json& text = section["layers"];
@@ -98,12 +97,12 @@ std::optional<std::vector<bool>> parse_layers(const std::string& text, int count
     std::erase(part, ' ');
     const auto run = parse_run(part);
     if (!run) {
-      message = fmt::format(
-          "'{}' names no layers; expected numbers and ranges from 1, such as 1-4,9, or none", text);
+      message = fmt::format("invalid layers '{}'; expected numbers and ranges from 1, such as 1-4,9, or none",
+                            text);
       return {};
     }
     if (run->first < 1 || (count > 0 && run->last > count)) {
-      message = fmt::format("layers {} do not exist; {} has layers 1 to {}", part, owner, count);
+      message = fmt::format("layers {} out of range; {} has layers 1 to {}", part, owner, count);
       return {};
     }
     for (std::int64_t layer = run->first; layer <= run->last && layer <= count; ++layer)

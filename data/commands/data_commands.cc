@@ -33,9 +33,9 @@ struct DataFlags {
     app.add_option("--root", root, "Folder of the data set, or a packed file")
         ->type_name("FOLDER")
         ->required();
-    app.add_option("--name", name, "The data set it is to be, such as imagenet-1k: its classes are counted")
+    app.add_option("--name", name, "Expected data set, such as imagenet-1k: checks the number of classes")
         ->type_name("NAME");
-    app.add_option("--threads", threads, "Images decoded at the same time")
+    app.add_option("--threads", threads, "Decoder threads")
         ->check(whole_number(1, 1024))
         ->type_name("N")
         ->capture_default_str();
@@ -187,22 +187,21 @@ Run declare_data_pack(CLI::App& app) {
   app.add_option("--output", flags->pack.output, "The packed file, FILE.abldata")
       ->type_name("FILE")
       ->required();
-  auto* bound =
-      app.add_option(
-             "--bound", flags->pack.bound,
-             "Make images whose shorter side is longer than these pixels that small (JPEG, quality 95)")
-          ->check(whole_number(1, 32'768))
-          ->type_name("N");
-  auto* raw =
-      app.add_flag("--raw", flags->pack.raw, "Pixels instead of image files: larger, and nothing to decode");
+  auto* bound = app.add_option("--bound", flags->pack.bound,
+                               "Shrink images whose shorter side exceeds N pixels (JPEG, quality 95)")
+                    ->check(whole_number(1, 32'768))
+                    ->type_name("N");
+  auto* raw = app.add_flag("--raw", flags->pack.raw,
+                           "Store decoded pixels instead of image files: larger, no decoding");
   app.add_flag("--verbatim", flags->pack.verbatim,
-               "Files to the byte: JPEG not arranged so that a crop can be decoded alone")
+               "Keep files byte for byte, without restart markers for decoding crops")
       ->excludes(bound)
       ->excludes(raw);
   app.footer(
       "Example:\n  ablate-trainer data pack --root /data/imagenet --output /data/imagenet.abldata --bound "
       "512\n"
-      "\nExit codes: 0 the file is there; 2 bad input, such as a file that is no image; 3 the disk is full");
+      "\nExit codes: 0 the file is there; 2 bad input, such as a file that is not an image; 3 the disk is "
+      "full");
   return [flags]() -> int {
     const DataSet data = flags->data.open();
     for (const auto& what : data.passed_over) std::cerr << fmt::format("warning: {}\n", what);

@@ -53,7 +53,7 @@ TensorPlace read_place(const std::string& name, const Json& value, std::uint64_t
     return Error{Code::kDataLoss, fmt::format("{} {}", shown(name), why)};
   };
   const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
-  if (std::ranges::any_of(name, is_control)) throw fail("is no name: it holds control characters");
+  if (std::ranges::any_of(name, is_control)) throw fail("invalid name: contains control characters");
   const auto is_count = [](const Json& number) {
     return number.is_number_unsigned() && number.get<std::uint64_t>() <= std::uint64_t{1} << 62;
   };
@@ -154,7 +154,7 @@ FileLayout read_layout(std::string_view bytes, const std::filesystem::path& file
   } catch (const Error& error) {
     throw Error{error.code(), what + error.what()};
   } catch (const Json::parse_error& error) {  // its text repeats what was read, however long
-    throw Error{Code::kDataLoss, fmt::format("{}its header is no JSON from byte {} on", what, error.byte)};
+    throw Error{Code::kDataLoss, fmt::format("{}header is not valid JSON at byte {}", what, error.byte)};
   } catch (const Json::out_of_range&) {
     throw Error{Code::kDataLoss, what + "its header holds a number too large to read"};
   } catch (const Json::exception& error) {

@@ -73,7 +73,7 @@ void add_attention(State& ours, const State& release, const std::string& full_na
   } else if (name == "to_qkv.weight" || name == "to_qkvp.weight") {
     const auto norm = release.find(fmt::format("{}{}.0.norm.weight", kMsfLayers, layer));
     if (norm == release.end() || norm->second.dim() != 1)
-      throw Error{Code::kInvalidArgument, full_name + " stands without the norm before it"};
+      throw Error{Code::kInvalidArgument, full_name + " has no preceding norm"};
     const std::string_view letters = name == "to_qkv.weight" ? "QKV" : "QKVP";
     const auto matrices = split_roles(full_name, tensor, static_cast<std::int64_t>(letters.size()),
                                       norm->second.size(0), layout);

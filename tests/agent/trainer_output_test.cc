@@ -128,7 +128,7 @@ TEST_F(TrainerOutputTest, AMetricBehindAProgressBarIsRead) {
 TEST_F(TrainerOutputTest, AMetricBehindOtherTextIsCountedAsRefused) {
   const auto batch = said("INFO: {\"event\":\"metric\",\"step\":1,\"values\":{\"a\":1}}\n");
   EXPECT_EQ(batch.refused_lines(), 1U);
-  EXPECT_THAT(batch.refused_example(), HasSubstr("(a metric stands on a line of its own)"));
+  EXPECT_THAT(batch.refused_example(), HasSubstr("(a metric must be on its own line)"));
 }
 
 TEST_F(TrainerOutputTest, PointsThatRepeatAStepWithAnotherValueAreCounted) {

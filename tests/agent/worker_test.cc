@@ -157,8 +157,8 @@ TEST_F(WorkerTest, TwoWorkersWithOneHomeAreRefused) {
     run_program(argv(), "", kPatience);
     FAIL() << "the second worker started";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("exit code 3"),
-                                    HasSubstr("another worker uses " + (folder.path() / "home").string())));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("exit code 3"), HasSubstr((folder.path() / "home").string() +
+                                                                        " is in use by another worker")));
   }
 }
 

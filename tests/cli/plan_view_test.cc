@@ -62,7 +62,7 @@ TEST(PlanView, CallsRowsThatFactorsMadeByTheirLevelsAlone) {
       (*row.mutable_set())["params.name"] = name;
       row.set_trials(2);
     }
-  plan.set_memory_missing("what a command needs cannot be predicted");
+  plan.set_memory_missing("unknown for command: trials");
   const std::string text = plan_text(plan, kPlain);
   EXPECT_NE(text.find("lr    name  trials  stored\n0.05  sgd        2       0\n"), std::string::npos)
       << "and without columns of counts that a command does not have:\n"
@@ -114,10 +114,10 @@ TEST(PlanView, ShowsLittleMemoryInMebibytes) {
 TEST(PlanView, SaysWhyMemoryIsMissing) {
   SweepPlan plan = sample_plan();
   plan.mutable_rows(1)->clear_memory_bytes();
-  plan.set_memory_missing("what a command needs cannot be predicted");
+  plan.set_memory_missing("unknown for command: trials");
   const std::string text = plan_text(plan, kPlain);
   EXPECT_NE(text.find("23.68       4.20             –"), std::string::npos) << text;
-  EXPECT_NE(text.find("– memory is not known: what a command needs cannot be predicted"), std::string::npos);
+  EXPECT_NE(text.find("– memory is not known: unknown for command: trials"), std::string::npos);
   for (auto& row : *plan.mutable_rows()) row.clear_counts(), row.clear_memory_bytes();
   plan.clear_memory_bytes();
   plan.set_counts_missing("no ablate-trainer");

@@ -91,9 +91,10 @@ TEST(KeyRulesTest, ThereIsAtLeastOneChart) {
 }
 
 TEST(KeyRulesTest, SimpleKLeavesNothingToBroadcast) {
-  EXPECT_EQ(problem(key(R"({"method": "simplek", "broadcasting": "charts"})")),
-            "model.key.broadcasting: charts has no meaning for simplek, whose convolution leaves no charts; "
-            "expected none");
+  EXPECT_EQ(
+      problem(key(R"({"method": "simplek", "broadcasting": "charts"})")),
+      "model.key.broadcasting: charts is not supported with simplek, whose convolution leaves no charts; "
+      "expected none");
 }
 
 TEST(KeyRulesTest, KeysWithoutEffectLeaveNoTrace) {

@@ -63,9 +63,8 @@ TEST(LayerSectionsTest, AListGivesEachLayerItsOwn) {
 TEST(LayerSectionsTest, ProblemsNameTheirPlace) {
   EXPECT_EQ(problem(R"({"layers": 1, "elsewhere": {"groups": 5}})"),
             "model.attention.elsewhere.groups: 5 groups do not divide the embedding dimension 384");
-  EXPECT_EQ(
-      problem(R"({"elsewhere": {"groups": 2}})"),
-      "model.attention.elsewhere: has no meaning without layers; say in which layers the other keys hold");
+  EXPECT_EQ(problem(R"({"elsewhere": {"groups": 2}})"),
+            "model.attention.elsewhere: requires layers: the layers that the other keys apply to");
   EXPECT_EQ(problem(R"({"layers": true})"),
             "model.attention.layers: expected a text such as 1-4,9, or none; got true");
   EXPECT_EQ(problem(R"({"layers": "3-13"})"),

@@ -43,8 +43,8 @@ struct Refusal {
 };
 
 TEST(ParseRandAugmentTest, SaysOnOneLineWhatIsWrongAndWhatWasExpected) {
-  for (const auto& [text, part] : {Refusal{"", "it does not begin with rand"},
-                                   {"augmix-m3", "it does not begin with rand"},
+  for (const auto& [text, part] : {Refusal{"", "must begin with rand"},
+                                   {"augmix-m3", "must begin with rand"},
                                    {"rand-m9-", "\"\" is not known"},
                                    {"rand-x3", "\"x3\" is not known"},
                                    {"rand-foo", "\"foo\" is not known"},

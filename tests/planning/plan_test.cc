@@ -194,7 +194,7 @@ TEST_F(PlanTest, WhereMemoryIsNotKnownThePlanSaysWhy) {
   auto plan = planning::plan(spec, nullptr, counts);
   EXPECT_FALSE(plan.rows(0).has_memory_bytes());
   EXPECT_EQ(plan.memory_bytes(), 1200) << "the largest that is known";
-  EXPECT_EQ(plan.memory_missing(), "ablate-trainer did not predict it");
+  EXPECT_EQ(plan.memory_missing(), "not predicted by ablate-trainer");
 
   counts = {.counts = {}, .missing = "no ablate-trainer"};
   plan = planning::plan(spec, nullptr, counts);
@@ -202,7 +202,7 @@ TEST_F(PlanTest, WhereMemoryIsNotKnownThePlanSaysWhy) {
   EXPECT_EQ(plan.memory_missing(), "no ablate-trainer");
 
   spec.command = sweeps::Command{.argv = {"true"}};
-  EXPECT_EQ(planning::plan(spec, nullptr, {}).memory_missing(), "what a command needs cannot be predicted");
+  EXPECT_EQ(planning::plan(spec, nullptr, {}).memory_missing(), "unknown for command: trials");
 }
 
 TEST_F(PlanTest, WhatNoConnectedWorkerHasIsNotedOnce) {

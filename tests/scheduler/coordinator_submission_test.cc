@@ -176,7 +176,7 @@ TEST_F(CoordinatorTest, WhatWaitsSaysWhy) {
   pass(1s);
   EXPECT_EQ(trial(1).reason, "no worker is connected");
   FakeWorker bare = connect({.name = "bare", .data = {}});
-  EXPECT_EQ(trial(1).reason, "no worker maps the data set shapes (start one with --data shapes=FOLDER)");
+  EXPECT_EQ(trial(1).reason, "no worker has the data set shapes (start one with --data shapes=FOLDER)");
   FakeWorker worker = connect();
   EXPECT_EQ(trial(2).reason, "the only slot is busy");
 }
@@ -184,7 +184,7 @@ TEST_F(CoordinatorTest, WhatWaitsSaysWhy) {
 TEST_F(CoordinatorTest, ATrialWaitsForAWorkerWithItsWeightsAndIsOfferedToNoOther) {
   submit(tuning_of("s", 1, "regnet"));
   FakeWorker bare = connect({.name = "bare"});
-  EXPECT_EQ(trial(1).reason, "no worker maps the weights regnet (start one with --weights regnet=FILE)");
+  EXPECT_EQ(trial(1).reason, "no worker has the weights regnet (start one with --weights regnet=FILE)");
   pass(60s);
   EXPECT_THAT(bare.take_assigned(), IsEmpty());
   EXPECT_EQ(trial(1).attempt, 0);

@@ -126,7 +126,7 @@ TEST_F(CommandsTest, WeightsThatTheRecipeDoesNotNameAreRefused) {
   EXPECT_EQ(end({"--weights", "pretraned=w", "--set", "recipe.start_weights=pretrained"}).at("reason"),
             "--weights pretraned=…: the recipe names pretrained alone; did you mean 'pretrained'?");
   EXPECT_THAT(end({"--set", "recipe.start_weights=pretrained"}).at("reason"),
-              HasSubstr("no file is given for the weights pretrained"));
+              HasSubstr("no file for the weights pretrained"));
   EXPECT_EQ(
       end({"--set", "recipe.start_weights=pretrained", "--weights", "pretrained=" + trained()}).at("status"),
       "completed");

@@ -82,7 +82,7 @@ TEST_F(VerificationTest, ARunThatDoesNotGetThereAgainIsDifferent) {
     training::verify(run_, to_, diverge);
     ADD_FAILURE() << "it was compared";
   } catch (const Error& error) {
-    EXPECT_EQ(exit_code(error.code()), kExitFailed) << "something differs";
+    EXPECT_EQ(exit_code(error.code()), kExitFailed) << "not bit-identical";
     EXPECT_STREQ(
         error.what(),
         "trained again, the run does not get to step 30: val/loss is not finite at step 20: it is nan");

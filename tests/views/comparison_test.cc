@@ -77,8 +77,7 @@ TEST(Comparison, OneSeedOrNoSpreadCannotBeTested) {
   EXPECT_FALSE(one.rows(1).cells(0).has_p());
   EXPECT_FALSE(of(one, 1).best());
   const auto same = table_of({{0.6, 0.6, 0.6}, {0.7, 0.7, 0.7}});
-  EXPECT_EQ(of(same, 1).why(),
-            "every seed gave the same value on both sides: there is no spread to judge by");
+  EXPECT_EQ(of(same, 1).why(), "all seeds agree on both sides: no spread for a test");
   EXPECT_FALSE(of(same, 1).best());
 }
 

@@ -122,7 +122,8 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
       message.notes(),
       ElementsAre(
           "rows a, c have identical curves: does what differs between them have an effect?",
-          "row b: results made before a correction: the trainer gives other numbers by now ('ablate retry s "
+          "row b: results made before a correction: the trainer's results have changed since ('ablate retry "
+          "s "
           "--before-mend' trains them again)",
           "row d, seed 0: 1 metric report of run 4 refused, such as {acc: 1}",
           "row d, seed 0: 1 point of run 4 repeats an earlier step with a different value; the first value "
@@ -131,7 +132,7 @@ TEST_F(ViewsTest, TableNotesSayWhatItsNumbersHide) {
   EXPECT_EQ(run_detail(db, id).summary().refused_lines(), 1u);
   EXPECT_EQ(run_detail(db, id).summary().refused_example(), "{acc: 1}");
   const auto detail = sweep_detail(db, "s");
-  EXPECT_EQ(detail.trials(1).before_mend(), "the trainer gives other numbers by now");
+  EXPECT_EQ(detail.trials(1).before_mend(), "the trainer's results have changed since");
   EXPECT_EQ(detail.trials(0).before_mend(), "");
   EXPECT_EQ(detail.trials(3).refused_lines(), 1u);
   EXPECT_EQ(detail.trials(3).repeated_points(), 1u);

@@ -156,7 +156,7 @@ Answer route(const Target& target, const Stored& stored) {
   if (const Route* route = find_route(below.path)) return route->answer(below, stored);
   throw Error{
       Code::kNotFound,
-      fmt::format("there is no '/{}': expected sweeps, runs, metrics, workers or events below /api/v1/",
+      fmt::format("unknown path '/{}'; expected sweeps, runs, metrics, workers or events below /api/v1/",
                   fmt::join(target.path, "/"))};
 }
 

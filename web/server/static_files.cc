@@ -58,8 +58,7 @@ Answer static_answer(std::span<const EmbeddedFile> files, const Target& target,
   const auto page = std::ranges::find(files, "index.html", &EmbeddedFile::path);
   if (file == files.end() && wants_page && page != files.end())
     return Answer{.status = 404, .type = std::string{kHtml}, .body = std::string{page->data}};
-  if (file == files.end())
-    return error_answer(Code::kNotFound, fmt::format("there is no page '/{}' here", wanted));
+  if (file == files.end()) return error_answer(Code::kNotFound, fmt::format("no page '/{}'", wanted));
 
   // what is under assets/ has its content's hash in its name: it never changes
   Answer answer{

@@ -27,8 +27,9 @@ std::string decode(std::string_view text, bool plus_is_space) {
       const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
       const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
       if (high < 0 || low < 0)
-        throw Error{Code::kInvalidArgument,
-                    fmt::format("'{}' in the address: % wants two hexadecimal digits", text)};
+        throw Error{
+            Code::kInvalidArgument,
+            fmt::format("invalid escape in '{}': % must be followed by two hexadecimal digits", text)};
       c = static_cast<char>(high * 16 + low);
       i += 2;
     } else if (c == '+' && plus_is_space) {

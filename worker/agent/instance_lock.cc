@@ -18,8 +18,8 @@ InstanceLock::InstanceLock(const std::filesystem::path& file)
   const int why = errno;
   ::close(descriptor_);
   if (why == EWOULDBLOCK)
-    throw Error{Code::kUnavailable, "another worker uses " + file.parent_path().string() +
-                                        ": stop it, or give this one another --home"};
+    throw Error{Code::kUnavailable, file.parent_path().string() +
+                                        " is in use by another worker: stop it, or pass another --home"};
   throw system_error("cannot lock " + file.string(), why);
 }
 

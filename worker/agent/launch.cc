@@ -39,7 +39,7 @@ std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings) 
     return fmt::format("lies outside of {}", settings.runs_root.string());
   try {
     if (!checkpoint.sha256().empty() && sha256_file(file) != checkpoint.sha256())
-      return checkpoint.host() == settings.host ? "is damaged: its SHA-256 is another"
+      return checkpoint.host() == settings.host ? "is damaged: SHA-256 mismatch"
                                                 : fmt::format("is on {}", checkpoint.host());
   } catch (const Error& error) {
     if (error.code() == Code::kResourceExhausted) throw;  // the worker's own trouble: the checkpoint is good
@@ -62,7 +62,7 @@ std::vector<std::string> filled_argv(const Assign& assign, const fs::path& direc
     const nlohmann::json::json_pointer pointer{path};
     if (!document.contains(pointer))
       throw Error{Code::kInvalidArgument,
-                  fmt::format("argv has {{{}}}, and the trial has no such param", name)};
+                  fmt::format("argv uses {{{}}}, which is not a param of the trial", name)};
     const auto& value = document[pointer];
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
@@ -87,7 +87,7 @@ std::vector<std::string> argv_of(const Assign& assign, const fs::path& directory
 std::string lacks_folder(const Assign& assign) {
   std::error_code failed;
   if (assign.folder().empty() || fs::is_directory(assign.folder(), failed)) return {};
-  return fmt::format("it has no folder {}, in which the command is to run", assign.folder());
+  return fmt::format("missing working folder {} of the command", assign.folder());
 }
 
 std::string launch_record(const Assign& assign, const RunSettings& settings) {
@@ -114,7 +114,7 @@ Resume choose_checkpoint(const Assign& assign, const RunSettings& settings) {
         fmt::format("the checkpoint of step {} {}: {}", checkpoint.step(), why_not, checkpoint.path()));
   }
   if (assign.checkpoints_size() > 0)
-    resume.notes.push_back("no checkpoint can be used here: starts again from the beginning");
+    resume.notes.push_back("no usable checkpoint: restarting from the beginning");
   return resume;
 }
 

@@ -36,7 +36,7 @@ constexpr const char* kFooter =
     "  0    stopped by SIGTERM, SIGINT or SIGHUP\n"
     "  1    internal error\n"
     "  2    bad input\n"
-    "  3    a file could not be had, or another worker uses the home\n";
+    "  3    file unavailable, or the home is in use by another worker\n";
 constexpr auto kTick = 100ms;
 constexpr auto kTrainerPatience = 60s;  // with a question that the trainer answers at once
 constexpr auto kLastWords = 5s;         // for the scheduler to acknowledge what is left
@@ -216,21 +216,21 @@ int run(int argc, char** argv) {
                  "unix:/… or host:port [$ABLATE_SCHEDULER, or the socket in $ABLATE_HOME/run]");
   app.add_option("--home", flags.home, "The worker's own folder: lock and spool [$ABLATE_HOME/worker]");
   app.add_option("--runs-root", flags.runs_root, "Artefacts go to <root>/<trial>/<attempt>/ [<home>/runs]");
-  app.add_option("--name", flags.name, "Unique among the scheduler's workers [the host's name]");
-  app.add_option("--slots", flags.slots, "Runs at once [one for each GPU, or one for every two cores]")
+  app.add_option("--name", flags.name, "Unique name of this worker [host name]");
+  app.add_option("--slots", flags.slots, "Trials to run at once [one per GPU, or one per two cores]")
       ->check(whole_number(1, 1024))
       ->type_name("N");
-  app.add_option("--threads", flags.threads, "Threads of each slot [cores / slots]")
+  app.add_option("--threads", flags.threads, "CPU threads per slot [cores / slots]")
       ->check(whole_number(1, 1024))
       ->type_name("N");
-  app.add_option("--weights", flags.weights, "NAME=FILE: where weights lie that recipes name (repeatable)");
+  app.add_option("--weights", flags.weights, "Location of weights that recipes name (repeatable)");
   app.add_option("--data", flags.data,
                  "NAME=FOLDER: where a data set lies, of a format that the trainer knows (repeatable)")
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", flags.allow_commands,
-               "Run the programs that sweep files name under command:");
+               "Run trials that use command:, that is, programs named in sweep files");
   app.add_option("--trainer", flags.trainer, "The trainer's program [ablate-trainer beside this one]");
-  app.add_option("--grace-ms", flags.grace_ms, "Between SIGTERM and SIGKILL where the scheduler does not say")
+  app.add_option("--grace-ms", flags.grace_ms, "Time from SIGTERM to SIGKILL, unless the scheduler sets it")
       ->check(whole_number(0, 3600000))
       ->type_name("N")
       ->capture_default_str();

@@ -143,7 +143,7 @@ bool looks_like_metric(std::string_view text) {
 std::string syntax_problem(std::string_view text) {
   if (text.find("\"event\"") != std::string_view::npos) return "not valid JSON";
   if (text.find("'event'") != std::string_view::npos)
-    return "not valid JSON: texts stand between double quotes, as json.dumps writes them";
+    return "not valid JSON: strings need double quotes, as json.dumps writes them";
   return {};
 }
 
@@ -235,7 +235,7 @@ void TrainerOutput::line(std::string_view text) {
   if (after_bar) return line(text, text.substr(object));
   append_log(text);
   append_log("\n");
-  const std::string problem = "a metric stands on a line of its own";
+  const std::string problem = "a metric must be on its own line";
   note("the line above was not understood: " + problem);
   refuse(text, problem);
 }
@@ -297,7 +297,8 @@ bool TrainerOutput::event(const json& json) {
 }
 
 void TrainerOutput::start(const json& json) {
-  if (has_started_) throw Error{Code::kFailedPrecondition, "a run starts once, before its first metric"};
+  if (has_started_)
+    throw Error{Code::kFailedPrecondition, "duplicate start event: expected once, before the first metric"};
   ablate::v1::RunStarted started;
   if (json.contains("total_steps")) started.set_total_steps(step_of(json, "total_steps"));
   started.set_data_fingerprint(text_of(json, "data_fingerprint", ""));

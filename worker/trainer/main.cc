@@ -23,8 +23,8 @@ using namespace abl;
 
 constexpr const char* kFooter =
     "Example:\n  ablate-trainer train --config trial.json --run-dir run --threads 2\n\n"
-    "Exit codes: 0 done, or stopped on request; 1 the training failed; 2 bad input; 3 a file or device could "
-    "not be had\n";
+    "Exit codes: 0 done, or stopped on request; 1 training failed; 2 invalid input; 3 file or device "
+    "unavailable\n";
 
 struct Command {
   const char* name;
@@ -35,16 +35,14 @@ struct Command {
 constexpr Command kCommands[] = {
     {"train", "Train a trial: events on stdout as docs/trainer-protocol.md describes, a bar on a terminal",
      &commands::declare_train},
-    {"eval", "Measure weights on a split of the trial's data", &commands::declare_eval},
-    {"verify", "Run a stretch of a training again and say whether it is the same to the bit",
-     &commands::declare_verify},
-    {"export", "Write the weights of a checkpoint alone, by the model's names", &commands::declare_export},
-    {"describe", "A model's parts, parameters, work and memory, without building it in memory",
+    {"eval", "Evaluate weights on a split of the trial's data", &commands::declare_eval},
+    {"verify", "Replay part of a training and check that it is bit-identical", &commands::declare_verify},
+    {"export", "Extract the weights of a checkpoint", &commands::declare_export},
+    {"describe", "Show a model's parts, parameters, FLOPs and memory without allocating it",
      &commands::declare_describe},
-    {"infer", "Run a model once on a photograph, or on tensors for comparison with another implementation",
-     &commands::declare_infer},
+    {"infer", "Run a model on one image, or on tensors to compare implementations", &commands::declare_infer},
     {"data", "Check the images of a data set, or pack them into one file", &data::declare_data},
-    {"presets", "List the models that have a name", &commands::declare_presets},
+    {"presets", "List model presets", &commands::declare_presets},
 };
 
 void print_version(bool json) {
@@ -61,8 +59,8 @@ void print_version(bool json) {
 
 int run(int argc, char** argv) {
   CLI::App app{
-      "Trains one trial of an ablation sweep, or tells what a model is. A worker starts it; it is at home on "
-      "a command line too.",
+      "Trains one trial of an ablation sweep, or describes a model. Started by a worker; can also be used "
+      "directly.",
       "ablate-trainer"};
   use_plain_help(app);
   app.footer(kFooter);

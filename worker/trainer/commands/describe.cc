@@ -19,16 +19,17 @@ Run declare_describe(CLI::App& app) {
   };
   auto flags = std::make_shared<Flags>();
   auto* group = flags->source.declare(app);
-  app.add_option("--depth", flags->options.depth, "Levels of the tree that are shown")
+  app.add_option("--depth", flags->options.depth, "Depth of the printed tree")
       ->check(whole_number(0, 100))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--batch", flags->options.batch, "Images of the training step whose memory is predicted")
+  app.add_option("--batch", flags->options.batch, "Batch size for the memory prediction")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N");
   app.add_flag("--json", flags->options.json, "One JSON object, with every part and parameter");
-  auto* const lines = group->add_flag(
-      "--stdin", flags->lines, "Model documents on stdin, a line each; a line of JSON counts for each");
+  auto* const lines =
+      group->add_flag("--stdin", flags->lines,
+                      "Read model documents from stdin, one per line; print counts as JSON, one line each");
   for (const auto* other : {"--depth", "--batch"}) lines->excludes(app.get_option(other));
   app.footer(
       "Example:\n  ablate-trainer describe --preset simple-vit-s --set model.attention.kernel=gaussian --set "

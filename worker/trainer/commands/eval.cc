@@ -47,7 +47,7 @@ int eval(EvalFlags& flags) {
   const auto data = data::open_data(options.trial.data, options.data_root);
   const auto& images = flags.split == "val" ? *data.val : *data.train;
   if (images.size() == 0)
-    throw Error{Code::kInvalidArgument, fmt::format("data: there is no split {}", flags.split)};
+    throw Error{Code::kInvalidArgument, fmt::format("data: unknown split {}", flags.split)};
   const auto model = load(flags);
   data::Progress progress{images.size()};
   ranks::RankGroup alone;
@@ -80,7 +80,7 @@ Run declare_eval(CLI::App& app) {
   app.add_option("--weights", flags->weights, "A checkpoint, or a state of the model (safetensors)")
       ->type_name("FILE")
       ->required();
-  app.add_flag("--average", flags->average, "The running average in the checkpoint in place of the weights");
+  app.add_flag("--average", flags->average, "Use the checkpoint's running average instead of its weights");
   app.add_option("--split", flags->split, "The images to evaluate on")
       ->check(one_of({"val", "train"}))
       ->type_name("val|train")

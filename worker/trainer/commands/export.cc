@@ -19,11 +19,10 @@ Run declare_export(CLI::App& app) {
   };
   auto flags = std::make_shared<Flags>();
   app.add_option("--weights", flags->weights, "A checkpoint")->type_name("FILE")->required();
-  app.add_option("--output", flags->output,
-                 "The file of weights alone (safetensors); replaced if it is there")
+  app.add_option("--output", flags->output, "Output file (safetensors); overwritten")
       ->type_name("FILE")
       ->required();
-  app.add_flag("--average", flags->average, "The running average in the checkpoint in place of the weights");
+  app.add_flag("--average", flags->average, "Use the checkpoint's running average instead of its weights");
   app.add_flag("--json", flags->json, "As JSON");
   app.footer("Example:\n  ablate-trainer export --weights run/best.safetensors --output model.safetensors\n");
   return [flags]() -> int {

@@ -61,23 +61,22 @@ Run declare_infer(CLI::App& app) {
                  "The model's state (safetensors), under our names or those of a release")
       ->type_name("FILE")
       ->required();
-  app.add_option("--input", options.input,
-                 "A photograph (JPEG, PNG, WebP), resized and cut as an evaluation does; or tensors "
-                 "(safetensors): 'input' [B, 3, H, "
-                 "W] float32, normalised, of the model's size; 'target' [B] int64 for gradients")
+  app.add_option(
+         "--input", options.input,
+         "Image file (JPEG, PNG, WebP), resized and cropped as for evaluation; or tensors (safetensors): "
+         "'input' [B, 3, H, W] float32, normalised; 'target' [B] int64 for gradients")
       ->type_name("FILE")
       ->required();
-  app.add_option("--output", options.output, "Where logits and what else was asked for go (safetensors)")
+  app.add_option("--output", options.output, "Output file (safetensors): logits and other requested tensors")
       ->type_name("FILE");
   app.add_flag("--fresh-head", options.differ.fresh_head,
-               "The weights may have no head, or one of other classes: the model's stays as it starts");
+               "Allow weights without a matching head; the model's head keeps its initial values");
   app.add_flag("--resize-positions", options.differ.resize_positions,
-               "Their positions may be of another image size: they are interpolated");
-  app.add_flag("--other-patch", options.differ.other_patch, "They may be of another patch size");
-  app.add_flag("--grad", options.gradients,
-               "Also the loss against 'target', and the gradient of each parameter");
+               "Allow positions of another image size; they are interpolated");
+  app.add_flag("--other-patch", options.differ.other_patch, "Allow another patch size");
+  app.add_flag("--grad", options.gradients, "Also output the loss against 'target' and all gradients");
   app.add_flag("--train", options.train, "Use the batch's statistics; also the buffers after the pass");
-  app.add_option("--features", options.features, "Also the output of these parts, by name")
+  app.add_option("--features", options.features, "Also output these parts, by name")
       ->type_name("NAME")
       ->delimiter(',');
   app.add_flag("--json", flags->json, "As JSON");

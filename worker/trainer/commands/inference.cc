@@ -28,7 +28,7 @@ torch::Tensor wanted(const Tensors& tensors, const std::string& name, torch::Sca
                      std::int64_t dimensions, const std::filesystem::path& file) {
   const auto found = tensors.find(name);
   if (found == tensors.end())
-    throw Error{Code::kInvalidArgument, fmt::format("{}: there is no tensor '{}'", file.string(), name)};
+    throw Error{Code::kInvalidArgument, fmt::format("{}: no tensor '{}'", file.string(), name)};
   const auto& tensor = found->second;
   if (tensor.scalar_type() != type || tensor.dim() != dimensions)
     throw Error{Code::kInvalidArgument,

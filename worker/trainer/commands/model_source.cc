@@ -33,7 +33,7 @@ void complete_model(config::Json& document) {
 CLI::Option_group* ModelSource::declare(CLI::App& app) {
   auto* group = app.add_option_group("source", "Which model");
   group->option_defaults()->group("Which model, one of");
-  group->add_option("--preset", preset, "A model by name, at its own image size and with ImageNet's classes")
+  group->add_option("--preset", preset, "Model preset, at its own image size and with ImageNet's classes")
       ->type_name("NAME");
   group->add_option("--config", config_file, "A trial's JSON document")->type_name("FILE");
   group->require_option(1);

@@ -44,9 +44,10 @@ void check_devices(int ranks, const std::string& device) {
 }  // namespace
 
 void declare_rank_flags(CLI::App& app, RankFlags& flags) {
-  app.add_option("--ranks", flags.ranks,
-                 "Processes that train together, on cuda:0 … cuda:N-1 with --device cuda, or on the CPU, "
-                 "where they share --threads")
+  app.add_option(
+         "--ranks", flags.ranks,
+         "Number of data-parallel processes: on cuda:0 … cuda:N-1 with --device cuda, otherwise sharing "
+         "--threads")
       ->check(whole_number(1, 1024))
       ->type_name("N")
       ->capture_default_str();
@@ -139,7 +140,7 @@ training::TrainAgain train_as_ranks(int ranks, const RunFlags& flags, const std:
     const auto run = run_ranks(ranks, arguments_of(ranks, flags, options), events);
     if (stop) return false;
     if (run.end.status != "failed") return true;
-    // not the exit code of a rank that was killed: of a verification it says that something differs
+    // not the exit code of a rank that was killed: of a verification it says that not bit-identical
     if (run.end.retryable || run.exit_code == kExitUnavailable)
       throw Error{Code::kUnavailable, fmt::format("{}; nothing was compared: run it again", run.end.reason)};
     if (run.exit_code == kExitUsage)

@@ -25,7 +25,7 @@ training::WeightFiles weight_files(const std::vector<std::string>& flags) {
     if (cut == 0 || cut == std::string::npos || cut + 1 == flag.size())
       throw Error{Code::kInvalidArgument, "--weights " + flag + ": expected NAME=FILE"};
     if (!files.emplace(flag.substr(0, cut), flag.substr(cut + 1)).second)
-      throw Error{Code::kInvalidArgument, "--weights " + flag + ": this name is given twice"};
+      throw Error{Code::kInvalidArgument, "--weights " + flag + ": duplicate name"};
   }
   return files;
 }
@@ -55,12 +55,11 @@ void RunFlags::declare(CLI::App& app) {
   app.add_option("--config", config_file, "The trial's JSON document")->type_name("FILE")->required();
   declare_settings(app, settings);
   app.add_option("--data-root", options.data_root, "Folder of the data set")->type_name("FOLDER");
-  app.add_option("--threads", options.threads, "Threads for the products")
+  app.add_option("--threads", options.threads, "Compute threads")
       ->check(whole_number(1, 1024))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--loader-threads", options.loader_threads,
-                 "Threads that prepare images; 0: as many as --threads")
+  app.add_option("--loader-threads", options.loader_threads, "Data loader threads (0: same as --threads)")
       ->check(whole_number(0, 1024))
       ->type_name("N")
       ->capture_default_str();
@@ -68,7 +67,7 @@ void RunFlags::declare(CLI::App& app) {
       ->type_name("DEVICE")
       ->capture_default_str();
   app.add_flag("--deterministic", deterministic,
-               "On a GPU: the same sums in the same order every time, slower; a CPU always does so")
+               "Deterministic GPU kernels: slower; CPUs are always deterministic")
       ->envname("ABLATE_DETERMINISTIC");
 }
 

@@ -31,15 +31,15 @@ void set_key(config::Json& document, const std::string& assignment) {
   try {
     document[config::Json::json_pointer{pointer}] = value.is_discarded() ? config::Json(given) : value;
   } catch (const config::Json::exception&) {
-    throw Error{Code::kInvalidArgument, fmt::format("--set {}: '{}' is inside a value that has no keys",
-                                                    assignment, assignment.substr(0, equals))};
+    throw Error{Code::kInvalidArgument, fmt::format("--set {}: '{}' its parent is not a mapping", assignment,
+                                                    assignment.substr(0, equals))};
   }
 }
 
 }  // namespace
 
 void declare_settings(CLI::App& app, std::vector<std::string>& settings) {
-  app.add_option("--set", settings, "A setting over what the preset or document says (repeatable)")
+  app.add_option("--set", settings, "Override a key of the preset or document (repeatable)")
       ->type_name("KEY=VALUE");
 }
 

@@ -47,8 +47,8 @@ void expect_unused(const std::filesystem::path& folder) {
     if (const std::string name = entry.path().filename(); name.ends_with(".safetensors"))
       throw Error{
           Code::kAlreadyExists,
-          fmt::format("--run-dir {} holds {} of an earlier run; go on from one with --resume, or name "
-                      "another folder",
+          fmt::format("--run-dir {} contains {} of an earlier run: resume with --resume, or pass an empty "
+                      "folder",
                       folder.string(), name)};
 }
 
@@ -121,43 +121,43 @@ Run declare_train(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   auto& options = flags->run.options;
   flags->run.declare(app);
-  app.add_option("--run-dir", options.run_dir, "Where checkpoints go")->type_name("FOLDER")->required();
-  app.add_option("--resume", options.resume, "Go on from this checkpoint")->type_name("FILE");
-  app.add_option("--resume-sha256", options.resume_sha256, "Its digest as reported; a damaged byte shows")
+  app.add_option("--run-dir", options.run_dir, "Folder for checkpoints")->type_name("FOLDER")->required();
+  app.add_option("--resume", options.resume, "Resume from this checkpoint")->type_name("FILE");
+  app.add_option("--resume-sha256", options.resume_sha256, "Expected SHA-256 of the checkpoint")
       ->type_name("SHA-256")
       ->needs("--resume");
   app.add_flag("--restart-if-lost", options.restart_if_lost,
-               "Where that checkpoint cannot be used: from the start, with a warning");
+               "Start from scratch, with a warning, if the checkpoint is unusable");
   app.add_option("--weights", flags->run.weights,
                  "Safetensors file with the weights that the recipe calls NAME (repeatable)")
       ->type_name("NAME=FILE");
-  app.add_option("--checkpoint-seconds", flags->checkpoint_seconds,
-                 "Time between checkpoints, or 50 times what the last one cost, if that is longer; 0: after "
-                 "every step")
+  app.add_option(
+         "--checkpoint-seconds", flags->checkpoint_seconds,
+         "Seconds between checkpoints, or 50 times the cost of the last one if longer; 0: after every step")
       ->envname("ABLATE_CHECKPOINT_SECONDS")
       ->check(seconds())
       ->type_name("SECONDS")
       ->capture_default_str();
-  app.add_option("--keep-last", options.keep_last, "Checkpoints that stay, counted from the newest")
+  app.add_option("--keep-last", options.keep_last, "Number of newest checkpoints to keep")
       ->check(whole_number(1, 1'000'000))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--keep-best", options.keep_best,
-                 "Also keep the checkpoint of the best evaluation, as best.safetensors: val/top1, val/top5, "
-                 "val/loss, the same of val_ema, or none")
+                 "Metric whose best checkpoint is kept as best.safetensors: val/top1, val/top5, val/loss, "
+                 "the same of "
+                 "val_ema, or none")
       ->check(one_of(
           {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss", "none"}))
       ->type_name("METRIC")
       ->capture_default_str();
-  app.add_flag(
-         "--cuda-graph", options.cuda_graph,
-         "On one GPU: record a step once and start it as a whole, not kernel by kernel, where it can be")
+  app.add_flag("--cuda-graph", options.cuda_graph,
+               "Capture each step as a CUDA graph where possible (one GPU)")
       ->envname("ABLATE_CUDA_GRAPH");
   app.add_option("--last-step", options.last_step)
       ->check(whole_number(0, std::numeric_limits<std::int64_t>::max()))
       ->group("");  // hidden: where `verify` ends
   declare_rank_flags(app, flags->ranks);
-  app.add_flag("--json", flags->json, "Events as JSON Lines on a terminal too");
+  app.add_flag("--json", flags->json, "Print events as JSON Lines even on a terminal");
   app.footer("Example:\n  ablate-trainer train --config trial.json --run-dir run --threads 2\n");
   return [flags]() -> int {
     flags->run.options.checkpoint_every = std::chrono::duration<double>{flags->checkpoint_seconds};

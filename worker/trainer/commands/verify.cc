@@ -75,7 +75,7 @@ std::string as_text(const training::Verification& result) {
   constexpr std::size_t kShown = 8;
   auto text = fmt::format("steps {} to {}: ", result.from, result.to);
   if (result.different.empty())
-    text += fmt::format("the same to the bit ({} tensors, sums and points)\n", result.compared);
+    text += fmt::format("bit-identical ({} tensors, sums and points)\n", result.compared);
   else
     text +=
         fmt::format("{} of {} tensors, sums and points differ\n", result.different.size(), result.compared);
@@ -112,15 +112,14 @@ Run declare_verify(CLI::App& app) {
   app.add_option("--weights", flags->run.weights,
                  "Safetensors file with the weights that the recipe calls NAME (repeatable)")
       ->type_name("NAME=FILE");
-  app.add_option("--points", flags->points,
-                 "JSON file {STEP: {METRIC: VALUE}} to compare what is measured with")
+  app.add_option("--points", flags->points, "JSON file {STEP: {METRIC: VALUE}} with expected values")
       ->type_name("FILE");
   app.add_flag("--json", flags->json, "As JSON, with the points that were measured");
   app.footer(
       "Example:\n  ablate-trainer verify --config trial.json --from run/checkpoint-300.safetensors --to "
       "run/checkpoint-400.safetensors\n\n"
       "It takes as many ranks as the run had, which share --threads.\n\n"
-      "Exit codes: 0 the same to the bit; 1 something differs; 2 bad input; 3 a rank was lost, nothing was "
+      "Exit codes: 0 bit-identical; 1 not bit-identical; 2 bad input; 3 a rank was lost, nothing was "
       "compared");
   return [flags]() -> int {
     const auto& stop = stop_on_signals();

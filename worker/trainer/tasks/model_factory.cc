@@ -213,7 +213,7 @@ models::ModelOptions model_options(const ModelConfig& model, const DataConfig& d
   const auto found = builders().find(model.family);
   if (found == builders().end())
     throw Error{Code::kUnimplemented,
-                fmt::format("model.family: this trainer cannot build {}", model.family)};
+                fmt::format("model.family: this trainer does not support family '{}'", model.family)};
   return found->second(model, data);
 }
 

@@ -84,7 +84,7 @@ void load_optimiser(Optimiser& optimiser, const std::map<std::string, torch::Ten
   for (auto& [name, tensor] : optimiser.state()) {
     const auto found = state.find(name);
     if (found == state.end() || found->second.sizes() != tensor.sizes())
-      throw Error{Code::kDataLoss, "the checkpoint has no fitting " + name};
+      throw Error{Code::kDataLoss, "the checkpoint has no matching " + name};
     tensor.copy_(found->second);
   }
 }

@@ -131,7 +131,7 @@ void Training::resume(protocol::Events::Start& start) {
     expect_fits(checkpoint);
   } catch (const Error& error) {
     if (!options_.restart_if_lost) throw;
-    events_.log("warning", fmt::format("starting again from step 0: {}", error.what()));
+    events_.log("warning", fmt::format("restarting from step 0: {}", error.what()));
     return;
   }
   learner_->load(checkpoint.tensors);

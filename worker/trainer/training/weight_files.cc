@@ -45,10 +45,10 @@ namespace {
 const std::filesystem::path& file_of(const std::string& name, const WeightFiles& files) {
   const auto found = files.find(name);
   if (found == files.end())
-    throw Error{Code::kNotFound,
-                fmt::format("no file is given for the weights {0}: start the worker, or the trainer, with "
-                            "--weights {0}=FILE",
-                            name)};
+    throw Error{
+        Code::kNotFound,
+        fmt::format("no file for the weights {0}: start the worker or trainer with --weights {0}=FILE",
+                    name)};
   return found->second;
 }
 
@@ -68,8 +68,8 @@ WeightDigests weight_digests(const config::RecipeConfig& recipe, const WeightFil
     const auto digest = sha256_file(file);
     if (!wanted.empty() && digest != wanted)
       throw Error{Code::kFailedPrecondition,
-                  fmt::format("weights {}, {}: its SHA-256 is {}; the recipe wants {}", name, file.string(),
-                              digest, wanted)};
+                  fmt::format("weights {}, {}: its SHA-256 is {}; the recipe requires {}", name,
+                              file.string(), digest, wanted)};
     digests[name] = digest;
   };
   add(recipe.start_weights, recipe.start_sha256);
