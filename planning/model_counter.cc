@@ -30,8 +30,7 @@ std::optional<Counts> read_counts(const std::string& line, std::string& missing)
 
 }  // namespace
 
-ModelCounter::ModelCounter(fs::path trainer)
-    : trainer_{trainer.empty() ? protocol::find_trainer() : std::move(trainer)} {}
+ModelCounter::ModelCounter(const fs::path& trainer) : trainer_{protocol::find_trainer(trainer)} {}
 
 ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models, storage::Database* cache,
                                          std::map<std::string, Counts>* fresh,
@@ -48,8 +47,7 @@ ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models,
   }
   if (unknown.empty()) return result;
   if (trainer_.empty()) {
-    result.missing =
-        "ablate-trainer not found beside this program (built with ABLATE_TORCH=OFF?); set ABLATE_TRAINER";
+    result.missing = protocol::kNoTrainer;
     return result;
   }
   std::string input;

@@ -16,8 +16,8 @@ namespace abl::planning {
 /// Counts of architectures, from `ablate-trainer describe --stdin`: one process for all that are not cached.
 class ModelCounter {
  public:
-  /// `trainer` empty: looked for beside the running program, then in $ABLATE_TRAINER.
-  explicit ModelCounter(std::filesystem::path trainer = {});
+  /// `trainer`: a program's flag, or empty (protocol::find_trainer).
+  explicit ModelCounter(const std::filesystem::path& trainer = {});
 
   struct Result {
     std::map<std::string, std::map<std::string, double>>

@@ -10,21 +10,18 @@
 #include "base/file.h"
 
 namespace abl::protocol {
+namespace fs = std::filesystem;
 
-std::filesystem::path find_trainer() {
-  if (const std::filesystem::path beside = program_folder() / "ablate-trainer";
-      std::filesystem::exists(beside))
-    return beside;
-  const char* named = std::getenv("ABLATE_TRAINER");
-  return named ? named : "";
+fs::path find_trainer(const fs::path& flag) {
+  if (!flag.empty()) return fs::absolute(flag);
+  if (const char* named = std::getenv("ABLATE_TRAINER"); named && *named) return fs::absolute(named);
+  const fs::path beside = program_folder() / "ablate-trainer";
+  return fs::exists(beside) ? beside : fs::path{};
 }
 
 void become_trainer(std::vector<std::string> arguments) {
   auto trainer = find_trainer().string();
-  if (trainer.empty())
-    throw Error{
-        Code::kNotFound,
-        "ablate-trainer not found beside this program (built with ABLATE_TORCH=OFF?); set ABLATE_TRAINER"};
+  if (trainer.empty()) throw Error{Code::kNotFound, kNoTrainer};
   std::vector<char*> argv{trainer.data()};
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);

@@ -6,8 +6,9 @@
 
 namespace abl::scheduler {
 
-Counter::Counter(const std::filesystem::path& store, std::filesystem::path trainer, Coordinator& coordinator)
-    : counter_{std::move(trainer)}, coordinator_{coordinator}, pool_{store, 1} {}
+Counter::Counter(const std::filesystem::path& store, const std::filesystem::path& trainer,
+                 Coordinator& coordinator)
+    : counter_{trainer}, coordinator_{coordinator}, pool_{store, 1} {}
 
 void Counter::count(std::vector<std::string> models, Job job, std::stop_token stop) {
   pool_.post(

@@ -46,7 +46,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--lease-ms", flags.lease_ms, "Requeue a worker's runs after this long without a heartbeat")
       ->capture_default_str();
   app.add_option("--trainer", flags.trainer,
-                 "Trainer for parameter counts [ablate-trainer beside this program]");
+                 "Trainer for parameter counts [$ABLATE_TRAINER, or ablate-trainer beside this program]");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();

@@ -21,7 +21,7 @@ struct SchedulerOptions {
   std::filesystem::path store;
   LeasePolicy policy;
   Milliseconds watch_interval{250};  ///< watchers hear of changes at most this often
-  std::filesystem::path trainer;     ///< for counting; empty: looked for beside the program
+  std::filesystem::path trainer;     ///< for counting; empty: looked for (protocol::find_trainer)
 };
 
 /// A scheduler without ports and without a timer: the store, the coordinator and the services, which whoever

@@ -82,6 +82,17 @@ TEST_F(WorkerTest, HelloCarriesTheTrainersResultVersionTheDataAndTheWeights) {
   EXPECT_THAT(hello.weights(), ElementsAre("regnet"));
 }
 
+TEST_F(WorkerTest, ATrainerIsAlsoFoundByTheEnvironment) {
+  auto without_flag = argv();
+  without_flag.erase(without_flag.end() - 2, without_flag.end());
+  {
+    const ChildProcess worker{{.argv = without_flag, .environment = {{"ABLATE_TRAINER", trainer.string()}}}};
+    EXPECT_EQ(scheduler.hello().result_version(), 4U);
+  }
+  ChildProcess refused{{.argv = without_flag, .environment = {{"ABLATE_TRAINER", "/no/trainer"}}}};
+  EXPECT_EQ(refused.wait().code, kExitUsage);
+}
+
 TEST_F(WorkerTest, ATrainerDiesWithAWorkerThatIsKilledAndTheNextOneEndsItsRun) {
   scheduler.acknowledge(false);
   ChildProcess worker{{.argv = argv()}};

@@ -49,5 +49,15 @@ TEST_F(DataCommand, WithoutATrainerItSaysHowToNameOne) {
   EXPECT_THAT(outcome.err, HasSubstr("set ABLATE_TRAINER"));
 }
 
+TEST_F(DataCommand, TheEnvironmentsTrainerIsTakenBeforeTheOneBeside) {
+  const auto beside = run({"data", "check", "--root", "a"}, "echo beside");
+  EXPECT_EQ(beside.out, "beside\n");
+  const auto named = home_.file("named", "#!/bin/sh\necho \"named $1\"\n");
+  std::filesystem::permissions(named, std::filesystem::perms::owner_all);
+  const auto outcome = home_.run({"data", "check", "--root", "a"}, {{"ABLATE_TRAINER", named.string()}},
+                                 home_.folder() / "ablate");
+  EXPECT_EQ(outcome.out, "named data\n");
+}
+
 }  // namespace
 }  // namespace abl::cli

@@ -66,7 +66,8 @@ TEST_F(ModelCounterTest, WithoutATrainerThePlanSaysWhatToDo) {
   ::unsetenv("ABLATE_TRAINER");
   const auto result = ModelCounter{}.count({"model"}, &db);
   EXPECT_TRUE(result.counts.empty());
-  EXPECT_THAT(result.missing, testing::AllOf(HasSubstr("no ablate-trainer"), HasSubstr("ABLATE_TRAINER")));
+  EXPECT_THAT(result.missing,
+              testing::AllOf(HasSubstr("ablate-trainer not found"), HasSubstr("ABLATE_TRAINER")));
 }
 
 TEST_F(ModelCounterTest, TrainerIsFoundByTheEnvironment) {

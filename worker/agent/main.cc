@@ -18,6 +18,7 @@
 #include "base/made_paths.h"
 #include "base/manual_page.h"
 #include "base/utf8.h"
+#include "protocol/trainer_program.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/data_look.h"
 #include "worker/agent/instance_lock.h"
@@ -134,11 +135,11 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.runs.grace = Milliseconds{flags.grace_ms};
   options.runs.log_limit = flags.log_limit_mib << 20;
   options.runs.spool_limit = flags.spool_limit_mib << 20;
-  const fs::path sibling = program_folder() / "ablate-trainer";
-  if (!flags.trainer.empty() && !fs::exists(flags.trainer))
-    throw Error{Code::kNotFound, fmt::format("--trainer {}: no such file", flags.trainer)};
-  if (!flags.trainer.empty() || fs::exists(sibling))
-    options.runs.trainer = flags.trainer.empty() ? sibling : fs::absolute(flags.trainer);
+  options.runs.trainer = protocol::find_trainer(flags.trainer);
+  if (!options.runs.trainer.empty() && !fs::exists(options.runs.trainer))
+    throw Error{Code::kNotFound, (flags.trainer.empty() ? "$ABLATE_TRAINER " + options.runs.trainer.string()
+                                                        : "--trainer " + flags.trainer) +
+                                     ": no such file"};
   options.result_version = trainer_result_version(options.runs.trainer);
   if (options.result_version == 0)
     options.runs.trainer.clear();
@@ -229,7 +230,8 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", flags.allow_commands,
                "Run trials that use command:, that is, programs named in sweep files");
-  app.add_option("--trainer", flags.trainer, "The trainer's program [ablate-trainer beside this one]");
+  app.add_option("--trainer", flags.trainer,
+                 "The trainer's program [$ABLATE_TRAINER, or ablate-trainer beside this one]");
   app.add_option("--grace-ms", flags.grace_ms, "Time from SIGTERM to SIGKILL, unless the scheduler sets it")
       ->check(whole_number(0, 3600000))
       ->type_name("N")
