@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "protocol/metrics.h"
+#include "protocol/number.h"
 #include "storage/sqlite_error.h"
 
 namespace abl::storage {
@@ -48,11 +49,9 @@ void step(sqlite3_context* context, int, sqlite3_value** arguments) {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_value_text(arguments[i]));
     return std::string_view{bytes ? bytes : ""};
   };
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const double value = sqlite3_value_type(arguments[2]) != SQLITE_NULL ? sqlite3_value_double(arguments[2])
-                       : text(3) == "Infinity"                         ? kInfinity
-                       : text(3) == "-Infinity"                        ? -kInfinity
-                                                                       : std::nan("");
+  const double value = sqlite3_value_type(arguments[2]) != SQLITE_NULL
+                           ? sqlite3_value_double(arguments[2])
+                           : protocol::non_finite_value(text(3)).value_or(std::nan(""));
   digest->add(text(0), sqlite3_value_int64(arguments[1]), value);
 }
 

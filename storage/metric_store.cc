@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "protocol/metrics.h"
+#include "protocol/number.h"
 #include "storage/curves.h"
 #include "storage/point_limit.h"
 #include "storage/thinning.h"
@@ -17,11 +18,6 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// What the `kind` column says of a value: nothing of a finite one.
-std::optional<std::string_view> kind_of(double value) {
-  if (std::isfinite(value)) return std::nullopt;
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
-}
 std::optional<double> finite(double value) {
   return std::isfinite(value) ? std::optional{value} : std::nullopt;
 }
@@ -29,9 +25,7 @@ std::optional<double> finite(double value) {
 /// A value from its two columns.
 double number(const Statement& row, int value, int kind) {
   if (!row.is_null(value)) return row.real(value);
-  const std::string text = kind >= 0 ? row.text(kind) : "";
-  const double infinity = std::numeric_limits<double>::infinity();
-  return text == "Infinity" ? infinity : text == "-Infinity" ? -infinity : kNaN;
+  return protocol::non_finite_value(kind >= 0 ? row.text(kind) : "").value_or(kNaN);
 }
 
 /// The running summary of one metric of one run. Points may come in any order; the last is the one of the
@@ -92,7 +86,7 @@ void store(Database& db, RunId run, std::int64_t metric, const Running& summary)
       .bind(":min", finite(summary.min))
       .bind(":max", finite(summary.max))
       .bind(":last", finite(summary.last))
-      .bind(":last_kind", kind_of(summary.last))
+      .bind(":last_kind", protocol::non_finite_name(summary.last))
       .bind(":last_step", summary.last_step)
       .bind(":min_step", summary.min_step)
       .bind(":max_step", summary.max_step)
@@ -118,7 +112,7 @@ bool insert_point(Database& db, RunId run, std::int64_t metric, std::int64_t ste
       .bind(":metric", metric)
       .bind(":step", step)
       .bind(":value", finite(value))
-      .bind(":kind", kind_of(value))
+      .bind(":kind", protocol::non_finite_name(value))
       .bind(":time", time_ms)
       .run();
   return db.changes() > 0;

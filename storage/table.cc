@@ -10,6 +10,7 @@
 #include <string>
 
 #include "protocol/metrics.h"
+#include "protocol/number.h"
 #include "statistics/mean_sd.h"
 #include "storage/curves.h"
 #include "storage/sweep_store.h"
@@ -198,7 +199,6 @@ bool lower_is_better(const NewColumn& column) {
 /// Adds to each row its values of a metric.
 void read_values(Database& db, SweepId sweep, const NewColumn& column, std::vector<Cell>& cells) {
   const std::string take = column.take != "best" ? column.take : lower_is_better(column) ? "min" : "max";
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   auto& values = db.prepared(R"sql(
       SELECT st.row, t.run_id, t.id, st.seed,
              CASE :take WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
@@ -212,14 +212,12 @@ void read_values(Database& db, SweepId sweep, const NewColumn& column, std::vect
   values.bind(":take", take).bind(":name", column.source).bind(":sweep", sweep);
   while (values.step()) {
     Cell& cell = cells.at(static_cast<std::size_t>(values.integer(0)));
-    const std::string kind = values.text(4);
     cell.values.push_back({.run = static_cast<RunId>(values.integer(1)),
                            .trial = static_cast<TrialId>(values.integer(2)),
                            .seed = values.integer(3),
-                           .value = kind == "Infinity"                   ? kInfinity
-                                    : kind == "-Infinity"                ? -kInfinity
-                                    : values.is_null(4) || kind == "NaN" ? std::nan("")
-                                                                         : values.real(4),
+                           .value = values.is_null(4)
+                                        ? std::nan("")
+                                        : protocol::non_finite_value(values.text(4)).value_or(values.real(4)),
                            .not_finite = static_cast<std::uint32_t>(values.integer(6))});
     cell.before_mend += values.integer(5) != 0;
   }
