@@ -26,8 +26,6 @@ constexpr auto kLongestWait = 250ms;
 constexpr std::size_t kFullBatch = 64 << 10;
 constexpr std::size_t kLongestLine = 256 << 10;  // as metrics at most ten times that: below gRPC's 4 MiB
 constexpr std::size_t kLongestPiece = 8 << 10;   // of stderr without a line end, e.g. a progress bar
-constexpr std::size_t kTail = 1000;              // of the log, for a reason
-constexpr int kLastLines = 3;
 constexpr int kDeepest = 32;
 constexpr std::size_t kLongestPath = 4096;    // that a system call takes
 constexpr std::size_t kLongestExample = 200;  // of a refused line
@@ -208,21 +206,8 @@ RunBatch TrainerOutput::take_last(RunEnded ended) {
   return last;
 }
 
-std::string TrainerOutput::last_lines() const {
-  std::string text = valid_utf8(tail_), joined;
-  for (int lines = 0; lines < kLastLines && !text.empty();) {
-    const auto before = text.find_last_of("\n\r");
-    const std::string last = before == std::string::npos ? text : text.substr(before + 1);
-    text.resize(before == std::string::npos ? 0 : before);
-    if (last.find_first_not_of(" \t") == std::string::npos) continue;
-    joined = joined.empty() ? last : last + " | " + joined;
-    ++lines;
-  }
-  return joined;
-}
-
 bool TrainerOutput::speaks_of_full_disk() const {
-  return tail_.find("No space left on device") != std::string::npos;
+  return last_.bytes().find("No space left on device") != std::string::npos;
 }
 
 void TrainerOutput::line(std::string_view text) {
@@ -377,8 +362,7 @@ void TrainerOutput::begin() {
 
 void TrainerOutput::append_log(std::string_view bytes) {
   batch_.mutable_log()->append(bytes);
-  tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kTail)));
-  if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
+  last_.add(bytes);
   grow(bytes.size());
 }
 

@@ -11,6 +11,7 @@
 
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
+#include "base/last_lines.h"
 
 namespace abl::agent {
 
@@ -54,9 +55,8 @@ class TrainerOutput {
 
   const std::optional<TrainerEnd>& said_end() const { return end_; }
   bool heard() const { return heard_; }  ///< any event
-  /// The end of the log for a reason: its last three lines that are not empty, "first | second | third", as
-  /// valid UTF-8.
-  std::string last_lines() const;
+  /// The end of the log for a reason.
+  std::string last_lines() const { return last_.text(); }
   /// Whether the end of the log has what systems say where a write finds no room.
   bool speaks_of_full_disk() const;
 
@@ -84,7 +84,7 @@ class TrainerOutput {
   Time since_{};                                 ///< when its first content came
   std::unordered_map<std::string, int> series_;  ///< name -> place in `batch_`
   bool has_started_ = false, heard_ = false;
-  std::string tail_;
+  LastLines last_;  ///< of the log
   std::optional<TrainerEnd> end_;
 };
 

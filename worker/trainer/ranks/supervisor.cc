@@ -24,8 +24,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLastLines = 3, kLongestWords = 500;
-
 /// Takes the whole lines off a text.
 void for_each_line(std::string& text, const std::function<void(const std::string&)>& take) {
   std::size_t begin = 0;
@@ -108,16 +106,13 @@ void RankOutput::take_event(const std::string& line) {
 
 void RankOutput::take_log(const std::string& line) {
   std::cerr << fmt::format("rank {}: {}\n", rank_, line);
-  last_.push_back(line);
-  if (last_.size() > kLastLines) last_.pop_front();
+  last_.add(line + "\n");
 }
 
 std::string RankOutput::last_words() const {
-  std::string words;
-  for (const auto& line : last_) words += (words.empty() ? "" : " / ") + line;
-  if (!err_.empty()) words += (words.empty() ? "" : " / ") + err_;
-  if (words.size() > kLongestWords) words = "…" + words.substr(words.size() - kLongestWords);
-  return words;
+  LastLines words = last_;
+  words.add(err_);
+  return words.text();
 }
 
 namespace {

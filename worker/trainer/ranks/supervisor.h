@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/child_process.h"
+#include "base/last_lines.h"
 #include "protocol/events.h"
 
 namespace abl::ranks {
@@ -34,7 +34,7 @@ class RankOutput {
   void read_stderr(std::string_view piece);
 
   const std::optional<RankEnd>& said_end() const { return end_; }
-  /// Of what it wrote to stderr; empty when there is nothing.
+  /// The end of what it wrote to stderr.
   std::string last_words() const;
 
  private:
@@ -45,7 +45,7 @@ class RankOutput {
   protocol::Events* const events_;
   std::string out_, err_;  ///< begun lines
   std::optional<RankEnd> end_;
-  std::deque<std::string> last_;
+  LastLines last_;
 };
 
 /// One rank as a program of its own, with what it prints. It dies with the thread that started it; the

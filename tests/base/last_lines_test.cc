@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/last_lines.h"
+
+#include <gtest/gtest.h>
+
+namespace abl {
+namespace {
+
+TEST(LastLinesTest, AreThreeThatAreNotEmptyInValidUtf8) {
+  LastLines last;
+  EXPECT_EQ(last.text(), "");
+  last.add("one\ntwo\n\nthr");
+  last.add("ee \xff\n  \nfour\n");
+  EXPECT_EQ(last.text(), "two | three \uFFFD | four");
+}
+
+TEST(LastLinesTest, ALineThatHasNotEndedCountsAndABarsReturnsEndOne) {
+  LastLines last;
+  last.add("\r 10%\r 20%\nfailed");
+  EXPECT_EQ(last.text(), " 10% |  20% | failed");
+}
+
+TEST(LastLinesTest, AreBoundedHoweverMuchIsSaid) {
+  LastLines last;
+  last.add("first\n");
+  for (int i = 0; i < 100; ++i) last.add(std::string(5000, 'y'));
+  EXPECT_EQ(last.text(), std::string(1000, 'y'));
+  EXPECT_EQ(last.bytes().size(), 1000U);
+}
+
+}  // namespace
+}  // namespace abl
