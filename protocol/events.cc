@@ -1,21 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/events.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "base/error.h"
+#include "protocol/number.h"
 
 namespace abl::protocol {
 namespace {
 
-nlohmann::json number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
+using nlohmann::json;
+
+Error wrong(const std::string& key, const char* expected) {
+  return Error{Code::kInvalidArgument, fmt::format("\"{}\" must be {}", key, expected)};
+}
+
+/// 3, and what programs make of it: 3.0, "3".
+std::int64_t step_of(const json& event, const std::string& key) {
+  constexpr double kHighest = std::numeric_limits<std::uint32_t>::max();
+  const auto found = event.find(key);
+  const auto step = found == event.end() ? std::nullopt : number_of(*found);
+  if (!step || !(*step >= 0 && *step <= kHighest) || *step != std::floor(*step))
+    throw wrong(key, "a whole number from 0");
+  return static_cast<std::int64_t>(*step);
+}
+
+std::uint64_t bytes_of(const json& event, const std::string& key) {
+  constexpr double kMost = 1e18;
+  const auto bytes = number_of(event.at(key));
+  if (!bytes || !(*bytes >= 0 && *bytes <= kMost)) throw wrong(key, "a number of bytes");
+  return static_cast<std::uint64_t>(*bytes);
+}
+
+std::string text_of(const json& event, const std::string& key,
+                    const std::optional<std::string>& fallback = {}) {
+  const auto found = event.find(key);
+  if (found == event.end() && fallback) return *fallback;
+  if (found == event.end() || !found->is_string()) throw wrong(key, "a text");
+  return found->get<std::string>();
+}
+
+bool flag_of(const json& event, const std::string& key, bool fallback) {
+  const auto found = event.find(key);
+  if (found == event.end()) return fallback;
+  if (!found->is_boolean()) throw wrong(key, "true or false");
+  return found->get<bool>();
+}
+
+Start read_start(const json& event) {
+  Start start;
+  if (event.contains("total_steps")) start.total_steps = step_of(event, "total_steps");
+  // of a command it may be anything: nobody asks
+  if (const auto images = event.find("images_per_step"); images != event.end() && images->is_number_integer())
+    start.images_per_step = images->get<std::int64_t>();
+  start.data_fingerprint = text_of(event, "data_fingerprint", "");
+  if (event.contains("resumed_step")) start.resumed_step = step_of(event, "resumed_step");
+  start.bit_exact = flag_of(event, "bit_exact", !start.resumed_step);
+  if (const auto environment = event.find("environment"); environment != event.end()) {
+    if (!environment->is_object()) throw wrong("environment", "an object");
+    start.environment = *environment;
+  }
+  return start;
+}
+
+Metric read_metric(const json& event) {
+  Metric metric{.step = step_of(event, "step"), .values = {}};
+  const auto values = event.find("values");
+  if (values == event.end() || !values->is_object()) throw wrong("values", "an object of numbers");
+  for (const auto& [name, value] : values->items()) {
+    if (name.empty()) throw wrong("values", "an object of numbers with names");
+    const auto number = number_of(value);
+    if (!number) throw wrong("values." + name, "a number, NaN, Infinity or -Infinity");
+    metric.values.emplace(name, *number);
+  }
+  return metric;
+}
+
+Checkpoint read_checkpoint(const json& event) {
+  Checkpoint checkpoint{
+      .step = step_of(event, "step"), .path = text_of(event, "path"), .sha256 = text_of(event, "sha256", "")};
+  if (checkpoint.sha256.size() > 64) throw wrong("sha256", "64 hexadecimal digits");
+  return checkpoint;
+}
+
+End read_end(const json& event) {
+  End end{.status = text_of(event, "status"),
+          .reason = text_of(event, "reason", ""),
+          .retryable = flag_of(event, "retryable", true),
+          .fault = {}};
+  if (end.status != "completed" && end.status != "stopped" && end.status != "failed")
+    throw wrong("status", "completed, stopped or failed");
+  const std::string part = text_of(event, "fault", "");
+  if (!part.empty() && part != "disk" && part != "device" && part != "data")
+    throw wrong("fault", "disk, device or data");
+  const auto needed = event.contains("needed_bytes") ? bytes_of(event, "needed_bytes") : 0;
+  if (!part.empty()) end.fault = Fault{.part = part, .needed_bytes = needed};
+  return end;
+}
+
+json document_of(const Start& start) {
+  json event{{"v", 1},
+             {"event", "start"},
+             {"total_steps", start.total_steps},
+             {"images_per_step", start.images_per_step},
+             {"bit_exact", start.bit_exact},
+             {"data_fingerprint", start.data_fingerprint},
+             {"environment", start.environment}};
+  if (start.resumed_step) event["resumed_step"] = *start.resumed_step;
+  return event;
+}
+
+json document_of(const Metric& metric) {
+  json event{{"event", "metric"}, {"step", metric.step}, {"values", json::object()}};
+  for (const auto& [name, value] : metric.values) event["values"][name] = json_number(value);
+  return event;
+}
+
+json document_of(const Log& log) { return {{"event", "log"}, {"level", log.level}, {"text", log.text}}; }
+
+json document_of(const Checkpoint& checkpoint) {
+  return {{"event", "checkpoint"},
+          {"step", checkpoint.step},
+          {"path", checkpoint.path.string()},
+          {"sha256", checkpoint.sha256}};
+}
+
+json document_of(const End& end) {
+  json event{{"event", "end"}, {"status", end.status}};
+  if (!end.reason.empty()) event["reason"] = end.reason;
+  if (end.status == "failed") event["retryable"] = end.retryable;
+  if (!end.fault) return event;
+  event["fault"] = end.fault->part;
+  if (end.fault->needed_bytes > 0) event["needed_bytes"] = end.fault->needed_bytes;
+  return event;
 }
 
 /// Returns: whether all of it was taken; otherwise errno says why not.
@@ -31,8 +154,25 @@ bool write_whole(int file, std::string_view text) {
 
 }  // namespace
 
-void JsonLines::say(const nlohmann::json& event) {
-  const std::string line = event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+std::optional<Event> parse_event(const nlohmann::json& object) {
+  const auto found = object.find("event");
+  if (found == object.end() || !found->is_string()) return std::nullopt;
+  const auto& name = found->get_ref<const std::string&>();
+  if (name == "start") return read_start(object);
+  if (name == "metric") return read_metric(object);
+  if (name == "log") return Log{.level = text_of(object, "level", "info"), .text = text_of(object, "text")};
+  if (name == "checkpoint") return read_checkpoint(object);
+  if (name == "end") return read_end(object);
+  return std::nullopt;
+}
+
+std::string to_line(const Event& event) {
+  const json document = std::visit([](const auto& each) { return document_of(each); }, event);
+  return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+void JsonLines::say(const Event& event) {
+  const std::string line = to_line(event);
   const std::scoped_lock lock{mutex_};
   if (heard_) {
     if (write_whole(STDOUT_FILENO, line)) return;
@@ -44,44 +184,26 @@ void JsonLines::say(const nlohmann::json& event) {
   write_whole(STDERR_FILENO, line);  // nobody need read it
 }
 
-void JsonLines::start(const Start& start) {
-  nlohmann::json event{{"v", 1},
-                       {"event", "start"},
-                       {"total_steps", start.total_steps},
-                       {"images_per_step", start.images_per_step},
-                       {"bit_exact", start.bit_exact},
-                       {"data_fingerprint", start.data_fingerprint},
-                       {"environment", start.environment}};
-  if (start.resumed_step) event["resumed_step"] = *start.resumed_step;
-  say(event);
-}
+void JsonLines::start(const Start& start) { say(start); }
 
 void JsonLines::metric(std::int64_t step, const std::map<std::string, double>& values) {
-  nlohmann::json event{{"event", "metric"}, {"step", step}};
-  for (const auto& [name, value] : values) event["values"][name] = number(value);
-  say(event);
+  say(Metric{.step = step, .values = values});
 }
 
 void JsonLines::log(const std::string& level, const std::string& text) {
-  say({{"event", "log"}, {"level", level}, {"text", text}});
+  say(Log{.level = level, .text = text});
 }
 
 void JsonLines::checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) {
-  say({{"event", "checkpoint"}, {"step", step}, {"path", path.string()}, {"sha256", sha256}});
+  say(Checkpoint{.step = step, .path = path, .sha256 = sha256});
 }
 
 void JsonLines::end(const std::string& status, const std::string& reason, bool retryable) {
-  nlohmann::json event{{"event", "end"}, {"status", status}};
-  if (!reason.empty()) event["reason"] = reason;
-  if (status == "failed") event["retryable"] = retryable;
-  say(event);
+  say(End{.status = status, .reason = reason, .retryable = retryable, .fault = {}});
 }
 
 void JsonLines::end_by(const Fault& fault, const std::string& reason) {
-  nlohmann::json event{
-      {"event", "end"}, {"status", "failed"}, {"reason", reason}, {"retryable", true}, {"fault", fault.part}};
-  if (fault.needed_bytes > 0) event["needed_bytes"] = fault.needed_bytes;
-  say(event);
+  say(End{.status = "failed", .reason = reason, .retryable = true, .fault = fault});
 }
 
 }  // namespace abl::protocol

@@ -12,32 +12,64 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
+/// What a trainer says, in the words of docs/trainer-protocol.md: here it is written and read.
 namespace abl::protocol {
 
-/// What a trainer says, in the words of docs/trainer-protocol.md. Thread: any.
+struct Start {
+  std::int64_t total_steps = 0;  ///< 0: it did not say
+  std::int64_t images_per_step = 0;
+  std::optional<std::int64_t> resumed_step;
+  bool bit_exact = true;
+  std::string data_fingerprint;
+  nlohmann::json environment;  ///< an object; null where it said none
+};
+struct Metric {
+  std::int64_t step = 0;
+  std::map<std::string, double> values;
+};
+struct Log {
+  std::string level, text;
+};
+struct Checkpoint {
+  std::int64_t step = 0;
+  std::filesystem::path path;  ///< may be relative to the run's folder
+  std::string sha256;          ///< empty: it did not say
+};
+/// What of the machine made a run fail: another machine may have it.
+struct Fault {
+  std::string part;                ///< "disk", "device" or "data"
+  std::uint64_t needed_bytes = 0;  ///< of a disk; 0: not known
+};
+struct End {
+  std::string status;  ///< "completed", "stopped" or "failed"
+  std::string reason;
+  bool retryable = true;
+  std::optional<Fault> fault;
+};
+using Event = std::variant<Start, Metric, Log, Checkpoint, End>;
+
+/// Reads an event as leniently as programs write it: a step may be 3.0 or "3", keys that have a default may
+/// be missing, unknown ones are left out. Nothing where the object is no event, or one of an unknown name.
+/// Throws: Error{kInvalidArgument} naming the key that is wrong.
+std::optional<Event> parse_event(const nlohmann::json& object);
+
+/// One line of JSON with its end.
+std::string to_line(const Event& event);
+
+/// Where a trainer says its events. Thread: any.
 class Events {
  public:
   virtual ~Events() = default;
-  struct Start {
-    std::int64_t total_steps = 0;
-    std::int64_t images_per_step = 0;
-    std::optional<std::int64_t> resumed_step;
-    bool bit_exact = true;
-    std::string data_fingerprint;
-    nlohmann::json environment;
-  };
+  using Start = protocol::Start;
+  using Fault = protocol::Fault;
   virtual void start(const Start& start) = 0;
   virtual void metric(std::int64_t step, const std::map<std::string, double>& values) = 0;
   virtual void log(const std::string& level, const std::string& text) = 0;
   virtual void checkpoint(std::int64_t step, const std::filesystem::path& path,
                           const std::string& sha256) = 0;
   virtual void end(const std::string& status, const std::string& reason, bool retryable) = 0;
-  /// What of the machine made a run fail: another machine may have it.
-  struct Fault {
-    std::string part;                ///< "disk", "device" or "data"
-    std::uint64_t needed_bytes = 0;  ///< of a disk; 0: not known
-  };
   /// In place of `end`, of a run that failed by the machine's fault.
   virtual void end_by(const Fault& fault, const std::string& reason) {
     (void)fault;
@@ -63,7 +95,7 @@ class JsonLines final : public Events {
   bool heard() const override { return heard_; }
 
  private:
-  void say(const nlohmann::json& event);
+  void say(const Event& event);
   const std::function<void()> on_loss_ = [] {};
   std::atomic<bool> heard_ = true;
   std::mutex mutex_;

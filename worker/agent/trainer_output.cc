@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
+#include <variant>
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "protocol/events.h"
 
 namespace abl::agent {
 using ablate::v1::RunBatch;
@@ -31,67 +30,12 @@ constexpr std::size_t kLongestPath = 4096;    // that a system call takes
 constexpr std::size_t kLongestExample = 200;  // of a refused line
 constexpr const char* kTooLong = "a line has at most 256 KiB";
 
-Error wrong(const std::string& key, const char* expected) {
-  return Error{Code::kInvalidArgument, fmt::format("\"{}\" must be {}", key, expected)};
-}
-
-/// A number, or a text that is one: "0.5", "NaN", "-Infinity", "inf".
-std::optional<double> number_of(const json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (!value.is_string()) return {};
-  std::string_view text = value.get_ref<const std::string&>();
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  text = text.substr(0, text.find_last_not_of(" \t") + 1);
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  return whole ? std::optional{number} : std::nullopt;
-}
-
-/// 3, and what programs make of it: 3.0, "3".
-std::uint32_t step_of(const json& event, const std::string& key) {
-  constexpr double kHighest = std::numeric_limits<std::uint32_t>::max();
-  const auto found = event.find(key);
-  const auto step = found == event.end() ? std::nullopt : number_of(*found);
-  if (!step || !(*step >= 0 && *step <= kHighest) || *step != std::floor(*step))
-    throw wrong(key, "a whole number from 0");
-  return static_cast<std::uint32_t>(*step);
-}
-
-std::uint64_t bytes_of(const json& event, const std::string& key) {
-  constexpr double kMost = 1e18;
-  const auto bytes = number_of(event.at(key));
-  if (!bytes || !(*bytes >= 0 && *bytes <= kMost)) throw wrong(key, "a number of bytes");
-  return static_cast<std::uint64_t>(*bytes);
-}
-
-std::string text_of(const json& event, const std::string& key,
-                    const std::optional<std::string>& fallback = {}) {
-  const auto found = event.find(key);
-  if (found == event.end() && fallback) return *fallback;
-  if (found == event.end() || !found->is_string()) throw wrong(key, "a text");
-  return found->get<std::string>();
-}
-
-bool flag_of(const json& event, const std::string& key, bool fallback) {
-  const auto found = event.find(key);
-  if (found == event.end()) return fallback;
-  if (!found->is_boolean()) throw wrong(key, "true or false");
-  return found->get<bool>();
-}
-
 /// The digests of the weights that the run has: environment.weights, where it is what the trainer says.
 void read_weights(const json& environment, ablate::v1::RunStarted& started) {
   const auto weights = environment.find("weights");
   if (weights == environment.end() || !weights->is_object()) return;  // a command may mean something else
   for (const auto& [name, sha256] : weights->items())
     if (sha256.is_string()) (*started.mutable_weights())[name] = sha256.get<std::string>();
-}
-
-double value_of(const std::string& name, const json& value) {
-  if (const auto number = number_of(value)) return *number;
-  throw wrong("values." + name, "a number, NaN, Infinity or -Infinity");
 }
 
 /// JSON has no word for numbers that are not finite; Python's json.dumps writes them bare all the same. They
@@ -269,85 +213,72 @@ void TrainerOutput::refuse(std::string_view text, const std::string& problem) {
 /// Returns: false for an event that is kept as log. Throws: Error when a key has the wrong type; nothing is
 /// then taken.
 bool TrainerOutput::event(const json& json) {
-  const auto found = json.find("event");
-  if (found == json.end() || !found->is_string()) return false;
+  const auto name = json.find("event");
+  if (name == json.end() || !name->is_string()) return false;
   heard_ = true;
-  const auto& name = found->get_ref<const std::string&>();
-  if (name == "start") return start(json), true;
-  if (name == "metric") return metric(json), true;
-  if (name == "checkpoint") return checkpoint(json), true;
-  if (name == "log") return log(json), true;
-  if (name == "end") return end(json), true;
-  return false;
+  const auto event = protocol::parse_event(json);
+  if (event) std::visit([this](const auto& each) { take(each); }, *event);
+  return event.has_value();
 }
 
-void TrainerOutput::start(const json& json) {
+void TrainerOutput::take(const protocol::Start& start) {
   if (has_started_)
     throw Error{Code::kFailedPrecondition, "duplicate start event: expected once, before the first metric"};
   ablate::v1::RunStarted started;
-  if (json.contains("total_steps")) started.set_total_steps(step_of(json, "total_steps"));
-  started.set_data_fingerprint(text_of(json, "data_fingerprint", ""));
-  if (json.contains("resumed_step")) {
-    started.set_resumed_from_step(step_of(json, "resumed_step"));
+  started.set_total_steps(static_cast<std::uint32_t>(start.total_steps));
+  started.set_data_fingerprint(start.data_fingerprint);
+  if (start.resumed_step) {
+    started.set_resumed_from_step(static_cast<std::uint32_t>(*start.resumed_step));
     started.set_resumed_from_run(facts_.resume_run);
   }
-  started.set_bit_exact(flag_of(json, "bit_exact", !started.has_resumed_from_step()));
-  if (const auto environment = json.find("environment"); environment != json.end()) {
-    if (!environment->is_object()) throw wrong("environment", "an object");
-    started.set_environment_json(environment->dump());
-    read_weights(*environment, started);
+  started.set_bit_exact(start.bit_exact);
+  if (!start.environment.is_null()) {
+    started.set_environment_json(start.environment.dump());
+    read_weights(start.environment, started);
   }
   started.set_directory(facts_.directory);
   begin();
   *batch_.mutable_started() = std::move(started);
 }
 
-void TrainerOutput::metric(const json& json) {
-  const std::uint32_t step = step_of(json, "step");
-  const auto values = json.find("values");
-  if (values == json.end() || !values->is_object()) throw wrong("values", "an object of numbers");
-  std::vector<std::pair<std::string, double>> points;
-  for (const auto& [name, value] : values->items()) {
-    if (name.empty()) throw wrong("values", "an object of numbers with names");
-    points.emplace_back(name, value_of(name, value));
-  }
+void TrainerOutput::take(const protocol::Metric& metric) {
   begin();
-  for (const auto& [name, value] : points) add_point(name, step, value);
+  for (const auto& [name, value] : metric.values)
+    add_point(name, static_cast<std::uint32_t>(metric.step), value);
 }
 
-void TrainerOutput::checkpoint(const json& json) {
+void TrainerOutput::take(const protocol::Checkpoint& said) {
   ablate::v1::Checkpoint checkpoint;
-  checkpoint.set_step(step_of(json, "step"));
+  checkpoint.set_step(static_cast<std::uint32_t>(said.step));
   checkpoint.set_host(facts_.host);
-  checkpoint.set_path((facts_.directory / text_of(json, "path")).lexically_normal());
-  if (checkpoint.path().size() > kLongestPath) throw wrong("path", "a path of at most 4096 bytes");
-  checkpoint.set_sha256(text_of(json, "sha256", ""));
-  if (checkpoint.sha256().size() > 64) throw wrong("sha256", "64 hexadecimal digits");
+  checkpoint.set_path((facts_.directory / said.path).lexically_normal());
+  if (checkpoint.path().size() > kLongestPath)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("\"path\" must be a path of at most {} bytes", kLongestPath)};
+  checkpoint.set_sha256(said.sha256);
   begin();
   grow(checkpoint.ByteSizeLong());
   *batch_.add_checkpoints() = std::move(checkpoint);
 }
 
-void TrainerOutput::log(const json& json) {
-  const std::string level = text_of(json, "level", "info"), text = text_of(json, "text");
-  append_log(level == "info" ? text + "\n" : fmt::format("{}: {}\n", level, text));
+void TrainerOutput::take(const protocol::Log& log) {
+  append_log(log.level == "info" ? log.text + "\n" : fmt::format("{}: {}\n", log.level, log.text));
 }
 
-void TrainerOutput::end(const json& json) {
-  TrainerEnd said;
-  const std::string status = text_of(json, "status");
-  if (status == "completed") said.status = RunEnded::STATUS_COMPLETED;
-  if (status == "stopped") said.status = RunEnded::STATUS_STOPPED;
-  if (status == "failed") said.status = RunEnded::STATUS_FAILED;
-  if (said.status == RunEnded::STATUS_UNSPECIFIED) throw wrong("status", "completed, stopped or failed");
-  said.reason = text_of(json, "reason", "");
-  said.retryable = flag_of(json, "retryable", true);
-  const std::string fault = text_of(json, "fault", "");
-  if (fault == "disk") said.fault = TrainerEnd::Fault::kDisk;
-  if (fault == "device") said.fault = TrainerEnd::Fault::kDevice;
-  if (fault == "data") said.fault = TrainerEnd::Fault::kData;
-  if (!fault.empty() && !said.fault) throw wrong("fault", "disk, device or data");
-  if (json.contains("needed_bytes")) said.needed_bytes = bytes_of(json, "needed_bytes");
+void TrainerOutput::take(const protocol::End& end) {
+  using Fault = TrainerEnd::Fault;
+  TrainerEnd said{.status = end.status == "completed" ? RunEnded::STATUS_COMPLETED
+                            : end.status == "stopped" ? RunEnded::STATUS_STOPPED
+                                                      : RunEnded::STATUS_FAILED,
+                  .reason = end.reason,
+                  .retryable = end.retryable,
+                  .fault = {}};
+  if (end.fault) {
+    said.fault = end.fault->part == "disk"     ? Fault::kDisk
+                 : end.fault->part == "device" ? Fault::kDevice
+                                               : Fault::kData;
+    said.needed_bytes = end.fault->needed_bytes;
+  }
   end_ = std::move(said);
 }
 

@@ -13,6 +13,14 @@
 #include "base/clock.h"
 #include "base/last_lines.h"
 
+namespace abl::protocol {
+struct Start;
+struct Metric;
+struct Log;
+struct Checkpoint;
+struct End;
+}  // namespace abl::protocol
+
 namespace abl::agent {
 
 /// What the batches of a run say beside the trainer's own words.
@@ -64,11 +72,11 @@ class TrainerOutput {
   void line(std::string_view text);
   void line(std::string_view whole, std::string_view text);
   bool event(const nlohmann::json& json);
-  void start(const nlohmann::json& json);
-  void metric(const nlohmann::json& json);
-  void checkpoint(const nlohmann::json& json);
-  void log(const nlohmann::json& json);
-  void end(const nlohmann::json& json);
+  void take(const protocol::Start& start);
+  void take(const protocol::Metric& metric);
+  void take(const protocol::Log& log);
+  void take(const protocol::Checkpoint& said);
+  void take(const protocol::End& end);
   void begin();
   void refuse(std::string_view text, const std::string& problem);
   void append_log(std::string_view bytes);

@@ -12,17 +12,15 @@
 #include <cerrno>
 #include <chrono>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "base/error.h"
 #include "worker/trainer/ranks/rank_group.h"
 
 namespace abl::ranks {
 namespace {
-
-using nlohmann::json;
 
 /// Takes the whole lines off a text.
 void for_each_line(std::string& text, const std::function<void(const std::string&)>& take) {
@@ -32,45 +30,24 @@ void for_each_line(std::string& text, const std::function<void(const std::string
   text.erase(0, begin);
 }
 
-double number(const json& value) {
-  if (value.is_number()) return value.get<double>();
-  const auto text = value.get<std::string>();
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  return text == "Infinity" ? std::numeric_limits<double>::infinity()
-                            : -std::numeric_limits<double>::infinity();
-}
+struct Repeat {
+  protocol::Events& events;
+  void operator()(const protocol::Start& start) const { events.start(start); }
+  void operator()(const protocol::Metric& metric) const { events.metric(metric.step, metric.values); }
+  void operator()(const protocol::Log& log) const { events.log(log.level, log.text); }
+  void operator()(const protocol::Checkpoint& checkpoint) const {
+    events.checkpoint(checkpoint.step, checkpoint.path, checkpoint.sha256);
+  }
+  void operator()(const protocol::End&) const {}  // the run's, which follows from those of all ranks
+};
 
-void say_start(const json& event, protocol::Events& events) {
-  protocol::Events::Start start{.total_steps = event.at("total_steps"),
-                                .images_per_step = event.at("images_per_step"),
-                                .resumed_step = {},
-                                .bit_exact = event.at("bit_exact"),
-                                .data_fingerprint = event.at("data_fingerprint"),
-                                .environment = event.at("environment")};
-  if (event.contains("resumed_step")) start.resumed_step = event.at("resumed_step").get<std::int64_t>();
-  events.start(start);
-}
-
-void say_metric(const json& event, protocol::Events& events) {
-  std::map<std::string, double> values;
-  for (const auto& [name, value] : event.at("values").items()) values[name] = number(value);
-  events.metric(event.at("step"), values);
-}
-
-/// Returns: whether it is an event that is said again.
-bool say_again(const json& event, protocol::Events& events) {
-  const std::string kind = event.at("event");
-  if (kind == "start")
-    say_start(event, events);
-  else if (kind == "metric")
-    say_metric(event, events);
-  else if (kind == "log")
-    events.log(event.at("level"), event.at("text"));
-  else if (kind == "checkpoint")
-    events.checkpoint(event.at("step"), event.at("path").get<std::string>(), event.at("sha256"));
-  else
-    return false;
-  return true;
+std::optional<protocol::Event> event_of(const std::string& line) {
+  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  try {
+    return object.is_object() ? protocol::parse_event(object) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -86,22 +63,15 @@ void RankOutput::read_stderr(std::string_view piece) {
 }
 
 void RankOutput::take_event(const std::string& line) {
-  const auto event = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  try {
-    if (event.is_object() && event.at("event") == "end") {
-      end_ = RankEnd{.status = event.at("status"),
-                     .reason = event.value("reason", ""),
-                     .retryable = event.value("retryable", true),
-                     .fault = {}};
-      if (event.contains("fault"))
-        end_->fault = protocol::Events::Fault{.part = event.at("fault"),
-                                              .needed_bytes = event.value("needed_bytes", std::uint64_t{0})};
-      return;
-    }
-    if (!events_ || (event.is_object() && say_again(event, *events_))) return;
-  } catch (const json::exception&) {
+  const auto event = event_of(line);
+  if (!event) {
+    if (events_) take_log(line);  // of a library
+    return;
   }
-  take_log(line);  // of a library: no event
+  if (const auto* end = std::get_if<protocol::End>(&*event))
+    end_ = *end;
+  else if (events_)
+    std::visit(Repeat{*events_}, *event);
 }
 
 void RankOutput::take_log(const std::string& line) {

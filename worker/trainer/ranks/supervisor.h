@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -16,13 +14,6 @@
 
 namespace abl::ranks {
 
-/// How a rank says that it ended.
-struct RankEnd {
-  std::string status, reason;
-  bool retryable = true;
-  std::optional<protocol::Events::Fault> fault;  ///< the machine's, of one that failed
-};
-
 /// What a rank prints: events on stdout, as docs/trainer-protocol.md has them, and anything on stderr. The
 /// events but `end` are said again by `events`, its stderr goes on to ours. Thread: one.
 class RankOutput {
@@ -33,7 +24,7 @@ class RankOutput {
   void read_stdout(std::string_view piece);
   void read_stderr(std::string_view piece);
 
-  const std::optional<RankEnd>& said_end() const { return end_; }
+  const std::optional<protocol::End>& said_end() const { return end_; }
   /// The end of what it wrote to stderr.
   std::string last_words() const;
 
@@ -44,7 +35,7 @@ class RankOutput {
   const int rank_;
   protocol::Events* const events_;
   std::string out_, err_;  ///< begun lines
-  std::optional<RankEnd> end_;
+  std::optional<protocol::End> end_;
   LastLines last_;
 };
 
@@ -84,7 +75,7 @@ class RankProcess {
 
 /// How a run of several ranks ended, and with which exit code the trainer tells.
 struct RunEnd {
-  RankEnd end;
+  protocol::End end;
   int exit_code = 0;
 };
 
