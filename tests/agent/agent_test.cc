@@ -465,7 +465,7 @@ TEST_F(AgentTest, ACommandWhoseFolderIsNotHereIsRefusedSoThatAnotherWorkerMayRun
   EXPECT_TRUE(scheduler.heard([](const auto& messages) {
     const auto& refused = messages.back().refused();
     return refused.run() == 1 && !refused.permanent() &&
-           refused.reason() == "it has no folder /no/such/folder, in which the command is to run";
+           refused.reason() == "missing working folder /no/such/folder of the command";
   }));
 }
 

@@ -128,7 +128,7 @@ TEST_F(LaunchTest, ACommandRunsInItsFolderAndTheTrainerInTheRunsOwn) {
   EXPECT_EQ(plan_launch(assign, {cpu}, settings, "/runs/3/2", {}).folder, folder.path());
   EXPECT_EQ(lacks_folder(assign), "");
   assign.set_folder(folder.path() / "gone");
-  EXPECT_THAT(lacks_folder(assign), HasSubstr("it has no folder " + (folder.path() / "gone").string()));
+  EXPECT_THAT(lacks_folder(assign), HasSubstr("missing working folder " + (folder.path() / "gone").string()));
 }
 
 TEST_F(LaunchTest, ARunSeesTheGpusOfItsSlotsAlone) {
@@ -175,7 +175,8 @@ TEST_F(LaunchTest, OnAnotherMachineTheTrialStartsAgainAndSaysWhy) {
   add_checkpoint(20, "there", settings.runs_root / "3/1/b", sha256_hex("weights"));
   const auto resume = choose_checkpoint(assign, settings);
   EXPECT_FALSE(resume.checkpoint);
-  EXPECT_THAT(resume.notes, ElementsAre(HasSubstr("step 20 is on there"), HasSubstr("starts again")));
+  EXPECT_THAT(resume.notes,
+              ElementsAre(HasSubstr("step 20 is on there"), HasSubstr("restarting from the beginning")));
 }
 
 TEST_F(LaunchTest, ACheckpointOnASharedRootIsTaken) {

@@ -226,7 +226,7 @@ TEST_F(RunTest, WhereACommandsFolderIsGoneTheRunIsRefusedAndHasNotBegun) {
   assign.set_folder("/no/such/folder");
   start(assign);
   EXPECT_THAT(keeper.wait_for_end(), IsEmpty());
-  EXPECT_EQ(keeper.refusal(), "it has no folder /no/such/folder, in which the command is to run");
+  EXPECT_EQ(keeper.refusal(), "missing working folder /no/such/folder of the command");
   EXPECT_FALSE(std::filesystem::exists(directory()));
 }
 
@@ -252,7 +252,7 @@ TEST_F(RunTest, AnArgvThatItsTrialCannotFillIsTheTrialsFailureAndNotTheWorkersTr
   start(shell_assignment(1, "echo {params.rate}"));
   const auto ended = keeper.wait_for_end().back().ended();
   EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
-  EXPECT_EQ(ended.reason(), "argv has {params.rate}, and the trial has no such param");
+  EXPECT_EQ(ended.reason(), "argv uses {params.rate}, which is not a param of the trial");
   EXPECT_FALSE(ended.retryable());
   EXPECT_THAT(keeper.troubles(), IsEmpty());
 }

@@ -142,7 +142,7 @@ TEST_F(TrainerOutputTest, PointsThatRepeatAStepWithAnotherValueAreCounted) {
 
 TEST_F(TrainerOutputTest, LinesThatWereMeantAsMetricsAreNamed) {
   for (const auto& [line, reason] : std::initializer_list<std::pair<std::string, std::string>>{
-           {R"({'event': 'metric', 'step': 1, 'values': {'a': 1}})", "texts stand between double quotes"},
+           {R"({'event': 'metric', 'step': 1, 'values': {'a': 1}})", "strings need double quotes"},
            {R"({"event":"metric","step":1,"values":{"a":1})", "not valid JSON"},
            {R"({"event":"metric","step":1,"values":{"a":1e999}})", "beyond what 64 bits hold"},
            {R"({"event":"metrics","step":1,"values":{"a":1}})", "expected \"event\": \"metric\""},
@@ -265,7 +265,7 @@ TEST_F(TrainerOutputTest, StartTellsWhatTheRunIs) {
   EXPECT_EQ(batch.started().environment_json(), R"({"torch":"2.13.0"})");
   EXPECT_FALSE(batch.started().has_resumed_from_step());
   EXPECT_EQ(batch.started().resumed_from_run(), 0U) << "it was given a checkpoint and did not read it";
-  EXPECT_THAT(said("{\"event\":\"start\"}\n").log(), HasSubstr("a run starts once"));
+  EXPECT_THAT(said("{\"event\":\"start\"}\n").log(), HasSubstr("duplicate start event"));
 }
 
 TEST_F(TrainerOutputTest, StartTellsWhichWeightsTheRunHas) {

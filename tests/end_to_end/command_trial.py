@@ -54,7 +54,7 @@ def main():
         fleet.ablate("submit", file)
         study.rename(fleet.home / "moved")
         fleet.start_worker("without", "--slots", 2, "--allow-commands")
-        fleet.until(lambda: any("it has no folder" in t["reason"] for t in fleet.trials("elsewhere")), "a waiting trial names the folder")
+        fleet.until(lambda: any("missing working folder" in t["reason"] for t in fleet.trials("elsewhere")), "a waiting trial names the folder")
         expect(all(t["state"] in ("TRIAL_STATE_QUEUED", "TRIAL_STATE_LEASED") for t in fleet.trials("elsewhere")),
                "no trial has failed for it")
 
