@@ -13,6 +13,7 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/named_path.h"
 #include "base/nearest_name.h"
 #include "cli/client.h"
 #include "cli/port.h"
@@ -53,15 +54,13 @@ std::vector<std::string> worker_argv(const Context& context, const UpOptions& op
       context.home().string(),  "--runs-root", (context.home() / "runs").string()};
   if (options.slots) argv.insert(argv.end(), {"--slots", fmt::format("{}", options.slots)});
   if (options.threads) argv.insert(argv.end(), {"--threads", fmt::format("{}", options.threads)});
-  const auto add_named = [&argv](const char* flag, const std::vector<std::string>& given) {
-    for (const auto& text : given) {
-      const auto equals = text.find('=');
-      argv.insert(argv.end(), {flag, text.substr(0, equals + 1) +
-                                         fs::absolute(text.substr(equals + 1)).lexically_normal().string()});
-    }
+  const auto add_named = [&argv](const NamedPathFlag& flag, const std::vector<std::string>& given) {
+    for (const auto& [name, path] : parse_named_paths(flag, given))
+      argv.insert(argv.end(),
+                  {flag.flag, fmt::format("{}={}", name, fs::absolute(path).lexically_normal().string())});
   };
-  add_named("--data", options.data);
-  add_named("--weights", options.weights);
+  add_named(kDataFlag, options.data);
+  add_named(kWeightsFlag, options.weights);
   if (options.allow_commands) argv.emplace_back("--allow-commands");
   return argv;
 }
@@ -134,28 +133,13 @@ void make_home(const Context& context) {
   if (failure) throw system_error("cannot protect " + (context.home() / "run").string(), failure.value());
 }
 
-/// Whether each is NAME=PATH with the path there.
-void check_named(const char* flag, const char* kind, const char* example,
-                 const std::vector<std::string>& given) {
-  for (const auto& text : given) {
-    const auto equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos)
-      throw Error{Code::kInvalidArgument, fmt::format("{}: '{}' is not {}", flag, text, example)};
-    if (!fs::exists(text.substr(equals + 1)))
-      throw Error{Code::kNotFound, fmt::format("{}: no {} {} for {}", flag, kind, text.substr(equals + 1),
-                                               text.substr(0, equals))};
-  }
-}
-
 /// A name that no sweep will ask for is likely a known one, misspelt.
-void doubt_names(const Context& context, const char* flag, const std::vector<std::string>& given,
+void doubt_names(const Context& context, const NamedPathFlag& flag, const NamedPaths& paths,
                  const std::vector<std::string>& known) {
-  for (const auto& text : given) {
-    const std::string name = text.substr(0, text.find('='));
+  for (const auto& [name, path] : paths)
     if (const std::string meant = nearest_name(name, known); !meant.empty() && meant != name)
-      context.note(fmt::format("{} {}: trials that name {} will not find it; did you mean '{}'?", flag, text,
-                               meant, meant));
-  }
+      context.note(fmt::format("{} {}={}: trials that name {} will not find it; did you mean '{}'?",
+                               flag.flag, name, path.string(), meant, meant));
 }
 
 std::vector<std::string> known_data() {
@@ -189,11 +173,12 @@ void ask_worker(const Context& context, const UpOptions& options) {
 }
 
 void check_up(const Context& context, const UpOptions& options) {
-  doubt_names(context, "--data", options.data, known_data());
-  doubt_names(context, "--weights", options.weights, known_weights());
-  check_named("--data", "folder or packed file", "NAME=FOLDER, such as cifar10=/data/cifar10", options.data);
-  check_named("--weights", "file", "NAME=FILE, such as regnety_160=/weights/regnety_160.safetensors",
-              options.weights);
+  const auto data = parse_named_paths(kDataFlag, options.data);
+  const auto weights = parse_named_paths(kWeightsFlag, options.weights);
+  doubt_names(context, kDataFlag, data, known_data());
+  doubt_names(context, kWeightsFlag, weights, known_weights());
+  expect_there(kDataFlag, data);
+  expect_there(kWeightsFlag, weights);
   sibling("ablate-scheduler");
   sibling("ablate-worker");
   ask_worker(context, options);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/made_paths.h"
 #include "base/manual_page.h"
+#include "base/named_path.h"
 #include "base/utf8.h"
 #include "protocol/trainer_program.h"
 #include "worker/agent/agent.h"
@@ -63,27 +64,11 @@ std::string default_scheduler() {
   return address && *address ? address : "unix:" + (home_folder() / "run" / "scheduler.sock").string();
 }
 
-/// What a flag names: a thing with a name in trials and a place on this machine.
-struct NamedPath {
-  const char* flag;
-  const char* kind;   ///< "file"
-  const char* usage;  ///< "NAME=FILE"
-};
-
-/// The paths behind the names, all of them there.
-std::map<std::string, fs::path> named_paths(const NamedPath& what, const std::vector<std::string>& given) {
-  std::map<std::string, fs::path> paths;
-  for (const auto& text : given) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-      throw Error{Code::kInvalidArgument, fmt::format("{} {}: expected {}", what.flag, text, what.usage)};
-    const std::string name = text.substr(0, equals);
-    const fs::path path = fs::absolute(text.substr(equals + 1));
-    if (!fs::exists(path))
-      throw Error{Code::kNotFound, fmt::format("{} {}: no {} {}", what.flag, name, what.kind, path.string())};
-    if (!paths.emplace(name, path).second)
-      throw Error{Code::kInvalidArgument, fmt::format("{} {}: given twice", what.flag, name)};
-  }
+/// The paths behind the names, all of them there, as the trainers' own folders need them.
+NamedPaths absolute_paths(const NamedPathFlag& flag, const std::vector<std::string>& given) {
+  NamedPaths paths = parse_named_paths(flag, given);
+  for (auto& [name, path] : paths) path = fs::absolute(path);
+  expect_there(flag, paths);
   return paths;
 }
 
@@ -129,8 +114,8 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.allow_commands = flags.allow_commands;
   options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
   options.runs.runs_root = flags.runs_root;
-  options.runs.data = named_paths({"--data", "folder or packed file", "NAME=FOLDER"}, flags.data);
-  options.runs.weights = named_paths({"--weights", "file", "NAME=FILE"}, flags.weights);
+  options.runs.data = absolute_paths(kDataFlag, flags.data);
+  options.runs.weights = absolute_paths(kWeightsFlag, flags.weights);
   options.runs.host = host_name();
   options.runs.grace = Milliseconds{flags.grace_ms};
   options.runs.log_limit = flags.log_limit_mib << 20;

@@ -7,6 +7,7 @@
 
 #include "base/command_line.h"
 #include "base/error.h"
+#include "base/named_path.h"
 #include "base/nearest_name.h"
 #include "config/document/trial_document.h"
 #include "config/json.h"
@@ -17,18 +18,6 @@
 
 namespace abl::commands {
 namespace {
-
-training::WeightFiles weight_files(const std::vector<std::string>& flags) {
-  training::WeightFiles files;
-  for (const auto& flag : flags) {
-    const auto cut = flag.find('=');
-    if (cut == 0 || cut == std::string::npos || cut + 1 == flag.size())
-      throw Error{Code::kInvalidArgument, "--weights " + flag + ": expected NAME=FILE"};
-    if (!files.emplace(flag.substr(0, cut), flag.substr(cut + 1)).second)
-      throw Error{Code::kInvalidArgument, "--weights " + flag + ": duplicate name"};
-  }
-  return files;
-}
 
 /// A file that nothing takes is a name with a mistake.
 void expect_named(const training::WeightFiles& files, const config::RecipeConfig& recipe) {
@@ -72,7 +61,7 @@ void RunFlags::declare(CLI::App& app) {
 }
 
 void RunFlags::read_trial() {
-  options.weights = weight_files(weights);
+  options.weights = parse_named_paths(kWeightsFlag, weights);
   auto document = config::read_json(config_file);
   change_settings(document, settings);
   options.trial = config::read_trial_or_throw(document);
