@@ -2,8 +2,6 @@
 #include "base/new_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,37 +15,7 @@ std::filesystem::path beside(const std::filesystem::path& file, const char* endi
   return file.string() + ending;
 }
 
-/// Whether a name still stands for the file that is open: the one before may have removed it.
-bool is_same(int descriptor, const std::filesystem::path& name) {
-  struct stat open {
-  }, named{};
-  return ::fstat(descriptor, &open) == 0 && ::stat(name.c_str(), &named) == 0 &&
-         open.st_ino == named.st_ino && open.st_dev == named.st_dev;
-}
-
 }  // namespace
-
-MakingLock::MakingLock(const std::filesystem::path& file) : lock_{beside(file, ".lock")} {
-  for (;;) {
-    descriptor_ = ::open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (descriptor_ < 0) throw system_error("cannot write " + lock_.string(), errno);
-    int locked;
-    do locked = ::flock(descriptor_, LOCK_EX);
-    while (locked != 0 && errno == EINTR);
-    if (locked != 0) {
-      const int why = errno;
-      ::close(descriptor_);
-      throw system_error("cannot lock " + lock_.string(), why);
-    }
-    if (is_same(descriptor_, lock_)) return;
-    ::close(descriptor_);
-  }
-}
-
-MakingLock::~MakingLock() {
-  ::unlink(lock_.c_str());  // while it is held: who waits for this one sees that it is gone
-  ::close(descriptor_);
-}
 
 OutputFile::OutputFile(const std::filesystem::path& file) : file_{file}, part_{beside(file, ".part")} {
   descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

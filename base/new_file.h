@@ -6,22 +6,9 @@
 
 namespace abl {
 
-/// Held by the one process that makes `file`; others wait. The lock is a file beside it, gone afterwards.
-class MakingLock {
- public:
-  /// Waits. Throws: Error when the folder cannot be written.
-  explicit MakingLock(const std::filesystem::path& file);
-  ~MakingLock();
-  MakingLock(const MakingLock&) = delete;
-  MakingLock& operator=(const MakingLock&) = delete;
-
- private:
-  std::filesystem::path lock_;
-  int descriptor_ = -1;
-};
-
 /// A file that appears as a whole or not at all: written as `file`.part, synced and renamed by `publish`,
-/// removed by the destructor otherwise. With a MakingLock held, a .part that is there is a dead process's.
+/// removed by the destructor otherwise. A .part that is there is a dead process's: whoever makes a file has a
+/// lock.
 class OutputFile {
  public:
   /// Throws: Error naming the file and the reason, as `write` and `publish` do: kResourceExhausted for a full

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/printable.h"
-#include "cli/home_lock.h"
 #include "views/views.h"
 
 namespace abl::cli {
@@ -43,7 +43,7 @@ void Context::note(const std::string& text) const {
 
 std::optional<UpRecord> running_up(const Context& context) {
   std::error_code absent;
-  if (!HomeLock::is_held(context.up_lock()) || !std::filesystem::exists(context.up_file(), absent))
+  if (!FileLock::is_held(context.up_lock()) || !std::filesystem::exists(context.up_file(), absent))
     return std::nullopt;
   const auto json = nlohmann::json::parse(read_file(context.up_file()), nullptr, false);
   if (!json.is_object()) return std::nullopt;

@@ -185,9 +185,9 @@ void check_up(const Context& context, const UpOptions& options) {
   make_home(context);
 }
 
-void check_room(const Context& context, const HomeLock&) { try_to_write(context.home(), kRoomToStart); }
+void check_room(const Context& context, const FileLock&) { try_to_write(context.home(), kRoomToStart); }
 
-void run_up(const Context& context, const UpOptions& options, const HomeLock&,
+void run_up(const Context& context, const UpOptions& options, const FileLock&,
             const std::function<void(const UpRecord&, const WorkerSummary&)>& ready) {
   const std::uint16_t port = choose_port(options.port ? std::optional{options.port} : std::nullopt);
   std::error_code ignored;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
+#include "base/file_lock.h"
 #include "cli/context.h"
-#include "cli/home_lock.h"
 
 namespace abl::cli {
 
@@ -29,12 +29,12 @@ void make_home(const Context& context);
 void check_up(const Context& context, const UpOptions& options);
 
 /// Throws: Error when the home's disk is too full to start on.
-void check_room(const Context& context, const HomeLock& lock);
+void check_room(const Context& context, const FileLock& lock);
 
 /// Runs scheduler and worker of this machine, starting them again when they die, until a stop signal comes.
 /// `ready` is called once, when the scheduler answers and the worker has connected. Thread: the main one; no
 /// other may run yet. Throws: Error when one of them cannot be kept running.
-void run_up(const Context& context, const UpOptions& options, const HomeLock& lock,
+void run_up(const Context& context, const UpOptions& options, const FileLock& lock,
             const std::function<void(const UpRecord&, const ablate::v1::WorkerSummary&)>& ready);
 
 }  // namespace abl::cli

@@ -8,6 +8,7 @@
 
 #include "base/crc32.h"
 #include "base/error.h"
+#include "base/file_lock.h"
 #include "base/mapped_file.h"
 #include "base/new_file.h"
 #include "data/pack_format.h"
@@ -148,7 +149,9 @@ void write_images(const ImageSource& source, const PackOptions& options, OutputF
 }  // namespace
 
 PackResult pack(const DataSet& data, const PackOptions& options) {
-  const MakingLock lock{options.output};
+  // one process makes it, the others wait; the lock is a file beside it, gone afterwards
+  FileLock lock = FileLock::wait(options.output.string() + ".lock", 0644);
+  lock.remove_after(true);
   if (const auto there = existing(data, options)) return *there;
   PackResult result{.made = true, .train = data.train->size(), .val = data.val->size()};
   PackIndex index{.made_of = data.fingerprint,

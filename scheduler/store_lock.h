@@ -2,7 +2,8 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
+
+#include "base/file_lock.h"
 
 namespace abl::scheduler {
 
@@ -12,17 +13,10 @@ class StoreLock {
  public:
   /// Throws: Error{kUnavailable} naming the process that has the store.
   explicit StoreLock(const std::filesystem::path& store);
-  ~StoreLock();
-  void keep() { made_ = false; }
-  StoreLock(const StoreLock&) = delete;
-  StoreLock& operator=(const StoreLock&) = delete;
+  void keep() { lock_.remove_after(false); }
 
  private:
-  bool in_place() const;
-
-  const std::string file_;
-  int fd_ = -1;
-  bool made_ = false;
+  FileLock lock_;
 };
 
 }  // namespace abl::scheduler

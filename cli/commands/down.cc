@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/file_lock.h"
 #include "cli/command.h"
-#include "cli/home_lock.h"
 
 namespace abl::cli {
 namespace {
@@ -23,7 +23,7 @@ constexpr auto kPatience = 90s;  // trainers write a checkpoint before they go
 void wait_until_gone(const Context& context, int pid) {
   const auto start = std::chrono::steady_clock::now();
   Progress progress{context.err, "stopping", "s", 0};
-  while (HomeLock::is_held(context.up_lock())) {
+  while (FileLock::is_held(context.up_lock())) {
     const auto waited = std::chrono::steady_clock::now() - start;
     if (waited > kPatience)
       throw Error{Code::kInternal, fmt::format("'ablate up' (process {}) has not stopped within {} s: see {}",
@@ -66,7 +66,7 @@ Run declare_down(CLI::App& app, Context& context) {
   return [&context]() -> int {
     const auto up = running_up(context);
     fs::file_time_type since{};  // of its start
-    if (!up && HomeLock::is_held(context.up_lock()))
+    if (!up && FileLock::is_held(context.up_lock()))
       throw Error{
           Code::kUnavailable,
           fmt::format("'ablate up' is still starting in {}: try again in a moment", context.home().string())};

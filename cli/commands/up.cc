@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/home_lock.h"
 #include "cli/port.h"
 #include "cli/up_service.h"
 
@@ -48,7 +48,7 @@ UpRecord wait_for_other(const Context& context) {
                           context.home().string())};
 }
 
-int run_here(const Context& context, const UpOptions& options, const HomeLock& lock, bool detached) {
+int run_here(const Context& context, const UpOptions& options, const FileLock& lock, bool detached) {
   run_up(context, options, lock, [&](const UpRecord& record, const ablate::v1::WorkerSummary& worker) {
     say(context, record, "ablate is up", worker_text(worker));
     if (!context.json && !detached)
@@ -132,7 +132,7 @@ Run declare_up(CLI::App& app, Context& context) {
   add_json(app, context);
   return [&context, flags]() -> int {
     check_up(context, flags->options);
-    auto lock = HomeLock::acquire(context.up_lock());
+    auto lock = FileLock::try_lock(context.up_lock(), FileLock::Kind::kOpenFile);
     if (!lock) {
       say(context, wait_for_other(context), "ablate is up already", "");
       if (!(flags->options == UpOptions{})) context.note("flags ignored: run 'ablate down' first");

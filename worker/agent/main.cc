@@ -14,6 +14,7 @@
 #include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/log.h"
 #include "base/made_paths.h"
 #include "base/manual_page.h"
@@ -22,7 +23,6 @@
 #include "protocol/trainer_program.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/data_look.h"
-#include "worker/agent/instance_lock.h"
 #include "worker/agent/leftovers.h"
 
 namespace {
@@ -145,7 +145,10 @@ int work(Flags flags) {
   made.add(make_folder(flags.home));
   const fs::path lock_file = flags.home / "worker.lock";
   if (!fs::exists(lock_file)) made.add({lock_file});
-  const agent::InstanceLock lock{lock_file};
+  const auto lock = FileLock::try_lock(lock_file);
+  if (!lock)
+    throw Error{Code::kUnavailable, lock_file.parent_path().string() +
+                                        " is in use by another worker: stop it, or pass another --home"};
   made.add(make_folder(flags.runs_root));
   made.keep();
 
