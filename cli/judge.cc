@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <fstream>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "base/file.h"
 #include "base/utf8.h"
 #include "cli/client.h"
-#include "config/trial_config.h"
 #include "planning/plan.h"
+#include "planning/validate.h"
 #include "storage/database.h"
 #include "sweeps/sweep_spec.h"
 
@@ -40,26 +39,6 @@ auto from_scheduler(const Context& context, const Ask& ask)
   }
 }
 
-sweeps::Problem problem_of(const Problem& problem) {
-  return {.file = problem.file(),
-          .place = {.line = static_cast<int>(problem.line()), .column = static_cast<int>(problem.column())},
-          .field = problem.field(),
-          .message = problem.message(),
-          .nearest = problem.nearest()};
-}
-
-void add_problems(const sweeps::SweepFileError& error, ValidateResponse& response) {
-  for (const auto& found : error.problems()) {
-    Problem& problem = *response.add_problems();
-    problem.set_file(found.file);
-    problem.set_line(static_cast<std::uint32_t>(found.place.line));
-    problem.set_column(static_cast<std::uint32_t>(found.place.column));
-    problem.set_field(found.field);
-    problem.set_message(found.message);
-    problem.set_nearest(found.nearest);
-  }
-}
-
 /// What `ask` answers about a file. A refusal is a text to gRPC, of limited length: the scheduler is asked
 /// for all problems and their places.
 template <class Ask>
@@ -72,31 +51,14 @@ auto with_problems(Client& client, const SweepFile& file, const Ask& ask) {
     *request.mutable_file() = file;
     const auto answer = client.call(&Sweeps::Stub::Validate, request);
     std::vector<sweeps::Problem> problems;
-    for (const Problem& found : answer.problems()) problems.push_back(problem_of(found));
+    for (const Problem& found : answer.problems()) problems.push_back(planning::problem_of(found));
     if (problems.empty()) throw;
     throw sweeps::SweepFileError{std::move(problems)};
   }
 }
 
-ValidateResponse validate_here(const SweepFile& file) {
-  ValidateResponse response;
-  try {
-    const auto spec = sweeps::parse_sweep(file.text(), file.path(), file.folder());
-    std::set<std::string> distinct;
-    for (const auto& trial : sweeps::expand(spec)) distinct.insert(trial.config_hash);
-    response.set_sweep(spec.name);
-    response.set_rows(static_cast<std::uint32_t>(spec.rows.size()));
-    response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
-    response.set_trials(static_cast<std::uint32_t>(distinct.size()));
-    for (const auto& doubt : spec.doubts) response.add_notes(doubt);
-  } catch (const sweeps::SweepFileError& error) {
-    add_problems(error, response);
-  }
-  return response;
-}
-
 SweepPlan plan_here(const Context& context, const SweepFile& file) {
-  const auto spec = sweeps::parse_sweep(file.text(), file.path(), file.folder());
+  const auto spec = planning::parse(file);
   const std::filesystem::path store =
       context.store_flag.empty() ? context.default_store() : std::filesystem::path{context.store_flag};
   std::optional<storage::Database> db;
@@ -174,7 +136,7 @@ ValidateResponse validate(const Context& context, const std::filesystem::path& f
   try {
     *request.mutable_file() = read_sweep_file(file);
   } catch (const sweeps::SweepFileError& error) {
-    add_problems(error, unread);
+    planning::add_problems(error, unread);
     return unread;
   } catch (const Error& error) {  // names the file
     unread.add_problems()->set_message(error.what());
@@ -185,7 +147,7 @@ ValidateResponse validate(const Context& context, const std::filesystem::path& f
   if (answer) return *answer;
   if (context.store_flag.empty())
     context.note(fmt::format("checked without a scheduler: none answers at {}", context.scheduler()));
-  return validate_here(request.file());
+  return planning::validate(request.file());
 }
 
 SweepPlan plan(const Context& context, const SweepFile& file) {
@@ -204,6 +166,6 @@ SubmitResponse submit(const Context& context, const SubmitRequest& request) {
                        [&] { return client.call(&Sweeps::Stub::Submit, request, kSubmitDeadline); });
 }
 
-std::string problem_text(const Problem& problem) { return problem_of(problem).text(); }
+std::string problem_text(const Problem& problem) { return planning::problem_of(problem).text(); }
 
 }  // namespace abl::cli

@@ -2,8 +2,8 @@
 #include "scheduler/services.h"
 
 #include <algorithm>
-#include <set>
 
+#include "planning/validate.h"
 #include "scheduler/answer.h"
 #include "scheduler/table_stream.h"
 #include "scheduler/watch_stream.h"
@@ -14,35 +14,6 @@ namespace abl::scheduler {
 namespace {
 
 using ablate::v1::SweepSummary;
-
-sweeps::SweepSpec parse(const ablate::v1::SweepFile& file) {
-  return sweeps::parse_sweep(file.text(), file.path(), file.folder());
-}
-
-ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
-  ablate::v1::ValidateResponse response;
-  try {
-    const sweeps::SweepSpec spec = parse(file);
-    std::set<std::string> distinct;
-    for (const sweeps::TrialSpec& trial : sweeps::expand(spec)) distinct.insert(trial.config_hash);
-    response.set_sweep(spec.name);
-    response.set_rows(static_cast<std::uint32_t>(spec.rows.size()));
-    response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
-    response.set_trials(static_cast<std::uint32_t>(distinct.size()));
-    for (const std::string& doubt : spec.doubts) response.add_notes(doubt);
-  } catch (const sweeps::SweepFileError& error) {
-    for (const sweeps::Problem& found : error.problems()) {
-      ablate::v1::Problem& problem = *response.add_problems();
-      problem.set_file(found.file);
-      problem.set_line(static_cast<std::uint32_t>(found.place.line));
-      problem.set_column(static_cast<std::uint32_t>(found.place.column));
-      problem.set_field(found.field);
-      problem.set_message(found.message);
-      problem.set_nearest(found.nearest);
-    }
-  }
-  return response;
-}
 
 // What one answer holds at most, some megabytes each; the caller goes on with `next`.
 constexpr std::uint32_t kMostRows = 10'000, kMostTrials = 10'000, kMostSweeps = 10'000;
@@ -63,7 +34,8 @@ void SweepsService::finish_with_summary(Unary* reactor, std::exception_ptr error
 
 grpc::ServerUnaryReactor* SweepsService::Validate(Context*, const ablate::v1::ValidateRequest* request,
                                                   ablate::v1::ValidateResponse* response) {
-  return answer(pool_, response, [request](storage::Database&) { return validate(request->file()); });
+  return answer(pool_, response,
+                [request](storage::Database&) { return planning::validate(request->file()); });
 }
 
 grpc::ServerUnaryReactor* SweepsService::Plan(Context*, const ablate::v1::PlanRequest* request,
@@ -72,7 +44,7 @@ grpc::ServerUnaryReactor* SweepsService::Plan(Context*, const ablate::v1::PlanRe
   if (reactor->refused_by(pool_.full() || counter_.full())) return reactor;
   const auto plan = [=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
-      const sweeps::SweepSpec spec = parse(request->file());
+      const sweeps::SweepSpec spec = planning::parse(request->file());
       const auto answer = [=](storage::Database& db, const planning::ModelCounter::Result& counts) {
         reactor->Finish(status_of([&] { *response = planning::plan(spec, &db, counts); }));
       };
@@ -90,7 +62,7 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
   if (reactor->refused_by(pool_.full())) return reactor;
   pool_.post([=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
-      sweeps::SweepSpec spec = parse(request->file());
+      sweeps::SweepSpec spec = planning::parse(request->file());
       for (const std::string& doubt : spec.doubts) response->add_notes(doubt);
       auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
                                                                             const Submission& submission) {
