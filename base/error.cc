@@ -41,9 +41,12 @@ ExitCode exit_code(Code code) {
       return kExitUnavailable;
     case Code::kCancelled:
       return kExitInterrupted;
-    default:
-      return kExitFailed;
+    case Code::kUnknown:
+    case Code::kAborted:
+    case Code::kInternal:
+      break;
   }
+  return kExitFailed;
 }
 
 }  // namespace abl

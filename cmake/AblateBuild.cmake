@@ -36,4 +36,5 @@ add_library(abl_warnings INTERFACE)
 add_library(abl::warnings ALIAS abl_warnings)
 target_compile_options(abl_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow=local -Wnon-virtual-dtor
                                               -Woverloaded-virtual -Wno-missing-field-initializers
+                                              -Werror=switch  # a new value of an enumeration: every place must know it
                                               $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12: false alarms on std::string

@@ -55,11 +55,11 @@ endforeach()
 # Development: the models as a library, for find_package(ablate) and abl::models (docs/models.md).
 if(TARGET abl_models)
   set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/ablate")
-  foreach(_library IN ITEMS fmt digests base safetensors_layout models)
+  foreach(_library IN ITEMS fmt digests base choices safetensors_layout models)
     set_target_properties(abl_${_library} PROPERTIES EXPORT_NAME ${_library})
   endforeach()
   target_compile_features(abl_base PUBLIC cxx_std_20)
-  install(TARGETS abl_fmt abl_digests abl_base abl_safetensors_layout abl_models EXPORT ablate
+  install(TARGETS abl_fmt abl_digests abl_base abl_choices abl_safetensors_layout abl_models EXPORT ablate
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
   install(EXPORT ablate NAMESPACE abl:: FILE ablateTargets.cmake DESTINATION "${_package}" COMPONENT development)
   foreach(_folder IN ITEMS base models)

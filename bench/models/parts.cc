@@ -129,10 +129,13 @@ const std::map<std::string, std::function<Subject()>>& parts() {
        }},
       {"window-attention", [] { return swin_windows<WindowQkvAttentionImpl>(); }},
       {"window-attention-msf", [] { return swin_windows<WindowSharedAttentionImpl>(mean_shift("QKVPW")); }},
-      {"window-attention-key", [] { return swin_windows<WindowKeyAttentionImpl>(KeyChoice{}); }},
+      {"window-attention-key",
+       [] { return swin_windows<WindowKeyAttentionImpl>(KeyChoice{.method = KeyMethod::kSpatialK}); }},
       {"window-cosine-attention", [] { return swin_v2_windows<WindowCosineAttentionImpl>(); }},
       {"window-cosine-attention-key",
-       [] { return swin_v2_windows<WindowCosineKeyAttentionImpl>(KeyChoice{}); }},
+       [] {
+         return swin_v2_windows<WindowCosineKeyAttentionImpl>(KeyChoice{.method = KeyMethod::kSpatialK});
+       }},
       {"patch-embedding",
        [] {
          return part(PatchEmbed{224, 16, 384}, {8, 3, 224, 224});

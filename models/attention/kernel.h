@@ -5,14 +5,9 @@
 
 #include <optional>
 
-namespace abl::models {
+#include "models/choices/attention.h"
 
-/// How a query weighs the keys, before the softmax with temperature √d.
-enum class Kernel {
-  kDot,       ///< q·k: the original transformer (MSF eq. 1)
-  kGaussian,  ///< -½‖k-q‖²: mean shift (MSF eq. 11 and 12)
-  kNone,      ///< no attention: the branch is left out of the layer, the MLP stays
-};
+namespace abl::models {
 
 /// softmax(scale · kernel(q, k)) v is asked for.
 struct Operands {

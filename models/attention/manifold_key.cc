@@ -35,9 +35,17 @@ namespace {
 bool is_plain(const KeyChoice& choice) { return choice.order == ChartOrder::kPlainReshape; }
 
 ChartMixing mixing_of(const KeyChoice& choice) {
-  if (choice.method == KeyMethod::kSimpleK) return ChartMixing::kDense;
-  const bool averages = choice.method == KeyMethod::kVanillaK && !is_plain(choice);
-  return averages ? ChartMixing::kAverage : ChartMixing::kSeparate;
+  switch (choice.method) {
+    case KeyMethod::kSimpleK:
+      return ChartMixing::kDense;
+    case KeyMethod::kVanillaK:
+      return is_plain(choice) ? ChartMixing::kSeparate : ChartMixing::kAverage;
+    case KeyMethod::kLinear:  // refused
+    case KeyMethod::kSpatialK:
+    case KeyMethod::kKua:
+      break;
+  }
+  return ChartMixing::kSeparate;
 }
 
 ManifoldKeyOptions checked(const ManifoldKeyOptions& options) {
@@ -47,12 +55,9 @@ ManifoldKeyOptions checked(const ManifoldKeyOptions& options) {
 
 }  // namespace
 
-Broadcasting broadcasting_of(const KeyChoice& choice) {
-  const bool has_one = choice.method == KeyMethod::kKua || choice.method == KeyMethod::kVanillaK;
-  return choice.broadcasting.value_or(has_one ? Broadcasting::kOverAll : Broadcasting::kNone);
-}
-
 void check(const ManifoldKeyOptions& options) {
+  TORCH_CHECK_VALUE(options.choice.method != KeyMethod::kLinear,
+                    "the method is linear: make the key by a linear layer");
   TORCH_CHECK_VALUE(options.dim > 0 && options.tokens > 0, "a manifold key of width ", options.dim, " for ",
                     options.tokens, " tokens; both must be positive");
   TORCH_CHECK_VALUE(options.choice.charts > 0, "charts is ", options.choice.charts,

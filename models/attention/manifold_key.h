@@ -3,9 +3,9 @@
 
 #include <torch/torch.h>
 
-#include <optional>
 #include <vector>
 
+#include "models/choices/key.h"
 #include "models/layers/layers.h"
 
 /// The two products of a manifold key that see its charts. Between them a chart holds the tokens of a batch
@@ -54,45 +54,11 @@ class TokenMixingImpl : public torch::nn::Module, public WeightOwner {
 };
 using TokenMixing = Part<TokenMixingImpl>;
 
-/// How the charts become one key.
-enum class KeyMethod {
-  kSpatialK,  ///< a linear layer over all charts of a token
-  kKua,       ///< the same, with context broadcasting before it
-  kSimpleK,   ///< the convolution itself: it is dense and leaves no charts
-  kVanillaK,  ///< the mean over the charts, with context broadcasting before it
-};
-
-/// What context broadcasting adds to the charts.
-enum class Broadcasting {
-  kNone,
-  kOverAll,     ///< the mean over charts and tokens: eq. 4. The same for every token, so softmax removes it.
-  kOverCharts,  ///< the mean over the charts at each token: what the paper's prose says
-};
-
-/// How N tokens in H charts become the H·N channels of the convolution.
-enum class ChartOrder {
-  kChartMajor,    ///< chart after chart: a group of the convolution is a chart, as the text says
-  kPlainReshape,  ///< token after token: what Algorithm 1 prints; groups then cut across charts
-};
-
-/// The ablated choices of one layer's key.
-struct KeyChoice {
-  KeyMethod method = KeyMethod::kSpatialK;
-  std::int64_t charts = 8;
-  std::optional<Broadcasting> broadcasting{};  ///< nothing: over all for KUA and VanillaK, else none
-  ChartOrder order = ChartOrder::kChartMajor;
-  double gamma = 1.0;     ///< initial value of Γ
-  double gamma_cb = 1.0;  ///< initial value of γ', where there is broadcasting
-};
-
 struct ManifoldKeyOptions {
   std::int64_t dim = 0;
   std::int64_t tokens = 0;  ///< of one attention window; the weights hold for this number only
   KeyChoice choice;
 };
-
-/// The broadcasting that was chosen, or else the method's.
-Broadcasting broadcasting_of(const KeyChoice& choice);
 
 /// Refuses what has no meaning.
 /// Throws: c10::ValueError naming the option, its value and what was expected.

@@ -7,30 +7,11 @@
 #include <string>
 
 #include "models/attention/kernel.h"
+#include "models/choices/attention.h"
 #include "models/layers/layers.h"
 #include "models/projection/grouped_linear.h"
 
 namespace abl::models {
-
-/// Where the PROBE acts.
-enum class Probe {
-  kNone,
-  kInside,   ///< subtracted before WEIGHT (MSF eq. 12)
-  kOutside,  ///< one dense dim × dim matrix on the normalised tokens, subtracted after WEIGHT (MSF eq. 14)
-};
-
-/// The ablated choices of one layer's attention. The papers' points: original = dot + none, MSF = gaussian +
-/// inside, residual = gaussian + outside, Gauss-Orig = gaussian + none.
-struct AttentionChoice {
-  Kernel kernel = Kernel::kDot;
-  Probe probe = Probe::kNone;
-  /// The matrix of QUERY, KEY, VALUE, PROBE and WEIGHT, in this order; equal letters share it; '-' = no
-  /// PROBE.
-  std::string share = "QKV-W";
-  std::int64_t groups = 1;               ///< of QUERY, KEY, VALUE and an inside PROBE; WEIGHT stays full
-  Layout layout = Layout::kInterleaved;  ///< without effect when groups = 1
-  double tied_weight_scale = 1.0;        ///< before a WEIGHT that is tied to another role (MSF eq. 9 and 11)
-};
 
 struct AttentionOptions {
   std::int64_t dim = 0;
@@ -38,9 +19,6 @@ struct AttentionOptions {
   std::int64_t dim_head = 64;
   AttentionChoice choice;
 };
-
-/// The places of the roles in `AttentionChoice::share`.
-enum Role { kQuery, kKey, kValue, kProbe, kWeight };
 
 /// The letters of the matrices that act as grouped projections: QUERY, KEY, VALUE and an inside PROBE.
 std::set<char> projections_of(const AttentionChoice& choice);

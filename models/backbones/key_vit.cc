@@ -27,7 +27,7 @@ KeyAttentionImpl::KeyAttentionImpl(const KeyVitOptions& options, const std::opti
   norm_ = register_module("norm", LayerNorm{dim, device});
   to_q_ = register_module("to_q", Linear{dim, dim, device, /*has_bias=*/false});
   to_v_ = register_module("to_v", Linear{dim, dim, device, /*has_bias=*/false});
-  if (choice) {
+  if (choice && choice->method != KeyMethod::kLinear) {
     const ManifoldKeyOptions key{.dim = dim, .tokens = options.tokens(), .choice = *choice};
     manifold_key_ = register_module("key", ManifoldKey{key, device});
   } else {

@@ -9,6 +9,7 @@
 
 #include "models/attention/manifold_key.h"
 #include "models/backbones/classifier.h"
+#include "models/choices/key.h"
 #include "models/layers/drop_path.h"
 #include "models/layers/mlp.h"
 
@@ -23,7 +24,7 @@ struct KeyVitOptions {
   std::int64_t dim = 384;
   std::int64_t heads = 6;  ///< divides `dim`
   std::int64_t mlp_dim = 1536;
-  std::vector<std::optional<KeyChoice>> keys;  ///< one for each layer; nothing: a linear key
+  std::vector<std::optional<KeyChoice>> keys;  ///< one for each layer; nothing: as kLinear
   DropPathOptions drop_path{};
   std::int64_t checkpoint_blocks = 0;  ///< the first so many are run again in the backward pass
 

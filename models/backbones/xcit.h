@@ -4,12 +4,12 @@
 #include <torch/torch.h>
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "models/attention/token_attention.h"
 #include "models/attention/xcit_attention.h"
 #include "models/backbones/classifier.h"
+#include "models/choices/xcit.h"
 #include "models/embedding/patches.h"
 #include "models/embedding/positions.h"
 #include "models/layers/drop_path.h"
@@ -32,23 +32,6 @@ class LocalPatchInteractionImpl : public torch::nn::Module {
   BatchNorm2d bn_{nullptr};
 };
 using LocalPatchInteraction = Part<LocalPatchInteractionImpl>;
-
-/// What the attention of a block runs over.
-enum class XcitAttention {
-  kChannels,  ///< cross-covariance attention: XCiT's own
-  kTokens,    ///< the usual attention
-  kNone,      ///< no attention: its branch is left out of the block, with its norm and scale
-};
-
-/// The ablated choices of one block, by default XCiT's.
-struct XcitChoice {
-  XcitAttention attention = XcitAttention::kChannels;
-  std::optional<EmbeddingChoice> embedding;  ///< of queries, keys and values; none: one linear layer
-  bool l2_norm = true;                       ///< of queries and keys, of attention over channels
-  bool learned_temperature = true;           ///< of attention over channels; else it stays as it starts
-  double temperature = 1.0;             ///< of attention over channels: factor of the scores, at the start
-  bool local_patch_interaction = true;  ///< else its branch is left out, with its norm and scale
-};
 
 struct XcitBlockOptions {
   std::int64_t dim = 0;

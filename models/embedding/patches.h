@@ -5,15 +5,10 @@
 
 #include <vector>
 
+#include "models/choices/xcit.h"
 #include "models/layers/layers.h"
 
 namespace abl::models {
-
-/// How a patch becomes a token.
-enum class PatchProjection {
-  kConvolutions,  ///< 3 x 3 convolutions of stride 2, as many as halvings make up the patch
-  kLinear,        ///< one linear map of the patch's pixels
-};
 
 /// A 3 x 3 convolution of stride 2 without bias, and batch normalisation: children "0" and "1".
 /// Shape: x [B, in, H, W] -> [B, out, ⌈H/2⌉, ⌈W/2⌉].

@@ -6,13 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace abl::models {
+#include "models/choices/drop_path.h"
 
-/// How the rate of stochastic depth depends on the layer.
-enum class DropPathRule {
-  kLinear,    ///< from 0 in the first layer to the rate in the last: Huang et al. (ECCV 2016), timm, Swin
-  kConstant,  ///< the rate in every layer: XCiT's release
-};
+namespace abl::models {
 
 /// Stochastic depth of a model; by default there is none.
 struct DropPathOptions {

@@ -3,15 +3,9 @@
 
 #include <torch/torch.h>
 
-namespace abl::models {
+#include "models/choices/attention.h"
 
-/// Which outputs a group feeds.
-/// Source: MSF section 2.3, Figure 2.
-enum class Layout {
-  kInterleaved,  ///< output j belongs to group j mod G: every head is filled from all groups
-  kBlock,        ///< output j belongs to group j div (out/G): a head is filled from one group
-  kFusedBlock,   ///< as kBlock, over the outputs of all projections side by side, as MSF's release has them
-};
+namespace abl::models {
 
 /// Where a projection stands among those that lie side by side.
 struct FusedPlace {

@@ -122,7 +122,7 @@ void expect_swin_gradients(Classifier& model) {
 TEST(Swin, TrainsEveryParameterOfEveryKindOfAttention) {
   torch::manual_seed(1);
   SwinImpl model{small_swin({QkvChoice{}, kSwinMeanShift(), AttentionChoice{.kernel = Kernel::kNone},
-                             KeyChoice{.charts = 2}, AttentionChoice{}})};
+                             KeyChoice{.method = KeyMethod::kSpatialK, .charts = 2}, AttentionChoice{}})};
   expect_swin_gradients(model);
 }
 
@@ -138,15 +138,16 @@ TEST(Swin, TrainsInBfloat16UnderAutocast) {
   const auto images = torch::randn({2, 3, 32, 32});
   auto grouped = kSwinMeanShift();
   grouped.groups = 2;
-  SwinImpl first{small_swin({QkvChoice{}, grouped, KeyChoice{.charts = 2}, kSwinMeanShift()})};
+  SwinImpl first{small_swin(
+      {QkvChoice{}, grouped, KeyChoice{.method = KeyMethod::kSpatialK, .charts = 2}, kSwinMeanShift()})};
   expect_close_in_bfloat16(first, images);
-  SwinV2Impl second{small_version_2({QkvChoice{}, KeyChoice{.charts = 2}})};
+  SwinV2Impl second{small_version_2({QkvChoice{}, KeyChoice{.method = KeyMethod::kSpatialK, .charts = 2}})};
   expect_close_in_bfloat16(second, images);
 }
 
 TEST(Swin, OfVersion2StartsWithEveryBlockAsTheIdentity) {
   torch::manual_seed(3);
-  SwinV2Impl model{small_version_2({QkvChoice{}, KeyChoice{}})};
+  SwinV2Impl model{small_version_2({QkvChoice{}, KeyChoice{.method = KeyMethod::kSpatialK}})};
   std::map<std::string, torch::Tensor> seen{{"patch_embed", {}}, {"layers.0", {}}};
   const FeatureTap tap{model, seen};
   model.forward(torch::randn({2, 3, 32, 32}));
@@ -167,7 +168,8 @@ TEST(Swin, RefusesOptionsThatDoNotFitTogether) {
   refused([](auto& options) { options.depths = {}; });
   refused([](auto& options) { options.attention.pop_back(); });
   refused([](auto& options) { options.attention[1] = AttentionChoice{.groups = 3}; });
-  refused([](auto& options) { options.attention[2] = KeyChoice{.charts = 0}; });
+  refused(
+      [](auto& options) { options.attention[2] = KeyChoice{.method = KeyMethod::kSpatialK, .charts = 0}; });
   EXPECT_THROW((SwinV2Impl{{.depths = {2, 0}, .heads = {3, 6}, .attention = {2, QkvChoice{}}}, torch::kMeta}),
                c10::ValueError);
   SwinImpl model{small_swin({QkvChoice{}, QkvChoice{}})};
