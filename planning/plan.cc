@@ -10,6 +10,7 @@
 
 #include "base/sha256.h"
 #include "config/document/result_version.h"
+#include "planning/step_memory.h"
 #include "storage/sweep_store.h"
 #include "storage/table.h"
 #include "storage/trial_store.h"
@@ -95,52 +96,6 @@ std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::D
       notes.push_back(
           fmt::format("no connected worker has the weights {0}: start one with --weights {0}=FILE", name));
   return notes;
-}
-
-using Counts = std::map<std::string, double>;
-
-int part_of(int images, int gpus) {
-  const int parts = std::max(gpus, 1);
-  return (images + parts - 1) / parts;
-}
-
-std::optional<double> count_of(const Counts& counts, const std::string& mode) {
-  const auto found = counts.find(mode);
-  return found == counts.end() ? std::nullopt : std::optional{found->second};
-}
-
-/// Bytes of so many images that take base and image; nothing where these are not counted.
-std::optional<double> bytes_of(const Counts& counts, const std::string& what, const std::string& precision,
-                               int images) {
-  const auto base = count_of(counts, what + "base." + precision),
-             image = count_of(counts, what + "image." + precision);
-  if (!base || !image) return std::nullopt;
-  return *base + images * *image;
-}
-
-/// The peak of a step that takes `step` bytes and is preceded by the teacher's forward pass, while the
-/// optimiser's `state` is there and gradients are not.
-std::optional<double> peak_with_teacher(const sweeps::Row& row, const Counts& teacher, int gpus, double step,
-                                        double state, double gradients) {
-  const auto weights = count_of(teacher, "memory.weights");
-  const auto forward = bytes_of(teacher, "memory.forward.", row.precision, part_of(row.batch, gpus));
-  if (!weights || !forward) return std::nullopt;
-  return *weights + std::max(step, state - gradients + *forward);
-}
-
-/// Bytes of a training step on each GPU, from what the trainer counts; nothing where it has not.
-std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::string, Counts>& counts,
-                                  int gpus) {
-  const auto own = counts.find(row.model), teacher = counts.find(row.teacher);
-  if (row.batch == 0 || own == counts.end()) return std::nullopt;
-  const auto state = count_of(own->second, row.precision == "bf16" ? "memory.state.bf16" : "memory.state");
-  const auto many = bytes_of(own->second, "memory.", row.precision, part_of(row.batch, gpus));
-  if (!state || !many) return std::nullopt;
-  const double weights = 4.0 * count_of(own->second, "params.all").value_or(0);
-  const double more = row.more_weights * weights, step = std::max(*state, *many) + more;
-  if (row.teacher.empty()) return step;
-  if (teacher == counts.end()) return std::nullopt;
-  return peak_with_teacher(row, teacher->second, gpus, step, *state + more, weights);
 }
 
 /// Fills in what the whole plan says of its rows' memory.

@@ -13,7 +13,7 @@
 namespace abl::commands {
 
 /// Counts for many models in one process: a canonical model document a line in, a line out each, in order:
-///   {"counts": {"params.all": n, …}} (the names of model_counts.h) or {"error": "…"}
+///   {"counts": {"params.all": n, …}} (the names of protocol/counts.h) or {"error": "…"}
 /// `change`: what is done to each document first.
 void describe_lines(std::istream& in, std::ostream& out,
                     const std::function<void(config::Json&)>& change = {});
