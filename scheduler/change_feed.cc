@@ -16,7 +16,7 @@ ChangeFeed::~ChangeFeed() {
   thread_.join();
 }
 
-void ChangeFeed::publish(Change change) {
+void ChangeFeed::publish(storage::Change change) {
   {
     const std::lock_guard lock{mutex_};
     pending_.insert(std::move(change));
@@ -44,7 +44,7 @@ void ChangeFeed::run() {
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !pending_.empty(); });
     if (stopping_) return;
-    const std::set<Change> changes = std::exchange(pending_, {});
+    const std::set<storage::Change> changes = std::exchange(pending_, {});
     lock.unlock();
     {
       const std::lock_guard subscribers{subscribers_mutex_};

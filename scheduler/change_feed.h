@@ -2,38 +2,31 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
-#include <string>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
+#include "storage/change.h"
 
 namespace abl::scheduler {
-
-/// A sweep, and the run of it that changed (0: the sweep as such). An empty sweep: the list of workers
-/// changed.
-struct Change {
-  std::string sweep;
-  std::uint32_t run = 0;
-  auto operator<=>(const Change&) const = default;
-};
 
 /// Tells watchers what changed, after the commit. Changes are collected, so that a watcher hears of each at
 /// once after a quiet time and otherwise once in an interval. Thread: all methods, from any; subscribers are
 /// called on the feed's thread.
 class ChangeFeed {
  public:
-  using Subscriber = std::function<void(const std::set<Change>&)>;
+  using Subscriber = std::function<void(const std::set<storage::Change>&)>;
 
   explicit ChangeFeed(Milliseconds interval = Milliseconds{250});
   ~ChangeFeed();
 
-  void publish(Change change);
+  void publish(storage::Change change);
 
   /// Ends the subscription when it goes; a call under way is waited for, unless it is the call itself that
   /// ends it.
@@ -62,7 +55,7 @@ class ChangeFeed {
   const Milliseconds interval_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::set<Change> pending_;
+  std::set<storage::Change> pending_;
   bool stopping_ = false;
   std::recursive_mutex subscribers_mutex_;  // held during calls: a subscriber may unsubscribe itself
   std::map<std::uint64_t, std::shared_ptr<Subscriber>> subscribers_;

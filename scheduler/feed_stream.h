@@ -25,7 +25,7 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
   grpc::ServerWriteReactor<Response>* start() {
     auto* reactor = this->keep();
     // a weak hold: the subscription must not keep alive the stream that it belongs to
-    subscription_ = feed_.subscribe([weak = std::weak_ptr{self()}](const std::set<Change>& changes) {
+    subscription_ = feed_.subscribe([weak = std::weak_ptr{self()}](const std::set<storage::Change>& changes) {
       if (const auto stream = weak.lock(); stream && stream->concerns(changes)) stream->wake();
     });
     wake();
@@ -33,7 +33,7 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
   }
 
  protected:
-  virtual bool concerns(const std::set<Change>& changes) const = 0;
+  virtual bool concerns(const std::set<storage::Change>& changes) const = 0;
   /// Sends what there is to say. Returns: true when nothing can follow. Thread: the pool's, one call at a
   /// time.
   virtual bool look(storage::Database& db) = 0;

@@ -27,9 +27,9 @@ class LogStream final : public FeedStream<LogText> {
       : FeedStream{pool, feed}, run_{request.run()}, follow_{request.follow()}, offset_{request.offset()} {}
 
  private:
-  bool concerns(const std::set<Change>& changes) const override {
+  bool concerns(const std::set<storage::Change>& changes) const override {
     return std::any_of(changes.begin(), changes.end(),
-                       [this](const Change& change) { return change.run == run_; });
+                       [this](const storage::Change& change) { return change.run == run_; });
   }
 
   bool look(storage::Database& db) override {

@@ -53,9 +53,9 @@ class SchedulerServer::Impl {
     if (options.http_port) {
       web_ = std::make_unique<web::Server>(
           web::ServerOptions{.store = options.scheduler.store, .port = *options.http_port});
-      web_subscription_ = scheduler_.feed().subscribe([this](const std::set<Change>& changes) {
+      web_subscription_ = scheduler_.feed().subscribe([this](const std::set<storage::Change>& changes) {
         web_->set_trouble(scheduler_.coordinator().trouble());
-        for (const Change& change : changes) web_->publish(change.sweep, change.run);
+        for (const storage::Change& change : changes) web_->publish(change);
       });
     }
     serve();

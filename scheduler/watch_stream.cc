@@ -42,9 +42,10 @@ bool finished(const ablate::v1::SweepSummary& summary) {
 
 }  // namespace
 
-bool WatchStream::concerns(const std::set<Change>& changes) const {
-  return std::any_of(changes.begin(), changes.end(),
-                     [this](const Change& change) { return change.sweep == sweep_ || change.sweep.empty(); });
+bool WatchStream::concerns(const std::set<storage::Change>& changes) const {
+  return std::any_of(changes.begin(), changes.end(), [this](const storage::Change& change) {
+    return change.sweep == sweep_ || change.sweep.empty();
+  });
 }
 
 SweepDetail WatchStream::look_at_rows(storage::Database& db) {

@@ -23,7 +23,7 @@ class WatchStream final : public FeedStream<ablate::v1::SweepProgress> {
       : FeedStream{pool, feed}, tables_{tables}, coordinator_{coordinator}, sweep_{std::move(sweep)} {}
 
  private:
-  bool concerns(const std::set<Change>& changes) const override;
+  bool concerns(const std::set<storage::Change>& changes) const override;
   bool look(storage::Database& db) override;
   ablate::v1::SweepDetail look_at_rows(storage::Database& db);
 

@@ -26,7 +26,7 @@ int serve(const std::vector<std::string>& arguments) {
        .watch_store = watch,
        .heartbeat = std::chrono::milliseconds{300}}};
   const auto publish = [&](const std::string& sweep, std::uint32_t run) {
-    if (!watch) server.publish(sweep, run);
+    if (!watch) server.publish({sweep, run});
   };
   fmt::print("{}\n", server.url());
   std::fflush(stdout);

@@ -372,7 +372,7 @@ TEST_F(ServerTest, TellsEveryStreamWhatWasPublished) {
     EXPECT_THAT(client->seen(),
                 AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: text/event-stream\r\n")));
   }
-  server_->publish("msf \"sharing\"", 12);
+  server_->publish({"msf \"sharing\"", 12});
   for (HttpClient* client : {&one, &two})
     EXPECT_TRUE(
         client->read_until("event: change\ndata: {\"sweep\":\"msf \\\"sharing\\\"\",\"run\":12}\n\n"));
@@ -406,8 +406,8 @@ TEST_F(ServerTest, ABurstOfTheSameChangeIsToldOnce) {
   HttpClient client{server_->port()};
   client.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(client.read_until("retry: 2000\n\n"));
-  for (int i = 0; i < 1000; ++i) server_->publish("msf-sharing", 1);
-  server_->publish("last", 0);
+  for (int i = 0; i < 1000; ++i) server_->publish({"msf-sharing", 1});
+  server_->publish({"last", 0});
   ASSERT_TRUE(client.read_until("\"last\""));
   std::size_t events = 0;
   for (std::size_t at = 0; (at = client.seen().find("event: change", at)) != std::string::npos; ++at)

@@ -90,7 +90,7 @@ class Server::Impl {
     const std::string host = ip.is_v6() ? "[::1]" : ip.is_unspecified() ? "127.0.0.1" : ip.to_string();
     return fmt::format("http://{}:{}/", host, port());
   }
-  void publish(Change change) { site_->hub.publish(std::move(change)); }
+  void publish(storage::Change change) { site_->hub.publish(std::move(change)); }
   void set_trouble(const std::string& trouble) { site_->hub.set_trouble(trouble); }
 
  private:
@@ -137,7 +137,7 @@ class Server::Impl {
       timer.expires_after(kLookEvery);
       co_await timer.async_wait(net::use_awaitable);
       try {
-        if (co_await site_->readers.changed()) site_->hub.publish(Change{});
+        if (co_await site_->readers.changed()) site_->hub.publish(storage::Change{});
         failing = false;
       } catch (const Error& error) {
         if (!failing) log_warning("dashboard: {}", error.what());
@@ -163,6 +163,6 @@ Server::~Server() = default;
 std::uint16_t Server::port() const { return impl_->port(); }
 std::string Server::url() const { return impl_->url(); }
 void Server::set_trouble(const std::string& trouble) { impl_->set_trouble(trouble); }
-void Server::publish(const std::string& sweep, std::uint32_t run) { impl_->publish(Change{sweep, run}); }
+void Server::publish(storage::Change change) { impl_->publish(std::move(change)); }
 
 }  // namespace abl::web

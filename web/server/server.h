@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "storage/change.h"
+
 namespace abl::web {
 
 struct ServerOptions {
@@ -57,8 +59,8 @@ class Server {
   std::uint16_t port() const;
   std::string url() const;  ///< "http://127.0.0.1:8080/"
 
-  /// Tells browsers that a sweep (and a run of it, if not 0) changed. Thread: any.
-  void publish(const std::string& sweep, std::uint32_t run);
+  /// Tells browsers what changed. Thread: any.
+  void publish(storage::Change change);
   /// Why nothing can be stored, or empty: goes out with every heartbeat. Thread: any.
   void set_trouble(const std::string& trouble);
 

@@ -45,7 +45,7 @@ constexpr auto kWriteDeadline = 30s;
 constexpr auto kPause = 100ms;
 constexpr std::size_t kMostPending = 256;
 
-std::string event(const Change& change) {
+std::string event(const storage::Change& change) {
   const nlohmann::ordered_json data{{"sweep", change.sweep}, {"run", change.run}};
   return fmt::format("event: change\ndata: {}\n\n",
                      data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -67,7 +67,7 @@ net::awaitable<void> write(Stream& stream, const std::string& text) {
 
 }  // namespace
 
-void Hub::publish(Change change) {
+void Hub::publish(storage::Change change) {
   net::post(network_, [this, change = std::move(change)] { deliver(change); });
 }
 
@@ -82,10 +82,10 @@ void Hub::set_trouble(std::string trouble) {
   });
 }
 
-void Hub::deliver(const Change& change) {
+void Hub::deliver(const storage::Change& change) {
   for (Subscriber& subscriber : subscribers_) {
     subscriber.pending.insert(change);
-    if (subscriber.pending.size() > kMostPending) subscriber.pending = {Change{}};
+    if (subscriber.pending.size() > kMostPending) subscriber.pending = {storage::Change{}};
     subscriber.wake.cancel();
   }
 }
@@ -102,12 +102,12 @@ net::awaitable<void> Hub::stream_to(Stream& stream, std::string head) {
       self->wake.expires_after(heartbeat_);
       co_await self->wake.async_wait(net::redirect_error(net::use_awaitable, ec));
     }
-    const std::set<Change> changes = std::exchange(self->pending, {});
+    const std::set<storage::Change> changes = std::exchange(self->pending, {});
     // named, not a temporary of a co_await: GCC 12 destroys those of a conditional twice
     const bool news = std::exchange(self->news, false);
     std::string text;
     if (changes.empty() || news) text = heartbeat_event(heartbeat_, trouble_);
-    for (const Change& change : changes) text += event(change);
+    for (const storage::Change& change : changes) text += event(change);
     co_await write(stream, text);
     if (changes.empty()) continue;
     net::steady_timer pause{network_, kPause};

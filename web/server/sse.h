@@ -5,11 +5,11 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <list>
 #include <set>
 #include <string>
 
+#include "storage/change.h"
 #include "web/server/net.h"
 
 namespace abl::web {
@@ -53,13 +53,6 @@ class Outbox {
   std::size_t bytes_ = 0;
 };
 
-/// What changed. Without a sweep: anything may have; without a run: something of the sweep.
-struct Change {
-  std::string sweep;
-  std::uint32_t run = 0;
-  auto operator<=>(const Change&) const = default;
-};
-
 /// Tells every open stream what changed. A slow reader costs nothing: changes that it has not been sent yet
 /// are a set, and beyond a bound they become one "anything". Thread: the network thread, but for `publish`.
 class Hub {
@@ -69,7 +62,7 @@ class Hub {
       : network_{std::move(network)}, heartbeat_{heartbeat} {}
 
   /// Thread: any.
-  void publish(Change change);
+  void publish(storage::Change change);
   /// What is wrong with the store goes out with heartbeats, and at once where it is another. Thread: any.
   void set_trouble(std::string trouble);
 
@@ -80,11 +73,11 @@ class Hub {
  private:
   struct Subscriber {
     explicit Subscriber(const net::any_io_executor& network) : wake{network} {}
-    std::set<Change> pending;
+    std::set<storage::Change> pending;
     bool news = false;       ///< a heartbeat says something new
     net::steady_timer wake;  ///< cancelled when something is pending
   };
-  void deliver(const Change& change);
+  void deliver(const storage::Change& change);
 
   net::any_io_executor network_;
   const std::chrono::milliseconds heartbeat_;
