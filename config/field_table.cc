@@ -14,7 +14,7 @@ struct Mismatch {
 
 Mismatch check_number(Json& value, bool whole, const Range& range) {
   const std::string expected =
-      fmt::format("expected a {}, {}", name_of(whole ? Kind::kWhole : Kind::kNumber), range.text());
+      fmt::format("expected a {}, {}", name_of(whole ? Kind::kInteger : Kind::kNumber), range.text());
   if (!value.is_number() || !std::isfinite(value.get<double>())) {
     return {fmt::format("{}; got {}", expected, value.is_number() ? "an infinite one" : value.dump()), {}};
   }
@@ -59,9 +59,26 @@ Mismatch check_text(Json& value, const Accepted& accepted) {
   return choices.empty() ? check_name(text) : check_choice(text, choices);
 }
 
-Mismatch check_truth(const Json& value) {
+Mismatch check_bool(const Json& value) {
   if (value.is_boolean()) return {};
   return {fmt::format("expected true or false; got {}", value.dump()), {}};
+}
+
+Mismatch check_one(Json& value, const Accepted& accepted) {
+  switch (accepted.kind) {
+    case Kind::kInteger:
+      return check_number(value, /*whole=*/true, accepted.range);
+    case Kind::kNumber:
+      return check_number(value, /*whole=*/false, accepted.range);
+    case Kind::kText:
+    case Kind::kEnum:
+      return check_text(value, accepted);
+    case Kind::kBool:
+      return check_bool(value);
+    case Kind::kIntegerList:  // accept_list
+      break;
+  }
+  return {};
 }
 
 bool accept_list(const Range& range, const std::string& path, Json& value, std::vector<Problem>& problems) {
@@ -90,19 +107,26 @@ std::string Range::text() const {
 }
 
 std::string_view name_of(Kind kind) {
-  constexpr std::string_view kNames[] = {"whole number", "number", "text", "truth value",
-                                         "list of whole numbers"};
-  return kNames[static_cast<std::size_t>(kind)];
+  switch (kind) {
+    case Kind::kInteger:
+      return "whole number";
+    case Kind::kNumber:
+      return "number";
+    case Kind::kText:
+    case Kind::kEnum:
+      return "text";
+    case Kind::kBool:
+      return "truth value";
+    case Kind::kIntegerList:
+      return "list of whole numbers";
+  }
+  return {};
 }
 
 bool accept_value(const Accepted& accepted, const std::string& path, Json& value,
                   std::vector<Problem>& problems) {
-  const Kind kind = accepted.kind;
-  if (kind == Kind::kWholeList) return accept_list(accepted.range, path, value, problems);
-  const Mismatch mismatch = kind == Kind::kText ? check_text(value, accepted)
-                            : kind == Kind::kTruth
-                                ? check_truth(value)
-                                : check_number(value, kind == Kind::kWhole, accepted.range);
+  if (accepted.kind == Kind::kIntegerList) return accept_list(accepted.range, path, value, problems);
+  const Mismatch mismatch = check_one(value, accepted);
   if (mismatch.message.empty()) return true;
   problems.push_back({path, mismatch.message, mismatch.nearest});
   return false;

@@ -5,12 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/nearest_name.h"
 #include "config/json.h"
 
@@ -35,8 +40,7 @@ inline constexpr Range kFraction{0, 1};
 inline constexpr Range kFromOne{1, 1e9};
 inline constexpr Range kCount{0, 1e9};
 
-/// The kinds of value, in the order of Field::member.
-enum class Kind { kWhole, kNumber, kText, kTruth, kWholeList };
+enum class Kind { kInteger, kNumber, kText, kBool, kIntegerList, kEnum };
 std::string_view name_of(Kind kind);
 
 inline constexpr std::size_t kMostEntries = 8;  // of a list: there is one entry for each stage of a model
@@ -48,21 +52,59 @@ using TextForm = std::string (*)(const std::string& text);
 struct Accepted {
   Kind kind;
   const Range& range;                       ///< of a number, or of each number of a list
-  const std::vector<std::string>& choices;  ///< of a text
+  const std::vector<std::string>& choices;  ///< of an enumeration or a text
   TextForm form;                            ///< of a text that is neither choice nor name
 };
+
+/// A member that has one of a fixed set of values, by their names.
+template <class Section>
+struct Choice {
+  const std::vector<std::string>& (*names)();
+  std::string_view (*get)(const Section&);
+  void (*set)(Section&, std::string_view name);  ///< one of `names`
+};
+
+/// The parts of the type of a pointer to a member.
+template <class Pointer>
+struct MemberOf;
+template <class S, class V>
+struct MemberOf<V S::*> {
+  using Section = S;
+  using Value = V;
+};
+
+template <class E>
+E chosen(const E& value) {
+  return value;
+}
+template <class E>
+E chosen(const std::optional<E>& value) {
+  return value.value_or(E{});
+}
+
+/// The choice that a member of an enumeration is: choice<&AttentionChoice::kernel>(). One that is optional
+/// reads as the first of the values where it is empty.
+template <auto kMember>
+auto choice() {
+  using Section = typename MemberOf<decltype(kMember)>::Section;
+  using E = decltype(chosen(std::declval<const typename MemberOf<decltype(kMember)>::Value&>()));
+  return Choice<Section>{
+      .names = abl::names_of<E>,
+      .get = [](const Section& section) { return name_of(chosen(section.*kMember)); },
+      .set = [](Section& section, std::string_view name) { section.*kMember = *abl::value_named<E>(name); }};
+}
 
 /// One key of a section: all that reading, canonical form, schema and reference know of it.
 template <class Section>
 struct Field {
   std::string_view name;
-  std::variant<int Section::*, double Section::*, std::string Section::*, bool Section::*,
-               std::vector<int> Section::*>
+  std::variant<int Section::*, std::int64_t Section::*, double Section::*, std::string Section::*,
+               bool Section::*, std::vector<int> Section::*, Choice<Section>>
       member;
   std::string_view sentence;
   std::vector<std::string> families{};  ///< of models for which the key has meaning; empty: all
   Range range{};                        ///< of a number, or of each number of a list
-  std::vector<std::string> choices{};   ///< of a text; empty: any name
+  std::vector<std::string> choices{};   ///< of a text; empty: any name. A Choice has its own
   TextForm form = nullptr;              ///< of a text that is no name
   /// Must be known: written out, or set by what the section starts from (preset, recipe, data set).
   bool required = false;
@@ -74,14 +116,36 @@ struct Field {
   std::string_view inert_when{};
 
   Json get(const Section& section) const {
-    return std::visit([&](auto pointer) { return Json(section.*pointer); }, member);
+    return std::visit(
+        [&](auto accessor) -> Json {
+          if constexpr (std::is_same_v<decltype(accessor), Choice<Section>>)
+            return std::string{accessor.get(section)};
+          else
+            return section.*accessor;
+        },
+        member);
   }
   void set(Section& section, const Json& value) const {
-    std::visit([&](auto pointer) { value.get_to(section.*pointer); }, member);
+    std::visit(
+        [&](auto accessor) {
+          if constexpr (std::is_same_v<decltype(accessor), Choice<Section>>)
+            accessor.set(section, value.template get_ref<const std::string&>());
+          else
+            value.get_to(section.*accessor);
+        },
+        member);
   }
   Json default_value(const Section& section) const { return derived ? derived(section) : get(Section{}); }
-  Kind kind() const { return static_cast<Kind>(member.index()); }
-  Accepted accepted() const { return {kind(), range, choices, form}; }
+  Kind kind() const {
+    using enum Kind;
+    constexpr Kind kKinds[] = {kInteger, kInteger,     kNumber, kText,
+                               kBool,    kIntegerList, kEnum};  // of `member`
+    return kKinds[member.index()];
+  }
+  Accepted accepted() const {
+    const auto* choice = std::get_if<Choice<Section>>(&member);
+    return {kind(), range, choice ? choice->names() : choices, form};
+  }
 };
 
 /// Whether `value` is accepted; a problem where it is not, in a list one for each wrong entry. Then `value`

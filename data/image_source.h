@@ -7,12 +7,23 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "config/trial_config.h"
 #include "images/image.h"
 
 namespace abl::data {
 
 enum class Split { kTrain, kVal };
+
+constexpr std::string_view name_of(Split split) {
+  switch (split) {
+    case Split::kTrain:
+      return "train";
+    case Split::kVal:
+      return "val";
+  }
+  return {};
+}
 
 struct Sample {
   images::Image image;
@@ -46,6 +57,17 @@ struct DataSet {
   std::vector<std::string> classes;
   std::string format;                    ///< what it is stored as, in words
   std::vector<std::string> passed_over;  ///< what was found there and is not used, a sentence each
+
+  /// Of a split that there is.
+  const ImageSource& of(Split split) const {
+    switch (split) {
+      case Split::kTrain:
+        return *train;
+      case Split::kVal:
+        break;
+    }
+    return *val;
+  }
 };
 
 /// Which splits there must be.

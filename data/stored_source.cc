@@ -58,7 +58,7 @@ images::Image decode_image(const images::EncodedImage& encoded) {
 }
 
 StoredSource::StoredSource(const config::DataConfig& data, std::size_t size)
-    : skip_damaged_{data.damaged == "skip"},
+    : skip_damaged_{data.damaged == config::Damaged::kSkip},
       kept_bytes_{std::min(kLargestKept, kCacheBytes / std::max<std::size_t>(1, size))},
       decoded_(size) {}
 

@@ -71,8 +71,13 @@ Framing frame_centre(int width, int height, int resize, int size, images::Interp
 namespace {
 
 images::Interpolation interpolation_of(const config::RecipeConfig& recipe) {
-  return recipe.interpolation == "bicubic" ? images::Interpolation::kBicubic
-                                           : images::Interpolation::kBilinear;
+  switch (recipe.interpolation) {
+    case config::Resampling::kBilinear:
+      return images::Interpolation::kBilinear;
+    case config::Resampling::kBicubic:
+      break;
+  }
+  return images::Interpolation::kBicubic;
 }
 
 /// `draw(width, height)` gives the framing.
@@ -101,7 +106,7 @@ std::optional<Prepared> centre_of(const ImageSource& images, std::uint32_t index
 Augmentation::Augmentation(const config::RecipeConfig& recipe, const config::DataConfig& data)
     : recipe_{recipe},
       image_size_{data.image_size},
-      reduced_{data.decode == "reduced"},
+      reduced_{data.decode == config::Decode::kReduced},
       interpolation_{interpolation_of(recipe)} {
   if (recipe_.randaugment == "none") return;
   rand_augment_ = images::parse_rand_augment(recipe_.randaugment);
@@ -109,7 +114,13 @@ Augmentation::Augmentation(const config::RecipeConfig& recipe, const config::Dat
 }
 
 Framing Augmentation::draw_framing(int width, int height, images::RandomStream& random) const {
-  if (recipe_.crop != "resized") return frame_centre(width, height, image_size_, image_size_, interpolation_);
+  switch (recipe_.crop) {
+    case config::Crop::kNone:
+    case config::Crop::kPad:  // once it is decoded
+      return frame_centre(width, height, image_size_, image_size_, interpolation_);
+    case config::Crop::kResized:
+      break;
+  }
   return {.crop = images::draw_resized_crop(width, height, {.area_low = recipe_.crop_area}, random),
           .width = image_size_,
           .height = image_size_,
@@ -126,7 +137,7 @@ std::optional<Prepared> Augmentation::operator()(const ImageSource& images, std:
 }
 
 void Augmentation::change(View& view, images::RandomStream& random) const {
-  if (recipe_.crop == "pad") {
+  if (recipe_.crop == config::Crop::kPad) {
     const auto shift = [&] {
       return static_cast<int>(random.below(std::uint64_t{2} * recipe_.crop_padding + 1)) -
              recipe_.crop_padding;
@@ -139,12 +150,16 @@ void Augmentation::change(View& view, images::RandomStream& random) const {
   const images::ColourJitter jitter{.brightness = recipe_.color_jitter,
                                     .contrast = recipe_.color_jitter,
                                     .saturation = recipe_.color_jitter};
-  if (recipe_.appearance == "3-augment") {
-    auto three = images::kMsfThreeAugment;
-    three.jitter = jitter;
-    images::three_augment(view.image, three, random);
-  } else if (recipe_.color_jitter > 0) {
-    images::colour_jitter(view.image, jitter, random);
+  switch (recipe_.appearance) {
+    case config::Appearance::kNone:
+      if (recipe_.color_jitter > 0) images::colour_jitter(view.image, jitter, random);
+      break;
+    case config::Appearance::kThreeAugment: {
+      auto three = images::kMsfThreeAugment;
+      three.jitter = jitter;
+      images::three_augment(view.image, three, random);
+      break;
+    }
   }
   if (recipe_.random_erasing > 0)
     view.erasure =

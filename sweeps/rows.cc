@@ -99,7 +99,7 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
                    RowProblems& found, RowProblems& doubts) {
   std::vector<config::Problem> problems;
   const config::TrialConfig trial = config::read_trial(settings.document(), problems);
-  const bool distils = problems.empty() && trial.recipe.distillation != "none";
+  const bool distils = problems.empty() && trial.recipe.distillation != config::Distillation::kNone;
   if (distils) row.teacher = config::canonical_model_text(config::read_teacher(trial, problems));
   for (const config::Problem& problem : problems)
     found.add(settings.origin(problem.path), problem.message, problem.nearest, row.id);
@@ -113,8 +113,9 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   row.result_version = config::result_version(document);
   row.model = config::canonical_model_text(trial);
   row.batch = (trial.recipe.batch + trial.recipe.accumulate - 1) / trial.recipe.accumulate;
-  row.more_weights = (trial.recipe.ema > 0 ? 1 : 0) - (trial.recipe.optimiser == "sgd" ? 1 : 0);
-  row.precision = trial.recipe.precision;
+  row.more_weights = (trial.recipe.ema > 0 ? 1 : 0) + states_of(trial.recipe.optimiser) -
+                     states_of(config::Optimiser::kAdamW);
+  row.precision = name_of(trial.recipe.precision);
   row.weights = config::named_weights(trial.recipe);
   if (columns.empty()) return;
   const json full = config::full_document(trial);

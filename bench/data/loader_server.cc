@@ -16,9 +16,11 @@ namespace {
 
 int serve(char** arguments) {
   config::DataConfig data;
-  data.name = "bench", data.image_size = std::stoi(arguments[2]), data.decode = arguments[6];
+  data.name = "bench", data.image_size = std::stoi(arguments[2]),
+  data.decode = *value_named<config::Decode>(arguments[6]);
   config::RecipeConfig recipe;
-  recipe.crop = "resized", recipe.flip = 0.5, recipe.interpolation = arguments[5];
+  recipe.crop = config::Crop::kResized, recipe.flip = 0.5,
+  recipe.interpolation = *value_named<config::Resampling>(arguments[5]);
   const int workers = std::stoi(arguments[3]), batch = std::stoi(arguments[4]);
   const auto images = data::open_data(data, arguments[1]).train;
   const data::Augmentation augmentation{recipe, data};

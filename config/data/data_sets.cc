@@ -46,19 +46,17 @@ const std::vector<Field<DataConfig>>& data_fields() {
        .sentence = "The same for evaluation.",
        .range = kCount},
       {.name = "damaged",
-       .member = &D::damaged,
+       .member = choice<&D::damaged>(),
        .sentence = "What an unreadable image does: ends the run, or is left out and named in the log.",
-       .choices = {"fail", "skip"},
        .inert = embedded,
        .inert_when = "the images are embedded"},
       {.name = "decode",
-       .member = &D::decode,
+       .member = choice<&D::decode>(),
        .sentence =
            "How JPEG files are decoded in training: at full scale, or at 1/2, 1/4 or 1/8 where a crop is "
            "that much larger than what is made of it, which is faster and a little less exact. Other files "
            "are "
            "always decoded at full scale.",
-       .choices = {"full", "reduced"},
        .inert = embedded,
        .inert_when = "the images are embedded"},
   };

@@ -22,20 +22,23 @@ Json number_schema(Kind kind, const Range& range) {
 
 Json value_schema(const Accepted& accepted) {
   switch (accepted.kind) {
-    case Kind::kTruth:
+    case Kind::kBool:
       return {{"type", "boolean"}};
-    case Kind::kWholeList:
+    case Kind::kIntegerList:
       return {{"type", "array"},
-              {"items", number_schema(Kind::kWhole, accepted.range)},
+              {"items", number_schema(Kind::kInteger, accepted.range)},
               {"minItems", 1},
               {"maxItems", kMostEntries}};
     case Kind::kText:
+    case Kind::kEnum:
       if (accepted.form) return {{"type", Json::array({"string", "integer"})}};
       return accepted.choices.empty() ? Json{{"type", "string"}}
                                       : Json{{"type", "string"}, {"enum", accepted.choices}};
-    default:
-      return number_schema(accepted.kind, accepted.range);
+    case Kind::kInteger:
+    case Kind::kNumber:
+      break;
   }
+  return number_schema(accepted.kind, accepted.range);
 }
 
 template <class Section>
@@ -95,17 +98,21 @@ std::string code_list(const std::vector<std::string>& names) {
 
 template <class Section>
 std::string type_text(const Field<Section>& field) {
+  const auto& choices = field.accepted().choices;
   switch (field.kind()) {
-    case Kind::kTruth:
+    case Kind::kBool:
       return "`true`, `false`";
-    case Kind::kWholeList:
+    case Kind::kIntegerList:
       return fmt::format("{}, each {}", name_of(field.kind()), field.range.text());
     case Kind::kText:
-      if (field.choices.size() > 20) return "a preset's name";
-      return field.choices.empty() ? "text" : code_list(field.choices);
-    default:
-      return fmt::format("{}, {}", name_of(field.kind()), field.range.text());
+    case Kind::kEnum:
+      if (choices.size() > 20) return "a preset's name";
+      return choices.empty() ? "text" : code_list(choices);
+    case Kind::kInteger:
+    case Kind::kNumber:
+      break;
   }
+  return fmt::format("{}, {}", name_of(field.kind()), field.range.text());
 }
 
 template <class Section>

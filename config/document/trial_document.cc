@@ -99,8 +99,8 @@ DataConfig read_data(const Json& section, const ModelConfig& model, Origin origi
 
 bool has_batch_norm(const ModelConfig& model) {
   if (model.family == "xcit")
-    return model.patches == "convolutions" ||
-           std::ranges::any_of(model.block, [](const BlockConfig& block) { return block.lpi; });
+    return model.patches == models::PatchProjection::kConvolutions ||
+           std::ranges::any_of(model.block, &models::XcitChoice::local_patch_interaction);
   return model.family == "resnet" || model.family == "efficientnet" || model.family == "regnet";
 }
 
@@ -126,7 +126,7 @@ std::optional<double> take_eval_resize(Json& section, const RecipeConfig& usual,
   Json pixels = *found;
   section.erase(found);
   const std::string path = fmt::format("recipe.{}", kEvalResize);
-  if (!accept_value({Kind::kWhole, kEvalResizeRange, {}, nullptr}, path, pixels, problems))
+  if (!accept_value({Kind::kInteger, kEvalResizeRange, {}, nullptr}, path, pixels, problems))
     return std::nullopt;
   if (origin == Origin::kStored) return crop_ratio_of(image_size, pixels.get<int>());
   problems.push_back({path,
@@ -155,7 +155,7 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfi
   const auto demand = [&](bool missing, const char* key, const char* message) {
     if (missing && !is_misspelt(key, problems)) problems.push_back({key, message, {}});
   };
-  const bool distils = recipe.distillation != "none";
+  const bool distils = recipe.distillation != Distillation::kNone;
   demand(distils && recipe.teacher.empty(), "recipe.teacher",
          "missing; distillation needs the teacher's preset");
   demand(distils && recipe.teacher_weights.empty(), "recipe.teacher_weights",
@@ -170,7 +170,7 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfi
         {"recipe.checkpoint_blocks",
          fmt::format("{} of a model of {} transformer blocks", recipe.checkpoint_blocks, model.layers()),
          {}});
-  demand(recipe.schedule == "step" && recipe.step_epochs.empty(), "recipe.step_epochs",
+  demand(recipe.schedule == Schedule::kStep && recipe.step_epochs.empty(), "recipe.step_epochs",
          "missing; the step schedule needs the epochs at which the learning rate goes down");
   if (!has_batch_norm(model)) recipe.sync_batch_norm = false;  // nothing that it could change
   return recipe;
@@ -229,7 +229,7 @@ TrialConfig read(const Json& document, Origin origin, std::vector<Problem>& prob
     assume_trained_windows(trial);
   if (document.contains("seed")) {
     Json seed = document["seed"];
-    if (accept_value({Kind::kWhole, kSeedRange, {}, nullptr}, "seed", seed, problems))
+    if (accept_value({Kind::kInteger, kSeedRange, {}, nullptr}, "seed", seed, problems))
       trial.seed = seed.get<std::int64_t>();
   }
   return trial;

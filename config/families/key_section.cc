@@ -5,17 +5,16 @@
 namespace abl::config {
 namespace {
 
-bool is_linear(const KeyConfig& key) { return key.method == "linear"; }
+bool is_linear(const models::KeyChoice& key) { return key.method == models::KeyMethod::kLinear; }
 
 }  // namespace
 
-const std::vector<Field<KeyConfig>>& key_fields() {
-  using K = KeyConfig;
+const std::vector<Field<models::KeyChoice>>& key_fields() {
+  using K = models::KeyChoice;
   static const std::vector<Field<K>> kFields{
       {.name = "method",
-       .member = &K::method,
-       .sentence = "How the key is made: by a linear layer, or by one of the manifold key paper's methods.",
-       .choices = {"linear", "spatialk", "kua", "simplek", "vanillak"}},
+       .member = choice<&K::method>(),
+       .sentence = "How the key is made: by a linear layer, or by one of the manifold key paper's methods."},
       {.name = "charts",
        .member = &K::charts,
        .sentence = "Number of charts.",
@@ -23,20 +22,17 @@ const std::vector<Field<KeyConfig>>& key_fields() {
        .inert = is_linear,
        .inert_when = "method is linear"},
       {.name = "broadcasting",
-       .member = &K::broadcasting,
+       .member = choice<&K::broadcasting>(),
        .sentence = "What context broadcasting adds: the mean over charts and tokens (eq. 4; softmax removes "
                    "it), the mean over the charts at each token, or nothing.",
-       .choices = {"none", "all", "charts"},
-       .derived =
-           [](const K& k) { return Json(k.method == "kua" || k.method == "vanillak" ? "all" : "none"); },
+       .derived = [](const K& k) { return Json(std::string{name_of(models::broadcasting_of(k.method))}); },
        .derived_text = "all for kua and vanillak, else none",
        .inert = is_linear,
        .inert_when = "method is linear"},
       {.name = "chart_order",
-       .member = &K::chart_order,
+       .member = choice<&K::order>(),
        .sentence = "How tokens and charts become the convolution's channels: chart after chart, as the text "
                    "says, or token after token, as Algorithm 1 is printed.",
-       .choices = {"chart-major", "plain-reshape"},
        .inert = is_linear,
        .inert_when = "method is linear"},
       {.name = "gamma",
@@ -47,7 +43,10 @@ const std::vector<Field<KeyConfig>>& key_fields() {
       {.name = "gamma_cb",
        .member = &K::gamma_cb,
        .sentence = "Initial value of γ', the scale of what is broadcast.",
-       .inert = [](const K& k) { return is_linear(k) || k.broadcasting == "none"; },
+       .inert =
+           [](const K& k) {
+             return is_linear(k) || models::broadcasting_of(k) == models::Broadcasting::kNone;
+           },
        .inert_when = "broadcasting is none"},
   };
   return kFields;

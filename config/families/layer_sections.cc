@@ -125,10 +125,10 @@ std::string layers_text(const std::vector<bool>& chosen) {
   return text.empty() ? "none" : text;
 }
 
-std::vector<bool> shared_layers(const EmbeddingConfig& embedding) {
+std::vector<bool> shared_layers(const EmbeddingSpelling& embedding) {
   std::string message;
-  const auto shared = parse_layers(embedding.shared, embedding.layers, message);
-  return shared.value_or(std::vector<bool>(static_cast<std::size_t>(embedding.layers), false));
+  const auto shared = parse_layers(embedding.shared_layers, embedding.depth, message);
+  return shared.value_or(std::vector<bool>(static_cast<std::size_t>(embedding.depth), false));
 }
 
 namespace {
@@ -136,40 +136,36 @@ namespace {
 template <class Layer>
 void leave(Layer&) {}
 
-void settle_embedding(EmbeddingConfig& embedding) {
-  settle_widths(embedding);
-  settle_sharing(embedding);
-}
-
-void accept(const BlockConfig&, const LayerShape&, const std::string&, std::vector<Problem>&) {}
+void accept(const models::XcitChoice&, const LayerShape&, const std::string&, std::vector<Problem>&) {}
 
 }  // namespace
 
-const LayerSection<AttentionConfig>& attention_section() {
-  static const LayerSection<AttentionConfig> kSection{
+const LayerSection<models::AttentionChoice>& attention_section() {
+  static const LayerSection<models::AttentionChoice> kSection{
       .name = "attention",
       .sentence = "How attention is computed, and which of its matrices are one (MSF).",
       .families = {"simple-vit", "swin"},
       .member = &ModelConfig::attention,
       .fields = attention_fields,
-      .settle = [](AttentionConfig& attention) { attention.share = canonical_share(attention.share); },
+      .settle =
+          [](models::AttentionChoice& attention) { attention.share = canonical_share(attention.share); },
       .check = check_attention};
   return kSection;
 }
 
-const LayerSection<KeyConfig>& key_section() {
-  static const LayerSection<KeyConfig> kSection{.name = "key",
-                                                .sentence = "How the key is made (manifold key).",
-                                                .families = {"key-vit", "swin", "swin-v2"},
-                                                .member = &ModelConfig::key,
-                                                .fields = key_fields,
-                                                .settle = leave<KeyConfig>,
-                                                .check = check_key};
+const LayerSection<models::KeyChoice>& key_section() {
+  static const LayerSection<models::KeyChoice> kSection{.name = "key",
+                                                        .sentence = "How the key is made (manifold key).",
+                                                        .families = {"key-vit", "swin", "swin-v2"},
+                                                        .member = &ModelConfig::key,
+                                                        .fields = key_fields,
+                                                        .settle = leave<models::KeyChoice>,
+                                                        .check = check_key};
   return kSection;
 }
 
-const LayerSection<EmbeddingConfig>& embedding_section() {
-  static const LayerSection<EmbeddingConfig> kSection{
+const LayerSection<EmbeddingSpelling>& embedding_section() {
+  static const LayerSection<EmbeddingSpelling> kSection{
       .name = "embedding",
       .sentence = "How queries, keys and values are made (SNE).",
       .families = {"xcit"},
@@ -180,14 +176,14 @@ const LayerSection<EmbeddingConfig>& embedding_section() {
   return kSection;
 }
 
-const LayerSection<BlockConfig>& block_section() {
-  static const LayerSection<BlockConfig> kSection{.name = "block",
-                                                  .sentence = "What a block consists of (XCiT).",
-                                                  .families = {"xcit"},
-                                                  .member = &ModelConfig::block,
-                                                  .fields = block_fields,
-                                                  .settle = leave<BlockConfig>,
-                                                  .check = accept};
+const LayerSection<models::XcitChoice>& block_section() {
+  static const LayerSection<models::XcitChoice> kSection{.name = "block",
+                                                         .sentence = "What a block consists of (XCiT).",
+                                                         .families = {"xcit"},
+                                                         .member = &ModelConfig::block,
+                                                         .fields = block_fields,
+                                                         .settle = leave<models::XcitChoice>,
+                                                         .check = accept};
   return kSection;
 }
 

@@ -36,7 +36,7 @@ std::string layers_text(const std::vector<bool>& chosen);
 
 /// For each layer of an embedding whether queries, keys and values share it. None does where the text is
 /// wrong.
-std::vector<bool> shared_layers(const EmbeddingConfig& embedding);
+std::vector<bool> shared_layers(const EmbeddingSpelling& embedding);
 
 /// The sizes of one attention layer; 0 where they are not known.
 struct LayerShape {
@@ -50,11 +50,11 @@ std::vector<LayerShape> shapes_of(const ModelConfig& model, const std::vector<bo
 /// What has no meaning in one layer: groups that do not divide, sharing that contradicts the PROBE, charts
 /// that are not there, hidden layers without width. `path` is where it was written. Sizes that are not known
 /// are not checked.
-void check_attention(const AttentionConfig& attention, const LayerShape& shape, const std::string& path,
-                     std::vector<Problem>& problems);
-void check_key(const KeyConfig& key, const LayerShape& shape, const std::string& path,
+void check_attention(const models::AttentionChoice& attention, const LayerShape& shape,
+                     const std::string& path, std::vector<Problem>& problems);
+void check_key(const models::KeyChoice& key, const LayerShape& shape, const std::string& path,
                std::vector<Problem>& problems);
-void check_embedding(const EmbeddingConfig& embedding, const LayerShape& shape, const std::string& path,
+void check_embedding(const EmbeddingSpelling& embedding, const LayerShape& shape, const std::string& path,
                      std::vector<Problem>& problems);
 
 /// What does not fit together in the layers of a whole model.
@@ -69,15 +69,16 @@ struct LayerSection {
   std::vector<std::string> families;
   std::vector<Layer> ModelConfig::*member;
   const std::vector<Field<Layer>>& (*fields)();
-  void (*settle)(Layer& layer);  ///< brings texts that mean the same into one form
+  void (*settle)(
+      Layer& layer);  ///< brings what means the same into one form, once what has no effect is reset
   void (*check)(const Layer& layer, const LayerShape& shape, const std::string& path,
                 std::vector<Problem>& problems);
 };
 
-const LayerSection<AttentionConfig>& attention_section();
-const LayerSection<KeyConfig>& key_section();
-const LayerSection<EmbeddingConfig>& embedding_section();
-const LayerSection<BlockConfig>& block_section();
+const LayerSection<models::AttentionChoice>& attention_section();
+const LayerSection<models::KeyChoice>& key_section();
+const LayerSection<EmbeddingSpelling>& embedding_section();
+const LayerSection<models::XcitChoice>& block_section();
 
 template <class Visit>
 void for_each_layer_section(Visit visit) {
@@ -90,8 +91,8 @@ void for_each_layer_section(Visit visit) {
 /// Layers that mean the same become equal.
 template <class Layer>
 void normalise(const LayerSection<Layer>& section, Layer& layer) {
-  section.settle(layer);
   reset_inert(section.fields(), layer);
+  section.settle(layer);
 }
 
 /// Adds problems, but none of a key that has one already.

@@ -124,10 +124,9 @@ const std::vector<Field<ModelConfig>>& model_fields() {
        .families = {"swin-v2"},
        .range = {1, 1024}},
       {.name = "patches",
-       .member = &M::patches,
+       .member = choice<&M::patches>(),
        .sentence = "What makes tokens of patches: convolutions of stride 2, or one linear layer.",
-       .families = {"xcit"},
-       .choices = {"convolutions", "linear"}},
+       .families = {"xcit"}},
       {.name = "eta",
        .member = &M::eta,
        .sentence = "Initial value of LayerScale.",
@@ -259,7 +258,7 @@ void read_layer_sections(const Json& section, const std::string& family, ModelCo
 /// Embeddings of attention that is not there have no effect.
 void reset_unused_embeddings(ModelConfig& model) {
   for (std::size_t i = 0; i < std::min(model.block.size(), model.embedding.size()); ++i) {
-    if (model.block[i].attention == "none") model.embedding[i] = EmbeddingConfig{};
+    if (model.block[i].attention == models::XcitAttention::kNone) model.embedding[i] = EmbeddingSpelling{};
   }
 }
 

@@ -12,10 +12,10 @@ namespace abl::config {
 /// The one table of a section: parsing, canonical form, nearest names, JSON Schema and the reference come
 /// from it. Those of a model's layers are the tables of config/families/layer_sections.h.
 const std::vector<Field<ModelConfig>>& model_fields();
-const std::vector<Field<AttentionConfig>>& attention_fields();
-const std::vector<Field<KeyConfig>>& key_fields();
-const std::vector<Field<EmbeddingConfig>>& embedding_fields();
-const std::vector<Field<BlockConfig>>& block_fields();
+const std::vector<Field<models::AttentionChoice>>& attention_fields();
+const std::vector<Field<models::KeyChoice>>& key_fields();
+const std::vector<Field<EmbeddingSpelling>>& embedding_fields();
+const std::vector<Field<models::XcitChoice>>& block_fields();
 
 /// The keys that have meaning for a family; all keys where it is not known.
 const std::vector<Field<ModelConfig>>& model_fields_of(const std::string& family);

@@ -107,7 +107,8 @@ void check_sizes(const ModelConfig& model, const DataConfig& data, std::vector<P
   Complaints complaints{problems};
   if (model.family == "simple-vit") check_positions(model, complaints);
   if (has_key(model, "patch")) check_patches(model, data.image_size, complaints);
-  if (has_key(model, "patches") && model.patches == "convolutions") check_convolutions(model, complaints);
+  if (has_key(model, "patches") && model.patches == models::PatchProjection::kConvolutions)
+    check_convolutions(model, complaints);
   if (has_key(model, "heads") && !has_key(model, "dim_head")) check_heads(model, complaints);
   if (has_key(model, "stage_heads")) check_stage_heads(model, complaints);
   if (has_key(model, "stage_widths")) check_stage_widths(model, complaints);

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "models/choices/attention.h"
+
 namespace abl::config {
 namespace {
 
@@ -14,7 +16,7 @@ bool has_form(const std::string& share) {
   if (share.size() != kRoles.size()) return false;
   for (std::size_t role = 0; role < share.size(); ++role) {
     const bool is_letter = share[role] >= 'A' && share[role] <= 'Z';
-    if (!is_letter && !(share[role] == '-' && role == kProbe)) return false;
+    if (!is_letter && !(share[role] == '-' && role == models::kProbe)) return false;
   }
   return true;
 }

@@ -5,9 +5,6 @@
 
 namespace abl::config {
 
-/// The roles of AttentionConfig::share, by their places in the text.
-inline constexpr std::size_t kProbe = 3, kWeight = 4;
-
 /// What is wrong with a text that should name the matrix of each role; empty where nothing is.
 std::string share_error(const std::string& share);
 
@@ -15,7 +12,7 @@ std::string share_error(const std::string& share);
 /// ("AABBC" -> "QQVVW").
 std::string canonical_share(const std::string& share);
 
-/// Whether another role uses the matrix of this one.
+/// Whether another role (models::Role) uses the matrix of this one.
 bool is_shared(const std::string& share, std::size_t role);
 
 }  // namespace abl::config

@@ -15,22 +15,17 @@ inline constexpr int kMostEmbeddingLayers = 4;
 std::string shared_error(const std::string& shared);
 
 /// The shared layers that the kind stands for: none, the last, all.
-std::string shared_by_kind(const EmbeddingConfig& embedding);
+std::string shared_by_kind(const EmbeddingSpelling& embedding);
 
 /// Whether queries, keys and values share layer 1, where only codes tell them apart.
-bool shares_first_layer(const EmbeddingConfig& embedding);
-
-/// The one form of embeddings that are the same: `shared` in its shortest text, and the kind that stands for
-/// it (p-sne where none does). Leaves alone what names layers that do not exist.
-void settle_sharing(EmbeddingConfig& embedding);
-
-/// Of each hidden layer, whether they were given by `width` or by `widths`.
-std::vector<int> hidden_widths(const EmbeddingConfig& embedding);
+bool shares_first_layer(const EmbeddingSpelling& embedding);
 
 /// A problem where the widths of the hidden layers are not known, or are given twice.
-void check_widths(const EmbeddingConfig& embedding, const std::string& path, std::vector<Problem>& problems);
+void check_widths(const EmbeddingSpelling& embedding, const std::string& path,
+                  std::vector<Problem>& problems);
 
-/// The one form of embeddings that are the same: equal widths as `width`. Leaves alone what is wrong.
-void settle_widths(EmbeddingConfig& embedding);
+/// The one form of embeddings that are the same (equal widths as `width`, the shared layers in their shortest
+/// text, the kind that stands for them), and from it what is computed. Leaves alone what is wrong.
+void settle_embedding(EmbeddingSpelling& embedding);
 
 }  // namespace abl::config

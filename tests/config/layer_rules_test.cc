@@ -76,7 +76,7 @@ TEST(AttentionRulesTest, InSwinGroupsMustDivideTheWidthOfTheirStages) {
 
 TEST(KeyRulesTest, BroadcastingFollowsTheMethod) {
   const auto broadcasting = [](const char* text) {
-    return model_from(key(text).c_str()).key.front().broadcasting;
+    return name_of(broadcasting_of(model_from(key(text).c_str()).key.front()));
   };
   EXPECT_EQ(broadcasting(R"({"method": "kua"})"), "all");
   EXPECT_EQ(broadcasting(R"({"method": "vanillak"})"), "all");
@@ -118,7 +118,7 @@ TEST(KeyRulesTest, ALayerOfSwinHasAKeyOrAnAttentionOfItsOwn) {
 
 TEST(EmbeddingRulesTest, TheKindSaysWhatIsShared) {
   const auto shared = [](const char* text) {
-    return model_from(embedding(text).c_str()).embedding.front().shared;
+    return model_from(embedding(text).c_str()).embedding.front().shared_layers;
   };
   EXPECT_EQ(shared(R"({"kind": "sne", "width": 64})"), "none");
   EXPECT_EQ(shared(R"({"kind": "p-sne", "width": 64})"), "2");
@@ -214,8 +214,8 @@ TEST(BlockRulesTest, WithoutAttentionThereIsNothingToEmbed) {
             canonical(block(R"({"attention": "none"})")));
   const ModelConfig model = model_from(R"({"preset": "xcit_nano_12_p16_224",
       "block": {"attention": "none", "layers": 1}, "embedding": {"kind": "sne", "width": 64}})");
-  EXPECT_EQ(model.embedding[0], EmbeddingConfig{});
-  EXPECT_EQ(model.embedding[1].kind, "sne");
+  EXPECT_EQ(model.embedding[0], EmbeddingSpelling{});
+  EXPECT_EQ(model.embedding[1].kind, EmbeddingKind::kSne);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::vector<Layer> read(const LayerSection<Layer>& section, const char* text,
   return read_layers(section, Json::parse(text), model, problems);
 }
 
-std::vector<AttentionConfig> attention(const char* text) {
+std::vector<models::AttentionChoice> attention(const char* text) {
   std::vector<Problem> problems;
   auto layers = read(attention_section(), text, problems);
   EXPECT_THAT(texts(problems), testing::IsEmpty()) << text;
@@ -34,16 +34,16 @@ std::string problem(const char* text) {
 TEST(LayerSectionsTest, OneMappingHoldsInAllLayers) {
   const auto layers = attention(R"({"groups": 2})");
   ASSERT_THAT(layers, SizeIs(4));
-  for (const AttentionConfig& layer : layers) EXPECT_EQ(layer.groups, 2);
+  for (const models::AttentionChoice& layer : layers) EXPECT_EQ(layer.groups, 2);
 }
 
 TEST(LayerSectionsTest, PlacementGivesEachLayerItsAttention) {
   const auto layers = attention(
       R"({"kernel": "gaussian", "probe": "inside", "layers": "3-4", "elsewhere": {"kernel": "dot"}})");
   ASSERT_THAT(layers, SizeIs(4));
-  EXPECT_EQ(layers[0], AttentionConfig{});
-  EXPECT_EQ(layers[1], AttentionConfig{});
-  EXPECT_EQ(layers[2].probe, "inside");
+  EXPECT_EQ(layers[0], models::AttentionChoice{});
+  EXPECT_EQ(layers[1], models::AttentionChoice{});
+  EXPECT_EQ(layers[2].probe, models::Probe::kInside);
   EXPECT_EQ(layers[3], layers[2]);
 }
 
@@ -56,7 +56,7 @@ TEST(LayerSectionsTest, AllLayersOrNoneAreThePlainConfigurations) {
 TEST(LayerSectionsTest, AListGivesEachLayerItsOwn) {
   const auto layers = attention(R"([{}, {"groups": 2}, {"kernel": "none"}, {}])");
   EXPECT_EQ(layers[1].groups, 2);
-  EXPECT_EQ(layers[2].kernel, "none");
+  EXPECT_EQ(layers[2].kernel, models::Kernel::kNone);
   EXPECT_EQ(layers[3], layers[0]);
 }
 
@@ -89,22 +89,22 @@ TEST(LayerSectionsTest, EverySectionMayBePlaced) {
   const ModelConfig key = model_from(
       R"({"preset": "key-vit-s", "key": {"method": "kua", "layers": "7-12", "elsewhere": {"method": "simplek"}}})");
   ASSERT_THAT(key.key, SizeIs(12));
-  EXPECT_EQ(key.key[5].method, "simplek");
-  EXPECT_EQ(key.key[6].broadcasting, "all");
+  EXPECT_EQ(key.key[5].method, models::KeyMethod::kSimpleK);
+  EXPECT_EQ(key.key[6].broadcasting, models::Broadcasting::kOverAll);
   const ModelConfig xcit =
       model_from(R"({"preset": "xcit_tiny_24_p16_224", "block": {"lpi": false, "layers": 24},
       "embedding": {"kind": "sne", "width": 96, "layers": "1-2"}})");
   ASSERT_THAT(xcit.block, SizeIs(24));
-  EXPECT_FALSE(xcit.block[23].lpi);
-  EXPECT_TRUE(xcit.block[22].lpi);
+  EXPECT_FALSE(xcit.block[23].local_patch_interaction);
+  EXPECT_TRUE(xcit.block[22].local_patch_interaction);
 }
 
 TEST(LayerSectionsTest, LayersOfSwinCountThroughAllStages) {
   const ModelConfig model = model_from(
       R"({"preset": "swin_tiny_patch4_window7_224", "key": {"method": "vanillak", "layers": "11-12"}})");
   ASSERT_THAT(model.key, SizeIs(12));
-  EXPECT_EQ(model.key[9].method, "linear");
-  EXPECT_EQ(model.key[10].method, "vanillak");
+  EXPECT_EQ(model.key[9].method, models::KeyMethod::kLinear);
+  EXPECT_EQ(model.key[10].method, models::KeyMethod::kVanillaK);
   EXPECT_EQ(only_problem(R"({"preset": "swin_tiny_patch4_window7_224", "key": {"layers": 13}})"),
             "model.key.layers: layers 13 do not exist; the model has layers 1 to 12");
 }

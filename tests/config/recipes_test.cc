@@ -61,7 +61,7 @@ TEST(RecipesTest, TheManifoldKeysIsOneCycleOf300Epochs) {
   const auto recipe = recipe_of("mk-imagenet", {{"preset", "swin_tiny_patch4_window7_224"}});
   EXPECT_EQ(recipe.epochs, 300);
   EXPECT_EQ(recipe.batch, 128);
-  EXPECT_EQ(recipe.schedule, "one-cycle");
+  EXPECT_EQ(recipe.schedule, config::Schedule::kOneCycle);
   EXPECT_EQ(recipe.lr, 5e-4);
   EXPECT_EQ(recipe.min_lr, 5e-6);
   EXPECT_EQ(recipe.weight_decay, 0.05);
@@ -73,10 +73,10 @@ TEST(RecipesTest, ThoseOfSneGoByTheModel) {
   EXPECT_EQ(tiny.batch, 2816);
   EXPECT_EQ(tiny.lr, 5e-4);
   EXPECT_EQ(tiny.epochs, 400);
-  EXPECT_EQ(tiny.decay, "matrices-not-codes");
+  EXPECT_EQ(tiny.decay, config::Decay::kMatricesNotCodes);
   const auto taught = recipe_of("sne-imagenet-distill", {{"preset", "xcit_tiny_12_p16_224"}});
   EXPECT_EQ(taught.batch, 4096);
-  EXPECT_EQ(taught.distillation, "hard");
+  EXPECT_EQ(taught.distillation, config::Distillation::kHard);
   EXPECT_EQ(taught.teacher, "regnety_160");
   const auto transfer = recipe_of("sne-transfer", {{"preset", "xcit_nano_12_p16_224"}});
   EXPECT_EQ(transfer.epochs, 1000);
@@ -85,7 +85,7 @@ TEST(RecipesTest, ThoseOfSneGoByTheModel) {
 }
 
 TEST(RecipesTest, WhereAPaperIsSilentItsReleaseDecides) {
-  EXPECT_EQ(recipe_of("msf-imagenet", {{"preset", "simple-vit-s"}}).decay, "all");
+  EXPECT_EQ(recipe_of("msf-imagenet", {{"preset", "simple-vit-s"}}).decay, config::Decay::kAll);
   EXPECT_EQ(recipe_of("sne-transfer", {{"preset", "xcit_nano_12_p16_224"}}).min_lr, 1e-5);
   const auto tuned = recipe_of("xcit-finetune-384", {{"preset", "xcit_small_12_p16_224"}});
   EXPECT_DOUBLE_EQ(tuned.warmup * tuned.epochs, 5);

@@ -32,7 +32,7 @@ TEST(ReadTrialTest, PresetRecipeAndDataSetFillInTheRest) {
   EXPECT_EQ(trial.data.image_size, 224);
   EXPECT_EQ(trial.recipe.batch, 1024);
   EXPECT_EQ(trial.recipe.mixing_alpha, 0.2);
-  EXPECT_EQ(trial.recipe.precision, "bf16");
+  EXPECT_EQ(trial.recipe.precision, config::Precision::kBFloat16);
   EXPECT_EQ(trial.seed, 1);
 }
 

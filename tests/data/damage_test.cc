@@ -71,7 +71,7 @@ class Damage : public DataFolder, public testing::WithParamInterface<Format> {
  protected:
   DataSet set(const char* damaged) const {
     auto config = wants(1);
-    config.damaged = damaged, config.image_size = 16;
+    config.damaged = *value_named<config::Damaged>(damaged), config.image_size = 16;
     return open_data(config, (GetParam().name == "packed" ? path("packed.abldata") : path()).string());
   }
   static images::Wanted top(int width, int) { return {.region = {.width = width, .height = 4}}; }

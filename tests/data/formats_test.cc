@@ -80,7 +80,7 @@ TEST_F(Formats, ADamagedImageIsNamedWhetherItIsLoadedOrViewed) {
     }
   }
   auto lenient = wants();
-  lenient.damaged = "skip";
+  lenient.damaged = config::Damaged::kSkip;
   const auto skipping = open_stored(lenient, path());
   testing::internal::CaptureStderr();
   EXPECT_FALSE(skipping.train->view(0, whole));

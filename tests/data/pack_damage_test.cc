@@ -78,7 +78,7 @@ TEST_F(DamagedPack, TrainingEndsOrLeavesItOut) {
     EXPECT_EQ(error.code(), Code::kDataLoss);
     EXPECT_THAT(error.what(), HasSubstr("train image 1"));
   }
-  config.damaged = "skip";
+  config.damaged = config::Damaged::kSkip;
   const auto data = open_stored(config, path("set.abldata"));
   EXPECT_FALSE(data.train->load(1).has_value());
   EXPECT_TRUE(data.train->load(0).has_value());

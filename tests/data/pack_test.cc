@@ -98,7 +98,7 @@ TEST_F(Pack, KeepsADamagedFileThatItWouldHaveToDecodeAndNamesIt) {
     auto config = wants(2);
     EXPECT_EQ(open_stored(config, path("set.abldata")).train->open(1).bytes, broken);
     EXPECT_THROW(open_stored(config, path("set.abldata")).train->load(1), Error);
-    config.damaged = "skip";
+    config.damaged = config::Damaged::kSkip;
     EXPECT_FALSE(open_stored(config, path("set.abldata")).train->load(1)) << "as of the folder";
     EXPECT_TRUE(open_stored(config, path("set.abldata")).train->load(0));
   }

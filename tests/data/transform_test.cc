@@ -63,7 +63,7 @@ TEST(TransformTest, EvaluatesTheSamePartOfAnImageAtEverySize) {
 
 TEST(TransformTest, PaddedCropsShiftByAtMostThePaddingAndFillWithBlack) {
   config::RecipeConfig recipe;
-  recipe.crop = "pad", recipe.crop_padding = 2;
+  recipe.crop = config::Crop::kPad, recipe.crop_padding = 2;
   std::set<std::pair<int, int>> shifts;
   for (std::uint64_t i = 0; i < 400; ++i) {
     auto random = stream(i);
@@ -94,7 +94,7 @@ TEST(TransformTest, FlipsWithItsProbability) {
 
 TEST(TransformTest, AViewDependsOnItsStreamAlone) {
   config::RecipeConfig recipe;
-  recipe.crop = "resized", recipe.flip = 0.5;
+  recipe.crop = config::Crop::kResized, recipe.flip = 0.5;
   auto one = stream(5), again = stream(5), other = stream(6);
   const auto seen = view(ramp(40, 30), recipe, 16, one);
   EXPECT_EQ(seen.width, 16);
@@ -106,7 +106,7 @@ TEST(TransformTest, AViewDependsOnItsStreamAlone) {
 TEST(TransformTest, EveryAugmentationOfARecipeChangesTheView) {
   const auto view_with = [](auto set) {
     config::RecipeConfig recipe;
-    recipe.crop = "resized";
+    recipe.crop = config::Crop::kResized;
     set(recipe);
     config::DataConfig data;
     data.image_size = 16;
@@ -117,9 +117,11 @@ TEST(TransformTest, EveryAugmentationOfARecipeChangesTheView) {
   const auto plain = view_with([](Recipe&) {});
   EXPECT_FALSE(plain.erasure);
   EXPECT_NE(view_with([](Recipe& r) { r.color_jitter = 0.5; }).image.pixels, plain.image.pixels);
-  EXPECT_NE(view_with([](Recipe& r) { r.appearance = "3-augment"; }).image.pixels, plain.image.pixels);
+  EXPECT_NE(view_with([](Recipe& r) { r.appearance = config::Appearance::kThreeAugment; }).image.pixels,
+            plain.image.pixels);
   EXPECT_NE(view_with([](Recipe& r) { r.randaugment = "rand-m9-p1"; }).image.pixels, plain.image.pixels);
-  EXPECT_NE(view_with([](Recipe& r) { r.interpolation = "bicubic"; }).image.pixels, plain.image.pixels);
+  EXPECT_NE(view_with([](Recipe& r) { r.interpolation = config::Resampling::kBicubic; }).image.pixels,
+            plain.image.pixels);
   EXPECT_NE(view_with([](Recipe& r) { r.crop_area = 0.9; }).image.pixels, plain.image.pixels);
   const auto erased = view_with([](Recipe& r) { r.random_erasing = 1; });
   EXPECT_EQ(erased.image.pixels, plain.image.pixels) << "noise comes after normalisation";

@@ -18,7 +18,7 @@ constexpr int kSize = 24;
 
 config::DataConfig data(const char* decode = "full") {
   config::DataConfig data;
-  data.image_size = kSize, data.decode = decode;
+  data.image_size = kSize, data.decode = *value_named<config::Decode>(decode);
   return data;
 }
 
@@ -61,7 +61,8 @@ TEST(ViewTest, OfARegionIsThatOfTheWholeImage) {
         for (const char* interpolation : {"bilinear", "bicubic"})
           for (std::uint64_t seed = 0; seed < 8; ++seed) {
             config::RecipeConfig recipe;
-            recipe.crop = crop, recipe.interpolation = interpolation, recipe.flip = 0.5,
+            recipe.crop = *value_named<config::Crop>(crop),
+            recipe.interpolation = *value_named<config::Resampling>(interpolation), recipe.flip = 0.5,
             recipe.eval_crop_ratio = 0.8;
             ASSERT_EQ(view(stored, recipe, "full", seed).pixels, view(whole, recipe, "full", seed).pixels)
                 << kind.name << width << crop << interpolation << seed;
@@ -87,7 +88,7 @@ TEST(ViewTest, OfALongImageIsDecodedInItsMiddleAlone) {
 TEST(ViewTest, AtAReducedScaleShowsTheSameFromTheSamePlace) {
   const OneImage stored{images::encode_jpeg(gradient(511, 389), 98, images::Chroma::kFull)};
   config::RecipeConfig recipe;
-  recipe.crop = "resized", recipe.crop_area = 0.3;
+  recipe.crop = config::Crop::kResized, recipe.crop_area = 0.3;
   int reduced_views = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const images::Image full = view(stored, recipe, "full", seed),
@@ -102,7 +103,7 @@ TEST(ViewTest, AtAReducedScaleShowsTheSameFromTheSamePlace) {
 TEST(ViewTest, SmallCropsAreDecodedAtFullScaleWhateverIsAllowed) {
   const OneImage stored{images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 45, 47)};
   config::RecipeConfig recipe;
-  recipe.crop = "resized";
+  recipe.crop = config::Crop::kResized;
   for (std::uint64_t seed = 0; seed < 20; ++seed)
     EXPECT_EQ(view(stored, recipe, "full", seed).pixels, view(stored, recipe, "reduced", seed).pixels)
         << seed;

@@ -107,7 +107,9 @@ TEST(DescribeLines, TellTheMemoryOfAnyBatch) {
               static_cast<double>(batch) * counts.at(std::string{"memory.image."} + precision).get<double>();
           const auto step = models::predict_step_memory(
               [&](torch::Device device) { return models::build(options, device); },
-              {.batch = batch, .image_size = side, .precision = commands::counted_as(precision)});
+              {.batch = batch,
+               .image_size = side,
+               .precision = commands::counted_as(*value_named<config::Precision>(precision))});
           const auto peak = static_cast<double>(step.peak);
           EXPECT_NEAR(std::max(state.get<double>(), many) / peak, 1, 0.15)
               << preset << ", " << side << " pixels, " << precision << ", batch " << batch;

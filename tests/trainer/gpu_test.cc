@@ -22,7 +22,7 @@ class GpuTest : public SmallTraining {
   training::TrainingOptions full_on_gpu(const std::string& precision) {
     auto full = options();
     demand_all(full.trial.recipe);
-    full.trial.recipe.precision = precision;
+    full.trial.recipe.precision = *value_named<config::Precision>(precision);
     full.device = kDevice;
     return full;
   }
@@ -37,7 +37,7 @@ class GpuTest : public SmallTraining {
 
   /// That a training learns the same from a recorded step.
   void expect_recorded(training::TrainingOptions options, double tolerance) {
-    SCOPED_TRACE(options.trial.recipe.precision);
+    SCOPED_TRACE(name_of(options.trial.recipe.precision));
     Recorder kernels, graph;
     EXPECT_TRUE(training::Training(options, kernels).run(kernels.stop));
     options.cuda_graph = true, options.run_dir = new_folder();
@@ -104,7 +104,7 @@ TEST_F(GpuTest, BatchesBecomeTheSameNumbersAsOnTheProcessor) {
     tasks::Targets targets{.labels = input.labels(batch), .other_labels = {}, .shares = {}, .teacher = {}};
     images::RandomStream random{0, images::Purpose::kMixing, {7}};
     config::RecipeConfig recipe;
-    recipe.mixing = "mixup-or-cutmix", recipe.mixing_alpha = 0.8, recipe.cutmix_alpha = 1;
+    recipe.mixing = config::MixingKind::kMixUpOrCutMix, recipe.mixing_alpha = 0.8, recipe.cutmix_alpha = 1;
     tasks::mix_batch(tasks::draw_mix_of(recipe, 8, random), images, targets);
     return std::vector{images.cpu(), targets.labels.cpu(), targets.other_labels.cpu(), targets.shares.cpu()};
   };

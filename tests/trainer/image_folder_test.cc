@@ -103,7 +103,7 @@ TEST_F(ImageFolderTest, ADamagedImageIsFatalOrSkippedAsTheConfigSays) {
     EXPECT_NE(std::string{error.what()}.find("a/000.jpg"), std::string::npos) << error.what();
   }
   auto lenient = config(1);
-  lenient.damaged = "skip";
+  lenient.damaged = config::Damaged::kSkip;
   const auto skipping = data::open_image_folder(lenient, folder_.path());
   testing::internal::CaptureStderr();
   EXPECT_FALSE(skipping.train->load(0));

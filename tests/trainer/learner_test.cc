@@ -23,7 +23,7 @@ class LearnerTest : public testing::Test {
     return models::build(tasks::model_options(trial_.model, trial_.data));
   }
   training::Learner learner(const char* precision, std::unique_ptr<training::StepGraph> graph = nullptr) {
-    trial_.recipe.precision = precision;
+    trial_.recipe.precision = *value_named<config::Precision>(precision);
     torch::manual_seed(7);
     return training::Learner{
         build(), nullptr, trial_.recipe, torch::kCPU, std::make_shared<ranks::RankGroup>(), std::move(graph)};
@@ -95,7 +95,7 @@ double error_of_gradient(const std::string& precision, std::int64_t parts) {
   const tasks::Targets targets{
       .labels = torch::arange(kImages) % 4, .other_labels = {}, .shares = {}, .teacher = {}};
   const auto gradient = [&](const std::string& type, std::int64_t count) {
-    trial.recipe.precision = type;
+    trial.recipe.precision = *value_named<config::Precision>(type);
     torch::manual_seed(7);
     training::Learner learner{models::build(tasks::model_options(trial.model, trial.data)), nullptr,
                               trial.recipe, torch::kCPU};

@@ -34,7 +34,7 @@ config::DataConfig small_images() {
 
 config::RecipeConfig much_augmented() {
   config::RecipeConfig recipe;
-  recipe.crop = "resized", recipe.flip = 0.5, recipe.randaugment = "rand-m9-mstd0.5-inc1";
+  recipe.crop = config::Crop::kResized, recipe.flip = 0.5, recipe.randaugment = "rand-m9-mstd0.5-inc1";
   recipe.random_erasing = 0.5, recipe.eval_crop_ratio = 0.87;
   return recipe;
 }

@@ -88,7 +88,7 @@ TEST(AdamWTest, RefusesAStateThatLacksSomething) {
 
 TEST(AdamWTest, DecaysEverythingWhereTheRecipeSaysSo) {
   auto all = recipe();
-  all.decay = "all";
+  all.decay = config::Decay::kAll;
   Small model;
   const auto groups = training::parameter_groups(model, weights_of(model), all);
   EXPECT_EQ(groups[0].names.size(), 3u);
@@ -106,7 +106,7 @@ double descended(double parameter, double gradient, double& velocity, double lr,
 TEST(SgdTest, IsThatOfPyTorch) {
   for (const bool nesterov : {false, true}) {
     auto sgd = recipe();
-    sgd.optimiser = "sgd", sgd.nesterov = nesterov;
+    sgd.optimiser = config::Optimiser::kSgd, sgd.nesterov = nesterov;
     Small model;
     const auto optimiser = optimiser_of(model, sgd);
     double matrix = 1.0, bias = 0.1, of_matrix = 0, of_bias = 0;
@@ -126,7 +126,7 @@ TEST(SgdTest, IsThatOfPyTorch) {
 TEST(OptimiserTest, AStepWhoseGradientsOverflowedChangesNothing) {
   for (const char* name : {"adamw", "sgd"}) {
     auto choice = recipe();
-    choice.optimiser = name;
+    choice.optimiser = *value_named<config::Optimiser>(name);
     Small model;
     const auto optimiser = optimiser_of(model, choice);
     const auto backward = [&](double factor) { (model.matrix * model.matrix * factor).sum().backward(); };
@@ -151,7 +151,7 @@ TEST(OptimiserTest, AStepWhoseGradientsOverflowedChangesNothing) {
 
 TEST(SgdTest, GoesWithoutMomentum) {
   auto plain = recipe();
-  plain.optimiser = "sgd", plain.momentum = 0, plain.weight_decay = 0;
+  plain.optimiser = config::Optimiser::kSgd, plain.momentum = 0, plain.weight_decay = 0;
   Small model;
   const auto optimiser = optimiser_of(model, plain);
   (model.matrix.sum() * 2).backward();

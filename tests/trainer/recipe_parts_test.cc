@@ -37,7 +37,7 @@ TEST(LossTest, AHardTeacherGivesItsMostLikelyClass) {
   torch::manual_seed(2);
   const auto logits = torch::randn({4, 5}, torch::kDouble), teacher = torch::randn({4, 5}, torch::kDouble);
   RecipeConfig recipe;
-  recipe.distillation = "hard", recipe.distillation_share = 0.25;
+  recipe.distillation = config::Distillation::kHard, recipe.distillation_share = 0.25;
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
   const double own = tasks::loss_of(logits, targets, recipe).item<double>();
   targets.teacher = teacher;
@@ -49,7 +49,8 @@ TEST(LossTest, ASoftTeacherGivesItsProbabilitiesAtATemperature) {
   torch::manual_seed(3);
   const auto logits = torch::randn({4, 5}, torch::kDouble), teacher = torch::randn({4, 5}, torch::kDouble);
   RecipeConfig recipe;
-  recipe.distillation = "soft", recipe.distillation_share = 1, recipe.distillation_temperature = 3;
+  recipe.distillation = config::Distillation::kSoft, recipe.distillation_share = 1,
+  recipe.distillation_temperature = 3;
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
   targets.teacher = teacher;
   const auto p = (teacher / 3).softmax(1), q = (logits / 3).softmax(1);
@@ -100,8 +101,8 @@ TEST(MixBatchTest, CutMixPutsARectangleOfTheOppositeImage) {
 TEST(MixBatchTest, ARecipeSaysWhichKindsThereAre) {
   const auto kinds = [](const char* mixing) {
     RecipeConfig recipe;
-    recipe.mixing = mixing, recipe.mixing_alpha = 0.8, recipe.cutmix_alpha = 1,
-    recipe.mixing_probability = 0.8;
+    recipe.mixing = *value_named<config::MixingKind>(mixing), recipe.mixing_alpha = 0.8,
+    recipe.cutmix_alpha = 1, recipe.mixing_probability = 0.8;
     std::map<images::Mix::Kind, int> count;
     for (std::uint64_t step = 0; step < 500; ++step) {
       images::RandomStream random{0, images::Purpose::kMixing, {step}};

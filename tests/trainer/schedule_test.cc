@@ -51,7 +51,7 @@ TEST(ScheduleTest, NoWarmUpStartsAtThePeak) {
 
 TEST(ScheduleTest, LinearFallsAlongALine) {
   auto linear = ten_epochs();
-  linear.schedule = "linear", linear.min_lr = 1e-4;
+  linear.schedule = config::Schedule::kLinear, linear.min_lr = 1e-4;
   EXPECT_DOUBLE_EQ(training::learning_rate(linear, 10, 100), 1e-3);
   EXPECT_DOUBLE_EQ(training::learning_rate(linear, 55, 100), 0.55e-3);
   EXPECT_DOUBLE_EQ(training::learning_rate(linear, 100, 100), 1e-4);
@@ -59,7 +59,7 @@ TEST(ScheduleTest, LinearFallsAlongALine) {
 
 TEST(ScheduleTest, OneCycleRisesAndFallsAlongCosines) {
   auto cycle = ten_epochs();
-  cycle.schedule = "one-cycle", cycle.warmup_start = 0, cycle.min_lr = 5e-6;
+  cycle.schedule = config::Schedule::kOneCycle, cycle.warmup_start = 0, cycle.min_lr = 5e-6;
   EXPECT_DOUBLE_EQ(training::learning_rate(cycle, 0, 100), 0);
   EXPECT_NEAR(training::learning_rate(cycle, 5, 100), 0.5e-3, 1e-12) << "half way up";
   EXPECT_LT(training::learning_rate(cycle, 2, 100), 0.2e-3) << "below the line";
@@ -69,7 +69,8 @@ TEST(ScheduleTest, OneCycleRisesAndFallsAlongCosines) {
 
 TEST(ScheduleTest, StepsGoDownAtTheirEpochs) {
   auto steps = ten_epochs();
-  steps.schedule = "step", steps.step_epochs = {3, 6}, steps.step_factor = 0.5, steps.warmup = 0;
+  steps.schedule = config::Schedule::kStep, steps.step_epochs = {3, 6}, steps.step_factor = 0.5,
+  steps.warmup = 0;
   EXPECT_DOUBLE_EQ(training::learning_rate(steps, 29, 100), 1e-3);
   EXPECT_DOUBLE_EQ(training::learning_rate(steps, 30, 100), 0.5e-3);
   EXPECT_DOUBLE_EQ(training::learning_rate(steps, 59, 100), 0.5e-3);
@@ -78,7 +79,7 @@ TEST(ScheduleTest, StepsGoDownAtTheirEpochs) {
 
 TEST(ScheduleTest, ConstantStaysAfterItsWarmUp) {
   auto constant = ten_epochs();
-  constant.schedule = "constant";
+  constant.schedule = config::Schedule::kConstant;
   EXPECT_LT(training::learning_rate(constant, 5, 100), 1e-3);
   for (const std::int64_t done : {10, 50, 99})
     EXPECT_DOUBLE_EQ(training::learning_rate(constant, done, 100), 1e-3);

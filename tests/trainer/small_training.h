@@ -42,9 +42,11 @@ class Recorder final : public protocol::Events {
 
 /// A recipe with everything that has random numbers or a state.
 inline void demand_all(config::RecipeConfig& recipe) {
-  recipe.crop = "resized", recipe.interpolation = "bicubic", recipe.randaugment = "rand-m9-mstd0.5-inc1";
+  recipe.crop = config::Crop::kResized, recipe.interpolation = config::Resampling::kBicubic,
+  recipe.randaugment = "rand-m9-mstd0.5-inc1";
   recipe.random_erasing = 0.25, recipe.repeated_augmentation = 3, recipe.drop_path = 0.1;
-  recipe.drop_path_rule = "constant", recipe.mixing = "mixup-or-cutmix", recipe.mixing_alpha = 0.8;
+  recipe.drop_path_rule = models::DropPathRule::kConstant, recipe.mixing = config::MixingKind::kMixUpOrCutMix,
+  recipe.mixing_alpha = 0.8;
   recipe.cutmix_alpha = 1, recipe.ema = 0.9, recipe.accumulate = 2, recipe.clip_norm = 1;
   recipe.label_smoothing = 0.1;
 }

@@ -159,7 +159,8 @@ Error failure_of(const training::TrainingOptions& options, Recorder& said) {
 
 /// One step, and nothing is finite any more.
 void diverge(config::RecipeConfig& recipe) {
-  recipe.optimiser = "sgd", recipe.lr = 1e38, recipe.schedule = "constant", recipe.warmup = 0;
+  recipe.optimiser = config::Optimiser::kSgd, recipe.lr = 1e38, recipe.schedule = config::Schedule::kConstant,
+  recipe.warmup = 0;
   recipe.clip_norm = 0;
   recipe.epochs = 60;  // so that the loss is looked at in every third step
 }
@@ -184,7 +185,7 @@ TEST_F(TrainingTest, CheckpointsThatAreGoodStayWhenNothingIsFiniteAnyMore) {
   auto run = options();
   run.keep_best = "none", run.checkpoint_every = std::chrono::duration<double>{0};
   run.trial.recipe.epochs = 60, run.trial.recipe.eval_every = 0;
-  run.trial.recipe.optimiser = "sgd";  // whose state goes on
+  run.trial.recipe.optimiser = config::Optimiser::kSgd;  // whose state goes on
   first.stop_at = 6;
   training::Training(run, first).run(first.stop);
   diverge(run.trial.recipe);
@@ -207,7 +208,7 @@ TEST_F(TrainingTest, LoweredPrecisionTrainsToo) {
   for (const char* precision : {"bf16", "fp16"}) {
     Recorder said;
     auto lowered = options();
-    lowered.trial.recipe.precision = precision;
+    lowered.trial.recipe.precision = *value_named<config::Precision>(precision);
     EXPECT_TRUE(training::Training(lowered, said).run(said.stop));
     EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]) << precision;
   }
@@ -217,7 +218,7 @@ TEST_F(TrainingTest, AStoppedRunOfAFullRecipeGoesOnAsIfItHadNeverStopped) {
   for (const char* precision : {"fp32", "bf16", "fp16"}) {
     auto full = options();
     demand_all(full.trial.recipe);
-    full.trial.recipe.precision = precision;
+    full.trial.recipe.precision = *value_named<config::Precision>(precision);
     SCOPED_TRACE(precision);
     Recorder whole;
     EXPECT_TRUE(training::Training(full, whole).run(whole.stop));
@@ -250,7 +251,8 @@ TEST_F(TrainingTest, PartsOfABatchAddUpToTheBatch) {
 TEST_F(TrainingTest, GradientDescentWithStepsTrains) {
   auto sgd = options();
   auto& recipe = sgd.trial.recipe;
-  recipe.optimiser = "sgd", recipe.lr = 0.05, recipe.schedule = "step", recipe.step_epochs = {2};
+  recipe.optimiser = config::Optimiser::kSgd, recipe.lr = 0.05, recipe.schedule = config::Schedule::kStep,
+  recipe.step_epochs = {2};
   Recorder said;
   EXPECT_TRUE(training::Training(sgd, said).run(said.stop));
   EXPECT_LT(said.points["train/loss"][30], said.points["train/loss"][1]);
@@ -280,7 +282,8 @@ TEST_F(WeightsTest, AStudentLearnsFromATeacherThatATestTrained) {
   for (const char* kind : {"hard", "soft"}) {
     auto taught = options();
     auto& recipe = taught.trial.recipe;
-    recipe.distillation = kind, recipe.teacher = "simple-vit-nano", recipe.teacher_weights = "small";
+    recipe.distillation = *value_named<config::Distillation>(kind), recipe.teacher = "simple-vit-nano",
+    recipe.teacher_weights = "small";
     Recorder said, alone;
     EXPECT_THROW((training::Training{taught, said}), Error) << "no file is given";
     taught.weights["small"] = teacher(options());
@@ -298,7 +301,8 @@ TEST_F(WeightsTest, AStudentLearnsFromATeacherThatATestTrained) {
 TEST_F(WeightsTest, AnotherTeacherIsNotSaidToBeTheSame) {
   auto taught = options();
   auto& recipe = taught.trial.recipe;
-  recipe.distillation = "hard", recipe.teacher = "simple-vit-nano", recipe.teacher_weights = "small";
+  recipe.distillation = config::Distillation::kHard, recipe.teacher = "simple-vit-nano",
+  recipe.teacher_weights = "small";
   taught.weights["small"] = teacher(options());
   Recorder first;
   first.stop_at = 5;

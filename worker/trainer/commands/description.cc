@@ -48,23 +48,33 @@ std::int64_t bytes_of(const models::ModelOptions& options) {
   return bytes;
 }
 
+std::string_view title_of(config::Optimiser optimiser) {
+  switch (optimiser) {
+    case config::Optimiser::kAdamW:
+      return "AdamW";
+    case config::Optimiser::kSgd:
+      return "SGD";
+  }
+  return {};
+}
+
 RecipeMemory memory_of(const config::TrialConfig& trial, std::int64_t batch) {
   const auto& recipe = trial.recipe;
   const auto options = tasks::training_options(trial);
   RecipeMemory memory{.batch = batch,
                       .images = (batch + recipe.accumulate - 1) / recipe.accumulate,
-                      .precision = recipe.precision,
-                      .optimiser = recipe.optimiser == "sgd" ? "SGD" : "AdamW"};
+                      .precision = std::string{name_of(recipe.precision)},
+                      .optimiser = std::string{title_of(recipe.optimiser)}};
   memory.step =
       models::predict_step_memory([&](torch::Device device) { return models::build(options, device); },
                                   {.batch = memory.images,
                                    .image_size = models::image_size(options),
                                    .precision = counted_as(recipe.precision),
-                                   .optimiser_states = recipe.optimiser == "sgd" ? 1 : 2});
+                                   .optimiser_states = states_of(recipe.optimiser)});
   const auto state = bytes_of(options);
   if (recipe.ema > 0) memory.average = state;
   memory.checkpoint = state + memory.step.optimiser + memory.average;
-  if (recipe.distillation == "none") return memory;
+  if (recipe.distillation == config::Distillation::kNone) return memory;
   const auto teacher = tasks::teacher_options(trial);
   memory.teacher =
       models::predict_forward_memory([&](torch::Device device) { return models::build(teacher, device); },

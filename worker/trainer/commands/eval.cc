@@ -45,7 +45,7 @@ int eval(EvalFlags& flags) {
   const auto& options = flags.run.options;
   at::set_num_threads(options.threads);
   const auto data = data::open_data(options.trial.data, options.data_root);
-  const auto& images = flags.split == "val" ? *data.val : *data.train;
+  const auto& images = data.of(*value_named<data::Split>(flags.split));
   if (images.size() == 0)
     throw Error{Code::kInvalidArgument, fmt::format("data: unknown split {}", flags.split)};
   const auto model = load(flags);

@@ -22,11 +22,9 @@ void add_conventions(const std::vector<models::PartCount>& parts, Counts& counts
   }
 }
 
-constexpr const char* kPrecisions[] = {"fp32", "bf16", "fp16"};
-
 /// Of few images the optimiser's moment is the peak, of many the start of the backward pass: that one is a
 /// line.
-void add_line(const std::string& what, const std::string& precision,
+void add_line(const std::string& what, std::string_view precision,
               const std::function<std::int64_t(std::int64_t batch)>& peak, Counts& counts) {
   constexpr std::int64_t kMany = 4096;
   const auto many = static_cast<double>(peak(kMany));
@@ -47,9 +45,10 @@ void add_step_memory(const models::ModelOptions& options, Counts& counts) {
   };
   counts.emplace("memory.state", state(models::Precision::kFloat));
   counts.emplace("memory.state.bf16", state(models::Precision::kBFloat16));
-  for (const auto* name : kPrecisions)
+  for (const auto precision : values_of<config::Precision>())
     add_line(
-        "memory", name, [&](std::int64_t batch) { return step(batch, counted_as(name)).peak; }, counts);
+        "memory", name_of(precision),
+        [&](std::int64_t batch) { return step(batch, counted_as(precision)).peak; }, counts);
 }
 
 void add_forward_memory(const models::ModelOptions& options, Counts& counts) {
@@ -59,17 +58,24 @@ void add_forward_memory(const models::ModelOptions& options, Counts& counts) {
         {.batch = batch, .image_size = models::image_size(options), .precision = precision});
   };
   counts.emplace("memory.weights", static_cast<double>(forward(1, models::Precision::kFloat).weights));
-  for (const auto* name : kPrecisions)
+  for (const auto precision : values_of<config::Precision>())
     add_line(
-        "memory.forward", name, [&](std::int64_t batch) { return forward(batch, counted_as(name)).peak; },
-        counts);
+        "memory.forward", name_of(precision),
+        [&](std::int64_t batch) { return forward(batch, counted_as(precision)).peak; }, counts);
 }
 
 }  // namespace
 
-models::Precision counted_as(const std::string& precision) {
-  if (precision == "bf16") return models::Precision::kBFloat16;
-  return precision == "fp16" ? models::Precision::kAutocast : models::Precision::kFloat;
+models::Precision counted_as(config::Precision precision) {
+  switch (precision) {
+    case config::Precision::kBFloat16:
+      return models::Precision::kBFloat16;
+    case config::Precision::kFloat16:
+      return models::Precision::kAutocast;
+    case config::Precision::kFloat32:
+      break;
+  }
+  return models::Precision::kFloat;
 }
 
 Counts flops_of(const models::Work& work) {

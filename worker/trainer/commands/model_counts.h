@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/trial_choices.h"
 #include "models/counting/counter.h"
 #include "models/counting/memory.h"
 #include "models/counting/work.h"
@@ -13,7 +14,7 @@
 namespace abl::commands {
 
 /// How the memory of a recipe's precision is counted.
-models::Precision counted_as(const std::string& precision);
+models::Precision counted_as(config::Precision precision);
 
 /// The work of one image by the modes of `counts_of` that begin with "flops.", conventions left out.
 std::map<std::string, double> flops_of(const models::Work& work);

@@ -33,8 +33,15 @@ class Autocast {
 }  // namespace
 
 torch::ScalarType computed_in(const config::RecipeConfig& recipe) {
-  if (recipe.precision == "bf16") return torch::kBFloat16;
-  return recipe.precision == "fp16" ? torch::kHalf : torch::kFloat;
+  switch (recipe.precision) {
+    case config::Precision::kBFloat16:
+      return torch::kBFloat16;
+    case config::Precision::kFloat16:
+      return torch::kHalf;
+    case config::Precision::kFloat32:
+      break;
+  }
+  return torch::kFloat;
 }
 
 torch::Tensor logits_of(models::Classifier& model, const torch::Tensor& images,

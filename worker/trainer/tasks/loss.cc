@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/tasks/loss.h"
 
+#include "base/error.h"
+
 namespace abl::tasks {
 
 images::Mix draw_mix_of(const config::RecipeConfig& recipe, int image_size, images::RandomStream& random) {
   images::Mixing options{.mixup_alpha = 0, .cutmix_alpha = 0, .probability = recipe.mixing_probability};
-  if (recipe.mixing == "none") return {};
-  if (recipe.mixing != "cutmix") options.mixup_alpha = recipe.mixing_alpha;
-  if (recipe.mixing == "cutmix") options.cutmix_alpha = recipe.mixing_alpha;
-  if (recipe.mixing == "mixup-or-cutmix") options.cutmix_alpha = recipe.cutmix_alpha;
+  switch (recipe.mixing) {
+    case config::MixingKind::kNone:
+      return {};
+    case config::MixingKind::kMixUp:
+      options.mixup_alpha = recipe.mixing_alpha;
+      break;
+    case config::MixingKind::kCutMix:
+      options.cutmix_alpha = recipe.mixing_alpha;
+      break;
+    case config::MixingKind::kMixUpOrCutMix:
+      options.mixup_alpha = recipe.mixing_alpha;
+      options.cutmix_alpha = recipe.cutmix_alpha;
+      break;
+  }
   options.switch_probability = recipe.cutmix_share;
   return images::draw_mix(image_size, image_size, options, random);
 }
@@ -50,7 +62,14 @@ torch::Tensor from_labels(const torch::Tensor& logits, const Targets& targets, d
 
 torch::Tensor from_teacher(const torch::Tensor& logits, const torch::Tensor& teacher,
                            const config::RecipeConfig& recipe) {
-  if (recipe.distillation == "hard") return F::cross_entropy(logits, teacher.argmax(1));
+  switch (recipe.distillation) {
+    case config::Distillation::kNone:
+      throw Error{Code::kInternal, "a teacher's answers in a recipe without distillation"};
+    case config::Distillation::kHard:
+      return F::cross_entropy(logits, teacher.argmax(1));
+    case config::Distillation::kSoft:
+      break;
+  }
   const double T = recipe.distillation_temperature;
   const auto divergence = F::kl_div((logits / T).log_softmax(1), (teacher / T).log_softmax(1),
                                     F::KLDivFuncOptions{}.reduction(torch::kSum).log_target(true));

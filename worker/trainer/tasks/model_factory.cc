@@ -8,8 +8,6 @@
 
 #include "base/error.h"
 #include "config/document/trial_document.h"
-#include "config/families/layer_sections.h"
-#include "config/families/xcit_sections.h"
 
 namespace abl::tasks {
 namespace {
@@ -17,78 +15,18 @@ namespace {
 using config::DataConfig;
 using config::ModelConfig;
 
-models::AttentionChoice attention_choice(const config::AttentionConfig& config) {
-  models::AttentionChoice choice;
-  choice.kernel = config.kernel == "gaussian" ? models::Kernel::kGaussian
-                  : config.kernel == "none"   ? models::Kernel::kNone
-                                              : models::Kernel::kDot;
-  choice.probe = config.probe == "inside"    ? models::Probe::kInside
-                 : config.probe == "outside" ? models::Probe::kOutside
-                                             : models::Probe::kNone;
-  choice.share = config.share;
-  choice.groups = config.groups;
-  choice.layout = config.layout == "block"         ? models::Layout::kBlock
-                  : config.layout == "fused-block" ? models::Layout::kFusedBlock
-                                                   : models::Layout::kInterleaved;
-  choice.tied_weight_scale = config.tied_weight_scale;
-  return choice;
-}
-
-/// Nothing for a linear key.
-std::optional<models::KeyChoice> key_choice(const config::KeyConfig& config) {
-  if (config.method == "linear") return std::nullopt;
-  models::KeyChoice choice;
-  choice.method = config.method == "spatialk"  ? models::KeyMethod::kSpatialK
-                  : config.method == "kua"     ? models::KeyMethod::kKua
-                  : config.method == "simplek" ? models::KeyMethod::kSimpleK
-                                               : models::KeyMethod::kVanillaK;
-  choice.charts = config.charts;
-  choice.broadcasting = config.broadcasting == "all"      ? models::Broadcasting::kOverAll
-                        : config.broadcasting == "charts" ? models::Broadcasting::kOverCharts
-                                                          : models::Broadcasting::kNone;
-  choice.order = config.chart_order == "plain-reshape" ? models::ChartOrder::kPlainReshape
-                                                       : models::ChartOrder::kChartMajor;
-  choice.gamma = config.gamma;
-  choice.gamma_cb = config.gamma_cb;
-  return choice;
-}
-
 std::vector<std::int64_t> widened(const std::vector<int>& values) { return {values.begin(), values.end()}; }
 
-/// Nothing for a linear embedding.
-std::optional<models::EmbeddingChoice> embedding_choice(const config::EmbeddingConfig& config) {
-  if (config.kind == "linear") return std::nullopt;
-  return models::EmbeddingChoice{.widths = widened(config::hidden_widths(config)),
-                                 .shared = config::shared_layers(config),
-                                 .code_size = config.code_size,
-                                 .codes_over_blocks = config.codes == "model",
-                                 .code_deviation = config.code_deviation,
-                                 .bias = config.bias};
-}
-
-models::XcitChoice block_choice(const config::BlockConfig& block, const config::EmbeddingConfig& embedding) {
-  return {.attention = block.attention == "tokens" ? models::XcitAttention::kTokens
-                       : block.attention == "none" ? models::XcitAttention::kNone
-                                                   : models::XcitAttention::kChannels,
-          .embedding = embedding_choice(embedding),
-          .l2_norm = block.l2_norm,
-          .learned_temperature = block.learned_temperature,
-          .temperature = block.temperature,
-          .local_patch_interaction = block.lpi};
-}
-
 models::ModelOptions simple_vit(const ModelConfig& model, const DataConfig& data) {
-  models::SimpleVitOptions options{.image_size = data.image_size,
-                                   .patch = model.patch,
-                                   .classes = data.classes,
-                                   .dim = model.dim,
-                                   .depth = model.depth,
-                                   .heads = model.heads,
-                                   .dim_head = model.dim_head,
-                                   .mlp_dim = model.mlp_dim,
-                                   .attention = {}};
-  for (const auto& layer : model.attention) options.attention.push_back(attention_choice(layer));
-  return options;
+  return models::SimpleVitOptions{.image_size = data.image_size,
+                                  .patch = model.patch,
+                                  .classes = data.classes,
+                                  .dim = model.dim,
+                                  .depth = model.depth,
+                                  .heads = model.heads,
+                                  .dim_head = model.dim_head,
+                                  .mlp_dim = model.mlp_dim,
+                                  .attention = model.attention};
 }
 
 models::ModelOptions vit(const ModelConfig& model, const DataConfig& data) {
@@ -103,23 +41,26 @@ models::ModelOptions vit(const ModelConfig& model, const DataConfig& data) {
 }
 
 models::ModelOptions key_vit(const ModelConfig& model, const DataConfig& data) {
-  models::KeyVitOptions options{.image_size = data.image_size,
-                                .patch = model.patch,
-                                .classes = data.classes,
-                                .dim = model.dim,
-                                .heads = model.heads,
-                                .mlp_dim = model.mlp_dim,
-                                .keys = {}};
-  for (const auto& layer : model.key) options.keys.push_back(key_choice(layer));
-  return options;
+  return models::KeyVitOptions{.image_size = data.image_size,
+                               .patch = model.patch,
+                               .classes = data.classes,
+                               .dim = model.dim,
+                               .heads = model.heads,
+                               .mlp_dim = model.mlp_dim,
+                               .keys = {model.key.begin(), model.key.end()}};
 }
 
 /// Swin's own attention where nothing of it is ablated: its parameters are then timm's.
-models::WindowAttentionChoice window_choice(const config::AttentionConfig& attention,
-                                            const config::KeyConfig& key) {
-  if (const auto choice = key_choice(key)) return *choice;
-  if (attention == config::AttentionConfig{}) return models::QkvChoice{};
-  return attention_choice(attention);
+models::WindowAttentionChoice window_choice(const models::AttentionChoice& attention,
+                                            const models::KeyChoice& key) {
+  if (key.method != models::KeyMethod::kLinear) return key;
+  if (attention != models::AttentionChoice{}) return attention;
+  return models::QkvChoice{};
+}
+
+models::CosineAttentionChoice cosine_choice(const models::KeyChoice& key) {
+  if (key.method != models::KeyMethod::kLinear) return key;
+  return models::QkvChoice{};
 }
 
 /// What both versions of Swin take alike; the attention is left to the caller.
@@ -146,12 +87,7 @@ models::ModelOptions swin(const ModelConfig& model, const DataConfig& data) {
 models::ModelOptions swin_v2(const ModelConfig& model, const DataConfig& data) {
   auto options = swin_sizes<models::SwinV2Options>(model, data);
   options.pretrained_window = widened(model.pretrained_window);
-  for (const auto& layer : model.key) {
-    if (const auto choice = key_choice(layer))
-      options.attention.emplace_back(*choice);
-    else
-      options.attention.emplace_back(models::QkvChoice{});
-  }
+  for (const auto& key : model.key) options.attention.push_back(cosine_choice(key));
   return options;
 }
 
@@ -165,12 +101,11 @@ models::ModelOptions xcit(const ModelConfig& model, const DataConfig& data) {
                               .class_blocks = model.class_blocks,
                               .eta = model.eta,
                               .tokens_norm = model.tokens_norm,
-                              .patch_projection = model.patches == "linear"
-                                                      ? models::PatchProjection::kLinear
-                                                      : models::PatchProjection::kConvolutions,
-                              .blocks = {}};
+                              .patch_projection = model.patches,
+                              .blocks = model.block};
   for (std::size_t block = 0; block < model.block.size(); ++block)
-    options.blocks.push_back(block_choice(model.block[block], model.embedding[block]));
+    if (const auto& embedding = model.embedding[block]; embedding.kind != config::EmbeddingKind::kLinear)
+      options.blocks[block].embedding = embedding;
   return options;
 }
 
@@ -219,10 +154,8 @@ models::ModelOptions model_options(const ModelConfig& model, const DataConfig& d
 
 models::ModelOptions training_options(const config::TrialConfig& trial) {
   const auto& recipe = trial.recipe;
-  const auto rule =
-      recipe.drop_path_rule == "constant" ? models::DropPathRule::kConstant : models::DropPathRule::kLinear;
   return models::with_checkpointing(
-      models::with_drop_path(model_options(trial.model, trial.data), recipe.drop_path, rule),
+      models::with_drop_path(model_options(trial.model, trial.data), recipe.drop_path, recipe.drop_path_rule),
       recipe.checkpoint_blocks);
 }
 

@@ -11,7 +11,14 @@ constexpr const char* kModel = "model.";
 }  // namespace
 
 torch::ScalarType type_of_weights(const config::RecipeConfig& recipe) {
-  return recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat;
+  switch (recipe.precision) {
+    case config::Precision::kBFloat16:
+      return torch::kBFloat16;
+    case config::Precision::kFloat16:  // by autocast
+    case config::Precision::kFloat32:
+      break;
+  }
+  return torch::kFloat;
 }
 
 Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<models::Classifier> average,
@@ -27,7 +34,7 @@ Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<mode
       loss_sum_{torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device))},
       correct_{torch::zeros_like(loss_sum_)} {
   if (average) average_.emplace(std::move(average), weights_.state(), recipe.ema);
-  if (recipe.precision == "fp16") scaler_.emplace(device);
+  if (recipe.precision == config::Precision::kFloat16) scaler_.emplace(device);
 }
 
 void Learner::add_gradients(const torch::Tensor& images, const tasks::Targets& targets, double weight,

@@ -54,8 +54,14 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
                                              const config::RecipeConfig& recipe) {
   const auto exempt = models::undecayed(model);
   const auto decays = [&](const std::string& name) {
-    if (recipe.decay == "all") return true;
-    if (recipe.decay == "matrices-not-codes" && models::is_code(name)) return false;
+    switch (recipe.decay) {
+      case config::Decay::kAll:
+        return true;
+      case config::Decay::kMatricesNotCodes:
+        return !models::is_code(name) && !exempt.contains(name);
+      case config::Decay::kMatrices:
+        break;
+    }
     return !exempt.contains(name);
   };
   std::vector<ParameterGroup> groups(2);
@@ -75,7 +81,12 @@ torch::Tensor new_rate(torch::Device device) {
 std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const NamedTensors& weights,
                                           const config::RecipeConfig& recipe) {
   auto groups = parameter_groups(model, weights, recipe);
-  if (recipe.optimiser == "sgd") return std::make_unique<Sgd>(std::move(groups), recipe);
+  switch (recipe.optimiser) {
+    case config::Optimiser::kSgd:
+      return std::make_unique<Sgd>(std::move(groups), recipe);
+    case config::Optimiser::kAdamW:
+      break;
+  }
   return std::make_unique<AdamW>(std::move(groups), recipe);
 }
 

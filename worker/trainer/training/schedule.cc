@@ -37,14 +37,23 @@ double learning_rate(const config::RecipeConfig& recipe, std::int64_t done, std:
   const double total = static_cast<double>(total_steps), at = static_cast<double>(done);
   const double warm = recipe.warmup * total;
   if (at < warm) {
-    const double part = recipe.schedule == "one-cycle" ? rise(at / warm) : at / warm;
+    const double part = recipe.schedule == config::Schedule::kOneCycle ? rise(at / warm) : at / warm;
     return recipe.lr * (recipe.warmup_start + (1 - recipe.warmup_start) * part);
   }
-  if (recipe.schedule == "constant") return recipe.lr;
-  if (recipe.schedule == "step")
-    return recipe.lr * std::pow(recipe.step_factor, epochs_passed(recipe, at, total));
   const double share = std::min(1.0, (at - warm) / std::max(1.0, total - warm));
-  const double left = recipe.schedule == "linear" ? 1 - share : 1 - rise(share);
+  double left = 1 - rise(share);
+  switch (recipe.schedule) {
+    case config::Schedule::kConstant:
+      return recipe.lr;
+    case config::Schedule::kStep:
+      return recipe.lr * std::pow(recipe.step_factor, epochs_passed(recipe, at, total));
+    case config::Schedule::kLinear:
+      left = 1 - share;
+      break;
+    case config::Schedule::kCosine:
+    case config::Schedule::kOneCycle:
+      break;
+  }
   return recipe.min_lr + (recipe.lr - recipe.min_lr) * left;
 }
 

@@ -183,7 +183,7 @@ std::optional<tasks::Batch> Training::next_batch(tasks::Loader& loader) {
 tasks::Targets Training::targets_of(const tasks::Batch& batch, torch::Tensor& images) const {
   const auto& [data, recipe] = std::tie(options_.trial.data, options_.trial.recipe);
   tasks::Targets targets{.labels = input_.labels(batch), .other_labels = {}, .shares = {}, .teacher = {}};
-  if (recipe.mixing != "none") {
+  if (recipe.mixing != config::MixingKind::kNone) {
     images::RandomStream random{
         options_.trial.seed, images::Purpose::kMixing, {static_cast<std::uint64_t>(done_)}};
     tasks::mix_batch(tasks::draw_mix_of(recipe, data.image_size, random), images, targets);

@@ -90,7 +90,7 @@ std::string start_from_weights(models::Classifier& model, const config::RecipeCo
 
 std::shared_ptr<models::Classifier> load_teacher(const config::TrialConfig& trial, const WeightFiles& files) {
   const auto& recipe = trial.recipe;
-  if (recipe.distillation == "none") return nullptr;
+  if (recipe.distillation == config::Distillation::kNone) return nullptr;
   auto teacher = models::build(tasks::teacher_options(trial));
   load(*teacher, recipe.teacher_weights, files, {.resize_positions = true});
   teacher->eval();
