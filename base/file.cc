@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/new_file.h"
 
 namespace abl {
 namespace fs = std::filesystem;
@@ -56,27 +57,9 @@ std::string read_file(const fs::path& file) {
 }
 
 void write_file_atomically(const fs::path& file, std::string_view text) {
-  std::string temporary = file.string() + ".XXXXXX";
-  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) throw system_error("cannot write " + file.string(), errno);
-  const auto fail = [&](int error_number) {
-    ::unlink(temporary.c_str());
-    return system_error("cannot write " + file.string(), error_number);
-  };
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int why = errno;
-      ::close(descriptor);
-      throw fail(why);
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  const bool synced = ::fchmod(descriptor, 0644) == 0 && ::fsync(descriptor) == 0;
-  const int why = errno;
-  if (::close(descriptor) != 0 || !synced) throw fail(why);
-  if (::rename(temporary.c_str(), file.c_str()) != 0) throw fail(errno);
+  NewFile out{file, {.ending = ".XXXXXX"}};
+  out.append(text);
+  out.publish();
 }
 
 std::vector<fs::path> make_folder(const fs::path& folder) {

@@ -5,41 +5,20 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "base/error.h"
 #include "base/printable.h"
 #include "cli/csv.h"
+#include "protocol/number.h"
 
 namespace abl::cli {
-namespace {
-
-nlohmann::json json_number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-}  // namespace
-
-PointWriter::PointWriter(std::filesystem::path file, PointFormat format)
-    : file_{std::move(file)},
-      part_{file_.string() + fmt::format(".{}.part", getpid())},
-      format_{format},
-      stream_{stdout},
-      is_terminal_{isatty(STDOUT_FILENO) == 1} {
-  if (!file_.empty()) stream_ = std::fopen(part_.c_str(), "wbx");
-  if (!stream_) throw system_error("cannot write " + file_.string(), errno);
+PointWriter::PointWriter(const std::filesystem::path& file, PointFormat format)
+    : format_{format}, is_terminal_{isatty(STDOUT_FILENO) == 1} {
+  if (!file.empty())
+    file_.emplace(file, NewFile::Options{.ending = fmt::format(".{}.part", getpid()), .mode = 0666});
   if (format_ == PointFormat::kCsv) put("sweep,row,seed,trial,run,metric,step,value,time_ms\n");
-}
-
-PointWriter::~PointWriter() {
-  if (!stream_ || stream_ == stdout) return;
-  std::fclose(stream_);
-  std::error_code ignored;
-  std::filesystem::remove(part_, ignored);
 }
 
 void PointWriter::write(const std::string& sweep, const ablate::v1::ExportBlock& block) {
@@ -62,7 +41,7 @@ void PointWriter::write(const std::string& sweep, const ablate::v1::ExportBlock&
                                      {"run", block.run()},
                                      {"metric", series.name()},
                                      {"step", series.steps(at)},
-                                     {"value", json_number(series.values(at))},
+                                     {"value", protocol::json_number(series.values(at))},
                                      {"time_ms", series.times_ms(at)}}
                   .dump() +
               "\n";
@@ -72,20 +51,18 @@ void PointWriter::write(const std::string& sweep, const ablate::v1::ExportBlock&
 }
 
 void PointWriter::finish() {
-  if (std::fflush(stream_) != 0) fail();
-  if (stream_ == stdout) return;
-  if (fsync(fileno(stream_)) != 0) fail();
-  FILE* stream = std::exchange(stream_, nullptr);
-  if (std::fclose(stream) != 0 || std::rename(part_.c_str(), file_.c_str()) != 0) fail();
+  if (file_)
+    file_->publish();
+  else if (std::fflush(stdout) != 0)
+    fail();
 }
 
 void PointWriter::put(const std::string& exact) {
-  const std::string text = stream_ == stdout && is_terminal_ ? printable(exact) : exact;
-  if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size()) fail();
+  if (file_) return file_->append(exact);
+  const std::string text = is_terminal_ ? printable(exact) : exact;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail();
 }
 
-void PointWriter::fail() const {
-  throw system_error("cannot write " + (file_.empty() ? "standard output" : file_.string()), errno);
-}
+void PointWriter::fail() const { throw system_error("cannot write standard output", errno); }
 
 }  // namespace abl::cli

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "ablate/v1/runs.pb.h"
+#include "base/new_file.h"
 
 namespace abl::cli {
 
@@ -20,10 +21,7 @@ class PointWriter {
  public:
   /// `file` empty: standard output, without control characters where that is a terminal. Throws: Error naming
   /// the file.
-  PointWriter(std::filesystem::path file, PointFormat format);
-  ~PointWriter();
-  PointWriter(const PointWriter&) = delete;
-  PointWriter& operator=(const PointWriter&) = delete;
+  PointWriter(const std::filesystem::path& file, PointFormat format);
 
   /// Throws (both): Error, kResourceExhausted when the disk is full.
   void write(const std::string& sweep, const ablate::v1::ExportBlock& block);
@@ -34,9 +32,8 @@ class PointWriter {
   void put(const std::string& text);
   [[noreturn]] void fail() const;
 
-  std::filesystem::path file_, part_;
+  std::optional<NewFile> file_;  ///< none: standard output
   PointFormat format_;
-  FILE* stream_;
   bool is_terminal_;
   std::uint64_t points_ = 0;
 };

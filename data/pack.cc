@@ -118,7 +118,7 @@ std::optional<PackResult> existing(const DataSet& data, const PackOptions& optio
 }
 
 /// Writes the images of a split from `at` on.
-void write_images(const ImageSource& source, const PackOptions& options, OutputFile& out, std::uint64_t& at,
+void write_images(const ImageSource& source, const PackOptions& options, NewFile& out, std::uint64_t& at,
                   std::vector<PackEntry>& entries, PackResult& result) {
   const std::size_t at_once = kAtOnceEach * static_cast<std::size_t>(std::max(1, options.threads));
   for (std::uint32_t first = 0; first < source.size();) {
@@ -166,7 +166,7 @@ PackResult pack(const DataSet& data, const PackOptions& options) {
   const std::uint64_t payload =
       (kPackHeader + index_size + notes.size() + kPackPage - 1) / kPackPage * kPackPage;
 
-  OutputFile out{options.output};
+  NewFile out{options.output, {.ending = ".part"}};
   std::uint64_t at = payload;
   write_images(*data.train, options, out, at, index.train, result);
   write_images(*data.val, options, out, at, index.val, result);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/weights/safetensors.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <torch/torch.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -17,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/new_file.h"
 #include "models/layers/type_name.h"
 #include "models/safetensors/layout.h"
 
@@ -61,56 +60,7 @@ namespace {
 
 using Json = nlohmann::json;
 using namespace safetensors;
-
-/// A file written beside `target` that takes its place when all is on the disk, and vanishes when that fails.
-class Replacement {
- public:
-  explicit Replacement(const std::filesystem::path& target)
-      : target_{target}, path_{fmt::format("{}.{}.tmp", target.string(), ::getpid())} {
-    std::error_code unknown;
-    if (std::filesystem::exists(target_, unknown) && !std::filesystem::is_regular_file(target_, unknown))
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("cannot write {}: it exists and is not a regular file", target_.string())};
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (descriptor_ < 0) throw failure();
-  }
-  ~Replacement() {
-    if (descriptor_ < 0) return;
-    ::close(descriptor_);
-    if (!in_place_) ::unlink(path_.c_str());
-  }
-  Replacement(const Replacement&) = delete;
-  Replacement& operator=(const Replacement&) = delete;
-
-  void write(const void* bytes, std::size_t size) {
-    for (const char* next = static_cast<const char*>(bytes); size > 0;) {
-      const auto written = ::write(descriptor_, next, size);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) throw failure();
-      next += written;
-      size -= static_cast<std::size_t>(written);
-    }
-  }
-
-  void take_place() {
-    if (::fsync(descriptor_) != 0 || ::rename(path_.c_str(), target_.c_str()) != 0) throw failure();
-    in_place_ = true;
-    const auto folder = target_.has_parent_path() ? target_.parent_path() : std::filesystem::path{"."};
-    const int parent = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0) throw failure();
-    const bool synced = ::fsync(parent) == 0;  // the rename itself
-    const int why = errno;
-    ::close(parent);
-    if (!synced) throw system_error("cannot write " + target_.string(), why);
-  }
-
- private:
-  Error failure() const { return system_error("cannot write " + target_.string(), errno); }
-
-  const std::filesystem::path target_, path_;
-  int descriptor_ = -1;
-  bool in_place_ = false;
-};
+namespace fs = std::filesystem;
 
 std::string_view dtype_name(const std::string& tensor, torch::ScalarType type) {
   const auto known = std::ranges::find(kTypes, type);
@@ -145,14 +95,20 @@ void write_safetensors(const std::filesystem::path& file, const TensorFile& cont
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
   const std::uint64_t length = text.size();
 
-  Replacement out{file};
-  out.write(&length, kLengthBytes);
-  out.write(text.data(), text.size());
+  if (std::error_code unknown; fs::exists(file, unknown) && !fs::is_regular_file(file, unknown))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("cannot write {}: it exists and is not a regular file", file.string())};
+  NewFile out{file, {.ending = fmt::format(".{}.tmp", ::getpid())}};
+  const auto append = [&out](const void* bytes, std::size_t size) {
+    out.append({static_cast<const char*>(bytes), size});
+  };
+  append(&length, kLengthBytes);
+  out.append(text);
   for (const auto& [name, tensor] : ordered) {
     const auto values = tensor.detach().to(torch::kCPU).contiguous();
-    out.write(values.const_data_ptr(), values.nbytes());
+    append(values.const_data_ptr(), values.nbytes());
   }
-  out.take_place();
+  out.publish();
 }
 
 }  // namespace abl::models

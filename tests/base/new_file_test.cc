@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/new_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "tests/temporary_folder.h"
+
+namespace abl {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NewFileTest : public testing::Test {
+ protected:
+  fs::path file() const { return folder_.path() / "file"; }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator{folder_.path()}, {}));
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(NewFileTest, AppearsAsAWholeWhenItIsPublished) {
+  write_file_atomically(file(), "old");
+  NewFile out{file(), {.ending = ".1.tmp"}};
+  EXPECT_EQ(out.part(), folder_.path() / "file.1.tmp");
+  out.append("a");
+  out.append("bc");
+  out.write(1, "X");
+  EXPECT_EQ(read_file(file()), "old");
+  out.publish();
+  EXPECT_EQ(read_file(file()), "aXc");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(NewFileTest, LeavesNothingWhenItIsNotPublished) {
+  write_file_atomically(file(), "old");
+  {
+    NewFile out{file(), {.ending = ".part"}};
+    out.append("new");
+    EXPECT_EQ(files(), 2U);
+  }
+  EXPECT_EQ(read_file(file()), "old");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(NewFileTest, TakesThePlaceOfWhatADeadProcessLeft) {
+  std::ofstream{file().string() + ".part"} << "a longer text";
+  fs::permissions(file().string() + ".part", fs::perms::owner_all);
+  NewFile out{file(), {.ending = ".part", .mode = 0600}};
+  out.append("new");
+  out.publish();
+  EXPECT_EQ(read_file(file()), "new");
+  EXPECT_EQ(fs::status(file()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(NewFileTest, LettersOfItsOwnKeepTwoApart) {
+  NewFile one{file(), {.ending = ".XXXXXX"}}, other{file(), {.ending = ".XXXXXX"}};
+  EXPECT_NE(one.part(), other.part());
+  one.append("1"), other.append("2");
+  other.publish(), one.publish();
+  EXPECT_EQ(read_file(file()), "1");
+}
+
+TEST_F(NewFileTest, NamesTheFileWhereItCannotBeWritten) {
+  const auto absent = folder_.path() / "absent" / "file";
+  try {
+    NewFile out{absent, {.ending = ".part"}};
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string{error.what()}, "cannot write " + absent.string() + ": No such file or directory");
+  }
+  fs::create_directory(file());
+  std::ofstream{file() / "inside"} << "";
+  NewFile out{file(), {.ending = ".part"}};
+  EXPECT_THROW(out.publish(), Error) << "a folder is there";
+}
+
+}  // namespace
+}  // namespace abl
