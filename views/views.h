@@ -28,6 +28,9 @@ struct Page {
 };
 
 ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep);
+/// A run with its place in the sweeps that claim its trial, and its metrics, at most so many.
+ablate::v1::RunSummary run_summary(storage::Database& db, const storage::RunRecord& run,
+                                   std::uint32_t most_metrics = std::numeric_limits<std::uint32_t>::max());
 /// Newest first; `after` a sweep those that were submitted before it.
 ablate::v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& sweeps = {},
                                            const std::string& after = "");

@@ -354,7 +354,7 @@ TEST_F(ViewsTest, WhatIsNotThereIsNamedWithTheNearestName) {
   expect(storage::error_of([&] { run_detail(db, 5); }), "the newest is 1");
   v1::GetMetricsRequest request;
   request.add_runs(9);
-  expect(storage::error_of([&] { views::metrics(db, request); }), "id 9");
+  expect(storage::error_of([&] { views::metrics(db, request); }), "run 9");
 }
 
 TEST(JsonTest, NamesAreThoseOfTheProtoAndZerosArePresent) {

@@ -123,7 +123,8 @@ TEST_F(ServerTest, NamesWhatIsNotThere) {
   expect_error(get("/api/v1/runs/4000000"), 404, "NOT_FOUND", "4000000");
   expect_error(get("/api/v1/runs/4000000/log"), 404, "NOT_FOUND", "4000000");
   expect_error(get("/api/v1/metrics?run=4000000"), 404, "NOT_FOUND", "4000000");
-  expect_error(get("/api/v1/nothing"), 404, "NOT_FOUND", "expected sweeps, runs");
+  expect_error(get("/api/v1/nothing"), 404, "NOT_FOUND",
+               "expected events, metrics, runs, sweeps or workers below");
   expect_error(get("/api/v2/sweeps"), 404, "NOT_FOUND", "/api/v1/");
   expect_error(get("/nothing/at/all"), 404, "NOT_FOUND", "nothing/at/all");
 }

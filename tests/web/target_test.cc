@@ -31,9 +31,6 @@ TEST(Target, KeepsRepeatedParametersInOrder) {
   const Target target = parse_target("/metrics?run=3&run=1&name=val%2Ftop1&empty=&flag&&x=a+b");
   EXPECT_THAT(target.query, ElementsAre(Pair("run", "3"), Pair("run", "1"), Pair("name", "val/top1"),
                                         Pair("empty", ""), Pair("flag", ""), Pair("x", "a b")));
-  EXPECT_THAT(target.values("run"), ElementsAre("3", "1"));
-  EXPECT_EQ(target.value("name"), "val/top1");
-  EXPECT_EQ(target.value("absent"), std::nullopt);
 }
 
 TEST(Target, RefusesBrokenEscapesAndControlCharacters) {
@@ -44,26 +41,15 @@ TEST(Target, RefusesBrokenEscapesAndControlCharacters) {
   EXPECT_THAT(message_of([&] { parse_target("http://elsewhere/"); }), HasSubstr("not a path"));
 }
 
-TEST(Target, NamesAMisspeltParameterAndWhatWasExpected) {
-  const Target target = parse_target("/runs?swep=x");
-  EXPECT_EQ(message_of([&] {
-              target.allow_only({"sweep", "trial"});
-            }),
-            "unknown parameter 'swep': expected sweep, trial");
-  EXPECT_EQ(message_of([&] { target.allow_only({}); }), "unknown parameter 'swep': this address takes none");
-}
-
-TEST(Target, RefusesASingleParameterThatIsGivenTwice) {
-  EXPECT_THAT(message_of([&] { (void)parse_target("/runs?trial=1&trial=2").value("trial"); }),
-              HasSubstr("given 2 times"));
-}
-
-TEST(Target, ReadsWholeNumbersInTheirRangeAlone) {
-  EXPECT_EQ(parse_number("run", "4294967295", 1, 4294967295), 4294967295);
-  for (const char* text : {"0", "4294967296", "-1", "1.5", "1x", "", " 1", "99999999999999999999999"})
-    EXPECT_THAT(message_of([&] { parse_number("run", text, 1, 4294967295); }),
-                HasSubstr("is not a whole number from 1 to 4294967295"))
-        << text;
+TEST(Target, MatchesAPatternSegmentBySegment) {
+  const auto matched = [](std::string_view pattern, std::string_view target) {
+    return match(pattern, parse_target(target).path);
+  };
+  EXPECT_EQ(matched("sweeps", "/sweeps?first=1"), "");
+  EXPECT_EQ(matched("sweeps/*/table", "/sweeps/a%2Fb/table"), "a/b");
+  EXPECT_EQ(matched("sweeps/*", "/sweeps"), std::nullopt);
+  EXPECT_EQ(matched("sweeps/*", "/sweeps/a/table"), std::nullopt);
+  EXPECT_EQ(matched("sweeps/*/table", "/sweeps/a/tables"), std::nullopt);
 }
 
 }  // namespace

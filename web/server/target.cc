@@ -2,10 +2,8 @@
 #include "web/server/target.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
 
@@ -53,30 +51,6 @@ void split(std::string_view text, char separator, F part) {
 
 }  // namespace
 
-void Target::allow_only(std::initializer_list<std::string_view> names) const {
-  for (const auto& [name, value] : query)
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      throw Error{Code::kInvalidArgument,
-                  names.size() == 0
-                      ? fmt::format("unknown parameter '{}': this address takes none", name)
-                      : fmt::format("unknown parameter '{}': expected {}", name, fmt::join(names, ", "))};
-}
-
-std::optional<std::string> Target::value(std::string_view name) const {
-  std::vector<std::string> all = values(name);
-  if (all.size() > 1)
-    throw Error{Code::kInvalidArgument,
-                fmt::format("parameter '{}' is given {} times, expected once", name, all.size())};
-  return all.empty() ? std::nullopt : std::optional{std::move(all.front())};
-}
-
-std::vector<std::string> Target::values(std::string_view name) const {
-  std::vector<std::string> found;
-  for (const auto& [key, value] : query)
-    if (key == name) found.push_back(value);
-  return found;
-}
-
 Target parse_target(std::string_view target) {
   if (target.empty() || target.front() != '/')
     throw Error{Code::kInvalidArgument,
@@ -95,14 +69,18 @@ Target parse_target(std::string_view target) {
   return parsed;
 }
 
-std::uint64_t parse_number(std::string_view what, std::string_view text, std::uint64_t lowest,
-                           std::uint64_t highest) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < lowest || number > highest)
-    throw Error{Code::kInvalidArgument,
-                fmt::format("{}: '{}' is not a whole number from {} to {}", what, text, lowest, highest)};
-  return number;
+std::optional<std::string> match(std::string_view pattern, std::span<const std::string> path) {
+  std::vector<std::string_view> wanted;
+  split(pattern, '/', [&](std::string_view segment) { wanted.push_back(segment); });
+  if (wanted.size() != path.size()) return std::nullopt;
+  std::string found;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (wanted[i] == "*")
+      found = path[i];
+    else if (wanted[i] != path[i])
+      return std::nullopt;
+  }
+  return found;
 }
 
 }  // namespace abl::web

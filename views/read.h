@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/database.h"
+#include "views/query.h"
+#include "views/table_cache.h"
+
+namespace abl::views {
+
+/// What a read reads.
+struct Stored {
+  storage::Database& db;
+  TableCache& tables;
+};
+
+/// One read of the HTTP API (docs/http-api.md). Each file of views/reads/ defines one, beside the function
+/// that the scheduler's service and `--store` share with it; no list names them.
+///
+/// What an answer holds at most (sweeps, rows, trials, runs, points) is some 10 MB of JSON. What is left out
+/// is said (`left_out`, `metrics_left_out`), and asked for with `first`, or a run at a time.
+struct Read {
+  std::string_view path;                     ///< below /api/v1/: "runs/*"; "*" is one segment, `Query::name`
+  std::vector<std::string_view> parameters;  ///< that it takes: others are refused before it is asked
+  bool quick = false;                        ///< takes a few lookups at most, however much is stored
+  std::string (*answer)(const Query&, const Stored&);  ///< a message of ablate.v1 as JSON
+};
+
+/// Every read of views/reads/.
+std::span<const Read* const> all_reads();
+
+}  // namespace abl::views

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
+#include "config/document/result_version.h"
+#include "storage/metric_store.h"
+#include "storage/trial_store.h"
+#include "views/convert.h"
+#include "views/read.h"
+
+namespace abl::views {
+namespace {
+
+namespace v1 = ablate::v1;
+using storage::Transaction;
+
+constexpr int kLogTailLines = 100;
+constexpr std::size_t kLogTailBytes = 64 << 10;
+
+}  // namespace
+
+v1::RunDetail run_detail(storage::Database& db, storage::RunId id) {
+  const Transaction snapshot{db, Transaction::kRead};
+  const storage::TrialStore store{db};
+  const auto run = store.run(id);
+  const auto trial = store.get(run.trial);
+  v1::RunDetail message;
+  *message.mutable_summary() = run_summary(db, run);
+  message.set_config_json(trial.config);
+  message.set_config_hash(trial.identity.config_hash);
+  message.set_result_version(static_cast<std::uint32_t>(trial.identity.result_version));
+  message.set_data_fingerprint(trial.identity.data_fingerprint);
+  message.set_directory(run.directory);
+  if (run.exit_code) message.set_exit_code(*run.exit_code);
+  if (run.signal) message.set_signal(*run.signal);
+  message.set_log_bytes(run.log_bytes);
+  message.set_log_tail(valid_utf8(storage::MetricStore{db}.log_tail(id, kLogTailLines, kLogTailBytes)));
+  for (const auto& checkpoint : store.checkpoints_of(run.trial))
+    if (checkpoint.run == id) *message.add_checkpoints() = to_proto(checkpoint);
+  for (const auto& attempt : store.runs_of(run.trial)) *message.add_attempts() = to_proto(attempt);
+  message.set_environment_json(run.environment_json);
+  if (trial.before_mend())
+    for (auto& sentence : config::changes_since(trial.identity.result_version,
+                                                nlohmann::json::parse(trial.config, nullptr, false)))
+      message.add_before_mend(std::move(sentence));
+  return message;
+}
+
+extern const Read kRunRead{
+    .path = "runs/*",
+    .quick = true,
+    .answer =
+        [](const Query& query, const Stored& stored) {
+          return to_json(run_detail(stored.db, parse_id("run", query.name)));
+        },
+};
+
+}  // namespace abl::views

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+
+#include "config/document/result_version.h"
+#include "storage/trial_store.h"
+#include "storage/worker_store.h"
+#include "views/convert.h"
+#include "views/read.h"
+
+namespace abl::views {
+namespace {
+
+namespace v1 = ablate::v1;
+using storage::Transaction;
+
+/// Why a worker gets nothing, or not everything; empty when there is no reason.
+std::string why_idle(const storage::WorkerRecord& worker) {
+  if (!worker.connected) return "not connected";
+  if (!worker.trouble.empty()) return worker.trouble;
+  if (worker.result_version == 0)
+    return worker.allows_commands ? "no trainer: it gets commands only"
+                                  : "no trainer and no --allow-commands: it gets nothing";
+  const int newest = config::newest_result_version();
+  if (worker.result_version > newest)
+    return fmt::format(
+        "its trainer is newer (result version {}) than this release ({}): it gets commands at most",
+        worker.result_version, newest);
+  if (worker.result_version < newest)
+    return fmt::format(
+        "its trainer is of result version {}, this release of {}: it gets no trial that was "
+        "changed in between",
+        worker.result_version, newest);
+  return {};
+}
+
+}  // namespace
+
+v1::ListWorkersResponse list_workers(storage::Database& db) {
+  const Transaction snapshot{db, Transaction::kRead};
+  v1::ListWorkersResponse message;
+  for (const auto& worker : storage::WorkerStore{db}.list()) {
+    auto* summary = message.add_workers();
+    google::protobuf::util::JsonParseOptions options;
+    options.ignore_unknown_fields = true;
+    const std::string lists = "{\"slots\":" + (worker.slots_json.empty() ? "[]" : worker.slots_json) +
+                              ",\"data\":" + (worker.data_json.empty() ? "[]" : worker.data_json) +
+                              ",\"weights\":" + (worker.weights_json.empty() ? "[]" : worker.weights_json) +
+                              "}";
+    if (const auto status = google::protobuf::util::JsonStringToMessage(lists, summary, options);
+        !status.ok())
+      throw Error{Code::kDataLoss,
+                  "worker '" + worker.name + "': its slots are not readable: " + status.ToString()};
+    summary->set_name(worker.name);
+    summary->set_host(worker.host);
+    summary->set_connected(worker.connected);
+    *summary->mutable_last_heartbeat() = to_proto(worker.last_heartbeat);
+    for (const auto run : storage::TrialStore{db}.under_way_on(worker.name)) summary->add_runs(run);
+    for (auto& slot : *summary->mutable_slots())  // stored when a run was assigned, not cleared when it ends
+      if (std::ranges::find(summary->runs(), slot.run()) == summary->runs().end()) slot.set_run(0);
+    summary->set_version(worker.version);
+    summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
+    summary->set_allows_commands(worker.allows_commands);
+    summary->set_note(why_idle(worker));
+    if (worker.connected) summary->set_trouble(worker.trouble);
+  }
+  return message;
+}
+
+extern const Read kWorkersRead{
+    .path = "workers",
+    .quick = true,
+    .answer = [](const Query&, const Stored& stored) { return to_json(list_workers(stored.db)); },
+};
+
+}  // namespace abl::views
