@@ -174,7 +174,7 @@ TEST_F(ServerTest, RefusesWhatAPageOfAnotherSiteAsksFor) {
 }
 
 TEST_F(ServerTest, ShowsABrowserThatThereIsNoSuchPage) {
-  if (embedded_app().empty()) GTEST_SKIP() << "the pages are not in this build";
+  if (embedded_app().files.empty()) GTEST_SKIP() << "the pages are not in this build";
   const Reply reply = get("/nothing/at/all", {{"Accept", "text/html,application/xhtml+xml,*/*;q=0.8"}});
   EXPECT_EQ(reply.status, 404);
   EXPECT_EQ(reply.headers.at("content-type"), "text/html; charset=utf-8");
@@ -359,7 +359,7 @@ TEST_F(ServerTest, ServesTheAppAndSendsItOnlyOnce) {
   const Reply page = get("/sweeps/msf-sharing");
   EXPECT_EQ(page.status, 200);
   EXPECT_EQ(page.headers.at("content-type"), "text/html; charset=utf-8");
-  if (embedded_app().empty()) GTEST_SKIP() << "the pages are not in this build";
+  if (embedded_app().files.empty()) GTEST_SKIP() << "the pages are not in this build";
   const Reply again = get("/", {{"If-None-Match", page.headers.at("etag")}});
   EXPECT_EQ(again.status, 304);
   EXPECT_EQ(again.body, "");

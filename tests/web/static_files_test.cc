@@ -13,9 +13,10 @@ using testing::Pair;
 constexpr EmbeddedFile kFiles[] = {{"assets/index-1a2b.js", "let x;", R"("js-tag")"},
                                    {"favicon.svg", "<svg/>", R"("svg-tag")"},
                                    {"index.html", "<!doctype html>", R"("html-tag")"}};
+constexpr std::string_view kPages[] = {"runs/*", "sweeps", "sweeps/*", "workers"};
 
 Answer get(std::string_view address, std::string_view if_none_match = "", bool wants_page = false) {
-  return static_answer(kFiles, parse_target(address), if_none_match, wants_page);
+  return static_answer({kFiles, kPages}, parse_target(address), if_none_match, wants_page);
 }
 
 TEST(StaticFiles, AnswerTheAppsOwnAddressesWithItsPage) {

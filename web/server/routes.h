@@ -8,8 +8,8 @@
 
 namespace abl::web {
 
-/// One request of the API (see server.h for the list): URL -> read model -> JSON. Whatever is thrown on the
-/// way becomes an error answer here and only here. Thread: the connection's.
+/// One request of the API: a read of views/reads/, or a log: URL -> stored records -> JSON. Whatever is
+/// thrown on the way becomes an error answer here and only here. Thread: the connection's.
 Answer api_answer(const Target& target, storage::Database& db, views::TableCache& tables);
 
 /// Whether a request takes no longer than a few lookups, however much is stored.

@@ -27,27 +27,11 @@ class Actions {
   virtual ~Actions() = default;
 };
 
-/// The dashboard: JSON under /api/v1, Server-Sent Events under /api/v1/events, the app at /. Runs on threads
-/// of its own with read-only connections; it can never fail a writer.
-///   GET /api/v1/sweeps?first=&count=        ListSweepsResponse, newest first; 500 at most
-///   GET /api/v1/sweeps/NAME?first=&count=   SweepDetail, of some rows: 200 unless said, 1000 and 5000 trials
-///                                           at most
-///   GET /api/v1/sweeps/NAME/table?…         Table, of the same rows and the baseline's
-///   GET /api/v1/runs?sweep=&trial=&limit=&before=
-///                                           ListRunsResponse, newest first; 1000 at most
-///   GET /api/v1/runs/ID                     RunDetail
-///   GET /api/v1/metrics?run=1&run=2&name=&max_points=
-///                                           GetMetricsResponse, of 1000 runs and 250,000 points at most;
-///                                           with max_points thinned further where need be (`thinned_to`)
-///   GET /api/v1/runs/ID/log?offset=         text, with X-Log-Bytes
-///   GET /api/v1/workers                     ListWorkersResponse
-///   GET /api/v1/events                      event: change, data: {"sweep": NAME, "run": ID};
-///                                           event: heartbeat, data: {"every_ms": 5000}, first and whenever
-///                                           nothing else was said for so long; with "trouble" while
-///                                           nothing can be stored
-/// `left_out` of an answer says how much it has not. Errors are {"code": "NOT_FOUND", "message": …} with a
-/// fitting status; 503 with Retry-After where too much is under way. Host must be a loopback name and Origin,
-/// where sent, ours; what a page of another site or port asks for is refused.
+/// The dashboard: JSON under /api/v1 (docs/http-api.md; each read is a file of views/reads/), Server-Sent
+/// Events under /api/v1/events, the app at /. Runs on threads of its own with read-only connections; it can
+/// never fail a writer. Errors are {"code": "NOT_FOUND", "message": …} with a fitting status; 503 with
+/// Retry-After where too much is under way. Host must be a loopback name and Origin, where sent, ours; what a
+/// page of another site or port asks for is refused.
 class Server {
  public:
   /// Binds and starts. Throws: Error{kUnavailable} "port 8080 on 127.0.0.1 is in use: choose another with …".

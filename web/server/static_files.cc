@@ -38,19 +38,18 @@ std::string_view type_of(std::string_view path) {
   return type == kTypes.end() ? "application/octet-stream" : type->second;
 }
 
-bool is_app_address(const Target& target) {
-  if (target.path.empty()) return true;
-  const std::string& page = target.path.front();
-  if (target.path.size() == 1) return page == "workers" || page == "sweeps" || page == "index.html";
-  return target.path.size() == 2 && (page == "sweeps" || page == "runs");
+bool is_page(const App& app, const Target& target) {
+  return target.path.empty() || std::ranges::any_of(app.pages, [&](std::string_view page) {
+           return match(page, target.path).has_value();
+         });
 }
 
 }  // namespace
 
-Answer static_answer(std::span<const EmbeddedFile> files, const Target& target,
-                     std::string_view if_none_match, bool wants_page) {
+Answer static_answer(const App& app, const Target& target, std::string_view if_none_match, bool wants_page) {
+  const auto files = app.files;
   const std::string wanted =
-      is_app_address(target) ? "index.html" : fmt::format("{}", fmt::join(target.path, "/"));
+      is_page(app, target) ? "index.html" : fmt::format("{}", fmt::join(target.path, "/"));
   if (files.empty() && wanted == "index.html")
     return Answer{.type = std::string{kHtml}, .body = std::string{kLeftOut}};
   const auto file =

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Notice } from "./components/notice";
 import { moment } from "./format";
 import { useLiveState, type LiveState } from "./live";
-import { RunPage } from "./pages/run/page";
-import { SweepPage } from "./pages/sweep/page";
-import { SweepsPage } from "./pages/sweeps/page";
-import { WorkersPage } from "./pages/workers/page";
+import type { Page } from "./page";
 import { Link, useAddress } from "./router";
+import { useTitle } from "./title";
+
+/** Every page there is, by the folders of its address. */
+const kPages = Object.entries(import.meta.glob<{ page: Page }>("./pages/**/page.tsx", { eager: true })).map(
+  ([file, { page }]) => ({ folders: file.split("/").slice(2, -1), page }),
+);
+/** Those that the bar at the top has, in its order. */
+const kBar = kPages
+  .flatMap(({ folders, page: { nav, title } }) =>
+    nav !== undefined && typeof title === "string" ? [{ path: `/${folders.join("/")}`, nav, title }] : [],
+  )
+  .sort((a, b) => a.nav - b.nav);
+const kHome = kBar[0]!.path;
 
 export function App() {
   const address = useAddress();
   const state = useLiveState();
-  const segments = address.pathname.split("/").filter(Boolean);
+  const { title, under, View, id } = shownAt(address.pathname);
+  useTitle(title);
   useEffect(() => {
     // a new page starts at its heading, for those who hear it as well
     document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
@@ -37,12 +47,11 @@ export function App() {
           ablate
         </Link>
         <nav aria-label="Pages">
-          <NavLink href="/" here={segments[0] !== "workers"}>
-            Sweeps
-          </NavLink>
-          <NavLink href="/workers" here={segments[0] === "workers"}>
-            Workers
-          </NavLink>
+          {kBar.map(({ path, title: name }) => (
+            <NavLink key={path} href={path === kHome ? "/" : path} here={path === under}>
+              {name}
+            </NavLink>
+          ))}
         </nav>
         <LiveMark state={state} />
       </header>
@@ -57,21 +66,26 @@ export function App() {
           <strong>Nothing can be stored.</strong> {state.trouble}
         </div>
       )}
-      <main id="main">{page(segments)}</main>
+      <main id="main">
+        <View key={id} id={id} />
+      </main>
     </>
   );
 }
 
-function page(segments: string[]): ComponentChildren {
-  const [kind, rawId, more] = segments;
-  const id = rawId === undefined ? undefined : decode(rawId);
-  if (more !== undefined) return <NoSuchPage />;
-  if (kind === undefined || (kind === "sweeps" && id === undefined)) return <SweepsPage />;
-  if (kind === "sweeps" && id !== undefined) return <SweepPage key={id} name={id} />;
-  if (kind === "runs" && id !== undefined && /^[1-9]\d*$/.test(id))
-    return <RunPage key={id} run={Number(id)} />;
-  if (kind === "workers") return <WorkersPage />;
-  return <NoSuchPage />;
+/** The page that an address shows. */
+function shownAt(pathname: string): { title: string; under: string; View: Page["View"]; id: string } {
+  const segments = (pathname === "/" ? kHome : pathname).split("/").filter(Boolean);
+  for (const { folders, page } of kPages) {
+    const named = folders.findIndex((folder) => folder.startsWith("["));
+    if (folders.length !== segments.length) continue;
+    if (!folders.every((folder, i) => i === named || folder === segments[i])) continue;
+    const id = decode(segments[named] ?? "");
+    if (page.accepts && !page.accepts(id)) continue;
+    const title = typeof page.title === "string" ? page.title : page.title(id);
+    return { title, under: page.under ?? `/${folders[0]}`, View: page.View, id };
+  }
+  return { title: "No such page", under: "", View: NoSuchPage, id: "" };
 }
 
 function NoSuchPage() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** JSON of Protobuf writes NaN and the infinities as strings. */
-export type Real = number | "NaN" | "Infinity" | "-Infinity";
+import type { Real } from "./generated/ablate";
 
 const kMinus = "\u2212";
 
@@ -36,7 +35,8 @@ export function tick(value: number): string {
 }
 
 /** Things per second. */
-export function rate(value: number): string {
+export function rate(perSecond: Real): string {
+  const value = Number(perSecond);
   return value > 0 ? grouped(value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)) : "–";
 }
 
@@ -64,9 +64,10 @@ function grouped(text: string): string {
   return fraction === undefined ? spaced : `${spaced}.${fraction}`;
 }
 
-export function duration(seconds: number | undefined): string {
-  if (seconds === undefined || !Number.isFinite(seconds)) return "–";
-  const s = Math.max(0, Math.round(seconds));
+export function duration(seconds: Real | undefined): string {
+  const exact = Number(seconds);
+  if (!Number.isFinite(exact)) return "–";
+  const s = Math.max(0, Math.round(exact));
   const two = (n: number): string => String(n).padStart(2, "0");
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${two(s % 60)} s`;

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import { plain, whole, withSpread, type Real } from "./format";
+import { plain, whole, withSpread } from "./format";
+import type { Real, Series } from "./generated/ablate";
 import type { Look } from "./palette";
 
-/** As the API sends it: points of one metric of one run by ascending step. */
-export interface RunSeries {
-  run: number;
-  series: { name: string; steps: number[]; values: Real[] };
-}
-export interface Metrics {
-  series: RunSeries[];
-}
+/** Points of one metric of one run, by ascending step. */
+export type Points = Pick<Series, "steps" | "values">;
 
 /** Values over a chart's steps. undefined: no point at this step, the line passes; null: a gap, the line breaks. */
 export type Values = (number | null | undefined)[];
@@ -55,7 +50,7 @@ export interface Group {
   id: string;
   label: string;
   look: Look;
-  runs: { name: string; series: RunSeries["series"] }[];
+  runs: { name: string; series: Points }[];
   of?: number;
 }
 
@@ -97,7 +92,7 @@ function restOf(columns: Values[], n: number[]): Values[] {
     .filter((column) => column.some((v, i) => v !== null && ended[i]));
 }
 
-function breaksOf(run: string, { steps, values }: RunSeries["series"]): Break[] {
+function breaksOf(run: string, { steps, values }: Points): Break[] {
   const found: Break[] = [];
   let at: number | null = null;
   let present: Break | undefined;
@@ -133,7 +128,7 @@ export function meanSd(values: number[]): { mean: number | null; sd: number | nu
  * A run's values at `steps`, which contain its own. Between two finite points: nothing, or interpolated. NaN and infinities are gaps, up
  * to the finite points around them.
  */
-function onto(steps: number[], series: RunSeries["series"], interpolate: boolean): Values {
+function onto(steps: number[], series: Points, interpolate: boolean): Values {
   const result: Values = [];
   let next = 0; // the first own step at or after the present one
   for (const step of steps) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { plural, whole } from "../format";
-import type { TrialCounts } from "../pages/sweeps/data";
+import type { TrialCounts } from "../generated/ablate";
 
 /** Trials by state as one bar; the numbers stand in its label and, where shown, beside it. */
 export function TrialsBar({ counts }: { counts: TrialCounts }) {

@@ -5,15 +5,18 @@ import { countsText, TrialsBar } from "../../components/progress";
 import { sorted, SortHead, useOrder } from "../../components/sort";
 import { State, stateWord } from "../../components/state";
 import { duration, moment, whole } from "../../format";
+import type { ListSweepsResponse, SweepSummary, TrialCounts } from "../../generated/ablate";
+import type { Page } from "../../page";
 import { useResource } from "../../resource";
 import { Link, sweepPath, useAddress } from "../../router";
-import { useTitle } from "../../title";
-import type { Sweeps, SweepSummary } from "./data";
+
+/** Completed, with a value for every column. */
+const filled = (trials: TrialCounts): number => trials.completed - trials.unfilled;
 
 const kKeys = {
   name: (s: SweepSummary) => s.name,
   state: (s: SweepSummary) => stateWord(s.state),
-  done: (s: SweepSummary) => (s.trials.completed - s.trials.unfilled) / Math.max(1, s.trials.total),
+  done: ({ trials }: SweepSummary) => filled(trials!) / Math.max(1, trials!.total),
   rows: (s: SweepSummary) => s.rows,
   eta: (s: SweepSummary) => s.eta_seconds,
   created: (s: SweepSummary) => s.created,
@@ -21,10 +24,15 @@ const kKeys = {
 
 const kShown = 500;
 
-export function SweepsPage() {
-  useTitle("Sweeps");
+export const page: Page = {
+  title: "Sweeps",
+  nav: 0,
+  View: SweepsPage,
+};
+
+function SweepsPage() {
   const first = firstOf(useAddress().searchParams);
-  const sweeps = useResource<Sweeps>(`/sweeps?first=${first}&count=${kShown}`, () => true);
+  const sweeps = useResource<ListSweepsResponse>(`/sweeps?first=${first}&count=${kShown}`, () => true);
   return (
     <>
       <h1 tabIndex={-1}>Sweeps</h1>
@@ -83,36 +91,43 @@ function SweepTable({ sweeps }: { sweeps: SweepSummary[] }) {
         </thead>
         <tbody>
           {sorted(sweeps, order, kKeys).map((sweep) => (
-            <tr key={sweep.name}>
-              <th scope="row">
-                <Link class="strong" href={sweepPath(sweep.name)}>
-                  {sweep.name}
-                </Link>
-              </th>
-              <td>
-                <State state={sweep.state} />
-              </td>
-              <td title={countsText(sweep.trials)}>
-                <span class="bar-with-text">
-                  <TrialsBar counts={sweep.trials} />
-                  <span class="num">
-                    {sweep.trials.completed - sweep.trials.unfilled}/{sweep.trials.total}
-                    {sweep.trials.unfilled > 0 && <span class="warn">, {sweep.trials.unfilled} missing</span>}
-                    {sweep.trials.failed > 0 && <span class="bad">, {sweep.trials.failed} failed</span>}
-                  </span>
-                </span>
-              </td>
-              <td class="num">
-                {whole(sweep.rows)} × {whole(sweep.seeds)}
-              </td>
-              <td class="num">{duration(sweep.eta_seconds)}</td>
-              <td class="num">
-                {sweep.created ? <time dateTime={sweep.created}>{moment(sweep.created)}</time> : "–"}
-              </td>
-            </tr>
+            <SweepRow key={sweep.name} sweep={sweep} />
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+function SweepRow({ sweep }: { sweep: SweepSummary }) {
+  const trials = sweep.trials!;
+  return (
+    <tr>
+      <th scope="row">
+        <Link class="strong" href={sweepPath(sweep.name)}>
+          {sweep.name}
+        </Link>
+      </th>
+      <td>
+        <State state={sweep.state} />
+      </td>
+      <td title={countsText(trials)}>
+        <span class="bar-with-text">
+          <TrialsBar counts={trials} />
+          <span class="num">
+            {filled(trials)}/{trials.total}
+            {trials.unfilled > 0 && <span class="warn">, {trials.unfilled} missing</span>}
+            {trials.failed > 0 && <span class="bad">, {trials.failed} failed</span>}
+          </span>
+        </span>
+      </td>
+      <td class="num">
+        {whole(sweep.rows)} × {whole(sweep.seeds)}
+      </td>
+      <td class="num">{duration(sweep.eta_seconds)}</td>
+      <td class="num">
+        {sweep.created ? <time dateTime={sweep.created}>{moment(sweep.created)}</time> : "–"}
+      </td>
+    </tr>
   );
 }

@@ -2,23 +2,28 @@
 import { Loaded, Notice } from "../../components/notice";
 import { sorted, SortHead, useOrder } from "../../components/sort";
 import { moment, plural } from "../../format";
+import type { ListWorkersResponse, Slot, WorkerSummary } from "../../generated/ablate";
+import type { Page } from "../../page";
 import { useResource } from "../../resource";
 import { Link, runPath } from "../../router";
-import { useTitle } from "../../title";
-import type { Slot, Worker, Workers } from "./data";
 
-const busy = (worker: Worker): number => worker.runs.length;
+const busy = (worker: WorkerSummary): number => worker.runs.length;
 const kKeys = {
-  name: (w: Worker) => w.name,
-  state: (w: Worker) => (w.connected ? 0 : 1),
-  host: (w: Worker) => w.host,
+  name: (w: WorkerSummary) => w.name,
+  state: (w: WorkerSummary) => (w.connected ? 0 : 1),
+  host: (w: WorkerSummary) => w.host,
   runs: busy,
-  heartbeat: (w: Worker) => w.last_heartbeat,
+  heartbeat: (w: WorkerSummary) => w.last_heartbeat,
 };
 
-export function WorkersPage() {
-  useTitle("Workers");
-  const workers = useResource<Workers>("/workers", () => true);
+export const page: Page = {
+  title: "Workers",
+  nav: 1,
+  View: WorkersPage,
+};
+
+function WorkersPage() {
+  const workers = useResource<ListWorkersResponse>("/workers", () => true);
   return (
     <>
       <h1 tabIndex={-1}>Workers</h1>
@@ -43,14 +48,14 @@ export function WorkersPage() {
   );
 }
 
-function summary(workers: Worker[]): string {
+function summary(workers: WorkerSummary[]): string {
   const connected = workers.filter((w) => w.connected);
   const slots = connected.reduce((sum, worker) => sum + worker.slots.length, 0);
   const taken = connected.reduce((sum, worker) => sum + busy(worker), 0);
   return `${connected.length} of ${plural(workers.length, "worker")} connected, ${taken} of ${plural(slots, "slot")} busy`;
 }
 
-function WorkerTable({ workers }: { workers: Worker[] }) {
+function WorkerTable({ workers }: { workers: WorkerSummary[] }) {
   const order = useOrder("sort");
   return (
     <div class="panel scroll">

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "preact/hooks";
-import { Loaded } from "../../components/notice";
-import { firstOf, Pager } from "../../components/pager";
-import { countsText, TrialsBar } from "../../components/progress";
-import { State } from "../../components/state";
-import { between, duration, moment, plural } from "../../format";
-import { kBaselineLook, lookOf, type Look } from "../../palette";
-import { useResource } from "../../resource";
-import { Link, useAddress, withQuery } from "../../router";
-import { useTitle } from "../../title";
+import { Loaded } from "../../../components/notice";
+import { firstOf, Pager } from "../../../components/pager";
+import { countsText, TrialsBar } from "../../../components/progress";
+import { State } from "../../../components/state";
+import { between, duration, moment, plural } from "../../../format";
+import type { SweepDetail, Table } from "../../../generated/ablate";
+import type { Page } from "../../../page";
+import { kBaselineLook, lookOf, type Look } from "../../../palette";
+import { useResource } from "../../../resource";
+import { Link, useAddress, withQuery } from "../../../router";
 import { AblationTable } from "./ablation_table";
 import { Curves } from "./curves";
-import type { SweepDetail, Table } from "./data";
 import { Trials } from "./trials";
+
+export const page: Page = {
+  title: (name) => name,
+  View: ({ id }) => <SweepPage name={id} />,
+};
 
 /** Of a long table at once. */
 const kRowsShown = 200;
 
-export function SweepPage({ name }: { name: string }) {
-  useTitle(name);
+function SweepPage({ name }: { name: string }) {
   const path = `/sweeps/${encodeURIComponent(name)}`;
   const mine = (change: { sweep: string }): boolean => change.sweep === name;
   const query = useAddress().searchParams;
@@ -84,12 +88,14 @@ function looksOf(table: Table | undefined): Map<string, Look> {
   return looks;
 }
 
-function Summary({ sweep: { summary } }: { sweep: SweepDetail }) {
+function Summary({ sweep }: { sweep: SweepDetail }) {
+  const summary = sweep.summary!;
+  const counts = summary.trials!;
   return (
     <div class="summary">
       <State state={summary.state} />
-      <TrialsBar counts={summary.trials} />
-      <span>{countsText(summary.trials)}</span>
+      <TrialsBar counts={counts} />
+      <span>{countsText(counts)}</span>
       <span class="muted">
         {plural(summary.rows, "row")} × {plural(summary.seeds, "seed")}
       </span>

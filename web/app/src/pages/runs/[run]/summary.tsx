@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ComponentChildren } from "preact";
-import { StepsBar } from "../../components/progress";
-import { State, stateWord } from "../../components/state";
-import { between, duration, moment, rate, whole } from "../../format";
-import type { RunDetail } from "./data";
+import { StepsBar } from "../../../components/progress";
+import { State, stateWord } from "../../../components/state";
+import { between, duration, moment, rate, whole } from "../../../format";
+import type { RunDetail } from "../../../generated/ablate";
 
 /** What became of the run, in a few facts. */
 export function Summary({ detail }: { detail: RunDetail }) {
-  const { summary } = detail;
+  const summary = detail.summary!;
+  const perSecond = Number(summary.steps_per_second);
   const under = ["leased", "running"].includes(stateWord(summary.state));
-  const left =
-    under && summary.steps_per_second > 0
-      ? (summary.total_steps - summary.step) / summary.steps_per_second
-      : undefined;
+  const left = under && perSecond > 0 ? (summary.total_steps - summary.step) / perSecond : undefined;
   return (
     <>
       {summary.reason && <p class="reason">{summary.reason}</p>}
       {summary.refused_lines > 0 && (
         <p class="reason">
-          {whole(summary.refused_lines)} {summary.refused_lines === 1 ? "metric report" : "metric reports"} refused,
-          such as {summary.refused_example}
+          {whole(summary.refused_lines)} {summary.refused_lines === 1 ? "metric report" : "metric reports"}{" "}
+          refused, such as {summary.refused_example}
         </p>
       )}
       {summary.repeated_points > 0 && (
         <p class="reason">
           {whole(summary.repeated_points)}{" "}
-          {summary.repeated_points === 1 ? "point repeats an earlier step" : "points repeat earlier steps"} with
-          a different value; the first value was kept
+          {summary.repeated_points === 1 ? "point repeats an earlier step" : "points repeat earlier steps"}{" "}
+          with a different value; the first value was kept
         </p>
       )}
       {detail.before_mend.map((mend) => (
@@ -44,7 +42,7 @@ export function Summary({ detail }: { detail: RunDetail }) {
             {whole(summary.step)} of {summary.total_steps ? whole(summary.total_steps) : "?"} steps
           </span>
         </Fact>
-        <Fact name="Rate">{rate(summary.steps_per_second)} steps/s</Fact>
+        <Fact name="Rate">{rate(perSecond)} steps/s</Fact>
         <Fact name={under ? "Time left" : "Took"}>
           {under ? duration(left) : between(summary.started ?? summary.leased, summary.ended)}
         </Fact>

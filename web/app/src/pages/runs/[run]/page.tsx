@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "preact/hooks";
-import { ChartPanel } from "../../components/chart_panel";
-import { Loaded, Notice } from "../../components/notice";
-import { rowName } from "../../format";
-import { lookOf } from "../../palette";
-import { useResource } from "../../resource";
-import { Link, sweepPath } from "../../router";
-import { plotOf, quantitiesOf, type Metrics } from "../../series";
-import { useTitle } from "../../title";
+import { ChartPanel } from "../../../components/chart_panel";
+import { Loaded, Notice } from "../../../components/notice";
+import { rowName } from "../../../format";
+import type { GetMetricsResponse, RunDetail } from "../../../generated/ablate";
+import type { Page } from "../../../page";
+import { lookOf } from "../../../palette";
+import { useResource } from "../../../resource";
+import { Link, sweepPath } from "../../../router";
+import { plotOf, quantitiesOf } from "../../../series";
 import { Attempts, Checkpoints, MetricTable } from "./tables";
-import type { RunDetail } from "./data";
 import { Json } from "./json";
 import { Log } from "./log";
 import { Summary } from "./summary";
 
-export function RunPage({ run }: { run: number }) {
-  useTitle(`Run ${run}`);
+export const page: Page = {
+  title: (run) => `Run ${run}`,
+  under: "/sweeps",
+  accepts: (run) => /^[1-9]\d*$/.test(run),
+  View: ({ id }) => <RunPage run={Number(id)} />,
+};
+
+function RunPage({ run }: { run: number }) {
   // a change of the sweep as a whole may be one of this run too
   const detail = useResource<RunDetail>(`/runs/${run}`, (change) => change.run === run || change.run === 0);
-  const place = detail.data?.summary.rows[0];
+  const place = detail.data?.summary?.rows[0];
   return (
     <>
       <nav class="crumbs" aria-label="Breadcrumb">
         <Link href="/">Sweeps</Link>
-        {detail.data?.summary.rows.map((row) => (
+        {detail.data?.summary?.rows.map((row) => (
           <span key={row.sweep + row.row}>
             <Link href={sweepPath(row.sweep)}>{row.sweep}</Link>
             <Link href={`${sweepPath(row.sweep)}?row=${encodeURIComponent(row.row)}`}>
@@ -54,11 +60,11 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
       <section aria-labelledby="curves">
         <h2 id="curves">Curves</h2>
         <RunCurves run={run} />
-        <MetricTable metrics={detail.summary.metrics} />
+        <MetricTable metrics={detail.summary!.metrics} />
       </section>
       <section aria-labelledby="log">
         <h2 id="log">Log</h2>
-        <Log run={run} bytes={Number(detail.log_bytes)} ended={Boolean(detail.summary.ended)} />
+        <Log run={run} bytes={Number(detail.log_bytes)} ended={Boolean(detail.summary!.ended)} />
       </section>
       <div class="columns">
         <section aria-labelledby="config">
@@ -86,12 +92,12 @@ const kMaxPoints = 600;
 
 /** One chart for each quantity, training and validation in it, all with one cursor. */
 function RunCurves({ run }: { run: number }) {
-  const metrics = useResource<Metrics>(
+  const metrics = useResource<GetMetricsResponse>(
     `/metrics?run=${run}&max_points=${kMaxPoints}`,
     (change) => change.run === run || change.run === 0,
   );
   const charts = useMemo(() => {
-    const series = new Map((metrics.data?.series ?? []).map((s) => [s.series.name, s.series]));
+    const series = new Map((metrics.data?.series ?? []).map(({ series }) => [series!.name, series!]));
     return [...quantitiesOf(series.keys())].map(([quantity, names]) => ({
       quantity,
       plot: plotOf(

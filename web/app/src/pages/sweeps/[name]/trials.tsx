@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Notice } from "../../components/notice";
-import { StepsBar } from "../../components/progress";
-import { sorted, SortHead, useOrder } from "../../components/sort";
-import { State, stateWord } from "../../components/state";
-import { duration, plain, plural, rate, sameName, whole } from "../../format";
-import { Link, navigate, runPath, useAddress, withQuery } from "../../router";
-import type { Table, TrialSummary } from "./data";
+import { Notice } from "../../../components/notice";
+import { StepsBar } from "../../../components/progress";
+import { sorted, SortHead, useOrder } from "../../../components/sort";
+import { State, stateWord } from "../../../components/state";
+import { duration, plain, plural, rate, sameName, whole } from "../../../format";
+import type { Table, TrialSummary } from "../../../generated/ablate";
+import { Link, navigate, runPath, useAddress, withQuery } from "../../../router";
 
 const kStates = ["running", "leased", "queued", "completed", "failed", "held", "cancelled"];
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, getLog } from "../../api";
-import { ErrorNotice } from "../../components/notice";
-import { bytes as byteText, whole as count } from "../../format";
-import { readableLog } from "../../log_text";
-import { runOnChange } from "../../resource";
-import { Link, useAddress, withQuery } from "../../router";
+import { ApiError, getLog } from "../../../api";
+import { ErrorNotice } from "../../../components/notice";
+import { bytes as byteText, whole as count } from "../../../format";
+import { readableLog } from "../../../log_text";
+import { runOnChange } from "../../../resource";
+import { Link, useAddress, withQuery } from "../../../router";
 
 const kTailBytes = 64 * 1024;
 /** Beyond this the oldest lines leave the page. */

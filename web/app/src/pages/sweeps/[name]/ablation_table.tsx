@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { sorted, SortHead, useOrder, type Order } from "../../components/sort";
-import { State, stateWord } from "../../components/state";
-import { Swatch } from "../../components/swatch";
-import { decimals, plural, sameName, signed } from "../../format";
-import type { Look } from "../../palette";
-import { Link, runPath, withQuery } from "../../router";
-import type { Cell, Column, Comparison, Table, TableRow, TrialSummary } from "./data";
+import { sorted, SortHead, useOrder, type Order } from "../../../components/sort";
+import { State, stateWord } from "../../../components/state";
+import { Swatch } from "../../../components/swatch";
+import { decimals, plural, sameName, signed } from "../../../format";
+import type { Cell, Column, Comparison, Table, TableRow, TrialSummary } from "../../../generated/ablate";
+import type { Look } from "../../../palette";
+import { Link, runPath, withQuery } from "../../../router";
 
 interface Props {
   table: Table;
@@ -227,9 +227,7 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
     <Link
       class="value"
       href={href}
-      title={[...cell.runs.map(seedText), cell.comparison?.best_why]
-        .filter(Boolean)
-        .join("\n")}
+      title={[...cell.runs.map(seedText), cell.comparison?.best_why].filter(Boolean).join("\n")}
     >
       <span>{mean}</span>
       <span class="sd">{sd ? ` ± ${sd}` : ""}</span>
@@ -244,7 +242,7 @@ function seedText({ seed, value, not_finite }: Cell["runs"][number]): string {
 
 /** An empty cell says why: the state of the row's trials, and the server's reason on demand. */
 function Missing({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boolean }) {
-  const { trials } = row;
+  const trials = row.trials!;
   const state = !metric
     ? undefined
     : trials.running + trials.leased > 0

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "preact/hooks";
-import { ChartPanel } from "../../components/chart_panel";
-import { Loaded, Notice } from "../../components/notice";
-import { Swatch } from "../../components/swatch";
-import { rowName, sameName, whole } from "../../format";
-import type { Look } from "../../palette";
-import { useResource } from "../../resource";
-import { Link, navigate, useAddress, withQuery } from "../../router";
-import {
-  plotOf,
-  quantitiesOf,
-  quantityOf,
-  type Group,
-  type Line,
-  type Metrics,
-  type RunSeries,
-} from "../../series";
-import type { Table, TrialSummary } from "./data";
+import { ChartPanel } from "../../../components/chart_panel";
+import { Loaded, Notice } from "../../../components/notice";
+import { Swatch } from "../../../components/swatch";
+import { rowName, sameName, whole } from "../../../format";
+import type { GetMetricsResponse, Series, Table, TrialSummary } from "../../../generated/ablate";
+import type { Look } from "../../../palette";
+import { useResource } from "../../../resource";
+import { Link, navigate, useAddress, withQuery } from "../../../router";
+import { plotOf, quantitiesOf, quantityOf, type Group, type Line } from "../../../series";
 
 interface Props {
   sweep: string;
@@ -53,7 +45,7 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
     ["max_points", String(kMaxPoints)],
   ]);
   const ready = started.length > 0 && names.length > 0;
-  const metrics = useResource<Metrics>(
+  const metrics = useResource<GetMetricsResponse>(
     ready ? `/metrics?${search}` : null,
     (c) => c.sweep === sweep,
     `curves ${quantity} ${row}`,
@@ -62,12 +54,12 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
   const drawn = new Set(started.map((trial) => trial.row));
   const rows = table.rows.filter((r) => drawn.has(r.id));
   const plots = useMemo(() => {
-    const ofRun = new Map<number, RunSeries["series"][]>();
+    const ofRun = new Map<number, Series[]>();
     for (const { run, series } of metrics.data?.series ?? [])
-      ofRun.set(run, [...(ofRun.get(run) ?? []), series]);
+      ofRun.set(run, [...(ofRun.get(run) ?? []), series!]);
     const groups = (name: string): Group[] =>
       rows.flatMap((r) => {
-        const of = r.trials.total;
+        const of = r.trials!.total;
         const runs = started
           .filter((trial) => trial.row === r.id)
           .map((trial, i) => ({

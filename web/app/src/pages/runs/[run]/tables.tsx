@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Notice } from "../../components/notice";
-import { State } from "../../components/state";
-import { between, moment, plain, whole } from "../../format";
-import { Link, runPath } from "../../router";
-import type { Checkpoint, MetricSummary, RunSummary } from "./data";
+import { Notice } from "../../../components/notice";
+import { State } from "../../../components/state";
+import { between, moment, plain, whole } from "../../../format";
+import type { Checkpoint, MetricSummary, RunSummary } from "../../../generated/ablate";
+import { Link, runPath } from "../../../router";
 
 export function MetricTable({ metrics }: { metrics: MetricSummary[] }) {
   if (metrics.length === 0) return null;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { ComponentType } from "preact";
+
+/**
+ * What a page is: the export `page` of pages/…/page.tsx. Its folder is its address, where a name in brackets stands for one segment:
+ * pages/runs/[run]/page.tsx is shown at /runs/7. No list names it.
+ */
+export interface Page {
+  /** What the tab is named after; of a page of one thing, by that thing's id. */
+  title: string | ((id: string) => string);
+  /** Its place in the bar at the top, from 0, named as its title; the first is at / as well. Without: it is reached by links. */
+  nav?: number;
+  /** Which of the bar's pages it belongs to, if not the one of its first folder. */
+  under?: string;
+  /** Whether there can be such a thing, where not every id will do. */
+  accepts?: (id: string) => boolean;
+  /** `id`: the segment that the name in brackets stands for. */
+  View: ComponentType<{ id: string }>;
+}
