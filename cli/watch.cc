@@ -16,7 +16,7 @@
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/table_renderer.h"
-#include "cli/watch_view.h"
+#include "cli/watch_screen.h"
 #include "cli/words.h"
 #include "views/views.h"
 
@@ -41,51 +41,51 @@ class Watcher {
   explicit Watcher(const Context& context) : context_{context}, redraw_{context.out} {}
 
   void show(const SweepProgress& progress) {
-    const auto news = view_.update(shown(progress, context_.out));
+    const auto news = screen_.update(shown(progress, context_.out));
     if (context_.json) {
       context_.out.line(views::to_json(progress));
     } else if (context_.out.interactive()) {
-      redraw_.draw(view_.lines(context_.out));
+      redraw_.draw(screen_.lines(context_.out));
     } else {
-      if (!progress.trouble().empty()) context_.note(view_.trouble());
+      if (!progress.trouble().empty()) context_.note(screen_.trouble());
       for (const auto& line : news) context_.out.line(line);
       say_why_trials_wait();
       const auto now = std::chrono::steady_clock::now();
       if (last_ && news.empty() && now - *last_ < kQuiet) return;
       last_ = now;
-      context_.out.line(view_.status());
+      context_.out.line(screen_.status());
     }
   }
 
   int finish() {
-    const bool completed = view_.summary().state() == SWEEP_STATE_COMPLETED;
+    const bool completed = screen_.summary().state() == SWEEP_STATE_COMPLETED;
     if (!context_.json) {
       redraw_.clear();  // the picture may have been cut: the table is the last word, and whole
       context_.out.write((context_.out.interactive() ? "" : "\n") +
                          render_table(shown(whole_table(), context_.out), TableFormat::kText, &context_.out));
       context_.out.line("");
-      context_.out.line(summary_text(view_.summary(), context_.out) + elapsed());
-      for (const auto& line : view_.failures()) context_.err.line(shown(line, context_.err));
+      context_.out.line(summary_text(screen_.summary(), context_.out) + elapsed());
+      for (const auto& line : screen_.failures()) context_.err.line(shown(line, context_.err));
     }
     return completed ? kExitOk : kExitFailed;
   }
 
-  bool finished() const { return is_finished(view_.summary().state()); }
+  bool finished() const { return is_finished(screen_.summary().state()); }
 
  private:
   Table whole_table() const {
-    return view_.table().left_out() == 0 ? view_.table()
-                                         : open_source(context_)->table(view_.table().sweep());
+    return screen_.table().left_out() == 0 ? screen_.table()
+                                           : open_source(context_)->table(screen_.table().sweep());
   }
   /// A sweep that nobody can run would otherwise be 0 % for ever without a word.
   void say_why_trials_wait() {
-    auto reasons = view_.reasons();
+    auto reasons = screen_.reasons();
     if (!std::ranges::includes(said_, reasons))
-      for (const auto& line : view_.waiting()) context_.out.line(line);
+      for (const auto& line : screen_.waiting()) context_.out.line(line);
     said_.merge(reasons);
   }
   std::string elapsed() const {
-    const auto& summary = view_.summary();
+    const auto& summary = screen_.summary();
     if (!summary.has_finished()) return "";
     const auto seconds = [](const google::protobuf::Timestamp& time) {
       return static_cast<double>(time.seconds()) + time.nanos() * 1e-9;
@@ -94,7 +94,7 @@ class Watcher {
   }
 
   const Context& context_;
-  WatchView view_;
+  WatchScreen screen_;
   Redraw redraw_;
   std::set<std::string> said_;  // reasons of waiting trials
   std::optional<std::chrono::steady_clock::time_point> last_;

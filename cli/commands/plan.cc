@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/judge.h"
-#include "cli/plan_view.h"
+#include "cli/plan_text.h"
 #include "cli/shown.h"
 
 namespace abl::cli {

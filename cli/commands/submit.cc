@@ -14,7 +14,7 @@
 #include "cli/judge.h"
 #include "cli/shown.h"
 #include "cli/watch.h"
-#include "cli/watch_view.h"
+#include "cli/watch_screen.h"
 
 namespace abl::cli {
 namespace {
@@ -58,9 +58,9 @@ std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep,
     SweepProgress progress;
     *progress.mutable_summary() = detail.summary();
     *progress.mutable_trials() = detail.trials();
-    WatchView view;
-    view.update(progress);
-    auto lines = view.waiting();
+    WatchScreen screen;
+    screen.update(progress);
+    auto lines = screen.waiting();
     if (!lines.empty() || detail.summary().trials().queued() == 0) return lines;
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/watch_view.h"
+#include "cli/watch_screen.h"
 
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ std::string without_countdown(const std::string& reason) {
 
 }  // namespace
 
-std::vector<std::string> WatchView::update(const SweepProgress& progress) {
+std::vector<std::string> WatchScreen::update(const SweepProgress& progress) {
   const bool first = !progress_.has_table();  // of a long sweep the first messages say how everything stands
   SweepProgress now = progress;
   if (!first && !now.has_table()) now.mutable_table()->Swap(progress_.mutable_table());
@@ -84,7 +84,7 @@ std::vector<std::string> WatchView::update(const SweepProgress& progress) {
   return news;
 }
 
-double WatchView::fraction() const {
+double WatchScreen::fraction() const {
   const auto total = summary().trials().total();
   if (total == 0) return 0;
   double done = summary().trials().completed() - summary().trials().unfilled();  // as the counts beside it
@@ -94,7 +94,7 @@ double WatchView::fraction() const {
   return std::min(1.0, done / total);
 }
 
-double WatchView::rate() const {
+double WatchScreen::rate() const {
   double rate = 0;
   for (const auto& [key, trial] : trials_)
     if (is_under_way(trial)) rate += trial.steps_per_second();
@@ -102,7 +102,7 @@ double WatchView::rate() const {
 }
 
 /// The table's metric columns, each metric once: two columns may take different values of one.
-std::vector<Column> WatchView::metrics() const {
+std::vector<Column> WatchScreen::metrics() const {
   std::vector<Column> columns;
   std::set<std::string> seen;
   for (const auto& column : table().columns())
@@ -111,7 +111,7 @@ std::vector<Column> WatchView::metrics() const {
   return columns;
 }
 
-std::string WatchView::metrics_of(const TrialSummary& trial) const {
+std::string WatchScreen::metrics_of(const TrialSummary& trial) const {
   std::string text;
   for (const auto& column : metrics())
     if (const auto last = trial.last().find(column.source()); last != trial.last().end())
@@ -119,11 +119,11 @@ std::string WatchView::metrics_of(const TrialSummary& trial) const {
   return text;
 }
 
-std::string WatchView::trouble() const {
+std::string WatchScreen::trouble() const {
   return progress_.trouble().empty() ? "" : "the scheduler can store nothing: " + progress_.trouble();
 }
 
-std::string WatchView::status() const {
+std::string WatchScreen::status() const {
   if (is_finished(summary().state()))
     return fmt::format("{}: {}, {}", summary().name(), word(summary().state()),
                        counts_text(summary().trials()));
@@ -132,7 +132,7 @@ std::string WatchView::status() const {
                      format_eta(eta_of(summary())));
 }
 
-std::vector<std::string> WatchView::failures() const {
+std::vector<std::string> WatchScreen::failures() const {
   std::vector<std::string> lines;
   for (const auto& [key, trial] : trials_)
     if (trial.state() == TRIAL_STATE_FAILED)
@@ -146,7 +146,7 @@ std::vector<std::string> WatchView::failures() const {
   return lines;
 }
 
-std::vector<std::string> WatchView::waiting() const {
+std::vector<std::string> WatchScreen::waiting() const {
   std::map<std::string, std::uint64_t> counts;
   for (const auto& [key, trial] : trials_)
     if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty()) ++counts[first_line(trial.reason())];
@@ -156,7 +156,7 @@ std::vector<std::string> WatchView::waiting() const {
   return lines;
 }
 
-std::set<std::string> WatchView::reasons() const {
+std::set<std::string> WatchScreen::reasons() const {
   std::set<std::string> reasons;
   for (const auto& [key, trial] : trials_)
     if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty())
@@ -165,7 +165,7 @@ std::set<std::string> WatchView::reasons() const {
 }
 
 /// A line for each running trial: which it is, its metrics, and then how far it is.
-std::vector<std::string> WatchView::running(const Terminal& terminal) const {
+std::vector<std::string> WatchScreen::running(const Terminal& terminal) const {
   enum Rank { kSteps = 1, kRate, kWorker, kBar };
   const RowNames names{table()};
   std::vector<Grid::Column> columns = names.short_columns();
@@ -198,7 +198,7 @@ std::vector<std::string> WatchView::running(const Terminal& terminal) const {
   return grid.lines(&terminal);
 }
 
-std::vector<std::string> WatchView::lines(const Terminal& terminal) const {
+std::vector<std::string> WatchScreen::lines(const Terminal& terminal) const {
   std::vector<std::string> lines{summary_text(summary(), terminal)};
   lines.push_back(fmt::format("{} {:3.0f}%  {}  ETA {}", terminal.paint(Style::kCyan, bar(fraction(), 30)),
                               fraction() * 100, format_rate(rate(), "steps"), format_eta(eta_of(summary()))));

@@ -13,7 +13,7 @@
 namespace abl::cli {
 
 /// A sweep under way as people watch it: keeps what the stream of changes has said so far. Thread: one.
-class WatchView {
+class WatchScreen {
  public:
   /// Takes the next message. Returns a line for each trial that finished, failed or went back to the queue
   /// since the message before.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan_view.h"
+#include "cli/plan_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

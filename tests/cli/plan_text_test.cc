@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan_view.h"
+#include "cli/plan_text.h"
 
 #include <gtest/gtest.h>
 
@@ -39,9 +39,9 @@ SweepPlan sample_plan() {
 
 const Terminal kPlain{stdout, false, false, 0, 0};
 
-TEST(PlanView, ShowsEveryRowAndTheTotals) { expect_golden("plan.txt", plan_text(sample_plan(), kPlain)); }
+TEST(PlanText, ShowsEveryRowAndTheTotals) { expect_golden("plan.txt", plan_text(sample_plan(), kPlain)); }
 
-TEST(PlanView, SettingsAreWholeInAPipeAndCutToATerminalsWidth) {
+TEST(PlanText, SettingsAreWholeInAPipeAndCutToATerminalsWidth) {
   SweepPlan plan = sample_plan();
   const std::string long_value(100, 'x');
   (*plan.mutable_rows(1)->mutable_set())["model.attention.share"] = long_value;
@@ -51,7 +51,7 @@ TEST(PlanView, SettingsAreWholeInAPipeAndCutToATerminalsWidth) {
   EXPECT_NE(narrow.find("…"), std::string::npos);
 }
 
-TEST(PlanView, CallsRowsThatFactorsMadeByTheirLevelsAlone) {
+TEST(PlanText, CallsRowsThatFactorsMadeByTheirLevelsAlone) {
   SweepPlan plan;
   for (const char* lr : {"0.05", "0.1"})
     for (const char* name : {"sgd", "adam"}) {
@@ -72,7 +72,7 @@ TEST(PlanView, CallsRowsThatFactorsMadeByTheirLevelsAlone) {
       << "a level may have set more than its name says";
 }
 
-TEST(PlanView, SaysWhyCountsAreMissing) {
+TEST(PlanText, SaysWhyCountsAreMissing) {
   SweepPlan plan = sample_plan();
   for (auto& row : *plan.mutable_rows()) row.clear_counts();
   plan.set_counts_missing("no ablate-trainer beside the scheduler");
@@ -83,7 +83,7 @@ TEST(PlanView, SaysWhyCountsAreMissing) {
   EXPECT_EQ(text.find("21.91"), std::string::npos);
 }
 
-TEST(PlanView, CountsSmallModelsInMillionsOfMultiplyAdds) {
+TEST(PlanText, CountsSmallModelsInMillionsOfMultiplyAdds) {
   SweepPlan plan = sample_plan();
   for (auto& row : *plan.mutable_rows()) (*row.mutable_counts())["flops.macs"] = 3'867'904;
   const std::string text = plan_text(plan, kPlain);
@@ -94,7 +94,7 @@ TEST(PlanView, CountsSmallModelsInMillionsOfMultiplyAdds) {
       << "one unit for all, by the largest";
 }
 
-TEST(PlanView, SaysOfHowManyGpusTheMemoryIs) {
+TEST(PlanText, SaysOfHowManyGpusTheMemoryIs) {
   SweepPlan plan = sample_plan();
   plan.set_gpus(4);
   EXPECT_NE(plan_text(plan, kPlain)
@@ -102,7 +102,7 @@ TEST(PlanView, SaysOfHowManyGpusTheMemoryIs) {
             std::string::npos);
 }
 
-TEST(PlanView, ShowsLittleMemoryInMebibytes) {
+TEST(PlanText, ShowsLittleMemoryInMebibytes) {
   SweepPlan plan = sample_plan();
   for (auto& row : *plan.mutable_rows()) row.set_memory_bytes(64 << 20);
   plan.set_memory_bytes(64 << 20);
@@ -111,7 +111,7 @@ TEST(PlanView, ShowsLittleMemoryInMebibytes) {
   EXPECT_NE(text.find("at most 64.00 MiB"), std::string::npos) << text;
 }
 
-TEST(PlanView, SaysWhyMemoryIsMissing) {
+TEST(PlanText, SaysWhyMemoryIsMissing) {
   SweepPlan plan = sample_plan();
   plan.mutable_rows(1)->clear_memory_bytes();
   plan.set_memory_missing("unknown for command: trials");
@@ -127,7 +127,7 @@ TEST(PlanView, SaysWhyMemoryIsMissing) {
       << "one reason is told once";
 }
 
-TEST(PlanView, ShowsTheCountsOfTheSweepsOwnColumnsAsTheTableWill) {
+TEST(PlanText, ShowsTheCountsOfTheSweepsOwnColumnsAsTheTableWill) {
   SweepPlan plan = sample_plan();
   for (auto& row : *plan.mutable_rows()) (*row.mutable_counts())["flops.msf"] = 4.605e9;
   auto& column = *plan.add_columns();
@@ -149,7 +149,7 @@ TEST(PlanView, ShowsTheCountsOfTheSweepsOwnColumnsAsTheTableWill) {
   EXPECT_NE(plan_text(plan, kPlain).find("all params (M)  FLOPs (G)"), std::string::npos);
 }
 
-TEST(PlanView, SaysHowManyResultsAreFromBeforeAMend) {
+TEST(PlanText, SaysHowManyResultsAreFromBeforeAMend) {
   SweepPlan plan = sample_plan();
   EXPECT_EQ(plan_text(plan, kPlain).find("before a correction"), std::string::npos);
   plan.set_before_mend(1);
@@ -157,14 +157,14 @@ TEST(PlanView, SaysHowManyResultsAreFromBeforeAMend) {
   EXPECT_NE(plan_text(plan, kPlain).find("stored  before a correction"), std::string::npos);
 }
 
-TEST(PlanView, WhatOtherSweepsTrainIsNotCountedAsToRun) {
+TEST(PlanText, WhatOtherSweepsTrainIsNotCountedAsToRun) {
   SweepPlan plan = sample_plan();
   plan.set_under_way(2);
   EXPECT_NE(plan_text(plan, kPlain).find("1 stored, 2 under way for other sweeps, 1 to run"),
             std::string::npos);
 }
 
-TEST(PlanView, SaysThatASweepIsSubmittedAlready) {
+TEST(PlanText, SaysThatASweepIsSubmittedAlready) {
   SweepPlan plan = sample_plan();
   plan.set_under_way(2);
   plan.set_submitted(true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/watch_view.h"
+#include "cli/watch_screen.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,53 +57,53 @@ TrialSummary waiting(const char* row) {
   return summary;
 }
 
-TEST(WatchView, ThePictureHasBarRunningTrialsReasonsAndTable) {
-  WatchView view;
-  view.update(
+TEST(WatchScreen, ThePictureHasBarRunningTrialsReasonsAndTable) {
+  WatchScreen screen;
+  screen.update(
       progress({trial("o", TRIAL_STATE_COMPLETED), running("h", 500), waiting("a"), waiting("b")}, 1));
   std::string text;
-  for (const auto& line : view.lines(Terminal{stdout, true, false, 100, 40})) text += line + "\n";
+  for (const auto& line : screen.lines(Terminal{stdout, true, false, 100, 40})) text += line + "\n";
   expect_golden("watch.txt", text);
 }
 
-TEST(WatchView, MetricsAreSeenAt80ColumnsWhateverTheRowsAreCalled) {
-  WatchView view;
+TEST(WatchScreen, MetricsAreSeenAt80ColumnsWhateverTheRowsAreCalled) {
+  WatchScreen screen;
   SweepProgress start = progress({running("attention=MSF,groups=4,lr=0.001,epochs=20", 500)}, 1);
   *start.mutable_table() = factor_table();
   (*start.mutable_trials(0)->mutable_last())["val/top1"] = 42.125;
   (*start.mutable_trials(0)->mutable_last())["val/loss"] = std::nan("");
-  view.update(start);
+  screen.update(start);
   std::string text;
-  for (const auto& line : view.lines(Terminal{stdout, true, false, 80, 24})) {
+  for (const auto& line : screen.lines(Terminal{stdout, true, false, 80, 24})) {
     text += line + "\n";
     EXPECT_LE(display_width(line), 80) << line;
   }
   expect_golden("watch_factors_80.txt", text);
 }
 
-TEST(WatchView, SaysWhyTrialsWait) {
-  WatchView view;
-  view.update(progress({running("h", 500), waiting("a"), waiting("b"), trial("c", TRIAL_STATE_QUEUED)}, 0));
-  EXPECT_THAT(view.waiting(), ElementsAre("2 trials wait: all 2 slots are busy"));
-  EXPECT_THAT(view.reasons(), ElementsAre("all 2 slots are busy"));
+TEST(WatchScreen, SaysWhyTrialsWait) {
+  WatchScreen screen;
+  screen.update(progress({running("h", 500), waiting("a"), waiting("b"), trial("c", TRIAL_STATE_QUEUED)}, 0));
+  EXPECT_THAT(screen.waiting(), ElementsAre("2 trials wait: all 2 slots are busy"));
+  EXPECT_THAT(screen.reasons(), ElementsAre("all 2 slots are busy"));
 }
 
-TEST(WatchView, ACountdownIsOneReason) {
-  WatchView view;
+TEST(WatchScreen, ACountdownIsOneReason) {
+  WatchScreen screen;
   TrialSummary retried = waiting("a");
   const auto reasons_with = [&](const char* reason) {
     retried.set_reason(reason);
-    view.update(progress({retried}, 0));
-    return view.reasons();
+    screen.update(progress({retried}, 0));
+    return screen.reasons();
   };
   const auto first = reasons_with("exit code 3; retry in 7 s");
   EXPECT_EQ(reasons_with("exit code 3; retry in 6 s"), first);
-  EXPECT_THAT(view.waiting(), ElementsAre("1 trial waits: exit code 3; retry in 6 s"));
+  EXPECT_THAT(screen.waiting(), ElementsAre("1 trial waits: exit code 3; retry in 6 s"));
   EXPECT_NE(reasons_with("exit code 4; retry in 7 s"), first);
 }
 
-TEST(WatchView, AtTheEndTheLineHasTheCountsAndNoShareOfItsOwn) {
-  WatchView view;
+TEST(WatchScreen, AtTheEndTheLineHasTheCountsAndNoShareOfItsOwn) {
+  WatchScreen screen;
   auto end = progress({running("a", 1)}, 0);
   auto& summary = *end.mutable_summary();
   summary.set_state(SWEEP_STATE_FAILED);
@@ -113,18 +113,18 @@ TEST(WatchView, AtTheEndTheLineHasTheCountsAndNoShareOfItsOwn) {
   summary.mutable_trials()->set_unfilled(2);
   summary.mutable_trials()->set_failed(4);
   summary.mutable_trials()->set_cancelled(30);
-  view.update(end);
-  EXPECT_THAT(view.status(),
+  screen.update(end);
+  EXPECT_THAT(screen.status(),
               testing::EndsWith(": failed, 36/72 trials, 4 failed, 2 missing a metric, 30 cancelled"));
-  EXPECT_EQ(view.fraction(), 0.5);
+  EXPECT_EQ(screen.fraction(), 0.5);
 }
 
-TEST(WatchView, SaysThatNothingCanBeStored) {
-  WatchView view;
+TEST(WatchScreen, SaysThatNothingCanBeStored) {
+  WatchScreen screen;
   auto start = progress({running("a", 1)}, 0);
   start.set_trouble("results.db: the disk is full");
-  view.update(start);
-  EXPECT_THAT(view.lines(Terminal{stdout, true, false, 100, 40}),
+  screen.update(start);
+  EXPECT_THAT(screen.lines(Terminal{stdout, true, false, 100, 40}),
               testing::Contains(HasSubstr("the scheduler can store nothing: results.db: the disk is full")));
 }
 
@@ -149,17 +149,17 @@ Table table_with_a_settings_column() {
   return table;
 }
 
-TEST(WatchView, RunningTrialsAreToldApartByEveryFactorAlsoByThoseThatATableColumnShows) {
-  WatchView view;
+TEST(WatchScreen, RunningTrialsAreToldApartByEveryFactorAlsoByThoseThatATableColumnShows) {
+  WatchScreen screen;
   auto start = progress({running("lr=0.1,name=sgd", 1), running("lr=0.2,name=sgd", 2)}, 0);
   *start.mutable_table() = table_with_a_settings_column();
-  view.update(start);
-  const auto lines = view.lines(Terminal{stdout, true, false, 100, 40});
+  screen.update(start);
+  const auto lines = screen.lines(Terminal{stdout, true, false, 100, 40});
   EXPECT_THAT(lines, testing::Contains(testing::StartsWith("0.1  sgd")));
   EXPECT_THAT(lines, testing::Contains(testing::StartsWith("0.2  sgd")));
 }
 
-TEST(WatchView, ATableWithoutRoomKeepsTheSettingThatStandsForAFactor) {
+TEST(WatchScreen, ATableWithoutRoomKeepsTheSettingThatStandsForAFactor) {
   Table table = table_with_a_settings_column();
   Column& other = *table.add_columns();
   other = table.columns(1);
@@ -171,58 +171,59 @@ TEST(WatchView, ATableWithoutRoomKeepsTheSettingThatStandsForAFactor) {
   EXPECT_THAT(text, testing::Not(HasSubstr("some text")));
 }
 
-TEST(WatchView, AMetricOfTwoColumnsIsSaidOnce) {
-  WatchView view;
+TEST(WatchScreen, AMetricOfTwoColumnsIsSaidOnce) {
+  WatchScreen screen;
   SweepProgress start = progress({running("h", 500)}, 1);
   Column& best = *start.mutable_table()->add_columns();
   best = start.table().columns(0);
   best.set_name("best");
-  view.update(start);
+  screen.update(start);
   start.mutable_trials(0)->set_state(TRIAL_STATE_COMPLETED);
-  EXPECT_THAT(view.update(start), ElementsAre("row h seed 0: completed  val/top1 42.13"));
+  EXPECT_THAT(screen.update(start), ElementsAre("row h seed 0: completed  val/top1 42.13"));
 }
 
-TEST(WatchView, ARunningTrialCountsByItsSteps) {
-  WatchView view;
-  view.update(progress({running("h", 500)}, 1));
-  EXPECT_DOUBLE_EQ(view.fraction(), 1.5 / 4);
-  EXPECT_EQ(view.status(), "msf-sharing 38%, 1/4 trials, 1 running, 12.5 steps/s, ETA 2m 05s");
+TEST(WatchScreen, ARunningTrialCountsByItsSteps) {
+  WatchScreen screen;
+  screen.update(progress({running("h", 500)}, 1));
+  EXPECT_DOUBLE_EQ(screen.fraction(), 1.5 / 4);
+  EXPECT_EQ(screen.status(), "msf-sharing 38%, 1/4 trials, 1 running, 12.5 steps/s, ETA 2m 05s");
 }
 
-TEST(WatchView, TheFirstMessageIsNoNewsAndLaterChangesAreALineEach) {
-  WatchView view;
-  EXPECT_THAT(view.update(progress({trial("o", TRIAL_STATE_COMPLETED), running("h", 1), running("a", 1)}, 1)),
-              IsEmpty());
+TEST(WatchScreen, TheFirstMessageIsNoNewsAndLaterChangesAreALineEach) {
+  WatchScreen screen;
+  EXPECT_THAT(
+      screen.update(progress({trial("o", TRIAL_STATE_COMPLETED), running("h", 1), running("a", 1)}, 1)),
+      IsEmpty());
   TrialSummary done = running("h", 1000), failed = trial("a", TRIAL_STATE_FAILED);
   done.set_state(TRIAL_STATE_COMPLETED);
   failed.set_reason("exit code 3\nTraceback");
-  EXPECT_THAT(view.update(progress({done, failed}, 2)),
+  EXPECT_THAT(screen.update(progress({done, failed}, 2)),
               ElementsAre("row h seed 0: completed  val/top1 42.13", "row a seed 0: failed: exit code 3"));
-  EXPECT_THAT(view.update(progress({done, failed}, 2)), IsEmpty()) << "said once";
-  EXPECT_THAT(view.failures(), ElementsAre("row a seed 0: failed at attempt 1: exit code 3"));
+  EXPECT_THAT(screen.update(progress({done, failed}, 2)), IsEmpty()) << "said once";
+  EXPECT_THAT(screen.failures(), ElementsAre("row a seed 0: failed at attempt 1: exit code 3"));
 }
 
-TEST(WatchView, AHeldTrialIsSaidWithItsReasonAndEndsTheSweep) {
-  WatchView view;
-  view.update(progress({running("h", 10)}, 0));
+TEST(WatchScreen, AHeldTrialIsSaidWithItsReasonAndEndsTheSweep) {
+  WatchScreen screen;
+  screen.update(progress({running("h", 10)}, 0));
   TrialSummary held = trial("h", TRIAL_STATE_HELD);
   held.set_reason("held: 5 attempts in a row ended with the death of a worker");
   auto message = progress({held}, 0);
   message.mutable_summary()->set_state(SWEEP_STATE_HELD);
   message.mutable_summary()->mutable_trials()->set_held(1);
   const std::string line = "row h seed 0: held: 5 attempts in a row ended with the death of a worker";
-  EXPECT_THAT(view.update(message), ElementsAre(line));
-  EXPECT_THAT(view.failures(), ElementsAre(line));
-  EXPECT_THAT(view.status(), HasSubstr("1 held"));
-  EXPECT_TRUE(is_finished(view.summary().state())) << "nobody waits for it";
+  EXPECT_THAT(screen.update(message), ElementsAre(line));
+  EXPECT_THAT(screen.failures(), ElementsAre(line));
+  EXPECT_THAT(screen.status(), HasSubstr("1 held"));
+  EXPECT_TRUE(is_finished(screen.summary().state())) << "nobody waits for it";
 }
 
-TEST(WatchView, ALostTrialIsSaidToBeBackInTheQueue) {
-  WatchView view;
-  view.update(progress({running("h", 10)}, 0));
+TEST(WatchScreen, ALostTrialIsSaidToBeBackInTheQueue) {
+  WatchScreen screen;
+  screen.update(progress({running("h", 10)}, 0));
   TrialSummary lost = trial("h", TRIAL_STATE_QUEUED);
   lost.set_reason("worker box-1 is gone");
-  EXPECT_THAT(view.update(progress({lost}, 0)),
+  EXPECT_THAT(screen.update(progress({lost}, 0)),
               ElementsAre("row h seed 0: back in the queue: worker box-1 is gone"));
 }
 
