@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/judge.h"
 #include "cli/plan_text.h"
 #include "cli/shown.h"
+#include "cli/sweep_checks.h"
 
 namespace abl::cli {
 

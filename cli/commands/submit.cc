@@ -11,8 +11,8 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/judge.h"
 #include "cli/shown.h"
+#include "cli/sweep_checks.h"
 #include "cli/watch.h"
 #include "cli/watch_screen.h"
 

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/judge.h"
 #include "cli/report_error.h"
 #include "cli/shown.h"
+#include "cli/sweep_checks.h"
 
 namespace abl::cli {
 

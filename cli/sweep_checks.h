@@ -7,8 +7,9 @@
 #include "ablate/v1/sweeps.pb.h"
 #include "cli/context.h"
 
-/// Judgement on sweep files. The scheduler gives it where one answers; otherwise this program does, by the
-/// same library and with the results file, if there is one, read-only; stderr says so.
+/// Sweep files checked, planned and submitted. The scheduler checks and plans where one answers; otherwise
+/// this program does, by the same library and with the results file, if there is one, read-only; stderr says
+/// so.
 namespace abl::cli {
 
 /// Throws: Error naming the file that cannot be read.

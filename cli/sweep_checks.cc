@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/judge.h"
+#include "cli/sweep_checks.h"
 
 #include <fmt/format.h>
 
