@@ -8,6 +8,7 @@
 
 #include "base/child_process.h"
 #include "planning/plan.h"
+#include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
 #include "storage/count_store.h"
 
@@ -53,8 +54,8 @@ ModelCounter::Result ModelCounter::count(const std::vector<std::string>& models,
   std::string input;
   for (const auto& model : unknown) input += model + "\n";
   try {
-    std::istringstream answers{
-        run_program({trainer_.string(), "describe", "--stdin", "--json"}, input, kPatience, stop)};
+    std::istringstream answers{run_program(protocol::with_program(trainer_, protocol::describe_arguments()),
+                                           input, kPatience, stop)};
     std::size_t answers_read = 0;
     for (const auto& model : unknown) {
       std::string line;

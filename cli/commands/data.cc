@@ -3,39 +3,36 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
 
 namespace abl::cli {
+
+namespace flag = protocol::flag;
+
 namespace {
 
-struct DataFlags {
-  std::string what, root, name, output, bound, threads;
-  bool raw = false, verbatim = false;
-};
-
-}  // namespace
-
 Run declare_data(CLI::App& app, Context& context) {
-  auto flags = std::make_shared<DataFlags>();
+  auto flags = std::make_shared<protocol::DataCommand>();
   add_choice(app, "WHAT", flags->what, {"check", "pack"}, "Decode every image; or write them into one file")
       ->required();
-  app.add_option("--root", flags->root, "Folder of the data set, or a packed file")
+  app.add_option(flag::kRoot, flags->root, "Folder of the data set, or a packed file")
       ->required()
       ->type_name("FOLDER");
-  app.add_option("--name", flags->name,
+  app.add_option(flag::kName, flags->name,
                  "Expected data set, such as imagenet-1k: checks the number of classes")
       ->type_name("NAME");
-  app.add_option("--output", flags->output, "pack: the packed file, FILE.abldata")->type_name("FILE");
+  app.add_option(flag::kOutput, flags->output, "pack: the packed file, FILE.abldata")->type_name("FILE");
   auto* bound =
-      app.add_option("--bound", flags->bound, "pack: shrink images whose shorter side exceeds N pixels")
+      app.add_option(flag::kBound, flags->bound, "pack: shrink images whose shorter side exceeds N pixels")
           ->type_name("PIXELS")
           ->check(whole_number(1, 32'768));
-  auto* raw = app.add_flag("--raw", flags->raw, "pack: store decoded pixels instead of image files");
-  app.add_flag("--verbatim", flags->verbatim,
+  auto* raw = app.add_flag(flag::kRaw, flags->raw, "pack: store decoded pixels instead of image files");
+  app.add_flag(flag::kVerbatim, flags->verbatim,
                "pack: keep files byte for byte, without restart markers for decoding crops")
       ->excludes(bound)
       ->excludes(raw);
-  app.add_option("--threads", flags->threads, "Decoder threads [one per core]")
+  app.add_option(flag::kThreads, flags->threads, "Decoder threads [one per core]")
       ->type_name("N")
       ->check(whole_number(1, 1024));
   add_json(app, context);
@@ -46,20 +43,23 @@ Run declare_data(CLI::App& app, Context& context) {
     if (!pack && (!flags->output.empty() || !flags->bound.empty() || flags->raw || flags->verbatim))
       throw Error{Code::kInvalidArgument,
                   "data check takes no --output, --bound, --raw or --verbatim: 'data pack' does"};
-    std::vector<std::string> command{"data", flags->what};
-    const auto add = [&](const char* flag, const std::string& value) {
-      if (!value.empty()) command.insert(command.end(), {flag, value});
-    };
-    add("--root", flags->root);
-    add("--name", flags->name);
-    add("--output", flags->output);
-    add("--bound", flags->bound);
-    add("--threads", flags->threads);
-    if (flags->raw) command.emplace_back("--raw");
-    if (flags->verbatim) command.emplace_back("--verbatim");
-    if (context.json) command.emplace_back("--json");
-    protocol::become_trainer(std::move(command));
+    flags->json = context.json;
+    protocol::become_trainer(flags->arguments());
   };
 }
+
+}  // namespace
+
+extern const Command kDataCommand{
+    .place = 190,
+    .name = "data",
+    .summary = "Check the images of a data set, or pack them into one file that trainers share",
+    .example =
+        "ablate data check --root /data/imagenet --name imagenet-1k\n"
+        "ablate data pack --root /data/imagenet --output /data/imagenet.abldata --bound 512",
+    .success = "every image can be decoded; the packed file is there",
+    .failure = "an image is damaged",
+    .declare = declare_data,
+};
 
 }  // namespace abl::cli

@@ -12,10 +12,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/named_path.h"
 #include "cli/command.h"
 #include "cli/run_target.h"
 #include "cli/source.h"
 #include "config/data/data_sets.h"
+#include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
 
 namespace abl::cli {
@@ -61,15 +63,13 @@ std::string points_of(const ablate::v1::GetMetricsResponse& metrics) {
 
 /// The flags by which the trainer computes as the run did. What a run of several ranks says is its first
 /// rank's: the share of the threads, and its own GPU.
-void add_machine(const json& environment, std::vector<std::string>& command) {
+void add_machine(const json& environment, protocol::VerifyCommand& command) {
   if (!environment.is_object()) return;
   const int ranks = environment.value("ranks", 1);
-  if (const int threads = environment.value("threads", 0); threads > 0)
-    command.insert(command.end(), {"--threads", std::to_string(threads * ranks)});
-  auto device = environment.value("device", "");
-  if (ranks > 1) device = device.substr(0, device.find(':'));
-  if (!device.empty()) command.insert(command.end(), {"--device", device});
-  if (device != "cpu" && environment.value("deterministic", false)) command.emplace_back("--deterministic");
+  command.threads = environment.value("threads", 0) * ranks;
+  command.device = environment.value("device", "");
+  if (ranks > 1) command.device = command.device.substr(0, command.device.find(':'));
+  command.deterministic = command.device != "cpu" && environment.value("deterministic", false);
 }
 
 struct VerifyFlags {
@@ -98,7 +98,7 @@ std::string still_there(const std::string& path, const std::string& what, const 
 
 /// Data and weights: those that the flags name, otherwise those that the run's worker had.
 void add_files(const RunDetail& run, const json& config, const VerifyFlags& flags,
-               std::vector<std::string>& command) {
+               protocol::VerifyCommand& command) {
   const auto set = config.value(json::json_pointer{"/data/name"}, "");
   if (const auto* known = config::find_data_set(set); known && known->embedded && !flags.data_root.empty())
     throw Error{
@@ -108,22 +108,18 @@ void add_files(const RunDetail& run, const json& config, const VerifyFlags& flag
   const json record = launch_record(run);
   const std::string data = record.value("data", "");
   if (!flags.data_root.empty())
-    command.insert(command.end(), {"--data-root", flags.data_root});
+    command.data_root = flags.data_root;
   else if (!data.empty())
-    command.insert(command.end(), {"--data-root", still_there(data, "the data", "--data-root FOLDER")});
-  for (const auto& weights : flags.weights) command.insert(command.end(), {"--weights", weights});
+    command.data_root = still_there(data, "the data", "--data-root FOLDER");
+  command.weights = parse_named_paths(kWeightsFlag, flags.weights);
   const json recorded = record.value("weights", json::object());
-  for (const auto& [name, file] : recorded.items()) {
-    const bool given = std::ranges::any_of(
-        flags.weights, [&name](const std::string& weights) { return weights.starts_with(name + "="); });
-    if (given) continue;
-    const std::string there = still_there(
-        file.get<std::string>(), fmt::format("the file of the weights {}", name), "--weights NAME=FILE");
-    command.insert(command.end(), {"--weights", fmt::format("{}={}", name, there)});
-  }
+  for (const auto& [name, file] : recorded.items())
+    if (!command.weights.contains(name))
+      command.weights[name] = still_there(
+          file.get<std::string>(), fmt::format("the file of the weights {}", name), "--weights NAME=FILE");
 }
 
-std::vector<std::string> command_of(Source& source, const VerifyFlags& flags) {
+protocol::VerifyCommand command_of(Source& source, const VerifyFlags& flags) {
   const auto id = run_of(source, flags.target);
   const auto run = source.run(id);
   const auto config = json::parse(run.config_json());
@@ -132,16 +128,12 @@ std::vector<std::string> command_of(Source& source, const VerifyFlags& flags) {
                 fmt::format("run {} ran a custom command: only runs of ablate-trainer can be verified", id)};
   const auto checkpoints = checkpoints_here(run);
   const auto& to = checkpoints.front();
-  std::vector<std::string> command{"verify",
-                                   "--config",
-                                   file_in_memory("config", run.config_json()),
-                                   "--to",
-                                   to.path(),
-                                   "--points",
-                                   file_in_memory("points", points_of(source.metrics(id)))};
+  protocol::VerifyCommand command{.config = file_in_memory("config", run.config_json()),
+                                  .to = to.path(),
+                                  .points = file_in_memory("points", points_of(source.metrics(id)))};
   const auto from =
       std::ranges::find_if(checkpoints, [&](const auto& each) { return each.step() < to.step(); });
-  if (!flags.from_start && from != checkpoints.end()) command.insert(command.end(), {"--from", from->path()});
+  if (!flags.from_start && from != checkpoints.end()) command.from = from->path();
   try {
     add_machine(json::parse(run.environment_json(), nullptr, false), command);
   } catch (const json::exception& error) {
@@ -150,8 +142,6 @@ std::vector<std::string> command_of(Source& source, const VerifyFlags& flags) {
   add_files(run, config, flags, command);
   return command;
 }
-
-}  // namespace
 
 Run declare_verify(CLI::App& app, Context& context) {
   auto flags = std::make_shared<VerifyFlags>();
@@ -166,9 +156,21 @@ Run declare_verify(CLI::App& app, Context& context) {
   add_source(app, context);
   return [&context, flags]() -> int {
     auto command = command_of(*open_source(context), *flags);
-    if (context.json) command.emplace_back("--json");
-    protocol::become_trainer(std::move(command));
+    command.json = context.json;
+    protocol::become_trainer(command.arguments());
   };
 }
+
+}  // namespace
+
+extern const Command kVerifyCommand{
+    .place = 100,
+    .name = "verify",
+    .summary = "Replay the end of a run and check that it is bit-identical",
+    .example = "ablate verify 17\nablate verify msf-sharing/r/0 --from-start",
+    .success = "bit-identical",
+    .failure = "not bit-identical",
+    .declare = declare_verify,
+};
 
 }  // namespace abl::cli

@@ -18,8 +18,11 @@
 #include "data/formats.h"
 #include "data/pack.h"
 #include "data/progress.h"
+#include "protocol/command_line.h"
 
 namespace abl::data {
+
+namespace flag = protocol::flag;
 
 namespace {
 
@@ -30,16 +33,16 @@ struct DataFlags {
   bool json = false;
 
   void declare(CLI::App& app) {
-    app.add_option("--root", root, "Folder of the data set, or a packed file")
+    app.add_option(flag::kRoot, root, "Folder of the data set, or a packed file")
         ->type_name("FOLDER")
         ->required();
-    app.add_option("--name", name, "Expected data set, such as imagenet-1k: checks the number of classes")
+    app.add_option(flag::kName, name, "Expected data set, such as imagenet-1k: checks the number of classes")
         ->type_name("NAME");
-    app.add_option("--threads", threads, "Decoder threads")
+    app.add_option(flag::kThreads, threads, "Decoder threads")
         ->check(whole_number(1, 1024))
         ->type_name("N")
         ->capture_default_str();
-    app.add_flag("--json", json, "One JSON object");
+    app.add_flag(flag::kJson, json, "One JSON object");
   }
 
   /// Every image of both splits, at full scale. Throws: what the format throws; Error{kInvalidArgument} for a
@@ -134,12 +137,12 @@ Run declare_data_format(CLI::App& app) {
     bool open = false, json = false;
   };
   auto flags = std::make_shared<Flags>();
-  app.add_option("--root", flags->root, "Folder of the data set, or a packed file")
+  app.add_option(flag::kRoot, flags->root, "Folder of the data set, or a packed file")
       ->type_name("FOLDER")
       ->required();
-  app.add_flag("--open", flags->open,
+  app.add_flag(flag::kOpen, flags->open,
                "Open it as a training does: every file must be there; slow for a folder of many");
-  app.add_flag("--json", flags->json, "One JSON object");
+  app.add_flag(flag::kJson, flags->json, "One JSON object");
   app.footer(
       "Example:\n  ablate-trainer data format --root /data/imagenet\n\n"
       "Exit codes: 0 a known format; 2 none, no such folder, or with --open one that is not whole");
@@ -184,16 +187,16 @@ Run declare_data_pack(CLI::App& app) {
   };
   auto flags = std::make_shared<Flags>();
   flags->data.declare(app);
-  app.add_option("--output", flags->pack.output, "The packed file, FILE.abldata")
+  app.add_option(flag::kOutput, flags->pack.output, "The packed file, FILE.abldata")
       ->type_name("FILE")
       ->required();
-  auto* bound = app.add_option("--bound", flags->pack.bound,
+  auto* bound = app.add_option(flag::kBound, flags->pack.bound,
                                "Shrink images whose shorter side exceeds N pixels (JPEG, quality 95)")
                     ->check(whole_number(1, 32'768))
                     ->type_name("N");
-  auto* raw = app.add_flag("--raw", flags->pack.raw,
+  auto* raw = app.add_flag(flag::kRaw, flags->pack.raw,
                            "Store decoded pixels instead of image files: larger, no decoding");
-  app.add_flag("--verbatim", flags->pack.verbatim,
+  app.add_flag(flag::kVerbatim, flags->pack.verbatim,
                "Keep files byte for byte, without restart markers for decoding crops")
       ->excludes(bound)
       ->excludes(raw);

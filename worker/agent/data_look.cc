@@ -3,19 +3,18 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/child_process.h"
 #include "base/error.h"
+#include "protocol/command_line.h"
 
 namespace abl::agent {
 
 void expect_data(const std::filesystem::path& trainer, const std::filesystem::path& place, DataLook look,
                  std::chrono::milliseconds patience, const std::stop_token& stop) {
-  std::vector<std::string> argv{trainer, "data", "format", "--root", place};
-  if (look == DataLook::kOpen) argv.emplace_back("--open");
+  const protocol::DataCommand command{.what = "format", .root = place, .open = look == DataLook::kOpen};
   try {
-    run_program(argv, "", patience, stop);
+    run_program(protocol::with_program(trainer, command.arguments()), "", patience, stop);
   } catch (const Error& error) {
     constexpr std::string_view kSection = "data: ";
     auto why = own_words(error, "ablate-trainer");

@@ -191,9 +191,9 @@ std::string Health::probe(const Trouble& trouble, const std::stop_token& stop) {
     try_descriptors();
     std::vector<std::string> program{"true"};
     if ((trouble.trainer || trouble.gpus) && !options_.trainer.empty())
-      program = {options_.trainer, "--version"};
-    if (trouble.gpus && !options_.trainer.empty() && options_.gpus > 0)
-      program.insert(program.end(), {"--try-gpus", std::to_string(options_.gpus)});
+      program = protocol::with_program(
+          options_.trainer,
+          protocol::VersionCommand{.try_gpus = trouble.gpus ? options_.gpus : 0}.arguments());
     run_program(program, "", kPatience, stop);
   } catch (const std::exception& error) {
     return error.what();

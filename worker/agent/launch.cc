@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/placeholders.h"
 #include "base/sha256.h"
+#include "protocol/command_line.h"
 
 namespace abl::agent {
 namespace fs = std::filesystem;
@@ -168,21 +169,19 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
     return launch;
   }
 
-  launch.argv = {settings.trainer, "train", "--config", config, "--run-dir", directory};
-  const auto add = [&](const std::string& flag, const std::string& value) {
-    if (!value.empty()) launch.argv.insert(launch.argv.end(), {flag, value});
-  };
-  add("--resume", checkpoint);
-  add("--resume-sha256", digest);
-  if (!checkpoint.empty())
-    launch.argv.emplace_back("--restart-if-lost");  // the work is lost, the trial is not
-  add("--data-root", data_root);
-  for (const auto& [name, file] : settings.weights)
-    if (std::ranges::find(assign.weights(), name) != assign.weights().end())
-      add("--weights", fmt::format("{}={}", name, file.string()));
-  add("--threads", std::to_string(threads));
-  add("--device", gpus.size() > 1 ? "cuda" : device);
-  if (gpus.size() > 1) add("--ranks", std::to_string(gpus.size()));
+  protocol::TrainCommand train{.config = config,
+                               .run_dir = directory,
+                               .resume = checkpoint,
+                               .resume_sha256 = digest,
+                               .restart_if_lost = !checkpoint.empty(),  // the work is lost, the trial is not
+                               .data_root = data_root,
+                               .threads = threads,
+                               .device = gpus.size() > 1 ? "cuda" : device,
+                               .ranks = static_cast<int>(gpus.size())};
+  for (const std::string& name : assign.weights())
+    if (const auto file = settings.weights.find(name); file != settings.weights.end())
+      train.weights.insert(*file);
+  launch.argv = protocol::with_program(settings.trainer, train.arguments());
   return launch;
 }
 

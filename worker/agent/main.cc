@@ -20,6 +20,7 @@
 #include "base/manual_page.h"
 #include "base/named_path.h"
 #include "base/utf8.h"
+#include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/data_look.h"
@@ -76,8 +77,8 @@ NamedPaths absolute_paths(const NamedPathFlag& flag, const std::vector<std::stri
 std::uint32_t trainer_result_version(const fs::path& trainer) {
   if (trainer.empty()) return 0;
   try {
-    const auto answer =
-        nlohmann::json::parse(run_program({trainer, "--version", "--json"}, "", kTrainerPatience));
+    const auto argv = protocol::with_program(trainer, protocol::VersionCommand{.json = true}.arguments());
+    const auto answer = nlohmann::json::parse(run_program(argv, "", kTrainerPatience));
     return answer.at("result_version").get<std::uint32_t>();
   } catch (const std::exception& error) {
     if (const auto* own = dynamic_cast<const Error*>(&error); own && own->code() == Code::kResourceExhausted)

@@ -13,6 +13,7 @@
 #include "config/document/result_version.h"
 #include "config/document/trial_document.h"
 #include "data/commands/data_commands.h"
+#include "protocol/command_line.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/device/gpu.h"
@@ -66,10 +67,11 @@ int run(int argc, char** argv) {
   app.footer(kFooter);
   app.require_subcommand(0, 1);
   bool version = false, json = false;
-  app.add_flag("--version", version, "Print the version and the result version");
-  app.add_flag("--json", json, "Machine-readable output");
+  app.add_flag(protocol::flag::kVersion, version, "Print the version and the result version");
+  app.add_flag(protocol::flag::kJson, json, "Machine-readable output");
   int gpus = 0;
-  app.add_option("--try-gpus", gpus)->group("");  // hidden: of --version, for a worker whose GPU was lost
+  app.add_option(protocol::flag::kTryGpus, gpus)
+      ->group("");  // hidden: of --version, for a worker whose GPU was lost
   add_manual_flag(app);
   std::vector<std::pair<CLI::App*, abl::Run>> runs;
   for (const auto& command : kCommands) {

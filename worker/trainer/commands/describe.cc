@@ -4,12 +4,15 @@
 
 #include "base/command_line.h"
 #include "base/error.h"
+#include "protocol/command_line.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/description.h"
 #include "worker/trainer/commands/model_source.h"
 #include "worker/trainer/commands/settings.h"
 
 namespace abl::commands {
+
+namespace flag = protocol::flag;
 
 Run declare_describe(CLI::App& app) {
   struct Flags {
@@ -26,9 +29,9 @@ Run declare_describe(CLI::App& app) {
   app.add_option("--batch", flags->options.batch, "Batch size for the memory prediction")
       ->check(whole_number(1, 1 << 20))
       ->type_name("N");
-  app.add_flag("--json", flags->options.json, "One JSON object, with every part and parameter");
+  app.add_flag(flag::kJson, flags->options.json, "One JSON object, with every part and parameter");
   auto* const lines =
-      group->add_flag("--stdin", flags->lines,
+      group->add_flag(flag::kStdin, flags->lines,
                       "Read model documents from stdin, one per line; print counts as JSON, one line each");
   for (const auto* other : {"--depth", "--batch"}) lines->excludes(app.get_option(other));
   app.footer(

@@ -7,12 +7,16 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/stop_on_signals.h"
+#include "protocol/command_line.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/rendezvous.h"
 
 namespace abl::commands {
+
+namespace flag = protocol::flag;
+
 namespace {
 
 /// What this program was started with.
@@ -45,7 +49,7 @@ void check_devices(int ranks, const std::string& device) {
 
 void declare_rank_flags(CLI::App& app, RankFlags& flags) {
   app.add_option(
-         "--ranks", flags.ranks,
+         flag::kRanks, flags.ranks,
          "Number of data-parallel processes: on cuda:0 … cuda:N-1 with --device cuda, otherwise sharing "
          "--threads")
       ->check(whole_number(1, 1024))
@@ -107,11 +111,12 @@ std::vector<std::string> arguments_of(int ranks, const RunFlags& flags,
                                       const training::TrainingOptions& options) {
   std::vector<std::string> arguments{"train"};
   for (auto& argument : flags.arguments()) arguments.push_back(argument);
-  arguments.insert(arguments.end(),
-                   {"--run-dir", options.run_dir, "--last-step", std::to_string(options.last_step),
-                    "--keep-best", options.keep_best, "--checkpoint-seconds",
-                    fmt::format("{}", options.checkpoint_every.count()), "--ranks", std::to_string(ranks)});
-  if (!options.resume.empty()) arguments.insert(arguments.end(), {"--resume", options.resume});
+  arguments.insert(
+      arguments.end(),
+      {flag::kRunDir, options.run_dir, "--last-step", std::to_string(options.last_step), "--keep-best",
+       options.keep_best, "--checkpoint-seconds", fmt::format("{}", options.checkpoint_every.count()),
+       flag::kRanks, std::to_string(ranks)});
+  if (!options.resume.empty()) arguments.insert(arguments.end(), {flag::kResume, options.resume});
   return arguments;
 }
 

@@ -12,11 +12,15 @@
 #include "config/document/trial_document.h"
 #include "config/json.h"
 #include "config/recipe/recipes.h"
+#include "protocol/command_line.h"
 #include "worker/trainer/commands/settings.h"
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/device/gpu.h"
 
 namespace abl::commands {
+
+namespace flag = protocol::flag;
+
 namespace {
 
 /// A file that nothing takes is a name with a mistake.
@@ -41,10 +45,10 @@ void expect_device(const std::string& device) {
 }  // namespace
 
 void RunFlags::declare(CLI::App& app) {
-  app.add_option("--config", config_file, "The trial's JSON document")->type_name("FILE")->required();
+  app.add_option(flag::kConfig, config_file, "The trial's JSON document")->type_name("FILE")->required();
   declare_settings(app, settings);
-  app.add_option("--data-root", options.data_root, "Folder of the data set")->type_name("FOLDER");
-  app.add_option("--threads", options.threads, "Compute threads")
+  app.add_option(flag::kDataRoot, options.data_root, "Folder of the data set")->type_name("FOLDER");
+  app.add_option(flag::kThreads, options.threads, "Compute threads")
       ->check(whole_number(1, 1024))
       ->type_name("N")
       ->capture_default_str();
@@ -52,10 +56,10 @@ void RunFlags::declare(CLI::App& app) {
       ->check(whole_number(0, 1024))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--device", options.device, "cpu, cuda or cuda:N")
+  app.add_option(flag::kDevice, options.device, "cpu, cuda or cuda:N")
       ->type_name("DEVICE")
       ->capture_default_str();
-  app.add_flag("--deterministic", deterministic,
+  app.add_flag(flag::kDeterministic, deterministic,
                "Deterministic GPU kernels: slower; CPUs are always deterministic")
       ->envname("ABLATE_DETERMINISTIC");
 }
@@ -89,14 +93,14 @@ void RunFlags::read() {
 }
 
 std::vector<std::string> RunFlags::arguments() const {
-  std::vector<std::string> arguments{"--config",         config_file,
-                                     "--threads",        std::to_string(options.threads),
+  std::vector<std::string> arguments{flag::kConfig,      config_file,
+                                     flag::kThreads,     std::to_string(options.threads),
                                      "--loader-threads", std::to_string(options.loader_threads),
-                                     "--device",         options.device};
-  if (!options.data_root.empty()) arguments.insert(arguments.end(), {"--data-root", options.data_root});
-  for (const auto& named : weights) arguments.insert(arguments.end(), {"--weights", named});
+                                     flag::kDevice,      options.device};
+  if (!options.data_root.empty()) arguments.insert(arguments.end(), {flag::kDataRoot, options.data_root});
+  for (const auto& named : weights) arguments.insert(arguments.end(), {flag::kWeights, named});
   for (const auto& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
-  if (deterministic) arguments.emplace_back("--deterministic");
+  if (deterministic) arguments.emplace_back(flag::kDeterministic);
   return arguments;
 }
 

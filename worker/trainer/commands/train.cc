@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/stop_on_signals.h"
 #include "config/recipe/most_ranks.h"
+#include "protocol/command_line.h"
 #include "protocol/events.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/rank_runs.h"
@@ -21,6 +22,9 @@
 #include "worker/trainer/training/training.h"
 
 namespace abl::commands {
+
+namespace flag = protocol::flag;
+
 namespace {
 
 std::unique_ptr<protocol::Events> events_for(bool json, const RankFlags& ranks) {
@@ -121,14 +125,14 @@ Run declare_train(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   auto& options = flags->run.options;
   flags->run.declare(app);
-  app.add_option("--run-dir", options.run_dir, "Folder for checkpoints")->type_name("FOLDER")->required();
-  app.add_option("--resume", options.resume, "Resume from this checkpoint")->type_name("FILE");
-  app.add_option("--resume-sha256", options.resume_sha256, "Expected SHA-256 of the checkpoint")
+  app.add_option(flag::kRunDir, options.run_dir, "Folder for checkpoints")->type_name("FOLDER")->required();
+  app.add_option(flag::kResume, options.resume, "Resume from this checkpoint")->type_name("FILE");
+  app.add_option(flag::kResumeSha256, options.resume_sha256, "Expected SHA-256 of the checkpoint")
       ->type_name("SHA-256")
-      ->needs("--resume");
-  app.add_flag("--restart-if-lost", options.restart_if_lost,
+      ->needs(flag::kResume);
+  app.add_flag(flag::kRestartIfLost, options.restart_if_lost,
                "Start from scratch, with a warning, if the checkpoint is unusable");
-  app.add_option("--weights", flags->run.weights,
+  app.add_option(flag::kWeights, flags->run.weights,
                  "Safetensors file with the weights that the recipe calls NAME (repeatable)")
       ->type_name("NAME=FILE");
   app.add_option(
@@ -157,7 +161,7 @@ Run declare_train(CLI::App& app) {
       ->check(whole_number(0, std::numeric_limits<std::int64_t>::max()))
       ->group("");  // hidden: where `verify` ends
   declare_rank_flags(app, flags->ranks);
-  app.add_flag("--json", flags->json, "Print events as JSON Lines even on a terminal");
+  app.add_flag(flag::kJson, flags->json, "Print events as JSON Lines even on a terminal");
   app.footer("Example:\n  ablate-trainer train --config trial.json --run-dir run --threads 2\n");
   return [flags]() -> int {
     flags->run.options.checkpoint_every = std::chrono::duration<double>{flags->checkpoint_seconds};

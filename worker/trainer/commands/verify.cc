@@ -12,6 +12,7 @@
 #include "base/stop_on_signals.h"
 #include "config/json.h"
 #include "data/progress.h"
+#include "protocol/command_line.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/rank_runs.h"
 #include "worker/trainer/commands/run_flags.h"
@@ -19,6 +20,9 @@
 #include "worker/trainer/training/verification.h"
 
 namespace abl::commands {
+
+namespace flag = protocol::flag;
+
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -106,15 +110,15 @@ Run declare_verify(CLI::App& app) {
   auto flags = std::make_shared<VerifyFlags>();
   auto& options = flags->run.options;
   flags->run.declare(app);
-  app.add_option("--from", options.resume, "The earlier checkpoint [the start of the training]")
+  app.add_option(flag::kFrom, options.resume, "The earlier checkpoint [the start of the training]")
       ->type_name("FILE");
-  app.add_option("--to", flags->to, "The later checkpoint of the same run")->type_name("FILE")->required();
-  app.add_option("--weights", flags->run.weights,
+  app.add_option(flag::kTo, flags->to, "The later checkpoint of the same run")->type_name("FILE")->required();
+  app.add_option(flag::kWeights, flags->run.weights,
                  "Safetensors file with the weights that the recipe calls NAME (repeatable)")
       ->type_name("NAME=FILE");
-  app.add_option("--points", flags->points, "JSON file {STEP: {METRIC: VALUE}} with expected values")
+  app.add_option(flag::kPoints, flags->points, "JSON file {STEP: {METRIC: VALUE}} with expected values")
       ->type_name("FILE");
-  app.add_flag("--json", flags->json, "As JSON, with the points that were measured");
+  app.add_flag(flag::kJson, flags->json, "As JSON, with the points that were measured");
   app.footer(
       "Example:\n  ablate-trainer verify --config trial.json --from run/checkpoint-300.safetensors --to "
       "run/checkpoint-400.safetensors\n\n"

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/command_line.h"
+
+#include <utility>
+
+namespace abl::protocol {
+namespace {
+
+/// Arguments, with flags that say something.
+class Line {
+ public:
+  explicit Line(Arguments begin) : arguments_{std::move(begin)} {}
+
+  Line& add(const char* flag, const std::string& value) {
+    if (!value.empty()) arguments_.insert(arguments_.end(), {flag, value});
+    return *this;
+  }
+  Line& add(const char* flag, int value) { return add(flag, value > 0 ? std::to_string(value) : ""); }
+  Line& add_if(bool given, const char* flag) {
+    if (given) arguments_.emplace_back(flag);
+    return *this;
+  }
+  Line& add(const NamedPaths& weights) {
+    for (const auto& [name, file] : weights) add(flag::kWeights, name + "=" + file.string());
+    return *this;
+  }
+  Arguments take() { return std::move(arguments_); }
+
+ private:
+  Arguments arguments_;
+};
+
+}  // namespace
+
+Arguments TrainCommand::arguments() const {
+  return Line{{"train"}}
+      .add(flag::kConfig, config)
+      .add(flag::kRunDir, run_dir)
+      .add(flag::kResume, resume)
+      .add(flag::kResumeSha256, resume_sha256)
+      .add_if(restart_if_lost, flag::kRestartIfLost)
+      .add(flag::kDataRoot, data_root)
+      .add(weights)
+      .add(flag::kThreads, threads)
+      .add(flag::kDevice, device)
+      .add(flag::kRanks, ranks > 1 ? ranks : 0)
+      .take();
+}
+
+Arguments VerifyCommand::arguments() const {
+  return Line{{"verify"}}
+      .add(flag::kConfig, config)
+      .add(flag::kTo, to)
+      .add(flag::kPoints, points)
+      .add(flag::kFrom, from)
+      .add(flag::kThreads, threads)
+      .add(flag::kDevice, device)
+      .add_if(deterministic, flag::kDeterministic)
+      .add(flag::kDataRoot, data_root)
+      .add(weights)
+      .add_if(json, flag::kJson)
+      .take();
+}
+
+Arguments DataCommand::arguments() const {
+  return Line{{"data", what}}
+      .add(flag::kRoot, root)
+      .add(flag::kName, name)
+      .add(flag::kOutput, output)
+      .add(flag::kBound, bound)
+      .add(flag::kThreads, threads)
+      .add_if(raw, flag::kRaw)
+      .add_if(verbatim, flag::kVerbatim)
+      .add_if(open, flag::kOpen)
+      .add_if(json, flag::kJson)
+      .take();
+}
+
+Arguments describe_arguments() { return {"describe", flag::kStdin, flag::kJson}; }
+
+Arguments VersionCommand::arguments() const {
+  return Line{{flag::kVersion}}.add_if(json, flag::kJson).add(flag::kTryGpus, try_gpus).take();
+}
+
+std::vector<std::string> with_program(const std::filesystem::path& program, Arguments arguments) {
+  arguments.insert(arguments.begin(), program.string());
+  return arguments;
+}
+
+}  // namespace abl::protocol
