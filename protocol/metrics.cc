@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "protocol/counts.h"
+
 namespace abl::protocol {
 namespace {
 
@@ -54,9 +56,48 @@ class Name {
   char next_ = '\0';
 };
 
+constexpr std::array kTrainerMetrics{
+    Quantity{metric::kTrainLoss, "", Better::kLower},
+    Quantity{metric::kTrainTop1, "%", Better::kHigher},
+    Quantity{metric::kValLoss, "", Better::kLower},
+    Quantity{metric::kValTop1, "%", Better::kHigher},
+    Quantity{metric::kValTop5, "%", Better::kHigher},
+    Quantity{metric::kAverageLoss, "", Better::kLower},
+    Quantity{metric::kAverageTop1, "%", Better::kHigher},
+    Quantity{metric::kAverageTop5, "%", Better::kHigher},
+    Quantity{metric::kLearningRate, "", Better::kNone},
+    Quantity{metric::kImagesPerSecond, "", Better::kHigher},
+    Quantity{metric::kMemoryBytes, "G", Better::kLower},
+    Quantity{metric::kTimeData, "", Better::kLower},
+    Quantity{metric::kTimeCheckpoints, "", Better::kLower},
+    Quantity{metric::kTimeEvaluation, "", Better::kLower},
+};
+/// Of all less is better.
+constexpr std::array kCountModes{
+    Quantity{kParamsAll, "M"},
+    Quantity{kParamsWeights, "M"},
+    Quantity{kFlopsMacs, "G"},
+    Quantity{kFlopsMsf, "G"},
+    Quantity{kFlopsCnn, "G"},
+    Quantity{kFlopsFvcore2, "G"},
+    Quantity{kFlopsFvcore5, "G"},
+    Quantity{"flops.fvcore(5)@xcit-2021", "G"},
+    Quantity{"flops.fvcore(2)@mk-head-all-tokens", "G"},
+    Quantity{kMemoryState, "G"},
+    Quantity{kMemoryStateBf16, "G"},
+    Quantity{"memory.base.fp32", "G"},
+    Quantity{"memory.base.bf16", "G"},
+    Quantity{"memory.base.fp16", "G"},
+    Quantity{"memory.image.fp32", "G"},
+    Quantity{"memory.image.bf16", "G"},
+    Quantity{"memory.image.fp16", "G"},
+};
+
 }  // namespace
 
 Better better_by_name(std::string_view metric) {
+  for (const auto table : {trainer_metrics(), count_modes()})
+    if (const Quantity* known = find(table, metric)) return known->better;
   const Name name{metric};
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name.is_rate(i)) return Better::kHigher;  // images_per_s, but not time_per_image
@@ -84,37 +125,6 @@ bool tells_of_the_machine(std::string_view metric) {
     if (name.is_rate(i) || is_one_of(name[i], kTimesAndSizes) || name[i] == "util") return true;
   return false;
 }
-
-namespace {
-
-constexpr std::array kTrainerMetrics{
-    Quantity{"train/loss", ""},       Quantity{"train/top1", "%"},     Quantity{"val/loss", ""},
-    Quantity{"val/top1", "%"},        Quantity{"val/top5", "%"},       Quantity{"val_ema/loss", ""},
-    Quantity{"val_ema/top1", "%"},    Quantity{"val_ema/top5", "%"},   Quantity{"lr", ""},
-    Quantity{"images_per_s", ""},     Quantity{"memory_bytes", "G"},   Quantity{"time/data", ""},
-    Quantity{"time/checkpoints", ""}, Quantity{"time/evaluation", ""},
-};
-constexpr std::array kCountModes{
-    Quantity{"params.all", "M"},
-    Quantity{"params.weights", "M"},
-    Quantity{"flops.macs", "G"},
-    Quantity{"flops.msf", "G"},
-    Quantity{"flops.cnn", "G"},
-    Quantity{"flops.fvcore(2)", "G"},
-    Quantity{"flops.fvcore(5)", "G"},
-    Quantity{"flops.fvcore(5)@xcit-2021", "G"},
-    Quantity{"flops.fvcore(2)@mk-head-all-tokens", "G"},
-    Quantity{"memory.state", "G"},
-    Quantity{"memory.state.bf16", "G"},
-    Quantity{"memory.base.fp32", "G"},
-    Quantity{"memory.base.bf16", "G"},
-    Quantity{"memory.base.fp16", "G"},
-    Quantity{"memory.image.fp32", "G"},
-    Quantity{"memory.image.bf16", "G"},
-    Quantity{"memory.image.fp16", "G"},
-};
-
-}  // namespace
 
 std::span<const Quantity> trainer_metrics() { return kTrainerMetrics; }
 std::span<const Quantity> count_modes() { return kCountModes; }

@@ -6,15 +6,41 @@
 #include <string_view>
 #include <vector>
 
-/// What the name of a metric tells, where nobody says more. The one place that knows: sweeps take their
-/// columns' defaults from here, the store the best of a run that no column judges, the trainer which
-/// checkpoint to keep.
+/// Metrics by their names, the trainer's and others'. The one place that knows: the trainer says them by
+/// these names and takes from here which checkpoint to keep, sweeps their columns' defaults, the store the
+/// best of a run that no column judges.
 namespace abl::protocol {
+
+/// What the trainer emits (docs/trainer-protocol.md).
+namespace metric {
+inline constexpr const char* kTrainLoss = "train/loss";
+inline constexpr const char* kTrainTop1 = "train/top1";
+inline constexpr const char* kValLoss = "val/loss";
+inline constexpr const char* kValTop1 = "val/top1";
+inline constexpr const char* kValTop5 = "val/top5";
+inline constexpr const char* kAverageLoss = "val_ema/loss";  ///< of the running average of the weights
+inline constexpr const char* kAverageTop1 = "val_ema/top1";
+inline constexpr const char* kAverageTop5 = "val_ema/top5";
+inline constexpr const char* kLearningRate = "lr";
+inline constexpr const char* kImagesPerSecond = "images_per_s";
+inline constexpr const char* kMemoryBytes = "memory_bytes";
+inline constexpr const char* kTimeData = "time/data";  ///< shares of the time, 0 to 1
+inline constexpr const char* kTimeCheckpoints = "time/checkpoints";
+inline constexpr const char* kTimeEvaluation = "time/evaluation";
+
+/// What an evaluation measures, and of which weights: "val/top1" is `kTop1` of `kVal`.
+inline constexpr const char *kVal = "val", *kAverage = "val_ema";
+inline constexpr const char *kLoss = "loss", *kTop1 = "top1", *kTop5 = "top5";
+inline std::string of(std::string_view evaluated, std::string_view value) {
+  return std::string{evaluated}.append("/").append(value);
+}
+}  // namespace metric
 
 enum class Better { kNone, kHigher, kLower };
 
-/// What is wanted of a metric or count. Losses, errors, times and sizes are wanted low, learning rates
-/// neither; accuracies, rates ("images_per_s") and what is not known, high.
+/// What is wanted of a metric or count: of a known one (`trainer_metrics`, `count_modes`), what stands there;
+/// of others' what their words tell. Losses, errors, times and sizes are wanted low, learning rates neither;
+/// accuracies, rates ("images_per_s") and what is not known, high.
 Better better_by_name(std::string_view metric);
 /// As sweeps and columns say it: "higher", "lower" or "none".
 std::string_view to_text(Better better);
@@ -23,13 +49,14 @@ std::string_view to_text(Better better);
 /// is. Two trainings that are equal differ in these.
 bool tells_of_the_machine(std::string_view metric);
 
-/// What is known of a number by its name, beside what is wanted of it.
+/// What is known of a number by its name.
 struct Quantity {
   std::string_view name;
   std::string_view unit;  ///< "%", "M", "G" or empty
+  Better better = Better::kLower;
 };
 
-/// The metrics that the trainer emits (docs/trainer-protocol.md).
+/// The metrics that the trainer emits.
 std::span<const Quantity> trainer_metrics();
 /// What can be counted without training.
 std::span<const Quantity> count_modes();

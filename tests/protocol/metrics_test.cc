@@ -18,6 +18,17 @@ TEST(MetricName, TellsWhatIsWantedWhereNobodySays) {
   EXPECT_EQ(to_text(better_by_name("lr")), "none");
 }
 
+TEST(MetricName, OfTheTrainersOwnUnitAndDirectionAreKnown) {
+  const auto direction = [](const char* name) { return to_text(find(trainer_metrics(), name)->better); };
+  EXPECT_EQ(direction(metric::kValLoss), "lower");
+  EXPECT_EQ(direction(metric::kAverageTop1), "higher");
+  EXPECT_EQ(direction(metric::kLearningRate), "none");
+  EXPECT_EQ(direction(metric::kTimeData), "lower");
+  EXPECT_EQ(find(trainer_metrics(), metric::of(metric::kAverage, metric::kTop5))->unit, "%");
+  EXPECT_EQ(find(trainer_metrics(), "accuracy"), nullptr);
+  for (const auto& mode : count_modes()) EXPECT_EQ(better_by_name(mode.name), Better::kLower) << mode.name;
+}
+
 TEST(MetricName, TellsWhatDiffersBetweenEqualTrainings) {
   for (const char* name :
        {"images_per_s", "memory_bytes", "epoch.seconds", "time_per_image", "elapsed", "duration", "it/s",

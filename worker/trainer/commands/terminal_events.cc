@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <iostream>
 
+#include "protocol/metrics.h"
+
 namespace abl::commands {
+
+namespace metric = protocol::metric;
 
 void TerminalEvents::start(const Start& start) {
   const std::scoped_lock lock{mutex_};
@@ -22,14 +26,14 @@ void TerminalEvents::start(const Start& start) {
 void TerminalEvents::metric(std::int64_t step, const std::map<std::string, double>& values) {
   const std::scoped_lock lock{mutex_};
   step_ = step;
-  if (const auto loss = values.find("train/loss"); loss != values.end())
-    loss_ = loss->second, images_per_s_ = values.at("images_per_s");
-  if (const auto top1 = values.find("val/top1"); top1 != values.end())
+  if (const auto loss = values.find(metric::kTrainLoss); loss != values.end())
+    loss_ = loss->second, images_per_s_ = values.at(metric::kImagesPerSecond);
+  if (const auto top1 = values.find(metric::kValTop1); top1 != values.end())
     if (!best_ || top1->second > best_->second) best_ = {step, top1->second};
-  for (const char* split : {"val", "val_ema"})
-    if (const auto top1 = values.find(std::string{split} + "/top1"); top1 != values.end())
+  for (const char* split : {metric::kVal, metric::kAverage})
+    if (const auto top1 = values.find(metric::of(split, metric::kTop1)); top1 != values.end())
       std::cout << fmt::format("\r\033[Kstep {0:>7}  {1}/top1 {2:6.2f} %  {1}/loss {3:.4f}\n", step, split,
-                               top1->second, values.at(std::string{split} + "/loss"));
+                               top1->second, values.at(metric::of(split, metric::kLoss)));
   draw();
 }
 

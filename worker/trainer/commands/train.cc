@@ -12,6 +12,7 @@
 #include "config/recipe/most_ranks.h"
 #include "protocol/command_line.h"
 #include "protocol/events.h"
+#include "protocol/metrics.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/rank_runs.h"
 #include "worker/trainer/commands/run_flags.h"
@@ -24,6 +25,7 @@
 namespace abl::commands {
 
 namespace flag = protocol::flag;
+namespace metric = protocol::metric;
 
 namespace {
 
@@ -58,7 +60,7 @@ void expect_unused(const std::filesystem::path& folder) {
 
 /// Throws: Error{kInvalidArgument} for flags that do not go with the trial.
 void check_flags(const training::TrainingOptions& options) {
-  if (options.keep_best.starts_with("val_ema/") && options.trial.recipe.ema == 0)
+  if (options.keep_best.starts_with(metric::of(metric::kAverage, "")) && options.trial.recipe.ema == 0)
     throw Error{Code::kInvalidArgument, fmt::format("--keep-best {}: recipe.ema is 0, so there is no running "
                                                     "average to evaluate",
                                                     options.keep_best)};
@@ -150,8 +152,8 @@ Run declare_train(CLI::App& app) {
                  "Metric whose best checkpoint is kept as best.safetensors: val/top1, val/top5, val/loss, "
                  "the same of "
                  "val_ema, or none")
-      ->check(one_of(
-          {"val/top1", "val/top5", "val/loss", "val_ema/top1", "val_ema/top5", "val_ema/loss", "none"}))
+      ->check(one_of({metric::kValTop1, metric::kValTop5, metric::kValLoss, metric::kAverageTop1,
+                      metric::kAverageTop5, metric::kAverageLoss, "none"}))
       ->type_name("METRIC")
       ->capture_default_str();
   app.add_flag("--cuda-graph", options.cuda_graph,

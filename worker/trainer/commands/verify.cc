@@ -13,6 +13,7 @@
 #include "config/json.h"
 #include "data/progress.h"
 #include "protocol/command_line.h"
+#include "protocol/metrics.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/rank_runs.h"
 #include "worker/trainer/commands/run_flags.h"
@@ -34,17 +35,13 @@ struct VerifyFlags {
   bool json = false;
 };
 
-/// What the trial decides; the rest is the machine's: images_per_s, memory_bytes.
-bool is_result(const std::string& metric) {
-  return metric.starts_with("train/") || metric.starts_with("val") || metric == "lr";
-}
-
 /// Compares what was measured again with {"20": {"train/loss": 1.5}, …}.
 void compare_points(const config::Json& stored, training::Verification& result) {
   for (const auto& [step, values] : result.points)
     for (const auto& [metric, value] : values) {
       const auto found = stored.find(std::to_string(step));
-      if (!is_result(metric) || found == stored.end() || !found->contains(metric)) continue;
+      if (protocol::tells_of_the_machine(metric) || found == stored.end() || !found->contains(metric))
+        continue;
       ++result.compared;
       const double before = found->at(metric).is_number() ? found->at(metric).get<double>() : NAN;
       if (before != value && !(std::isnan(before) && std::isnan(value)))

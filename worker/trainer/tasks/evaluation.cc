@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/transform.h"
+#include "protocol/metrics.h"
 #include "worker/trainer/device/precision.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/tasks/batch.h"
@@ -34,7 +35,10 @@ torch::Tensor logits_of_batch(models::Classifier& model, const BatchInput& input
 }  // namespace
 
 std::map<std::string, double> Evaluation::values(const std::string& split) const {
-  return {{split + "/loss", loss}, {split + "/top1", top1}, {split + "/top5", top5}};
+  namespace metric = protocol::metric;
+  return {{metric::of(split, metric::kLoss), loss},
+          {metric::of(split, metric::kTop1), top1},
+          {metric::of(split, metric::kTop5), top5}};
 }
 
 void expect_finite(const std::map<std::string, double>& values, const std::string& where) {

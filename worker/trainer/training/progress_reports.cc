@@ -8,13 +8,17 @@
 #include <utility>
 
 #include "base/error.h"
+#include "protocol/metrics.h"
 #include "worker/trainer/device/gpu.h"
 
 namespace abl::training {
+
+namespace metric = protocol::metric;
+
 namespace {
 
 /// Shares of the time since the point before, 0 to 1, in the order of Spent.
-constexpr std::array kShares{"time/data", "time/checkpoints", "time/evaluation"};
+constexpr std::array kShares{metric::kTimeData, metric::kTimeCheckpoints, metric::kTimeEvaluation};
 
 }  // namespace
 
@@ -36,7 +40,8 @@ void ProgressReports::say(std::int64_t done) {
   const auto now = Clock::now();  // of a step that is done, not of one that was given
   const double seconds =
       std::max(1e-9, std::chrono::duration<double>(now - std::exchange(since_, now)).count());
-  std::map<std::string, double> of_the_time{{"images_per_s", static_cast<double>(images) / seconds}};
+  std::map<std::string, double> of_the_time{
+      {metric::kImagesPerSecond, static_cast<double>(images) / seconds}};
   for (std::size_t on = 0; on < spent_.size(); ++on) {
     const double spent = std::chrono::duration<double>(std::exchange(spent_[on], {})).count();
     of_the_time[kShares.at(on)] = std::min(1.0, spent / seconds);
@@ -52,10 +57,10 @@ void ProgressReports::say_all() {
 
 void ProgressReports::say(const Point& point, std::map<std::string, double> values) const {
   const double loss = point.sums[0].item<double>(), images = point.sums[2].item<double>();
-  values["train/loss"] = loss / images;
-  values["train/top1"] = 100 * point.sums[1].item<double>() / images;
-  values["lr"] = point.lr;
-  values["memory_bytes"] = device::peak_memory_bytes(device_);
+  values[metric::kTrainLoss] = loss / images;
+  values[metric::kTrainTop1] = 100 * point.sums[1].item<double>() / images;
+  values[metric::kLearningRate] = point.lr;
+  values[metric::kMemoryBytes] = device::peak_memory_bytes(device_);
   events_.metric(point.step, values);
   if (!std::isfinite(loss))
     throw Error{Code::kAborted, fmt::format("the training loss is not finite at step {}", point.step)};

@@ -241,8 +241,9 @@ bool Training::evaluate_if_due(const std::atomic<bool>& stop) {
   const auto begun = Clock::now();
   ranks_.share(learner_->model().buffers());  // statistics of batches, where each rank has its own
   if (learner_->average()) ranks_.share(learner_->average()->buffers());
-  if (!evaluate_as("val", learner_->model(), stop)) return false;
-  if (learner_->average() && !evaluate_as("val_ema", *learner_->average(), stop)) return false;
+  if (!evaluate_as(protocol::metric::kVal, learner_->model(), stop)) return false;
+  if (learner_->average() && !evaluate_as(protocol::metric::kAverage, *learner_->average(), stop))
+    return false;
   evaluated_ = done_;
   reports_.spend(ProgressReports::Spent::kEvaluation, Clock::now() - begun);
   return true;

@@ -16,6 +16,7 @@
 #include "data/transform.h"
 #include "models/backbones/classifier.h"
 #include "protocol/events.h"
+#include "protocol/metrics.h"
 #include "worker/trainer/ranks/batch_share.h"
 #include "worker/trainer/ranks/rank_group.h"
 #include "worker/trainer/ranks/rank_states.h"
@@ -47,8 +48,8 @@ struct TrainingOptions {
       20};            ///< or 50 times what the last one cost, if that is longer; 0: after every step
   int keep_last = 2;  ///< checkpoints
   std::string keep_best =
-      "val/top1";              ///< the metric of the evaluation whose checkpoint stays too; empty: none
-  std::int64_t last_step = 0;  ///< where to stop before the end; 0: at the end
+      protocol::metric::kValTop1;  ///< the metric of the evaluation whose checkpoint stays too; empty: none
+  std::int64_t last_step = 0;      ///< where to stop before the end; 0: at the end
   std::shared_ptr<ranks::RankGroup> ranks =
       std::make_shared<ranks::RankGroup>();  ///< that train this trial together
 };
