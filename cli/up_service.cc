@@ -17,8 +17,8 @@
 #include "base/nearest_name.h"
 #include "cli/client.h"
 #include "cli/port.h"
+#include "cli/restarts.h"
 #include "cli/stop_signals.h"
-#include "cli/supervisor.h"
 #include "config/data/data_sets.h"
 #include "config/recipe/recipes.h"
 

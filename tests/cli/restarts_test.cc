@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/supervisor.h"
+#include "cli/restarts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ class SupervisedProgramTest : public testing::Test {
   SupervisedProgram shell(const std::string& script) { return {"program", {"sh", "-c", script}, log_}; }
 
   std::filesystem::path folder_ = [] {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ablate-supervisor-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "ablate-restarts-XXXXXX").string();
     return std::filesystem::path{mkdtemp(pattern.data())};
   }();
   std::filesystem::path log_ = folder_ / "program.log";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/supervisor.h"
+#include "cli/restarts.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
