@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,18 +12,22 @@
 
 namespace abl::cli {
 
-/// One command of the program: `declare` adds its flags to `app` and returns what it does.
+/// One command of the program: `declare` adds its flags to `app` and returns what it does. Each file of
+/// cli/commands/ defines one, k<Name>Command; no list names them.
 struct Command {
+  int place;  ///< in `--help`, which lists commands in this order
   const char* name;
   const char* summary;
-  const char* example;  ///< one or more lines, without indent
-  const char* success;  ///< what exit code 0 means
-  const char* failure;  ///< what exit code 1 means
+  const char* example;                     ///< one or more lines, without indent
+  const char* success = "done";            ///< what exit code 0 means
+  const char* failure = "internal error";  ///< what exit code 1 means
   Run (*declare)(CLI::App& app, Context& context);
 };
 
-/// Every command, in the order in which `--help` lists them.
-const std::vector<Command>& commands();
+/// Every command of cli/commands/, by file name.
+std::span<const Command* const> all_commands();
+/// The same, by place.
+const std::vector<const Command*>& commands();
 
 // Flags that several commands share.
 void add_home(CLI::App& app, Context& context);       ///< --home
@@ -37,27 +42,5 @@ CLI::Option* add_sweep(CLI::App& app, std::string& sweep);
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                         const std::vector<std::string>& words, const std::string& description,
                         const std::map<std::string, std::string>& meant = {});
-
-// One file for each, in commands/.
-Run declare_up(CLI::App& app, Context& context);
-Run declare_down(CLI::App& app, Context& context);
-Run declare_validate(CLI::App& app, Context& context);
-Run declare_plan(CLI::App& app, Context& context);
-Run declare_submit(CLI::App& app, Context& context);
-Run declare_ls(CLI::App& app, Context& context);
-Run declare_show(CLI::App& app, Context& context);
-Run declare_watch(CLI::App& app, Context& context);
-Run declare_logs(CLI::App& app, Context& context);
-Run declare_verify(CLI::App& app, Context& context);
-Run declare_cancel(CLI::App& app, Context& context);
-Run declare_pause(CLI::App& app, Context& context);
-Run declare_resume(CLI::App& app, Context& context);
-Run declare_retry(CLI::App& app, Context& context);
-Run declare_table(CLI::App& app, Context& context);
-Run declare_export(CLI::App& app, Context& context);
-Run declare_workers(CLI::App& app, Context& context);
-Run declare_dashboard(CLI::App& app, Context& context);
-Run declare_data(CLI::App& app, Context& context);
-Run declare_completion(CLI::App& app, Context& context);
 
 }  // namespace abl::cli

@@ -56,12 +56,12 @@ std::unique_ptr<CLI::App> make_parser(Context& context, Run& chosen) {
   parser->add_flag("--json", context.json, "Print JSON; accepted before or after the command");
   parser->footer("Example:\n  ablate up --detach && ablate submit sweep.yaml --watch\n\n" +
                  exit_codes("done", "a trial or sweep failed") + "\n\n'ablate COMMAND --help' says more.");
-  for (const auto& command : commands()) {
-    CLI::App* app = parser->add_subcommand(command.name, command.summary)->group("Commands");
+  for (const Command* command : commands()) {
+    CLI::App* app = parser->add_subcommand(command->name, command->summary)->group("Commands");
     if (app->get_help_ptr()) app->get_help_ptr()->group("Flags");
-    app->footer("Example:\n" + indented(command.example) + "\n" +
-                exit_codes(command.success, command.failure));
-    const Run run = command.declare(*app, context);
+    app->footer("Example:\n" + indented(command->example) + "\n" +
+                exit_codes(command->success, command->failure));
+    const Run run = command->declare(*app, context);
     app->callback([&chosen, run] { chosen = run; });
   }
   return parser;

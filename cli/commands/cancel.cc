@@ -7,6 +7,7 @@
 #include "cli/words.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_cancel(CLI::App& app, Context& context) {
   auto request = std::make_shared<ablate::v1::SweepRequest>();
@@ -22,5 +23,15 @@ Run declare_cancel(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kCancelCommand{
+    .place = 110,
+    .name = "cancel",
+    .summary = "Cancel a sweep; stored results stay",
+    .example = "ablate cancel msf-sharing",
+    .declare = declare_cancel,
+};
 
 }  // namespace abl::cli

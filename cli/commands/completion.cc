@@ -8,6 +8,7 @@
 #include "cli/command.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_completion(CLI::App& app, Context& context) {
   auto shell = std::make_shared<std::string>();
@@ -22,5 +23,16 @@ Run declare_completion(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kCompletionCommand{
+    .place = 200,
+    .name = "completion",
+    .summary = "Print a completion script for bash, zsh or fish",
+    .example =
+        "source <(ablate completion bash)\nablate completion fish > ~/.config/fish/completions/ablate.fish",
+    .declare = declare_completion,
+};
 
 }  // namespace abl::cli

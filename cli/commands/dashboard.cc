@@ -11,6 +11,7 @@
 #include "web/server/server.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_dashboard(CLI::App& app, Context& context) {
   auto port = std::make_shared<std::uint16_t>(0);
@@ -47,5 +48,16 @@ Run declare_dashboard(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kDashboardCommand{
+    .place = 180,
+    .name = "dashboard",
+    .summary = "Serve a results file's dashboard, read-only",
+    .example = "ablate dashboard --store results.db --port 8080",
+    .success = "stopped by Ctrl-C, or it is served already",
+    .declare = declare_dashboard,
+};
 
 }  // namespace abl::cli

@@ -58,8 +58,6 @@ void check_results(const fs::path& store, fs::file_time_type since) {
                                                        rescue.string()))};
 }
 
-}  // namespace
-
 Run declare_down(CLI::App& app, Context& context) {
   add_home(app, context);
   add_json(app, context);
@@ -87,5 +85,17 @@ Run declare_down(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kDownCommand{
+    .place = 20,
+    .name = "down",
+    .summary = "Stop what 'ablate up' started",
+    .example = "ablate down",
+    .success = "stopped, or was not running",
+    .failure = "it did not stop in time",
+    .declare = declare_down,
+};
 
 }  // namespace abl::cli

@@ -13,6 +13,7 @@
 #include "cli/source.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_export(CLI::App& app, Context& context) {
   struct Flags {
@@ -60,5 +61,15 @@ Run declare_export(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kExportCommand{
+    .place = 160,
+    .name = "export",
+    .summary = "Write every metric point of a sweep",
+    .example = "ablate export msf-sharing --format csv -o points.csv",
+    .declare = declare_export,
+};
 
 }  // namespace abl::cli

@@ -22,8 +22,6 @@ std::string json_line(std::uint32_t run, const LogText& piece) {
                    nlohmann::ordered_json::error_handler_t::replace);  // a log may hold any bytes
 }
 
-}  // namespace
-
 Run declare_logs(CLI::App& app, Context& context) {
   struct Flags {
     std::string target;
@@ -54,5 +52,15 @@ Run declare_logs(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kLogsCommand{
+    .place = 90,
+    .name = "logs",
+    .summary = "Print the log of a run",
+    .example = "ablate logs 17 --follow\nablate logs msf-sharing/r/0",
+    .declare = declare_logs,
+};
 
 }  // namespace abl::cli

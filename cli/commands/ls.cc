@@ -65,8 +65,6 @@ bool all_completed(const ablate::v1::ListSweepsResponse& list) {
       list.sweeps(), [](const auto& sweep) { return sweep.state() == ablate::v1::SWEEP_STATE_COMPLETED; });
 }
 
-}  // namespace
-
 Run declare_ls(CLI::App& app, Context& context) {
   auto names = std::make_shared<bool>(false), exit_code = std::make_shared<bool>(false);
   auto sweeps = std::make_shared<std::vector<std::string>>();
@@ -87,5 +85,16 @@ Run declare_ls(CLI::App& app, Context& context) {
     return *exit_code && !all_completed(list) ? kExitFailed : kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kLsCommand{
+    .place = 60,
+    .name = "ls",
+    .summary = "List sweeps",
+    .example = "ablate ls\nablate ls --store results.db --json\nablate ls msf-sharing --exit-code",
+    .failure = "with --exit-code: a listed sweep has not completed, or lacks a value",
+    .declare = declare_ls,
+};
 
 }  // namespace abl::cli

@@ -7,6 +7,7 @@
 #include "cli/words.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_pause(CLI::App& app, Context& context) {
   struct Flags {
@@ -30,5 +31,15 @@ Run declare_pause(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kPauseCommand{
+    .place = 120,
+    .name = "pause",
+    .summary = "Stop starting trials of a sweep",
+    .example = "ablate pause msf-sharing --stop-running",
+    .declare = declare_pause,
+};
 
 }  // namespace abl::cli

@@ -8,6 +8,7 @@
 #include "cli/sweep_checks.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_plan(CLI::App& app, Context& context) {
   auto file = std::make_shared<std::string>();
@@ -22,5 +23,15 @@ Run declare_plan(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kPlanCommand{
+    .place = 40,
+    .name = "plan",
+    .summary = "Show what a sweep would run: rows, params, FLOPs, what is stored",
+    .example = "ablate plan sweep.yaml",
+    .declare = declare_plan,
+};
 
 }  // namespace abl::cli

@@ -7,6 +7,7 @@
 #include "cli/words.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_resume(CLI::App& app, Context& context) {
   auto request = std::make_shared<ablate::v1::SweepRequest>();
@@ -22,5 +23,15 @@ Run declare_resume(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kResumeCommand{
+    .place = 130,
+    .name = "resume",
+    .summary = "Resume a paused sweep",
+    .example = "ablate resume msf-sharing",
+    .declare = declare_resume,
+};
 
 }  // namespace abl::cli

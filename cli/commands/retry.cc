@@ -10,6 +10,7 @@
 #include "cli/words.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_retry(CLI::App& app, Context& context) {
   auto request = std::make_shared<ablate::v1::RetrySweepRequest>();
@@ -39,5 +40,15 @@ Run declare_retry(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kRetryCommand{
+    .place = 140,
+    .name = "retry",
+    .summary = "Requeue failed and cancelled trials of a sweep, or completed ones with missing results",
+    .example = "ablate retry msf-sharing --row r",
+    .declare = declare_retry,
+};
 
 }  // namespace abl::cli

@@ -93,8 +93,6 @@ std::string detail_text(const ablate::v1::SweepDetail& sweep, const Terminal& te
   return cut ? text + reasons_text(sweep) : text;
 }
 
-}  // namespace
-
 Run declare_show(CLI::App& app, Context& context) {
   auto sweep = std::make_shared<std::string>();
   add_sweep(app, *sweep);
@@ -108,5 +106,15 @@ Run declare_show(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kShowCommand{
+    .place = 70,
+    .name = "show",
+    .summary = "Show a sweep and its trials",
+    .example = "ablate show msf-sharing",
+    .declare = declare_show,
+};
 
 }  // namespace abl::cli

@@ -66,8 +66,6 @@ std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep,
   return {};
 }
 
-}  // namespace
-
 Run declare_submit(CLI::App& app, Context& context) {
   auto flags = std::make_shared<SubmitFlags>();
   app.add_option("FILE", flags->file, "Sweep file")->required()->type_name("");
@@ -96,5 +94,17 @@ Run declare_submit(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kSubmitCommand{
+    .place = 50,
+    .name = "submit",
+    .summary = "Submit a sweep; resubmitting the same file changes nothing",
+    .example = "ablate submit sweep.yaml --watch",
+    .success = "it is stored; with --watch: it completed",
+    .failure = "with --watch: it failed or was cancelled",
+    .declare = declare_submit,
+};
 
 }  // namespace abl::cli

@@ -11,6 +11,7 @@
 #include "cli/table_renderer.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_table(CLI::App& app, Context& context) {
   struct Flags {
@@ -38,5 +39,15 @@ Run declare_table(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kTableCommand{
+    .place = 150,
+    .name = "table",
+    .summary = "Print a sweep's table",
+    .example = "ablate table msf-sharing --format latex > table.tex",
+    .declare = declare_table,
+};
 
 }  // namespace abl::cli

@@ -99,8 +99,6 @@ int wait_for_child(const Context& context, pid_t child, const std::filesystem::p
   }
 }
 
-}  // namespace
-
 Run declare_up(CLI::App& app, Context& context) {
   struct Flags {
     UpOptions options;
@@ -149,5 +147,17 @@ Run declare_up(CLI::App& app, Context& context) {
     return run_here(context, flags->options, *lock, true);
   };
 }
+
+}  // namespace
+
+extern const Command kUpCommand{
+    .place = 10,
+    .name = "up",
+    .summary = "Start scheduler, worker and dashboard on this machine",
+    .example = "ablate up --slots 2 --data cifar10=/data/cifar10\nablate up --detach",
+    .success = "stopped by Ctrl-C or 'ablate down'; with --detach: it is running",
+    .failure = "scheduler or worker keeps exiting",
+    .declare = declare_up,
+};
 
 }  // namespace abl::cli

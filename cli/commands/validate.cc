@@ -11,6 +11,7 @@
 #include "cli/sweep_checks.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_validate(CLI::App& app, Context& context) {
   auto files = std::make_shared<std::vector<std::string>>();
@@ -37,5 +38,16 @@ Run declare_validate(CLI::App& app, Context& context) {
     return right ? kExitOk : kExitUsage;
   };
 }
+
+}  // namespace
+
+extern const Command kValidateCommand{
+    .place = 30,
+    .name = "validate",
+    .summary = "Check sweep files; nothing is stored",
+    .example = "ablate validate sweep.yaml",
+    .success = "every file is valid",
+    .declare = declare_validate,
+};
 
 }  // namespace abl::cli

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 
 namespace abl::cli {
+namespace {
 
 Run declare_watch(CLI::App& app, Context& context) {
   auto sweep = std::make_shared<std::string>();
@@ -13,5 +14,17 @@ Run declare_watch(CLI::App& app, Context& context) {
   add_scheduler(app, context);
   return [&context, sweep] { return watch(context, *sweep); };
 }
+
+}  // namespace
+
+extern const Command kWatchCommand{
+    .place = 80,
+    .name = "watch",
+    .summary = "Follow a sweep: bars, rates, ETA and the table filling",
+    .example = "ablate watch msf-sharing",
+    .success = "the sweep completed",
+    .failure = "the sweep failed or was cancelled",
+    .declare = declare_watch,
+};
 
 }  // namespace abl::cli

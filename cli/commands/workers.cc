@@ -65,8 +65,6 @@ std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Term
   return grid.text(&terminal);
 }
 
-}  // namespace
-
 Run declare_workers(CLI::App& app, Context& context) {
   add_source(app, context);
   return [&context]() -> int {
@@ -78,5 +76,15 @@ Run declare_workers(CLI::App& app, Context& context) {
     return kExitOk;
   };
 }
+
+}  // namespace
+
+extern const Command kWorkersCommand{
+    .place = 170,
+    .name = "workers",
+    .summary = "List workers, their slots and what runs there",
+    .example = "ablate workers",
+    .declare = declare_workers,
+};
 
 }  // namespace abl::cli
