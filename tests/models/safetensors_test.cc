@@ -179,11 +179,11 @@ TEST_F(SafetensorsTest, RefusesHeadersOfImpossibleLength) {
 
 TEST_F(SafetensorsTest, RefusesHeadersThatAreNotTheFormat) {
   put("{\"a\":", 0);
-  expect_refused("no JSON from byte");
+  expect_refused("not valid JSON at byte");
   put("[1,2]", 0);
   expect_refused("not a JSON object");
   put("", 0);
-  expect_refused("no JSON from byte");
+  expect_refused("not valid JSON at byte");
   put(std::string(100'000, '['), 0);
   expect_refused("nests deeper");
   put(R"({"a":{"dtype":[["F32"]],"shape":[2],"data_offsets":[0,8]}})", 8);
