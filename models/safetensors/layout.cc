@@ -53,7 +53,7 @@ TensorPlace read_place(const std::string& name, const Json& value, std::uint64_t
     return Error{Code::kDataLoss, fmt::format("{} {}", shown(name), why)};
   };
   const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
-  if (std::ranges::any_of(name, is_control)) throw fail("invalid name: contains control characters");
+  if (std::ranges::any_of(name, is_control)) throw fail("is an invalid name: it contains control characters");
   const auto is_count = [](const Json& number) {
     return number.is_number_unsigned() && number.get<std::uint64_t>() <= std::uint64_t{1} << 62;
   };

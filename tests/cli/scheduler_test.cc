@@ -207,7 +207,7 @@ TEST_F(WithScheduler, ASubmissionOfACancelledOrPausedSweepSaysSoAndHowItGoesOn) 
   home_.run({"submit", sweep_});
   home_.run({"pause", "two-rows"});
   EXPECT_THAT(home_.run({"submit", sweep_}).out,
-              HasSubstr("and it is paused: let it go on with 'ablate resume two-rows'"));
+              HasSubstr("paused: run 'ablate resume two-rows' to continue"));
   home_.run({"cancel", "two-rows"});
   const Outcome outcome = home_.run({"submit", sweep_});
   EXPECT_EQ(outcome.code, kExitOk);

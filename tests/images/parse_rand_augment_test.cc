@@ -49,11 +49,11 @@ TEST(ParseRandAugmentTest, SaysOnOneLineWhatIsWrongAndWhatWasExpected) {
                                    {"rand-x3", "\"x3\" is not known"},
                                    {"rand-foo", "\"foo\" is not known"},
                                    {"rand-m9-m8", "m is there twice"},
-                                   {"rand-m", "\"m\" wants a whole number from 0 to 1000"},
-                                   {"rand-m9.5", "\"m9.5\" wants a whole number from 0 to 1000"},
-                                   {"rand-n0", "\"n0\" wants a whole number from 1 to 100"},
-                                   {"rand-p1.5", "\"p1.5\" wants a number from 0 to 1"},
-                                   {"rand-inc2", "\"inc2\" wants a whole number from 0 to 1"},
+                                   {"rand-m", "\"m\" must be a whole number from 0 to 1000"},
+                                   {"rand-m9.5", "\"m9.5\" must be a whole number from 0 to 1000"},
+                                   {"rand-n0", "\"n0\" must be a whole number from 1 to 100"},
+                                   {"rand-p1.5", "\"p1.5\" must be a number from 0 to 1"},
+                                   {"rand-inc2", "\"inc2\" must be a whole number from 0 to 1"},
                                    {"rand-mstd0.5x", "\"mstd0.5x\" wants a number from 0 to"}}) {
     try {
       parse_rand_augment(text);

@@ -77,7 +77,7 @@ TEST_F(CoordinatorTest, ATrialThatIsAloneOnWorkersThatDieIsHeldUntilSomebodyRele
   EXPECT_EQ(trial(1).failures, 0);
   EXPECT_THAT(trial(1).reason, AllOf(HasSubstr("5 attempts in a row"), HasSubstr("its worker was killed"),
                                      HasSubstr("ablate retry")));
-  answer_of([&](auto answer) { coordinator->retry("s", "", {.ended = false}, answer); });
+  answer_of([&](auto answer) { retry_sweep(*coordinator, "s", "", {.ended = false}, answer); });
   settle();
   EXPECT_THAT(worker.take_assigned(), SizeIs(1));
 }
@@ -126,7 +126,7 @@ TEST_F(CoordinatorTest, ARunThatGoesOnFromOneThatARestoredFileLacksEndsAlone) {
   say(worker, batch);
   EXPECT_FALSE(worker.channel->closed());
   EXPECT_THAT(worker.take_said(), ElementsAre("welcome", "fenced 1"));
-  EXPECT_THAT(run(1).reason, HasSubstr("goes on from run 77"));
+  EXPECT_THAT(run(1).reason, HasSubstr("resumes run 77"));
   EXPECT_THAT(worker.take_assigned(), SizeIs(2)) << "the same trial again";
 }
 

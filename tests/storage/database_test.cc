@@ -124,7 +124,7 @@ TEST_F(DatabaseTest, StatementEndsWhenNobodyWaitsForItAnyMore) {
         .one([](const Statement& row) { return row.integer(0); });
   });
   EXPECT_EQ(code, Code::kCancelled);
-  EXPECT_THAT(message, HasSubstr("nobody waits"));
+  EXPECT_THAT(message, HasSubstr("request cancelled"));
   EXPECT_EQ(error_of([&] { db.data_version(); }).first, Code::kCancelled) << "nor is another begun";
   turn.reset();
   EXPECT_EQ(error_of([&] { db.data_version(); }).first, Code::kOk);
