@@ -8,6 +8,7 @@
 #include <set>
 
 #include "config/json.h"
+#include "sweeps/attributes.h"
 #include "sweeps/problems.h"
 #include "sweeps/sweep_spec.h"
 
@@ -18,19 +19,22 @@ using nlohmann::json;
 
 json column_json(const Column& column) {
   constexpr const char* kKinds[] = {"metric", "count", "setting"};
-  return {{"name", column.name},
-          {"heading", column.heading},
-          {kKinds[static_cast<int>(column.kind)], column.source},
-          {"take", column.take},
-          {"unit", column.unit},
-          {"better", column.better},
-          {"digits", column.digits.value_or(2)}};
+  json document{{"name", column.name}, {kKinds[static_cast<int>(column.kind)], column.source}};
+  add_attributes(column, column_attributes(), document);
+  return document;
+}
+
+json table_json(const TableSpec& table) {
+  json document{{"columns", json::array()}};
+  for (const Column& column : table.columns) document["columns"].push_back(column_json(column));
+  add_attributes(table, table_attributes(), document);
+  return document;
 }
 
 }  // namespace
 
 std::string canonical_spec(const SweepSpec& spec) {
-  json rows = json::object(), order = json::array(), columns = json::array();
+  json rows = json::object(), order = json::array();
   for (const Row& row : spec.rows) {
     json one = json::parse(row.config);
     one.erase("folder");  // one for all rows: said once below
@@ -39,15 +43,11 @@ std::string canonical_spec(const SweepSpec& spec) {
     rows[row.id] = std::move(one);
     order.push_back(row.id);
   }
-  for (const Column& column : spec.table.columns) columns.push_back(column_json(column));
   json document{{"name", spec.name},
                 {"rows", std::move(rows)},
                 {"row_order", std::move(order)},
                 {"seeds", spec.seeds},
-                {"table",
-                 {{"baseline", spec.table.baseline},
-                  {"paper_heading", spec.table.paper_heading},
-                  {"columns", columns}}},
+                {"table", table_json(spec.table)},
                 {"gpus", spec.gpus},
                 {"max_retries", spec.max_retries},
                 {"data", spec.data}};

@@ -12,6 +12,7 @@
 #include "config/field_table.h"
 #include "config/recipe/most_ranks.h"
 #include "protocol/metrics.h"
+#include "sweeps/attributes.h"
 #include "sweeps/canonical.h"
 #include "sweeps/command.h"
 #include "sweeps/factors.h"
@@ -244,8 +245,7 @@ class ColumnReader {
   Column read(const Node& node, std::string field) {
     Column column;
     if (!reader_.is_mapping(node, field)) return column;
-    reader_.allow_only(node, field,
-                       {"name", "metric", "count", "setting", "take", "unit", "digits", "heading", "better"});
+    reader_.allow_only(node, field, keys_with({"name", "metric", "count", "setting"}, column_attributes()));
     if (const Node* name = node.find("name")) {
       column.name = reader_.text(*name, field + ".name").value_or("");
       if (!column.name.empty()) field = "table.columns." + column.name;
@@ -253,21 +253,10 @@ class ColumnReader {
       problem(node.place, field + ".name", "missing; expected a text");
     }
     column.heading = column.name;
-    read_source(node, field, column);
-    if (const Node* heading = node.find("heading"))
-      column.heading = reader_.text(*heading, field + ".heading").value_or(column.name);
+    read_source(node, field, column);  // what the attributes are where the file says nothing
+    read_attributes(reader_, node, field, column_attributes(), column);
     column.unit_fits = column.kind == Column::Kind::kCount && !column.unit.empty() && !node.find("unit");
-    if (const Node* unit = node.find("unit"))
-      column.unit = unit->kind == Node::Kind::kScalar && unit->text.empty()
-                        ? ""
-                        : read_choice(*unit, field + ".unit", {"%", "M", "G"});
-    if (const Node* better = node.find("better")) {
-      column.better = read_choice(*better, field + ".better", {"higher", "lower", "none"});
-    }
-    if (const Node* digits = node.find("digits")) {
-      column.digits = static_cast<int>(reader_.whole_number(*digits, field + ".digits", 0, 10).value_or(2));
-    }
-    read_take(node, field, column);
+    check_take(node, field, column);
     return column;
   }
 
@@ -275,10 +264,6 @@ class ColumnReader {
   void problem(Place place, const std::string& field, const std::string& message,
                const std::string& nearest = {}) {
     reader_.problems().add(place, field, message, nearest);
-  }
-  std::string read_choice(const Node& node, const std::string& field,
-                          const std::vector<std::string>& choices) {
-    return reader_.choice(node, field, choices).value_or("");
   }
 
   void read_source(const Node& node, const std::string& field, Column& column) {
@@ -298,7 +283,7 @@ class ColumnReader {
       }
     } else if (count) {
       column.kind = Column::Kind::kCount;
-      column.source = read_choice(*count, field + ".count", names(protocol::count_modes()));
+      column.source = reader_.choice(*count, field + ".count", names(protocol::count_modes())).value_or("");
       describe(column, protocol::count_modes());
       if (command_)
         problem(count->place, field + ".count",
@@ -309,10 +294,9 @@ class ColumnReader {
     }
   }
 
-  void read_take(const Node& node, const std::string& field, Column& column) {
+  void check_take(const Node& node, const std::string& field, const Column& column) {
     const Node* take = node.find("take");
     if (!take) return;
-    column.take = read_choice(*take, field + ".take", {"last", "best", "min", "max", "mean"});
     if (column.kind != Column::Kind::kMetric) {
       problem(take->place, field + ".take", "only a metric has several values to take one from");
     } else if (column.take == "best" && column.better == "none") {
@@ -347,12 +331,8 @@ TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool c
   TableSpec spec;
   const Node* columns = nullptr;
   if (table && reader.is_mapping(*table, "table")) {
-    reader.allow_only(*table, "table", {"baseline", "paper_heading", "columns"});
-    if (const Node* baseline = table->find("baseline"))
-      spec.baseline = reader.text(*baseline, "table.baseline").value_or("");
-    if (const Node* heading = table->find("paper_heading")) {
-      spec.paper_heading = reader.text(*heading, "table.paper_heading").value_or("");
-    }
+    reader.allow_only(*table, "table", keys_with({}, table_attributes(), {"columns"}));
+    read_attributes(reader, *table, "table", table_attributes(), spec);
     columns = table->find("columns");
   }
   if (columns) {
@@ -362,7 +342,8 @@ TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool c
         table ? table->place : around, "table.columns",
         "missing; expected the metrics that the command emits, such as [{name: acc, metric: accuracy}]");
   } else {
-    spec.columns.push_back({.name = "top1", .heading = "val/top1", .source = "val/top1"});
+    using protocol::metric::kValTop1;
+    spec.columns.push_back({.name = "top1", .heading = kValTop1, .source = kValTop1});
     describe(spec.columns.back(), protocol::trainer_metrics());
   }
   return spec;

@@ -201,7 +201,7 @@ bool YamlReader::is_sequence(const Node& node, const std::string& field) {
 }
 
 void YamlReader::allow_only(const Node& mapping, const std::string& field,
-                            std::initializer_list<std::string_view> keys) {
+                            const std::vector<std::string_view>& keys) {
   const std::vector<std::string> known{keys.begin(), keys.end()};
   for (const Node::Entry& entry : mapping.entries) {
     if (std::ranges::find(known, entry.key) != known.end()) continue;

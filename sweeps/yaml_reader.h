@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,8 +49,7 @@ class YamlReader {
 
   bool is_mapping(const Node& node, const std::string& field);
   bool is_sequence(const Node& node, const std::string& field);
-  void allow_only(const Node& mapping, const std::string& field,
-                  std::initializer_list<std::string_view> keys);
+  void allow_only(const Node& mapping, const std::string& field, const std::vector<std::string_view>& keys);
   /// A scalar as it is written.
   std::optional<std::string> text(const Node& node, const std::string& field);
   /// A text that can be part of paths, URLs and shell words.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "sweeps/sweep_spec.h"
 
 namespace abl::sweeps {
@@ -100,6 +101,26 @@ TEST(DemoSweepTest, HasTheOriginalAsBaselineAndSixRowsOfTable1) {
     EXPECT_EQ(shown.label, printed.label);
     EXPECT_EQ(shown.paper, printed.paper);
     EXPECT_EQ(shown.set, printed.set);
+  }
+}
+
+/// A sweep is known again by this: a results file that has it under another hash takes it for another.
+TEST(ShippedSweepsTest, TheirCanonicalTextStays) {
+  const std::map<std::string, std::string> hashes{
+      {"sweeps/demo/projection-sharing.yaml",
+       "18b497cc8bbbcaa1ec8f15d6086b05721769e03e1d1a2c262c16b151efe963fe"},
+      {"sweeps/examples/cifar10-attention.yaml",
+       "e8fc137a3da733167ec6a46891985877f3283c6ab7c814cebee4c2f9d72007c7"},
+      {"sweeps/examples/command.yaml", "f5adde4018e99fa0f852bacd91b430c2c44f2ebdb25b512f4baf4e53071557f7"},
+      {"sweeps/papers/msf/supplement-table-C.yaml",
+       "8bcc4212c693ce42d725a27bf9f7a27205e392421088745cf412f9abf8c3f320"},
+      {"sweeps/papers/msf/table-1.yaml", "cefd82c0312fdae5bab96468bca641ea9e12b84073d66e8d07fa05e62b236f16"},
+      {"sweeps/papers/msf/table-2.yaml", "8050620632d97c43b311a53db20ec8cb8d8690c2f1ceeb781122136af05c40fa"},
+      {"sweeps/papers/msf/table-3.yaml", "21b9be67f63beff789b6f33991d3b4a8be1a3c9ea349dcb62e0315dd7f5625fb"},
+      {"sweeps/papers/msf/table-4.yaml", "c65f660dbae817c32de1d81722790c3477a2fcff28b33c74e06b131df92cbfed"}};
+  for (const auto& [file, hash] : hashes) {
+    const std::string text = read_file(fs::path{ABLATE_SOURCE_DIR} / file);
+    EXPECT_EQ(sha256_hex(parse_sweep(text, file, "/sweeps").canonical), hash) << file;
   }
 }
 
