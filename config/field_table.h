@@ -114,6 +114,7 @@ struct Field {
       derived_text{};  ///< what stands for the default in the reference, where a constant does not
   bool (*inert)(const Section&) = nullptr;  ///< true where the key has no effect
   std::string_view inert_when{};
+  std::string_view after{};  ///< of a family's own key: behind which it is listed; empty: at the end
 
   Json get(const Section& section) const {
     return std::visit(

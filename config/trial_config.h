@@ -31,7 +31,7 @@ struct EmbeddingSpelling : models::EmbeddingChoice {
 /// that is of no meaning for the family keeps its default.
 struct ModelConfig {
   std::string preset;                 ///< as written, for people; not part of the identity
-  std::string family = "simple-vit";  ///< one of config/families/family.h
+  std::string family = "simple-vit";  ///< one of config/families
 
   int dim = 0, depth = 0, heads = 0;  ///< of Swin, dim is the first stage's
   int dim_head = 64;                  ///< simple-vit
@@ -61,8 +61,6 @@ struct ModelConfig {
   std::vector<models::KeyChoice> key;              ///< key-vit, swin, swin-v2: one for each layer
   std::vector<EmbeddingSpelling> embedding;        ///< xcit: one for each block
   std::vector<models::XcitChoice> block;           ///< xcit: one for each block, `embedding` left empty
-
-  int layers() const;  ///< attention layers: depth, or the sum of the stages; 0 where there are none
 };
 
 struct DataConfig {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "config/data/data_sets.h"
-#include "config/families/swin_windows.h"
+#include "config/families/swin_v2.h"
 #include "config/json.h"
 
 namespace abl::config {

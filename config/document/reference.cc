@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "config/data/data_sets.h"
-#include "config/families/family.h"
-#include "config/families/layer_sections.h"
-#include "config/families/model_section.h"
+#include "config/model/family.h"
+#include "config/model/layer_sections.h"
+#include "config/model/model_section.h"
 #include "config/recipe/recipes.h"
 
 namespace abl::config {
@@ -65,7 +65,7 @@ Json layers_schema(const LayerSection<Layer>& section) {
       {"description", "Layers, from 1, in which the keys beside it hold: 1-4,9, or none."}};
   placed["properties"]["elsewhere"] = one;
   placed["dependentRequired"] = {{"elsewhere", Json::array({"layers"})}};
-  return {{"description", fmt::format("{} ({})", section.sentence, all_of(section.families))},
+  return {{"description", fmt::format("{} ({})", section.sentence, all_of(section.families()))},
           {"oneOf", Json::array({placed, {{"type", "array"}, {"items", one}}})}};
 }
 
@@ -165,15 +165,15 @@ std::string layer_section_text(const LayerSection<Layer>& section, std::string_v
 | `elsewhere` | mapping | all defaults | What holds in the other layers, with the keys above; needs `layers`. |
 
 {})",
-                     section.name, section.sentence, code_list(section.families),
-                     is_for(section.families, "swin") ? ", through all stages" : "",
+                     section.name, section.sentence, code_list(section.families()),
+                     is_for(section.families(), "swin") ? ", through all stages" : "",
                      key_table(section.fields()), note);
 }
 
 std::string family_table() {
   std::string text = "| family | |\n|---|---|\n";
-  for (const Family& family : families())
-    text += fmt::format("| `{}` | {} |\n", family.name, family.sentence);
+  for (const Family* family : families())
+    text += fmt::format("| `{}` | {} |\n", family->name, family->sentence);
   return text;
 }
 
@@ -199,7 +199,7 @@ std::string preset_table(std::string_view family) {
 
 std::string preset_tables() {
   std::string text;
-  for (const Family& family : families()) text += preset_table(family.name);
+  for (const Family* family : families()) text += preset_table(family->name);
   return text;
 }
 

@@ -5,9 +5,9 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "config/families/family.h"
-#include "config/families/model_section.h"
-#include "config/families/swin_windows.h"
+#include "config/families/swin_v2.h"
+#include "config/model/family.h"
+#include "config/model/model_section.h"
 #include "config/recipe/evaluation_size.h"
 #include "config/recipe/recipes.h"
 

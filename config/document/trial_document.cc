@@ -7,10 +7,10 @@
 #include "base/nearest_name.h"
 #include "base/sha256.h"
 #include "config/data/data_sets.h"
-#include "config/families/family.h"
-#include "config/families/model_section.h"
-#include "config/families/shape_rules.h"
-#include "config/families/swin_windows.h"
+#include "config/families/swin_v2.h"
+#include "config/model/family.h"
+#include "config/model/model_section.h"
+#include "config/model/shape_rules.h"
 #include "config/recipe/evaluation_size.h"
 #include "config/recipe/recipes.h"
 
@@ -97,13 +97,6 @@ DataConfig read_data(const Json& section, const ModelConfig& model, Origin origi
   return data;
 }
 
-bool has_batch_norm(const ModelConfig& model) {
-  if (model.family == "xcit")
-    return model.patches == models::PatchProjection::kConvolutions ||
-           std::ranges::any_of(model.block, &models::XcitChoice::local_patch_interaction);
-  return model.family == "resnet" || model.family == "efficientnet" || model.family == "regnet";
-}
-
 /// What to write in place of the pixels: the ratio that they are, or the recipe's own where nobody means
 /// them.
 std::string ratio_to_write(int image_size, int side, const RecipeConfig& usual) {
@@ -165,10 +158,10 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfi
                         fmt::format("{} parts of a batch of {} images; expected at most as many as images",
                                     recipe.accumulate, recipe.batch),
                         {}});
-  if (problems.empty() && recipe.checkpoint_blocks > model.layers())
+  if (const int blocks = layers_of(model); problems.empty() && recipe.checkpoint_blocks > blocks)
     problems.push_back(
         {"recipe.checkpoint_blocks",
-         fmt::format("{} of a model of {} transformer blocks", recipe.checkpoint_blocks, model.layers()),
+         fmt::format("{} of a model of {} transformer blocks", recipe.checkpoint_blocks, blocks),
          {}});
   demand(recipe.schedule == Schedule::kStep && recipe.step_epochs.empty(), "recipe.step_epochs",
          "missing; the step schedule needs the epochs at which the learning rate goes down");

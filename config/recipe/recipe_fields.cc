@@ -2,8 +2,8 @@
 
 #include <regex>
 
-#include "config/families/family.h"
-#include "config/families/model_section.h"
+#include "config/model/family.h"
+#include "config/model/model_section.h"
 #include "config/recipe/recipes.h"
 
 namespace abl::config {
@@ -12,12 +12,6 @@ namespace {
 std::vector<std::string> recipe_names() {
   std::vector<std::string> all;
   for (const Recipe& recipe : recipes()) all.push_back(recipe.name);
-  return all;
-}
-
-std::vector<std::string> preset_names() {
-  std::vector<std::string> all;
-  for (const Preset& preset : presets()) all.emplace_back(preset.name);
   return all;
 }
 

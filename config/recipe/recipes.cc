@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "config/families/family.h"
-#include "config/families/model_section.h"
+#include "config/model/family.h"
+#include "config/model/model_section.h"
 
 namespace abl::config {
 

@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "config/document/result_version.h"
 #include "config/document/trial_document.h"
-#include "config/families/family.h"
 #include "config/json.h"
+#include "config/model/family.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/document/trial_document.h"
-#include "config/families/model_section.h"
+#include "config/model/model_section.h"
 
 namespace abl::config {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/document/doubts.h"
 
-#include "config/families/family.h"
+#include "config/model/family.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {

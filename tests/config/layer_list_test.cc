@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/layer_sections.h"
+#include "config/model/layer_sections.h"
 
 #include <gmock/gmock.h>
 
@@ -20,16 +20,16 @@ TEST(LayerListTest, WhatNamesNoLayersIsRefused) {
   for (const char* text : {"", "a", "1-", "-2", "3-1", "1,,2", "1-2-3"}) {
     std::string message;
     EXPECT_FALSE(parse_layers(text, 5, message)) << text;
-    EXPECT_THAT(message, HasSubstr("names no layers")) << text;
+    EXPECT_THAT(message, HasSubstr("invalid layers")) << text;
   }
 }
 
 TEST(LayerListTest, LayersThatDoNotExistAreRefused) {
   std::string message;
   EXPECT_FALSE(parse_layers("3-13", 12, message));
-  EXPECT_EQ(message, "layers 3-13 do not exist; the model has layers 1 to 12");
+  EXPECT_EQ(message, "layers 3-13 out of range; the model has layers 1 to 12");
   EXPECT_FALSE(parse_layers("3", 2, message, "the embedding"));
-  EXPECT_EQ(message, "layers 3 do not exist; the embedding has layers 1 to 2");
+  EXPECT_EQ(message, "layers 3 out of range; the embedding has layers 1 to 2");
   EXPECT_FALSE(parse_layers("0", 12, message));
   EXPECT_FALSE(parse_layers("1-99999999999", 12, message));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/layer_sections.h"
+#include "config/model/layer_sections.h"
 
 #include "tests/config/documents.h"
 
@@ -137,9 +137,9 @@ TEST(EmbeddingRulesTest, WhatIsSharedSaysTheKind) {
 
 TEST(EmbeddingRulesTest, SharedLayersMustExist) {
   EXPECT_EQ(problem(embedding(R"({"kind": "p-sne", "width": 64, "shared": "3"})")),
-            "model.embedding.shared: layers 3 do not exist; the embedding has layers 1 to 2");
+            "model.embedding.shared: layers 3 out of range; the embedding has layers 1 to 2");
   EXPECT_EQ(problem(embedding(R"({"kind": "p-sne", "width": 64, "shared": "1-5"})")),
-            "model.embedding.shared: layers 1-5 do not exist; an embedding has layers 1 to 4");
+            "model.embedding.shared: layers 1-5 out of range; an embedding has layers 1 to 4");
   EXPECT_EQ(problem(embedding(R"({"kind": "p-sne", "width": 64, "shared": true})")),
             "model.embedding.shared: expected a text; got true");
 }

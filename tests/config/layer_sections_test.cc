@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/layer_sections.h"
+#include "config/model/layer_sections.h"
 
 #include "tests/config/documents.h"
 
@@ -68,7 +68,7 @@ TEST(LayerSectionsTest, ProblemsNameTheirPlace) {
   EXPECT_EQ(problem(R"({"layers": true})"),
             "model.attention.layers: expected a text such as 1-4,9, or none; got true");
   EXPECT_EQ(problem(R"({"layers": "3-13"})"),
-            "model.attention.layers: layers 3-13 do not exist; the model has layers 1 to 4");
+            "model.attention.layers: layers 3-13 out of range; the model has layers 1 to 4");
   EXPECT_EQ(problem(R"([{}, {}])"), "model.attention: 2 entries for 4 layers; expected one for each");
   EXPECT_EQ(problem(R"([{}, {"groups": 5}, {}, {}])"),
             "model.attention.2.groups: 5 groups do not divide the embedding dimension 384");
@@ -106,7 +106,7 @@ TEST(LayerSectionsTest, LayersOfSwinCountThroughAllStages) {
   EXPECT_EQ(model.key[9].method, models::KeyMethod::kLinear);
   EXPECT_EQ(model.key[10].method, models::KeyMethod::kVanillaK);
   EXPECT_EQ(only_problem(R"({"preset": "swin_tiny_patch4_window7_224", "key": {"layers": 13}})"),
-            "model.key.layers: layers 13 do not exist; the model has layers 1 to 12");
+            "model.key.layers: layers 13 out of range; the model has layers 1 to 12");
 }
 
 TEST(LayerSectionsTest, OneMappingServesEqualLayersAndAListTheRest) {

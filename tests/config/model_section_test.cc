@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/model_section.h"
+#include "config/model/model_section.h"
 
 #include <set>
 
-#include "config/families/family.h"
+#include "config/model/family.h"
 #include "tests/config/documents.h"
 
 namespace abl::config {
@@ -52,7 +52,7 @@ TEST(ModelSectionTest, OnlyTheKeysOfTheFamilyAreRequired) {
 TEST(ModelSectionTest, AnUnknownFamilyOrPresetIsTheOnlyProblem) {
   EXPECT_EQ(
       only_problem(R"({"family": "swinn", "dim": 96, "stage_depths": [2, 2], "window": 7, "key": {}})"),
-      "model.family: 'swinn' is not known; expected simple-vit, vit, key-vit, swin, swin-v2, xcit, resnet, "
+      "model.family: unknown value 'swinn'; expected simple-vit, vit, key-vit, swin, swin-v2, xcit, resnet, "
       "efficientnet or regnet (swin)");
   EXPECT_THAT(only_problem(R"({"preset": "swin_tiny_patch4_windw7_224", "window": 8})"),
               HasSubstr("(swin_tiny_patch4_window7_224)"));
@@ -63,7 +63,7 @@ TEST(ModelSectionTest, AnUnknownFamilyOrPresetIsTheOnlyProblem) {
 
 TEST(ModelSectionTest, AMisspeltPresetNamesTheNearest) {
   EXPECT_THAT(only_problem(R"({"preset": "vit_smal_patch16_224"})"),
-              AllOf(HasSubstr("'vit_smal_patch16_224' is not known; expected one of the "),
+              AllOf(HasSubstr("unknown value 'vit_smal_patch16_224'; expected one of the "),
                     HasSubstr("that docs/config-reference.md lists (vit_small_patch16_224)")));
   EXPECT_THAT(only_problem(R"({"preset": 7})"), HasSubstr("model.preset: expected one of the "));
 }
@@ -78,7 +78,7 @@ TEST(ModelSectionTest, ProblemsOfAListNameTheEntry) {
   EXPECT_EQ(only_problem(R"({"preset": "resnet50", "stage_depths": [3, 0, 6, 3]})"),
             "model.stage_depths.2: 0 is out of range; expected a whole number, 1 to 1000");
   EXPECT_THAT(problems_of_model(R"({"preset": "resnet50", "stage_depths": [3, 2.5, "6", 3]})"),
-              ElementsAre("model.stage_depths.2: 2.5 is not whole; expected a whole number, 1 to 1000",
+              ElementsAre("model.stage_depths.2: 2.5 is not an integer; expected a whole number, 1 to 1000",
                           "model.stage_depths.3: expected a whole number, 1 to 1000; got \"6\""));
   EXPECT_EQ(only_problem(R"({"preset": "resnet50", "stage_depths": 4})"),
             "model.stage_depths: expected a list of 1 to 8 whole numbers, each 1 to 1000; got 4");
@@ -137,9 +137,9 @@ TEST(PresetsTest, XcitStartsAndNormalisesAsReleased) {
 }
 
 TEST(PresetsTest, LayersAreTheDepthOrTheSumOfSwinsStages) {
-  EXPECT_EQ(model_from(R"({"preset": "swin_small_patch4_window7_224"})").layers(), 24);
-  EXPECT_EQ(model_from(R"({"preset": "xcit_large_24_p8_224"})").layers(), 24);
-  EXPECT_EQ(model_from(R"({"preset": "resnet101"})").layers(), 0);
+  EXPECT_EQ(layers_of(model_from(R"({"preset": "swin_small_patch4_window7_224"})")), 24);
+  EXPECT_EQ(layers_of(model_from(R"({"preset": "xcit_large_24_p8_224"})")), 24);
+  EXPECT_EQ(layers_of(model_from(R"({"preset": "resnet101"})")), 0);
 }
 
 TEST(ModelSectionTest, TheWindowOfInitialWeightsIsPartOfWhatATrialIs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/shape_rules.h"
+#include "config/model/shape_rules.h"
 
 #include "tests/config/documents.h"
 

@@ -2,7 +2,7 @@
 #include "config/document/trial_document.h"
 
 #include "base/error.h"
-#include "config/families/family.h"
+#include "config/model/family.h"
 #include "config/recipe/recipes.h"
 #include "tests/config/documents.h"
 
@@ -66,9 +66,9 @@ TEST(ReadTrialTest, AMisspeltKeyNamesTheNearest) {
 
 TEST(ReadTrialTest, AWrongChoiceNamesTheNearest) {
   EXPECT_EQ(problem_with("/model/attention/kernel", "gausian"),
-            "model.attention.kernel: 'gausian' is not known; expected dot, gaussian or none (gaussian)");
+            "model.attention.kernel: unknown value 'gausian'; expected dot, gaussian or none (gaussian)");
   EXPECT_THAT(problem_with("/model/preset", "simple-vit-x"),
-              HasSubstr("model.preset: 'simple-vit-x' is not known; expected one of the "));
+              HasSubstr("model.preset: unknown value 'simple-vit-x'; expected one of the "));
   EXPECT_THAT(problem_with("/recipe/use", "msf-imagnet"), HasSubstr("(msf-imagenet)"));
 }
 
@@ -77,7 +77,7 @@ TEST(ReadTrialTest, TypesAndRangesAreChecked) {
   EXPECT_EQ(problem_with("/recipe/epochs", 0),
             "recipe.epochs: 0 is out of range; expected a number, above 0");
   EXPECT_EQ(problem_with("/recipe/flip", 1.5), "recipe.flip: 1.5 is out of range; expected a number, 0 to 1");
-  EXPECT_THAT(problem_with("/recipe/batch", 2.5), HasSubstr("recipe.batch: 2.5 is not whole"));
+  EXPECT_THAT(problem_with("/recipe/batch", 2.5), HasSubstr("recipe.batch: 2.5 is not an integer"));
   EXPECT_THAT(problem_with("/recipe/batch", true), HasSubstr("expected a whole number"));
   EXPECT_THAT(problem_with("/model/dim", 1e300), HasSubstr("out of range"));
   EXPECT_THAT(problem_with("/seed", -1), HasSubstr("seed: -1 is out of range"));

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "config/families/family.h"
 #include "config/json.h"
+#include "config/model/family.h"
 #include "worker/trainer/commands/settings.h"
 
 namespace abl::commands {

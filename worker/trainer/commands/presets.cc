@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/family.h"
+#include "config/model/family.h"
 
 #include <fmt/format.h>
 

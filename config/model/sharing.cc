@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/sharing.h"
+#include "config/model/sharing.h"
 
 #include <fmt/format.h>
 

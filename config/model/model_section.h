@@ -9,13 +9,9 @@
 
 namespace abl::config {
 
-/// The one table of a section: parsing, canonical form, nearest names, JSON Schema and the reference come
-/// from it. Those of a model's layers are the tables of config/families/layer_sections.h.
+/// The keys of a model, those of one family alone among them: parsing, canonical form, nearest names, JSON
+/// Schema and the reference come from it. Those of a model's layers are in config/model/layer_sections.h.
 const std::vector<Field<ModelConfig>>& model_fields();
-const std::vector<Field<models::AttentionChoice>>& attention_fields();
-const std::vector<Field<models::KeyChoice>>& key_fields();
-const std::vector<Field<EmbeddingSpelling>>& embedding_fields();
-const std::vector<Field<models::XcitChoice>>& block_fields();
 
 /// The keys that have meaning for a family; all keys where it is not known.
 const std::vector<Field<ModelConfig>>& model_fields_of(const std::string& family);

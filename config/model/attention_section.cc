@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "config/families/layer_sections.h"
-#include "config/families/model_section.h"
-#include "config/families/sharing.h"
-#include "config/families/xcit_sections.h"
+#include "config/model/layer_sections.h"
+#include "config/model/sharing.h"
 
 namespace abl::config {
 namespace {
@@ -15,8 +10,6 @@ namespace {
 bool no_attention(const models::AttentionChoice& a) { return a.kernel == models::Kernel::kNone; }
 
 bool weight_is_free(const models::AttentionChoice& a) { return !is_shared(a.share, models::kWeight); }
-
-}  // namespace
 
 const std::vector<Field<models::AttentionChoice>>& attention_fields() {
   using A = models::AttentionChoice;
@@ -62,8 +55,6 @@ const std::vector<Field<models::AttentionChoice>>& attention_fields() {
   return kFields;
 }
 
-namespace {
-
 std::string probe_error(const models::AttentionChoice& attention) {
   const std::string& share = attention.share;
   const bool has_probe = attention.probe != models::Probe::kNone;
@@ -92,45 +83,6 @@ std::string division_error(std::int64_t groups, const LayerShape& shape) {
   return {};
 }
 
-/// Layers of Swin in which both the key and the attention are chosen: an attention has one ablation or the
-/// other.
-void check_one_ablation(const ModelConfig& model, std::vector<Problem>& problems) {
-  const std::size_t count = std::min(model.key.size(), model.attention.size());
-  std::vector<bool> both(count, false);
-  for (std::size_t i = 0; i < count; ++i)
-    both[i] =
-        model.key[i].method != models::KeyMethod::kLinear && model.attention[i] != models::AttentionChoice{};
-  if (std::ranges::find(both, true) == both.end()) return;
-  problems.push_back(
-      {"model.key",
-       fmt::format("in layers {} model.key asks for a key that is not linear, and model.attention for an "
-                   "attention that is not the original; one of them must be left as it is",
-                   layers_text(both)),
-       {}});
-}
-
-bool uses_codes_of_model(const EmbeddingSpelling& embedding) {
-  return embedding.code_size > 0 && embedding.codes_over_blocks;
-}
-
-/// Blocks that use the codes of the model use the same.
-void check_same_codes(const ModelConfig& model, std::vector<Problem>& problems) {
-  const auto first = std::ranges::find_if(model.embedding, uses_codes_of_model);
-  const auto other = std::find_if(first, model.embedding.end(), [&](const EmbeddingSpelling& embedding) {
-    return uses_codes_of_model(embedding) &&
-           (embedding.code_size != first->code_size || embedding.code_deviation != first->code_deviation);
-  });
-  if (other == model.embedding.end()) return;
-  problems.push_back(
-      {"model.embedding",
-       fmt::format("blocks {} and {} use the codes of the model but differ in code_size or code_deviation; "
-                   "expected the same, or codes: block",
-                   first - model.embedding.begin() + 1, other - model.embedding.begin() + 1),
-       {}});
-}
-
-}  // namespace
-
 void check_attention(const models::AttentionChoice& attention, const LayerShape& shape,
                      const std::string& path, std::vector<Problem>& problems) {
   if (attention.kernel == models::Kernel::kNone) return;
@@ -147,37 +99,18 @@ void check_attention(const models::AttentionChoice& attention, const LayerShape&
   }
 }
 
-void check_key(const models::KeyChoice& key, const LayerShape&, const std::string& path,
-               std::vector<Problem>& problems) {
-  const auto broadcasting = models::broadcasting_of(key);
-  if (key.method != models::KeyMethod::kSimpleK || broadcasting == models::Broadcasting::kNone) return;
-  problems.push_back(
-      {path + ".broadcasting",
-       fmt::format("{} is not supported with simplek, whose convolution leaves no charts; expected "
-                   "none",
-                   name_of(broadcasting)),
-       {}});
-}
+}  // namespace
 
-void check_embedding(const EmbeddingSpelling& embedding, const LayerShape&, const std::string& path,
-                     std::vector<Problem>& problems) {
-  if (embedding.kind == EmbeddingKind::kLinear) return;
-  std::string message;
-  if (!parse_layers(embedding.shared_layers, embedding.depth, message, "the embedding"))
-    problems.push_back({path + ".shared", message, {}});
-  check_widths(embedding, path, problems);
-  if (shares_first_layer(embedding) && embedding.code_size == 0) {
-    problems.push_back(
-        {path + ".code_size",
-         "no codes, but queries, keys and values share layer 1, where only codes tell them apart; "
-         "expected at least 1",
-         {}});
-  }
-}
-
-void check_layers(const ModelConfig& model, std::vector<Problem>& problems) {
-  check_one_ablation(model, problems);
-  check_same_codes(model, problems);
+const LayerSection<models::AttentionChoice>& attention_section() {
+  static const LayerSection<models::AttentionChoice> kSection{
+      .name = "attention",
+      .sentence = "How attention is computed, and which of its matrices are one (MSF).",
+      .member = &ModelConfig::attention,
+      .fields = attention_fields,
+      .settle =
+          [](models::AttentionChoice& attention) { attention.share = canonical_share(attention.share); },
+      .check = check_attention};
+  return kSection;
 }
 
 }  // namespace abl::config

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "config/families/family.h"
+#include "config/model/family.h"
 #include "config/trial_config.h"
 
 namespace abl::config {

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/model_section.h"
+#include "config/model/model_section.h"
 
 #include <algorithm>
 #include <map>
 
-#include "config/families/family.h"
-#include "config/families/layer_sections.h"
+#include "base/error.h"
+#include "config/model/family.h"
+#include "config/model/layer_sections.h"
 
 namespace abl::config {
 namespace {
-
-std::vector<std::string> preset_names() {
-  std::vector<std::string> all;
-  for (const Preset& preset : presets()) all.emplace_back(preset.name);
-  return all;
-}
 
 std::vector<Field<ModelConfig>> select(const std::string& family) {
   std::vector<Field<ModelConfig>> fields = model_fields();
@@ -30,9 +25,8 @@ std::vector<int> usual_widths(const ModelConfig& model) {
   return widths;
 }
 
-}  // namespace
-
-const std::vector<Field<ModelConfig>>& model_fields() {
+/// The keys that several families have.
+const std::vector<Field<ModelConfig>>& shared_fields() {
   using M = ModelConfig;
   static const std::vector<Field<M>> kFields{
       {.name = "preset",
@@ -44,54 +38,38 @@ const std::vector<Field<ModelConfig>>& model_fields() {
       {.name = "dim",
        .member = &M::dim,
        .sentence = "Width of the tokens, in Swin of the first stage's; of simple-vit a multiple of 4.",
-       .families = {"simple-vit", "vit", "key-vit", "swin", "swin-v2", "xcit"},
        .range = {8, 65536},
        .required = true,
        .derived_text = "the preset's"},
       {.name = "depth",
        .member = &M::depth,
        .sentence = "Number of layers.",
-       .families = {"simple-vit", "vit", "key-vit", "xcit"},
        .range = {1, 1000},
        .required = true,
        .derived_text = "the preset's"},
       {.name = "heads",
        .member = &M::heads,
        .sentence = "Number of attention heads; divides `dim`, except where there is `dim_head`.",
-       .families = {"simple-vit", "vit", "key-vit", "xcit"},
        .range = {1, 1024},
        .required = true,
        .derived_text = "the preset's"},
-      {.name = "dim_head",
-       .member = &M::dim_head,
-       .sentence = "Width of one head.",
-       .families = {"simple-vit"},
-       .range = {1, 65536}},
       {.name = "mlp_dim",
        .member = &M::mlp_dim,
        .sentence = "Hidden width of the MLP.",
-       .families = {"simple-vit", "key-vit"},
        .range = {1, 1e6},
        .derived = [](const M& m) { return Json(4 * m.dim); },
        .derived_text = "4 · dim"},
       {.name = "mlp_ratio",
        .member = &M::mlp_ratio,
        .sentence = "Hidden width of the MLP as a multiple of the layer's width.",
-       .families = {"vit", "swin", "swin-v2", "xcit"},
        .range = {1, 64}},
       {.name = "patch",
        .member = &M::patch,
        .sentence = "Side of a square patch, pixels; divides the image size.",
-       .families = {"simple-vit", "vit", "key-vit", "swin", "swin-v2", "xcit"},
        .range = {1, 65536}},
-      {.name = "qkv_bias",
-       .member = &M::qkv_bias,
-       .sentence = "Whether the layer that makes queries, keys and values has a bias.",
-       .families = {"vit"}},
       {.name = "stage_depths",
        .member = &M::stage_depths,
        .sentence = "Number of blocks in each stage.",
-       .families = {"swin", "swin-v2", "resnet", "regnet"},
        .range = {1, 1000},
        .required = true,
        .derived_text = "the preset's"},
@@ -99,76 +77,44 @@ const std::vector<Field<ModelConfig>>& model_fields() {
        .member = &M::stage_heads,
        .sentence = "Number of attention heads in each stage; divides its width, which doubles from stage to "
                    "stage.",
-       .families = {"swin", "swin-v2"},
        .range = {1, 1024},
        .required = true,
        .derived_text = "the preset's"},
       {.name = "stage_widths",
        .member = &M::stage_widths,
        .sentence = "Width of each stage; of a resnet that of its blocks before the fourfold output.",
-       .families = {"resnet", "regnet"},
        .range = {1, 65536},
        .derived = [](const M& m) { return Json(usual_widths(m)); },
        .derived_text = "of a resnet 64, doubling from stage to stage; of a regnet the preset's"},
-      {.name = "window",
-       .member = &M::window,
-       .sentence = "Side of a window, tokens.",
-       .families = {"swin", "swin-v2"},
-       .range = {1, 1024}},
-      {.name = "pretrained_window",
-       .member = &M::pretrained_window,
-       .sentence =
-           "Of each stage the side of the windows that initial weights were trained with, where `window` is "
-           "another: relative positions keep their scale then. Those of the preset where its windows are "
-           "changed and it starts from weights.",
-       .families = {"swin-v2"},
-       .range = {1, 1024}},
-      {.name = "patches",
-       .member = choice<&M::patches>(),
-       .sentence = "What makes tokens of patches: convolutions of stride 2, or one linear layer.",
-       .families = {"xcit"}},
-      {.name = "eta",
-       .member = &M::eta,
-       .sentence = "Initial value of LayerScale.",
-       .families = {"xcit"},
-       .range = kPositive},
-      {.name = "tokens_norm",
-       .member = &M::tokens_norm,
-       .sentence = "Whether class attention normalises all tokens, or the class token alone.",
-       .families = {"xcit"}},
-      {.name = "class_blocks",
-       .member = &M::class_blocks,
-       .sentence = "Number of blocks of class attention.",
-       .families = {"xcit"},
-       .range = {1, 100}},
-      {.name = "cardinality",
-       .member = &M::cardinality,
-       .sentence = "Groups of the 3 × 3 convolutions (ResNeXt).",
-       .families = {"resnet"},
-       .range = {1, 1024}},
-      {.name = "base_width",
-       .member = &M::base_width,
-       .sentence = "Width of one such group in the first stage.",
-       .families = {"resnet"},
-       .range = {1, 1024}},
-      {.name = "group_width",
-       .member = &M::group_width,
-       .sentence = "Width of a group of the 3 × 3 convolutions; divides the widths of all stages.",
-       .families = {"regnet"},
-       .range = {1, 65536},
-       .required = true,
-       .derived_text = "the preset's"},
-      {.name = "width_factor",
-       .member = &M::width_factor,
-       .sentence = "Factor of the channels of EfficientNet-B0; the products are rounded to multiples of 8.",
-       .families = {"efficientnet"},
-       .range = {0.05, 100}},
-      {.name = "depth_factor",
-       .member = &M::depth_factor,
-       .sentence = "Factor of the blocks in each stage of EfficientNet-B0; the products are rounded up.",
-       .families = {"efficientnet"},
-       .range = {0.05, 100}},
+      {.name = "window", .member = &M::window, .sentence = "Side of a window, tokens.", .range = {1, 1024}},
   };
+  return kFields;
+}
+
+/// The shared keys and those of one family alone, in the order of the reference.
+std::vector<Field<ModelConfig>> all_fields() {
+  auto fields = shared_fields();
+  const auto place_of = [&](std::string_view key) {
+    const auto found = std::ranges::find(fields, key, &Field<ModelConfig>::name);
+    if (found == fields.end()) throw Error{Code::kInternal, fmt::format("a family has no key '{}'", key)};
+    return found;
+  };
+  for (const Family* family : families())
+    for (const std::string_view key : family->keys) place_of(key)->families.emplace_back(family->name);
+  for (const Family* family : families()) {
+    if (!family->own_fields) continue;
+    for (auto field : family->own_fields()) {
+      field.families = {std::string{family->name}};
+      fields.insert(field.after.empty() ? fields.end() : place_of(field.after) + 1, field);
+    }
+  }
+  return fields;
+}
+
+}  // namespace
+
+const std::vector<Field<ModelConfig>>& model_fields() {
+  static const auto kFields = all_fields();
   return kFields;
 }
 
@@ -191,7 +137,7 @@ const KeyFamilies& all_keys() {
   static const KeyFamilies kKeys = [] {
     KeyFamilies keys;
     for (const auto& field : model_fields()) keys.emplace_back(field.name, field.families);
-    for_each_layer_section([&](const auto& section) { keys.emplace_back(section.name, section.families); });
+    for_each_layer_section([&](const auto& section) { keys.emplace_back(section.name, section.families()); });
     return keys;
   }();
   return kKeys;
@@ -249,17 +195,10 @@ void reset_keys_of_others(ModelConfig& model) {
 void read_layer_sections(const Json& section, const std::string& family, ModelConfig& model,
                          std::vector<Problem>& problems) {
   for_each_layer_section([&](const auto& layers) {
-    if (!is_for(layers.families, family)) return;
+    if (!is_for(layers.families(), family)) return;
     const Json written = section.value(layers.name, Json::object());
     model.*layers.member = read_layers(layers, written, model, problems);
   });
-}
-
-/// Embeddings of attention that is not there have no effect.
-void reset_unused_embeddings(ModelConfig& model) {
-  for (std::size_t i = 0; i < std::min(model.block.size(), model.embedding.size()); ++i) {
-    if (model.block[i].attention == models::XcitAttention::kNone) model.embedding[i] = EmbeddingSpelling{};
-  }
 }
 
 }  // namespace
@@ -279,8 +218,9 @@ ModelConfig read_model(const Json& section, std::vector<Problem>& problems) {
     expect_required(model_fields_of(family), model, "model", ", or a preset that sets it", section, problems);
   }
   read_layer_sections(section, family, model, problems);
-  reset_unused_embeddings(model);
-  if (problems.size() == before) check_layers(model, problems);
+  const Family& built = family_of(model);
+  if (built.settle) built.settle(model);
+  if (problems.size() == before && built.check_layers) built.check_layers(model, problems);
   return model;
 }
 
@@ -296,7 +236,7 @@ Json canonical_model(const ModelConfig& model) {
 Json full_model(const ModelConfig& model) {
   Json document = full_section(model_fields_of(model.family), model);
   for_each_layer_section([&](const auto& section) {
-    if (is_for(section.families, model.family))
+    if (is_for(section.families(), model.family))
       document[section.name] = write_layers(section, model.*section.member, full_section);
   });
   return document;

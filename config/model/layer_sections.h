@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config/families/model_section.h"
+#include "config/field_table.h"
 #include "config/json.h"
+#include "config/model/family.h"
 #include "config/trial_config.h"
 
 namespace abl::config {
@@ -34,10 +35,6 @@ std::optional<std::vector<bool>> parse_layers(const std::string& text, int count
 /// The shortest text that `parse_layers` reads as these flags.
 std::string layers_text(const std::vector<bool>& chosen);
 
-/// For each layer of an embedding whether queries, keys and values share it. None does where the text is
-/// wrong.
-std::vector<bool> shared_layers(const EmbeddingSpelling& embedding);
-
 /// The sizes of one attention layer; 0 where they are not known.
 struct LayerShape {
   int dim = 0, heads = 0, dim_head = 0;
@@ -47,37 +44,28 @@ struct LayerShape {
 /// The different shapes of the layers that are `chosen`. One of unknown sizes where there are no such layers.
 std::vector<LayerShape> shapes_of(const ModelConfig& model, const std::vector<bool>& chosen);
 
-/// What has no meaning in one layer: groups that do not divide, sharing that contradicts the PROBE, charts
-/// that are not there, hidden layers without width. `path` is where it was written. Sizes that are not known
-/// are not checked.
-void check_attention(const models::AttentionChoice& attention, const LayerShape& shape,
-                     const std::string& path, std::vector<Problem>& problems);
-void check_key(const models::KeyChoice& key, const LayerShape& shape, const std::string& path,
-               std::vector<Problem>& problems);
-void check_embedding(const EmbeddingSpelling& embedding, const LayerShape& shape, const std::string& path,
-                     std::vector<Problem>& problems);
-
-/// What does not fit together in the layers of a whole model.
-void check_layers(const ModelConfig& model, std::vector<Problem>& problems);
-
 /// A section of a model that may differ from layer to layer: all that reading, canonical form, schema and
 /// reference know of it. Beside the keys of its table it has `layers` and `elsewhere`.
 template <class Layer>
 struct LayerSection {
   std::string_view name;
   std::string_view sentence;
-  std::vector<std::string> families;
   std::vector<Layer> ModelConfig::*member;
   const std::vector<Field<Layer>>& (*fields)();
   void (*settle)(
       Layer& layer);  ///< brings what means the same into one form, once what has no effect is reset
+  /// What has no meaning in one layer: groups that do not divide, sharing that contradicts the PROBE, charts
+  /// that are not there, hidden layers without width. `path` is where it was written. Sizes that are not
+  /// known are not checked.
   void (*check)(const Layer& layer, const LayerShape& shape, const std::string& path,
-                std::vector<Problem>& problems);
+                std::vector<Problem>& problems) = nullptr;
+
+  std::vector<std::string> families() const { return families_with_section(name); }
 };
 
 const LayerSection<models::AttentionChoice>& attention_section();
 const LayerSection<models::KeyChoice>& key_section();
-const LayerSection<EmbeddingSpelling>& embedding_section();
+const LayerSection<EmbeddingSpelling>& embedding_section();  // config/families/xcit.cc
 const LayerSection<models::XcitChoice>& block_section();
 
 template <class Visit>
@@ -92,7 +80,7 @@ void for_each_layer_section(Visit visit) {
 template <class Layer>
 void normalise(const LayerSection<Layer>& section, Layer& layer) {
   reset_inert(section.fields(), layer);
-  section.settle(layer);
+  if (section.settle) section.settle(layer);
 }
 
 /// Adds problems, but none of a key that has one already.
@@ -110,7 +98,7 @@ Layer read_layer(const LayerSection<Layer>& section, const LayerEntry& entry,
   normalise(section, layer);
   std::vector<Problem> found;
   for (const LayerShape& shape : shapes) {
-    if (found.empty()) section.check(layer, shape, entry.path, found);
+    if (section.check && found.empty()) section.check(layer, shape, entry.path, found);
   }
   add_new(found, problems);
   return layer;
@@ -121,9 +109,10 @@ Layer read_layer(const LayerSection<Layer>& section, const LayerEntry& entry,
 template <class Layer>
 std::vector<Layer> read_layers(const LayerSection<Layer>& section, const Json& written,
                                const ModelConfig& model, std::vector<Problem>& problems) {
-  std::vector<Layer> layers(static_cast<std::size_t>(model.layers()));
+  const int count = layers_of(model);
+  std::vector<Layer> layers(static_cast<std::size_t>(count));
   const std::string path = fmt::format("model.{}", section.name);
-  for (const LayerEntry& entry : layer_entries(written, path, model.layers(), problems)) {
+  for (const LayerEntry& entry : layer_entries(written, path, count, problems)) {
     const Layer layer = read_layer(section, entry, shapes_of(model, entry.holds), problems);
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (entry.holds[i]) layers[i] = layer;

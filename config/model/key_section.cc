@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 
-#include "config/families/model_section.h"
+#include "config/model/layer_sections.h"
 
 namespace abl::config {
 namespace {
 
 bool is_linear(const models::KeyChoice& key) { return key.method == models::KeyMethod::kLinear; }
-
-}  // namespace
 
 const std::vector<Field<models::KeyChoice>>& key_fields() {
   using K = models::KeyChoice;
@@ -50,6 +49,29 @@ const std::vector<Field<models::KeyChoice>>& key_fields() {
        .inert_when = "broadcasting is none"},
   };
   return kFields;
+}
+
+void check_key(const models::KeyChoice& key, const LayerShape&, const std::string& path,
+               std::vector<Problem>& problems) {
+  const auto broadcasting = models::broadcasting_of(key);
+  if (key.method != models::KeyMethod::kSimpleK || broadcasting == models::Broadcasting::kNone) return;
+  problems.push_back(
+      {path + ".broadcasting",
+       fmt::format("{} is not supported with simplek, whose convolution leaves no charts; expected "
+                   "none",
+                   name_of(broadcasting)),
+       {}});
+}
+
+}  // namespace
+
+const LayerSection<models::KeyChoice>& key_section() {
+  static const LayerSection<models::KeyChoice> kSection{.name = "key",
+                                                        .sentence = "How the key is made (manifold key).",
+                                                        .member = &ModelConfig::key,
+                                                        .fields = key_fields,
+                                                        .check = check_key};
+  return kSection;
 }
 
 }  // namespace abl::config

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/layer_sections.h"
+#include "config/model/layer_sections.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,6 @@
 #include <charconv>
 #include <cstdint>
 
-#include "config/families/sharing.h"
-#include "config/families/xcit_sections.h"
 #include "config/json.h"
 
 namespace abl::config {
@@ -123,68 +121,6 @@ std::string layers_text(const std::vector<bool>& chosen) {
     first = last;
   }
   return text.empty() ? "none" : text;
-}
-
-std::vector<bool> shared_layers(const EmbeddingSpelling& embedding) {
-  std::string message;
-  const auto shared = parse_layers(embedding.shared_layers, embedding.depth, message);
-  return shared.value_or(std::vector<bool>(static_cast<std::size_t>(embedding.depth), false));
-}
-
-namespace {
-
-template <class Layer>
-void leave(Layer&) {}
-
-void accept(const models::XcitChoice&, const LayerShape&, const std::string&, std::vector<Problem>&) {}
-
-}  // namespace
-
-const LayerSection<models::AttentionChoice>& attention_section() {
-  static const LayerSection<models::AttentionChoice> kSection{
-      .name = "attention",
-      .sentence = "How attention is computed, and which of its matrices are one (MSF).",
-      .families = {"simple-vit", "swin"},
-      .member = &ModelConfig::attention,
-      .fields = attention_fields,
-      .settle =
-          [](models::AttentionChoice& attention) { attention.share = canonical_share(attention.share); },
-      .check = check_attention};
-  return kSection;
-}
-
-const LayerSection<models::KeyChoice>& key_section() {
-  static const LayerSection<models::KeyChoice> kSection{.name = "key",
-                                                        .sentence = "How the key is made (manifold key).",
-                                                        .families = {"key-vit", "swin", "swin-v2"},
-                                                        .member = &ModelConfig::key,
-                                                        .fields = key_fields,
-                                                        .settle = leave<models::KeyChoice>,
-                                                        .check = check_key};
-  return kSection;
-}
-
-const LayerSection<EmbeddingSpelling>& embedding_section() {
-  static const LayerSection<EmbeddingSpelling> kSection{
-      .name = "embedding",
-      .sentence = "How queries, keys and values are made (SNE).",
-      .families = {"xcit"},
-      .member = &ModelConfig::embedding,
-      .fields = embedding_fields,
-      .settle = settle_embedding,
-      .check = check_embedding};
-  return kSection;
-}
-
-const LayerSection<models::XcitChoice>& block_section() {
-  static const LayerSection<models::XcitChoice> kSection{.name = "block",
-                                                         .sentence = "What a block consists of (XCiT).",
-                                                         .families = {"xcit"},
-                                                         .member = &ModelConfig::block,
-                                                         .fields = block_fields,
-                                                         .settle = leave<models::XcitChoice>,
-                                                         .check = accept};
-  return kSection;
 }
 
 void add_new(const std::vector<Problem>& found, std::vector<Problem>& problems) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/model/family.h"
+#include "config/model/shape_rules.h"
+
+namespace abl::config {
+namespace {
+
+constexpr std::string_view kResnetKeys[] = {"stage_depths", "stage_widths"};
+
+/// Source: He et al. (CVPR 2016), Table 1; Xie et al. (CVPR 2017), Table 1; named as in timm.
+std::vector<Preset> resnet_presets() {
+  return {
+      {"resnet50", "ResNet-50", {.stage_depths = {3, 4, 6, 3}}},
+      {"resnet101", "ResNet-101", {.stage_depths = {3, 4, 23, 3}}},
+      {"resnext50_32x4d",
+       "ResNeXt-50 (32 × 4)",
+       {.stage_depths = {3, 4, 6, 3}, .cardinality = 32, .base_width = 4}},
+      {"resnext101_32x8d",
+       "ResNeXt-101 (32 × 8)",
+       {.stage_depths = {3, 4, 23, 3}, .cardinality = 32, .base_width = 8}},
+  };
+}
+
+const std::vector<Field<ModelConfig>>& resnet_fields() {
+  using M = ModelConfig;
+  static const std::vector<Field<M>> kFields{
+      {.name = "cardinality",
+       .member = &M::cardinality,
+       .sentence = "Groups of the 3 × 3 convolutions (ResNeXt).",
+       .range = {1, 1024}},
+      {.name = "base_width",
+       .member = &M::base_width,
+       .sentence = "Width of one such group in the first stage.",
+       .range = {1, 1024}},
+  };
+  return kFields;
+}
+
+void check_resnet_sizes(const ModelConfig& model, int, std::vector<Problem>& problems) {
+  if (model.stage_depths.size() != 4)
+    return complain(problems, "stage_depths", "{} stages; a resnet has 4", model.stage_depths.size());
+  if (!check_length("stage_widths", model.stage_widths, model, problems)) return;
+  for (std::size_t i = 0; i < model.stage_widths.size(); ++i) {
+    if (const int width = model.stage_widths[i]; std::int64_t{width} * model.base_width < 64)
+      complain(problems, fmt::format("stage_widths.{}", i + 1),
+               "no channel is left of {} × base_width {} / 64 in stage {}", width, model.base_width, i + 1);
+  }
+}
+
+}  // namespace
+
+extern constinit const Family kResnetFamily{
+    .place = 7,
+    .name = "resnet",
+    .sentence = "ResNet and ResNeXt",
+    .keys = kResnetKeys,
+    .presets = resnet_presets,
+    .own_fields = resnet_fields,
+    .has_batch_norm = [](const ModelConfig&) { return true; },
+    .check_sizes = check_resnet_sizes,
+};
+
+}  // namespace abl::config
