@@ -116,6 +116,8 @@ class Database {
   /// False too when SQLite itself has rolled back, as it may on a full disk.
   bool in_transaction() const;
   const std::filesystem::path& file() const { return file_; }
+  /// Whether who asked in this turn (`Reading`) waits no longer.
+  bool stopped() const { return stopped_ && stopped_(); }
 
  private:
   struct Close {

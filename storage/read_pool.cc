@@ -17,13 +17,19 @@ ReadPool::ReadPool(const std::filesystem::path& file, int threads) {
     threads_.emplace_back([this, db = connection.get()] { run(*db); });
 }
 
-ReadPool::~ReadPool() {
+void ReadPool::finish() {
   {
     const std::lock_guard lock{mutex_};
     stopping_ = true;
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+std::size_t ReadPool::under_way() {
+  const std::lock_guard lock{mutex_};
+  return queue_.size() + running_;
 }
 
 bool ReadPool::full() {
@@ -60,13 +66,15 @@ void ReadPool::run(Database& db) {
     if (queue_.empty()) return;
     Entry entry = std::move(queue_.front());
     queue_.pop_front();
+    ++running_;
     lock.unlock();
     {
-      const Reading turn{db, [&] { return entry.stop.stop_requested(); }};
+      const Reading turn{db, [&] { return entry.stop.stop_requested() || abandoned_.stop_requested(); }};
       entry.job(db);
     }
     entry = {};  // without the lock: it may hold the last reference to a stream
     lock.lock();
+    --running_;
   }
 }
 

@@ -17,20 +17,27 @@
 
 namespace abl::storage {
 
-/// A few threads, each with a read-only connection: queries stay off gRPC's threads and off the writer's.
-/// Thread: `post` from any. The file must exist.
+/// A few threads, each with a read-only connection: queries stay off the network's threads and off the
+/// writer's. The file must exist.
+/// Thread: `post`, `under_way`, `full` and `abandon_all` from any.
 class ReadPool {
  public:
   using Job = std::function<void(Database&)>;
 
   ReadPool(const std::filesystem::path& file, int threads);
-  ~ReadPool();  ///< runs what was posted
+  ~ReadPool() { finish(); }
 
   /// `job` reports its own errors: it must not throw. Once `stop` is requested, its queries end with
   /// Error{kCancelled}.
   void post(Job job, std::stop_token stop = {});
+  /// Jobs that were posted and are not done yet.
+  std::size_t under_way();
   /// More wait already than can be answered soon: a new request is better refused.
   bool full();
+  /// The same as a stop of every job, of those to come too.
+  void abandon_all() { abandoned_.request_stop(); }
+  /// Runs what was posted and ends the threads: nothing may be posted afterwards.
+  void finish();
 
   /// Room for an answer on its way, of all those together; given back when this ends. Thread: one.
   class Room {
@@ -62,7 +69,9 @@ class ReadPool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Entry> queue_;
+  std::size_t running_ = 0;
   bool stopping_ = false;
+  std::stop_source abandoned_;
   std::atomic<std::size_t> on_their_way_ = 0;
   std::vector<std::unique_ptr<Database>> connections_;
   std::vector<std::thread> threads_;
