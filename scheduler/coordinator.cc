@@ -11,7 +11,6 @@
 #include "config/document/result_version.h"
 #include "scheduler/fleet.h"
 #include "scheduler/status.h"
-#include "scheduler/sweep_control.h"
 #include "storage/count_store.h"
 #include "storage/due_versions.h"
 #include "storage/sqlite_error.h"
@@ -83,62 +82,17 @@ void Coordinator::recover() {
 
 // --- sweeps ---
 
-/// One change to a sweep; after the commit its watchers hear of it, and the queue is looked at.
-template <class Work, class Then>
-void Coordinator::change(const std::string& sweep, const char* what, Work work, Then then) {
-  commit(std::move(work),
-         [this, sweep, what, then = std::move(then)](std::exception_ptr error, const auto& result) {
-           then(error, result);
+void Coordinator::change(const std::string& sweep, const char* what,
+                         std::function<Stops(Database&, Time)> work, Answer<> answer) {
+  commit([this, work = std::move(work)](Database& db) { return work(db, clock_.now()); },
+         [this, sweep, what, answer = std::move(answer)](std::exception_ptr error, const Stops& stops) {
+           answer(error);
            if (error) return;
+           stop_runs(stops.runs, stops.reason);
            log_info("sweep {}: {}", sweep, what);
            publish({sweep});
            dispatch_queue();
          });
-}
-
-void Coordinator::submit(sweeps::SweepSpec spec, std::optional<int> priority, Answer<Submission> answer) {
-  const std::string name = spec.name;
-  change(
-      name, "submitted",
-      [this, spec = std::move(spec), priority](Database& db) {
-        return store_sweep(db, spec, priority, clock_.now());
-      },
-      std::move(answer));
-}
-
-void Coordinator::cancel(const std::string& sweep, Answer<> answer) {
-  change(
-      sweep, "cancelled", [this, sweep](Database& db) { return cancel_sweep(db, sweep, clock_.now()); },
-      [this, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& unwanted) {
-        answer(error);
-        stop_runs(unwanted, kCancelled);
-      });
-}
-
-void Coordinator::pause(const std::string& sweep, bool stop_running, Answer<> answer) {
-  change(
-      sweep, "paused",
-      [this, sweep, stop_running](Database& db) {
-        return pause_sweep(db, sweep, stop_running, clock_.now());
-      },
-      [this, answer = std::move(answer)](std::exception_ptr error, const std::vector<RunId>& stopped) {
-        answer(error);
-        stop_runs(stopped, kPaused);
-      });
-}
-
-void Coordinator::resume(const std::string& sweep, Answer<> answer) {
-  change(
-      sweep, "resumed", [this, sweep](Database& db) { return resume_sweep(db, sweep, clock_.now()), true; },
-      [answer = std::move(answer)](std::exception_ptr error, bool) { answer(error); });
-}
-
-void Coordinator::retry(const std::string& sweep, const std::string& row, const storage::Retry& which,
-                        Answer<std::uint32_t> answer) {
-  change(
-      sweep, "trials are requeued",
-      [this, sweep, row, which](Database& db) { return retry_sweep(db, sweep, row, which, clock_.now()); },
-      std::move(answer));
 }
 
 void Coordinator::store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer) {

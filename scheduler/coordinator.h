@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +17,8 @@
 #include "scheduler/fleet.h"
 #include "scheduler/lease_policy.h"
 #include "scheduler/run_reports.h"
-#include "scheduler/sweep_control.h"
-#include "storage/sweep_store.h"
+#include "storage/types.h"
 #include "storage/writer.h"
-#include "sweeps/sweep_spec.h"
 
 namespace abl::scheduler {
 
@@ -47,12 +44,16 @@ class Coordinator {
   /// Writer::call.
   void recover();
 
-  void submit(sweeps::SweepSpec spec, std::optional<int> priority, Answer<Submission> answer);
-  void cancel(const std::string& sweep, Answer<> answer);
-  void pause(const std::string& sweep, bool stop_running, Answer<> answer);
-  void resume(const std::string& sweep, Answer<> answer);
-  void retry(const std::string& sweep, const std::string& row, const storage::Retry& which,
-             Answer<std::uint32_t> answer);
+  /// Runs that a change leaves to be stopped, and why, as workers and stored runs say it.
+  struct Stops {
+    std::vector<storage::RunId> runs;
+    std::string reason;
+  };
+  /// Makes one change to a sweep (scheduler/sweep_control.h has those that there are): `work`, told the time,
+  /// is a job of the writer. After the commit `answer` is called, the sweep's watchers hear of it, and the
+  /// queue is looked at. `what`: for the log.
+  void change(const std::string& sweep, const char* what, std::function<Stops(storage::Database&, Time)> work,
+              Answer<> answer);
   void store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer);
 
   /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in
@@ -76,8 +77,6 @@ class Coordinator {
  private:
   template <class Work, class Then>
   void commit(Work work, Then then);
-  template <class Work, class Then>
-  void change(const std::string& sweep, const char* what, Work work, Then then);
   void dispatch_queue();  // like all below, on the coordinator's thread only
   void hello(const std::shared_ptr<const Session>& session);
   void heartbeat(const std::shared_ptr<const Session>& session, const ablate::v1::Heartbeat& heartbeat);

@@ -10,7 +10,6 @@
 
 #include "base/unasked_stop.h"
 #include "base/utf8.h"
-#include "scheduler/sweep_control.h"
 #include "storage/metric_store.h"
 #include "storage/sqlite_error.h"
 #include "storage/sweep_store.h"
@@ -26,6 +25,13 @@ using ablate::v1::RunEnded;
 using storage::RunId;
 using storage::RunState;
 using storage::TrialStore;
+
+/// Names of the sweeps that claim a trial, each once.
+std::vector<std::string> sweeps_of(storage::Database& db, storage::TrialId trial) {
+  std::set<std::string> names;
+  for (const auto& position : storage::SweepStore{db}.positions(trial)) names.insert(position.sweep);
+  return {names.begin(), names.end()};
+}
 
 Reported fence(RunId run, std::string reason) { return {.run = run, .fenced = std::move(reason)}; }
 

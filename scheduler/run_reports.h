@@ -13,6 +13,9 @@
 /// the writer; what it returns may be told to the worker once that job is committed.
 namespace abl::scheduler {
 
+/// Why runs are stopped, as workers and stored runs say it.
+inline constexpr const char *kCancelled = "cancelled", *kPaused = "paused";
+
 /// What a report did to a run.
 struct Reported {
   storage::RunId run = 0;

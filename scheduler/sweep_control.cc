@@ -5,11 +5,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <set>
+#include <memory>
+#include <vector>
 
 #include "base/sha256.h"
-#include "config/trial_config.h"
 #include "scheduler/renewal.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -78,8 +77,6 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
   return records;
 }
 
-}  // namespace
-
 Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std::optional<int> priority,
                        Time now) {
   storage::SweepStore store{db};
@@ -100,8 +97,6 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }
 
-namespace {
-
 using storage::SweepState;
 
 storage::SweepRecord get_not_cancelled(storage::Database& db, const std::string& name, const char* wish) {
@@ -114,36 +109,8 @@ storage::SweepRecord get_not_cancelled(storage::Database& db, const std::string&
   return sweep;
 }
 
-}  // namespace
-
-std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::string& name, Time now) {
-  storage::SweepStore store{db};
-  const storage::SweepRecord sweep = store.get(name);
-  if (sweep.state == SweepState::kCancelled || sweep.trials.open() + sweep.trials.held == 0) return {};
-  std::vector<storage::RunId> unwanted = store.withdraw(sweep.id, now);
-  storage::TrialStore{db}.ask_to_stop(unwanted, kCancelled);
-  return unwanted;
-}
-
-std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running,
-                                        Time now) {
-  storage::SweepStore store{db};
-  const storage::SweepRecord sweep = get_not_cancelled(db, name, "paused");
-  store.set_state(sweep.id, SweepState::kPaused, now);
-  if (!stop_running) return {};
-  std::vector<storage::RunId> stopped = store.own_runs(sweep.id);
-  storage::TrialStore{db}.ask_to_stop(stopped, kPaused);
-  return stopped;
-}
-
-void resume_sweep(storage::Database& db, const std::string& name, Time now) {
-  const storage::SweepRecord sweep = get_not_cancelled(db, name, "resumed");
-  storage::SweepStore{db}.set_state(sweep.id, SweepState::kActive, now);
-  storage::TrialStore{db}.take_stops_back(sweep.id);
-}
-
-std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row,
-                          const storage::Retry& which, Time now) {
+std::uint32_t requeue(storage::Database& db, const std::string& name, const std::string& row,
+                      const storage::Retry& which, Time now) {
   storage::SweepStore store{db};
   const storage::SweepRecord record = store.get(name);
   const storage::SweepId sweep = record.id;
@@ -160,10 +127,84 @@ std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const 
   return queued;
 }
 
-std::vector<std::string> sweeps_of(storage::Database& db, storage::TrialId trial) {
-  std::set<std::string> names;
-  for (const auto& position : storage::SweepStore{db}.positions(trial)) names.insert(position.sweep);
-  return {names.begin(), names.end()};
+/// `Result` of `work`, for who waits for the commit.
+template <class Result, class Work>
+void change_and_tell(Coordinator& coordinator, const std::string& sweep, const char* what, Work work,
+                     Coordinator::Answer<Result> answer) {
+  const auto result = std::make_shared<Result>();
+  coordinator.change(
+      sweep, what,
+      [result, work = std::move(work)](storage::Database& db, Time now) {
+        *result = work(db, now);
+        return Coordinator::Stops{};
+      },
+      [result, answer = std::move(answer)](std::exception_ptr error) {
+        answer(error, error ? Result{} : *result);  // the job may have had one, which is undone
+      });
+}
+
+}  // namespace
+
+void submit_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, std::optional<int> priority,
+                  Coordinator::Answer<Submission> answer) {
+  const std::string name = spec.name;
+  change_and_tell<Submission>(
+      coordinator, name, "submitted",
+      [spec = std::move(spec), priority](storage::Database& db, Time now) {
+        return store_sweep(db, spec, priority, now);
+      },
+      std::move(answer));
+}
+
+void cancel_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer) {
+  coordinator.change(
+      sweep, "cancelled",
+      [sweep](storage::Database& db, Time now) -> Coordinator::Stops {
+        storage::SweepStore store{db};
+        const storage::SweepRecord record = store.get(sweep);
+        if (record.state == SweepState::kCancelled || record.trials.open() + record.trials.held == 0)
+          return {};
+        std::vector<storage::RunId> unwanted = store.withdraw(record.id, now);
+        storage::TrialStore{db}.ask_to_stop(unwanted, kCancelled);
+        return {std::move(unwanted), kCancelled};
+      },
+      std::move(answer));
+}
+
+void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_running,
+                 Coordinator::Answer<> answer) {
+  coordinator.change(
+      sweep, "paused",
+      [sweep, stop_running](storage::Database& db, Time now) -> Coordinator::Stops {
+        storage::SweepStore store{db};
+        const storage::SweepRecord record = get_not_cancelled(db, sweep, "paused");
+        store.set_state(record.id, SweepState::kPaused, now);
+        if (!stop_running) return {};
+        std::vector<storage::RunId> stopped = store.own_runs(record.id);
+        storage::TrialStore{db}.ask_to_stop(stopped, kPaused);
+        return {std::move(stopped), kPaused};
+      },
+      std::move(answer));
+}
+
+void resume_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer) {
+  coordinator.change(
+      sweep, "resumed",
+      [sweep](storage::Database& db, Time now) {
+        const storage::SweepRecord record = get_not_cancelled(db, sweep, "resumed");
+        storage::SweepStore{db}.set_state(record.id, SweepState::kActive, now);
+        storage::TrialStore{db}.take_stops_back(record.id);
+        return Coordinator::Stops{};
+      },
+      std::move(answer));
+}
+
+void retry_sweep(Coordinator& coordinator, const std::string& sweep, const std::string& row,
+                 const storage::Retry& which, Coordinator::Answer<std::uint32_t> answer) {
+  change_and_tell<std::uint32_t>(
+      coordinator, sweep, "trials are requeued",
+      [sweep, row, which](storage::Database& db, Time now) { return requeue(db, sweep, row, which, now); },
+      std::move(answer));
 }
 
 }  // namespace abl::scheduler

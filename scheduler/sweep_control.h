@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "storage/database.h"
+#include "scheduler/coordinator.h"
 #include "storage/sweep_store.h"
-#include "storage/types.h"
 #include "sweeps/sweep_spec.h"
 
+/// What people do to sweeps. Each call is one change, made by the coordinator and answered after the commit;
+/// of a sweep that is not there with Error{kNotFound}, of one in the wrong state with
+/// Error{kFailedPrecondition}.
+/// Thread: any.
 namespace abl::scheduler {
 
 /// What a submission did.
@@ -19,34 +22,22 @@ struct Submission {
 };
 
 /// Stores a checked sweep with its trials. The same content under the same name changes nothing but the
-/// priority, where one is given.
-/// Throws: Error{kAlreadyExists} with the difference, a line each, when the name has another content.
-Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std::optional<int> priority,
-                       Time now);
+/// priority, where one is given; another content is Error{kAlreadyExists} with the difference, a line each.
+void submit_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, std::optional<int> priority,
+                  Coordinator::Answer<Submission> answer);
 
-}  // namespace abl::scheduler
+/// Withdraws the sweep's claims and stops the runs that nobody wants any more; a sweep with nothing left to
+/// do stays as it is.
+void cancel_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer);
 
-/// What people do to a stored sweep. Each call is one change, to be made in one job of the writer.
-/// Throws (all): Error{kNotFound} for a sweep that is not there, Error{kFailedPrecondition} for one in the
-/// wrong state.
-namespace abl::scheduler {
+/// With `stop_running`, runs of the sweep that no other active sweep claims are stopped too.
+void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_running,
+                 Coordinator::Answer<> answer);
 
-/// Why runs are stopped, as workers and stored runs say it.
-inline constexpr const char *kCancelled = "cancelled", *kPaused = "paused";
+void resume_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer);
 
-/// Withdraws the sweep's claims; a sweep with nothing left to do stays as it is.
-/// Returns: the runs that nobody wants any more; they are to be stopped.
-std::vector<storage::RunId> cancel_sweep(storage::Database& db, const std::string& name, Time now);
-/// Returns: with `stop_running`, the runs of the sweep that no other active sweep claims; they are to be
-/// stopped.
-std::vector<storage::RunId> pause_sweep(storage::Database& db, const std::string& name, bool stop_running,
-                                        Time now);
-void resume_sweep(storage::Database& db, const std::string& name, Time now);
-/// Runs trials again, of one row when `row` is given. Returns: how many.
-std::uint32_t retry_sweep(storage::Database& db, const std::string& name, const std::string& row,
-                          const storage::Retry& which, Time now);
-
-/// Names of the sweeps that claim a trial, each once.
-std::vector<std::string> sweeps_of(storage::Database& db, storage::TrialId trial);
+/// Runs trials again, of one row when `row` is given. Answers how many.
+void retry_sweep(Coordinator& coordinator, const std::string& sweep, const std::string& row,
+                 const storage::Retry& which, Coordinator::Answer<std::uint32_t> answer);
 
 }  // namespace abl::scheduler

@@ -5,6 +5,7 @@
 
 #include "planning/validate.h"
 #include "scheduler/answer.h"
+#include "scheduler/sweep_control.h"
 #include "scheduler/table_stream.h"
 #include "scheduler/watch_stream.h"
 #include "storage/sweep_store.h"
@@ -73,9 +74,9 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
           counter_.fill(name, models, feed_);  // after the answer there may be no scheduler
         finish_with_summary(reactor, error, name, response->mutable_sweep());
       };
-      coordinator_.submit(std::move(spec),
-                          request->has_priority() ? std::optional{request->priority()} : std::nullopt,
-                          std::move(answered));
+      submit_sweep(coordinator_, std::move(spec),
+                   request->has_priority() ? std::optional{request->priority()} : std::nullopt,
+                   std::move(answered));
     });
     if (!status.ok()) reactor->Finish(status);
   });
@@ -114,7 +115,7 @@ grpc::ServerUnaryReactor* SweepsService::CancelSweep(Context* context,
                                                      const ablate::v1::SweepRequest* request,
                                                      SweepSummary* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.cancel(request->sweep(), [=, this](std::exception_ptr error) {
+  cancel_sweep(coordinator_, request->sweep(), [=, this](std::exception_ptr error) {
     finish_with_summary(reactor, error, request->sweep(), response);
   });
   return reactor;
@@ -124,7 +125,7 @@ grpc::ServerUnaryReactor* SweepsService::PauseSweep(Context* context,
                                                     const ablate::v1::PauseSweepRequest* request,
                                                     SweepSummary* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.pause(request->sweep(), request->stop_running(), [=, this](std::exception_ptr error) {
+  pause_sweep(coordinator_, request->sweep(), request->stop_running(), [=, this](std::exception_ptr error) {
     finish_with_summary(reactor, error, request->sweep(), response);
   });
   return reactor;
@@ -134,7 +135,7 @@ grpc::ServerUnaryReactor* SweepsService::ResumeSweep(Context* context,
                                                      const ablate::v1::SweepRequest* request,
                                                      SweepSummary* response) {
   Unary* reactor = context->DefaultReactor();
-  coordinator_.resume(request->sweep(), [=, this](std::exception_ptr error) {
+  resume_sweep(coordinator_, request->sweep(), [=, this](std::exception_ptr error) {
     finish_with_summary(reactor, error, request->sweep(), response);
   });
   return reactor;
@@ -145,15 +146,15 @@ grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context,
                                                     ablate::v1::RetrySweepResponse* response) {
   Unary* reactor = context->DefaultReactor();
   const bool completed = request->unfilled() || request->before_mend();
-  coordinator_.retry(request->sweep(), request->row(),
-                     {.ended = !completed && !request->only_held(),
-                      .held = !completed,
-                      .unfilled = request->unfilled(),
-                      .before_mend = request->before_mend()},
-                     [=, this](std::exception_ptr error, std::uint32_t retried) {
-                       response->set_retried(retried);
-                       finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());
-                     });
+  retry_sweep(coordinator_, request->sweep(), request->row(),
+              {.ended = !completed && !request->only_held(),
+               .held = !completed,
+               .unfilled = request->unfilled(),
+               .before_mend = request->before_mend()},
+              [=, this](std::exception_ptr error, std::uint32_t retried) {
+                response->set_retried(retried);
+                finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());
+              });
   return reactor;
 }
 

@@ -15,10 +15,11 @@ using testing::SizeIs;
 TEST_F(CoordinatorTest, ASweepWithNothingButHeldTrialsCanBeCancelled) {
   submit(sweep_of("s", 1, 1));
   writer->call([](storage::Database& db) { db.execute("UPDATE trial SET state = 'held', reason = 'held'"); });
-  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "", {.held = false}, answer); }).first,
-            Code::kOk);
+  EXPECT_EQ(
+      answer_of([&](auto answer) { retry_sweep(*coordinator, "s", "", {.held = false}, answer); }).first,
+      Code::kOk);
   EXPECT_EQ(trial(1).state, TrialState::kHeld);
-  answer_of([&](auto answer) { coordinator->cancel("s", answer); });
+  answer_of([&](auto answer) { cancel_sweep(*coordinator, "s", answer); });
   EXPECT_EQ(trial(1).state, TrialState::kCancelled);
 }
 
@@ -26,7 +27,7 @@ TEST_F(CoordinatorTest, CancelStopsWhatRunsAndNothingFollows) {
   submit(sweep_of("s", 2, 1));
   FakeWorker worker = connect();
   say(worker, started(1, 1));
-  EXPECT_EQ(answer_of([&](auto answer) { coordinator->cancel("s", answer); }).first, Code::kOk);
+  EXPECT_EQ(answer_of([&](auto answer) { cancel_sweep(*coordinator, "s", answer); }).first, Code::kOk);
   settle();
   EXPECT_THAT(worker.take_said(), Contains("stop 1 cancelled"));
   say(worker, ended(1, 2, RunEnded::STATUS_STOPPED));
@@ -39,7 +40,7 @@ TEST_F(CoordinatorTest, AWorkerThatWasAwayDuringTheCancelHearsOfItWhenItReturns)
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();
   disconnect(worker);
-  answer_of([&](auto answer) { coordinator->cancel("s", answer); });
+  answer_of([&](auto answer) { cancel_sweep(*coordinator, "s", answer); });
   FakeWorker back = connect({.runs = {1}});
   EXPECT_THAT(back.take_said(), Contains("stop 1 cancelled"));
 }
@@ -48,14 +49,14 @@ TEST_F(CoordinatorTest, APausedSweepWaitsAndGoesOnWhenResumed) {
   submit(sweep_of("s", 2, 1));
   FakeWorker worker = connect();
   say(worker, started(1, 1));
-  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  answer_of([&](auto answer) { pause_sweep(*coordinator, "s", true, answer); });
   settle();
   EXPECT_THAT(worker.take_said(), Contains("stop 1 paused"));
   say(worker, ended(1, 2, RunEnded::STATUS_STOPPED));
   EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "nothing new";
   EXPECT_EQ(trial(1).state, TrialState::kQueued);
   EXPECT_EQ(trial(1).reason, "sweep is paused");
-  answer_of([&](auto answer) { coordinator->resume("s", answer); });
+  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", answer); });
   settle();
   const auto assigned = worker.take_assigned();
   ASSERT_THAT(assigned, SizeIs(1));
@@ -67,7 +68,7 @@ TEST_F(CoordinatorTest, AWorkerThatWasAwayHearsOfThePauseThoughTheSchedulerBegan
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();
   disconnect(worker);
-  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  answer_of([&](auto answer) { pause_sweep(*coordinator, "s", true, answer); });
   stop();
   start();
   FakeWorker back = connect({.runs = {1}});
@@ -78,8 +79,8 @@ TEST_F(CoordinatorTest, AResumedSweepTakesBackAStopThatItsWorkerHasNotHeard) {
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();
   disconnect(worker);
-  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
-  answer_of([&](auto answer) { coordinator->resume("s", answer); });
+  answer_of([&](auto answer) { pause_sweep(*coordinator, "s", true, answer); });
+  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", answer); });
   FakeWorker back = connect({.runs = {1}});
   EXPECT_THAT(back.take_said(), Not(Contains(HasSubstr("stop"))));
 }
@@ -90,7 +91,7 @@ TEST_F(CoordinatorTest, ARunThatWasSilentDuringThePauseIsStoppedWhenItComesBack)
   say(worker, started(1, 1));
   pass(20s);
   EXPECT_EQ(trial(1).state, TrialState::kQueued) << "its lease ran out";
-  answer_of([&](auto answer) { coordinator->pause("s", true, answer); });
+  answer_of([&](auto answer) { pause_sweep(*coordinator, "s", true, answer); });
   FakeWorker back = connect({.runs = {1}});
   EXPECT_THAT(back.take_said(), Contains("stop 1 paused"));
   say(back, ended(1, 2, RunEnded::STATUS_STOPPED));
@@ -101,7 +102,7 @@ TEST_F(CoordinatorTest, APauseStopsWhatNoOtherActiveSweepWants) {
   submit(sweep_of("paused", 2, 1));
   submit(sweep_of("other", 1, 1));  // claims trial 1 too
   FakeWorker worker = connect({.slots = 2});
-  answer_of([&](auto answer) { coordinator->pause("paused", true, answer); });
+  answer_of([&](auto answer) { pause_sweep(*coordinator, "paused", true, answer); });
   settle();
   const auto said = worker.take_said();
   EXPECT_THAT(said, Contains("stop 2 paused"));
@@ -110,9 +111,9 @@ TEST_F(CoordinatorTest, APauseStopsWhatNoOtherActiveSweepWants) {
 
 TEST_F(CoordinatorTest, ARetryOfWhatACancelledSweepHasNotSaysWhatWouldRun) {
   submit(sweep_of("s", 1, 1));
-  answer_of([&](auto answer) { coordinator->cancel("s", answer); });
+  answer_of([&](auto answer) { cancel_sweep(*coordinator, "s", answer); });
   const auto [code, message] =
-      answer_of([&](auto answer) { coordinator->retry("s", "", {.ended = false}, answer); });
+      answer_of([&](auto answer) { retry_sweep(*coordinator, "s", "", {.ended = false}, answer); });
   EXPECT_EQ(code, Code::kFailedPrecondition);
   EXPECT_EQ(
       message,
@@ -123,10 +124,10 @@ TEST_F(CoordinatorTest, AResumedSweepSaysAtOnceWhatItsTrialsWaitFor) {
   submit(sweep_of("s", 2, 1));
   FakeWorker worker = connect();
   say(worker, started(1, 1));
-  answer_of([&](auto answer) { coordinator->pause("s", false, answer); });
+  answer_of([&](auto answer) { pause_sweep(*coordinator, "s", false, answer); });
   settle();
   EXPECT_EQ(trial(2).reason, "sweep is paused");
-  answer_of([&](auto answer) { coordinator->resume("s", answer); });
+  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", answer); });
   settle();
   EXPECT_EQ(trial(2).reason, "the only slot is busy");
 }
@@ -137,9 +138,10 @@ TEST_F(CoordinatorTest, AFailedTrialIsRetriedOnRequest) {
   say(worker, started(1, 1));
   say(worker, ended(1, 2, RunEnded::STATUS_FAILED, "out of memory"));
   EXPECT_EQ(trial(1).state, TrialState::kFailed);
-  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "zz", {}, answer); }).first,
+  EXPECT_EQ(answer_of([&](auto answer) { retry_sweep(*coordinator, "s", "zz", {}, answer); }).first,
             Code::kNotFound);
-  EXPECT_EQ(answer_of([&](auto answer) { coordinator->retry("s", "a", {}, answer); }).first, Code::kOk);
+  EXPECT_EQ(answer_of([&](auto answer) { retry_sweep(*coordinator, "s", "a", {}, answer); }).first,
+            Code::kOk);
   settle();
   EXPECT_EQ(worker.take_assigned().back().attempt(), 2u);
 }

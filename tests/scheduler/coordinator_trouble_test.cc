@@ -139,7 +139,7 @@ TEST_F(CoordinatorTroubleTest, StoppedByThisSchedulersOrderIsNoFailureWhateverTh
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();
   say(worker, started(1, 1));
-  answer_of([&](auto answer) { coordinator->pause("s", /*stop_running=*/true, answer); });
+  answer_of([&](auto answer) { pause_sweep(*coordinator, "s", /*stop_running=*/true, answer); });
   settle();
   auto stopped = ended(1, 2, RunEnded::STATUS_STOPPED);
   stopped.mutable_ended()->clear_asked();

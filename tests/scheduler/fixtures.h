@@ -20,6 +20,7 @@
 #include "config/trial_config.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/status.h"
+#include "scheduler/sweep_control.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -242,7 +243,7 @@ class CoordinatorTest : public testing::Test {
 
   Submission submit(const sweeps::SweepSpec& spec, int priority = 0) {
     std::promise<Submission> promise;
-    coordinator->submit(spec, priority, [&](std::exception_ptr error, const Submission& submission) {
+    submit_sweep(*coordinator, spec, priority, [&](std::exception_ptr error, const Submission& submission) {
       if (error)
         promise.set_exception(error);
       else
