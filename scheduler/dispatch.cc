@@ -9,7 +9,6 @@
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "storage/weights_store.h"
-#include "storage/worker_store.h"
 
 namespace abl::scheduler {
 namespace {
@@ -70,21 +69,6 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   return assign;
 }
 
-/// Writes down in which slots a run is, for those who list workers.
-void note_slots(storage::Database& db, const std::string& worker, storage::RunId run,
-                const std::vector<std::uint32_t>& taken) {
-  storage::WorkerStore store{db};
-  for (storage::WorkerRecord& record : store.list()) {
-    if (record.name != worker) continue;
-    nlohmann::json slots = nlohmann::json::parse(record.slots_json);
-    for (auto& slot : slots)
-      if (std::find(taken.begin(), taken.end(), slot.at("index").get<std::uint32_t>()) != taken.end())
-        slot["run"] = run;
-    record.slots_json = slots.dump();
-    store.upsert(record);
-  }
-}
-
 bool any_free_slot(const std::vector<WorkerView>& workers) {
   return std::any_of(workers.begin(), workers.end(), [](const WorkerView& worker) {
     return !worker.draining && worker.trouble.empty() &&
@@ -120,10 +104,9 @@ Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
       const auto& worker = *std::find_if(workers.begin(), workers.end(), [&](const WorkerView& view) {
         return view.session == placement->session;
       });
-      const auto lease =
-          trials.lease(trial.id, worker.name, worker.host, now.wall, policy.expires(now.steady));
+      const auto lease = trials.lease(trial.id, worker.name, worker.host, now.wall,
+                                      policy.expires(now.steady), placement->slots);
       if (!lease) continue;
-      note_slots(db, worker.name, lease->run, placement->slots);
       result.assignments.push_back(
           {placement->session, assignment(trials, trial, demand, *lease, placement->slots, policy)});
     }

@@ -175,8 +175,7 @@ storage::WorkerRecord worker_record(const ablate::v1::Hello& hello, Time now) {
     slots.push_back({{"index", slot.index()},
                      {"device", slot.device()},
                      {"name", slot.name()},
-                     {"threads", slot.threads()},
-                     {"run", slot.run()}});
+                     {"threads", slot.threads()}});
   return {.name = hello.name(),
           .host = hello.host(),
           .instance = hello.instance(),

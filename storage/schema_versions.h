@@ -513,4 +513,14 @@ LEFT JOIN done ON done.sweep_id = s.id AND done.row = r.position
 LEFT JOIN sweep_paper p ON p.sweep_id = s.id AND p.row = r.position AND p.name = c.name;
 )sql";
 
+/// Version 6: which slots of its worker a run has, until now noted in the worker's list of slots.
+inline constexpr const char* kSchemaV6 = R"sql(
+ALTER TABLE run ADD COLUMN slots TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(slots));  -- indices into its worker's
+UPDATE run SET slots = (SELECT json_group_array(slot.value ->> '$.index')
+                        FROM worker, json_each(worker.slots_json) slot
+                        WHERE worker.name = run.worker AND slot.value ->> '$.run' = run.id)
+WHERE state IN ('leased', 'running');
+UPDATE worker SET slots_json = (SELECT json_group_array(json_remove(value, '$.run')) FROM json_each(slots_json));
+)sql";
+
 }  // namespace abl::storage

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/trial_store.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "storage/metric_store.h"
@@ -274,7 +277,7 @@ void TrialStore::set_waiting(TrialId trial, const std::string& reason) {
 }
 
 std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker, const std::string& host,
-                                       Time now, Time expires) {
+                                       Time now, Time expires, const std::vector<std::uint32_t>& slots) {
   Transaction transaction{db_, Transaction::kSavepoint};
   const auto attempt =
       db_.prepared(R"sql(UPDATE trial SET state = 'leased', attempt = attempt + 1, waiting = ''
@@ -283,14 +286,15 @@ std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker,
           .one([](const Statement& row) { return static_cast<int>(row.integer(0)); });
   if (!attempt) return std::nullopt;
   db_.prepared(
-         R"sql(INSERT INTO run (trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, token)
-                     VALUES (:trial, :attempt, 'leased', :worker, :host, :now, :expires, lower(hex(randomblob(8)))))sql")
+         R"sql(INSERT INTO run (trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, slots, token)
+                     VALUES (:trial, :attempt, 'leased', :worker, :host, :now, :expires, :slots, lower(hex(randomblob(8)))))sql")
       .bind(":trial", trial)
       .bind(":attempt", *attempt)
       .bind(":worker", worker)
       .bind(":host", host)
       .bind(":now", now)
       .bind(":expires", expires)
+      .bind(":slots", fmt::format("[{}]", fmt::join(slots, ",")))
       .run();
   const auto run = static_cast<RunId>(db_.last_insert_id());
   db_.prepared("UPDATE trial SET run_id = :run WHERE id = :trial")
@@ -370,6 +374,17 @@ std::vector<RunId> TrialStore::under_way_on(const std::string& worker) const {
       .prepared("SELECT id FROM run WHERE state IN ('leased', 'running') AND worker = :worker ORDER BY id")
       .bind(":worker", worker)
       .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+}
+
+std::map<std::uint32_t, RunId> TrialStore::slots_in_use(const std::string& worker) const {
+  const auto runs =
+      db_.prepared(R"sql(SELECT slot.value, run.id FROM run, json_each(run.slots) slot
+                         WHERE run.state IN ('leased', 'running') AND run.worker = :worker)sql")
+          .bind(":worker", worker)
+          .all([](const Statement& row) {
+            return std::pair{static_cast<std::uint32_t>(row.integer(0)), static_cast<RunId>(row.integer(1))};
+          });
+  return {runs.begin(), runs.end()};
 }
 
 void TrialStore::start(RunId run, const Started& started, Time now) {

@@ -51,9 +51,10 @@ class TrialStore {
   /// Why a queued trial waits, kept until the next call.
   void set_waiting(TrialId trial, const std::string& reason);
 
-  /// Leases a queued trial to `worker` until `expires` as a new run; nothing when it is no longer queued.
+  /// Leases a queued trial to `worker` until `expires` as a new run, in these of its slots; nothing when it
+  /// is no longer queued.
   std::optional<Lease> lease(TrialId trial, const std::string& worker, const std::string& host, Time now,
-                             Time expires);
+                             Time expires, const std::vector<std::uint32_t>& slots = {});
   /// Extends the lease of a leased or running run. False: the run is not under way (any more): it is fenced.
   bool renew(RunId run, Time expires);
   /// Extends every lease there is: after a restart workers get the time to come back.
@@ -77,6 +78,8 @@ class TrialStore {
   /// A run is under way exactly when it is leased or running, and the newest of its trial.
   bool under_way(RunId run) const;
   std::vector<RunId> under_way_on(const std::string& worker) const;
+  /// Slots of a worker that runs under way were given: index -> run.
+  std::map<std::uint32_t, RunId> slots_in_use(const std::string& worker) const;
   std::uint32_t count_under_way() const;  ///< trials, on any worker
 
   struct Started {

@@ -12,7 +12,7 @@ namespace abl::storage {
 
 struct WorkerRecord {
   std::string name, host, instance, version;
-  std::string slots_json;    ///< list of ablate.v1.Slot in Protobuf's JSON form
+  std::string slots_json;    ///< list of ablate.v1.Slot in Protobuf's JSON form, without their runs
   std::string data_json;     ///< list of logical data names
   std::string weights_json;  ///< list of logical names of weights
   int result_version = 0;

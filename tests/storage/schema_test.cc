@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "storage/table.h"
+#include "storage/worker_store.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -136,6 +137,25 @@ TEST_F(SchemaTest, AUnitThatASmallerMayReplaceIsSaidInAColumnOfItsOwn) {
   EXPECT_EQ(upgraded.prepared("SELECT group_concat(unit || ' ' || unit_fits, ', ') FROM sweep_column")
                 .one([](const Statement& row) { return row.text(0); }),
             "M 1, G 0");
+}
+
+TEST_F(SchemaTest, ARunOfAnOlderFileHasTheSlotsThatItsWorkerNoted) {
+  const std::filesystem::path old = file_of_version(5, R"sql(
+      INSERT INTO trial (id, config_hash, result_version, data_fingerprint, reusable, config, seed, data, command_json, gpus, max_retries,
+                         state)
+      VALUES (1, 'h', 5, '', 1, '{}', 0, '', '', 2, 0, 'running'), (2, 'i', 5, '', 1, '{}', 0, '', '', 0, 0, 'queued');
+      INSERT INTO run (id, trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms)
+      VALUES (1, 2, 1, 'lost', 'w', 'h', 0, 0), (2, 1, 1, 'running', 'w', 'h', 0, 0);
+      INSERT INTO worker (name, host, instance, version, slots_json, data_json, result_version, allows_commands, connected,
+                          last_heartbeat_ms)
+      VALUES ('w', 'h', '', '', '[{"index":0,"device":"cuda:0","run":2},{"index":1,"device":"cuda:1","run":1},{"index":2,"run":2}]',
+              '[]', 0, 0, 1, 0), ('idle', 'h', '', '', '[]', '[]', 0, 0, 1, 0);
+      )sql");
+  Database upgraded{old, Database::Mode::kWrite};
+  EXPECT_THAT(TrialStore{upgraded}.slots_in_use("w"),
+              testing::ElementsAre(testing::Pair(0u, 2u), testing::Pair(2u, 2u)));
+  EXPECT_EQ(WorkerStore{upgraded}.list()[1].slots_json,
+            R"([{"index":0,"device":"cuda:0"},{"index":1,"device":"cuda:1"},{"index":2}])");
 }
 
 TEST_F(SchemaTest, RunsOfAnOlderFileHaveTheirExtremesTheirDigestAndWhatTheyLack) {

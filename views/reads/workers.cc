@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
-#include <algorithm>
-
 #include "config/document/result_version.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
@@ -57,9 +55,11 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     summary->set_host(worker.host);
     summary->set_connected(worker.connected);
     *summary->mutable_last_heartbeat() = to_proto(worker.last_heartbeat);
-    for (const auto run : storage::TrialStore{db}.under_way_on(worker.name)) summary->add_runs(run);
-    for (auto& slot : *summary->mutable_slots())  // stored when a run was assigned, not cleared when it ends
-      if (std::ranges::find(summary->runs(), slot.run()) == summary->runs().end()) slot.set_run(0);
+    const storage::TrialStore trials{db};
+    for (const auto run : trials.under_way_on(worker.name)) summary->add_runs(run);
+    const auto taken = trials.slots_in_use(worker.name);
+    for (auto& slot : *summary->mutable_slots())
+      if (const auto run = taken.find(slot.index()); run != taken.end()) slot.set_run(run->second);
     summary->set_version(worker.version);
     summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
     summary->set_allows_commands(worker.allows_commands);
