@@ -7,6 +7,7 @@
 
 #include "models/counting/conventions.h"
 #include "models/counting/memory.h"
+#include "protocol/counts.h"
 
 namespace abl::commands {
 namespace {
@@ -24,13 +25,13 @@ void add_conventions(const std::vector<models::PartCount>& parts, Counts& counts
 
 /// Of few images the optimiser's moment is the peak, of many the start of the backward pass: that one is a
 /// line.
-void add_line(const std::string& what, std::string_view precision,
+void add_line(std::string_view memory, std::string_view precision,
               const std::function<std::int64_t(std::int64_t batch)>& peak, Counts& counts) {
   constexpr std::int64_t kMany = 4096;
   const auto many = static_cast<double>(peak(kMany));
   const auto image = (static_cast<double>(peak(2 * kMany)) - many) / kMany;
-  counts.emplace(fmt::format("{}.image.{}", what, precision), image);
-  counts.emplace(fmt::format("{}.base.{}", what, precision), many - kMany * image);
+  counts.emplace(protocol::per_image(memory, precision), image);
+  counts.emplace(protocol::beside_images(memory, precision), many - kMany * image);
 }
 
 void add_step_memory(const models::ModelOptions& options, Counts& counts) {
@@ -43,11 +44,11 @@ void add_step_memory(const models::ModelOptions& options, Counts& counts) {
     const auto memory = step(1, precision);
     return static_cast<double>(memory.parameters + memory.gradients + memory.optimiser);
   };
-  counts.emplace("memory.state", state(models::Precision::kFloat));
-  counts.emplace("memory.state.bf16", state(models::Precision::kBFloat16));
+  counts.emplace(protocol::kMemoryState, state(models::Precision::kFloat));
+  counts.emplace(protocol::kMemoryStateBf16, state(models::Precision::kBFloat16));
   for (const auto precision : values_of<config::Precision>())
     add_line(
-        "memory", name_of(precision),
+        protocol::kStepMemory, name_of(precision),
         [&](std::int64_t batch) { return step(batch, counted_as(precision)).peak; }, counts);
 }
 
@@ -57,10 +58,11 @@ void add_forward_memory(const models::ModelOptions& options, Counts& counts) {
         [&](torch::Device device) { return models::build(options, device); },
         {.batch = batch, .image_size = models::image_size(options), .precision = precision});
   };
-  counts.emplace("memory.weights", static_cast<double>(forward(1, models::Precision::kFloat).weights));
+  counts.emplace(protocol::kMemoryWeights,
+                 static_cast<double>(forward(1, models::Precision::kFloat).weights));
   for (const auto precision : values_of<config::Precision>())
     add_line(
-        "memory.forward", name_of(precision),
+        protocol::kForwardMemory, name_of(precision),
         [&](std::int64_t batch) { return forward(batch, counted_as(precision)).peak; }, counts);
 }
 
@@ -79,18 +81,18 @@ models::Precision counted_as(config::Precision precision) {
 }
 
 Counts flops_of(const models::Work& work) {
-  return {{"flops.macs", static_cast<double>(work.macs)},
-          {"flops.msf", flops_msf(work)},
-          {"flops.cnn", flops_cnn(work)},
-          {"flops.fvcore(2)", flops_fvcore(work, 2)},
-          {"flops.fvcore(5)", flops_fvcore(work, 5)}};
+  return {{std::string{protocol::kFlopsMacs}, static_cast<double>(work.macs)},
+          {std::string{protocol::kFlopsMsf}, flops_msf(work)},
+          {std::string{protocol::kFlopsCnn}, flops_cnn(work)},
+          {std::string{protocol::kFlopsFvcore2}, flops_fvcore(work, 2)},
+          {std::string{protocol::kFlopsFvcore5}, flops_fvcore(work, 5)}};
 }
 
 Counts counts_of(const models::ModelOptions& options, const std::vector<models::PartCount>& parts) {
   const auto& whole = parts.front();
   auto counts = flops_of(whole.work);
-  counts.emplace("params.all", static_cast<double>(whole.params_all));
-  counts.emplace("params.weights", static_cast<double>(whole.params_weights));
+  counts.emplace(protocol::kParamsAll, static_cast<double>(whole.params_all));
+  counts.emplace(protocol::kParamsWeights, static_cast<double>(whole.params_weights));
   add_conventions(parts, counts);
   add_step_memory(options, counts);
   add_forward_memory(options, counts);
