@@ -8,8 +8,8 @@
 
 #include "base/nearest_name.h"
 #include "config/document/trial_document.h"
-#include "config/model/model_section.h"
 #include "config/field_table.h"
+#include "config/model/model_section.h"
 #include "config/recipe/most_ranks.h"
 #include "protocol/metrics.h"
 #include "sweeps/attributes.h"
