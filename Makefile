@@ -25,7 +25,7 @@ demo: build  ## train a projection-sharing table on the embedded images (DATA=fo
 
 test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
 
 numeric: setup-tests  ## run the tests that compute in LibTorch as on other processors, as far as this one can
 	@deploy/build.sh $(PRESET) $(JOBS)

@@ -13,7 +13,7 @@ name: cifar-part
 base:
   model:  {family: simple-vit, dim: 64, depth: 3, heads: 2, dim_head: 32, patch: 4}
   data:   {name: cifar10-part, classes: 10, image_size: 32}
-  recipe: {use: cifar-lite, epochs: 6, batch: 50, lr: 0.001, eval_every: 2}
+  recipe: {use: cifar-lite, epochs: 3, batch: 25, lr: 0.001, eval_every: 1}
 rows:
   - {id: orig, label: "Orig.", set: {}}
   - {id: msf, label: "MSF, full", set: {model.attention.kernel: gaussian, model.attention.probe: inside}}
