@@ -101,7 +101,10 @@ class SlowProbeTest : public HealthTest {
                              folder.path().string()));
     ::setenv("PATH", fmt::format("{}:{}", (folder / "bin").string(), path_).c_str(), 1);
   }
-  ~SlowProbeTest() override { ::setenv("PATH", path_.c_str(), 1); }
+  ~SlowProbeTest() override {
+    health.reset();  // its thread reads the environment
+    ::setenv("PATH", path_.c_str(), 1);
+  }
   bool has_begun() {
     return eventually([&] { return std::filesystem::exists(folder / "begun"); });
   }
