@@ -34,10 +34,10 @@ function(abl_program name)
 endfunction()
 
 # abl_test_folder(NAME LIBS x y LABELS unit [EXCEPT a.cc …] [SRC elsewhere.cc …] [FILTER "-Slow*"] [TIMEOUT seconds]
-#                 [ENV A=1 …]): every .cc of a folder of tests as one GoogleTest program, NAME_test, and one ctest entry of
+#                 [ENV A=1 …] [PRECOMPILED torch]): every .cc of a folder of tests as one GoogleTest program, NAME_test, and one ctest entry of
 # that name; with a filter, an entry for those tests alone. One program: linking costs more than compiling a test.
 function(abl_test_folder name)
-  cmake_parse_arguments(ARG "" "FILTER;TIMEOUT" "LIBS;LABELS;EXCEPT;SRC;ENV" ${ARGN})
+  cmake_parse_arguments(ARG "" "FILTER;TIMEOUT;PRECOMPILED" "LIBS;LABELS;EXCEPT;SRC;ENV" ${ARGN})
   set(_program ${name}_test)
   file(GLOB _sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.cc)
   if(ARG_EXCEPT)
@@ -49,6 +49,10 @@ function(abl_test_folder name)
   target_include_directories(${_program} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${_program} PRIVATE ABLATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                  ABLATE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED test)
+  endif()
+  abl_use_precompiled(${_program} ${ARG_PRECOMPILED})
   set_property(GLOBAL APPEND PROPERTY ABLATE_TESTS ${_program})
   abl_test_entry(${_program} ${_program} FILTER "${ARG_FILTER}" LABELS ${ARG_LABELS} TIMEOUT "${ARG_TIMEOUT}" ENV ${ARG_ENV})
 endfunction()
