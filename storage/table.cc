@@ -137,6 +137,16 @@ std::vector<NewColumn> read_columns(Database& db, SweepId sweep) {
       });
 }
 
+std::string read_attributes(Database& db, SweepId sweep) {
+  return db
+      .prepared(
+          "SELECT CASE WHEN json_valid(canonical) THEN canonical -> '$.table' END FROM sweep WHERE id = "
+          ":sweep")
+      .bind(":sweep", sweep)
+      .one([](const Statement& row) { return row.is_null(0) ? std::string{"{}"} : row.text(0); })
+      .value();
+}
+
 /// The rows, without cells.
 std::vector<TableRow> read_rows(Database& db, SweepId sweep) {
   auto rows = db.prepared("SELECT id, label FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
@@ -343,6 +353,7 @@ Table read_table(Database& db, const std::string& name) {
   Table table{.sweep = name,
               .baseline = sweep.baseline,
               .paper_heading = sweep.paper_heading,
+              .attributes_json = read_attributes(db, sweep.id),
               .columns = read_columns(db, sweep.id)};
   table.rows = read_rows(db, sweep.id);
   for (const NewColumn& column : table.columns) {

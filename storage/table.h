@@ -53,6 +53,9 @@ struct Diverged {
 };
 struct Table {
   std::string sweep, baseline, paper_heading;
+  /// The table of the sweep's canonical text: these and `columns` as submitted, and what else is said of both
+  /// that the store makes nothing of.
+  std::string attributes_json;
   std::vector<NewColumn> columns;
   std::vector<TableRow> rows;
   std::vector<Diverged> diverged;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/convert.h"
 
+#include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
@@ -169,8 +170,9 @@ v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint) {
   return message;
 }
 
-v1::Column to_proto(const storage::NewColumn& column) {
-  v1::Column message;
+namespace {
+
+void describe(const storage::NewColumn& column, v1::Column& message) {
   message.set_name(column.name);
   message.set_heading(column.heading);
   message.set_kind(column.kind == "metric"  ? v1::Column::KIND_METRIC
@@ -180,11 +182,29 @@ v1::Column to_proto(const storage::NewColumn& column) {
   message.set_take(column.take);
   message.set_unit(column.unit);
   message.set_better(column.better);
+  message.clear_digits();
   if (column.digits) message.set_digits(static_cast<std::uint32_t>(*column.digits));
+}
+
+}  // namespace
+
+v1::Column to_proto(const storage::NewColumn& column) {
+  v1::Column message;
+  describe(column, message);
   return message;
 }
 
 namespace {
+
+/// What a sweep says of its table and columns goes into the fields of that name. What the store makes
+/// something of is filled in afterwards; what is of another release, and another kind, is left out.
+v1::Table as_submitted(const std::string& attributes_json) {
+  v1::Table message;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  if (!google::protobuf::util::JsonStringToMessage(attributes_json, &message, options).ok()) message.Clear();
+  return message;
+}
 
 v1::Cell cell_message(const storage::Cell& cell) {
   v1::Cell message;
@@ -212,13 +232,14 @@ v1::Cell cell_message(const storage::Cell& cell) {
 
 /// Its rows go as they are converted: a table may have 100,000, and would be there twice.
 v1::Table to_proto(storage::Table table) {
-  v1::Table message;
+  v1::Table message = as_submitted(table.attributes_json);
   message.set_sweep(table.sweep);
   message.set_baseline(table.baseline);
   message.set_paper_heading(table.paper_heading);
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    auto* column = message.add_columns();
-    *column = to_proto(table.columns[i]);
+    auto* column = static_cast<int>(i) < message.columns_size() ? message.mutable_columns(static_cast<int>(i))
+                                                                : message.add_columns();
+    describe(table.columns[i], *column);
     column->set_has_paper(
         std::ranges::any_of(table.rows, [i](const auto& row) { return !row.cells[i].paper.empty(); }));
   }

@@ -220,6 +220,21 @@ TEST_F(ViewsTest, TableMessageIsTheStoredTable) {
   EXPECT_FALSE(message.rows(0).cells(1).has_mean());
 }
 
+TEST_F(ViewsTest, WhatTheStoreMakesNothingOfIsShownAsSubmitted) {
+  auto text = sweep_of("s", 1, 1);  // `left_out` and `has_paper` stand in for what a file may come to say
+  text.sweep.canonical =
+      R"({"table":{"left_out":7,"later":{},"columns":[{"heading":"old"},{"has_paper":true,"metric":"m","digits":2}]}})";
+  submit(text);
+  const auto message = table(db, "s");
+  EXPECT_EQ(message.left_out(), 7u);
+  EXPECT_EQ(message.columns(0).heading(), "top-1") << "what it makes something of is its own";
+  EXPECT_EQ(message.columns_size(), 3);
+  text = sweep_of("unlike", 1, 1);
+  text.sweep.canonical = R"({"table":{"left_out":"many"}})";
+  submit(text);
+  EXPECT_EQ(table(db, "unlike").columns(0).heading(), "top-1");
+}
+
 TEST_F(ViewsTest, RunIsShownWithItsPlaceMetricsAttemptsAndLog) {
   submit(sweep_of("s", 1, 1));
   submit(sweep_of("t", 1, 1));
@@ -319,7 +334,7 @@ TEST_F(ViewsTest, WorkersAreListedWithSlotsAndRuns) {
   workers.upsert({.name = "alice",
                   .host = "h",
                   .version = "0.1",
-                  .slots_json = R"([{"index":0,"device":"cuda:0","name":"GPU","threads":4}])",
+                  .slots_json = R"([{"index":0,"device":"cuda:0","name":"GPU","threads":4},{"index":1}])",
                   .data_json = R"(["shapes","cifar10"])",
                   .weights_json = R"(["regnet"])",
                   .result_version = 1,
@@ -329,16 +344,21 @@ TEST_F(ViewsTest, WorkersAreListedWithSlotsAndRuns) {
   workers.upsert({.name = "carl", .connected = true});
   workers.heartbeat("carl", now, "cannot write /x: No space left on device");
   submit(sweep_of("s", 1, 1));
-  const auto run_id = run(1);
-  const auto list = list_workers(db);
+  const auto run_id = trials.lease(1, "alice", "h", now, now + 30s, {1})->run;
+  auto list = list_workers(db);
   ASSERT_EQ(list.workers_size(), 3);
   EXPECT_EQ(list.workers(0).slots(0).device(), "cuda:0");
+  EXPECT_EQ(list.workers(0).slots(0).run(), 0u);
+  EXPECT_EQ(list.workers(0).slots(1).run(), run_id);
   EXPECT_THAT(list.workers(0).data(), ElementsAre("shapes", "cifar10"));
   EXPECT_THAT(list.workers(0).weights(), ElementsAre("regnet"));
   EXPECT_THAT(list.workers(0).runs(), ElementsAre(run_id));
   EXPECT_EQ(list.workers(1).note(), "not connected");
   EXPECT_EQ(list.workers(2).trouble(), "cannot write /x: No space left on device");
   EXPECT_EQ(list.workers(2).note(), list.workers(2).trouble());
+  trials.end(run_id, {}, now);
+  list = list_workers(db);
+  EXPECT_EQ(list.workers(0).slots(1).run(), 0u) << "its run has ended";
 }
 
 TEST_F(ViewsTest, WhatIsNotThereIsNamedWithTheNearestName) {
