@@ -2,10 +2,12 @@
 #include "cli/source.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "cli/client.h"
 #include "cli/format.h"
-#include "cli/unix_socket.h"
 #include "config/document/result_version.h"
 #include "storage/database.h"
 #include "storage/due_versions.h"
@@ -16,6 +18,20 @@
 
 namespace abl::cli {
 namespace {
+
+/// Whether a program takes connections there: the file of one that was killed is left behind.
+bool takes_connections(const std::filesystem::path& file) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = file.string();
+  if (path.size() >= sizeof address.sun_path) return false;
+  path.copy(address.sun_path, path.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const bool taken = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return taken;
+}
 
 using namespace ablate::v1;
 using namespace std::chrono_literals;

@@ -83,8 +83,8 @@ class Photograph final : public ImageSource {
   int label(std::uint32_t) const override { return 0; }
   std::string name(std::uint32_t) const override { return name_; }
   images::EncodedImage open(std::uint32_t) const override { return images::image_in(bytes_); }
-  std::optional<images::RegionView> view(std::uint32_t index,
-                                         const images::ChooseRegion& choose) const override {
+  std::optional<images::DecodedRegion> decode(std::uint32_t index,
+                                              const images::ChooseRegion& choose) const override {
     try {
       return decode_region(open(index), choose);
     } catch (const Error& error) {

@@ -9,7 +9,7 @@
 namespace abl::data {
 
 std::optional<Sample> ImageSource::load(std::uint32_t index) const {
-  auto whole = view(index, [](int width, int height) {
+  auto whole = decode(index, [](int width, int height) {
     return images::Wanted{.region = {.width = width, .height = height}, .width = 0, .height = 0};
   });
   if (!whole) return std::nullopt;

@@ -44,9 +44,9 @@ class ImageSource {
   /// The part that `choose` names, and no more of the image decoded than that needs: what lies beyond the
   /// part may be damaged unnoticed. Nothing for an unreadable image that is to be skipped. Throws:
   /// Error{kDataLoss} naming it, where an unreadable image is fatal.
-  virtual std::optional<images::RegionView> view(std::uint32_t index,
-                                                 const images::ChooseRegion& choose) const = 0;
-  /// The whole image at full scale; otherwise as `view`.
+  virtual std::optional<images::DecodedRegion> decode(std::uint32_t index,
+                                                      const images::ChooseRegion& choose) const = 0;
+  /// The whole image at full scale; otherwise as `decode`.
   std::optional<Sample> load(std::uint32_t index) const;
 };
 

@@ -19,7 +19,7 @@ constexpr std::size_t kCacheBytes = std::size_t{512} << 20;
 constexpr std::size_t kLargestKept = std::size_t{3} * 256 * 256;  // larger ones are worth decoding in part
 
 /// Pixels need no decoding: the region at full scale.
-images::RegionView cut_out(const images::EncodedImage& encoded, const images::Rectangle& region) {
+images::DecodedRegion cut_out(const images::EncodedImage& encoded, const images::Rectangle& region) {
   images::expect_inside(region, encoded.width, encoded.height);
   const std::size_t bytes = std::size_t{3} * region.width;
   images::Image image{region.width, region.height, std::vector<std::uint8_t>(bytes * region.height)};
@@ -36,8 +36,8 @@ images::RegionView cut_out(const images::EncodedImage& encoded, const images::Re
 
 }  // namespace
 
-images::RegionView decode_region(const images::EncodedImage& encoded, const images::ChooseRegion& choose) {
-  images::RegionView view;
+images::DecodedRegion decode_region(const images::EncodedImage& encoded, const images::ChooseRegion& choose) {
+  images::DecodedRegion view;
   if (encoded.coding == images::EncodedImage::Coding::kPixels) {
     view = cut_out(encoded, choose(encoded.width, encoded.height).region);
   } else {
@@ -77,7 +77,7 @@ auto StoredSource::or_skip(std::uint32_t index, const Read& read) const -> std::
   }
 }
 
-images::RegionView StoredSource::read(std::uint32_t index, const images::ChooseRegion& choose) const {
+images::DecodedRegion StoredSource::read(std::uint32_t index, const images::ChooseRegion& choose) const {
   auto kept = decoded_.at(index).load();
   if (!kept) {
     const images::EncodedImage encoded = open(index);
@@ -96,8 +96,8 @@ images::RegionView StoredSource::read(std::uint32_t index, const images::ChooseR
                        choose);
 }
 
-std::optional<images::RegionView> StoredSource::view(std::uint32_t index,
-                                                     const images::ChooseRegion& choose) const {
+std::optional<images::DecodedRegion> StoredSource::decode(std::uint32_t index,
+                                                          const images::ChooseRegion& choose) const {
   return or_skip(index, [&] { return read(index, choose); });
 }
 

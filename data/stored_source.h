@@ -14,7 +14,8 @@ namespace abl::data {
 /// damaged ones. A source adds where the bytes are: size, label, name and open.
 class StoredSource : public ImageSource {
  public:
-  std::optional<images::RegionView> view(std::uint32_t index, const images::ChooseRegion& choose) const final;
+  std::optional<images::DecodedRegion> decode(std::uint32_t index,
+                                              const images::ChooseRegion& choose) const final;
 
  protected:
   /// `size` images; damaged ones as `data` says.
@@ -25,7 +26,7 @@ class StoredSource : public ImageSource {
   template <class Read>
   auto or_skip(std::uint32_t index, const Read& read) const -> std::optional<decltype(read())>;
 
-  images::RegionView read(std::uint32_t index, const images::ChooseRegion& choose) const;
+  images::DecodedRegion read(std::uint32_t index, const images::ChooseRegion& choose) const;
 
   const bool skip_damaged_;
   const std::size_t kept_bytes_;  ///< the largest image that is kept, decoded
@@ -35,7 +36,7 @@ class StoredSource : public ImageSource {
 };
 
 /// The part of an image that `choose` names. Throws: Error{kDataLoss} without the image's name.
-images::RegionView decode_region(const images::EncodedImage& encoded, const images::ChooseRegion& choose);
+images::DecodedRegion decode_region(const images::EncodedImage& encoded, const images::ChooseRegion& choose);
 /// The whole image. Throws: the same.
 images::Image decode_image(const images::EncodedImage& encoded);
 

@@ -42,7 +42,7 @@ images::Wanted Framing::wanted(bool reduced) const {
               .left = crop.left + from_left, .top = crop.top + from_top, .width = columns, .height = rows}};
 }
 
-images::Image Framing::of(const images::RegionView& view) const {
+images::Image Framing::of(const images::DecodedRegion& view) const {
   const Side across{crop.width, width, left, size, interpolation},
       down{crop.height, height, top, size, interpolation};
   const auto& region = view.region;
@@ -85,12 +85,12 @@ template <class Draw>
 std::optional<Prepared> framed(const ImageSource& images, std::uint32_t index, bool reduced,
                                const Draw& draw) {
   Framing framing;
-  const auto region = images.view(index, [&](int width, int height) {
+  const auto region = images.decode(index, [&](int width, int height) {
     framing = draw(width, height);
     return framing.wanted(reduced);
   });
   if (!region) return std::nullopt;
-  return Prepared{.view = {.image = framing.of(*region), .erasure = {}}, .label = region->label};
+  return Prepared{.image = framing.of(*region), .erasure = {}, .label = region->label};
 }
 
 }  // namespace
@@ -132,37 +132,37 @@ std::optional<Prepared> Augmentation::operator()(const ImageSource& images, std:
                                                  images::RandomStream& random) const {
   auto prepared = framed(images, index, reduced_,
                          [&](int width, int height) { return draw_framing(width, height, random); });
-  if (prepared) change(prepared->view, random);
+  if (prepared) change(*prepared, random);
   return prepared;
 }
 
-void Augmentation::change(View& view, images::RandomStream& random) const {
+void Augmentation::change(Prepared& prepared, images::RandomStream& random) const {
   if (recipe_.crop == config::Crop::kPad) {
     const auto shift = [&] {
       return static_cast<int>(random.below(std::uint64_t{2} * recipe_.crop_padding + 1)) -
              recipe_.crop_padding;
     };
     const int left = shift(), top = shift();
-    view.image = images::crop(view.image, left, top, image_size_, image_size_);
+    prepared.image = images::crop(prepared.image, left, top, image_size_, image_size_);
   }
-  if (recipe_.flip > 0 && random.uniform() < recipe_.flip) images::flip(view.image);
-  if (rand_augment_) images::rand_augment(view.image, *rand_augment_, random);
+  if (recipe_.flip > 0 && random.uniform() < recipe_.flip) images::flip(prepared.image);
+  if (rand_augment_) images::rand_augment(prepared.image, *rand_augment_, random);
   const images::ColourJitter jitter{.brightness = recipe_.color_jitter,
                                     .contrast = recipe_.color_jitter,
                                     .saturation = recipe_.color_jitter};
   switch (recipe_.appearance) {
     case config::Appearance::kNone:
-      if (recipe_.color_jitter > 0) images::colour_jitter(view.image, jitter, random);
+      if (recipe_.color_jitter > 0) images::colour_jitter(prepared.image, jitter, random);
       break;
     case config::Appearance::kThreeAugment: {
       auto three = images::kMsfThreeAugment;
       three.jitter = jitter;
-      images::three_augment(view.image, three, random);
+      images::three_augment(prepared.image, three, random);
       break;
     }
   }
   if (recipe_.random_erasing > 0)
-    view.erasure =
+    prepared.erasure =
         images::draw_erasure(image_size_, image_size_, {.probability = recipe_.random_erasing}, random);
 }
 

@@ -24,22 +24,17 @@ struct Framing {
   images::Wanted wanted(bool reduced) const;
   /// The view, from what was decoded. At full scale it is, to the byte, what Pillow makes of the whole image:
   /// cropped, scaled, cut.
-  images::Image of(const images::RegionView& view) const;
+  images::Image of(const images::DecodedRegion& view) const;
 };
 
 /// The shorter side scaled to `resize` pixels, then the centre. `size`: at most `resize`.
 /// Source: torchvision 0.29, Resize and CenterCrop.
 Framing frame_centre(int width, int height, int resize, int size, images::Interpolation interpolation);
 
-/// How an image is shown to a model in training.
-struct View {
-  images::Image image;                     ///< image_size × image_size
-  std::optional<images::Erasure> erasure;  ///< what noise is to replace once the image is normalised
-};
-
 /// One image as the model will see it.
 struct Prepared {
-  View view;
+  images::Image image;                     ///< image_size × image_size
+  std::optional<images::Erasure> erasure;  ///< what noise is to replace once the image is normalised
   int label = 0;
 };
 
@@ -56,7 +51,7 @@ class Augmentation {
 
  private:
   Framing draw_framing(int width, int height, images::RandomStream& random) const;
-  void change(View& view, images::RandomStream& random) const;
+  void change(Prepared& prepared, images::RandomStream& random) const;
 
   const config::RecipeConfig recipe_;
   const int image_size_;

@@ -71,7 +71,7 @@ struct EncodedImage {
 
 /// A decoded part of an image: `image` holds it, with up to a pixel more at each side where a reduced scale
 /// cuts through pixels.
-struct RegionView {
+struct DecodedRegion {
   Image image;
   Rectangle region;                                 ///< the part, in the pixels of the whole at full scale
   double left = 0, top = 0, width = 0, height = 0;  ///< the part, in `image`'s pixels; whole at full scale

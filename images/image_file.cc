@@ -46,9 +46,9 @@ auto with_reader(Coding coding, std::string_view file, const Use& use) {
   return checked(reader);
 }
 
-RegionView decode(JpegReader& reader, const Wanted& wanted) { return reader.decode(wanted); }
+DecodedRegion decode(JpegReader& reader, const Wanted& wanted) { return reader.decode(wanted); }
 
-RegionView decode(PictureReader& reader, const Wanted& wanted) {
+DecodedRegion decode(PictureReader& reader, const Wanted& wanted) {
   const Rectangle& region = wanted.region;
   expect_inside(region, reader.width(), reader.height());
   return {.image = reader.decode(region),
@@ -88,7 +88,7 @@ EncodedImage image_in(std::string_view file) {
   });
 }
 
-RegionView decode_file(Coding coding, std::string_view file, const ChooseRegion& choose) {
+DecodedRegion decode_file(Coding coding, std::string_view file, const ChooseRegion& choose) {
   return with_reader(coding, file,
                      [&](auto& reader) { return decode(reader, choose(reader.width(), reader.height())); });
 }

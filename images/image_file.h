@@ -24,6 +24,6 @@ EncodedImage image_in(std::string_view file);
 /// The part of a JPEG, PNG or WebP file that `choose` names; of a JPEG at a reduced scale, where it allows
 /// that. Throws: Error{kDataLoss}; Error{kResourceExhausted} where memory is missing; Error{kInvalidArgument}
 /// for a region that is empty or reaches outside.
-RegionView decode_file(EncodedImage::Coding coding, std::string_view file, const ChooseRegion& choose);
+DecodedRegion decode_file(EncodedImage::Coding coding, std::string_view file, const ChooseRegion& choose);
 
 }  // namespace abl::images

@@ -165,7 +165,7 @@ Image JpegReader::decode(int shorter_side) {
   return state_->part(eighths, 0, 0, scaled(width(), eighths), scaled(height(), eighths));
 }
 
-RegionView JpegReader::decode(const Wanted& wanted) {
+DecodedRegion JpegReader::decode(const Wanted& wanted) {
   const auto& [region, wanted_width, wanted_height] = wanted;
   expect_inside(region, width(), height());
   int eighths = kEighths;
@@ -176,7 +176,7 @@ RegionView JpegReader::decode(const Wanted& wanted) {
 
   if (const auto cut = state_->cut(region, eighths)) {
     const Rectangle moved{region.left - cut->left, region.top - cut->top, region.width, region.height};
-    RegionView view = JpegReader{cut->bytes}.decode({moved, wanted_width, wanted_height});
+    DecodedRegion view = JpegReader{cut->bytes}.decode({moved, wanted_width, wanted_height});
     view.region = region;  // blocks begin at whole pixels at every scale: the rest is the same
     return view;
   }

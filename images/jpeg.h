@@ -33,11 +33,11 @@ class JpegReader {
   /// at least `wanted.width` × `wanted.height`. At full scale the pixels are those of `decode()`, to the
   /// byte: chroma is smoothed across kMargin columns, so that many more are decoded at each side and cut off.
   /// Where there are restart markers (jpeg_restarts.h), what lies beside the region is not even unpacked.
-  /// At a reduced scale the bounds of the region fall between pixels: see RegionView.
+  /// At a reduced scale the bounds of the region fall between pixels: see DecodedRegion.
   /// Throws: Error{kDataLoss} for damage up to the last row of the region (with restart markers: in its
   /// blocks) and for a missing end of the file;
   /// Error{kInvalidArgument} for a region that is empty or reaches outside.
-  RegionView decode(const Wanted& wanted);
+  DecodedRegion decode(const Wanted& wanted);
 
   static constexpr int kMargin = 2;  ///< columns, and rows
 

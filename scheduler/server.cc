@@ -7,18 +7,47 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
 
+#include "base/error.h"
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/made_paths.h"
 #include "scheduler/endpoint.h"
-#include "scheduler/store_lock.h"
 #include "web/server/server.h"
 
 namespace abl::scheduler {
 namespace {
+
+/// Throws: Error{kUnavailable} naming the process that has the store.
+FileLock lock_of(const std::filesystem::path& store) {
+  const std::filesystem::path file = store.string() + ".lock";
+  if (auto lock = FileLock::try_lock(file)) return *std::move(lock);
+  std::string holder;
+  std::getline(std::ifstream{file}, holder);
+  throw Error{Code::kUnavailable,
+              fmt::format("store {}{} is in use by another scheduler: use or stop that one", store.string(),
+                          holder.empty() ? "" : fmt::format(" (process {})", holder))};
+}
+
+/// One scheduler a store: a lock on `<store>.lock`, held until the object, or the process, ends. A file that
+/// it made goes with it unless `keep` is called.
+class StoreLock {
+ public:
+  /// Throws: Error{kUnavailable} naming the process that has the store.
+  explicit StoreLock(const std::filesystem::path& store) : lock_{lock_of(store)} {
+    lock_.remove_after(lock_.made_file());
+    lock_.sign();
+  }
+  void keep() { lock_.remove_after(false); }
+
+ private:
+  FileLock lock_;
+};
 
 constexpr auto kTick = std::chrono::milliseconds{500};
 constexpr auto kGoodbye = std::chrono::seconds{2};

@@ -33,8 +33,7 @@ PositionBiasMlpImpl::PositionBiasMlpImpl(std::int64_t heads, torch::Device devic
 
 torch::Tensor PositionBiasMlpImpl::forward(const torch::Tensor& x) { return fc2_(torch::relu(fc1_(x))); }
 
-CosineWindowAttentionImpl::CosineWindowAttentionImpl(const WindowAttentionOptions& options,
-                                                     torch::Device device)
+CosineAttentionBaseImpl::CosineAttentionBaseImpl(const WindowAttentionOptions& options, torch::Device device)
     : options_{options} {
   check(options_);
   const auto dim = options_.dim;
@@ -49,15 +48,15 @@ CosineWindowAttentionImpl::CosineWindowAttentionImpl(const WindowAttentionOption
 }
 
 /// Shape: [H, N, N].
-torch::Tensor CosineWindowAttentionImpl::bias() {
+torch::Tensor CosineAttentionBaseImpl::bias() {
   const auto N = options_.tokens();
   const auto coordinates = coordinates_->table.to(logit_scale_.scalar_type());
   const auto table = torch::sigmoid(cpb_mlp_(coordinates)) * 16.0;  // [(2·window - 1)², H]
   return table.index({positions_->table}).view({N, N, -1}).permute({2, 0, 1});
 }
 
-torch::Tensor CosineWindowAttentionImpl::attend(const torch::Tensor& q, const torch::Tensor& k,
-                                                const torch::Tensor& v, const torch::Tensor& mask) {
+torch::Tensor CosineAttentionBaseImpl::attend(const torch::Tensor& q, const torch::Tensor& k,
+                                              const torch::Tensor& v, const torch::Tensor& mask) {
   const auto type = v.scalar_type();
   const auto heads_of = [&](const torch::Tensor& x) { return cut_heads(x, options_.heads); };
   const auto unit = [&](const torch::Tensor& x) {
@@ -75,7 +74,7 @@ torch::Tensor CosineWindowAttentionImpl::attend(const torch::Tensor& q, const to
 
 WindowCosineAttentionImpl::WindowCosineAttentionImpl(const WindowAttentionOptions& options,
                                                      torch::Device device)
-    : CosineWindowAttentionImpl{options, device} {
+    : CosineAttentionBaseImpl{options, device} {
   const auto dim = options_.dim;
   qkv_ = register_module("qkv", Linear{dim, 3 * dim, device, /*has_bias=*/false});
   proj_ = register_module("proj", Linear{dim, dim, device});
@@ -88,7 +87,7 @@ torch::Tensor WindowCosineAttentionImpl::forward(const torch::Tensor& x, const t
 
 WindowCosineKeyAttentionImpl::WindowCosineKeyAttentionImpl(const WindowAttentionOptions& options,
                                                            const KeyChoice& choice, torch::Device device)
-    : CosineWindowAttentionImpl{options, device} {
+    : CosineAttentionBaseImpl{options, device} {
   const auto dim = options_.dim;
   qv_ = register_module("qv", Linear{dim, 2 * dim, device, /*has_bias=*/false});
   key_ = register_module(

@@ -28,9 +28,9 @@ using PositionBiasMlp = Part<PositionBiasMlpImpl>;
 /// Parameters: `logit_scale` [heads, 1, 1], which starts at ln 10; `cpb_mlp`; `q_bias` and `v_bias` (the key
 /// has none).
 /// Source: Swin V2 section 3.3, eq. 2 to 4; the release.
-class CosineWindowAttentionImpl : public WindowAttentionImpl {
+class CosineAttentionBaseImpl : public WindowAttentionImpl {
  protected:
-  CosineWindowAttentionImpl(const WindowAttentionOptions& options, torch::Device device);
+  CosineAttentionBaseImpl(const WindowAttentionOptions& options, torch::Device device);
 
   /// Shape: q, k, v [B·W, N, dim], q and v without their biases -> [B·W, N, dim].
   torch::Tensor attend(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
@@ -49,7 +49,7 @@ class CosineWindowAttentionImpl : public WindowAttentionImpl {
 /// Swin V2's own attention.
 /// Parameters: `qkv` (without bias), `proj`, and those of the base.
 /// Shape: x [B·W, N, dim], mask [W, N, N] or undefined -> [B·W, N, dim].
-class WindowCosineAttentionImpl : public CosineWindowAttentionImpl {
+class WindowCosineAttentionImpl : public CosineAttentionBaseImpl {
  public:
   explicit WindowCosineAttentionImpl(const WindowAttentionOptions& options,
                                      torch::Device device = torch::kCPU);
@@ -63,7 +63,7 @@ class WindowCosineAttentionImpl : public CosineWindowAttentionImpl {
 /// Parameters: `qv` (without bias), `key`, `proj`, and those of the base.
 /// Shape: x [B·W, N, dim], mask [W, N, N] or undefined -> [B·W, N, dim].
 /// Source: manifold key section 5, which names the model; its place before the angle is a reading.
-class WindowCosineKeyAttentionImpl : public CosineWindowAttentionImpl {
+class WindowCosineKeyAttentionImpl : public CosineAttentionBaseImpl {
  public:
   WindowCosineKeyAttentionImpl(const WindowAttentionOptions& options, const KeyChoice& choice,
                                torch::Device device = torch::kCPU);

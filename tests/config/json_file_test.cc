@@ -39,7 +39,7 @@ TEST_F(JsonFileTest, AMistakeHasALineAndAColumn) {
 
 TEST_F(JsonFileTest, AKeyStandsOnceInAnObject) {
   EXPECT_THAT(refusal(R"({"seed": 0, "data": {"name": "shapes"}, "seed": 1})"),
-              testing::HasSubstr("the key 'seed' stands twice in one object"));
+              testing::HasSubstr("duplicate key 'seed'"));
   EXPECT_EQ(refusal(R"([{"a": {"a": 1}}, {"a": 2, "b": {"a": 3}}])"), "");
 }
 

@@ -52,7 +52,7 @@ TEST_F(BinaryFiles, Cifar10IsPlanesOfRows) {
   EXPECT_EQ(image.pixels[at], (5 * 32 + 7) % 251);
   EXPECT_EQ(image.pixels[at + 1], 0x11);
   EXPECT_EQ(image.pixels[at + 2], 0x22);
-  const auto view = data.train->view(3, [](int width, int height) {
+  const auto view = data.train->decode(3, [](int width, int height) {
     EXPECT_EQ(width, 32);
     EXPECT_EQ(height, 32);
     return images::Wanted{.region = {.left = 7, .top = 5, .width = 2, .height = 3}, .width = 1, .height = 1};

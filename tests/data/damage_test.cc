@@ -82,18 +82,18 @@ TEST_P(Damage, ATruncatedImageIsFoundAndNamedOrSkipped) {
   GetParam().put(path(), whole.substr(0, whole.size() / 2), whole);
   const auto fatal = set("fail");
   try {
-    fatal.train->view(0, top);
+    fatal.train->decode(0, top);
     FAIL() << "a truncated picture was read";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kDataLoss);
     EXPECT_THAT(error.what(), HasSubstr(fatal.train->name(0)));
     EXPECT_THAT(error.what(), HasSubstr("Premature end of JPEG file"));
   }
-  EXPECT_TRUE(fatal.train->view(1, top)) << "the next one is whole";
+  EXPECT_TRUE(fatal.train->decode(1, top)) << "the next one is whole";
 
   const auto lenient = set("skip");
   testing::internal::CaptureStderr();
-  EXPECT_FALSE(lenient.train->view(0, top));
+  EXPECT_FALSE(lenient.train->decode(0, top));
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(lenient.train->name(0)));
 
   const auto checked = check_data(fatal, 2, false, [](std::uint64_t) {});

@@ -72,7 +72,7 @@ TEST_F(Formats, ADamagedImageIsNamedWhetherItIsLoadedOrViewed) {
   const auto fatal = open();
   for (const bool view : {false, true}) {
     try {
-      view ? (void)fatal.train->view(0, whole) : (void)fatal.train->load(0);
+      view ? (void)fatal.train->decode(0, whole) : (void)fatal.train->load(0);
       FAIL() << "a damaged picture was read";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kDataLoss);
@@ -83,9 +83,9 @@ TEST_F(Formats, ADamagedImageIsNamedWhetherItIsLoadedOrViewed) {
   lenient.damaged = config::Damaged::kSkip;
   const auto skipping = open_stored(lenient, path());
   testing::internal::CaptureStderr();
-  EXPECT_FALSE(skipping.train->view(0, whole));
+  EXPECT_FALSE(skipping.train->decode(0, whole));
   EXPECT_FALSE(skipping.train->load(0));
-  EXPECT_TRUE(skipping.train->view(1, whole));
+  EXPECT_TRUE(skipping.train->decode(1, whole));
   const auto said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
   EXPECT_THAT(said, HasSubstr("train/a/0.jpg"));

@@ -22,8 +22,8 @@ class OneImage final : public ImageSource {
             .width = image_.width,
             .height = image_.height};
   }
-  std::optional<images::RegionView> view(std::uint32_t index,
-                                         const images::ChooseRegion& choose) const override {
+  std::optional<images::DecodedRegion> decode(std::uint32_t index,
+                                              const images::ChooseRegion& choose) const override {
     return decode_region(open(index), choose);
   }
 

@@ -63,7 +63,7 @@ TEST_F(Pack, GivesTheSamePixelsLabelsSubsetsAndFingerprintAsTheFolder) {
   const auto part = [](int, int) {
     return images::Wanted{.region = {.left = 3, .top = 9, .width = 11, .height = 7}};
   };
-  EXPECT_EQ(packed.val->view(1, part)->image.pixels, folder.val->view(1, part)->image.pixels);
+  EXPECT_EQ(packed.val->decode(1, part)->image.pixels, folder.val->decode(1, part)->image.pixels);
   EXPECT_THAT(files(), testing::UnorderedElementsAre("set", "set.abldata")) << "nothing else is left";
 }
 

@@ -30,7 +30,7 @@ images::Image view(const images::Image& image, const config::RecipeConfig& recip
                    images::RandomStream& random) {
   config::DataConfig data;
   data.image_size = size;
-  return Augmentation{recipe, data}(OneImage{image}, 0, random)->view.image;
+  return Augmentation{recipe, data}(OneImage{image}, 0, random)->image;
 }
 
 images::RandomStream stream(std::uint64_t index) { return {1, images::Purpose::kAugmentation, {0, index}}; }
@@ -38,11 +38,11 @@ images::RandomStream stream(std::uint64_t index) { return {1, images::Purpose::k
 TEST(TransformTest, LeavesAnImageOfTheRightSizeAlone) {
   auto random = stream(0);
   EXPECT_EQ(view(ramp(8, 8), {}, 8, random).pixels, ramp(8, 8).pixels);
-  EXPECT_EQ(centre_of(OneImage{ramp(8, 8)}, 0, {}, 8)->view.image.pixels, ramp(8, 8).pixels);
+  EXPECT_EQ(centre_of(OneImage{ramp(8, 8)}, 0, {}, 8)->image.pixels, ramp(8, 8).pixels);
 }
 
 TEST(TransformTest, TakesTheCentreOfAWideImage) {
-  const images::Image image = centre_of(OneImage{ramp(12, 8)}, 0, {}, 8)->view.image;
+  const images::Image image = centre_of(OneImage{ramp(12, 8)}, 0, {}, 8)->image;
   EXPECT_EQ(red(image, 0, 0), 2);
   EXPECT_EQ(green(image, 0, 7), 7);
 }
@@ -54,7 +54,7 @@ TEST(TransformTest, EvaluatesTheSamePartOfAnImageAtEverySize) {
     const images::Image image = ramp(200, 150);
     const auto framing = frame_centre(200, 150, side, size, images::Interpolation::kBilinear);
     EXPECT_EQ(
-        centre_of(OneImage{image}, 0, recipe, size)->view.image.pixels,
+        centre_of(OneImage{image}, 0, recipe, size)->image.pixels,
         framing.of({.image = image, .region = {.width = 200, .height = 150}, .width = 200, .height = 150})
             .pixels)
         << size;
@@ -111,7 +111,7 @@ TEST(TransformTest, EveryAugmentationOfARecipeChangesTheView) {
     config::DataConfig data;
     data.image_size = 16;
     auto random = stream(3);
-    return Augmentation{recipe, data}(OneImage{ramp(200, 150)}, 0, random)->view;
+    return Augmentation{recipe, data}(OneImage{ramp(200, 150)}, 0, random).value();
   };
   using Recipe = config::RecipeConfig;
   const auto plain = view_with([](Recipe&) {});

@@ -25,7 +25,7 @@ config::DataConfig data(const char* decode = "full") {
 images::Image view(const ImageSource& source, const config::RecipeConfig& recipe, const char* decode,
                    std::uint64_t seed) {
   images::RandomStream random{3, images::Purpose::kAugmentation, {seed}};
-  return Augmentation{recipe, data(decode)}(source, 0, random)->view.image;
+  return Augmentation{recipe, data(decode)}(source, 0, random)->image;
 }
 
 /// The largest of the differences between bytes, and their mean.
@@ -66,8 +66,8 @@ TEST(ViewTest, OfARegionIsThatOfTheWholeImage) {
             recipe.eval_crop_ratio = 0.8;
             ASSERT_EQ(view(stored, recipe, "full", seed).pixels, view(whole, recipe, "full", seed).pixels)
                 << kind.name << width << crop << interpolation << seed;
-            ASSERT_EQ(centre_of(stored, 0, recipe, kSize)->view.image.pixels,
-                      centre_of(whole, 0, recipe, kSize)->view.image.pixels)
+            ASSERT_EQ(centre_of(stored, 0, recipe, kSize)->image.pixels,
+                      centre_of(whole, 0, recipe, kSize)->image.pixels)
                 << kind.name << width << interpolation;
           }
     }
@@ -76,7 +76,7 @@ TEST(ViewTest, OfARegionIsThatOfTheWholeImage) {
 TEST(ViewTest, OfALongImageIsDecodedInItsMiddleAlone) {
   const OneImage stored{images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 60, 400)};
   int rows = 0;
-  stored.view(0, [&](int width, int height) {
+  stored.decode(0, [&](int width, int height) {
     const auto wanted =
         frame_centre(width, height, 30, kSize, images::Interpolation::kBicubic).wanted(/*reduced=*/false);
     rows = wanted.region.height;
@@ -112,8 +112,7 @@ TEST(ViewTest, SmallCropsAreDecodedAtFullScaleWhateverIsAllowed) {
 TEST(ViewTest, EvaluationIsNeverReduced) {
   const OneImage stored{images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 300, 260)};
   const OneImage whole{images::decode_jpeg(images::jpeg_of({"420", JCS_YCbCr, 2, 2}, 300, 260))};
-  EXPECT_EQ(centre_of(stored, 0, {}, kSize)->view.image.pixels,
-            centre_of(whole, 0, {}, kSize)->view.image.pixels);
+  EXPECT_EQ(centre_of(stored, 0, {}, kSize)->image.pixels, centre_of(whole, 0, {}, kSize)->image.pixels);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST_P(JpegRegion, IsTheSameAsDecodingAllAndCutting) {
     const Image whole = decode_jpeg(file);
     for (int i = 0; i < 60; ++i) {
       const Rectangle region = random_region(random, width, height);
-      const RegionView view = JpegReader{file}.decode({.region = region});
+      const DecodedRegion view = JpegReader{file}.decode({.region = region});
       ASSERT_EQ(view.image.width, region.width);
       ASSERT_EQ(view.image.height, region.height);
       EXPECT_EQ(view.left + view.top, 0);
@@ -73,7 +73,7 @@ TEST_P(JpegRegion, AtAReducedScaleIsAPartOfTheReducedPicture) {
   for (int i = 0; i < 200; ++i) {
     const Rectangle region = random_region(random, kWidth, kHeight);
     const int width = 1 + region.width / (1 + i % 9), height = 1 + region.height / (1 + i % 7);
-    const RegionView view = JpegReader{file}.decode({.region = region, .width = width, .height = height});
+    const DecodedRegion view = JpegReader{file}.decode({.region = region, .width = width, .height = height});
     const double scale = view.width / region.width;
     const int eighths = static_cast<int>(std::lround(scale * 8));
     ASSERT_DOUBLE_EQ(scale, eighths / 8.0);
@@ -113,7 +113,8 @@ TEST_P(JpegRegion, RestartMarkersChangeNoPixelOfAnyRegionAtAnyScale) {
       const Wanted wanted{.region = region,
                           .width = reduced == 0 ? 0 : 1 + region.width / (reduced * 4),
                           .height = reduced == 0 ? 0 : 1 + region.height / (reduced * 4)};
-      const RegionView expected = JpegReader{file}.decode(wanted), view = JpegReader{marked}.decode(wanted);
+      const DecodedRegion expected = JpegReader{file}.decode(wanted),
+                          view = JpegReader{marked}.decode(wanted);
       ASSERT_EQ(view.image.pixels, expected.image.pixels)
           << fmt::format("{}×{} at ({}, {}) of {}×{}, to {}×{}", region.width, region.height, region.left,
                          region.top, width, height, wanted.width, wanted.height);

@@ -21,7 +21,7 @@ EXCEPTIONS = {
     "SwinTrunk": "the base of both Swins",
     "WindowAttention": "the base of all attention in windows",
     "BiasedWindowAttention": "the base of attention in windows with a table of biases",
-    "CosineWindowAttention": "the base of Swin V2's attention in windows",
+    "CosineAttentionBase": "the base of Swin V2's attention in windows",
     "FanOut::kAll": "says how weights start, which ground truth replaces",
     "FanOut::kOfGroup": "says how weights start, which ground truth replaces",
     "KeyMethod::kLinear": "no manifold key is built",

@@ -191,9 +191,9 @@ TEST_F(TableTest, CellWithoutAValueSaysWhy) {
   end(run(3), RunState::kFailed, "loss is not a number");
   const Table table = read_table(db, "s");
   EXPECT_EQ(table.rows[0].cells[0].text, "–");
-  EXPECT_EQ(table.rows[0].cells[0].missing, "no trial completed yet: 1 running, 0 waiting");
+  EXPECT_EQ(table.rows[0].cells[0].missing, "no completed trial yet: 1 running, 0 waiting");
   EXPECT_EQ(table.rows[2].cells[0].missing, "failed: loss is not a number");
-  EXPECT_EQ(table.rows[3].cells[0].missing, "no trial completed yet: 0 running, 1 waiting");
+  EXPECT_EQ(table.rows[3].cells[0].missing, "no completed trial yet: 0 running, 1 waiting");
   EXPECT_EQ(table.rows[0].cells[2].missing, "the row does not set model.depth");
 }
 

@@ -119,7 +119,7 @@ TEST_F(TrialStoreTest, TrialThatWasAloneOnEveryWorkerThatDiedIsHeldUntilItIsQueu
   const auto die = [&] {
     const RunId id = run(1);
     trials.note_death({id});
-    return end(id, RunState::kLost, "its lease ran out: worker alice was silent");
+    return end(id, RunState::kLost, "lease expired: no heartbeat from worker alice");
   };
   for (int attempt = 1; attempt < TrialStore::kDeathsInARow; ++attempt) {
     EXPECT_EQ(die(), TrialState::kQueued);
@@ -130,7 +130,7 @@ TEST_F(TrialStoreTest, TrialThatWasAloneOnEveryWorkerThatDiedIsHeldUntilItIsQueu
   EXPECT_THAT(trials.get(1).reason,
               AllOf(HasSubstr("5 attempts in a row"), HasSubstr("running only this trial"),
                     HasSubstr("'ablate retry <sweep> --held'"),
-                    HasSubstr("Last: its lease ran out: worker alice was silent")));
+                    HasSubstr("Last: lease expired: no heartbeat from worker alice")));
   const TrialCounts counts = sweeps.get("s").trials;
   EXPECT_EQ(counts.held, 1u);
   EXPECT_EQ(counts.failed, 0u);

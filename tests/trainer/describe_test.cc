@@ -11,7 +11,6 @@
 #include "models/counting/memory.h"
 #include "models/registry.h"
 #include "tests/temporary_folder.h"
-#include "worker/trainer/commands/model_counts.h"
 #include "worker/trainer/commands/model_source.h"
 #include "worker/trainer/tasks/model_factory.h"
 

@@ -95,9 +95,9 @@ TEST_F(GpuTest, AModelWithConvolutionsAndBatchStatisticsIsRecordedToo) {
 TEST_F(GpuTest, BatchesBecomeTheSameNumbersAsOnTheProcessor) {
   tasks::Batch batch{.images = torch::randint(0, 256, {4, 8, 8, 3}, torch::kByte),
                      .labels = torch::tensor({3, 1, 0, 2}),
-                     .patches = {{.image = 2,
-                                  .rectangle = {.left = 1, .top = 2, .width = 5, .height = 3},
-                                  .noise = torch::randn({3, 3, 5})}}};
+                     .erased = {{.image = 2,
+                                 .rectangle = {.left = 1, .top = 2, .width = 5, .height = 3},
+                                 .noise = torch::randn({3, 3, 5})}}};
   const auto numbers = [&batch](torch::Device device) {
     const tasks::BatchInput input{device};
     auto images = input.images(batch);

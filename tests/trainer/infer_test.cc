@@ -109,7 +109,7 @@ TEST_F(InferTest, SaysWhatIsWrongWithItsFilesAndWritesNothing) {
   prepare(trial);
   EXPECT_THAT(refusal(trial), HasSubstr("'input' has values that are not finite"));
   models::write_safetensors(options.input, {.tensors = {{"images", input}}, .metadata = {}});
-  EXPECT_THAT(refusal(trial), HasSubstr("there is no tensor 'input'"));
+  EXPECT_THAT(refusal(trial), HasSubstr("no tensor 'input'"));
   const auto other = refusal(trial_of(kXcit));
   EXPECT_THAT(other, HasSubstr("does not fit the model in 107 tensors"));
   EXPECT_THAT(other, HasSubstr("… and 104 more"));
@@ -151,7 +151,7 @@ TEST_F(InferTest, ShowsAPhotographOfAnySizeAsAnEvaluationDoes) {
                                   .height = static_cast<double>(height)});
     const auto bytes = torch::tensor(std::vector<int>(seen.pixels.begin(), seen.pixels.end()));
     const auto logits = model->forward(tasks::BatchInput{torch::kCPU}.images(
-        {.images = bytes.reshape({1, 32, 32, 3}), .labels = {}, .patches = {}}));
+        {.images = bytes.reshape({1, 32, 32, 3}), .labels = {}, .erased = {}}));
     EXPECT_TRUE(
         torch::allclose(models::read_safetensors(options.output).tensors.at("logits"), logits, 1e-5, 1e-5))
         << width << " × " << height;
@@ -168,7 +168,7 @@ TEST_F(InferTest, SaysWhatIsWrongWithAPhotograph) {
   EXPECT_EQ(std::ranges::count(damaged, '\n'), 0) << damaged;
   images::write(options.input, jpeg);
   options.gradients = true;
-  EXPECT_THAT(refusal(trial), HasSubstr("there is no tensor 'target'"));
+  EXPECT_THAT(refusal(trial), HasSubstr("no tensor 'target'"));
   options.input = folder.path() / "absent";
   EXPECT_THAT(refusal(trial), HasSubstr("absent: No such file"));
 }

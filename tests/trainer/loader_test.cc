@@ -25,7 +25,7 @@ tasks::Loader::Plan labelled(std::size_t images, const Label& label) {
           // before the pixels: of an aggregate that throws half-way g++ 12 destroys a nested
           // part twice
           const int told = label(number, place);
-          return data::Prepared{.view = {.image = {1, 1, {0, 0, 0}}, .erasure = {}}, .label = told};
+          return data::Prepared{.image = {1, 1, {0, 0, 0}}, .erasure = {}, .label = told};
         }};
   };
 }
@@ -67,11 +67,13 @@ TEST(LoaderTest, WhatABatchHoldsDoesNotDependOnWhoMadeWhichImage) {
           std::iota(plan.indices.begin(), plan.indices.end(), 0u);
           plan.prepare = [](std::uint32_t index, std::size_t) -> std::optional<data::Prepared> {
             if (index % 7 == 3) return std::nullopt;  // left out: those behind it move up
-            data::View view{.image = {2, 2, std::vector<std::uint8_t>(12, static_cast<std::uint8_t>(index))},
-                            .erasure = {}};
+            data::Prepared prepared{
+                .image = {2, 2, std::vector<std::uint8_t>(12, static_cast<std::uint8_t>(index))},
+                .erasure = {}};
             if (index % 2 == 0)
-              view.erasure = images::Erasure{.rectangle = {.width = 1, .height = 2}, .noise_seed = index};
-            return data::Prepared{.view = std::move(view), .label = static_cast<int>(index)};
+              prepared.erasure = images::Erasure{.rectangle = {.width = 1, .height = 2}, .noise_seed = index};
+            prepared.label = static_cast<int>(index);
+            return prepared;
           };
           return plan;
         }};
@@ -82,12 +84,12 @@ TEST(LoaderTest, WhatABatchHoldsDoesNotDependOnWhoMadeWhichImage) {
       torch::equal(made[0].images.select(1, 0).select(1, 0).select(1, 0).to(torch::kLong), made[0].labels));
   EXPECT_TRUE(torch::equal(made[0].images, made[1].images));
   EXPECT_TRUE(torch::equal(made[0].labels, made[1].labels));
-  ASSERT_EQ(made[0].patches.size(), made[1].patches.size());
-  for (std::size_t i = 0; i < made[0].patches.size(); ++i) {
-    const auto& patch = made[0].patches[i];
-    EXPECT_EQ(patch.image, made[1].patches[i].image);
+  ASSERT_EQ(made[0].erased.size(), made[1].erased.size());
+  for (std::size_t i = 0; i < made[0].erased.size(); ++i) {
+    const auto& patch = made[0].erased[i];
+    EXPECT_EQ(patch.image, made[1].erased[i].image);
     EXPECT_EQ(made[0].labels[patch.image].item<std::int64_t>() % 2, 0) << "it moved with its image";
-    EXPECT_TRUE(torch::equal(patch.noise, made[1].patches[i].noise));
+    EXPECT_TRUE(torch::equal(patch.noise, made[1].erased[i].noise));
   }
 }
 
@@ -167,7 +169,8 @@ TEST(LoaderTest, CanBeLeftInTheMiddle) {
 TEST(CollateTest, ReplacesASkippedImageInTrainingAndLeavesItOutInEvaluation) {
   const tasks::Prepare prepare = [](std::uint32_t index, std::size_t) -> std::optional<data::Prepared> {
     if (index == 2) return std::nullopt;
-    return data::Prepared{.view = {.image = {1, 1, {static_cast<std::uint8_t>(index), 0, 0}}, .erasure = {}},
+    return data::Prepared{.image = {1, 1, {static_cast<std::uint8_t>(index), 0, 0}},
+                          .erasure = {},
                           .label = static_cast<int>(index)};
   };
   EXPECT_TRUE(torch::equal(tasks::collate({1, 2, 0}, {.replace_among = 4, .image_size = 1}, prepare).labels,
@@ -183,15 +186,15 @@ TEST(CollateTest, KeepsWhatIsToBeErasedWithItsNoise) {
   const auto batch = tasks::collate(
       {0, 1}, {.image_size = 4}, [](std::uint32_t index, std::size_t place) -> std::optional<data::Prepared> {
         EXPECT_EQ(index, place);
-        data::View view{.image = images::black(4, 4), .erasure = {}};
+        data::Prepared prepared{.image = images::black(4, 4), .erasure = {}};
         if (index == 1)
-          view.erasure =
+          prepared.erasure =
               images::Erasure{.rectangle = {.left = 1, .top = 2, .width = 3, .height = 1}, .noise_seed = 5};
-        return data::Prepared{.view = std::move(view), .label = 0};
+        return prepared;
       });
-  ASSERT_EQ(batch.patches.size(), 1u);
-  EXPECT_EQ(batch.patches[0].image, 1);
-  EXPECT_EQ(batch.patches[0].noise.sizes(), (torch::IntArrayRef{3, 1, 3}));
+  ASSERT_EQ(batch.erased.size(), 1u);
+  EXPECT_EQ(batch.erased[0].image, 1);
+  EXPECT_EQ(batch.erased[0].noise.sizes(), (torch::IntArrayRef{3, 1, 3}));
 }
 
 TEST(EpochOrderTest, IsAShuffleOfItsOwnForEachEpochAndSeed) {

@@ -58,7 +58,7 @@ TEST_F(TrainingTest, ADamagedCheckpointCostsTheWorkAndNotTheTrial) {
   EXPECT_TRUE(training::Training(resumed, second).run(second.stop));
   EXPECT_FALSE(second.started.resumed_step);
   ASSERT_EQ(second.logs.size(), 1u);
-  EXPECT_NE(second.logs[0].find("starting again from step 0"), std::string::npos) << second.logs[0];
+  EXPECT_NE(second.logs[0].find("restarting from step 0"), std::string::npos) << second.logs[0];
 }
 
 TEST_F(TrainingTest, ACheckpointThatLacksATensorCostsTheWorkAndNotTheTrial) {

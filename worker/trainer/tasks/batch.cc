@@ -11,7 +11,7 @@
 namespace abl::tasks {
 namespace {
 
-Patch patch_of(const images::Erasure& erasure, std::size_t image, bool pinned) {
+Erased erased_of(const images::Erasure& erasure, std::size_t image, bool pinned) {
   const auto& rectangle = erasure.rectangle;
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(erasure.noise_seed);
   return {.image = static_cast<std::int64_t>(image),
@@ -24,9 +24,9 @@ Patch patch_of(const images::Erasure& erasure, std::size_t image, bool pinned) {
 
 Batch Batch::narrow(std::int64_t first, std::int64_t count) const {
   Batch some{
-      .images = images.narrow(0, first, count), .labels = labels.narrow(0, first, count), .patches = {}};
-  for (const auto& [image, rectangle, noise] : patches)
-    if (image >= first && image < first + count) some.patches.push_back({image - first, rectangle, noise});
+      .images = images.narrow(0, first, count), .labels = labels.narrow(0, first, count), .erased = {}};
+  for (const auto& [image, rectangle, noise] : erased)
+    if (image >= first && image < first + count) some.erased.push_back({image - first, rectangle, noise});
   return some;
 }
 
@@ -59,15 +59,15 @@ void BatchInMaking::prepare(std::size_t place) {
     sample = plan_.prepare((index + step) % size, place);
   if (!sample && size > 0) throw Error{Code::kDataLoss, "data: none of the images can be read"};
   if (!sample) return;
-  std::memcpy(images_.data_ptr<std::uint8_t>() + place * bytes_, sample->view.image.pixels.data(), bytes_);
+  std::memcpy(images_.data_ptr<std::uint8_t>() + place * bytes_, sample->image.pixels.data(), bytes_);
   auto& slot = slots_[place];
   slot.present = true, slot.label = sample->label;
-  if (sample->view.erasure) slot.patch = patch_of(*sample->view.erasure, place, collation_.pinned);
+  if (sample->erasure) slot.erased = erased_of(*sample->erasure, place, collation_.pinned);
 }
 
 Batch BatchInMaking::finish() {
   std::vector<std::int64_t> labels;
-  std::vector<Patch> patches;
+  std::vector<Erased> erased;
   const auto images = std::exchange(images_, {});
   auto* const first = images.data_ptr<std::uint8_t>();
   for (std::size_t place = 0; place < slots_.size(); ++place) {
@@ -76,16 +76,16 @@ Batch BatchInMaking::finish() {
     if (!slot.present) continue;
     const std::size_t filled = labels.size();  // those behind one that was left out move up
     if (filled != place) std::memcpy(first + filled * bytes_, first + place * bytes_, bytes_);
-    if (slot.patch) {
-      slot.patch->image = static_cast<std::int64_t>(filled);
-      patches.push_back(std::move(*slot.patch));
+    if (slot.erased) {
+      slot.erased->image = static_cast<std::int64_t>(filled);
+      erased.push_back(std::move(*slot.erased));
     }
     labels.push_back(slot.label);
   }
   const auto of_labels = torch::tensor(labels, torch::kInt64);
   return {.images = images.narrow(0, 0, static_cast<std::int64_t>(labels.size())),
           .labels = collation_.pinned ? of_labels.pin_memory() : of_labels,
-          .patches = std::move(patches)};
+          .erased = std::move(erased)};
 }
 
 Batch collate(const std::vector<std::uint32_t>& indices, const Collation& collation, const Prepare& prepare) {
@@ -104,7 +104,7 @@ torch::Tensor BatchInput::images(const Batch& batch) const {
   const auto numbers = batch.images.to(device_, /*non_blocking=*/true).to(torch::kFloat32);
   const auto scaled = numbers.mul_(1.f / 255).sub_(mean_).div_(deviation_);
   auto images = scaled.permute({0, 3, 1, 2}).contiguous();
-  for (const auto& [image, rectangle, noise] : batch.patches)
+  for (const auto& [image, rectangle, noise] : batch.erased)
     images[image]
         .narrow(1, rectangle.top, rectangle.height)
         .narrow(2, rectangle.left, rectangle.width)

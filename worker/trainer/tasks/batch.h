@@ -14,7 +14,7 @@
 namespace abl::tasks {
 
 /// A part of an image that is to be replaced once the image is normalised.
-struct Patch {
+struct Erased {
   std::int64_t image = 0;  ///< its place in the batch
   images::Rectangle rectangle;
   torch::Tensor noise;  ///< [3, height, width], standard normal
@@ -24,7 +24,7 @@ struct Patch {
 struct Batch {
   torch::Tensor images;  ///< [B, S, S, 3], bytes
   torch::Tensor labels;  ///< [B], int64
-  std::vector<Patch> patches;
+  std::vector<Erased> erased;
 
   /// Some of its images. They share memory.
   Batch narrow(std::int64_t first, std::int64_t count) const;
@@ -67,7 +67,7 @@ class BatchInMaking {
   struct Slot {
     bool present = false;
     std::int64_t label = 0;
-    std::optional<Patch> patch;
+    std::optional<Erased> erased;
     std::exception_ptr error;
   };
   void prepare(std::size_t place);
