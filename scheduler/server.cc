@@ -34,21 +34,6 @@ FileLock lock_of(const std::filesystem::path& store) {
                           holder.empty() ? "" : fmt::format(" (process {})", holder))};
 }
 
-/// One scheduler a store: a lock on `<store>.lock`, held until the object, or the process, ends. A file that
-/// it made goes with it unless `keep` is called.
-class StoreLock {
- public:
-  /// Throws: Error{kUnavailable} naming the process that has the store.
-  explicit StoreLock(const std::filesystem::path& store) : lock_{lock_of(store)} {
-    lock_.remove_after(lock_.made_file());
-    lock_.sign();
-  }
-  void keep() { lock_.remove_after(false); }
-
- private:
-  FileLock lock_;
-};
-
 constexpr auto kTick = std::chrono::milliseconds{500};
 constexpr auto kGoodbye = std::chrono::seconds{2};
 
@@ -71,6 +56,21 @@ fs::path new_store(const fs::path& store, MadePaths& made) {
 }
 
 }  // namespace
+
+/// One scheduler a store: a lock on `<store>.lock`, held until the object, or the process, ends. A file that
+/// it made goes with it unless `keep` is called.
+class StoreLock {
+ public:
+  /// Throws: Error{kUnavailable} naming the process that has the store.
+  explicit StoreLock(const std::filesystem::path& store) : lock_{lock_of(store)} {
+    lock_.remove_after(lock_.made_file());
+    lock_.sign();
+  }
+  void keep() { lock_.remove_after(false); }
+
+ private:
+  FileLock lock_;
+};
 
 class SchedulerServer::Impl {
  public:
