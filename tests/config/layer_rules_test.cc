@@ -50,7 +50,7 @@ TEST(AttentionRulesTest, GroupsMustDivideBothSidesOfTheProjection) {
 
 TEST(AttentionRulesTest, ASharedWeightCannotBeGrouped) {
   EXPECT_THAT(problem(simple(R"({"share": "QKV-Q", "groups": 2})")),
-              HasSubstr("2 groups with WEIGHT shared (QKV-Q) have no meaning"));
+              HasSubstr("2 groups cannot be combined with a shared WEIGHT (QKV-Q)"));
   EXPECT_EQ(model_from(simple(R"({"share": "QKK-W", "groups": 2})").c_str()).attention.front().groups, 2);
 }
 

@@ -54,7 +54,7 @@ TEST(ParseRandAugmentTest, SaysOnOneLineWhatIsWrongAndWhatWasExpected) {
                                    {"rand-n0", "\"n0\" must be a whole number from 1 to 100"},
                                    {"rand-p1.5", "\"p1.5\" must be a number from 0 to 1"},
                                    {"rand-inc2", "\"inc2\" must be a whole number from 0 to 1"},
-                                   {"rand-mstd0.5x", "\"mstd0.5x\" wants a number from 0 to"}}) {
+                                   {"rand-mstd0.5x", "\"mstd0.5x\" must be a number from 0 to"}}) {
     try {
       parse_rand_augment(text);
       ADD_FAILURE() << "accepted: " << text;
