@@ -138,7 +138,7 @@ TEST(MsfReleaseNames, AFusedTensorThatIsNotOfItsRolesIsRefused) {
   state.insert_or_assign("transformer.layers.1.0.norm.weight", torch::zeros({0}));
   EXPECT_THAT(refusal(*into, state), HasSubstr("has shape [48, 16]"));
   state.erase("transformer.layers.1.0.norm.weight");
-  EXPECT_THAT(refusal(*into, state), HasSubstr("stands without the norm"));
+  EXPECT_THAT(refusal(*into, state), HasSubstr("no preceding norm"));
 }
 
 TEST(XcitReleaseNames, AreAllKnown) {
