@@ -56,7 +56,8 @@ class ChildProcess {
   void kill();       ///< SIGKILL to the whole group
 
   /// Reaps a child of this process that no ChildProcess has started, if it has ended: an orphan that this
-  /// process has adopted (PR_SET_CHILD_SUBREAPER). Never takes the end of another's child. Thread: any.
+  /// process has adopted (PR_SET_CHILD_SUBREAPER). Never takes the end of another's child.
+  /// Thread: any.
   static void reap_orphan(pid_t pid);
 
  private:
@@ -66,9 +67,10 @@ class ChildProcess {
   std::optional<ChildExit> exit_;
 };
 
-/// Runs a program to its end with `input` on its stdin. Throws: Error when it cannot be started, outlives
-/// `timeout` or is still there when `stop` is requested (it is then killed), or ends otherwise than with exit
-/// code 0; the message carries the end of its stderr. Returns: what it wrote to stdout.
+/// Runs a program to its end with `input` on its stdin.
+/// Throws: Error when it cannot be started, outlives `timeout` or is still there when `stop` is requested (it
+/// is then killed), or ends otherwise than with exit code 0; the message carries the end of its stderr.
+/// Returns: what it wrote to stdout.
 std::string run_program(const std::vector<std::string>& argv, const std::string& input,
                         std::chrono::milliseconds timeout, const std::stop_token& stop = {});
 

@@ -9,8 +9,8 @@
 /// What all programs say alike about a command line that they cannot take.
 namespace abl {
 
-/// Carries out a parsed command; returns the exit code. Throws: Error, which `main` turns into a line and an
-/// exit code.
+/// Carries out a parsed command; returns the exit code.
+/// Throws: Error, which `main` turns into a line and an exit code.
 using Run = std::function<int()>;
 
 /// Throws: Error{kInvalidArgument} for the first command or flag that `app` does not have, with the nearest

@@ -18,9 +18,11 @@ class FileLock {
     kOpenFile,  ///< a child of fork holds it too; `is_held` tells without taking it
   };
 
-  /// Nothing when another has it. Throws: Error when the file cannot be opened or locked.
+  /// Nothing when another has it.
+  /// Throws: Error when the file cannot be opened or locked.
   static std::optional<FileLock> try_lock(const std::filesystem::path& file, Kind kind = Kind::kFlock);
-  /// Waits for it, as kFlock. Throws: Error when the file cannot be written or locked.
+  /// Waits for it, as kFlock.
+  /// Throws: Error when the file cannot be written or locked.
   static FileLock wait(const std::filesystem::path& file, mode_t mode);
   /// Whether somebody has it as kOpenFile, without disturbing anyone who is about to take it.
   static bool is_held(const std::filesystem::path& file);

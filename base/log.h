@@ -13,7 +13,8 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 /// Messages below `level` are dropped from now on; kInfo at first.
 void set_log_level(LogLevel level);
 
-/// Writes "2026-01-31T12:00:00.123Z info message" to stderr, as one line and in one write. Thread: any.
+/// Writes "2026-01-31T12:00:00.123Z info message" to stderr, as one line and in one write.
+/// Thread: any.
 void log_line(LogLevel level, std::string_view message);
 
 template <class... Args>

@@ -7,7 +7,8 @@
 namespace abl {
 
 /// A whole file as memory. It must not be shortened while it is mapped (replace it by renaming another over
-/// it): the system ends a program that reads beyond a file's end. Thread: any.
+/// it): the system ends a program that reads beyond a file's end.
+/// Thread: any.
 class MappedFile {
  public:
   enum class Access {

@@ -22,8 +22,9 @@ inline constexpr NamedPathFlag kWeightsFlag{
 
 using NamedPaths = std::map<std::string, std::filesystem::path>;
 
-/// The paths as they were given. Throws: Error{kInvalidArgument} naming the flag, for what is not NAME=PATH
-/// and for a name that is given twice.
+/// The paths as they were given.
+/// Throws: Error{kInvalidArgument} naming the flag, for what is not NAME=PATH and for a name that is given
+/// twice.
 NamedPaths parse_named_paths(const NamedPathFlag& flag, const std::vector<std::string>& given);
 
 /// Throws: Error{kNotFound} naming the flag and the first path that is not there.

@@ -9,7 +9,8 @@ namespace abl {
 /// Text of others as a terminal may show it: without what would colour it, move the cursor or turn the
 /// direction of reading. Escape sequences, control characters but line ends and tabs, and bidirectional
 /// controls are left out; a lone carriage return, with which progress bars begin again, is a line end; a byte
-/// that is no part of UTF-8 is U+FFFD. For a text that comes in pieces. Thread: one.
+/// that is no part of UTF-8 is U+FFFD. For a text that comes in pieces.
+/// Thread: one.
 class PrintableStream {
  public:
   std::string next(std::string_view bytes);

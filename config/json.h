@@ -19,8 +19,8 @@ struct Problem {
 };
 
 /// JSON as in RFC 8785: sorted keys, no blanks, numbers in their shortest form (100.0 is 100). Keys must be
-/// ASCII, where the order of bytes is the order that the RFC asks for. Throws: Error{kInvalidArgument} at a
-/// number that is not finite or text that is not UTF-8.
+/// ASCII, where the order of bytes is the order that the RFC asks for.
+/// Throws: Error{kInvalidArgument} at a number that is not finite or text that is not UTF-8.
 std::string canonical_json(const nlohmann::json& value);
 
 /// A number as RFC 8785 (ECMAScript) writes it: "100", "0.001", "1e-7".
@@ -29,9 +29,9 @@ std::string canonical_number(double value);
 /// A value as people read it in a message or a table: texts without quotes, the rest canonical.
 std::string plain_text(const nlohmann::json& value);
 
-/// The document in `file`. Throws: Error{kInvalidArgument} "FILE:line:column: …" where it is no JSON, and for
-/// a key that an object holds twice and more than kDeepestJson levels; Error naming the file when it cannot
-/// be read.
+/// The document in `file`.
+/// Throws: Error{kInvalidArgument} "FILE:line:column: …" where it is no JSON, and for a key that an object
+/// holds twice and more than kDeepestJson levels; Error naming the file when it cannot be read.
 Json read_json(const std::filesystem::path& file);
 
 }  // namespace abl::config

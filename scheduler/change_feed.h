@@ -17,8 +17,8 @@
 namespace abl::scheduler {
 
 /// Tells watchers what changed, after the commit. Changes are collected, so that a watcher hears of each at
-/// once after a quiet time and otherwise once in an interval. Thread: all methods, from any; subscribers are
-/// called on the feed's thread.
+/// once after a quiet time and otherwise once in an interval.
+/// Thread: all methods, from any; subscribers are called on the feed's thread.
 class ChangeFeed {
  public:
   using Subscriber = std::function<void(const std::set<storage::Change>&)>;

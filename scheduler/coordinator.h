@@ -30,8 +30,8 @@ inline constexpr std::uint32_t kLowestProtocol = 1, kHighestProtocol = 1;
 /// Its thread is the writer's. Every change is a job of the writer, and everything that leaves the process
 /// (an RPC's answer, an acknowledgement, an assignment) leaves in the callback after the commit, as does
 /// every effect on the state in memory. So one thread owns the state, what was said is on disk, and when a
-/// commit fails (disk full) nothing was said and nothing has changed. Thread: all methods, from any;
-/// callbacks run on the coordinator's.
+/// commit fails (disk full) nothing was said and nothing has changed.
+/// Thread: all methods, from any; callbacks run on the coordinator's.
 class Coordinator {
  public:
   /// Called once, after the commit, with nullptr, or with what went wrong.
@@ -40,8 +40,8 @@ class Coordinator {
 
   Coordinator(storage::Writer& writer, const Clock& clock, const LeasePolicy& policy, ChangeFeed& feed);
 
-  /// Once, before anything else: nobody is connected, and live trainers get the time to come back. Throws: as
-  /// Writer::call.
+  /// Once, before anything else: nobody is connected, and live trainers get the time to come back.
+  /// Throws: as Writer::call.
   void recover();
 
   /// Runs that a change leaves to be stopped, and why, as workers and stored runs say it.
@@ -57,8 +57,9 @@ class Coordinator {
   void store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer);
 
   /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in
-  /// which they came. Throws: Error{kFailedPrecondition} when no protocol version is common,
-  /// Error{kInvalidArgument} for a Hello that makes no sense.
+  /// which they came.
+  /// Throws: Error{kFailedPrecondition} when no protocol version is common, Error{kInvalidArgument} for a
+  /// Hello that makes no sense.
   std::shared_ptr<const Session> open_session(ablate::v1::Hello hello,
                                               std::shared_ptr<WorkerChannel> channel);
   void receive(const std::shared_ptr<const Session>& session, const ablate::v1::WorkerMessage& message);
@@ -71,7 +72,8 @@ class Coordinator {
   void tick();
 
   /// Why nothing can be stored, in one line; empty: all is well. Its coming and going is published as a
-  /// change of everything. Thread: any.
+  /// change of everything.
+  /// Thread: any.
   std::string trouble() const { return *trouble_.lock(); }
 
  private:

@@ -12,7 +12,8 @@
 namespace abl::scheduler {
 
 /// Counts architectures (params, FLOPs) and keeps what is new in the store. Counting starts a program and
-/// takes a second, so it has a thread of its own. Thread: all methods, from any.
+/// takes a second, so it has a thread of its own.
+/// Thread: all methods, from any.
 class Counter {
  public:
   using Job = std::function<void(storage::Database&, const planning::ModelCounter::Result&)>;

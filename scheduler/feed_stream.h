@@ -34,8 +34,8 @@ class FeedStream : public ServerStream<grpc::ServerWriteReactor<Response>, Respo
 
  protected:
   virtual bool concerns(const std::set<storage::Change>& changes) const = 0;
-  /// Sends what there is to say. Returns: true when nothing can follow. Thread: the pool's, one call at a
-  /// time.
+  /// Sends what there is to say. Returns: true when nothing can follow.
+  /// Thread: the pool's, one call at a time.
   virtual bool look(storage::Database& db) = 0;
   void send(Response message) {
     bytes_ += message.ByteSizeLong();

@@ -28,7 +28,8 @@ struct SchedulerOptions {
 /// owns it serves and whose time it lets pass with `coordinator().tick()`.
 class Scheduler {
  public:
-  /// Opens the store and recovers what was under way. Throws: Error as storage::Database.
+  /// Opens the store and recovers what was under way.
+  /// Throws: Error as storage::Database.
   Scheduler(const SchedulerOptions& options, const Clock& clock);
   /// Leaves one whole results file. Whoever serves it has stopped serving: no call is under way.
   ~Scheduler();

@@ -19,11 +19,13 @@ struct ServerOptions {
 };
 
 /// A scheduler that serves: its addresses, the dashboard and the timer, with health service and reflection
-/// on. Thread: one owner.
+/// on.
+/// Thread: one owner.
 class SchedulerServer {
  public:
-  /// Serves when it returns. Throws: Error for a store in use or not usable, an address in use or not
-  /// allowed; nothing is left behind that was not there before.
+  /// Serves when it returns.
+  /// Throws: Error for a store in use or not usable, an address in use or not allowed; nothing is left behind
+  /// that was not there before.
   explicit SchedulerServer(const ServerOptions& options);
   /// Says goodbye to workers and watchers and stops. Leases stay: the trainers go on, and the next scheduler
   /// finds them.

@@ -10,7 +10,8 @@
 namespace abl::storage {
 
 /// Counts of an architecture by mode ("params.weights" -> 16596480), cached by the SHA-256 of its canonical
-/// model document and the version of the counter. Thread: the connection's.
+/// model document and the version of the counter.
+/// Thread: the connection's.
 class CountStore {
  public:
   explicit CountStore(Database& db) : db_{db} {}

@@ -73,8 +73,8 @@ class Statement {
   sqlite3_stmt* statement_;
 };
 
-/// A connection to a results file: WAL, synchronous=FULL, foreign keys, a busy timeout. Thread: one at a
-/// time.
+/// A connection to a results file: WAL, synchronous=FULL, foreign keys, a busy timeout.
+/// Thread: one at a time.
 class Database {
  public:
   enum class Mode {
@@ -110,7 +110,8 @@ class Database {
   std::string displaced() const;
 
   /// Writes what this connection reads into a file of its own; also where the one that it has open was
-  /// deleted. Throws: as copy_store.
+  /// deleted.
+  /// Throws: as copy_store.
   void copy_to(const std::filesystem::path& file);
 
   /// False too when SQLite itself has rolled back, as it may on a full disk.

@@ -10,7 +10,8 @@
 namespace abl::storage {
 
 /// The result version that each stored trial would have today. A correction of the trainer raises it for the
-/// trials that it touches: results of an older version were made before it. Thread: the connection's.
+/// trials that it touches: results of an older version were made before it.
+/// Thread: the connection's.
 class DueVersions {
  public:
   explicit DueVersions(Database& db) : db_{db} {}

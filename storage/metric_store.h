@@ -14,13 +14,15 @@
 namespace abl::storage {
 
 /// Metric points, their running summaries, and logs. A value that is not finite is stored as NULL with its
-/// kind beside it. Thread: the connection's.
+/// kind beside it.
+/// Thread: the connection's.
 class MetricStore {
  public:
   explicit MetricStore(Database& db) : db_{db} {}
 
   /// Accepts batch `seq` of a run: true when it is the next one, false when it is stored already (a
-  /// repetition after a break). Throws: Error{kFailedPrecondition} when a batch before it is missing.
+  /// repetition after a break).
+  /// Throws: Error{kFailedPrecondition} when a batch before it is missing.
   bool accept(RunId run, std::uint64_t seq);
 
   /// Appends points and brings the summaries (count, min, max, mean, last and their steps), the run's step,

@@ -39,7 +39,8 @@ class ReadPool {
   /// Runs what was posted and ends the threads: nothing may be posted afterwards.
   void finish();
 
-  /// Room for an answer on its way, of all those together; given back when this ends. Thread: one.
+  /// Room for an answer on its way, of all those together; given back when this ends.
+  /// Thread: one.
   class Room {
    public:
     /// What one answer takes while it is put together: all are bounded, in rows, runs or points.
@@ -49,8 +50,8 @@ class ReadPool {
     ~Room() { pool_.on_their_way_ -= bytes_; }
     Room(const Room&) = delete;
     Room& operator=(const Room&) = delete;
-    /// Takes that much from now on, more or less than before. Throws: Error{kResourceExhausted} when there is
-    /// none left for what is more; nothing changes then.
+    /// Takes that much from now on, more or less than before.
+    /// Throws: Error{kResourceExhausted} when there is none left for what is more; nothing changes then.
     void resize(std::size_t bytes);
 
    private:

@@ -32,14 +32,16 @@ struct Rows {
   std::uint32_t most_trials = std::numeric_limits<std::uint32_t>::max();
 };
 
-/// Sweeps, their rows and columns, and their claims on trials. Thread: the connection's.
+/// Sweeps, their rows and columns, and their claims on trials.
+/// Thread: the connection's.
 class SweepStore {
  public:
   explicit SweepStore(Database& db) : db_{db} {}
 
   /// Stores a sweep with its rows, columns and claims. A trial that is there already (same identity, with the
   /// pinned fingerprint of its data or none yet) is claimed, not queued again; a cancelled or failed one goes
-  /// back to the queue. Throws: Error{kAlreadyExists} when the name is taken.
+  /// back to the queue.
+  /// Throws: Error{kAlreadyExists} when the name is taken.
   Submitted insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, Time now);
 
   std::optional<SweepRecord> find(const std::string& name) const;
@@ -87,8 +89,8 @@ class SweepStore {
   /// again where held or completed ones alone are wanted. A completed trial stays as it is, since other
   /// sweeps may have it filled and its runs are theirs: another one takes its place in this sweep, the one
   /// that another sweep has put there where there is one. `renewed` says what a trial of an older result
-  /// version becomes. Returns how many were queued or replaced. Throws: Error{kNotFound} for a row that is
-  /// not there.
+  /// version becomes. Returns how many were queued or replaced.
+  /// Throws: Error{kNotFound} for a row that is not there.
   std::uint32_t retry(SweepId sweep, const std::string& row_id, Time now, const Renew& renewed,
                       Retry which = {});
   /// Claims on one trial (of one sweep when given, which then wants it) become claims on another, which is

@@ -18,7 +18,8 @@ struct WhichRuns {
   RunId before = 0;
 };
 
-/// The queue, leases and runs. Thread: the connection's.
+/// The queue, leases and runs.
+/// Thread: the connection's.
 class TrialStore {
  public:
   /// So many workers in a row that died with nothing but this trial on them, or met trouble, and it is held.
@@ -114,7 +115,8 @@ class TrialStore {
   /// one that comes no further than those before to a longer back-off (1 s, 2 s … at most kLongestBackOff). A
   /// trial that was all that its worker had when that died, or that left its worker in trouble, kDeathsInARow
   /// times in a row, may be the cause: it is held until somebody queues it again. Returns the trial's new
-  /// state. Throws: Error{kFailedPrecondition} for a run that is not under way.
+  /// state.
+  /// Throws: Error{kFailedPrecondition} for a run that is not under way.
   TrialState end(RunId run, const Ended& ended, Moment now);
 
   RunRecord run(RunId run) const;                       ///< Throws: Error{kNotFound}

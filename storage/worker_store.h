@@ -22,7 +22,8 @@ struct WorkerRecord {
   std::string trouble;  ///< what is wrong with it, in its own words, or empty
 };
 
-/// Workers that have said hello. Thread: the connection's.
+/// Workers that have said hello.
+/// Thread: the connection's.
 class WorkerStore {
  public:
   explicit WorkerStore(Database& db) : db_{db} {}

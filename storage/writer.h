@@ -22,8 +22,8 @@ namespace abl::storage {
 /// The one thread that writes. What was posted while a commit was under way becomes one transaction (group
 /// commit); every job has a savepoint of its own, so a job that throws undoes only itself. `done` callbacks
 /// run on the writer thread after the commit, in order: with nullptr when the job is on disk, with the job's
-/// exception, or with the commit's (disk full) for every job of the group. Thread: all methods, from any
-/// thread; jobs and callbacks run on the writer's.
+/// exception, or with the commit's (disk full) for every job of the group.
+/// Thread: all methods, from any thread; jobs and callbacks run on the writer's.
 class Writer {
  public:
   using Job = std::function<void(Database&)>;
@@ -37,7 +37,8 @@ class Writer {
     Milliseconds patience{5000};
   };
 
-  /// Opens the file (kWrite) before it returns. Throws: as Database.
+  /// Opens the file (kWrite) before it returns.
+  /// Throws: as Database.
   explicit Writer(const std::filesystem::path& file, LogLimit limit);
   explicit Writer(const std::filesystem::path& file) : Writer{file, LogLimit{}} {}
   /// Finishes what was posted, and leaves one whole file with an empty log, unless somebody keeps reading an

@@ -39,7 +39,8 @@ struct Resume {
 Resume choose_checkpoint(const ablate::v1::Assign& assign, const RunSettings& settings);
 
 /// Creates <root>/<trial>/<attempt>, or <attempt>.2 and so on where an older store has left one: no run
-/// writes into another's folder. Throws: Error naming the folder.
+/// writes into another's folder.
+/// Throws: Error naming the folder.
 std::filesystem::path create_run_directory(const std::filesystem::path& root,
                                            const ablate::v1::Assign& assign);
 

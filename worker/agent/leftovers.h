@@ -27,8 +27,8 @@ int end_rest(const std::filesystem::path& directory);
 /// Reaps the adopted orphans that have ended.
 void reap_orphans();
 
-/// Keeps that a program starts in `directory`, and, once it has, that it leads `group`. Throws: Error naming
-/// the file.
+/// Keeps that a program starts in `directory`, and, once it has, that it leads `group`.
+/// Throws: Error naming the file.
 void keep_program(const std::filesystem::path& spool, const std::filesystem::path& directory,
                   std::optional<pid_t> group);
 

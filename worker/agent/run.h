@@ -20,7 +20,8 @@
 namespace abl::agent {
 
 /// Bounds a run's log: its beginning passes as it comes, of what follows the end is kept and passes last,
-/// after a line that says how much was left out between them. Thread: one.
+/// after a line that says how much was left out between them.
+/// Thread: one.
 class LogLimit {
  public:
   explicit LogLimit(std::uint64_t limit);
@@ -54,7 +55,8 @@ class RunOwner {
   /// Bytes of the run that are kept and not acknowledged.
   virtual std::uint64_t backlog(std::uint32_t run) = 0;
   /// The run's program is about to start in this folder, and then is the leader of this group: to be found
-  /// again when the worker is killed. Throws: Error when that cannot be kept.
+  /// again when the worker is killed.
+  /// Throws: Error when that cannot be kept.
   virtual void starts(std::uint32_t run, const std::filesystem::path& directory,
                       std::optional<pid_t> group) = 0;
   /// Something of the worker's own failed, or its trainer did not start: the run is lost by it.
@@ -82,9 +84,11 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// SIGTERM, and SIGKILL after the grace period; the run ends as stopped, for this reason. Thread: any.
+  /// SIGTERM, and SIGKILL after the grace period; the run ends as stopped, for this reason.
+  /// Thread: any.
   void stop(const std::string& reason);
-  /// SIGKILL, and no further word. Thread: any.
+  /// SIGKILL, and no further word.
+  /// Thread: any.
   void kill();
 
  private:

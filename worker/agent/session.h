@@ -40,7 +40,8 @@ class Session {
   void start();
   /// Ends the stream; the peer is not called any more.
   void close();
-  /// There may be something to send. Thread: any.
+  /// There may be something to send.
+  /// Thread: any.
   void wake();
   bool connected() const;
 

@@ -35,7 +35,8 @@ Machine look_at_machine();
 std::vector<Gpu> parse_gpus(const std::string& csv);
 
 /// One slot for each visible GPU, otherwise shares of the cores, one for every two. `count` and `threads` are
-/// the user's wishes, 0 for none; with GPUs `count` is an upper bound. Throws: Error for a negative wish.
+/// the user's wishes, 0 for none; with GPUs `count` is an upper bound.
+/// Throws: Error for a negative wish.
 std::vector<Slot> plan_slots(const Machine& machine, int count, int threads);
 
 }  // namespace abl::agent

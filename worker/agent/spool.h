@@ -27,20 +27,22 @@ namespace abl::agent {
 /// at a time; the numbers from any.
 class RunSpool {
  public:
-  /// Opens the run's folder, or creates it. Throws: Error naming the file.
-  /// `token` goes with every batch; a folder that has batches keeps theirs.
+  /// Opens the run's folder, or creates it. `token` goes with every batch; a folder that has batches keeps
+  /// theirs.
+  /// Throws: Error naming the file.
   RunSpool(std::filesystem::path folder, std::uint32_t run, std::string token = {});
   ~RunSpool();
   RunSpool(const RunSpool&) = delete;
   RunSpool& operator=(const RunSpool&) = delete;
 
-  /// Numbers the batch and writes it; nothing of it stays when that fails. Throws: Error (kResourceExhausted:
-  /// the disk is full).
+  /// Numbers the batch and writes it; nothing of it stays when that fails.
+  /// Throws: Error (kResourceExhausted: the disk is full).
   void append(ablate::v1::RunBatch batch);
   /// For the last words of a run that the disk has no room for: sent like the others, but gone with the
   /// worker.
   void append_in_memory(ablate::v1::RunBatch batch);
-  /// The first batch numbered above `seq` that is still kept. Throws: Error when it cannot be read any more.
+  /// The first batch numbered above `seq` that is still kept.
+  /// Throws: Error when it cannot be read any more.
   std::optional<ablate::v1::RunBatch> after(std::uint64_t seq);
   /// Every batch up to `seq` is stored.
   void acknowledge(std::uint64_t seq);

@@ -42,7 +42,8 @@ struct TrainerEnd {
 
 /// Turns what a trainer prints (docs/trainer-protocol.md) into batches: events by their meaning, everything
 /// else as log. A line that looks like an event and cannot be understood is kept as log, followed by the
-/// reason; those of metrics are counted, since numbers are missing then. Thread: one.
+/// reason; those of metrics are counted, since numbers are missing then.
+/// Thread: one.
 class TrainerOutput {
  public:
   TrainerOutput(RunFacts facts, const Clock& clock);
