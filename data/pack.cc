@@ -27,7 +27,7 @@ constexpr int kQuality = 95;             // of what is made smaller
 constexpr std::size_t kAtOnceEach = 16;  // images a thread prepares before they are written
 
 /// An image as it goes into the file.
-struct Prepared {
+struct PackedImage {
   images::EncodedImage image;
   bool resized = false, decoded = false;
   std::string damage;  ///< why it stays as it is
@@ -55,7 +55,7 @@ images::EncodedImage easy_to_cut(const images::EncodedImage& stored) {
   return own(Coding::kJpeg, images::with_restarts(stored.bytes), stored.width, stored.height, stored.label);
 }
 
-Prepared made_of(const images::EncodedImage& stored, const PackOptions& options) {
+PackedImage made_of(const images::EncodedImage& stored, const PackOptions& options) {
   const bool resize = options.bound > 0 && std::min(stored.width, stored.height) > options.bound;
   if (!resize && (!options.raw || stored.coding == Coding::kPixels))
     return {.image = options.verbatim ? stored : easy_to_cut(stored), .damage = {}};
@@ -77,7 +77,7 @@ Prepared made_of(const images::EncodedImage& stored, const PackOptions& options)
 }
 
 /// A damaged file stays as it is: what to do with it is for data.damaged to say, when it is trained on.
-Prepared prepare(const ImageSource& source, std::uint32_t index, const PackOptions& options) {
+PackedImage prepare(const ImageSource& source, std::uint32_t index, const PackOptions& options) {
   images::EncodedImage stored = open_named(source, index);
   try {
     return made_of(stored, options);
@@ -124,7 +124,7 @@ void write_images(const ImageSource& source, const PackOptions& options, NewFile
   for (std::uint32_t first = 0; first < source.size();) {
     if (options.stop && *options.stop) throw Error{Code::kCancelled, "stopped: nothing was packed"};
     const auto count = std::min<std::size_t>(at_once, source.size() - first);
-    std::vector<Prepared> prepared(count);
+    std::vector<PackedImage> prepared(count);
     parallel_for(count, options.threads, [&](std::size_t i) {
       prepared[i] = prepare(source, first + static_cast<std::uint32_t>(i), options);
     });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probes/features.h"
 
+#include <torch/nn/module.h>
+
 #include <vector>
 
 #include "base/error.h"

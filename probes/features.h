@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <torch/nn/module.h>
+
 #include <map>
 #include <string>
 

@@ -6,7 +6,9 @@
 //   part_server list                  says which parts there are
 // A part or device that is not there: a line, and exit code 2.
 #include <ATen/autocast_mode.h>
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <chrono>
 #include <iostream>

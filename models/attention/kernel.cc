@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention/kernel.h"
 
+#include <torch/autograd.h>
+
 #include <cmath>
 
 #include "models/attention/tiled_attention.h"

@@ -3,6 +3,8 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
+#include <torch/autograd.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention/window_cosine_attention.h"
 
+#include <torch/nn/functional/normalization.h>
+
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/backbones/classifier.h"
 
+#include <torch/utils.h>
+
 #include "models/layers/layers.h"
 
 namespace abl::models {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/backbones/reg_net.h"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>

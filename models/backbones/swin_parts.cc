@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/backbones/swin_parts.h"
 
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <numeric>
 

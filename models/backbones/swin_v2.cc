@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/backbones/swin_v2.h"
 
+#include <torch/utils.h>
+
 #include "models/attention/window_cosine_attention.h"
 #include "models/layers/mlp.h"
 

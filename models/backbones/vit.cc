@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/backbones/vit.h"
 
+#include <torch/nn/modules/container/modulelist.h>
+
 #include "models/embedding/patches.h"
 #include "models/layers/recompute.h"
 

@@ -3,6 +3,8 @@
 
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
+#include <torch/nn/module.h>
+#include <torch/utils.h>
 
 #include <functional>
 #include <limits>

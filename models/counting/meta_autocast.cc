@@ -4,7 +4,7 @@
 #include <ATen/autocast_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <unordered_map>
 

@@ -2,8 +2,9 @@
 #include "models/counting/meta_kernels.h"
 
 #include <ATen/ExpandUtils.h>
+#include <torch/autograd.h>
 #include <torch/library.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <array>
 #include <tuple>

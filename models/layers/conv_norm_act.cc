@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/conv_norm_act.h"
 
+#include <torch/utils.h>
+
 #include <cmath>
 
 namespace abl::models {

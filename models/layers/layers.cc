@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/layers.h"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>

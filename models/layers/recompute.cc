@@ -3,7 +3,10 @@
 
 #include <ATen/ThreadLocalState.h>
 #include <ATen/autocast_mode.h>
+#include <torch/autograd.h>
 #include <torch/csrc/autograd/engine.h>
+#include <torch/custom_class.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/sync_batch_norm.h"
 
+#include <torch/autograd.h>
+#include <torch/custom_class.h>
+#include <torch/utils.h>
+
 #include "models/layers/layers.h"
 
 namespace abl::models {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/projection/qkv_projection.h"
 
+#include <torch/nn/modules/container/modulelist.h>
+
 #include <string>
 
 namespace abl::models {

@@ -2,7 +2,7 @@
 #include "models/weights/safetensors.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 

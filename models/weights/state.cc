@@ -2,6 +2,7 @@
 #include "models/weights/state.h"
 
 #include <fmt/ranges.h>
+#include <torch/utils.h>
 
 #include "base/error.h"
 #include "models/layers/layers.h"

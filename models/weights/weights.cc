@@ -2,6 +2,7 @@
 #include "models/weights/weights.h"
 
 #include <fmt/format.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <array>

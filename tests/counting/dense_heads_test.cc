@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/nn/module.h>
+
 #include "tests/counting/dense_heads.h"
 
 #include <fmt/format.h>

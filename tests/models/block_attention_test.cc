@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/autograd.h>
+#include <torch/utils.h>
+
 #include "models/attention/tiled_attention.h"
 
 #include <ATen/autocast_mode.h>

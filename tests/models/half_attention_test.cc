@@ -3,6 +3,8 @@
 // PyTorch's fused attention errs there. Keys with an offset are what trained models have: their scores are
 // large and close together, so that rounding a score to the operands' type leaves nothing of the softmax.
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
+#include <torch/utils.h>
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/autograd.h>
+#include <torch/utils.h>
+
 #include "models/projection/qkv_projection.h"
 
 #include <gtest/gtest.h>

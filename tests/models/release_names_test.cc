@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "models/weights/release_names.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two GPUs train as one does with the same batch, within what rounding changes: additions in another order,
 // convolutions in TF32.
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
 
 #include "tests/ranks/trial_files.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "tests/ranks/trial_files.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <unistd.h>
 
 #include <filesystem>

@@ -2,6 +2,7 @@
 // `ablate-trainer verify` of runs of several ranks.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <torch/cuda.h>
 
 #include "tests/ranks/rank_processes.h"
 #include "tests/ranks/trial_files.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training on one GPU shows.
 #include <gmock/gmock.h>
+#include <torch/cuda.h>
 
 #include "images/random.h"
 #include "tests/trainer/small_training.h"

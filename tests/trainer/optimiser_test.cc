@@ -2,7 +2,9 @@
 #include "worker/trainer/training/optimiser.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "base/error.h"
 

@@ -2,6 +2,7 @@
 #include "worker/trainer/commands/rank_runs.h"
 
 #include <fmt/format.h>
+#include <torch/cuda.h>
 
 #include "base/command_line.h"
 #include "base/error.h"

@@ -4,6 +4,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <torch/cuda.h>
 
 #include <cstdlib>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/ranks/gradient_mean.h"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <type_traits>

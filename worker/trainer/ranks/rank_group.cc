@@ -2,6 +2,7 @@
 #include "worker/trainer/ranks/rank_group.h"
 
 #include <fmt/format.h>
+#include <torch/utils.h>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>

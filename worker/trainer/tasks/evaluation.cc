@@ -2,6 +2,8 @@
 #include "worker/trainer/tasks/evaluation.h"
 
 #include <fmt/format.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cmath>

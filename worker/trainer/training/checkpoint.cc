@@ -2,6 +2,7 @@
 #include "worker/trainer/training/checkpoint.h"
 
 #include <fmt/format.h>
+#include <torch/version.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/training/learner.h"
 
+#include <torch/utils.h>
+
 #include "worker/trainer/device/precision.h"
 
 namespace abl::training {

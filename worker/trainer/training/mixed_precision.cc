@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/training/mixed_precision.h"
 
+#include <torch/utils.h>
+
 #include "models/weights/lowered_weights.h"
 #include "models/weights/state.h"
 

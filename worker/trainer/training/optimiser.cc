@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/training/optimiser.h"
 
+#include <torch/utils.h>
+
 #include "base/error.h"
 #include "models/weights/weight_decay.h"
 

@@ -2,6 +2,7 @@
 #include "worker/trainer/training/progress_reports.h"
 
 #include <fmt/format.h>
+#include <torch/cuda.h>
 
 #include <algorithm>
 #include <cmath>

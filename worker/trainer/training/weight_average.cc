@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/training/weight_average.h"
 
+#include <torch/utils.h>
+
 #include "models/weights/state.h"
 
 namespace abl::training {
