@@ -39,7 +39,7 @@ class Home {
 
   /// `program`: the built one, unless it is given.
   Outcome run(std::vector<std::string> arguments, std::map<std::string, std::string> environment = {},
-              const std::filesystem::path& program = std::string{ABLATE_BIN_DIR} + "/ablate") const {
+              const std::filesystem::path& program = ABLATE_BIN_DIR "/ablate") const {
     arguments.insert(arguments.begin(), program.string());
     environment.insert({{"ABLATE_HOME", folder_.string()}, {"ABLATE_SCHEDULER", ""}});
     const auto out = folder_ / "stdout", err = folder_ / "stderr";

@@ -13,7 +13,6 @@
 namespace abl::trainer {
 namespace {
 
-namespace F = torch::nn::functional;
 using config::RecipeConfig;
 
 tasks::Targets labelled(const torch::Tensor& labels) {
@@ -27,7 +26,9 @@ TEST(LossTest, OfMixedLabelsIsTheCrossEntropyOfTheMixedDistribution) {
   recipe.label_smoothing = 0.1;
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
   targets.other_labels = targets.labels.flip(0), targets.shares = torch::tensor({0.3, 0.7}, torch::kDouble);
-  const auto one_hot = [](const torch::Tensor& labels) { return F::one_hot(labels, 5).to(torch::kDouble); };
+  const auto one_hot = [](const torch::Tensor& labels) {
+    return torch::one_hot(labels, 5).to(torch::kDouble);
+  };
   const auto soft = 0.3 * one_hot(targets.labels) + 0.7 * one_hot(targets.other_labels);
   const auto smoothed = 0.9 * soft + 0.1 / 5;
   const auto expected = -(smoothed * logits.log_softmax(1)).sum(1).mean();
@@ -42,7 +43,7 @@ TEST(LossTest, AHardTeacherGivesItsMostLikelyClass) {
   auto targets = labelled(torch::tensor({0, 1, 2, 3}));
   const double own = tasks::loss_of(logits, targets, recipe).item<double>();
   targets.teacher = teacher;
-  const double taught = F::cross_entropy(logits, teacher.argmax(1)).item<double>();
+  const double taught = torch::cross_entropy_loss(logits, teacher.argmax(1)).item<double>();
   EXPECT_NEAR(tasks::loss_of(logits, targets, recipe).item<double>(), 0.75 * own + 0.25 * taught, 1e-12);
 }
 
