@@ -17,10 +17,10 @@
 #include "base/nearest_name.h"
 #include "cli/client.h"
 #include "cli/port.h"
-#include "cli/restarts.h"
 #include "cli/stop_signals.h"
 #include "config/data/data_sets.h"
 #include "config/recipe/recipes.h"
+#include "launchers/local.h"
 
 namespace abl::cli {
 namespace {
@@ -31,56 +31,41 @@ namespace fs = std::filesystem;
 
 constexpr auto kTick = 100ms;
 constexpr auto kReadyPatience = 60s;
-constexpr auto kWorkerGrace = 60s;  // its trainers write a checkpoint
-constexpr auto kSchedulerGrace = 15s;
 constexpr std::size_t kRoomToStart = 1 << 20;  // an empty store, the logs and the records of the start
 
-std::string sibling(const char* name) {
-  const fs::path program = program_folder() / name;
-  if (access(program.c_str(), X_OK) == 0) return program.string();
-  throw Error{Code::kNotFound,
-              fmt::format("no program {}: 'ablate up' needs it beside itself; build or install all of ablate",
-                          program.string())};
+void expect_programs() {
+  for (const char* name : {launchers::kSchedulerProgram, launchers::kWorkerProgram})
+    if (const fs::path program = program_folder() / name; ::access(program.c_str(), X_OK) != 0)
+      throw Error{
+          Code::kNotFound,
+          fmt::format("no program {}: 'ablate up' needs it beside itself; build or install all of ablate",
+                      program.string())};
 }
 
-std::vector<std::string> scheduler_argv(const Context& context, std::uint16_t port) {
-  return {sibling("ablate-scheduler"),         "--store",     context.default_store().string(), "--listen",
-          "unix:" + context.socket().string(), "--http-port", fmt::format("{}", port)};
-}
-
-std::vector<std::string> worker_argv(const Context& context, const UpOptions& options) {
-  std::vector<std::string> argv{
-      sibling("ablate-worker"), "--scheduler", "unix:" + context.socket().string(), "--home",
-      context.home().string(),  "--runs-root", (context.home() / "runs").string()};
-  if (options.slots) argv.insert(argv.end(), {"--slots", fmt::format("{}", options.slots)});
-  if (options.threads) argv.insert(argv.end(), {"--threads", fmt::format("{}", options.threads)});
-  const auto add_named = [&argv](const NamedPathFlag& flag, const std::vector<std::string>& given) {
-    for (const auto& [name, path] : parse_named_paths(flag, given))
-      argv.insert(argv.end(),
-                  {flag.flag, fmt::format("{}={}", name, fs::absolute(path).lexically_normal().string())});
-  };
-  add_named(kDataFlag, options.data);
-  add_named(kWeightsFlag, options.weights);
-  if (options.allow_commands) argv.emplace_back("--allow-commands");
-  return argv;
+launchers::LocalOptions local_options(const Context& context, const UpOptions& options, std::uint16_t port) {
+  return {.programs = program_folder(),
+          .home = context.home(),
+          .store = context.default_store(),
+          .socket = context.socket(),
+          .http_port = port,
+          .slots = options.slots,
+          .threads = options.threads,
+          .data = parse_named_paths(kDataFlag, options.data),
+          .weights = parse_named_paths(kWeightsFlag, options.weights),
+          .allow_commands = options.allow_commands};
 }
 
 /// The two programs and the signals, as one thing to wait with.
 class Machine {
  public:
-  Machine(const Context& context, const UpOptions& options, std::uint16_t port)
-      : context_{context},
-        scheduler_{"ablate-scheduler", scheduler_argv(context, port),
-                   context.home() / "logs" / "scheduler.log"},
-        worker_{"ablate-worker", worker_argv(context, options), context.home() / "logs" / "worker.log"} {}
+  Machine(const Context& context, const launchers::LocalOptions& options)
+      : context_{context}, programs_{options} {}
   ~Machine() {
-    const auto hurry = [this] { return signals_.wait(0ms); };  // a second Ctrl-C
-    worker_.stop(kWorkerGrace, hurry);
-    scheduler_.stop(kSchedulerGrace, hurry);
+    programs_.stop([this] { return signals_.wait(0ms); });  // a second Ctrl-C
   }
 
-  void start_scheduler() { scheduler_.start(clock_.steady()); }
-  void start_worker() { worker_.start(clock_.steady()); }
+  void start_scheduler() { programs_.start_scheduler(clock_.steady()); }
+  void start_worker() { programs_.start_worker(clock_.steady()); }
 
   /// Keeps the programs running until `done` says so. False: a stop signal came first.
   /// Throws: Error when `done` has not said so in time.
@@ -89,8 +74,7 @@ class Machine {
     const Time start = clock_.steady();
     while (!done()) {
       if (signals_.wait(kTick)) return false;
-      for (auto* program : {&scheduler_, &worker_})
-        if (const auto happened = program->tick(clock_.steady())) context_.err.line(*happened);
+      programs_.tick(clock_.steady(), [this](const std::string& happened) { context_.err.line(happened); });
       if (patience && clock_.steady() - start > *patience)
         throw Error{Code::kUnavailable, fmt::format("{} within {} s: see {}", what, patience->count() / 1000,
                                                     (context_.home() / "logs").string())};
@@ -102,7 +86,7 @@ class Machine {
   const Context& context_;
   StopSignals signals_;
   SystemClock clock_;
-  SupervisedProgram scheduler_, worker_;
+  launchers::LocalMachine programs_;
 };
 
 std::optional<ListWorkersResponse> ask_for_workers(const Context& context) {
@@ -160,12 +144,12 @@ std::vector<std::string> known_weights() {
 /// What a worker with these flags would refuse: its trainer knows what can be data. Nothing is made.
 void ask_worker(const Context& context, const UpOptions& options) {
   if (options.data.empty()) return;
-  auto argv = worker_argv(context, options);
+  auto argv = launchers::worker_argv(local_options(context, options, 0));
   argv.emplace_back("--check");
   try {
     run_program(argv, "", kReadyPatience);
   } catch (const Error& error) {
-    const auto why = own_words(error, "ablate-worker");
+    const auto why = own_words(error, launchers::kWorkerProgram);
     if (!why) throw;
     const bool is_bad_input = std::string_view{error.what()}.find("exit code 2") != std::string_view::npos;
     throw Error{is_bad_input ? Code::kInvalidArgument : Code::kUnavailable, *why};
@@ -179,8 +163,7 @@ void check_up(const Context& context, const UpOptions& options) {
   doubt_names(context, kWeightsFlag, weights, known_weights());
   expect_there(kDataFlag, data);
   expect_there(kWeightsFlag, weights);
-  sibling("ablate-scheduler");
-  sibling("ablate-worker");
+  expect_programs();
   ask_worker(context, options);
   make_home(context);
 }
@@ -192,7 +175,7 @@ void run_up(const Context& context, const UpOptions& options, const FileLock&,
   const std::uint16_t port = choose_port(options.port ? std::optional{options.port} : std::nullopt);
   std::error_code ignored;
   fs::remove(context.up_file(), ignored);  // of one that was killed
-  Machine machine{context, options, port};
+  Machine machine{context, local_options(context, options, port)};
   WorkerSummary worker;
   const auto answers = [&] { return ask_for_workers(context).has_value(); };
   const auto connected = [&] {

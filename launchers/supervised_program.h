@@ -11,7 +11,7 @@
 #include "base/child_process.h"
 #include "base/clock.h"
 
-namespace abl::cli {
+namespace abl::launchers {
 
 /// When a program that ended is started again. Pure: it only counts.
 class RestartPolicy {
@@ -57,4 +57,4 @@ class SupervisedProgram {
   std::uintmax_t log_start_ = 0;  // where this start's output begins
 };
 
-}  // namespace abl::cli
+}  // namespace abl::launchers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/restarts.h"
+#include "launchers/supervised_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace abl::cli {
+namespace abl::launchers {
 namespace {
 
 using namespace std::chrono_literals;
@@ -57,7 +57,7 @@ class SupervisedProgramTest : public testing::Test {
   SupervisedProgram shell(const std::string& script) { return {"program", {"sh", "-c", script}, log_}; }
 
   std::filesystem::path folder_ = [] {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ablate-restarts-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "ablate-supervised-XXXXXX").string();
     return std::filesystem::path{mkdtemp(pattern.data())};
   }();
   std::filesystem::path log_ = folder_ / "program.log";
@@ -98,4 +98,4 @@ TEST_F(SupervisedProgramTest, StopInsistsWhenItIsToHurry) {
 }
 
 }  // namespace
-}  // namespace abl::cli
+}  // namespace abl::launchers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/restarts.h"
+#include "launchers/supervised_program.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-namespace abl::cli {
+namespace abl::launchers {
 
 using namespace std::chrono_literals;
 
@@ -95,4 +95,4 @@ std::string SupervisedProgram::last_lines() const {
   return text;
 }
 
-}  // namespace abl::cli
+}  // namespace abl::launchers

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/local.h"
+
+#include <fmt/format.h>
+
+namespace abl::launchers {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr auto kWorkerGrace = 60s;  // its trainers write a checkpoint
+constexpr auto kSchedulerGrace = 15s;
+
+}  // namespace
+
+std::vector<std::string> scheduler_argv(const LocalOptions& options) {
+  return {(options.programs / kSchedulerProgram).string(),
+          "--store",
+          options.store.string(),
+          "--listen",
+          "unix:" + options.socket.string(),
+          "--http-port",
+          fmt::format("{}", options.http_port)};
+}
+
+std::vector<std::string> worker_argv(const LocalOptions& options) {
+  std::vector<std::string> argv{(options.programs / kWorkerProgram).string(),
+                                "--scheduler",
+                                "unix:" + options.socket.string(),
+                                "--home",
+                                options.home.string(),
+                                "--runs-root",
+                                (options.home / "runs").string()};
+  if (options.slots) argv.insert(argv.end(), {"--slots", fmt::format("{}", options.slots)});
+  if (options.threads) argv.insert(argv.end(), {"--threads", fmt::format("{}", options.threads)});
+  const auto add_named = [&argv](const NamedPathFlag& flag, const NamedPaths& paths) {
+    for (const auto& [name, path] : paths)
+      argv.insert(argv.end(),
+                  {flag.flag, fmt::format("{}={}", name, fs::absolute(path).lexically_normal().string())});
+  };
+  add_named(kDataFlag, options.data);
+  add_named(kWeightsFlag, options.weights);
+  if (options.allow_commands) argv.emplace_back("--allow-commands");
+  return argv;
+}
+
+LocalMachine::LocalMachine(const LocalOptions& options)
+    : scheduler_{kSchedulerProgram, scheduler_argv(options), options.home / "logs" / "scheduler.log"},
+      worker_{kWorkerProgram, worker_argv(options), options.home / "logs" / "worker.log"} {}
+
+void LocalMachine::tick(Time now, const std::function<void(const std::string&)>& say) {
+  for (auto* program : {&scheduler_, &worker_})
+    if (const auto happened = program->tick(now)) say(*happened);
+}
+
+void LocalMachine::stop(const std::function<bool()>& hurry) {
+  worker_.stop(kWorkerGrace, hurry);
+  scheduler_.stop(kSchedulerGrace, hurry);
+}
+
+}  // namespace abl::launchers
