@@ -2,10 +2,11 @@
 #include "access/request_guard.h"
 
 #include <fmt/format.h>
-#include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/string.hpp>
 
 #include <algorithm>
+
+#include "access/listen_address.h"
 
 namespace abl::access {
 namespace {
@@ -21,13 +22,6 @@ std::optional<std::string> host_name(std::string_view host) {
                        port.find_first_not_of("0123456789", 1) == std::string_view::npos);
   if (!port_is_fine) return std::nullopt;
   return std::string{bracketed ? host.substr(1, end - 1) : host.substr(0, end)};
-}
-
-bool is_loopback(const std::string& name) {
-  if (boost::beast::iequals(name, "localhost")) return true;
-  boost::system::error_code ec;
-  const auto address = boost::asio::ip::make_address(name, ec);
-  return !ec && address.is_loopback();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <condition_variable>
 #include <fstream>
@@ -13,11 +14,11 @@
 #include <string>
 #include <thread>
 
+#include "access/listen_address.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_lock.h"
 #include "base/made_paths.h"
-#include "scheduler/endpoint.h"
 #include "web/server/server.h"
 
 namespace abl::scheduler {
@@ -38,13 +39,44 @@ constexpr auto kTick = std::chrono::milliseconds{500};
 constexpr auto kGoodbye = std::chrono::seconds{2};
 
 namespace fs = std::filesystem;
+using access::ListenAddress;
+
+/// Adds what is wrong with the store to the end of every answer, as metadata: answers are read from a state
+/// that may be lost, and whoever reads one should know. `trouble` is called on gRPC's threads.
+class TroubleNotes final : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  explicit TroubleNotes(std::function<std::string()> trouble) : trouble_{std::move(trouble)} {}
+
+  grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo*) override {
+    return new Note{trouble_};
+  }
+
+ private:
+  class Note final : public grpc::experimental::Interceptor {
+   public:
+    explicit Note(const std::function<std::string()>& trouble) : trouble_{trouble} {}
+    void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+      using grpc::experimental::InterceptionHookPoints;
+      constexpr std::size_t kLongest = 2000;  // metadata has a limit
+      if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS))
+        if (const std::string trouble = trouble_(); !trouble.empty())
+          methods->GetSendTrailingMetadata()->emplace("ablate-trouble-bin", trouble.substr(0, kLongest));
+      methods->Proceed();
+    }
+
+   private:
+    const std::function<std::string()>& trouble_;
+  };
+
+  const std::function<std::string()> trouble_;
+};
 
 /// The folder of the store, made where it is absent.
 fs::path with_folder(const fs::path& store, MadePaths& made) {
   if (store.empty()) throw Error{Code::kInvalidArgument, "no results file: pass --store FILE"};
   if (const auto folder = store.parent_path(); !folder.empty()) {
     made.add(make_folder(folder));
-    protect_home(folder);
+    access::protect_home(folder);
   }
   return store;
 }
@@ -75,7 +107,7 @@ class StoreLock {
 class SchedulerServer::Impl {
  public:
   explicit Impl(const ServerOptions& options)
-      : endpoints_{checked(options)},
+      : addresses_{checked(options)},
         lock_{with_folder(options.scheduler.store, folders_)},
         store_{new_store(options.scheduler.store, files_)},
         scheduler_{options.scheduler, clock_} {
@@ -105,21 +137,21 @@ class SchedulerServer::Impl {
 
   std::vector<std::string> addresses() const {
     std::vector<std::string> texts;
-    for (const Endpoint& endpoint : endpoints_) texts.push_back(endpoint.text());
+    for (const ListenAddress& address : addresses_) texts.push_back(address.text());
     return texts;
   }
   std::string dashboard() const { return web_ ? web_->url() : std::string{}; }
 
  private:
   /// What can be refused before anything is opened or created.
-  static std::vector<Endpoint> checked(const ServerOptions& options) {
+  static std::vector<ListenAddress> checked(const ServerOptions& options) {
     options.scheduler.policy.check();
     const std::vector<std::string>& listen = options.listen;
     if (listen.empty()) throw Error{Code::kInvalidArgument, "no listen address: pass --listen ADDRESS"};
-    std::vector<Endpoint> parsed;
-    for (const std::string& text : listen) parsed.push_back(parse_endpoint(text));
-    for (const Endpoint& endpoint : parsed) check(endpoint);
-    if (options.http_port) check({.host = "127.0.0.1", .port = *options.http_port}, "--http-port");
+    std::vector<ListenAddress> parsed;
+    for (const std::string& text : listen) parsed.push_back(access::parse_listen_address(text));
+    for (const ListenAddress& address : parsed) access::check(address);
+    if (options.http_port) access::check({.host = "127.0.0.1", .port = *options.http_port}, "--http-port");
     return parsed;
   }
 
@@ -132,10 +164,10 @@ class SchedulerServer::Impl {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);  // a machine that vanished is noticed
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
     builder.SetMaxReceiveMessageSize(16 << 20);  // a sweep file has 4 MiB at most, a batch of a run less
-    std::vector<int> ports(endpoints_.size(), 0);
-    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
-      folders_.add(prepare(endpoints_[i]));
-      builder.AddListeningPort(endpoints_[i].text(), grpc::InsecureServerCredentials(), &ports[i]);
+    std::vector<int> ports(addresses_.size(), 0);
+    for (std::size_t i = 0; i < addresses_.size(); ++i) {
+      folders_.add(access::prepare(addresses_[i]));
+      builder.AddListeningPort(addresses_[i].text(), grpc::InsecureServerCredentials(), &ports[i]);
     }
     scheduler_.register_services(builder);
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
@@ -143,11 +175,11 @@ class SchedulerServer::Impl {
         std::make_unique<TroubleNotes>([this] { return scheduler_.coordinator().trouble(); }));
     builder.experimental().SetInterceptorCreators(std::move(interceptors));
     server_ = builder.BuildAndStart();
-    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+    for (std::size_t i = 0; i < addresses_.size(); ++i) {
       if (!server_ || ports[i] == 0)
         throw Error{Code::kUnavailable,
-                    fmt::format("cannot listen on {}: in use or not permitted", endpoints_[i].text())};
-      if (endpoints_[i].socket.empty()) endpoints_[i].port = static_cast<std::uint16_t>(ports[i]);
+                    fmt::format("cannot listen on {}: in use or not permitted", addresses_[i].text())};
+      if (addresses_[i].socket.empty()) addresses_[i].port = static_cast<std::uint16_t>(ports[i]);
     }
   }
 
@@ -162,7 +194,7 @@ class SchedulerServer::Impl {
   }
 
   SystemClock clock_;
-  std::vector<Endpoint> endpoints_;
+  std::vector<ListenAddress> addresses_;
   // What is refused goes in the opposite order: the store's files while the lock is held, so that they are
   // ours.
   MadePaths folders_;

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "ablate/v1/sweeps.grpc.pb.h"
-#include "scheduler/endpoint.h"
+#include "access/listen_address.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {
@@ -136,7 +136,7 @@ TEST_F(ServerTest, ARefusedStartLeavesNothingBehind) {
   EXPECT_NE(refusal(options({"unix:/proc/none/scheduler.sock"}, "new/deep/other.db")).first, Code::kOk);
   EXPECT_THAT(left(), testing::IsEmpty());
   auto taken = options({"127.0.0.1:0"}, "new/other.db");
-  taken.http_port = parse_endpoint(first.addresses()[0]).port;
+  taken.http_port = access::parse_listen_address(first.addresses()[0]).port;
   EXPECT_EQ(refusal(taken).first, Code::kUnavailable);
   EXPECT_THAT(left(), testing::IsEmpty());
   EXPECT_EQ(refusal(options({"127.0.0.1:0"})).first, Code::kUnavailable);
@@ -233,12 +233,6 @@ TEST_F(ServerTest, WhatIsNoAddressSaysWhatWasExpected) {
     EXPECT_EQ(code, Code::kInvalidArgument) << address;
     EXPECT_THAT(message, HasSubstr("expected")) << address;
   }
-}
-
-TEST(Endpoint, IsWrittenAsClientsTakeIt) {
-  EXPECT_EQ(parse_endpoint("[::1]:70").text(), "[::1]:70");
-  EXPECT_EQ(parse_endpoint("localhost:70").text(), "localhost:70");
-  EXPECT_EQ(parse_endpoint("unix:/x/y.sock").text(), "unix:/x/y.sock");
 }
 
 }  // namespace

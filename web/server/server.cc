@@ -14,6 +14,7 @@
 #include <list>
 #include <thread>
 
+#include "access/listen_address.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "web/server/session.h"
@@ -30,12 +31,12 @@ constexpr auto kGoodbye = 2s;         // for what is being answered when the ser
 constexpr auto kAcceptRetry = 200ms;  // after a failed accept, e.g. no file descriptor left
 
 tcp::acceptor listen_on(net::io_context& network, const std::string& address, std::uint16_t port) {
-  beast::error_code ec;
-  const auto ip = net::ip::make_address(address == "localhost" ? "127.0.0.1" : address, ec);
-  if (ec)
+  if (!access::is_loopback(address))
     throw Error{Code::kInvalidArgument,
-                fmt::format("address '{}' is not an IP address, expected 127.0.0.1", address)};
-  const tcp::endpoint endpoint{ip, port};
+                fmt::format("address '{}' is not a loopback address, expected 127.0.0.1", address)};
+  beast::error_code ec;
+  const auto ip = net::ip::make_address(address, ec);
+  const tcp::endpoint endpoint{ec ? net::ip::address_v4::loopback() : ip, port};  // "localhost" has no number
   tcp::acceptor acceptor{network};
   acceptor.open(endpoint.protocol(), ec);
   if (!ec) acceptor.set_option(net::socket_base::reuse_address{true}, ec);
@@ -87,7 +88,7 @@ class Server::Impl {
   std::uint16_t port() const { return endpoint_.port(); }
   std::string url() const {
     const auto ip = endpoint_.address();
-    const std::string host = ip.is_v6() ? "[::1]" : ip.is_unspecified() ? "127.0.0.1" : ip.to_string();
+    const std::string host = ip.is_v6() ? "[::1]" : ip.to_string();
     return fmt::format("http://{}:{}/", host, port());
   }
   void publish(storage::Change change) { site_->hub.publish(std::move(change)); }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/endpoint.h"
+#include "access/listen_address.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,7 +17,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-namespace abl::scheduler {
+namespace abl::access {
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,12 +36,6 @@ class Socket {
  private:
   int fd_;
 };
-
-bool loopback(const std::string& host) {
-  in_addr v4{};
-  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
-  return host == "localhost" || host == "::1";
-}
 
 void check_folder(const fs::path& folder) {
   if (!fs::exists(folder)) return;
@@ -75,20 +70,20 @@ void check_socket(const fs::path& path) {
 }
 
 /// gRPC says only that a port could not be had; this says why.
-void check_port(const Endpoint& endpoint, const char* flag) {
+void check_port(const ListenAddress& listen, const char* flag) {
   sockaddr_storage address{};
-  socklen_t size = sizeof(sockaddr_in);
-  if (endpoint.host == "::1") {
-    auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+  socklen_t size = sizeof(sockaddr_in6);
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+  if (::inet_pton(AF_INET6, listen.host.c_str(), &v6.sin6_addr) == 1) {
     v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(endpoint.port);
-    v6.sin6_addr = in6addr_loopback;
-    size = sizeof(sockaddr_in6);
+    v6.sin6_port = htons(listen.port);
   } else {
     auto& v4 = reinterpret_cast<sockaddr_in&>(address);
     v4.sin_family = AF_INET;
-    v4.sin_port = htons(endpoint.port);
-    ::inet_pton(AF_INET, endpoint.host == "localhost" ? "127.0.0.1" : endpoint.host.c_str(), &v4.sin_addr);
+    v4.sin_port = htons(listen.port);
+    if (::inet_pton(AF_INET, listen.host.c_str(), &v4.sin_addr) != 1)
+      v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);  // "localhost"
+    size = sizeof(sockaddr_in);
   }
   const Socket probe{address.ss_family};
   const int yes = 1;
@@ -96,18 +91,26 @@ void check_port(const Endpoint& endpoint, const char* flag) {
   if (::bind(probe.fd(), reinterpret_cast<const sockaddr*>(&address), size) == 0) return;
   if (errno == EADDRINUSE)
     throw Error{Code::kUnavailable, fmt::format("port {} on {} is in use: choose another with {}",
-                                                endpoint.port, endpoint.host, flag)};
-  throw system_error(fmt::format("cannot listen on {}", endpoint.text()), errno);
+                                                listen.port, listen.host, flag)};
+  throw system_error(fmt::format("cannot listen on {}", listen.text()), errno);
 }
 
 }  // namespace
 
-std::string Endpoint::text() const {
+bool is_loopback(const std::string& host) {
+  if (::strcasecmp(host.c_str(), "localhost") == 0) return true;
+  in_addr v4{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  return ::inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+std::string ListenAddress::text() const {
   if (!socket.empty()) return "unix:" + socket.string();
   return fmt::format(fmt::runtime(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}"), host, port);
 }
 
-Endpoint parse_endpoint(const std::string& text) {
+ListenAddress parse_listen_address(const std::string& text) {
   if (text.starts_with("unix:")) {
     const std::string path = text.substr(5);
     if (path.empty())
@@ -115,38 +118,38 @@ Endpoint parse_endpoint(const std::string& text) {
     return {.socket = path};
   }
   const std::size_t colon = text.rfind(':');
-  Endpoint endpoint;
+  ListenAddress address;
   const char* const end = text.data() + text.size();
   if (colon != std::string::npos) {
-    endpoint.host = text.substr(0, colon);
-    if (endpoint.host.starts_with('[') && endpoint.host.ends_with(']'))
-      endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
-    const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, endpoint.port);
-    if (error != std::errc{} || rest != end) endpoint.host.clear();
+    address.host = text.substr(0, colon);
+    if (address.host.starts_with('[') && address.host.ends_with(']'))
+      address.host = address.host.substr(1, address.host.size() - 2);
+    const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, address.port);
+    if (error != std::errc{} || rest != end) address.host.clear();
   }
-  if (endpoint.host.empty())
+  if (address.host.empty())
     throw Error{
         Code::kInvalidArgument,
         fmt::format("invalid listen address '{}'; expected unix:/path/scheduler.sock or 127.0.0.1:PORT",
                     text)};
-  if (!loopback(endpoint.host))
+  if (!is_loopback(address.host))
     throw Error{Code::kInvalidArgument, fmt::format("{} is not a loopback address: without tokens and TLS a "
                                                     "scheduler listens on this machine alone; listen on "
                                                     "127.0.0.1:{} and reach it through `ssh -L`",
-                                                    text, endpoint.port)};
-  return endpoint;
+                                                    text, address.port)};
+  return address;
 }
 
-void check(const Endpoint& endpoint, const char* flag) {
-  if (!endpoint.socket.empty()) return check_socket(endpoint.socket);
-  if (endpoint.port != 0) check_port(endpoint, flag);
+void check(const ListenAddress& address, const char* flag) {
+  if (!address.socket.empty()) return check_socket(address.socket);
+  if (address.port != 0) check_port(address, flag);
 }
 
-std::vector<fs::path> prepare(const Endpoint& endpoint) {
-  check(endpoint);
-  if (endpoint.socket.empty()) return {};
-  auto made = make_folder(fs::absolute(endpoint.socket).parent_path());
-  fs::remove(endpoint.socket);  // its scheduler died without removing it
+std::vector<fs::path> prepare(const ListenAddress& address) {
+  check(address);
+  if (address.socket.empty()) return {};
+  auto made = make_folder(fs::absolute(address.socket).parent_path());
+  fs::remove(address.socket);  // its scheduler died without removing it
   return made;
 }
 
@@ -155,4 +158,4 @@ void protect_home(const fs::path& folder) {
   if (fs::equivalent(folder, home_folder(), ignored)) fs::permissions(folder, fs::perms::owner_all, ignored);
 }
 
-}  // namespace abl::scheduler
+}  // namespace abl::access
