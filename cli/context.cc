@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/file_lock.h"
 #include "base/printable.h"
-#include "views/views.h"
+#include "views/json.h"
 
 namespace abl::cli {
 
@@ -30,9 +30,9 @@ std::string Context::scheduler() const {
 }
 
 void Context::print_json(const google::protobuf::Message& message) const {
-  std::string text = views::to_json(message, out.interactive());
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  out.line(text);
+  const bool pretty = out.interactive();
+  views::write_json(message, pretty, [this](std::string_view piece) { out.write(piece); });
+  if (!pretty) out.line("");
 }
 
 void Context::note(const std::string& text) const {

@@ -17,7 +17,7 @@
 #include "cli/table_sheet.h"
 #include "cli/terminal.h"
 #include "storage/table.h"
-#include "views/views.h"
+#include "views/json.h"
 
 namespace abl::cli {
 namespace {

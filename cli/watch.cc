@@ -18,7 +18,7 @@
 #include "cli/table_renderer.h"
 #include "cli/watch_screen.h"
 #include "cli/words.h"
-#include "views/views.h"
+#include "views/json.h"
 
 namespace abl::cli {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/database.h"
+#include "views/json.h"
 #include "views/query.h"
 #include "views/table_cache.h"
 

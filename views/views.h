@@ -78,7 +78,4 @@ class PointBlocks {
 void export_points(storage::Database& db, const std::string& sweep,
                    const std::function<void(const ablate::v1::ExportBlock&)>& sink);
 
-/// A message as JSON: field names as in the .proto, zeros and empty lists present, one line unless `pretty`.
-std::string to_json(const google::protobuf::Message& message, bool pretty = false);
-
 }  // namespace abl::views

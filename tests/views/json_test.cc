@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
+#include "views/json.h"
 
+#include <gmock/gmock.h>
+#include <google/protobuf/timestamp.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <random>
 
-#include "views/views.h"
+#include "ablate/v1/runs.pb.h"
+#include "ablate/v1/sweeps.pb.h"
+#include "ablate/v1/workers.pb.h"
 
 namespace abl::views {
 namespace {
@@ -26,20 +35,181 @@ TEST(Json, NumbersThatAreNotFiniteAndThoseOf64BitsAreTexts) {
 TEST(Json, EmptyListsAndZerosAreThereAndWhatIsUnsetIsNot) {
   EXPECT_EQ(to_json(v1::Cell{}),
             R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"before_mend":0})");
-  EXPECT_EQ(to_json(v1::RunSeries{}), R"({"run":0})");
+  v1::Cell compared;
+  compared.set_mean(1);
+  compared.mutable_comparison()->set_best(true);
+  EXPECT_EQ(to_json(compared),
+            R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"before_mend":0,)"
+            R"("comparison":{"verdict":"VERDICT_UNSPECIFIED","why":"","best":true,"best_why":""},"mean":1})");
+  v1::RunSeries series;
+  series.mutable_series()->set_name("loss");
+  series.mutable_series()->add_times_ms(5);
+  EXPECT_EQ(to_json(series), R"({"run":0,"series":{"name":"loss","steps":[],"values":[],"times_ms":["5"]}})");
 }
 
 TEST(Json, EnumerationsAreTheirNamesTimesAreTextsAndMapsAreObjects) {
   v1::SweepSummary sweep;
   sweep.set_state(v1::SWEEP_STATE_ACTIVE);
+  sweep.mutable_trials()->set_total(3);
+  sweep.mutable_trials()->set_queued(3);
   sweep.mutable_created()->set_seconds(1'700'000'000);
-  EXPECT_EQ(to_json(sweep), R"({"name":"","state":"SWEEP_STATE_ACTIVE","rows":0,"seeds":0,"priority":0,)"
-                            R"("created":"2023-11-14T22:13:20Z"})");
+  EXPECT_EQ(to_json(sweep),
+            R"({"name":"","state":"SWEEP_STATE_ACTIVE","trials":{"total":3,"queued":3,"leased":0,)"
+            R"("running":0,"completed":0,"failed":0,"cancelled":0,"held":0,"unfilled":0},)"
+            R"("rows":0,"seeds":0,"priority":0,)"
+            R"("created":"2023-11-14T22:13:20Z"})");
   v1::PlanRow row;
   (*row.mutable_counts())["params.all"] = 5;
   EXPECT_EQ(to_json(row),
             R"({"id":"","label":"","set":{},"counts":{"params.all":5},"trials":0,"stored":0,"under_way":0,)"
             R"("config_hash":"","same_as":"","before_mend":0})");
+}
+
+namespace pb = google::protobuf;
+using Type = pb::FieldDescriptor::CppType;
+
+/// The same by Protobuf itself.
+std::string json_by_protobuf(const pb::Message& message, bool pretty) {
+  pb::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  options.add_whitespace = pretty;
+  std::string text;
+  EXPECT_TRUE(pb::util::MessageToJsonString(message, &text, options).ok());
+  return text;
+}
+
+/// Fills messages with what their types can hold.
+class Filler {
+ public:
+  explicit Filler(unsigned seed) : random_{seed} {}
+
+  void fill(pb::Message& message) {
+    if (message.GetDescriptor() == pb::Timestamp::descriptor()) {
+      auto& time = dynamic_cast<pb::Timestamp&>(message);
+      time.set_seconds(static_cast<std::int64_t>(random_() % 4'000'000'000));
+      constexpr int kNanos[] = {0, 120'000'000, 1000, 7};
+      time.set_nanos(kNanos[random_() % 4]);
+      return;
+    }
+    for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+      const pb::FieldDescriptor& field = *message.GetDescriptor()->field(i);
+      // an `optional` message Protobuf writes last; ours stays where it was before it was called so
+      if (field.has_optional_keyword() && field.cpp_type() == Type::CPPTYPE_MESSAGE && !is_time(field))
+        continue;
+      // of a map one entry: Protobuf writes several in no order
+      const std::size_t values = field.is_map() ? random_() % 2 : random_() % (field.is_repeated() ? 4 : 2);
+      for (std::size_t value = 0; value < values; ++value) set(message, field);
+    }
+  }
+
+ private:
+  static bool is_time(const pb::FieldDescriptor& field) {
+    return field.message_type() == pb::Timestamp::descriptor();
+  }
+  void set(pb::Message& message, const pb::FieldDescriptor& field) {
+    const pb::Reflection& to = *message.GetReflection();
+    const auto put = [&](auto only, auto more, auto value) {
+      if (field.is_repeated())
+        (to.*more)(&message, &field, value);
+      else
+        (to.*only)(&message, &field, value);
+    };
+    switch (field.cpp_type()) {
+      case Type::CPPTYPE_INT32:
+        return put(&pb::Reflection::SetInt32, &pb::Reflection::AddInt32,
+                   static_cast<std::int32_t>(random_()));
+      case Type::CPPTYPE_UINT32:
+        return put(&pb::Reflection::SetUInt32, &pb::Reflection::AddUInt32,
+                   static_cast<std::uint32_t>(random_()));
+      case Type::CPPTYPE_INT64:
+        return put(&pb::Reflection::SetInt64, &pb::Reflection::AddInt64,
+                   static_cast<std::int64_t>(random_()));
+      case Type::CPPTYPE_UINT64:
+        return put(&pb::Reflection::SetUInt64, &pb::Reflection::AddUInt64, random_());
+      case Type::CPPTYPE_DOUBLE:
+        return put(&pb::Reflection::SetDouble, &pb::Reflection::AddDouble, real());
+      case Type::CPPTYPE_FLOAT:
+        return put(&pb::Reflection::SetFloat, &pb::Reflection::AddFloat, static_cast<float>(real()));
+      case Type::CPPTYPE_BOOL:
+        return put(&pb::Reflection::SetBool, &pb::Reflection::AddBool, random_() % 2 == 0);
+      case Type::CPPTYPE_ENUM:
+        return put(&pb::Reflection::SetEnumValue, &pb::Reflection::AddEnumValue,
+                   static_cast<int>(random_() % 50));  // some have no name
+      case Type::CPPTYPE_STRING:
+        return put(&pb::Reflection::SetString, &pb::Reflection::AddString, text());
+      case Type::CPPTYPE_MESSAGE:
+        return fill(field.is_repeated() ? *to.AddMessage(&message, &field)
+                                        : *to.MutableMessage(&message, &field));
+    }
+  }
+  double real() {
+    constexpr double kSome[] = {0, -0.0, 1, 0.1, 79.79, 1e21, 1e-7, 123456789, 1.0 / 3};
+    if (random_() % 2) return kSome[random_() % std::size(kSome)];
+    return std::bit_cast<double>(random_());
+  }
+  std::string text() {
+    constexpr const char* kSome[] = {"", "val/top1", "79.79 ± 0.12", "a\n\"b\"\\", "<b>", "\u2028€–😀"};
+    return kSome[random_() % std::size(kSome)];
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST(Json, IsTheTextThatProtobufWrites) {
+  Filler filler{7};
+  for (const auto* file : {v1::RunSummary::descriptor()->file(), v1::SweepSummary::descriptor()->file(),
+                           v1::WorkerSummary::descriptor()->file()})
+    for (int type = 0; type < file->message_type_count(); ++type)
+      for (int i = 0; i < 20; ++i) {
+        const auto* prototype =
+            pb::MessageFactory::generated_factory()->GetPrototype(file->message_type(type));
+        const std::unique_ptr<pb::Message> message{prototype->New()};
+        filler.fill(*message);
+        ASSERT_EQ(to_json(*message), json_by_protobuf(*message, false)) << message->GetTypeName();
+        ASSERT_EQ(to_json(*message, true), json_by_protobuf(*message, true)) << message->GetTypeName();
+      }
+}
+
+/// In UTF-8.
+std::string text_of(char32_t code) {
+  const auto byte = [](char32_t bits) { return static_cast<char>(bits); };
+  const auto more = [&](int shift) { return byte(0x80 | (code >> shift & 0x3F)); };
+  if (code < 0x80) return {byte(code)};
+  if (code < 0x800) return {byte(0xC0 | code >> 6), more(0)};
+  if (code < 0x10000) return {byte(0xE0 | code >> 12), more(6), more(0)};
+  return {byte(0xF0 | code >> 18), more(12), more(6), more(0)};
+}
+
+TEST(Json, EscapesTheCharactersThatProtobufEscapes) {
+  v1::Cell cell;
+  for (char32_t code = 0; code <= 0x10FFFF; ++code)
+    if (code < 0xD800 || code > 0xDFFF) *cell.mutable_text() += text_of(code);
+  EXPECT_TRUE(to_json(cell) == json_by_protobuf(cell, false));
+}
+
+TEST(Json, MapsAreInTheOrderOfTheirKeys) {
+  v1::PlanRow row;
+  for (const char* key : {"b", "a", "c"}) (*row.mutable_set())[key] = "1";
+  EXPECT_THAT(to_json(row), testing::HasSubstr(R"("set":{"a":"1","b":"1","c":"1"})"));
+}
+
+TEST(Json, IsWrittenInSmallPiecesHoweverLongItIs) {
+  v1::Table table;
+  for (int i = 0; i < 20'000; ++i) {
+    auto& row = *table.add_rows();
+    row.set_id("row");
+    for (int cell = 0; cell < 3; ++cell) row.add_cells()->set_text("79.79 ± 0.12");
+  }
+  std::size_t largest = 0;
+  std::string whole;
+  write_json(table, false, [&](std::string_view piece) {
+    largest = std::max(largest, piece.size());
+    whole += piece;
+  });
+  EXPECT_GT(whole.size(), std::size_t{5} << 20);
+  EXPECT_LT(largest, std::size_t{65} << 10);
+  EXPECT_EQ(whole, to_json(table));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "storage/table.h"
 #include "storage/worker_store.h"
 #include "tests/storage/fixtures.h"
+#include "views/json.h"
 
 namespace abl::views {
 namespace {
