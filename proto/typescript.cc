@@ -65,13 +65,19 @@ std::string type_of(const pb::FieldDescriptor& field) {
   return "unknown";
 }
 
+/// Whether it can be absent. To Protobuf any message within another can; in ours `optional` says which.
+bool can_be_absent(const pb::FieldDescriptor& field) {
+  const bool is_part = field.cpp_type() == Type::CPPTYPE_MESSAGE && !field.containing_oneof();
+  return field.has_presence() && !is_part;
+}
+
 std::string member(const pb::FieldDescriptor& field) {
   std::string type;
   if (field.is_map())
     type = "Record<string, " + type_of(*field.message_type()->map_value()) + ">";
   else
     type = type_of(field) + (field.is_repeated() ? "[]" : "");
-  return comment(field, "  ") + "  " + field.name() + (field.has_presence() ? "?: " : ": ") + type + ";\n";
+  return comment(field, "  ") + "  " + field.name() + (can_be_absent(field) ? "?: " : ": ") + type + ";\n";
 }
 
 void write(const pb::EnumDescriptor& type) {

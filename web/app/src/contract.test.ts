@@ -15,10 +15,21 @@ const kCell: Cell = {
   unfilled: 0,
   before_mend: 0,
 };
-const kSeries: RunSeries = { run: 0 };
+const kSeries: RunSeries = { run: 0, series: { name: "loss", steps: [], values: [], times_ms: ["5"] } };
 const kSweep: SweepSummary = {
   name: "",
   state: "SWEEP_STATE_ACTIVE",
+  trials: {
+    total: 3,
+    queued: 3,
+    leased: 0,
+    running: 0,
+    completed: 0,
+    failed: 0,
+    cancelled: 0,
+    held: 0,
+    unfilled: 0,
+  },
   rows: 0,
   seeds: 0,
   priority: 0,
@@ -43,7 +54,8 @@ const kWrongState: SweepSummary = { ...kSweep, state: "ACTIVE" };
 
 test("what is not finite has a number all the same, and what is unset is undefined", () => {
   expect(Number(kRun.value)).toBeNaN();
-  expect([kCell.mean, kSeries.series, kSweep.eta_seconds]).toEqual([undefined, undefined, undefined]);
+  expect([kCell.mean, kCell.comparison, kSweep.eta_seconds]).toEqual([undefined, undefined, undefined]);
   expect(Number(kRow.counts["params.all"])).toBe(5);
+  expect([kSeries.series.name, kSweep.trials.total]).toEqual(["loss", 3]);
   expect([kWrongSeed.seed, kWrongState.state]).toEqual([-3, "ACTIVE"]);
 });

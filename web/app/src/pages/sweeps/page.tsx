@@ -16,7 +16,7 @@ const filled = (trials: TrialCounts): number => trials.completed - trials.unfill
 const kKeys = {
   name: (s: SweepSummary) => s.name,
   state: (s: SweepSummary) => stateWord(s.state),
-  done: ({ trials }: SweepSummary) => filled(trials!) / Math.max(1, trials!.total),
+  done: ({ trials }: SweepSummary) => filled(trials) / Math.max(1, trials.total),
   rows: (s: SweepSummary) => s.rows,
   eta: (s: SweepSummary) => s.eta_seconds,
   created: (s: SweepSummary) => s.created,
@@ -100,7 +100,7 @@ function SweepTable({ sweeps }: { sweeps: SweepSummary[] }) {
 }
 
 function SweepRow({ sweep }: { sweep: SweepSummary }) {
-  const trials = sweep.trials!;
+  const trials = sweep.trials;
   return (
     <tr>
       <th scope="row">
@@ -126,7 +126,7 @@ function SweepRow({ sweep }: { sweep: SweepSummary }) {
       </td>
       <td class="num">{duration(sweep.eta_seconds)}</td>
       <td class="num">
-        {sweep.created ? <time dateTime={sweep.created}>{moment(sweep.created)}</time> : "–"}
+        <time dateTime={sweep.created}>{moment(sweep.created)}</time>
       </td>
     </tr>
   );

@@ -120,11 +120,7 @@ function WorkerTable({ workers }: { workers: WorkerSummary[] }) {
                 {worker.allows_commands && <div>runs commands</div>}
               </td>
               <td class="num">
-                {worker.last_heartbeat ? (
-                  <time dateTime={worker.last_heartbeat}>{moment(worker.last_heartbeat)}</time>
-                ) : (
-                  "–"
-                )}
+                <time dateTime={worker.last_heartbeat}>{moment(worker.last_heartbeat)}</time>
               </td>
             </tr>
           ))}

@@ -24,12 +24,12 @@ export const page: Page = {
 function RunPage({ run }: { run: number }) {
   // a change of the sweep as a whole may be one of this run too
   const detail = useResource<RunDetail>(`/runs/${run}`, (change) => change.run === run || change.run === 0);
-  const place = detail.data?.summary?.rows[0];
+  const place = detail.data?.summary.rows[0];
   return (
     <>
       <nav class="crumbs" aria-label="Breadcrumb">
         <Link href="/">Sweeps</Link>
-        {detail.data?.summary?.rows.map((row) => (
+        {detail.data?.summary.rows.map((row) => (
           <span key={row.sweep + row.row}>
             <Link href={sweepPath(row.sweep)}>{row.sweep}</Link>
             <Link href={`${sweepPath(row.sweep)}?row=${encodeURIComponent(row.row)}`}>
@@ -60,11 +60,11 @@ function Body({ run, detail }: { run: number; detail: RunDetail }) {
       <section aria-labelledby="curves">
         <h2 id="curves">Curves</h2>
         <RunCurves run={run} />
-        <MetricTable metrics={detail.summary!.metrics} />
+        <MetricTable metrics={detail.summary.metrics} />
       </section>
       <section aria-labelledby="log">
         <h2 id="log">Log</h2>
-        <Log run={run} bytes={Number(detail.log_bytes)} ended={Boolean(detail.summary!.ended)} />
+        <Log run={run} bytes={Number(detail.log_bytes)} ended={Boolean(detail.summary.ended)} />
       </section>
       <div class="columns">
         <section aria-labelledby="config">
@@ -97,7 +97,7 @@ function RunCurves({ run }: { run: number }) {
     (change) => change.run === run || change.run === 0,
   );
   const charts = useMemo(() => {
-    const series = new Map((metrics.data?.series ?? []).map(({ series }) => [series!.name, series!]));
+    const series = new Map((metrics.data?.series ?? []).map(({ series }) => [series.name, series]));
     return [...quantitiesOf(series.keys())].map(([quantity, names]) => ({
       quantity,
       plot: plotOf(

@@ -7,7 +7,7 @@ import type { RunDetail } from "../../../generated/ablate";
 
 /** What became of the run, in a few facts. */
 export function Summary({ detail }: { detail: RunDetail }) {
-  const summary = detail.summary!;
+  const summary = detail.summary;
   const perSecond = Number(summary.steps_per_second);
   const under = ["leased", "running"].includes(stateWord(summary.state));
   const left = under && perSecond > 0 ? (summary.total_steps - summary.step) / perSecond : undefined;

@@ -242,7 +242,7 @@ function seedText({ seed, value, not_finite }: Cell["runs"][number]): string {
 
 /** An empty cell says why: the state of the row's trials, and the server's reason on demand. */
 function Missing({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boolean }) {
-  const trials = row.trials!;
+  const trials = row.trials;
   const state = !metric
     ? undefined
     : trials.running + trials.leased > 0

@@ -56,10 +56,10 @@ export function Curves({ sweep, table, trials, looks, row }: Props) {
   const plots = useMemo(() => {
     const ofRun = new Map<number, Series[]>();
     for (const { run, series } of metrics.data?.series ?? [])
-      ofRun.set(run, [...(ofRun.get(run) ?? []), series!]);
+      ofRun.set(run, [...(ofRun.get(run) ?? []), series]);
     const groups = (name: string): Group[] =>
       rows.flatMap((r) => {
-        const of = r.trials!.total;
+        const of = r.trials.total;
         const runs = started
           .filter((trial) => trial.row === r.id)
           .map((trial, i) => ({

@@ -89,8 +89,8 @@ function looksOf(table: Table | undefined): Map<string, Look> {
 }
 
 function Summary({ sweep }: { sweep: SweepDetail }) {
-  const summary = sweep.summary!;
-  const counts = summary.trials!;
+  const summary = sweep.summary;
+  const counts = summary.trials;
   return (
     <div class="summary">
       <State state={summary.state} />
@@ -100,11 +100,9 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
         {plural(summary.rows, "row")} × {plural(summary.seeds, "seed")}
       </span>
       {summary.eta_seconds !== undefined && <span>about {duration(summary.eta_seconds)} left</span>}
-      {summary.created && (
-        <span class="muted">
-          submitted <time dateTime={summary.created}>{moment(summary.created)}</time>
-        </span>
-      )}
+      <span class="muted">
+        submitted <time dateTime={summary.created}>{moment(summary.created)}</time>
+      </span>
       {summary.finished && <span class="muted">took {between(summary.created, summary.finished)}</span>}
     </div>
   );
