@@ -182,10 +182,11 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
                             const ablate::v1::Heartbeat& heartbeat) {
   const Ailments ailments = Ailments::of(heartbeat);
   commit(
-      [this, session, trouble = ailments.text(),
+      [this, session, ailments,
        runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
         if (!current(*session)) return std::vector<Reported>{};
-        storage::WorkerStore{db}.heartbeat(session->hello.name(), clock_.now(), trouble);
+        storage::WorkerStore{db}.heartbeat(session->hello.name(), clock_.now(),
+                                           fleet_.trouble(session->id, ailments));
         return renew(db, session->hello.name(), runs, policy_.expires(clock_.steady()));
       },
       [this, session, ailments, draining = heartbeat.draining()](std::exception_ptr error,
@@ -319,7 +320,7 @@ void Coordinator::dispatch_queue() {
   dispatching_ = true;
   commit(
       [this](Database& db) {
-        return dispatch(db, fleet_.views(clock_.steady()), waiting_reasons_, policy_, clock_.moment());
+        return dispatch(db, fleet_.workers(clock_.steady()), waiting_reasons_, policy_, clock_.moment());
       },
       [this](std::exception_ptr error, const Dispatch& result) {
         dispatching_ = false;
@@ -374,8 +375,8 @@ void Coordinator::apply(const Session* session, const Reported& report) {
   }
   if (session && !report.wrong_data.empty())
     fleet_.refuse_data(session->id, report.wrong_data, report.fenced);
-  if (session && !report.wrong_weights.empty())
-    fleet_.refuse_weights(session->id, report.wrong_weights, report.fenced);
+  if (session && report.wrong_weights)
+    fleet_.refuse_weights(session->id, *report.wrong_weights, report.fenced);
   if (report.ended || !report.fenced.empty()) fleet_.release(report.run);
   publish(report.sweeps, report.run);
 }

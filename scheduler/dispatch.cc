@@ -16,12 +16,14 @@ namespace {
 using storage::TrialRecord;
 using storage::TrialStore;
 
-/// The names of the weights of each queued trial that needs any.
-using Weights = std::map<storage::TrialId, std::vector<std::string>>;
+/// The weights of each queued trial that needs any: name -> SHA-256, empty where any will do.
+using Weights = std::map<storage::TrialId, std::map<std::string, std::string>>;
 
-std::vector<std::string> weights_of(const Weights& weights, storage::TrialId trial) {
-  const auto found = weights.find(trial);
-  return found == weights.end() ? std::vector<std::string>{} : found->second;
+std::vector<Wanted> weights_of(const Weights& weights, storage::TrialId trial) {
+  std::vector<Wanted> wanted;
+  if (const auto found = weights.find(trial); found != weights.end())
+    for (const auto& [name, sha256] : found->second) wanted.push_back({name, sha256});
+  return wanted;
 }
 
 Demand demand_of(const TrialStore& trials, const TrialRecord& trial, const Weights& weights) {
@@ -54,7 +56,10 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   }
   assign.set_data(trial.data);
   if (!trial.data.empty()) assign.set_data_fingerprint(trials.fingerprint(trial.data).value_or(""));
-  assign.mutable_weights()->Add(demand.weights.begin(), demand.weights.end());
+  for (const Wanted& wanted : demand.weights) {
+    assign.add_weights(wanted.name);
+    if (!wanted.digest.empty()) (*assign.mutable_weights_sha256())[wanted.name] = wanted.digest;
+  }
   for (const storage::CheckpointRecord& stored : trials.checkpoints_of(trial.id)) {
     ablate::v1::Checkpoint& checkpoint = *assign.add_checkpoints();
     checkpoint.set_run(stored.run);
@@ -69,11 +74,11 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   return assign;
 }
 
-bool any_free_slot(const std::vector<WorkerView>& workers) {
-  return std::any_of(workers.begin(), workers.end(), [](const WorkerView& worker) {
+bool any_free_slot(const std::vector<WorkerState>& workers) {
+  return std::any_of(workers.begin(), workers.end(), [](const WorkerState& worker) {
     return !worker.draining && worker.trouble.empty() &&
            std::any_of(worker.slots.begin(), worker.slots.end(),
-                       [](const SlotView& slot) { return !slot.busy; });
+                       [](const SlotState& slot) { return !slot.busy; });
   });
 }
 
@@ -82,7 +87,7 @@ constexpr int kFirstLook = 64;
 
 }  // namespace
 
-Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
+Dispatch dispatch(storage::Database& db, std::vector<WorkerState> workers,
                   const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy,
                   Moment now) {
   storage::DueVersions{db}.renew_queued(renewed);
@@ -101,8 +106,8 @@ Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
         demands.emplace(trial.id, demand);
         continue;
       }
-      const auto& worker = *std::find_if(workers.begin(), workers.end(), [&](const WorkerView& view) {
-        return view.session == placement->session;
+      const auto& worker = *std::find_if(workers.begin(), workers.end(), [&](const WorkerState& state) {
+        return state.session == placement->session;
       });
       const auto lease = trials.lease(trial.id, worker.name, worker.host, now.wall,
                                       policy.expires(now.steady), placement->slots);

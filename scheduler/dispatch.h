@@ -27,7 +27,7 @@ struct Dispatch {
 
 /// Leases queued trials to free slots, in the queue's order, and writes down why each of the others waits,
 /// where that is not what `known` says already. One change, to be made in one job of the writer.
-Dispatch dispatch(storage::Database& db, std::vector<WorkerView> workers,
+Dispatch dispatch(storage::Database& db, std::vector<WorkerState> workers,
                   const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy,
                   Moment now);
 

@@ -10,12 +10,18 @@
 #include "base/error.h"
 
 namespace abl::scheduler {
+namespace {
+
+void add_reason(std::string& all, const std::string& why) { all += (all.empty() ? "" : "; ") + why; }
+
+}  // namespace
 
 std::string Ailments::text() const {
   if (!trouble.empty()) return trouble;
   std::string all;
   for (const auto* gone : {&data, &weights})
-    for (const auto& [name, why] : *gone) all += (all.empty() ? "" : "; ") + why;
+    for (const auto& [name, why] : *gone) add_reason(all, why);
+  for (const auto& [wanted, why] : wrong_weights) add_reason(all, why);
   return all;
 }
 
@@ -78,12 +84,21 @@ void Fleet::refused(std::uint64_t session, storage::TrialId trial, const std::st
 
 void Fleet::refuse_data(std::uint64_t session, const std::string& data, const std::string& reason) {
   if (const auto entry = entries_.find(session); entry != entries_.end())
-    entry->second.wrong_data[data] = reason;
+    entry->second.wrong_data[{data}] = reason;
 }
 
-void Fleet::refuse_weights(std::uint64_t session, const std::string& weights, const std::string& reason) {
+void Fleet::refuse_weights(std::uint64_t session, const Wanted& weights, const std::string& reason) {
   if (const auto entry = entries_.find(session); entry != entries_.end())
     entry->second.wrong_weights[weights] = reason;
+}
+
+std::string Fleet::trouble(std::uint64_t session, const Ailments& said) const {
+  std::string all = said.text();
+  const auto entry = entries_.find(session);
+  if (!said.trouble.empty() || entry == entries_.end()) return all;
+  for (const auto* wrong : {&entry->second.wrong_data, &entry->second.wrong_weights})
+    for (const auto& [wanted, how] : *wrong) add_reason(all, how);
+  return all;
 }
 
 std::shared_ptr<const Session> Fleet::session_of(const std::string& worker) const {
@@ -116,32 +131,34 @@ std::vector<std::shared_ptr<const Session>> Fleet::silent(const LeasePolicy& pol
   return sessions;
 }
 
-std::vector<WorkerView> Fleet::views(Time now) {
-  std::vector<WorkerView> views;
+std::vector<WorkerState> Fleet::workers(Time now) {
+  std::vector<WorkerState> workers;
   for (auto& [id, entry] : entries_) {
     const ablate::v1::Hello& hello = entry.session->hello;
-    WorkerView view{.name = hello.name(),
-                    .host = hello.host(),
-                    .session = id,
-                    .result_version = static_cast<int>(hello.result_version()),
-                    .allows_commands = hello.allows_commands(),
-                    .draining = entry.draining,
-                    .trouble = entry.ailments.trouble,
-                    .data = {.names = {hello.data().begin(), hello.data().end()},
-                             .wrong = entry.wrong_data,
-                             .gone = entry.ailments.data},
-                    .weights = {.names = {hello.weights().begin(), hello.weights().end()},
-                                .wrong = entry.wrong_weights,
-                                .gone = entry.ailments.weights}};
+    WorkerState worker{.name = hello.name(),
+                       .host = hello.host(),
+                       .session = id,
+                       .result_version = static_cast<int>(hello.result_version()),
+                       .allows_commands = hello.allows_commands(),
+                       .draining = entry.draining,
+                       .trouble = entry.ailments.trouble,
+                       .data = {.names = {hello.data().begin(), hello.data().end()},
+                                .wrong = entry.wrong_data,
+                                .gone = entry.ailments.data},
+                       .weights = {.names = {hello.weights().begin(), hello.weights().end()},
+                                   .wrong = entry.wrong_weights,
+                                   .gone = entry.ailments.weights}};
+    for (const auto& [wanted, why] : entry.ailments.wrong_weights)
+      worker.weights.wrong.emplace(wanted, fmt::format("worker {}: {}", hello.name(), why));
     for (const ablate::v1::Slot& slot : hello.slots())
-      view.slots.push_back({.index = slot.index(),
-                            .cuda = slot.device().starts_with("cuda"),
-                            .busy = entry.busy.contains(slot.index())});
+      worker.slots.push_back({.index = slot.index(),
+                              .cuda = slot.device().starts_with("cuda"),
+                              .busy = entry.busy.contains(slot.index())});
     std::erase_if(entry.refusals, [now](const auto& refusal) { return refusal.second.until <= now; });
-    for (const auto& [trial, refusal] : entry.refusals) view.refused.emplace(trial, refusal.reason);
-    views.push_back(std::move(view));
+    for (const auto& [trial, refusal] : entry.refusals) worker.refused.emplace(trial, refusal.reason);
+    workers.push_back(std::move(worker));
   }
-  return views;
+  return workers;
 }
 
 namespace {

@@ -17,7 +17,8 @@
 
 namespace abl::scheduler {
 
-/// The way to one worker. Thread: all methods, from any.
+/// The way to one worker.
+/// Thread: all methods, from any.
 class WorkerChannel {
  public:
   virtual ~WorkerChannel() = default;
@@ -37,20 +38,26 @@ struct Session {
 struct Ailments {
   std::string trouble;                               ///< why it can run nothing, or empty
   std::map<std::string, std::string> data, weights;  ///< names that it cannot offer now -> why
+  std::map<Wanted, std::string> wrong_weights;       ///< of which it has another file -> how that differs
   bool operator==(const Ailments&) const = default;
 
   /// As a Hello or a Heartbeat says it.
   template <class Message>
   static Ailments of(const Message& message) {
-    return {message.trouble(),
-            {message.gone_data().begin(), message.gone_data().end()},
-            {message.gone_weights().begin(), message.gone_weights().end()}};
+    Ailments ailments{message.trouble(),
+                      {message.gone_data().begin(), message.gone_data().end()},
+                      {message.gone_weights().begin(), message.gone_weights().end()},
+                      {}};
+    for (const auto& wrong : message.wrong_weights())
+      ailments.wrong_weights.emplace(Wanted{wrong.name(), wrong.sha256()}, wrong.reason());
+    return ailments;
   }
   /// In one line, for people; empty: nothing is.
   std::string text() const;
 };
 
-/// The connected workers and what their slots are busy with. Thread: the coordinator's.
+/// The connected workers and what their slots are busy with.
+/// Thread: the coordinator's.
 class Fleet {
  public:
   /// Takes a session up that goes on with `runs`; its Hello says in which slots they are.
@@ -73,7 +80,9 @@ class Fleet {
 
   /// It has another version of this data set, or of these weights: it gets no trial that needs it.
   void refuse_data(std::uint64_t session, const std::string& data, const std::string& reason);
-  void refuse_weights(std::uint64_t session, const std::string& weights, const std::string& reason);
+  void refuse_weights(std::uint64_t session, const Wanted& weights, const std::string& reason);
+  /// What is wrong with it for people: what it says, and what else it gets no trial for. Empty: nothing.
+  std::string trouble(std::uint64_t session, const Ailments& said) const;
 
   /// A session by its id, by its worker's name, or by a run that it executes; nullptr when there is none.
   std::shared_ptr<const Session> session(std::uint64_t id) const;
@@ -83,7 +92,7 @@ class Fleet {
   std::vector<std::shared_ptr<const Session>> silent(const LeasePolicy& policy, Time now) const;
 
   /// For placement; refusals that are over by `now` are forgotten.
-  std::vector<WorkerView> views(Time now);
+  std::vector<WorkerState> workers(Time now);
 
  private:
   struct Refusal {
@@ -99,7 +108,7 @@ class Fleet {
     std::map<std::uint32_t, storage::RunId>
         busy;  // slot -> run; a run that has only batches left to send has none
     std::map<storage::TrialId, Refusal> refusals;
-    std::map<std::string, std::string> wrong_data, wrong_weights;  // name -> how it differs
+    std::map<Wanted, std::string> wrong_data, wrong_weights;  // how it differs
     Ailments ailments;
   };
   std::map<std::uint64_t, Entry> entries_;

@@ -104,7 +104,7 @@ std::optional<Reported> end_wrong_version(storage::Database& db, const storage::
   Reported reported = end_run(db, run, {.state = RunState::kStopped, .reason = how}, now);
   reported.fenced = how;
   if (data.empty())
-    reported.wrong_weights = weights->name;
+    reported.wrong_weights = {weights->name, weights->wanted};
   else
     reported.wrong_data = trials.get(run.trial).data;
   return reported;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
+#include "scheduler/placement.h"
 #include "storage/database.h"
 #include "storage/types.h"
 
@@ -19,15 +21,15 @@ inline constexpr const char *kCancelled = "cancelled", *kPaused = "paused";
 /// What a report did to a run.
 struct Reported {
   storage::RunId run = 0;
-  std::uint64_t stored = 0;         ///< every batch up to this one is stored; 0: acknowledge nothing
-  std::string fenced;               ///< why the worker must drop the run, or empty
-  bool ended = false;               ///< its slots are free now
-  bool silent = false;              ///< it ended because its worker said nothing for too long
-  std::string stop;                 ///< why it is to be stopped, or empty
-  std::string note;                 ///< for the log, or empty
-  std::string wrong_data;           ///< a data set that this worker has another version of, or empty
-  std::string wrong_weights;        ///< weights that this worker has another version of, or empty
-  std::vector<std::string> sweeps;  ///< that see a change
+  std::uint64_t stored = 0;             ///< every batch up to this one is stored; 0: acknowledge nothing
+  std::string fenced;                   ///< why the worker must drop the run, or empty
+  bool ended = false;                   ///< its slots are free now
+  bool silent = false;                  ///< it ended because its worker said nothing for too long
+  std::string stop;                     ///< why it is to be stopped, or empty
+  std::string note;                     ///< for the log, or empty
+  std::string wrong_data;               ///< a data set that this worker has another version of, or empty
+  std::optional<Wanted> wrong_weights;  ///< of which this worker has another version
+  std::vector<std::string> sweeps;      ///< that see a change
 };
 
 /// Stores a batch in the order started, series, log, checkpoints, ended; one that is stored already is
@@ -35,8 +37,8 @@ struct Reported {
 /// not the pinned ones ends, and its trial goes to another worker. What cannot be stored, and could not be
 /// however often it came, ends its run and that alone: as lost where this results file is at fault (it is
 /// older than the run and lacks what it refers to), as failed where the run is. `first`: of this run in its
-/// session, so what is missing before it will not come. Throws: Error for trouble that passes, as a full
-/// disk; the worker is to come again.
+/// session, so what is missing before it will not come.
+/// Throws: Error for trouble that passes, as a full disk; the worker is to come again.
 Reported store_batch(storage::Database& db, const std::string& worker, const ablate::v1::RunBatch& batch,
                      bool first, Moment now);
 

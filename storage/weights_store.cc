@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/weights_store.h"
 
-#include <utility>
+#include <tuple>
 
 namespace abl::storage {
 
@@ -14,16 +14,17 @@ void WeightsStore::insert(TrialId trial, const std::map<std::string, std::string
         .run();
 }
 
-std::map<TrialId, std::vector<std::string>> WeightsStore::queued() const {
+std::map<TrialId, std::map<std::string, std::string>> WeightsStore::queued() const {
   const auto rows = db_.prepared(R"sql(
-      SELECT w.trial_id, w.name FROM trial_weights w JOIN trial t ON t.id = w.trial_id
-      WHERE t.state = 'queued' ORDER BY w.trial_id, w.name)sql")
+      SELECT w.trial_id, w.name, COALESCE(NULLIF(w.sha256, ''), pin.sha256, '')
+      FROM trial_weights w JOIN trial t ON t.id = w.trial_id LEFT JOIN weights_pin pin ON pin.name = w.name
+      WHERE t.state = 'queued')sql")
                         .all([](const Statement& row) {
-                          return std::pair{static_cast<TrialId>(row.integer(0)), row.text(1)};
+                          return std::tuple{static_cast<TrialId>(row.integer(0)), row.text(1), row.text(2)};
                         });
-  std::map<TrialId, std::vector<std::string>> names;
-  for (const auto& [trial, name] : rows) names[trial].push_back(name);
-  return names;
+  std::map<TrialId, std::map<std::string, std::string>> wanted;
+  for (const auto& [trial, name, sha256] : rows) wanted[trial].emplace(name, sha256);
+  return wanted;
 }
 
 std::optional<WeightsStore::Wrong> WeightsStore::wrong(
@@ -32,9 +33,10 @@ std::optional<WeightsStore::Wrong> WeightsStore::wrong(
     const auto file = reported.find(name);
     const auto stands_for = pinned(name);
     if (file == reported.end() || !stands_for || *stands_for == file->second) continue;
-    return Wrong{name, "weights '" + name + "' on worker '" + run.worker + "' have the SHA-256 " +
-                           file->second + ", this store's results are of " + *stands_for +
-                           "; give the worker the same file, or the weights another name"};
+    return Wrong{name, *stands_for,
+                 "weights '" + name + "' on worker '" + run.worker + "' have the SHA-256 " + file->second +
+                     ", this store's results are of " + *stands_for +
+                     "; give the worker the same file, or the weights another name"};
   }
   return std::nullopt;
 }

@@ -13,23 +13,26 @@ namespace abl::storage {
 
 /// The weights that trials name, and the files that the names stand for. A recipe may say the SHA-256 that it
 /// wants, and its trainer sees to that. Where it does not, the name tells trials apart, so it stands for one
-/// file: the first that a run reports. Thread: the connection's.
+/// file: the first that a run reports.
+/// Thread: the connection's.
 class WeightsStore {
  public:
   explicit WeightsStore(Database& db) : db_{db} {}
 
   /// `wanted`: name -> SHA-256 that the recipe wants, or empty.
   void insert(TrialId trial, const std::map<std::string, std::string>& wanted);
-  /// The names of each queued trial that has any.
-  std::map<TrialId, std::vector<std::string>> queued() const;
+  /// Of each queued trial that has any: name -> SHA-256 of the file that it is to have, which its recipe says
+  /// or an earlier run has pinned; empty: any.
+  std::map<TrialId, std::map<std::string, std::string>> queued() const;
 
-  /// Weights that are not those that this store's results are of.
+  /// Weights that are not those that this store's results are of, and which those are.
   struct Wrong {
-    std::string name, how;
+    std::string name, wanted, how;
   };
   /// `reported`: name -> SHA-256 of the file that the run has.
   std::optional<Wrong> wrong(const RunRecord& run, const std::map<std::string, std::string>& reported) const;
-  /// Pins what is not pinned yet. Throws: Error{kFailedPrecondition} for weights that are wrong.
+  /// Pins what is not pinned yet.
+  /// Throws: Error{kFailedPrecondition} for weights that are wrong.
   void pin(const RunRecord& run, const std::map<std::string, std::string>& reported);
   /// The pinned SHA-256 of a name, or nothing.
   std::optional<std::string> pinned(const std::string& name) const;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/sha256.h"
 #include "tests/agent/fake_scheduler.h"
 #include "tests/small_disk.h"
 
@@ -441,6 +442,43 @@ TEST_F(AgentTest, DataThatVanishAreNotOfferedUntilTheyAreBack) {
   EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
   std::filesystem::rename(folder.path() / "away", data);
   EXPECT_TRUE(scheduler.heard([&](const auto& all) { return last_says_gone(all, 0); }));
+}
+
+TEST_F(AgentTest, AFailureWithOtherWeightsThanTheWantedOnesIsTheWorkersTroubleUntilItHasThem) {
+  const auto file = folder.path() / "deit.safetensors";
+  write_text(file, "other");
+  Worker worker{folder.path(), scheduler.address()};
+  const auto assign = [](std::uint32_t run, const std::string& script, const std::string& wanted) {
+    auto assign = shell_assignment(run, script);
+    assign.add_weights("deit");
+    (*assign.mutable_weights_sha256())["deit"] = sha256_hex(wanted);
+    return assign;
+  };
+  const auto last_says_wrong = [](const auto& all, int count) {
+    for (auto message = all.rbegin(); message != all.rend(); ++message)
+      if (message->has_heartbeat())
+        return message->heartbeat().trouble().empty() && message->heartbeat().wrong_weights_size() == count;
+    return false;
+  };
+  scheduler.assign(assign(7, "echo 'it does not fit the model' >&2; exit 2", "right"));
+  const auto ended = scheduler.wait_for_end(7).back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(ended.worker_trouble());
+  EXPECT_THAT(ended.reason(),
+              AllOf(HasSubstr("weights 'deit' not usable: " + file.string() + " has the SHA-256 " +
+                              sha256_hex("other") + "; expected " + sha256_hex("right")),
+                    HasSubstr("it does not fit the model")));
+  EXPECT_TRUE(scheduler.heard([&](const auto& all) { return last_says_wrong(all, 1); }));
+  scheduler.assign(assign(8, kTwoSteps, "right"));
+  EXPECT_TRUE(scheduler.heard([](const auto& all) {
+    return all.back().has_refused() && all.back().refused().reason().find("not usable") != std::string::npos;
+  }));
+  scheduler.assign(assign(9, kTwoSteps, "other"));  // the same name may stand for this file
+  EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
+  write_text(file, "right");
+  EXPECT_TRUE(scheduler.heard([&](const auto& all) { return last_says_wrong(all, 0); }));
+  scheduler.assign(assign(10, "exit 2", "right"));
+  EXPECT_EQ(scheduler.wait_for_end(10).back().ended().status(), RunEnded::STATUS_FAILED) << "its own";
 }
 
 TEST_F(AgentTest, ARunWithALongBacklogDoesNotDelayTheOthers) {

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers in trouble: a full disk, a command that prints without end, programs that outlive a killed worker. No trial pays for it."""
+"""Workers in trouble: a full disk, a command that prints without end, programs that outlive a killed worker, another file of weights.
+No trial pays for it."""
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
+import subprocess
 import time
 
-from fleet import Fleet, expect, say, skip, small_disk, with_mounts
+from fleet import BIN, Fleet, expect, say, skip, small_disk, with_mounts
 
 SWEEP = """
 ablate: 1
@@ -227,10 +230,61 @@ def nearly_full_worker():
         expect(trial["state"] == "TRIAL_STATE_COMPLETED", f"and the trial, which has no retry, completes with room: {trial.get('reason', '')}")
 
 
+TINY = dict(model=dict(family="simple-vit", dim=16, depth=1, heads=2, dim_head=8, patch=8),
+            data=dict(name="shapes", train_images=60, val_images=20), recipe=dict(use="demo", epochs=1, batch=20))
+
+
+def submit_tuning(fleet, name, seed, **recipe):
+    base = dict(TINY, recipe=dict(TINY["recipe"], **recipe))
+    sweep = dict(ablate=1, name=name, base=base, rows=[dict(id="r", label="row")], seeds=[seed], retry=dict(max=0),
+                 table=dict(columns=[dict(name="acc", metric="val/top1")]))
+    (fleet.home / f"{name}.yaml").write_text(json.dumps(sweep))
+    fleet.ablate("submit", fleet.home / f"{name}.yaml")
+
+
+def weights_of_another_digest():
+    trainer = BIN / "ablate-trainer"
+    with Fleet("weights") as fleet:
+        (fleet.home / "trial.json").write_text(json.dumps(dict(TINY, seed=0)))
+        subprocess.run([trainer, "train", "--config", fleet.home / "trial.json", "--run-dir", fleet.home / "first"], check=True,
+                       stdout=subprocess.DEVNULL)
+        right, wrong = fleet.home / "first" / "best.safetensors", fleet.home / "wrong.safetensors"
+        wrong.write_text("half a copy")
+        digest = hashlib.sha256(right.read_bytes()).hexdigest()
+
+        def start_worker(name, file):
+            fleet.start_worker(name, "--slots", 1, "--trainer", trainer, "--weights", f"start={file}")
+            fleet.until(lambda: any(w["name"] == name for w in fleet.json("workers").get("workers", [])), "it is connected")
+
+        def expect_it_goes_elsewhere(sweep, bad, good):
+            fleet.until(lambda: "SHA-256" in worker(fleet, bad).get("trouble", ""), "the worker says what its file is")
+            reason = fleet.until(lambda: [t["reason"] for t in fleet.trials(sweep) if f"worker {bad}" in t["reason"]], "the trial waits")[0]
+            expect(f"expected {digest}" in reason, f"a trial waits for the file that it wants: {reason}")
+            start_worker(good, right)
+            fleet.wait_for(sweep)
+            trial = fleet.trials(sweep)[0]
+            expect(trial["state"] == "TRIAL_STATE_COMPLETED" and trial["worker"] == good,
+                   f"and completes on a worker that has it, without a retry: {trial['state']} {trial.get('reason', '')}")
+
+        fleet.start_scheduler()
+        start_worker("bad", wrong)
+        submit_tuning(fleet, "said", 0, start_weights="start", start_sha256=digest)  # the recipe says which file
+        expect_it_goes_elsewhere("said", "bad", "good")
+        fleet.stop("bad")
+        submit_tuning(fleet, "named", 0, start_weights="start")  # its first run does
+        fleet.wait_for("named")
+        fleet.stop("good")
+        start_worker("worse", wrong)
+        submit_tuning(fleet, "again", 1, start_weights="start")
+        expect_it_goes_elsewhere("again", "worse", "better")
+
+
 mounts = with_mounts()  # may begin this program again: first
 chatty_command()
 outliving_programs()
 daemon_of_a_cancelled_run()
+if (BIN / "ablate-trainer").exists():
+    weights_of_another_digest()
 if not mounts:
     skip("no tmpfs may be mounted here: full disks are left out")
 full_worker()

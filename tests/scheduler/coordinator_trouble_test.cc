@@ -123,6 +123,43 @@ TEST_F(CoordinatorTroubleTest, DataThatAreGoneKeepOnlyTheTrialsThatNeedThem) {
   EXPECT_THAT(worker.take_assigned(), SizeIs(1));
 }
 
+TEST_F(CoordinatorTroubleTest, WeightsThatAreNotTheWantedOnesKeepOnlyTheTrialsThatWantThose) {
+  const std::string how = "weights 'regnet' not usable: /regnet has the SHA-256 aa; expected bb";
+  submit(tuning_of("wanting", 1, "regnet", "bb"));  // of no retries
+  FakeWorker worker = connect({.weights = {"regnet"}});
+  EXPECT_EQ(worker.take_assigned().at(0).weights_sha256().at("regnet"), "bb");
+  ablate::v1::WorkerMessage message;
+  auto& wrong = *message.mutable_heartbeat()->add_wrong_weights();
+  wrong.set_name("regnet"), wrong.set_sha256("bb"), wrong.set_reason(how);
+  coordinator->receive(worker.session, message);
+  say(worker, lost(1, 1));
+  EXPECT_EQ(run(1).state, RunState::kLost);
+  EXPECT_EQ(trial(1).state, TrialState::kQueued);
+  EXPECT_EQ(trial(1).failures, 0);
+  EXPECT_EQ(stored_trouble(), how);
+  pass(10s);
+  EXPECT_EQ(trial(1).reason, "worker w: " + how);
+  sweeps::SweepSpec other = tuning_of("other", 1, "regnet", "aa");
+  other.rows[0].config = R"({"row":"that wants aa"})";
+  submit(other);
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "of the trial that wants the file that is here";
+  FakeWorker right = connect({.name = "right", .weights = {"regnet"}});
+  EXPECT_THAT(right.take_assigned(), SizeIs(1));
+}
+
+TEST_F(CoordinatorTroubleTest, AnAssignmentSaysWhichWeightsTheResultsAreOfAndAWorkerOfOthersIsShown) {
+  submit(tuning_of("s", 2, "regnet"));
+  FakeWorker worker = connect({.weights = {"regnet"}});
+  EXPECT_TRUE(worker.take_assigned().at(0).weights_sha256().empty()) << "the first one says it";
+  say(worker, started_from(1, 1, "regnet", "aa"));
+  say(worker, ended(1, 2));
+  EXPECT_EQ(worker.take_assigned().at(0).weights_sha256().at("regnet"), "aa");
+  say(worker, started_from(2, 1, "regnet", "bb"));
+  say_trouble(worker, "");
+  EXPECT_EQ(stored_trouble(), run(2).reason);
+  EXPECT_THAT(stored_trouble(), HasSubstr("have the SHA-256 bb, this store's results are of aa"));
+}
+
 TEST_F(CoordinatorTroubleTest, StoppedThoughNobodyAskedIsAFailure) {
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();

@@ -12,26 +12,26 @@ namespace {
 
 using testing::ElementsAre;
 
-WorkerView worker_of(const std::string& name, std::uint64_t session, int slots, bool cuda = false) {
-  WorkerView worker{.name = name,
-                    .host = name + "-host",
-                    .session = session,
-                    .result_version = 2,
-                    .data = {.names = {"shapes"}}};
+WorkerState worker_of(const std::string& name, std::uint64_t session, int slots, bool cuda = false) {
+  WorkerState worker{.name = name,
+                     .host = name + "-host",
+                     .session = session,
+                     .result_version = 2,
+                     .data = {.names = {"shapes"}}};
   for (int i = 0; i < slots; ++i)
     worker.slots.push_back({.index = static_cast<std::uint32_t>(i), .cuda = cuda});
   return worker;
 }
 
 /// A trial of the data set that every worker has, and of weights.
-Demand distilling(const std::vector<std::string>& weights) {
+Demand distilling(const std::vector<Wanted>& weights) {
   return {.trial = 1, .data = "shapes", .weights = weights, .result_version = 2};
 }
 
 Demand demand_of(int gpus = 0) { return {.trial = 1, .gpus = gpus, .data = "shapes", .result_version = 2}; }
 
 TEST(Placement, OneSlotComesFromTheWorkerWithMostFree) {
-  std::vector<WorkerView> workers{worker_of("small", 1, 1), worker_of("large", 2, 3)};
+  std::vector<WorkerState> workers{worker_of("small", 1, 1), worker_of("large", 2, 3)};
   const auto placement = place(demand_of(), workers);
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->session, 2u);
@@ -40,8 +40,8 @@ TEST(Placement, OneSlotComesFromTheWorkerWithMostFree) {
 }
 
 TEST(Placement, SeveralGpusComeFromOneWorkerThatHasJustEnough) {
-  std::vector<WorkerView> workers{worker_of("eight", 1, 8, true), worker_of("two", 2, 2, true),
-                                  worker_of("one", 3, 1, true)};
+  std::vector<WorkerState> workers{worker_of("eight", 1, 8, true), worker_of("two", 2, 2, true),
+                                   worker_of("one", 3, 1, true)};
   const auto placement = place(demand_of(2), workers);
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->session, 2u);
@@ -49,14 +49,14 @@ TEST(Placement, SeveralGpusComeFromOneWorkerThatHasJustEnough) {
 }
 
 TEST(Placement, BusySlotsAreLeftAlone) {
-  std::vector<WorkerView> workers{worker_of("w", 1, 2)};
+  std::vector<WorkerState> workers{worker_of("w", 1, 2)};
   workers[0].slots[0].busy = true;
   EXPECT_THAT(place(demand_of(), workers)->slots, ElementsAre(1));
   EXPECT_FALSE(place(demand_of(), workers));
 }
 
 TEST(Placement, ATrialGoesBackToTheHostOfItsCheckpoint) {
-  std::vector<WorkerView> workers{worker_of("large", 1, 8), worker_of("small", 2, 1)};
+  std::vector<WorkerState> workers{worker_of("large", 1, 8), worker_of("small", 2, 1)};
   Demand demand = demand_of();
   demand.home = "small-host";
   EXPECT_EQ(place(demand, workers)->session, 2u);
@@ -64,14 +64,14 @@ TEST(Placement, ATrialGoesBackToTheHostOfItsCheckpoint) {
 }
 
 TEST(Placement, ACommandGoesOnlyWhereCommandsAreAllowed) {
-  std::vector<WorkerView> workers{worker_of("strict", 1, 8), worker_of("open", 2, 1)};
+  std::vector<WorkerState> workers{worker_of("strict", 1, 8), worker_of("open", 2, 1)};
   workers[1].allows_commands = true;
   workers[1].result_version = 0;
   EXPECT_EQ(place({.trial = 1, .command = true}, workers)->session, 2u) << "which needs no trainer";
 }
 
 TEST(Placement, ATrialThatNoChangeTouchesGoesToOlderTrainersToo) {
-  std::vector<WorkerView> workers{worker_of("older", 1, 8), worker_of("newest", 2, 1)};
+  std::vector<WorkerState> workers{worker_of("older", 1, 8), worker_of("newest", 2, 1)};
   workers[0].result_version = 4;
   workers[1].result_version = 6;
   Demand untouched = demand_of(), touched = demand_of();
@@ -83,48 +83,55 @@ TEST(Placement, ATrialThatNoChangeTouchesGoesToOlderTrainersToo) {
 }
 
 TEST(Placement, ATrialGoesWhereAllItsWeightsAre) {
-  std::vector<WorkerView> workers{worker_of("large", 1, 8), worker_of("small", 2, 1)};
+  std::vector<WorkerState> workers{worker_of("large", 1, 8), worker_of("small", 2, 1)};
   workers[0].weights.names = {"deit"};
   workers[1].weights.names = {"deit", "regnet"};
-  EXPECT_EQ(place(distilling({"deit", "regnet"}), workers)->session, 2u);
+  EXPECT_EQ(place(distilling({{"deit"}, {"regnet"}}), workers)->session, 2u);
+}
+
+TEST(Placement, AFileThatIsWrongForOneTrialMayBeRightForAnother) {
+  std::vector<WorkerState> workers{worker_of("w", 1, 2)};
+  workers[0].weights = {.names = {"regnet"}, .wrong = {{{"regnet", "aa"}, "it is bb"}}};
+  EXPECT_FALSE(place(distilling({{"regnet", "aa"}}), workers));
+  EXPECT_TRUE(place(distilling({{"regnet", "bb"}}), workers));
 }
 
 struct Wait {
   Demand demand;
-  std::vector<WorkerView> workers;
+  std::vector<WorkerState> workers;
   std::string reason;
 };
 
 class WhyWaiting : public testing::TestWithParam<Wait> {};
 
 TEST_P(WhyWaiting, NamesTheFirstRequirementThatNobodyMeets) {
-  std::vector<WorkerView> workers = GetParam().workers;
+  std::vector<WorkerState> workers = GetParam().workers;
   EXPECT_FALSE(place(GetParam().demand, workers)) << "a reason is given only for what cannot be placed";
   EXPECT_EQ(why_waiting(GetParam().demand, GetParam().workers), GetParam().reason);
 }
 
 std::vector<Wait> waits() {
-  WorkerView busy = worker_of("busy", 1, 2), one_busy = worker_of("busy", 1, 1),
-             gpus = worker_of("g", 1, 2, true);
-  for (WorkerView* worker : {&busy, &one_busy})
-    for (SlotView& slot : worker->slots) slot.busy = true;
+  WorkerState busy = worker_of("busy", 1, 2), one_busy = worker_of("busy", 1, 1),
+              gpus = worker_of("g", 1, 2, true);
+  for (WorkerState* worker : {&busy, &one_busy})
+    for (SlotState& slot : worker->slots) slot.busy = true;
   gpus.slots[0].busy = true;
-  WorkerView full_gpus = gpus;
+  WorkerState full_gpus = gpus;
   full_gpus.slots[1].busy = true;
-  WorkerView older = worker_of("older", 1, 1), none = worker_of("none", 1, 1),
-             refusing = worker_of("picky", 1, 1);
+  WorkerState older = worker_of("older", 1, 1), none = worker_of("none", 1, 1),
+              refusing = worker_of("picky", 1, 1);
   older.result_version = 1;
-  WorkerView newer = worker_of("newer", 1, 1);
+  WorkerState newer = worker_of("newer", 1, 1);
   newer.result_version = config::newest_result_version() + 1;
   none.result_version = 0;
   refusing.refused[1] = "no room";
-  WorkerView with_weights = worker_of("w", 1, 1), with_others = with_weights, without_data = with_weights;
+  WorkerState with_weights = worker_of("w", 1, 1), with_others = with_weights, without_data = with_weights;
   with_weights.weights.names = {"deit"};
-  with_others.weights = {.names = {"regnet"}, .wrong = {{"regnet", "another regnet"}}};
+  with_others.weights = {.names = {"regnet"}, .wrong = {{{"regnet", "aa"}, "another regnet"}}};
   without_data.data.names.clear();
   without_data.weights.names = {"regnet"};
-  WorkerView ill = worker_of("ill", 1, 1), ill_gpu = worker_of("ill", 1, 1, true),
-             unmounted = worker_of("w", 1, 1);
+  WorkerState ill = worker_of("ill", 1, 1), ill_gpu = worker_of("ill", 1, 1, true),
+              unmounted = worker_of("w", 1, 1);
   ill.trouble = ill_gpu.trouble = "cannot write /x: No space left on device";
   unmounted.data.gone = {{"shapes", "its data 'shapes' are gone: /shapes is empty"}};
   return {
@@ -151,13 +158,13 @@ std::vector<Wait> waits() {
       {{.trial = 1, .data = "imagenet-1k", .result_version = 2},
        {worker_of("w", 1, 1)},
        "no worker has the data set imagenet-1k (start one with --data imagenet-1k=FOLDER)"},
-      {distilling({"deit", "regnet"}),
+      {distilling({{"deit"}, {"regnet"}}),
        {with_weights},
        "no worker has the weights regnet (start one with --weights regnet=FILE)"},
-      {distilling({"regnet"}),
+      {distilling({{"regnet"}}),
        {with_weights, without_data},
        "no worker that has the rest has the weights regnet (start one with --weights regnet=FILE)"},
-      {distilling({"regnet"}), {with_others}, "another regnet"},
+      {distilling({{"regnet", "aa"}}), {with_others}, "another regnet"},
       {{.trial = 1, .command = true},
        {worker_of("w", 1, 1)},
        "no worker allows commands (start one with --allow-commands)"},

@@ -28,10 +28,10 @@ class WeightsStoreTest : public StoreTest {
   WeightsStore weights{db};
 };
 
-TEST_F(WeightsStoreTest, EveryQueuedTrialIsListedWithTheNamesItNeeds) {
-  lease(1);
-  EXPECT_THAT(weights.queued(),
-              ElementsAre(Pair(2, ElementsAre("deit", "regnet")), Pair(3, ElementsAre("regnet"))));
+TEST_F(WeightsStoreTest, EveryQueuedTrialIsListedWithTheNamesItNeedsAndTheFilesWhereTheyAreKnown) {
+  start(1, {{"regnet", "aa"}});
+  EXPECT_THAT(weights.queued(), ElementsAre(Pair(2, ElementsAre(Pair("deit", ""), Pair("regnet", "aa"))),
+                                            Pair(3, ElementsAre(Pair("regnet", "bb")))));
 }
 
 TEST_F(WeightsStoreTest, TheFirstFileOfANameIsPinnedAndAnotherIsRefused) {
@@ -42,6 +42,7 @@ TEST_F(WeightsStoreTest, TheFirstFileOfANameIsPinnedAndAnotherIsRefused) {
   const auto wrong = weights.wrong(other, {{"deit", "dd"}, {"regnet", "bb"}});
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->name, "regnet");
+  EXPECT_EQ(wrong->wanted, "aa");
   EXPECT_THAT(wrong->how, testing::AllOf(HasSubstr("bob"), HasSubstr("aa"), HasSubstr("bb")));
   const auto [code, message] = error_of([&] {
     trials.start(other.id, {.data_fingerprint = "f1", .weights = {{"regnet", "bb"}}}, now);

@@ -82,6 +82,12 @@ void say_health(const Health::State& state, Message& message) {
   for (const auto& [name, why] : state.gone_data) (*message.mutable_gone_data())[name] = valid_utf8(why);
   for (const auto& [name, why] : state.gone_weights)
     (*message.mutable_gone_weights())[name] = valid_utf8(why);
+  for (const auto& [wanted, why] : state.wrong_weights) {
+    auto& wrong = *message.add_wrong_weights();
+    wrong.set_name(wanted.name);
+    wrong.set_sha256(wanted.sha256);
+    wrong.set_reason(valid_utf8(why));
+  }
 }
 
 }  // namespace
@@ -250,7 +256,7 @@ void Agent::receive(const SchedulerMessage& message) {
       case SchedulerMessage::kFenced:
         fence(*state, message.fenced().run(), message.fenced().reason());
         break;
-      default:
+      case SchedulerMessage::BODY_NOT_SET:
         break;  // of a newer protocol, and not meant for this one
     }
     call_clerk(*state);
@@ -294,6 +300,7 @@ void Agent::troubled(const Trouble& trouble) { health_.trouble(trouble); }
 
 std::string Agent::fault(const Assign& assign, Asked asked) {
   if (std::string why = health_.vanished(assign); !why.empty() || asked == Asked::kBefore) return why;
+  if (std::string why = health_.other_weights(assign); !why.empty()) return why;
   Trouble trouble{.reason = health_.cannot_write()};
   if (trouble.reason.empty() && asked == Asked::kFailedFull) {
     trouble.reason = health_.lacks_room();
@@ -357,6 +364,9 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
   for (const std::string& name : assign.weights())
     if (const auto gone = health.gone_weights.find(name); gone != health.gone_weights.end())
       return gone->second;
+  for (const auto& [name, sha256] : assign.weights_sha256())
+    if (const auto wrong = health.wrong_weights.find({name, sha256}); wrong != health.wrong_weights.end())
+      return wrong->second;
   if (assign.slots().empty()) return "the assignment names no slot";
   const std::set<std::uint32_t> distinct{assign.slots().begin(), assign.slots().end()};
   if (static_cast<int>(distinct.size()) != assign.slots_size() || *distinct.rbegin() >= options_.slots.size())

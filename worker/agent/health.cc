@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "worker/agent/data_look.h"
 
 namespace abl::agent {
@@ -74,6 +76,28 @@ std::string why_gone(const std::string& kind, const std::string& name, const fs:
   return why.empty() ? "" : fmt::format("{} '{}' not found: {} {}", kind, name, place.string(), why);
 }
 
+/// What changes when a file is written or exchanged: to read only then again what may be large. Empty where
+/// there is none.
+std::string mark_of(const fs::path& file) {
+  struct stat now {};
+  if (::stat(file.c_str(), &now) != 0) return {};
+  return fmt::format("{}:{} {} {}.{}", now.st_dev, now.st_ino, now.st_size, now.st_mtim.tv_sec,
+                     now.st_mtim.tv_nsec);
+}
+
+/// Why a file is not the one that is wanted under a name, or empty. Reads it.
+std::string why_wrong(const WantedWeights& wanted, const fs::path& file) {
+  std::string why;
+  try {
+    const std::string digest = sha256_file(file);
+    if (digest == wanted.sha256) return {};
+    why = fmt::format("{} has the SHA-256 {}", file.string(), digest);
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  return fmt::format("weights '{}' not usable: {}; expected {}", wanted.name, why, wanted.sha256);
+}
+
 /// Looks at those that are gone, and forgets those that are back.
 template <class IsBack>
 void look_again(const std::string& kind, const std::map<std::string, fs::path>& places,
@@ -84,6 +108,21 @@ void look_again(const std::string& kind, const std::map<std::string, fs::path>& 
       entry++->second = why;
     else
       entry = is_back(entry->first, place) ? gone.erase(entry) : std::next(entry);
+  }
+}
+
+/// Reads the files that are others than when they were read, and forgets those that are right now.
+void read_again(const std::map<std::string, fs::path>& places, std::map<WantedWeights, std::string>& wrong,
+                std::map<WantedWeights, std::string>& read) {
+  for (auto entry = wrong.begin(); entry != wrong.end();) {
+    const auto& [wanted, why] = *entry;
+    const fs::path& file = places.at(wanted.name);
+    std::string& mark = read[wanted];
+    if (std::string now = mark_of(file); now != mark) {
+      mark = std::move(now);
+      entry->second = why_wrong(wanted, file);
+    }
+    entry = entry->second.empty() ? wrong.erase(entry) : std::next(entry);
   }
 }
 
@@ -168,6 +207,30 @@ std::string Health::vanished(const ablate::v1::Assign& assign) {
   return first;
 }
 
+std::string Health::other_weights(const ablate::v1::Assign& assign) {
+  std::string first;
+  bool news = false;
+  for (const auto& [name, sha256] : assign.weights_sha256()) {
+    const auto place = options_.weights.find(name);
+    if (place == options_.weights.end()) continue;
+    const WantedWeights wanted{name, sha256};
+    const std::string mark = mark_of(place->second), why = why_wrong(wanted, place->second);
+    if (why.empty()) continue;
+    if (first.empty()) first = why;
+    const std::scoped_lock lock{mutex_};
+    read_[wanted] = mark;
+    if (state_.wrong_weights.insert_or_assign(wanted, why).second) {
+      news = true;
+      log_error("no runs that want them until they are here: {}", why);
+    }
+  }
+  if (news) {
+    wake_.notify_all();
+    changed_();
+  }
+  return first;
+}
+
 std::string Health::cannot_write() {
   try {
     for (const fs::path& folder : options_.folders) try_to_write(folder, options_.probe_bytes);
@@ -218,6 +281,7 @@ void Health::watch(const std::stop_token& stop) {
     State now = before;
     const Trouble tried = tried_;
     const std::set<std::string> unopened = unopened_;
+    auto read = read_;
     const std::uint64_t troubles = troubles_;
     lock.unlock();  // the disk may be slow, or hang
     if (!now.trouble.empty()) now.trouble = probe(tried, stop);
@@ -225,10 +289,12 @@ void Health::watch(const std::stop_token& stop) {
       return !unopened.contains(name) || can_open(place, stop);
     });
     look_again(kWeights, options_.weights, now.gone_weights, [](const auto&...) { return true; });
+    read_again(options_.weights, now.wrong_weights, read);
     lock.lock();
     if (stop.stop_requested()) return;
     if (state_ != before || troubles_ != troubles) continue;  // more has gone wrong in the meantime
     state_ = now;
+    read_ = std::move(read);
     if (now == before) continue;
     std::erase_if(unopened_, [&](const std::string& name) { return !now.gone_data.contains(name); });
     if (now.trouble.empty()) tried_ = {};
@@ -239,6 +305,9 @@ void Health::watch(const std::stop_token& stop) {
          {std::pair{&before.gone_data, &now.gone_data}, std::pair{&before.gone_weights, &now.gone_weights}})
       for (const auto& [name, why] : *gone)
         if (!still->contains(name)) log_info("'{}' is back", name);
+    for (const auto& [wanted, why] : before.wrong_weights)
+      if (!now.wrong_weights.contains(wanted))
+        log_info("weights '{}' are those that are wanted", wanted.name);
     changed_();
     lock.lock();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
@@ -30,9 +31,16 @@ struct HealthOptions {
   std::size_t probe_bytes = 1 << 20;
 };
 
+/// Weights by their logical name, and which file is wanted under it.
+struct WantedWeights {
+  std::string name, sha256;
+  auto operator<=>(const WantedWeights&) const = default;
+};
+
 /// What is wrong with the worker itself, as against the trials that it runs: a full disk, no descriptors, a
 /// trainer that does not start, data that are gone. It looks again on a thread of its own, by doing what
-/// failed, and is well when that succeeds. Thread: all methods, from any.
+/// failed, and is well when that succeeds.
+/// Thread: all methods, from any.
 class Health {
  public:
   /// `changed` is called, without a lock held, whenever `state` says something else.
@@ -44,6 +52,9 @@ class Health {
 
   /// Why no run of this trial can go on here now: its data or weights are gone. Looks; empty: they are there.
   std::string vanished(const ablate::v1::Assign& assign);
+  /// Why a run of this trial had other weights than it was to have: a file here is not the one that is wanted
+  /// under its name. Reads the files whose digest is known. Empty: they are those.
+  std::string other_weights(const ablate::v1::Assign& assign);
   /// Why the folders cannot be written. Tries; empty: they can.
   std::string cannot_write();
   /// Why a program found no room where runs write, or empty where there is some.
@@ -52,7 +63,10 @@ class Health {
   struct State {
     std::string trouble;                                         ///< why it can run nothing, or empty
     std::map<std::string, std::string> gone_data, gone_weights;  ///< logical name -> why it is not offered
-    bool well() const { return trouble.empty() && gone_data.empty() && gone_weights.empty(); }
+    std::map<WantedWeights, std::string> wrong_weights;          ///< -> what lies in their place
+    bool well() const {
+      return trouble.empty() && gone_data.empty() && gone_weights.empty() && wrong_weights.empty();
+    }
     bool operator==(const State&) const = default;
   };
   State state() const;
@@ -70,7 +84,8 @@ class Health {
   State state_;
   Trouble tried_;                   ///< all that has to succeed before it is well again
   std::set<std::string> unopened_;  ///< of the data that are gone those that the trainer has to open
-  std::uint64_t troubles_ = 0;      ///< counts them: one that comes during a probe is not forgotten
+  std::map<WantedWeights, std::string> read_;  ///< of the wrong weights: the file's mark when it was read
+  std::uint64_t troubles_ = 0;  ///< counts them: one that comes during a probe is not forgotten
   std::jthread thread_;
 };
 
