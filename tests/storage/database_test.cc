@@ -52,6 +52,17 @@ TEST_F(DatabaseTest, NewFileIsMarkedAsOursAndWrittenSafely) {
   EXPECT_EQ(ask(db, "PRAGMA user_version"), std::to_string(migrations().back().to));
 }
 
+TEST_F(DatabaseTest, LogThatGrewLongIsCutBackToTheLimitOnceItIsInTheFile) {
+  Database db{file, Mode::kWrite};
+  const auto limit = std::stoull(ask(db, "PRAGMA journal_size_limit"));
+  EXPECT_EQ(limit, 16u << 20);
+  const auto log_bytes = [&] { return std::filesystem::file_size(file.string() + "-wal"); };
+  db.execute("INSERT INTO metric (name) VALUES (printf('%.*c', 20000000, 'x'))");
+  ASSERT_GT(log_bytes(), limit) << "one commit may take more; it is followed by a checkpoint";
+  db.execute("INSERT INTO metric (name) VALUES ('a')");  // with it the log begins anew
+  EXPECT_EQ(log_bytes(), limit);
+}
+
 TEST_F(DatabaseTest, EveryTableIsStrict) {
   Database db{file, Mode::kWrite};
   EXPECT_EQ(ask(db,
