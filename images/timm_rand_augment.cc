@@ -177,8 +177,8 @@ enum Operation {
   kShearY,
   kTranslateX,
   kTranslateY,
-  kOperations
 };
+constexpr int kOperations = kTranslateY + 1;
 
 /// One operation on one image: `level` is its strength, 0 … 1 unless the maximum magnitude is above 10.
 class Application {
@@ -209,8 +209,22 @@ class Application {
         return brightness(image, factor());
       case kSharpness:
         return sharpness(image, factor());
-      default:
-        image = moved(operation, image);
+      case kRotate:
+        return move(image, 30, rotate);
+      case kShearX:
+        return move(image, 0.3, shear_x);
+      case kShearY:
+        return move(image, 0.3, shear_y);
+      case kTranslateX:
+        return move(image, options_.translation,
+                    [](const Image& from, double part, const Sampling& sampling) {
+                      return translate_relative(from, part, 0, sampling);
+                    });
+      case kTranslateY:
+        return move(image, options_.translation,
+                    [](const Image& from, double part, const Sampling& sampling) {
+                      return translate_relative(from, 0, part, sampling);
+                    });
     }
   }
 
@@ -230,23 +244,11 @@ class Application {
     return {random_.below(2) == 0 ? Interpolation::kBilinear : Interpolation::kBicubic, options_.fill};
   }
 
-  Image moved(Operation operation, const Image& image) {
-    switch (operation) {
-      case kRotate: {
-        const double degrees = either_sign(level_ * 30);
-        return rotate(image, degrees, sampling());
-      }
-      case kShearX:
-      case kShearY: {
-        const double factor = either_sign(level_ * 0.3);
-        return operation == kShearX ? shear_x(image, factor, sampling()) : shear_y(image, factor, sampling());
-      }
-      default: {
-        const double part = either_sign(level_ * options_.translation);
-        return operation == kTranslateX ? translate_relative(image, part, 0, sampling())
-                                        : translate_relative(image, 0, part, sampling());
-      }
-    }
+  /// To either side, by `largest` at level 1. The side is drawn before the interpolation.
+  template <class Moved>
+  void move(Image& image, double largest, Moved moved) {
+    const double by = either_sign(level_ * largest);
+    image = moved(image, by, sampling());
   }
 
   const RandAugment& options_;

@@ -105,9 +105,10 @@ std::string shown(const Node& node) {
       return "a list";
     case Node::Kind::kMapping:
       return "a mapping";
-    default:
-      return fmt::format("'{}'", node.text);
+    case Node::Kind::kScalar:
+      break;
   }
+  return fmt::format("'{}'", node.text);
 }
 
 json plain_scalar(const std::string& text) {
@@ -159,9 +160,10 @@ json Node::json() const {
       for (const Entry& entry : entries) object[entry.key] = entry.value.json();
       return object;
     }
-    default:
-      return nullptr;
+    case Kind::kNull:
+      break;
   }
+  return nullptr;
 }
 
 Node load_yaml(const std::string& text, const std::string& file, Problems& problems) {
