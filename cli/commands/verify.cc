@@ -18,6 +18,7 @@
 #include "cli/source.h"
 #include "config/data/data_sets.h"
 #include "protocol/command_line.h"
+#include "protocol/number.h"
 #include "protocol/trainer_program.h"
 
 namespace abl::cli {
@@ -52,12 +53,13 @@ std::vector<Checkpoint> checkpoints_here(const RunDetail& run) {
   return found;
 }
 
-/// {"20": {"train/loss": 1.5}, …}
+/// {"20": {"train/loss": 1.5, "val/loss": "Infinity"}, …}
 std::string points_of(const ablate::v1::GetMetricsResponse& metrics) {
   json points = json::object();
   for (const auto& entry : metrics.series())
     for (int i = 0; i < entry.series().steps_size(); ++i)
-      points[std::to_string(entry.series().steps(i))][entry.series().name()] = entry.series().values(i);
+      points[std::to_string(entry.series().steps(i))][entry.series().name()] =
+          protocol::json_number(entry.series().values(i));
   return points.dump();
 }
 

@@ -166,6 +166,21 @@ TEST_F(CommandsTest, ATrainingWarnsOfWhatIsPassedOverAlsoInAPackedFile) {
   }
 }
 
+TEST_F(CommandsTest, VerifyReadsAndSaysNumbersThatAreNotFiniteByTheirNames) {
+  const auto folder = run_folder();
+  said(&commands::declare_train, {"--run-dir", folder, "--json"});
+  const auto points = (folder_.path() / "points.json").string();
+  images::write(points, R"({"3": {"train/loss": "NaN", "val/loss": "-Infinity", "val/top1": "2e3"}})");
+  const auto result =
+      Json::parse(said(&commands::declare_verify,
+                       {"--to", folder + "/checkpoint-3.safetensors", "--points", points, "--json"}));
+  std::map<std::string, Json> largest;
+  for (const auto& each : result.at("different")) largest[each.at("name")] = each.at("largest");
+  EXPECT_EQ(largest.at("train/loss at step 3"), "NaN");
+  EXPECT_EQ(largest.at("val/loss at step 3"), "Infinity");
+  EXPECT_GE(largest.at("val/top1 at step 3"), 1900);
+}
+
 TEST_F(CommandsTest, ADeviceIsCpuOrANumberedGpu) {
   for (const char* device : {"gpu", "cuda:", "cuda:01", "cuda:200", "cuda:-1"})
     EXPECT_EQ(end({"--device", device}).at("reason"),
@@ -184,6 +199,15 @@ TEST_F(CommandsTest, InferNamesTheLikelyClassesOfAPhotograph) {
   const auto classes = Json::parse(said(&commands::declare_infer, as_json)).at("images").at(0);
   ASSERT_EQ(classes.size(), 5u);
   EXPECT_GE(classes[0].at("probability"), classes[1].at("probability"));
+  auto overflowing = models::read_safetensors(weights);
+  for (const char* name : {"model.head.weight", "model.head.bias"}) overflowing.tensors.at(name).fill_(3e38);
+  overflowing.metadata.erase("crc32");
+  const auto huge = (folder_.path() / "huge.safetensors").string();
+  models::write_safetensors(huge, overflowing);
+  as_json[1] = huge;
+  EXPECT_EQ(Json::parse(said(&commands::declare_infer, as_json)).at("images").at(0).at(0).at("probability"),
+            "NaN")
+      << "as everywhere in JSON here";
   auto with_features = arguments;
   with_features.insert(with_features.end(), {"--features", "norm"});
   EXPECT_THAT(said(&commands::declare_infer, with_features), HasSubstr("--features needs --output"));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "protocol/number.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/model_source.h"
 
@@ -26,7 +27,7 @@ std::string as_json(const models::LoadedWeights& loaded, const torch::Tensor& pr
     auto likely = nlohmann::ordered_json::array();
     for (std::int64_t place = 0; place < label.size(1); ++place)
       likely.push_back({{"class", label[image][place].item<std::int64_t>()},
-                        {"probability", probability[image][place].item<double>()}});
+                        {"probability", protocol::json_number(probability[image][place].item<double>())}});
     images.push_back(likely);
   }
   return nlohmann::ordered_json{{"images", images}, {"fresh", loaded.fresh}, {"resized", loaded.resized}}

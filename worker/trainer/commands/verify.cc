@@ -14,6 +14,7 @@
 #include "data/progress.h"
 #include "protocol/command_line.h"
 #include "protocol/metrics.h"
+#include "protocol/number.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/rank_runs.h"
 #include "worker/trainer/commands/run_flags.h"
@@ -35,7 +36,7 @@ struct VerifyFlags {
   bool json = false;
 };
 
-/// Compares what was measured again with {"20": {"train/loss": 1.5}, …}.
+/// Compares what was measured again with {"20": {"train/loss": 1.5, "val/loss": "Infinity"}, …}.
 void compare_points(const config::Json& stored, training::Verification& result) {
   for (const auto& [step, values] : result.points)
     for (const auto& [metric, value] : values) {
@@ -43,23 +44,19 @@ void compare_points(const config::Json& stored, training::Verification& result) 
       if (protocol::tells_of_the_machine(metric) || found == stored.end() || !found->contains(metric))
         continue;
       ++result.compared;
-      const double before = found->at(metric).is_number() ? found->at(metric).get<double>() : NAN;
+      const double before = protocol::number_of(found->at(metric)).value_or(NAN);
       if (before != value && !(std::isnan(before) && std::isnan(value)))
         result.different.push_back({fmt::format("{} at step {}", metric, step), std::abs(before - value)});
     }
 }
 
-OrderedJson number(double value) {
-  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(fmt::format("{}", value));
-}
-
 std::string as_json(const training::Verification& result) {
   OrderedJson different = OrderedJson::array(), points = OrderedJson::array();
   for (const auto& [name, largest] : result.different)
-    different.push_back({{"name", name}, {"largest", number(largest)}});
+    different.push_back({{"name", name}, {"largest", protocol::json_number(largest)}});
   for (const auto& [step, values] : result.points) {
     OrderedJson metrics = OrderedJson::object();
-    for (const auto& [name, value] : values) metrics[name] = number(value);
+    for (const auto& [name, value] : values) metrics[name] = protocol::json_number(value);
     points.push_back({{"step", step}, {"values", metrics}});
   }
   return OrderedJson{{"same", result.different.empty()},
