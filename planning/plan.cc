@@ -122,14 +122,14 @@ v1::Column count_column(const sweeps::SweepSpec& spec, const sweeps::Column& col
         largest = std::max(largest, count->second);
   }
   return views::to_proto(
-      storage::NewColumn{.name = column.name,
-                         .heading = column.heading,
-                         .kind = "count",
-                         .source = column.source,
-                         .take = column.take,
-                         .unit = column.unit_fits ? storage::fitting_unit(column.unit, largest) : column.unit,
-                         .better = column.better,
-                         .digits = column.digits});
+      storage::Column{.name = column.name,
+                      .heading = column.heading,
+                      .kind = "count",
+                      .source = column.source,
+                      .take = column.take,
+                      .unit = column.unit_fits ? storage::fitting_unit(column.unit, largest) : column.unit,
+                      .better = column.better,
+                      .digits = column.digits});
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ std::optional<double> count_of(const Counts& counts, std::string_view name) {
 }
 
 /// Of so many images; nothing where either count is lacking.
-std::optional<double> bytes_of(const Counts& counts, std::string_view memory, const std::string& precision,
+std::optional<double> bytes_of(const Counts& counts, std::string_view memory, config::Precision precision,
                                int images) {
-  const auto base = count_of(counts, protocol::beside_images(memory, precision)),
-             image = count_of(counts, protocol::per_image(memory, precision));
+  const auto base = count_of(counts, protocol::beside_images(memory, name_of(precision))),
+             image = count_of(counts, protocol::per_image(memory, name_of(precision)));
   if (!base || !image) return std::nullopt;
   return *base + images * *image;
 }
@@ -45,8 +45,8 @@ std::optional<double> step_memory(const sweeps::Row& row, const std::map<std::st
                                   int gpus) {
   const auto own = counts.find(row.model), teacher = counts.find(row.teacher);
   if (row.batch == 0 || own == counts.end()) return std::nullopt;
-  const auto state =
-      count_of(own->second, row.precision == "bf16" ? protocol::kMemoryStateBf16 : protocol::kMemoryState);
+  const bool rounds = row.precision == config::Precision::kBFloat16;
+  const auto state = count_of(own->second, rounds ? protocol::kMemoryStateBf16 : protocol::kMemoryState);
   const auto many = bytes_of(own->second, protocol::kStepMemory, row.precision, part_of(row.batch, gpus));
   if (!state || !many) return std::nullopt;
   const double weights = 4.0 * count_of(own->second, protocol::kParamsAll).value_or(0);

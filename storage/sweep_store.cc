@@ -36,7 +36,7 @@ void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
         .run();
 }
 
-void insert_column(Database& db, SweepId sweep, int position, const NewColumn& column) {
+void insert_column(Database& db, SweepId sweep, int position, const Column& column) {
   db.prepared(
         R"sql(INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, unit_fits, better, digits)
                     VALUES (:sweep, :position, :name, :heading, :kind, :source, :take, :unit, :unit_fits, :better, :digits))sql")

@@ -117,14 +117,14 @@ std::string format_cell(const std::optional<double>& mean, const std::optional<d
 
 namespace {
 
-std::vector<NewColumn> read_columns(Database& db, SweepId sweep) {
+std::vector<Column> read_columns(Database& db, SweepId sweep) {
   return db
       .prepared(
           R"sql(SELECT name, heading, kind, source, take, unit, better, digits, unit_fits FROM sweep_column
                            WHERE sweep_id = :sweep ORDER BY position)sql")
       .bind(":sweep", sweep)
       .all([](const Statement& row) {
-        return NewColumn{
+        return Column{
             .name = row.text(0),
             .heading = row.text(1),
             .kind = row.text(2),
@@ -162,7 +162,7 @@ std::vector<TableRow> read_rows(Database& db, SweepId sweep) {
 }
 
 /// "reported no val/top1; it reported acc, loss", of the completed trials of a row that lack a metric.
-std::string what_is_lacking(Database& db, SweepId sweep, std::size_t row, const NewColumn& column) {
+std::string what_is_lacking(Database& db, SweepId sweep, std::size_t row, const Column& column) {
   constexpr std::size_t kShown = 8;
   const auto names = db.prepared(R"sql(
       SELECT DISTINCT m.name FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
@@ -200,14 +200,14 @@ std::string why_no_metric(Database& db, SweepId sweep, std::size_t row, const Tr
 }
 
 /// What `best` takes: as the column says, otherwise by the metric's name.
-bool lower_is_better(const NewColumn& column) {
+bool lower_is_better(const Column& column) {
   return (column.better == "none" || column.better.empty()
               ? protocol::to_text(protocol::better_by_name(column.source))
               : std::string_view{column.better}) == to_text(protocol::Better::kLower);
 }
 
 /// Adds to each row its values of a metric.
-void read_values(Database& db, SweepId sweep, const NewColumn& column, std::vector<Cell>& cells) {
+void read_values(Database& db, SweepId sweep, const Column& column, std::vector<Cell>& cells) {
   const std::string take = column.take != "best" ? column.take : lower_is_better(column) ? "min" : "max";
   auto& values = db.prepared(R"sql(
       SELECT st.row, t.run_id, t.id, st.seed,
@@ -233,7 +233,7 @@ void read_values(Database& db, SweepId sweep, const NewColumn& column, std::vect
   }
 }
 
-std::vector<Cell> metric_cells(Database& db, const SweepRecord& sweep, const NewColumn& column,
+std::vector<Cell> metric_cells(Database& db, const SweepRecord& sweep, const Column& column,
                                const std::vector<TableRow>& rows) {
   std::vector<Cell> cells(rows.size());
   read_values(db, sweep.id, column, cells);
@@ -258,7 +258,7 @@ std::vector<Cell> metric_cells(Database& db, const SweepRecord& sweep, const New
   return cells;
 }
 
-std::vector<Cell> count_cells(Database& db, const SweepRecord& sweep, const NewColumn& column) {
+std::vector<Cell> count_cells(Database& db, const SweepRecord& sweep, const Column& column) {
   return db
       .prepared(R"sql(
       SELECT model_hash = '', (SELECT value FROM model_count mc
@@ -278,7 +278,7 @@ std::vector<Cell> count_cells(Database& db, const SweepRecord& sweep, const NewC
       });
 }
 
-std::vector<Cell> setting_cells(Database& db, const SweepRecord& sweep, const NewColumn& column) {
+std::vector<Cell> setting_cells(Database& db, const SweepRecord& sweep, const Column& column) {
   return db
       .prepared(
           "SELECT set_json ->> ('$.\"' || :key || '\"') FROM sweep_row WHERE sweep_id = :sweep ORDER BY "
@@ -293,7 +293,7 @@ std::vector<Cell> setting_cells(Database& db, const SweepRecord& sweep, const Ne
 }
 
 /// A cell for each row: a few queries for a column, however many rows there are.
-std::vector<Cell> read_cells(Database& db, const SweepRecord& sweep, const NewColumn& column,
+std::vector<Cell> read_cells(Database& db, const SweepRecord& sweep, const Column& column,
                              const std::vector<TableRow>& rows) {
   std::vector<Cell> cells = column.kind == "metric"  ? metric_cells(db, sweep, column, rows)
                             : column.kind == "count" ? count_cells(db, sweep, column)
@@ -306,7 +306,7 @@ std::vector<Cell> read_cells(Database& db, const SweepRecord& sweep, const NewCo
 
 /// The texts of a column's cells, in the unit that fits them all, or the papers' values.
 void write_column(Table& table, std::size_t index) {
-  NewColumn& column = table.columns[index];
+  Column& column = table.columns[index];
   double largest = 0;
   for (const TableRow& row : table.rows) {
     const Cell& cell = row.cells[index];
@@ -356,7 +356,7 @@ Table read_table(Database& db, const std::string& name) {
               .attributes_json = read_attributes(db, sweep.id),
               .columns = read_columns(db, sweep.id)};
   table.rows = read_rows(db, sweep.id);
-  for (const NewColumn& column : table.columns) {
+  for (const Column& column : table.columns) {
     auto cells = read_cells(db, sweep, column, table.rows);
     for (std::size_t row = 0; row < table.rows.size(); ++row)
       table.rows[row].cells.push_back(std::move(cells[row]));

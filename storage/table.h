@@ -56,7 +56,7 @@ struct Table {
   /// The table of the sweep's canonical text: these and `columns` as submitted, and what else is said of both
   /// that the store makes nothing of.
   std::string attributes_json;
-  std::vector<NewColumn> columns;
+  std::vector<Column> columns;
   std::vector<TableRow> rows;
   std::vector<Diverged> diverged;
   std::vector<std::vector<std::string>> equal_rows;  ///< ids of rows of different trials with equal curves
@@ -66,7 +66,8 @@ struct Table {
 };
 
 /// The table of a sweep: metrics from the completed run of each trial, counts from the cache, settings from
-/// the rows. Throws: Error{kNotFound}.
+/// the rows.
+/// Throws: Error{kNotFound}.
 Table read_table(Database& db, const std::string& sweep);
 
 /// "79.79 ± 0.12" with `unit` applied ("M": /10^6, "G": /10^9, "%": as it is) and `digits` after the point,

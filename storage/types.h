@@ -51,7 +51,7 @@ struct NewRow {
       model;                                 ///< `model`: canonical model document for counting, or empty
   std::map<std::string, std::string> paper;  ///< column name -> as printed
 };
-struct NewColumn {
+struct Column {
   std::string name, heading, kind, source, take, unit, better;  ///< kind: metric | count | setting
   std::optional<int> digits = 2;  ///< after the point; none: as many as the values need
   bool unit_fits = false;         ///< `unit`, or a smaller one where all values are small
@@ -59,7 +59,7 @@ struct NewColumn {
 struct NewSweep {
   std::string name, file, text, canonical, canonical_hash, baseline, paper_heading;
   std::vector<NewRow> rows;
-  std::vector<NewColumn> columns;
+  std::vector<Column> columns;
   std::vector<std::int64_t> seeds;
   int priority = 0;
 };

@@ -115,7 +115,7 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   row.batch = (trial.recipe.batch + trial.recipe.accumulate - 1) / trial.recipe.accumulate;
   row.more_weights = (trial.recipe.ema > 0 ? 1 : 0) + states_of(trial.recipe.optimiser) -
                      states_of(config::Optimiser::kAdamW);
-  row.precision = name_of(trial.recipe.precision);
+  row.precision = trial.recipe.precision;
   row.weights = config::named_weights(trial.recipe);
   if (columns.empty()) return;
   const json full = config::full_document(trial);

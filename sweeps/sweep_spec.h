@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "config/trial_choices.h"
 
 namespace abl::sweeps {
 
@@ -64,8 +65,9 @@ struct Row {
   std::string model;    ///< canonical model document for counting; empty for a command trial
   std::string teacher;  ///< of a recipe that distils: its teacher's document, as `model`; otherwise empty
   int batch = 0;        ///< images that a training step and its teacher take at once; 0 for a command trial
-  int more_weights = 0;   ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
-  std::string precision;  ///< of a training step, as in the recipe; empty for a command trial
+  int more_weights = 0;  ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
+  /// Of a training step; a command trial has none.
+  config::Precision precision = config::Precision::kFloat32;
   std::map<std::string, std::string> weights;  ///< that its recipe names -> SHA-256, or empty for any
   Place place;
 };

@@ -172,7 +172,7 @@ v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint) {
 
 namespace {
 
-void describe(const storage::NewColumn& column, v1::Column& message) {
+void describe(const storage::Column& column, v1::Column& message) {
   message.set_name(column.name);
   message.set_heading(column.heading);
   message.set_kind(column.kind == "metric"  ? v1::Column::KIND_METRIC
@@ -188,7 +188,7 @@ void describe(const storage::NewColumn& column, v1::Column& message) {
 
 }  // namespace
 
-v1::Column to_proto(const storage::NewColumn& column) {
+v1::Column to_proto(const storage::Column& column) {
   v1::Column message;
   describe(column, message);
   return message;

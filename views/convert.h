@@ -23,7 +23,7 @@ ablate::v1::RunSummary to_proto(const storage::RunRecord& run);
 ablate::v1::MetricSummary to_proto(const storage::MetricSummary& summary);
 ablate::v1::Series to_proto(const storage::Series& series);
 ablate::v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint);
-ablate::v1::Column to_proto(const storage::NewColumn& column);
+ablate::v1::Column to_proto(const storage::Column& column);
 ablate::v1::Table to_proto(storage::Table table);
 google::protobuf::Timestamp to_proto(Time time);
 

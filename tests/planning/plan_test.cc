@@ -141,7 +141,7 @@ ModelCounter::Result count_memory(sweeps::SweepSpec& spec) {
   spec.rows.pop_back();
   for (auto& row : spec.rows) {
     row.batch = 7;
-    row.precision = row.id == "b" ? "bf16" : "fp32";
+    row.precision = row.id == "b" ? config::Precision::kBFloat16 : config::Precision::kFloat32;
     counts.counts[row.model] = {{"memory.state", 1000},    {"memory.state.bf16", 1200},
                                 {"memory.base.fp32", 980}, {"memory.base.bf16", 900},
                                 {"memory.image.fp32", 10}, {"memory.image.bf16", 4}};

@@ -120,9 +120,9 @@ rows:
   - {id: b, set: {recipe.batch: 96, recipe.precision: fp32}}
 )" + std::string{kColumns});
   EXPECT_EQ(spec.rows[0].batch, 1024);
-  EXPECT_EQ(spec.rows[0].precision, "bf16");
+  EXPECT_EQ(spec.rows[0].precision, config::Precision::kBFloat16);
   EXPECT_EQ(spec.rows[1].batch, 96);
-  EXPECT_EQ(spec.rows[1].precision, "fp32");
+  EXPECT_EQ(spec.rows[1].precision, config::Precision::kFloat32);
   EXPECT_EQ(parse(kCommand).rows[0].batch, 0) << "nobody knows what a command does";
 }
 
