@@ -3,7 +3,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
-#include <regex>
+#include <string_view>
 
 #include "base/printable.h"
 
@@ -33,13 +33,28 @@ std::string as_json(Code code, const std::string& message, const std::vector<swe
       -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);  // a file's name may be any bytes
 }
 
+/// Takes ":14" off the end, if it is there.
+bool drop_number(std::string_view& text) {
+  const std::size_t colon = text.find_last_not_of("0123456789");
+  if (colon == std::string_view::npos || text[colon] != ':' || colon + 1 == text.size()) return false;
+  text = text.substr(0, colon);
+  return true;
+}
+
+/// "qkv.yaml:14:12: …"
+bool has_place(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  for (std::size_t at = text.find(": "); at != std::string_view::npos; at = text.find(": ", at + 1))
+    if (auto place = text.substr(0, at); drop_number(place) && drop_number(place) && !place.empty())
+      return true;
+  return false;
+}
+
 }  // namespace
 
 void say_error(const Context& context, const std::string& text) {
-  static const std::regex place{"^[^\n]+:[0-9]+:[0-9]+: "};
   const std::string shown = context.err.interactive() ? printable(text) : text;
-  const bool has_place = std::regex_search(shown.substr(0, 4096), place);
-  context.err.line(has_place ? shown : context.err.paint(Style::kRed, "error: ") + shown);
+  context.err.line(has_place(shown) ? shown : context.err.paint(Style::kRed, "error: ") + shown);
 }
 
 void report_error(const Context& context, Code code, const std::string& message,

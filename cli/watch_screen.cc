@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <set>
+#include <string_view>
 
 #include "cli/format.h"
 #include "cli/grid.h"
@@ -49,9 +49,16 @@ std::string value_text(const Column& column, double value) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 /// "retry in 7 s" is the same reason as "retry in 6 s".
-std::string without_countdown(const std::string& reason) {
-  static const std::regex time{"(retry) in [0-9]+ s"};
-  return std::regex_replace(reason, time, "$1");
+std::string without_countdown(std::string reason) {
+  constexpr std::string_view kRetry = "retry", kIn = " in ", kSeconds = " s";
+  for (std::size_t at = 0; (at = reason.find(kRetry, at)) != std::string::npos;) {
+    at += kRetry.size();
+    if (reason.compare(at, kIn.size(), kIn) != 0) continue;
+    const std::size_t number = at + kIn.size(), end = reason.find_first_not_of("0123456789", number);
+    if (end != std::string::npos && end > number && reason.compare(end, kSeconds.size(), kSeconds) == 0)
+      reason.erase(at, end + kSeconds.size() - at);
+  }
+  return reason;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <regex>
+#include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "config/model/family.h"
 #include "config/model/model_section.h"
@@ -15,18 +17,42 @@ std::vector<std::string> recipe_names() {
   return all;
 }
 
+constexpr std::string_view kDigits = "0123456789";
+
+bool is_whole_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+/// What is before the first "-", which goes with it.
+std::string_view next_part(std::string_view& text) {
+  const std::string_view part = text.substr(0, text.find('-'));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+/// "m9" or "mstd0.5".
+bool is_randaugment_part(std::string_view part) {
+  constexpr std::array<std::string_view, 6> kNames{"m", "n", "p", "mstd", "mmax", "inc"};
+  const std::string_view name = part.substr(0, part.find_first_of(kDigits)),
+                         number = part.substr(name.size());
+  const auto point = number.find('.');
+  return std::ranges::find(kNames, name) != kNames.end() && is_whole_number(number.substr(0, point)) &&
+         (point == std::string_view::npos || is_whole_number(number.substr(point + 1)));
+}
+
 /// rand-m9-mstd0.5-inc1: "rand", then parts of a letter or word and a number. The trainer knows what each may
 /// be.
 std::string wrong_randaugment(const std::string& text) {
   if (text == "none") return {};
-  static const std::regex kForm{"rand(-(m|n|p|mstd|mmax|inc)[0-9]+(\\.[0-9]+)?)*"};
-  return std::regex_match(text, kForm) ? "" : "expected none, or rand and its parts: rand-m9-mstd0.5-inc1";
+  std::string_view rest = text;
+  bool is_right = next_part(rest) == "rand";
+  while (is_right && !rest.empty()) is_right = is_randaugment_part(next_part(rest));
+  return is_right && !text.ends_with('-') ? "" : "expected none, or rand and its parts: rand-m9-mstd0.5-inc1";
 }
 
 std::string wrong_sha256(const std::string& text) {
-  static const std::regex kForm{"[0-9a-f]{64}"};
-  return text.empty() || std::regex_match(text, kForm) ? ""
-                                                       : "expected a SHA-256: 64 digits and letters a to f";
+  const bool is_right = text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return text.empty() || is_right ? "" : "expected a SHA-256: 64 digits and letters a to f";
 }
 
 bool distils(const RecipeConfig& r) { return r.distillation != Distillation::kNone; }

@@ -118,8 +118,16 @@ TEST(RecipesTest, BothKindsOfMixingAreAlikeUnlessSaid) {
 
 TEST(RecipesTest, AMistakenRandAugmentIsRefused) {
   auto document = document_of({{"preset", "simple-vit-s"}});
-  document["recipe"] = {{"use", "msf-imagenet"}, {"randaugment", "rand-m9-mstd"}};
-  EXPECT_THAT(problems_of(document), testing::ElementsAre(testing::HasSubstr("rand-m9-mstd0.5-inc1")));
+  for (const char* text : {"rand-m9-mstd", "rand-", "rand--m9", "rand-m9-", "rand-m9.", "rand-m.5", "rand-x3",
+                           "rand-m9m9", "random", ""}) {
+    document["recipe"] = {{"use", "msf-imagenet"}, {"randaugment", text}};
+    EXPECT_THAT(problems_of(document), testing::ElementsAre(testing::HasSubstr("rand-m9-mstd0.5-inc1")))
+        << text;
+  }
+  for (const char* text : {"none", "rand", "rand-m9-mstd0.5-inc1", "rand-n2-m10.25-p1-mmax10"}) {
+    document["recipe"] = {{"use", "msf-imagenet"}, {"randaugment", text}};
+    EXPECT_THAT(problems_of(document), testing::IsEmpty()) << text;
+  }
 }
 
 }  // namespace

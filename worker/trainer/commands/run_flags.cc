@@ -2,8 +2,7 @@
 #include "worker/trainer/commands/run_flags.h"
 
 #include <fmt/ranges.h>
-
-#include <regex>
+#include <torch/cuda.h>
 
 #include "base/command_line.h"
 #include "base/error.h"
@@ -37,8 +36,17 @@ void expect_named(const training::WeightFiles& files, const config::RecipeConfig
                               did_you_mean(name, names))};
 }
 
+/// "cuda" or "cuda:N", N up to 99.
+bool is_cuda_device(std::string_view device) {
+  if (device == "cuda" || device == "cuda:0") return true;
+  if (!device.starts_with("cuda:")) return false;
+  device.remove_prefix(5);
+  return !device.empty() && device.size() <= 2 && device.front() != '0' &&
+         device.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 void expect_device(const std::string& device) {
-  if (device != "cpu" && !std::regex_match(device, std::regex{"cuda(:(0|[1-9][0-9]?))?"}))
+  if (device != "cpu" && !is_cuda_device(device))
     throw Error{Code::kInvalidArgument, "--device " + device + ": expected cpu, cuda or cuda:N"};
 }
 

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 #include <time.h>
+#include <torch/cuda.h>
+#include <torch/utils.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
-#include <regex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,13 +18,45 @@
 
 namespace abl::training {
 namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kDigits = "0123456789";
+
+/// "checkpoint-12.safetensors", and what follows.
+struct CheckpointName {
+  std::int64_t step = 0;
+  std::string_view rest;
+};
+
+/// Nothing where `name` begins otherwise.
+std::optional<CheckpointName> parse_name(std::string_view name) {
+  constexpr std::string_view kBegin = "checkpoint-", kEnd = ".safetensors";
+  if (!name.starts_with(kBegin)) return std::nullopt;
+  name.remove_prefix(kBegin.size());
+  const std::string_view digits = name.substr(0, name.find_first_not_of(kDigits));
+  name.remove_prefix(digits.size());
+  if (digits.empty() || digits.size() > 18 || !name.starts_with(kEnd)) return std::nullopt;
+  CheckpointName parsed{.rest = name.substr(kEnd.size())};
+  std::from_chars(digits.data(), digits.data() + digits.size(), parsed.step);
+  return parsed;
+}
+
+/// ".4711.tmp" behind a checkpoint's name: a process has not finished it.
+bool is_unfinished(std::string_view rest) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!rest.starts_with('.') || !rest.ends_with(kEnd) || rest.size() < kEnd.size() + 2) return false;
+  rest = rest.substr(1, rest.size() - 1 - kEnd.size());
+  return rest.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+}  // namespace
 
 void remove_unfinished(const fs::path& folder) {
   std::vector<fs::path> unfinished;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator{folder, unreadable}) {
     const std::string name = entry.path().filename();
-    if (std::regex_match(name, std::regex{"checkpoint-[0-9]{1,18}\\.safetensors\\.[0-9]+\\.tmp"}))
+    if (const auto parsed = parse_name(name); parsed && is_unfinished(parsed->rest))
       unfinished.push_back(entry.path());
   }
   std::error_code gone;  // somebody else may have removed it
@@ -41,9 +76,8 @@ void CheckpointFiles::adopt() {
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator{folder_, unreadable}) {
     const std::string name = entry.path().filename();
-    std::smatch step;
-    if (std::regex_match(name, step, std::regex{"checkpoint-([0-9]{1,18})\\.safetensors"}))
-      found[std::stoll(step[1])] = folder_ / name;
+    if (const auto parsed = parse_name(name); parsed && parsed->rest.empty())
+      found[parsed->step] = folder_ / name;
   }
   for (const auto& [step, file] : found) kept_.push_back(file);
 }
