@@ -227,6 +227,15 @@ Json full_section(const std::vector<Field<Section>>& fields, const Section& sect
   return object;
 }
 
+/// The section with every key that has an effect.
+template <class Section>
+Json effective_section(const std::vector<Field<Section>>& fields, const Section& section) {
+  Json object = Json::object();
+  for (const auto& field : fields)
+    if (field.identity && !(field.inert && field.inert(section))) object[field.name] = field.get(section);
+  return object;
+}
+
 /// Gives keys without effect their default, so that equal sections compare equal.
 template <class Section>
 void reset_inert(const std::vector<Field<Section>>& fields, Section& section) {

@@ -49,6 +49,7 @@ Json schema_of(const std::vector<Field<Section>>& fields) {
     property["description"] = field.families.empty()
                                   ? field.sentence
                                   : fmt::format("{} ({})", field.sentence, all_of(field.families));
+    if (!field.families.empty()) property["x-families"] = field.families;
     if (!field.required && field.identity && field.derived_text.empty())
       property["default"] = field.get(Section{});
     properties[field.name] = property;
@@ -66,6 +67,7 @@ Json layers_schema(const LayerSection<Layer>& section) {
   placed["properties"]["elsewhere"] = one;
   placed["dependentRequired"] = {{"elsewhere", Json::array({"layers"})}};
   return {{"description", fmt::format("{} ({})", section.sentence, all_of(section.families()))},
+          {"x-families", section.families()},
           {"oneOf", Json::array({placed, {{"type", "array"}, {"items", one}}})}};
 }
 

@@ -278,6 +278,13 @@ Json full_document(const TrialConfig& trial) {
           {"seed", trial.seed}};
 }
 
+Json effective_document(const TrialConfig& trial) {
+  return {{"model", effective_model(trial.model)},
+          {"data", effective_section(data_fields(), trial.data)},
+          {"recipe", effective_section(recipe_fields(), trial.recipe)},
+          {"seed", trial.seed}};
+}
+
 std::string canonical_text(const TrialConfig& trial) { return canonical_json(canonical_document(trial)); }
 
 std::string canonical_model_text(const TrialConfig& trial) {

@@ -43,6 +43,9 @@ Json canonical_document(const TrialConfig& trial);
 /// The document with every key that has meaning for the model's family and its value, defaults, preset and
 /// recipe names included: for people and for settings as table columns.
 Json full_document(const TrialConfig& trial);
+/// Of the full document the keys that have an effect: each of them is there with the value that holds,
+/// whether it was written or not.
+Json effective_document(const TrialConfig& trial);
 
 /// SHA-256 of the canonical text, in hexadecimal: the first of a trial's three identity columns.
 std::string config_hash(const std::string& canonical);

@@ -242,4 +242,13 @@ Json full_model(const ModelConfig& model) {
   return document;
 }
 
+Json effective_model(const ModelConfig& model) {
+  Json document = effective_section(model_fields_of(model.family), model);
+  for_each_layer_section([&](const auto& section) {
+    if (is_for(section.families(), model.family))
+      document[section.name] = write_layers(section, model.*section.member, effective_section);
+  });
+  return document;
+}
+
 }  // namespace abl::config

@@ -24,5 +24,7 @@ ModelConfig read_model(const Json& section, std::vector<Problem>& problems);
 Json canonical_model(const ModelConfig& model);
 /// All keys and layer sections of the model's family.
 Json full_model(const ModelConfig& model);
+/// Of them those that have an effect.
+Json effective_model(const ModelConfig& model);
 
 }  // namespace abl::config

@@ -78,6 +78,22 @@ TEST(CanonicalTest, EqualTrialsHaveEqualText) {
   EXPECT_EQ(canonical_with("/data/image_size", 224), text);
 }
 
+TEST(EffectiveTest, EveryKeyThatHasAnEffectIsThereAndNoOther) {
+  const auto attention_with = [](const Json& change) {
+    Json written = document();
+    written["model"]["attention"].update(change);
+    return effective_document(read_trial_or_throw(written))["model"]["attention"];
+  };
+  EXPECT_EQ(attention_with({{"layout", "block"}}),
+            Json::parse(R"({"kernel": "gaussian", "probe": "inside", "share": "QKVPW", "groups": 1})"));
+  EXPECT_EQ(attention_with({{"groups", 2}})["layout"], "interleaved") << "as by default";
+  EXPECT_EQ(attention_with({{"kernel", "none"}}), Json::parse(R"({"kernel": "none"})"));
+  const Json trial = effective_document(read_trial_or_throw(document()));
+  EXPECT_FALSE(trial["recipe"].contains("crop_padding")) << "without crop: pad";
+  EXPECT_FALSE(trial["recipe"].contains("use")) << "it is expanded";
+  EXPECT_EQ(trial["recipe"]["optimiser"], "adamw");
+}
+
 TEST(CanonicalTest, DifferentTrialsHaveDifferentText) {
   const std::string text = canonical(document());
   for (const auto& [pointer, value] :

@@ -24,6 +24,9 @@ TEST(JsonSchemaTest, TruthValuesListsAndFamiliesAreSaid) {
   EXPECT_EQ(model["stage_heads"]["items"],
             Json::parse(R"({"type": "integer", "minimum": 1, "maximum": 1024})"));
   EXPECT_EQ(model["window"]["description"], "Side of a window, tokens. (swin and swin-v2)");
+  EXPECT_EQ(model["window"]["x-families"], Json::parse(R"(["swin", "swin-v2"])"));
+  EXPECT_EQ(model["block"]["x-families"], Json::parse(R"(["xcit"])"));
+  EXPECT_FALSE(model["family"].contains("x-families")) << "all have it";
 }
 
 TEST(JsonSchemaTest, EveryLayerSectionIsAMappingOrAList) {

@@ -23,10 +23,11 @@ using testing::HasSubstr;
 constexpr const char* kNano =
     R"({"model":{"preset":"xcit_nano_12_p16_224"},"data":{"image_size":224,"classes":1000}})";
 
-std::vector<Json> answers(const std::string& documents, const std::function<void(Json&)>& change = {}) {
+std::vector<Json> answers(const std::string& documents, const std::function<void(Json&)>& change = {},
+                          decltype(&commands::describe_lines) describe = commands::describe_lines) {
   std::istringstream in{documents};
   std::ostringstream out;
-  commands::describe_lines(in, out, change);
+  describe(in, out, change);
   std::vector<Json> all;
   std::istringstream lines{out.str()};
   for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line));
@@ -46,6 +47,18 @@ TEST(DescribeLines, ChangesEachDocumentFirst) {
   const auto half = [](Json& document) { document["model"]["depth"] = 6; };
   const auto depth_6 = answers(kNano, half).at(0).at("counts").at("params.all").get<double>();
   EXPECT_LT(depth_6, 0.65 * 3'053'224);
+}
+
+TEST(DocumentLines, SayWhatEachDocumentComesToAndWhatOfItIsNotAsByDefault) {
+  const std::string trial =
+      R"({"model":{"preset":"xcit_nano_12_p16_224","block":{"attention":"tokens","temperature":2}},)"
+      R"("data":{"name":"cifar10"},"recipe":{"use":"demo"}})";
+  const auto all = answers(trial + "\n{\"model\":{}}\n", commands::complete_model, commands::document_lines);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].at("document").at("model").at("block"),
+            Json::parse(R"({"attention":"tokens","lpi":true})"));
+  EXPECT_EQ(all[0].at("canonical").at("model").at("block"), Json::parse(R"({"attention":"tokens"})"));
+  EXPECT_THAT(all[1].at("error").get<std::string>(), HasSubstr("model.dim: missing"));
 }
 
 TEST(DescribeLines, HasEveryCountThatASweepMayName) {

@@ -18,7 +18,7 @@ Run declare_describe(CLI::App& app) {
   struct Flags {
     ModelSource source;
     DescribeOptions options;
-    bool lines = false;
+    bool lines = false, document = false;
   };
   auto flags = std::make_shared<Flags>();
   auto* group = flags->source.declare(app);
@@ -30,19 +30,27 @@ Run declare_describe(CLI::App& app) {
       ->check(whole_number(1, 1 << 20))
       ->type_name("N");
   app.add_flag(flag::kJson, flags->options.json, "One JSON object, with every part and parameter");
-  auto* const lines =
-      group->add_flag(flag::kStdin, flags->lines,
-                      "Read model documents from stdin, one per line; print counts as JSON, one line each");
-  for (const auto* other : {"--depth", "--batch"}) lines->excludes(app.get_option(other));
+  auto* const document = app.add_flag("--document", flags->document,
+                                      "Print instead, as JSON, the trial's document with every key that has "
+                                      "an effect, and its canonical form");
+  auto* const lines = group->add_flag(flag::kStdin, flags->lines,
+                                      "Read documents from stdin, one per line; print counts (or what "
+                                      "--document does) as JSON, one line each");
+  for (const auto* other : {"--depth", "--batch"}) {
+    lines->excludes(app.get_option(other));
+    document->excludes(app.get_option(other));
+  }
   app.footer(
       "Example:\n  ablate-trainer describe --preset simple-vit-s --set model.attention.kernel=gaussian --set "
       "model.attention.probe=inside\n");
   return [flags]() -> int {
     if (flags->lines)
-      describe_lines(std::cin, std::cout, [&](config::Json& document) {
+      (flags->document ? document_lines : describe_lines)(std::cin, std::cout, [&](config::Json& document) {
         complete_model(document);
         change_settings(document, flags->source.settings);
       });
+    else if (flags->document)
+      std::cout << documents_of(flags->source.trial()).dump(2) << '\n';
     else
       describe_model(flags->source.trial(), flags->options, std::cout);
     return kExitOk;

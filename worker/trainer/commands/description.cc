@@ -278,9 +278,9 @@ Json counts_json(const std::map<std::string, double>& counts) {
   return document;
 }
 
-}  // namespace
-
-void describe_lines(std::istream& in, std::ostream& out, const std::function<void(Json&)>& change) {
+/// An answer a line to each document of a line.
+void answer_lines(std::istream& in, std::ostream& out, const std::function<void(Json&)>& change,
+                  const std::function<Json(const Json&)>& answer_to) {
   for (std::string line; out && std::getline(in, line);) {
     if (line.empty()) continue;
     Json answer;
@@ -295,6 +295,26 @@ void describe_lines(std::istream& in, std::ostream& out, const std::function<voi
     }
     out << answer.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
   }
+}
+
+}  // namespace
+
+void describe_lines(std::istream& in, std::ostream& out, const std::function<void(Json&)>& change) {
+  answer_lines(in, out, change, [](const Json& document) -> Json {
+    const auto trial = config::read_model_or_throw(document);
+    const auto counts =
+        counts_of(tasks::training_options(trial), parts_of(tasks::model_options(trial.model, trial.data)));
+    return {{"counts", counts_json(counts)}};
+  });
+}
+
+Json documents_of(const config::TrialConfig& trial) {
+  return {{"document", config::effective_document(trial)}, {"canonical", config::canonical_document(trial)}};
+}
+
+void document_lines(std::istream& in, std::ostream& out, const std::function<void(Json&)>& change) {
+  answer_lines(in, out, change,
+               [](const Json& document) { return documents_of(config::read_trial_or_throw(document)); });
 }
 
 void describe_model(const config::TrialConfig& trial, const DescribeOptions& wanted, std::ostream& out) {

@@ -33,6 +33,12 @@ std::map<std::string, double> counts_of(const models::ModelOptions& options,
 void describe_lines(std::istream& in, std::ostream& out,
                     const std::function<void(config::Json&)>& change = {});
 
+/// What each document says, one a line in, a line out each, in order:
+///   {"document": {…}, "canonical": {…}} (config::effective_document, canonical_document) or {"error": "…"}
+void document_lines(std::istream& in, std::ostream& out,
+                    const std::function<void(config::Json&)>& change = {});
+config::Json documents_of(const config::TrialConfig& trial);
+
 struct DescribeOptions {
   int depth = 2;           ///< levels of the tree that are shown
   std::int64_t batch = 0;  ///< of the memory prediction; 0: the trial's

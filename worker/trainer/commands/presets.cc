@@ -7,16 +7,22 @@
 #include <memory>
 
 #include "base/error.h"
-#include "config/document/trial_document.h"
+#include "config/document/reference.h"
 #include "worker/trainer/commands/commands.h"
 
 namespace abl::commands {
 
 Run declare_presets(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
+  auto json = std::make_shared<bool>(false), schema = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "As JSON");
+  app.add_flag("--schema", *schema,
+               "Print the JSON Schema of a trial's document instead: every key with its values");
   app.footer("Example:\n  ablate-trainer presets\n");
-  return [json]() -> int {
+  return [json, schema]() -> int {
+    if (*schema) {
+      std::cout << config::json_schema().dump(2) << '\n';
+      return kExitOk;
+    }
     auto list = config::Json::array();
     for (const auto& preset : config::presets()) {
       if (*json)
