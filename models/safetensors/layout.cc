@@ -108,10 +108,10 @@ void check_coverage(std::vector<TensorPlace> places, std::uint64_t data_size) {
                 fmt::format("the tensors end at {} of {} bytes of data", covered, data_size)};
 }
 
-void check_truths(const TensorPlace& place, std::string_view data) {
-  const auto is_truth = [](char byte) { return byte == 0 || byte == 1; };
-  if (kDtypes[place.dtype].name == kTruth &&
-      !std::ranges::all_of(data.substr(place.begin, place.end - place.begin), is_truth))
+void check_bools(const TensorPlace& place, std::string_view data) {
+  const auto is_bool = [](char byte) { return byte == 0 || byte == 1; };
+  if (kDtypes[place.dtype].name == kBool &&
+      !std::ranges::all_of(data.substr(place.begin, place.end - place.begin), is_bool))
     throw Error{Code::kDataLoss,
                 fmt::format("{} holds bytes that are neither true nor false", shown(place.name))};
 }
@@ -138,7 +138,7 @@ FileLayout read_layout(std::string_view bytes) {
   }
   check_coverage(layout.tensors, data.size());
   for (auto& place : layout.tensors) {
-    check_truths(place, data);
+    check_bools(place, data);
     place.begin += start;
     place.end += start;
   }

@@ -23,9 +23,9 @@ struct Dtype {
   std::string_view name;
   std::uint64_t bytes;  ///< of one element
 };
-inline constexpr std::string_view kTruth = "BOOL";
+inline constexpr std::string_view kBool = "BOOL";
 inline constexpr std::array<Dtype, 8> kDtypes{
-    {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"U8", 1}, {kTruth, 1}}};
+    {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"U8", 1}, {kBool, 1}}};
 
 /// One tensor as the header describes it.
 struct TensorPlace {
