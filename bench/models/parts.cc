@@ -112,7 +112,7 @@ const std::map<std::string, std::function<Subject()>>& parts() {
        }},
       {"xca",
        [] {
-         const CrossCovarianceOptions options{.qkv = {.dim = 192}, .heads = 4};
+         const CrossCovarianceOptions options{.dim = 192, .heads = 4};
          return part(CrossCovariance{options}, {16, 196, 192});
        }},
       {"lpi",

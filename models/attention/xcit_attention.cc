@@ -102,18 +102,22 @@ torch::Tensor normalised(const torch::Tensor& x) {
 }
 
 CrossCovarianceOptions checked(const CrossCovarianceOptions& options) {
-  check_heads(options.qkv.dim, options.heads);
+  check_heads(options.dim, options.heads);
   return options;
 }
 
 }  // namespace
 
 CrossCovarianceImpl::CrossCovarianceImpl(const CrossCovarianceOptions& options, torch::Device device)
-    : options_{checked(options)}, qkv_{*this, options.qkv, device} {
-  proj_ = register_module("proj", Linear{options_.qkv.dim, options_.qkv.dim, device});
-  if (options_.learned_temperature)
+    : options_{checked(options)},
+      qkv_{*this,
+           {.dim = options.dim, .embedding = options.choice.embedding, .codes = options.codes},
+           device} {
+  const auto& choice = options_.choice;
+  proj_ = register_module("proj", Linear{options_.dim, options_.dim, device});
+  if (choice.learned_temperature)
     temperature_ =
-        register_parameter("temperature", new_constant({options_.heads, 1, 1}, options_.temperature, device));
+        register_parameter("temperature", new_constant({options_.heads, 1, 1}, choice.temperature, device));
 }
 
 torch::Tensor CrossCovarianceImpl::forward(const torch::Tensor& x) {
@@ -125,16 +129,17 @@ torch::Tensor CrossCovarianceImpl::forward(const torch::Tensor& x) {
 }
 
 torch::Tensor CrossCovarianceImpl::mixing(const torch::Tensor& queries, const torch::Tensor& keys) const {
+  const auto& choice = options_.choice;
   // a sum over thousands of tokens passes what float16 holds
-  const bool before = options_.l2_norm && queries.scalar_type() == torch::kHalf;
+  const bool before = choice.l2_norm && queries.scalar_type() == torch::kHalf;
   auto scores = before ? normalised(queries).mT().matmul(normalised(keys)) : queries.mT().matmul(keys);
-  if (options_.l2_norm && !before)
+  if (choice.l2_norm && !before)
     scores = scores / (length_along_tokens(queries).unsqueeze(-1) * length_along_tokens(keys).unsqueeze(-2));
   count_scaled(scores.numel());
   if (temperature_.defined())
     scores = scores * temperature_;
-  else if (options_.temperature != 1.0)
-    scores = scores * options_.temperature;
+  else if (choice.temperature != 1.0)
+    scores = scores * choice.temperature;
   return scores.softmax(-1).to(queries.scalar_type());
 }
 

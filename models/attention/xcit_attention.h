@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
+#include "models/choices/xcit.h"
 #include "models/layers/layers.h"
 #include "models/layers/mlp.h"
 #include "models/projection/qkv_projection.h"
@@ -62,11 +64,10 @@ class ClassAttentionBlockImpl : public torch::nn::Module {
 using ClassAttentionBlock = Part<ClassAttentionBlockImpl>;
 
 struct CrossCovarianceOptions {
-  QkvOptions qkv;
+  std::int64_t dim = 0;
   std::int64_t heads = 0;
-  bool l2_norm = true;              ///< of queries and keys, along the tokens
-  bool learned_temperature = true;  ///< else it stays as it starts
-  double temperature = 1.0;         ///< start; it multiplies the scores: 1/τ of the paper
+  Codes codes{nullptr};  ///< those of the model, where the embedding uses such
+  XcitChoice choice;     ///< of a block whose attention runs over channels
 };
 
 /// Cross-covariance attention (XCA), without norm and residual: channels, not tokens, attend to each other.

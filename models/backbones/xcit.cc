@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/backbones/xcit.h"
 
+#include <torch/nn/modules/container/modulelist.h>
+
 #include "models/embedding/patches.h"
 #include "models/layers/recompute.h"
 
@@ -135,20 +137,17 @@ XcitBlockImpl::XcitBlockImpl(const XcitBlockOptions& options, torch::Device devi
   const auto scale = [&](const char* name) {
     return register_parameter(name, new_constant({options.dim}, options.eta, device));
   };
-  const QkvOptions qkv{.dim = options.dim, .embedding = choice.embedding, .codes = options.codes};
 
   if (choice.attention != XcitAttention::kNone) {
     norm1_ = norm("norm1");
-    if (choice.attention == XcitAttention::kTokens)
+    if (choice.attention == XcitAttention::kTokens) {
+      const QkvOptions qkv{.dim = options.dim, .embedding = choice.embedding, .codes = options.codes};
       over_tokens_ = register_module("attn", TokenAttention{qkv, options.heads, device});
-    else
-      over_channels_ = register_module(
-          "attn", CrossCovariance{CrossCovarianceOptions{.qkv = qkv,
-                                                         .heads = options.heads,
-                                                         .l2_norm = choice.l2_norm,
-                                                         .learned_temperature = choice.learned_temperature,
-                                                         .temperature = choice.temperature},
-                                  device});
+    } else {
+      const CrossCovarianceOptions over_channels{
+          .dim = options.dim, .heads = options.heads, .codes = options.codes, .choice = choice};
+      over_channels_ = register_module("attn", CrossCovariance{over_channels, device});
+    }
     gamma1_ = scale("gamma1");
   }
   if (choice.local_patch_interaction) {

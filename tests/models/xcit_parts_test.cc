@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <numbers>
@@ -25,13 +26,13 @@ torch::Tensor tokens() { return torch::randn({2, kTokens, kDim}); }
 class CrossCovarianceTest : public ::testing::Test {
  protected:
   void SetUp() override { torch::manual_seed(5); }
-  CrossCovarianceOptions options_{.qkv = {.dim = kDim}, .heads = kHeads};
+  CrossCovarianceOptions options_{.dim = kDim, .heads = kHeads};
 };
 
 TEST_F(CrossCovarianceTest, OfPermutedTokensIsPermuted) {
   const auto x = tokens(), order = torch::randperm(kTokens);
   auto by_sne = options_;
-  by_sne.qkv.embedding = EmbeddingChoice{.widths = {12}, .shared = {false, true}};
+  by_sne.choice.embedding = EmbeddingChoice{.widths = {12}, .shared = {false, true}};
   for (const auto& options : {options_, by_sne}) {
     CrossCovariance attention{options};
     EXPECT_LT(largest_difference(attention(x.index_select(1, order)), attention(x).index_select(1, order)),
@@ -40,7 +41,7 @@ TEST_F(CrossCovarianceTest, OfPermutedTokensIsPermuted) {
 }
 
 TEST_F(CrossCovarianceTest, MakesEachOutputChannelAConvexCombinationOfTheValues) {
-  options_.temperature = 3;
+  options_.choice.temperature = 3;
   const CrossCovariance attention{options_};
   const auto mixing =
       attention->mixing(torch::randn({2, kHeads, kTokens, 4}), torch::randn({2, kHeads, kTokens, 4}));
@@ -56,7 +57,7 @@ TEST_F(CrossCovarianceTest, DoesNotHeedTheLengthOfQueriesAndKeysUnlessItIsLeftOu
     return largest_difference(attention->mixing(q, k), attention->mixing(5 * q, 0.1 * k));
   };
   EXPECT_LT(change(), 1e-6);
-  options_.l2_norm = false;
+  options_.choice.l2_norm = false;
   EXPECT_GT(change(), 1e-2);
 }
 
@@ -86,9 +87,9 @@ TEST_F(CrossCovarianceTest, OfChannelsThatAreZeroMixesEvenlyAndHasFiniteGradient
 
 TEST_F(CrossCovarianceTest, WithoutALearnedTemperatureStaysAtItsStart) {
   const auto q = torch::randn({2, kHeads, kTokens, 4}), k = torch::randn({2, kHeads, kTokens, 4});
-  options_.temperature = 2;
+  options_.choice.temperature = 2;
   const CrossCovariance learned{options_};
-  options_.learned_temperature = false;
+  options_.choice.learned_temperature = false;
   const CrossCovariance fixed{options_};
   EXPECT_EQ(learned->parameters().size(), fixed->parameters().size() + 1);
   EXPECT_TRUE(torch::equal(learned->mixing(q, k), fixed->mixing(q, k)));

@@ -5,7 +5,7 @@
   configuration_test.py TRAINER GROUND_TRUTH
 
 The tests in tests/models fill the options of the models themselves. This one goes the way of a user: what a case says becomes
-the keys of a trial, and worker/trainer/tasks/model_factory.cc makes the options of them. A key that is not passed on, or passed on as
+the keys of a trial, and worker/trainer/tasks/backbones makes the options of them. A key that is not passed on, or passed on as
 something else, gives a model that the case's state does not fit, or other logits.
 """
 import argparse
@@ -21,13 +21,6 @@ from environment import prepare
 
 TOLERANCE = 1e-5  # of the largest logit
 PROCESSES = 2
-
-# What no trial can ask for, and why.
-WITHOUT_TRIAL = {
-    "timm_efficientnet_small": "stem, stages and head are those of B0, which a trial can only scale",
-    "timm_regnety_small": "the stem's width is no key",
-    "timm_regnety_narrow": "neither the stem's width nor the share of squeeze and excitation is a key",
-}
 
 
 def configuration_in(file):
@@ -51,15 +44,15 @@ def infer(trainer, document, state, images):
         return load_file(output)["logits"], None
 
 
-def complaint(case, trainer, truth_folder):
+def complaint(case, trainer, truth_folder, without_trial):
     from safetensors.torch import load_file
     from as_configuration import trial_document
     file = os.path.join(truth_folder, case.name + ".safetensors")
     try:
         document = trial_document(case, configuration_in(file))
     except LookupError as error:
-        return None if case.name in WITHOUT_TRIAL else f"{case.name} becomes no trial: {error}"
-    if case.name in WITHOUT_TRIAL:
+        return None if case.name in without_trial else f"{case.name} becomes no trial: {error}"
+    if case.name in without_trial:
         return f"{case.name} is an exception, but becomes a trial"
     truth = load_file(file)
     state = {name[3:]: value for name, value in truth.items() if name.startswith("sd.")}
@@ -72,18 +65,20 @@ def complaint(case, trainer, truth_folder):
 
 def main():
     prepare()
+    import families
     from case import small_cases
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trainer", help="the program ablate-trainer")
     parser.add_argument("truth", help="folder of the ground truth")
     options = parser.parse_args()
     cases = small_cases()
-    gone = sorted(WITHOUT_TRIAL.keys() - {case.name for case in cases})
+    without_trial = dict(families.all_have("WITHOUT_TRIAL"))
+    gone = sorted(without_trial.keys() - {case.name for case in cases})
     with ThreadPoolExecutor(PROCESSES) as pool:
-        found = list(pool.map(lambda case: complaint(case, options.trainer, options.truth), cases))
+        found = list(pool.map(lambda case: complaint(case, options.trainer, options.truth, without_trial), cases))
     complaints = [f"{name} is an exception, but no case" for name in gone] + [text for text in found if text]
-    print("\n".join(complaints) or f"{len(cases) - len(WITHOUT_TRIAL)} models built from a trial's document gave the same logits, "
-                                   f"{len(WITHOUT_TRIAL)} have no keys")
+    print("\n".join(complaints) or f"{len(cases) - len(without_trial)} models built from a trial's document gave the same logits, "
+                                   f"{len(without_trial)} have no keys")
     sys.exit(bool(complaints))
 
 

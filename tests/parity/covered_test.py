@@ -15,13 +15,8 @@ ROOT = os.path.join(HERE, "..", "..")
 sys.path.insert(0, HERE)
 from environment import demand, import_timm
 
-# What no case can prove, and why.
+# What no case can prove, and why, beside what the families say.
 EXCEPTIONS = {
-    "SwinBlock": "the base of both Swins' blocks",
-    "SwinTrunk": "the base of both Swins",
-    "WindowAttention": "the base of all attention in windows",
-    "BiasedWindowAttention": "the base of attention in windows with a table of biases",
-    "CosineAttentionBase": "the base of Swin V2's attention in windows",
     "FanOut::kAll": "says how weights start, which ground truth replaces",
     "FanOut::kOfGroup": "says how weights start, which ground truth replaces",
     "KeyMethod::kLinear": "no manifold key is built",
@@ -29,7 +24,6 @@ EXCEPTIONS = {
     "KeyChoice.gamma_cb": "says how weights start, which ground truth replaces",
     "DropPathRule::kLinear": "acts in training, and ground truth is of evaluation",
     "DropPathRule::kConstant": "acts in training, and ground truth is of evaluation",
-    "EmbeddingChoice.code_deviation": "says how weights start, which ground truth replaces",
     "DropPathOptions.rate": "acts in training, and ground truth is of evaluation",
     "DropPathOptions.rule": "acts in training, and ground truth is of evaluation",
 }
@@ -38,7 +32,6 @@ FIELD_EXCEPTIONS = {
     r"\w+Options\.(drop_path|drop_rate)": "acts in training, and ground truth is of evaluation: drop_path_test.cc",
     r"\w+Options\.checkpoint_blocks": "changes no number: recompute_test.cc",
     r"\w+Options\.(eta|zero_init_last)": "says how weights start, which ground truth replaces",
-    r"(Xcit|ResNet|EfficientNet|RegNet)Options\.image_size": "the model takes images of every size",
     r"WeightsOptions\.\w+": "says what a loaded state may lack: weights_test.cc",
 }
 
@@ -63,15 +56,16 @@ def to_cover():
 
 def fields_of(body):
     """Of "std::int64_t width = 0, stride = 1; std::vector<int> sizes{1, 2};": width, stride, sizes."""
-    body = re.sub(r"[\w:<>= ]+\([^)]*\) const (\{[^}]*\}|= default;)", "", body)  # functions
+    body = re.sub(r"[\w:<>= ]+\([^)]*\) const (\{[^}]*\}|= default;)|using [^;]*;", "", body)  # functions and types
     while "{" in body:
         body = re.sub(r"\{[^{}]*\}", "", body)
     return re.findall(r"(\w+)\s*(?:=[^,;]*)?[,;]", body)
 
 
 def exceptions(named):
+    import families
     fields = {name for name in named for pattern in FIELD_EXCEPTIONS if re.fullmatch(pattern, name)}
-    return EXCEPTIONS.keys() | fields
+    return EXCEPTIONS.keys() | fields | {name for name, why in families.all_have("EXCEPTIONS")}
 
 
 def tests():

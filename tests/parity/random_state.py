@@ -6,6 +6,8 @@ import zlib
 import torch
 from torch import nn
 
+import families
+
 SEED = 20240614
 TOKENS_AND_TABLES = ("cls_token", "pos_embed", "cls", "pos")
 
@@ -17,9 +19,7 @@ def generator(*key):
 
 
 def conv_gain(case):
-    """What keeps the activations of deep convolutional networks with random norm statistics in a sane range."""
-    gains = dict(resn=1.0, efficientnet=1.4, regnet=1.4, xcit=1.6)
-    return next((gain for word, gain in gains.items() if word in case), 1.0)
+    return getattr(families.of_case(case), "CONVOLUTION_GAIN", 1.0)
 
 
 def randomise(model, case):

@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of the simple ViT: the attention of each layer. cases() lists (name, source, config, builder)."""
+"""The simple ViT: the attention of each layer."""
 import reference_models as R
+
+from choices import ATTENTION, ATTENTION_KEYS, attention_covers, same, section, taken
+from large import preset
+
+NAME, FAMILY = "msf", "simple-vit"
+PARTS = "SimpleVit FeedForward SharedAttention Linear LayerNorm"
+OPTIONS = ("SimpleVitOptions", dict(
+    image_size=("image_size", None), patch=("patch", 16), classes=("classes", None), dim=("dim", None), depth=("depth", None),
+    heads=("heads", None), dim_head=("dim_head", 64), mlp_dim=("mlp_dim", None), attention=("attention", None)))
+PASSED_ON = {"SimpleVitOptions.dim_head": "AttentionOptions.dim_head"}
+FEATURES = r"(attn|ff)\.\d+"
+GRADIENTS = r"embed\.weight|attn\.(0|11)\..*|ff\.1\.fc1\.weight|head_norm\.bias|head\.weight"
 
 SIZES = dict(image_size=64, patch=16, classes=10, dim=96, heads=3, dim_head=32, mlp_dim=192)
 
@@ -12,8 +24,13 @@ def attention(share, kernel=None, probe=None, groups=1, layout="interleaved", ti
                 share=share, groups=groups, layout=layout, tied_weight_scale=tied_weight_scale)
 
 
-def simple_vit(depth, **config):
-    return R.SimpleViT(**config)
+def covers(config):
+    return [name for choice in config.get("attention", ()) for name in attention_covers(choice)]
+
+
+def keys(words):
+    attention = [section(layer, ATTENTION_KEYS) for layer in words.pop("attention")]
+    return dict(taken(words, same("dim depth heads dim_head mlp_dim patch")), attention=attention)
 
 
 def cases():
@@ -21,8 +38,8 @@ def cases():
 
     def add(name, *layers, **sizes):
         layers = list(layers) * (2 // min(len(layers), 2))
-        config = dict(SIZES, **sizes, depth=len(layers), attention=layers)
-        out.append(("ref_msf_" + name, "reference_models", config, lambda: simple_vit(**config)))
+        config = dict(SIZES, **sizes, attention=layers)
+        out.append(("ref_msf_" + name, "reference_models", dict(config, depth=len(layers)), lambda: R.SimpleViT(**config)))
 
     for share in ("QKVPW", "QQQQQ", "QKKQQ", "QKKKQ", "QKKKW", "QKKPP", "QKVPP", "QKVPQ", "QQVVV",
                   "QKV-W", "QKK-Q", "QQQ-Q", "QKV-V"):
@@ -44,3 +61,18 @@ def cases():
     add("sizes", attention("QKVPW"), patch=8, image_size=32, classes=7, dim=64, heads=2, dim_head=24, mlp_dim=96)
     add("placement", attention("QKV-W"), attention("QKVPW"), attention("QKV-W", kernel="none"), attention("QKKKW", groups=2))
     return out
+
+
+def large_cases():
+    """ViT-S and ViT-B of the MSF paper, ViT-S also with what it puts into it."""
+    def simple_vit(choice, dim=384, heads=6):
+        return R.SimpleViT(image_size=224, patch=16, classes=1000, dim=dim, heads=heads, dim_head=64, mlp_dim=4 * dim,
+                           attention=[dict(ATTENTION, **choice)] * 12)
+
+    mean_shift = dict(kernel="gaussian", probe="inside", share="QKVPW")
+    return [
+        ("ref_msf_simple-vit-s", "reference_models", preset("simple-vit-s"), lambda: simple_vit({})),
+        ("ref_msf_simple-vit-s_mean_shift", "reference_models", preset("simple-vit-s", attention=mean_shift),
+         lambda: simple_vit(mean_shift)),
+        ("ref_msf_simple-vit-b", "reference_models", preset("simple-vit-b"), lambda: simple_vit({}, dim=768, heads=12)),
+    ]

@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Further cases of the vision transformers with a class token: readings of the manifold key, its place, timm without qkv bias.
+"""The vision transformer of the manifold key: each kind of key in every layer, its readings, its place.
 
-cases() lists (name, source, config, builder). The sizes in `config` are those of the model's class; `keys` says for each layer
-what makes the key: None the linear layer, otherwise the arguments of `Key` but for dim and tokens.
+The sizes in a configuration are those of the reference's class. `kind` is its word for the key of every layer; `keys` says for each
+what makes it: None the linear layer, otherwise the arguments of `Key` but for dim and tokens.
 """
 import torch
 from torch import nn
 
 import reference_models as R
+
+from choices import KEY_KEYS, key_covers, key_of_kind, key_of_kind_covers, same, section, taken
+from large import preset
+
+NAME, FAMILY = "keyvit", "key-vit"
+PARTS = "KeyVit KeyAttention FeedForward Linear LayerNorm"
+OPTIONS = ("KeyVitOptions", dict(
+    image_size=("image", 224), patch=("patch", 16), classes=("classes", 1000), dim=("dim", 384), heads=("heads", 6),
+    mlp_dim=("mlp", 1536), keys=("keys", None)))
+FEATURES = r"attn\.\d+(\.key)?|ff\.\d+|norm"
+GRADIENTS = (r"cls|pos|embed\.weight|attn\.0\.(norm\.weight|to_q\.weight|key\..*)|attn\.11\.key\..*|ff\.1\.fc1\.weight"
+             r"|head\.weight")
 
 
 class Key(nn.Module):
@@ -45,9 +57,6 @@ class Key(nn.Module):
         return x.mean(2) if self.method == "vanillak" else self.to_out(x.flatten(2))
 
 
-SIZES = dict(image=32, patch=8, classes=10, dim=48, heads=3, mlp=192)
-
-
 def key_vit(keys, **sizes):
     """The reference's ViT, the key of each layer replaced."""
     model = R.KeyViT(depth=len(keys), **sizes)
@@ -61,18 +70,39 @@ def key(method, charts=4, broadcasting="none", order="chart"):
     return dict(method=method, charts=charts, broadcasting=broadcasting, order=order)
 
 
+def covers(config):
+    if "kind" in config:
+        return key_of_kind_covers(config["kind"], config["charts"])
+    return [name for choice in config.get("keys", ()) if choice for name in key_covers(**choice)]
+
+
+def key_of_layer(words):
+    order = dict(chart="chart-major", plain="plain-reshape")
+    return dict(section(words, KEY_KEYS), chart_order=order[words["order"]]) if words else {}
+
+
+def keys(words):
+    model = taken(words, dict(same("dim depth heads patch"), mlp="mlp_dim"))
+    if "kind" in words:
+        return dict(model, key=key_of_kind(words, "kind"))
+    layers = words.pop("keys")
+    return dict(model, depth=len(layers), key=[key_of_layer(layer) for layer in layers])
+
+
 def cases():
-    from timm.models.vision_transformer import VisionTransformer
     out = []
 
-    def add(name, *keys, **sizes):
-        config = dict(SIZES, keys=keys * (2 // min(len(keys), 2)), **sizes)
-        out.append((name, "extra_vit in reference_models", config, lambda: key_vit(**config)))
+    def add_kind(kind):
+        config = dict(image=32, patch=8, classes=10, dim=48, depth=2, heads=3, kind=kind, charts=4)
+        out.append(("ref_keyvit_" + kind, "reference_models", config, lambda: R.KeyViT(**config)))
 
-    def add_timm(name, **sizes):
-        config = dict(dict(img_size=32, patch_size=8, embed_dim=48, depth=2, num_heads=3, num_classes=10), **sizes)
-        out.append((name, "timm", config, lambda: VisionTransformer(**config)))
+    def add(name, *layers, **sizes):
+        layers = layers * (2 // min(len(layers), 2))
+        config = dict(dict(image=32, patch=8, classes=10, dim=48, heads=3, mlp=192), keys=layers, **sizes)
+        out.append((name, "Key in reference_models", config, lambda: key_vit(**config)))
 
+    for kind in ("none", "spatial", "kua", "simple", "vanilla", "vanilla_nocb"):
+        add_kind(kind)
     add("ref_keyvit_spatialk_plain", key("spatialk", order="plain"))
     add("ref_keyvit_kua_plain", key("kua", broadcasting="all", order="plain"))
     add("ref_keyvit_simplek_plain", key("simplek", order="plain"))
@@ -84,6 +114,14 @@ def cases():
     add("ref_keyvit_one_chart", key("spatialk", charts=1), key("vanillak", charts=1, broadcasting="all"))
     add("ref_keyvit_three_charts", key("kua", charts=3, broadcasting="all"), key("simplek", charts=3))
     add("ref_keyvit_placement", None, key("vanillak", charts=8, broadcasting="all"), None, key("spatialk", charts=2))
-    add_timm("timm_vit_no_qkv_bias", qkv_bias=False)
-    add_timm("timm_vit_sizes", img_size=48, patch_size=16, embed_dim=24, depth=1, num_heads=4, num_classes=7, mlp_ratio=2)
     return out
+
+
+def large_cases():
+    """ViT-S and ViT-B of the manifold key paper, ViT-S also with its key."""
+    return [
+        ("ref_keyvit_key-vit-s", "reference_models", preset("key-vit-s"), lambda: R.KeyViT(kind="none")),
+        ("ref_keyvit_key-vit-s_spatialk", "reference_models", preset("key-vit-s", key=dict(method="spatialk")),
+         lambda: R.KeyViT(kind="spatial", charts=8)),
+        ("ref_keyvit_key-vit-b", "reference_models", preset("key-vit-b"), lambda: R.KeyViT(dim=768, heads=12, kind="none")),
+    ]

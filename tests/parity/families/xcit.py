@@ -1,13 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Further cases of XCiT: what its ablations leave out or replace, and non-linear embeddings of any depth and sharing.
+"""XCiT: timm's of both patches and norms, what its ablations leave out or replace, non-linear embeddings.
 
-cases() lists (name, source, config, builder). `config` holds timm's arguments, `patch_projection` ("convolutions" or
-"linear") and, for each block, what differs from XCiT's: attention ("channels", "tokens" or "none"), lpi, l2_norm,
-learned_temperature, temperature and embedding, a dict of widths, shared, code_size, codes_over_blocks and bias.
+A configuration holds timm's arguments, `patch_projection` ("convolutions" or "linear") and, for each block, what differs from
+XCiT's: the words of DEFAULT. An embedding is a dict of widths, shared, code_size, codes_over_blocks and bias; in place of `blocks`
+a configuration may have one for all, in the reference's words: a kind, a width, a size of codes, whether blocks share them.
 """
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+import reference_models as R
+
+from choices import TIMM, camel, changed, same, section, taken
+from large import presets_of_timm
+
+NAME, FAMILY = "xcit", "xcit"
+PARTS = "Xcit XcitBlock ConvPatches FourierPositions ClassAttentionBlock ClassAttention Mlp Linear LayerNorm Conv2d BatchNorm2d"
+OPTIONS = ("XcitOptions", dict(
+    patch=("patch_size", 16), classes=("num_classes", 1000), dim=("embed_dim", None), heads=("num_heads", None),
+    mlp_ratio=("mlp_ratio", 4), class_blocks=("cls_attn_layers", 2), tokens_norm=("tokens_norm", True),
+    patch_projection=("patch_projection", "convolutions"), blocks=("blocks", None)))
+GIVEN = {
+    "CrossCovariance": "CrossCovarianceOptions.dim CrossCovarianceOptions.heads CrossCovarianceOptions.choice",
+    "ClassAttentionBlock": "ClassAttentionBlockOptions.dim ClassAttentionBlockOptions.heads ClassAttentionBlockOptions.mlp_dim",
+    "XcitBlock": "XcitBlockOptions.dim XcitBlockOptions.heads XcitBlockOptions.mlp_dim XcitBlockOptions.choice",
+    "HalvingConv": "Conv2dOptions.bias",
+    "LocalPatchInteraction": "Conv2dOptions.padding Conv2dOptions.groups",
+}
+PASSED_ON = {
+    "XcitChoice.embedding": "QkvOptions.embedding",
+    "EmbeddingChoice.code_size": "QkvOptions.codes XcitBlockOptions.codes CrossCovarianceOptions.codes",
+    "XcitOptions.tokens_norm": "ClassAttentionBlockOptions.tokens_norm",
+}
+EXCEPTIONS = {
+    "EmbeddingChoice.code_deviation": "says how weights start, which ground truth replaces",
+    "XcitOptions.image_size": "the model takes images of every size",
+}
+FEATURES = r"patch_embed\.proj|blocks\.\d+(\.attn(\.qkv)?|\.local_mp|\.mlp)?|cls_attn_blocks\.\d+(\.attn|\.mlp)?|norm"
+GRADIENTS = (r"cls_token|patch_embed\.proj\.0\..*|pos_embed\.token_projection\.weight|blocks\.0\..*"
+             r"|cls_attn_blocks\.(0\.attn\.q\.weight|1\.gamma2)|head\.weight")
+CONVOLUTION_GAIN = 1.6
+
+# What a block says where nothing differs from XCiT's; `lpi` is called otherwise in C++, all are keys of a trial.
+DEFAULT = dict(attention="channels", lpi=True, l2_norm=True, learned_temperature=True, temperature=1.0, embedding=None)
+FIELDS = dict(lpi="local_patch_interaction")
+EMBEDDING = dict(widths=[], shared=False, code_size=0, codes_over_blocks=True, bias=True)
+EMBEDDING_KEYS = dict(same("widths shared code_size code_deviation bias"), codes_over_blocks="codes")
 
 
 class Codes(nn.Module):
@@ -121,7 +159,6 @@ def build(patch_projection, blocks, **sizes):
     return model
 
 
-DEFAULT = dict(attention="channels", lpi=True, l2_norm=True, learned_temperature=True, temperature=1.0, embedding=None)
 SIZES = dict(embed_dim=32, depth=2, num_heads=4, num_classes=10, eta=1.0, patch_size=8, tokens_norm=True)
 
 
@@ -131,17 +168,82 @@ def embedding(widths, shared, code_size=0, codes_over_blocks=True, bias=True, **
                                        codes_over_blocks=codes_over_blocks, bias=bias))
 
 
+def embedding_covers(choice):
+    if not isinstance(choice, dict):
+        kind, width, code_size, over_blocks = [*choice, 0, True][:4] if len(choice) == 2 else [*choice, True][:4]
+        choice = dict(widths=[width], shared=[kind == "fsne", kind != "sne"], code_size=code_size, codes_over_blocks=over_blocks)
+    return ["NonLinearQkv"] + (["Codes"] if choice["code_size"] else []) + changed(
+        "EmbeddingChoice", dict(choice, shared=any(choice["shared"])), EMBEDDING)
+
+
+def block_covers(block):
+    over = block.get("attention", "channels")
+    found = [f"XcitAttention::{camel(over)}"]
+    found += dict(channels=["CrossCovariance"], tokens=["TokenAttention"], none=[])[over]
+    if block.get("embedding"):
+        found += embedding_covers(block["embedding"])
+    if block.get("lpi", True):
+        found.append("LocalPatchInteraction")
+    return found + changed("XcitChoice", block, DEFAULT, FIELDS)
+
+
+def covers(config):
+    convolutions = config.get("patch_projection", "convolutions") == "convolutions"
+    found = ["PatchProjection::kConvolutions", "ConvStack", "HalvingConv"] if convolutions else ["PatchProjection::kLinear"]
+    blocks = config.get("blocks", [dict(embedding=config.get("embedding"))])
+    return found + [name for block in blocks for name in block_covers(block)]
+
+
+def embedding_keys(words):
+    """Its kind follows from what is shared. Without a hidden layer no widths may be given."""
+    if not words:
+        return {}
+    shared = [str(layer) for layer, is_shared in enumerate(words["shared"], 1) if is_shared]
+    found = section({word: value for word, value in words.items() if value != []}, EMBEDDING_KEYS)
+    codes = {True: "model", False: "block"}[found["codes"]]
+    return dict(found, kind="sne", depth=len(words["shared"]), shared=",".join(shared) or "none", codes=codes)
+
+
+def embedding_of_words_keys(kind, width, code_size=0, codes_over_blocks=True):
+    kinds = dict(sne="sne", psne="p-sne", fsne="f-sne")
+    return dict(kind=kinds[kind], width=width, code_size=code_size, codes={True: "model", False: "block"}[codes_over_blocks])
+
+
+def keys(words):
+    model = taken(words, dict(TIMM, **same("eta tokens_norm"), cls_attn_layers="class_blocks", patch_projection="patches"))
+    if "embedding" in words:
+        model["embedding"] = embedding_of_words_keys(*words.pop("embedding"))
+    if "blocks" in words:
+        blocks = [dict(block) for block in words.pop("blocks")]
+        model["embedding"] = [embedding_keys(block.pop("embedding", None)) for block in blocks]
+        model["block"] = [section(block, {word: word for word in DEFAULT}) for block in blocks]
+    return model
+
+
 def cases():
+    from timm.models.xcit import Xcit
     out = []
+
+    def add_timm(name, image, **sizes):
+        out.append((name, "timm", dict(sizes, input_size=image), lambda: Xcit(img_size=64, **sizes)))
+
+    def add_words(name, *words):
+        out.append((name, "reference_models in a timm XCiT", dict(SIZES, embedding=words),
+                    lambda: R.xcit_replace(Xcit(img_size=64, **SIZES), *words)))
 
     def add(name, *blocks, patch_projection="convolutions", **sizes):
         config = dict(SIZES, **sizes, patch_projection=patch_projection, blocks=list(blocks) * max(1, 2 // len(blocks)))
         config["depth"] = len(config["blocks"])
-        out.append((name, "extra_xcit in a timm XCiT", config, lambda: build(**config)))
+        out.append((name, "families/xcit.py in a timm XCiT", config, lambda: build(**config)))
 
-    from timm.models.xcit import Xcit
-    sizes = dict(SIZES, patch_size=16, embed_dim=48, num_heads=3, num_classes=7, mlp_ratio=2, cls_attn_layers=3)
-    out.append(("timm_xcit_sizes", "timm", dict(sizes, input_size=64), lambda: Xcit(img_size=64, **sizes)))
+    for patch, image, tokens_norm in ((16, 64, False), (8, 64, True), (8, 48, True)):
+        add_timm(f"timm_xcit_small_case_p{patch}_{image}", image, **dict(SIZES, patch_size=patch, tokens_norm=tokens_norm))
+    add_timm("timm_xcit_sizes", 64,
+             **dict(SIZES, patch_size=16, embed_dim=48, num_heads=3, num_classes=7, mlp_ratio=2, cls_attn_layers=3))
+    add_words("ref_xcit_sne", "sne", 16)
+    add_words("ref_xcit_psne", "psne", 24)
+    add_words("ref_xcit_fsne8", "fsne", 32, 8)
+    add_words("ref_xcit_fsne8_unshared", "fsne", 32, 8, False)
     plain = {}
     add("ref_xcit_no_lpi", dict(lpi=False))
     add("ref_xcit_no_attention", dict(attention="none"))
@@ -165,3 +267,8 @@ def cases():
     add("ref_xcit_placement", embedding([16], "11", 8), plain, embedding([16], "00", lpi=False), dict(attention="none"),
         embedding([16], "10", 8), dict(attention="tokens"), embedding([24], "11", 4, codes_over_blocks=False))
     return out
+
+
+def large_cases():
+    return presets_of_timm("xcit_nano_12_p16_224", "xcit_tiny_12_p8_224", "xcit_small_12_p16_224", "xcit_tiny_24_p16_224",
+                           "xcit_tiny_12_p16_224", "xcit_small_24_p8_224", "xcit_medium_24_p16_224", "xcit_large_24_p8_224")

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ResNets and ResNeXts, small ones of timm's class."""
+from choices import taken
+from large import presets_of_timm
+
+NAME, FAMILY = "resn", "resnet"
+PARTS = "ResNet ResNetStage ResNetBlock ResNetShortcut MaxPool Linear Conv2d BatchNorm2d"
+OPTIONS = ("ResNetOptions", dict(
+    classes=("classes num_classes", 1000), layers=("layers", (3, 4, 6, 3)), widths=("widths", (64, 128, 256, 512)),
+    groups=("groups", 1), width_per_group=("width_per_group", 64)))
+GIVEN = {"ResNetBlock": "ResNetBlockOptions.in ResNetBlockOptions.width ResNetBlockOptions.out ResNetBlockOptions.stride"}
+PASSED_ON = {"ResNetOptions.groups": "ResNetBlockOptions.groups"}
+EXCEPTIONS = {"ResNetOptions.image_size": "the model takes images of every size"}
+FEATURES = r"maxpool|bn1|layer\d(\.\d+(\.(conv|bn)\d)?)?"
+GRADIENTS = (r"conv1\.weight|bn1\.weight|layer1\.0\.(conv2\.weight|downsample\.0\.weight)|layer2\.0\.bn3\.bias"
+             r"|layer4\.2\.conv3\.weight|fc\.(weight|bias)")
+
+
+def resnet(layers, widths, groups, width_per_group, classes):
+    from timm.models.resnet import Bottleneck, ResNet
+    return ResNet(Bottleneck, layers, num_classes=classes, cardinality=groups, base_width=width_per_group, channels=widths)
+
+
+def keys(words):
+    for name in ("family", "block"):  # say which of timm's classes it is
+        words.pop(name, None)
+    return taken(words, dict(layers="stage_depths", widths="stage_widths", groups="cardinality", width_per_group="base_width"))
+
+
+def cases():
+    from timm.models.resnet import Bottleneck, ResNet
+    config = dict(block="Bottleneck", layers=(1, 1, 1, 1), groups=8, width_per_group=4, num_classes=10)
+    out = [("timm_resnet_small_case", "timm", config,
+            lambda: ResNet(Bottleneck, (1, 1, 1, 1), num_classes=10, cardinality=8, base_width=4))]
+
+    def add(name, **sizes):
+        out.append((name, "timm", dict(sizes, family="resnet"), lambda: resnet(**sizes)))
+
+    add("timm_resnet_plain", layers=[2, 1, 1, 1], widths=[64, 128, 256, 512], groups=1, width_per_group=64, classes=7)
+    add("timm_resnet_widths", layers=[1, 3, 2, 1], widths=[16, 24, 40, 32], groups=4, width_per_group=16, classes=10)
+    return out
+
+
+def large_cases():
+    return presets_of_timm("resnet50", "resnet101", "resnext50_32x4d", "resnext101_32x8d")
