@@ -5,7 +5,10 @@
 //   torch::optim::AdamW
 //   {…, "memory": true}                                 bytes in place of seconds: the peak so far
 // step_server THREADS [cpu|cuda [graph]]
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/optim.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <chrono>
 #include <iostream>
@@ -14,7 +17,7 @@
 #include <string>
 
 #include "config/document/trial_document.h"
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/device/gpu.h"
 #include "worker/trainer/tasks/model_factory.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/backbones/efficient_net.h"
 
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -30,7 +33,7 @@ void check(const EfficientNetOptions& options) {
   }
 }
 
-Conv2d conv(Conv2dOptions options, torch::Device device) {
+Conv2d efficient_conv(Conv2dOptions options, torch::Device device) {
   options.bias = false;
   return fan_out_conv(options, device);
 }
@@ -59,13 +62,14 @@ MobileBottleneckImpl::MobileBottleneckImpl(std::int64_t in, const EfficientNetSt
   const auto inner = in * options.expansion;
   const bool expands = options.expansion != 1;
   if (expands) {
-    expand_ = register_module("conv_pw", conv({.in = in, .out = inner}, device));
+    expand_ = register_module("conv_pw", efficient_conv({.in = in, .out = inner}, device));
     expand_norm_ = register_module("bn1", BatchNormAct{inner, device, Activation::kSilu});
   }
   depthwise_ = register_module(
       "conv_dw",
-      conv({.in = inner, .out = inner, .kernel = options.kernel, .stride = options.stride, .groups = inner},
-           device));
+      efficient_conv(
+          {.in = inner, .out = inner, .kernel = options.kernel, .stride = options.stride, .groups = inner},
+          device));
   depthwise_norm_ = register_module(expands ? "bn2" : "bn1", BatchNormAct{inner, device, Activation::kSilu});
   se_ = register_module("se", SqueezeExcite{SqueezeExciteOptions{.channels = inner,
                                                                  .reduced = squeezed(in, kSqueeze),
@@ -73,8 +77,8 @@ MobileBottleneckImpl::MobileBottleneckImpl(std::int64_t in, const EfficientNetSt
                                                                  .reduce_name = "conv_reduce",
                                                                  .expand_name = "conv_expand"},
                                             device});
-  project_ =
-      register_module(expands ? "conv_pwl" : "conv_pw", conv({.in = inner, .out = options.width}, device));
+  project_ = register_module(expands ? "conv_pwl" : "conv_pw",
+                             efficient_conv({.in = inner, .out = options.width}, device));
   project_norm_ =
       register_module(expands ? "bn3" : "bn2", BatchNormAct{options.width, device, Activation::kNone});
 }
@@ -105,7 +109,8 @@ EfficientNetImpl::EfficientNetImpl(EfficientNetOptions options, torch::Device de
     : options_{std::move(options)} {
   check(options_);
   auto width = options_.stem;
-  conv_stem_ = register_module("conv_stem", conv({.in = 3, .out = width, .kernel = 3, .stride = 2}, device));
+  conv_stem_ =
+      register_module("conv_stem", efficient_conv({.in = 3, .out = width, .kernel = 3, .stride = 2}, device));
   bn1_ = register_module("bn1", BatchNormAct{width, device, Activation::kSilu});
   auto blocks = register_module("blocks", torch::nn::ModuleList{});
   std::int64_t block = 0;
@@ -119,7 +124,7 @@ EfficientNetImpl::EfficientNetImpl(EfficientNetOptions options, torch::Device de
     blocks->push_back(stages_.back().ptr());
     width = stage.width;
   }
-  conv_head_ = register_module("conv_head", conv({.in = width, .out = options_.head}, device));
+  conv_head_ = register_module("conv_head", efficient_conv({.in = width, .out = options_.head}, device));
   bn2_ = register_module("bn2", BatchNormAct{options_.head, device, Activation::kSilu});
   classifier_ = register_module("classifier", Linear{options_.head, options_.classes, device});
   if (!is_started(device)) return;

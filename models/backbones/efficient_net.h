@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <span>
@@ -21,6 +22,7 @@ struct EfficientNetStageOptions {
 
 /// By default EfficientNet-B0.
 struct EfficientNetOptions {
+  using Model = class EfficientNetImpl;
   std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
   std::int64_t classes = 1000;
   std::int64_t stem = 32;    ///< channels of the first convolution

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@ namespace abl::models {
 /// The sizes are by default those of the manifold key paper's ViT-S/16, but for its 12 layers, which `keys`
 /// makes. ViT-B: dim 768, 12 heads, MLP 3072.
 struct KeyVitOptions {
+  using Model = class KeyVitImpl;
   std::int64_t image_size = 224;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 16;
   std::int64_t classes = 1000;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <span>
@@ -36,6 +37,7 @@ std::vector<RegNetStageSize> stages_of(const RegNetRule& rule);
 
 /// By default RegNetY-16GF.
 struct RegNetOptions {
+  using Model = class RegNetImpl;
   std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
   std::int64_t classes = 1000;
   std::int64_t stem = 32;  ///< channels of the first convolution

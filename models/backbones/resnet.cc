@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/backbones/resnet.h"
 
+#include <torch/utils.h>
+
 #include <numeric>
 #include <string>
 
@@ -33,7 +35,7 @@ void check(const ResNetOptions& options) {
                       "; at least one channel for each group is expected");
 }
 
-Conv2d conv(Conv2dOptions options, torch::Device device) {
+Conv2d resnet_conv(Conv2dOptions options, torch::Device device) {
   options.bias = false;
   return fan_out_conv(options, device, FanOut::kAll);
 }
@@ -42,19 +44,20 @@ Conv2d conv(Conv2dOptions options, torch::Device device) {
 
 ResNetShortcutImpl::ResNetShortcutImpl(std::int64_t in, std::int64_t out, std::int64_t stride,
                                        torch::Device device) {
-  conv_ = register_module("0", conv({.in = in, .out = out, .stride = stride}, device));
+  conv_ = register_module("0", resnet_conv({.in = in, .out = out, .stride = stride}, device));
   norm_ = register_module("1", BatchNorm2d{out, device});
 }
 
 ResNetBlockImpl::ResNetBlockImpl(const ResNetBlockOptions& options, torch::Device device)
     : drop_rate_{options.drop_rate} {
   const auto& [in, width, out, stride, groups, zero_init_last, drop_rate] = options;
-  conv1_ = register_module("conv1", conv({.in = in, .out = width}, device));
+  conv1_ = register_module("conv1", resnet_conv({.in = in, .out = width}, device));
   bn1_ = register_module("bn1", BatchNorm2d{width, device});
   conv2_ = register_module(
-      "conv2", conv({.in = width, .out = width, .kernel = 3, .stride = stride, .groups = groups}, device));
+      "conv2",
+      resnet_conv({.in = width, .out = width, .kernel = 3, .stride = stride, .groups = groups}, device));
   bn2_ = register_module("bn2", BatchNorm2d{width, device});
-  conv3_ = register_module("conv3", conv({.in = width, .out = out}, device));
+  conv3_ = register_module("conv3", resnet_conv({.in = width, .out = out}, device));
   bn3_ = register_module("bn3", BatchNorm2d{out, device});
   if (stride != 1 || in != out)
     downsample_ = register_module("downsample", ResNetShortcut{in, out, stride, device});
@@ -88,7 +91,7 @@ torch::Tensor ResNetStageImpl::forward(torch::Tensor x) {
 
 ResNetImpl::ResNetImpl(ResNetOptions options, torch::Device device) : options_{std::move(options)} {
   check(options_);
-  conv1_ = register_module("conv1", conv({.in = 3, .out = kStem, .kernel = 7, .stride = 2}, device));
+  conv1_ = register_module("conv1", resnet_conv({.in = 3, .out = kStem, .kernel = 7, .stride = 2}, device));
   bn1_ = register_module("bn1", BatchNorm2d{kStem, device});
   maxpool_ = register_module("maxpool", MaxPool{std::make_shared<MaxPoolImpl>()});
   ResNetBlockOptions block{.in = kStem, .groups = options_.groups, .zero_init_last = options_.zero_init_last};

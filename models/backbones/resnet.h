@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <span>
@@ -15,6 +16,7 @@ namespace abl::models {
 
 /// By default ResNet-50. ResNeXt-50 32x4d: 32 groups of width 4.
 struct ResNetOptions {
+  using Model = class ResNetImpl;
   std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
   std::int64_t classes = 1000;
   std::vector<std::int64_t> layers = {3, 4, 6, 3};         ///< blocks of each stage

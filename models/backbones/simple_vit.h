@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <vector>
@@ -15,6 +15,7 @@
 namespace abl::models {
 
 struct SimpleVitOptions {
+  using Model = class SimpleVitImpl;
   std::int64_t image_size = 0;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 16;
   std::int64_t classes = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <variant>
@@ -19,6 +19,7 @@ using WindowAttentionChoice = std::variant<QkvChoice, AttentionChoice, KeyChoice
 
 /// The sizes are by default Swin-T's; the attention of its 12 blocks has no default.
 struct SwinOptions {
+  using Model = class SwinImpl;
   std::int64_t image_size = 224;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 4;
   std::int64_t classes = 1000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <variant>
@@ -19,6 +19,7 @@ using CosineAttentionChoice = std::variant<QkvChoice, KeyChoice>;
 /// The sizes are by default those of SwinV2-T with windows of 8 x 8; the attention of its 12 blocks has no
 /// default.
 struct SwinV2Options {
+  using Model = class SwinV2Impl;
   std::int64_t image_size = 256;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 4;
   std::int64_t classes = 1000;

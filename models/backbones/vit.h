@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <vector>
@@ -16,6 +17,7 @@ namespace abl::models {
 
 /// By default ViT-S/16. ViT-Ti: dim 192, 3 heads; ViT-B: dim 768, 12 heads.
 struct VitOptions {
+  using Model = class VitImpl;
   std::int64_t image_size = 224;  ///< square, pixels; a multiple of `patch`
   std::int64_t patch = 16;
   std::int64_t classes = 1000;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <vector>
@@ -77,6 +78,7 @@ class XcitBlockImpl : public torch::nn::Module {
 using XcitBlock = Part<XcitBlockImpl>;
 
 struct XcitOptions {
+  using Model = class XcitImpl;
   std::int64_t image_size =
       224;  ///< square, pixels; a multiple of `patch`; the model takes other sizes as well
   std::int64_t patch = 16;

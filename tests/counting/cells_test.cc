@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "config/document/trial_document.h"
+#include "models/backbones/model_options.h"
 #include "models/counting/conventions.h"
 #include "models/counting/counter.h"
-#include "models/registry.h"
 #include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::trainer {

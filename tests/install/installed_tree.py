@@ -40,7 +40,7 @@ def check_tree(prefix):
                 "share/man/man1/ablate-worker.1"]
     expected += [f"share/doc/ablate/licences/{name}" for name in ("libfmt-dev", "nlohmann-json3-dev", "preact", "uplot")]
     if TORCH:
-        expected += ["share/doc/ablate/licences/pytorch/LICENSE", "bin/ablate-trainer", "share/man/man1/ablate-trainer.1", "include/ablate/models/registry.h",
+        expected += ["share/doc/ablate/licences/pytorch/LICENSE", "bin/ablate-trainer", "share/man/man1/ablate-trainer.1", "include/ablate/models/backbones/model_options.h",
                      "lib/cmake/ablate/ablateConfig.cmake"]
     missing = [name for name in expected if not (prefix / name).is_file() or not (prefix / name).stat().st_size]
     if missing:

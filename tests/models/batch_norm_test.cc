@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include "models/backbones/model_options.h"
 #include "models/counting/meta_kernels.h"
 #include "models/layers/layers.h"
-#include "models/registry.h"
 #include "tests/models/small_models.h"
 
 namespace abl::models {

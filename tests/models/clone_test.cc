@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program that uses the library does with every model: copies it, and casts it.
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
+#include <torch/utils.h>
 
 #include <map>
 #include <string>
 
+#include "models/backbones/model_options.h"
 #include "models/layers/layers.h"
-#include "models/registry.h"
 #include "models/weights/lowered_weights.h"
 #include "models/weights/state.h"
 #include "tests/models/small_models.h"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/utils.h>
 
 #include <memory>
 #include <string>
@@ -12,9 +13,19 @@
 #include "models/backbones/resnet.h"
 #include "models/counting/parameters.h"
 #include "tests/models/refusal.h"
+#include "tests/models/small_models.h"
 
 namespace abl::models {
 namespace {
+
+const SmallModel kSmallResNet{"resnet",
+                              ResNetOptions{.image_size = 64, .classes = 10, .layers = {1, 1, 1, 1}}};
+const SmallModel kSmallEfficientNet{"efficientnet", EfficientNetOptions{.image_size = 64, .classes = 10}};
+const SmallModel kSmallRegNet{"regnet",
+                              RegNetOptions{.image_size = 64,
+                                            .classes = 10,
+                                            .stages = {{.depth = 1, .width = 48, .group_width = 16},
+                                                       {.depth = 2, .width = 96, .group_width = 16}}}};
 
 ResNetOptions small_resnet() {
   return {

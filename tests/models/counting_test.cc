@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "models/backbones/model_options.h"
+#include "models/backbones/simple_vit.h"
 #include "models/counting/parameters.h"
-#include "models/registry.h"
 
 namespace abl::models {
 namespace {

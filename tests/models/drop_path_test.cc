@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "models/layers/drop_path.h"
 
 #include <gmock/gmock.h>
 
+#include "models/backbones/model_options.h"
 #include "models/counting/memory.h"
-#include "models/registry.h"
 #include "tests/models/autocast.h"
 #include "tests/models/small_models.h"
+#include "tests/models/xcit_of_blocks.h"
 
 namespace abl::models {
 namespace {
@@ -123,8 +126,7 @@ TEST(DropPathOfModels, ActsInTrainingAloneInEveryFamily) {
 }
 
 TEST(DropPathOfModels, LeavesClassAttentionAlone) {  // as XCiT's release
-  auto options = std::get<XcitOptions>(small_model("xcit"));
-  options.blocks.clear();
+  const auto options = xcit_of_blocks({});
   const auto plain = seeded(options), dropping = seeded(with_drop_path(options, 0.6));
   const auto images = torch::randn({8, 3, 64, 64});
   EXPECT_TRUE(plain->forward(images).equal(dropping->forward(images)));

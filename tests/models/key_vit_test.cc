@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "models/backbones/key_vit.h"
 
 #include <gmock/gmock.h>
@@ -13,11 +15,21 @@
 #include "models/weights/state.h"
 #include "tests/models/bfloat16.h"
 #include "tests/models/refusal.h"
+#include "tests/models/small_models.h"
 
 namespace abl::models {
 namespace {
 
 using Keys = std::vector<std::optional<KeyChoice>>;
+
+const SmallModel kSmallKeyVit{
+    "key-vit", KeyVitOptions{.image_size = 64,
+                             .patch = 8,
+                             .classes = 10,
+                             .dim = 96,
+                             .heads = 3,
+                             .mlp_dim = 384,
+                             .keys = {KeyChoice{.method = KeyMethod::kSpatialK, .charts = 4}, std::nullopt}}};
 
 KeyVitOptions key_vit_s(std::optional<KeyChoice> everywhere) { return {.keys = Keys(12, everywhere)}; }
 KeyVitOptions key_vit_b(std::optional<KeyChoice> everywhere) {

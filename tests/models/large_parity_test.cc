@@ -8,7 +8,7 @@
 #include <string>
 
 #include "config/document/trial_document.h"
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
 #include "tests/models/parity_case.h"
 #include "worker/trainer/tasks/model_factory.h"
 
@@ -19,7 +19,7 @@ namespace {
 std::shared_ptr<Classifier> model_of(const nlohmann::json& about) {
   const auto trial = config::read_model_or_throw(
       {{"model", about.at("model")}, {"data", {{"image_size", about.at("input_size")}, {"classes", 1000}}}});
-  return build(trainer::model_options(trial.model, trial.data));
+  return build(tasks::model_options(trial.model, trial.data));
 }
 
 class LargeParity : public ::testing::TestWithParam<std::string> {};
@@ -31,7 +31,7 @@ TEST_P(LargeParity, OfAPresetIsTheReference) {
 }
 
 /// A test's name may not hold a dash.
-std::string device::name_of(const ::testing::TestParamInfo<std::string>& parameter) {
+std::string name_of(const ::testing::TestParamInfo<std::string>& parameter) {
   std::string name = parameter.param;
   std::ranges::replace(name, '-', 'x');
   return name;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "models/weights/lowered_weights.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
+#include "models/backbones/model_options.h"
 #include "models/layers/layers.h"
-#include "models/registry.h"
 #include "models/weights/state.h"
 #include "tests/models/small_models.h"
 

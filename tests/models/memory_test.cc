@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "models/counting/memory.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
+#include "models/backbones/simple_vit.h"
+#include "models/backbones/vit.h"
 #include "models/weights/lowered_weights.h"
 #include "tests/models/autocast.h"
 #include "tests/models/operator_memory.h"
@@ -13,6 +17,8 @@
 
 namespace abl::models {
 namespace {
+
+const AttentionChoice kMeanShift{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
 
 using Build = std::function<std::shared_ptr<Classifier>(torch::Device)>;
 

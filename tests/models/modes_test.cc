@@ -2,13 +2,14 @@
 // Evaluation leaves nothing behind: what a model computes in training does not depend on what it was asked
 // before.
 #include <gtest/gtest.h>
+#include <torch/utils.h>
 
 #include <functional>
 #include <map>
 #include <thread>
 
+#include "models/backbones/model_options.h"
 #include "models/counting/memory.h"
-#include "models/registry.h"
 #include "tests/models/autocast.h"
 #include "tests/models/small_models.h"
 

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/autograd.h>
+#include <torch/utils.h>
+
 #include "models/layers/recompute.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "models/backbones/model_options.h"
+#include "models/backbones/vit.h"
 #include "models/counting/memory.h"
-#include "models/registry.h"
 #include "probes/features.h"
 #include "tests/models/autocast.h"
 #include "tests/models/operator_memory.h"
 #include "tests/models/small_models.h"
+#include "tests/models/xcit_of_blocks.h"
 
 namespace abl::models {
 namespace {
-
-std::vector<std::pair<std::string, ModelOptions>> small_transformers() {
-  auto models = small_models();
-  std::erase_if(models, [](const auto& model) {
-    return std::visit([](const auto& options) { return !requires { options.checkpoint_blocks; }; },
-                      model.second);
-  });
-  return models;
-}
 
 /// What a training step leaves: its logits, every gradient and buffer, and the generator's state.
 std::map<std::string, torch::Tensor> step(const ModelOptions& options, bool lowered = false) {
@@ -69,9 +65,8 @@ TEST(Recomputed, TakesTheSameStepToTheBitUnderAutocast) {
 }
 
 TEST(Recomputed, GivesCodesOfAllBlocksTheirGradient) {  // a parameter of the model, not of the blocks
-  auto options = std::get<XcitOptions>(small_model("xcit"));
   const EmbeddingChoice f_sne{.widths = {32}, .shared = {true, true}, .code_size = 8};
-  options.blocks = {{.embedding = f_sne}, {.embedding = f_sne}, {.embedding = f_sne}};
+  const auto options = xcit_of_blocks({{.embedding = f_sne}, {.embedding = f_sne}, {.embedding = f_sne}});
   const auto found = step(with_checkpointing(options, 2));
   ASSERT_TRUE(found.at("codes.code").defined());
   expect_equal("xcit", found, step(options));

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/nn/module.h>
+#include <torch/utils.h>
+
 #include "models/backbones/simple_vit.h"
 
 #include <gmock/gmock.h>
@@ -7,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
 #include "tests/models/bfloat16.h"
+#include "tests/models/small_models.h"
 
 namespace abl::models {
 namespace {
@@ -28,6 +32,17 @@ SimpleVitOptions small_simple_vit(std::vector<AttentionChoice> attention) {
           .mlp_dim = 32,
           .attention = std::move(attention)};
 }
+
+const SmallModel kSmallSimpleVit{
+    "simple-vit", SimpleVitOptions{.image_size = 64,
+                                   .patch = 8,
+                                   .classes = 10,
+                                   .dim = 96,
+                                   .depth = 3,
+                                   .heads = 3,
+                                   .dim_head = 32,
+                                   .mlp_dim = 192,
+                                   .attention = {{}, kSimpleVitMeanShift(), {.kernel = Kernel::kNone}}}};
 
 std::vector<std::string> names_of(const torch::nn::Module& model) { return model.named_parameters().keys(); }
 

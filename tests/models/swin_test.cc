@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/nn/module.h>
+#include <torch/utils.h>
+
 #include "models/backbones/swin.h"
 
 #include <fmt/format.h>
@@ -11,6 +14,7 @@
 #include "models/counting/parameters.h"
 #include "probes/features.h"
 #include "tests/models/bfloat16.h"
+#include "tests/models/small_models.h"
 
 namespace abl::models {
 namespace {
@@ -18,6 +22,23 @@ namespace {
 constexpr AttentionChoice (*kSwinMeanShift)() = [] {
   return AttentionChoice{.kernel = Kernel::kGaussian, .probe = Probe::kInside, .share = "QKVPW"};
 };
+
+const SmallModel kSmallSwin{
+    "swin", SwinOptions{.image_size = 64,
+                        .classes = 10,
+                        .dim = 48,
+                        .depths = {2, 2},
+                        .heads = {3, 6},
+                        .window = 4,
+                        .attention = {QkvChoice{}, QkvChoice{}, kSwinMeanShift(), QkvChoice{}}}};
+
+const SmallModel kSmallSwinV2{"swin-v2", SwinV2Options{.image_size = 64,
+                                                       .classes = 10,
+                                                       .dim = 48,
+                                                       .depths = {2, 2},
+                                                       .heads = {3, 6},
+                                                       .window = 4,
+                                                       .attention = {4, QkvChoice{}}}};
 
 /// Swin-T, or Swin-S with 18 blocks in the third stage.
 SwinOptions imagenet(const WindowAttentionChoice& everywhere, std::int64_t third = 6) {

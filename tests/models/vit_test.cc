@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "models/backbones/vit.h"
 
 #include <gmock/gmock.h>
@@ -12,9 +14,13 @@
 #include "tests/models/position_tables.h"
 #include "tests/models/refusal.h"
 #include "tests/models/relative_error.h"
+#include "tests/models/small_models.h"
 
 namespace abl::models {
 namespace {
+
+const SmallModel kSmallVit{
+    "vit", VitOptions{.image_size = 64, .patch = 8, .classes = 10, .dim = 96, .depth = 3, .heads = 3}};
 
 std::int64_t vit_parameters(const VitOptions& options) {
   std::int64_t sum = 0;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "models/backbones/xcit.h"
 
 #include <gtest/gtest.h>
@@ -8,9 +10,22 @@
 
 #include "tests/models/bfloat16.h"
 #include "tests/models/refusal.h"
+#include "tests/models/small_models.h"
+#include "tests/models/xcit_of_blocks.h"
 
 namespace abl::models {
 namespace {
+
+const SmallModel kSmallXcit{
+    "xcit",
+    xcit_of_blocks({{},
+                    {.embedding = EmbeddingChoice{.widths = {32}, .shared = {true, true}, .code_size = 8}},
+                    {.l2_norm = false}})};
+
+const SmallModel kSmallXcitOfOtherEmbeddings{
+    "xcit with other embeddings",
+    xcit_of_blocks({{.embedding = EmbeddingChoice{.widths = {32}, .shared = {false, false}}},
+                    {.embedding = EmbeddingChoice{.widths = {32}, .shared = {false, true}}}})};
 
 /// For images of 32 pixels.
 XcitOptions small_xcit(std::vector<XcitChoice> blocks) {

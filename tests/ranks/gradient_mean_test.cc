@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/nn/module.h>
+#include <torch/utils.h>
+
 #include "worker/trainer/ranks/gradient_mean.h"
 
 #include <gtest/gtest.h>
 
-#include "models/registry.h"
-#include "tests/models/small_models.h"
+#include "models/backbones/model_options.h"
+#include "models/backbones/simple_vit.h"
 #include "tests/ranks/threads_as_ranks.h"
 
 namespace abl::ranks {
@@ -73,7 +76,18 @@ TEST(GradientMeanTest, PartsOfAStepAddUpBeforeTheyTravel) {
 }
 
 TEST(GradientMeanTest, RecomputedBlocksHaveTheirPartInIt) {
-  const auto options = models::small_models().front().second;
+  const models::SimpleVitOptions options{
+      .image_size = 64,
+      .patch = 8,
+      .classes = 10,
+      .dim = 96,
+      .depth = 3,
+      .heads = 3,
+      .dim_head = 32,
+      .mlp_dim = 192,
+      .attention = {{},
+                    {.kernel = models::Kernel::kGaussian, .probe = models::Probe::kInside, .share = "QKVPW"},
+                    {.kernel = models::Kernel::kNone}}};
   torch::manual_seed(1);
   const auto images = torch::randn({4, 3, 64, 64});
   const auto whole = models::build(options);

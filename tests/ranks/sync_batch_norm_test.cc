@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "models/layers/sync_batch_norm.h"
 
 #include <gtest/gtest.h>
 
+#include "models/backbones/model_options.h"
 #include "models/layers/layers.h"
-#include "models/registry.h"
 #include "models/weights/state.h"
-#include "tests/models/small_models.h"
+#include "tests/models/xcit_of_blocks.h"
 #include "tests/ranks/threads_as_ranks.h"
 
 namespace abl::ranks {
@@ -64,7 +66,8 @@ TEST(SyncBatchNormTest, SharesOfABatchAreNormalisedAsTheBatch) {
 TEST(SyncBatchNormTest, EveryNormalisationOfAModelTakesPart) {
   torch::manual_seed(5);
   const auto images = torch::randn({6, 3, 64, 64});
-  const auto options = models::small_models().at(5).second;
+  const models::EmbeddingChoice f_sne{.widths = {32}, .shared = {true, true}, .code_size = 8};
+  const auto options = models::xcit_of_blocks({{}, {.embedding = f_sne}, {.l2_norm = false}});
   const auto whole = models::build(options);
   const auto expected = whole->forward(images);
   as_ranks(2, [&](RankGroup& group) {

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "config/document/trial_document.h"
+#include "models/backbones/model_options.h"
 #include "models/counting/memory.h"
-#include "models/registry.h"
 #include "tests/temporary_folder.h"
 #include "worker/trainer/commands/model_source.h"
 #include "worker/trainer/tasks/model_factory.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "worker/trainer/commands/inference.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +11,7 @@
 #include "config/document/trial_document.h"
 #include "data/transform.h"
 #include "images/jpeg.h"
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
 #include "models/weights/safetensors.h"
 #include "models/weights/state.h"
 #include "tests/images/picture_files.h"

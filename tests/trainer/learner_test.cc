@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/utils.h>
+
 #include "worker/trainer/training/learner.h"
 
 #include <gtest/gtest.h>
 
 #include "config/document/trial_document.h"
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
 #include "worker/trainer/tasks/model_factory.h"
 
 namespace abl::trainer {

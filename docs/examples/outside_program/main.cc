@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // XCiT-N12/16 (XCiT Table 1): one pass over a random image, and its parameters.
+#include <torch/torch.h>
+
 #include <cstdio>
 
-#include "models/registry.h"
+#include "models/backbones/xcit.h"
 
 int main() {
   using namespace abl::models;
   XcitOptions options{
       .image_size = 224, .patch = 16, .classes = 1000, .dim = 128, .heads = 4, .tokens_norm = false};
   options.blocks.resize(12);
-  const auto model = build(options);
+  Xcit model{options};
   model->eval();
   const torch::NoGradGuard no_gradients;
   const auto logits = model->forward(torch::randn({1, 3, 224, 224}));

@@ -10,10 +10,10 @@
 
 #include "config/document/trial_document.h"
 #include "config/trial_choices.h"
+#include "models/backbones/model_options.h"
 #include "models/counting/counter.h"
 #include "models/counting/memory.h"
 #include "models/counting/work.h"
-#include "models/registry.h"
 
 namespace abl::commands {
 

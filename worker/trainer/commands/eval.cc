@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/stop_on_signals.h"
 #include "data/progress.h"
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
 #include "models/weights/lowered_weights.h"
 #include "worker/trainer/commands/commands.h"
 #include "worker/trainer/commands/run_flags.h"

@@ -2,13 +2,15 @@
 #include "worker/trainer/commands/inference.h"
 
 #include <fmt/ranges.h>
+#include <torch/nn/module.h>
+#include <torch/utils.h>
 
 #include <map>
 
 #include "base/error.h"
 #include "data/file_source.h"
+#include "models/backbones/model_options.h"
 #include "models/layers/type_name.h"
-#include "models/registry.h"
 #include "models/weights/safetensors.h"
 #include "models/weights/state.h"
 #include "probes/features.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/trial_config.h"
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
 
 namespace abl::tasks {
 

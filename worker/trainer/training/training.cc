@@ -2,14 +2,15 @@
 #include "worker/trainer/training/training.h"
 
 #include <fmt/ranges.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "config/document/result_version.h"
+#include "models/backbones/model_options.h"
 #include "models/layers/sync_batch_norm.h"
-#include "models/registry.h"
 #include "protocol/metrics.h"
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/device/failure.h"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
-#include "models/registry.h"
+#include "models/backbones/model_options.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/checkpoint.h"
 

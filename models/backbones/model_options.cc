@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/backbones/model_options.h"
+
+namespace abl::models {
+
+std::shared_ptr<Classifier> build(const ModelOptions& options, torch::Device device) {
+  return options.held_->build(device);
+}
+
+ModelOptions with_drop_path(const ModelOptions& options, double rate, std::optional<DropPathRule> rule) {
+  return options.held_->with_drop_path(rate, rule);
+}
+
+ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks) {
+  return options.held_->with_checkpointing(blocks);
+}
+
+std::int64_t image_size(const ModelOptions& options) { return options.held_->image_size(); }
+
+void check_no_checkpointing(std::int64_t blocks) {
+  TORCH_CHECK_VALUE(blocks == 0, "checkpoint_blocks is ", blocks,
+                    " for a convolutional network, which has no transformer blocks; 0 is expected");
+}
+
+}  // namespace abl::models

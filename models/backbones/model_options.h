@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/types.h>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "models/backbones/classifier.h"
+#include "models/layers/drop_path.h"
+
+namespace abl::models {
+
+/// The options of a family: an aggregate that names the model it is for, and has a size of images and
+/// stochastic depth. That of a transformer has `checkpoint_blocks` as well.
+///   struct FooOptions {
+///     using Model = class FooImpl;
+///     std::int64_t image_size = 224;  // and others of its own
+///     DropPathOptions drop_path{};
+///   };
+template <class Options>
+concept FamilyOptions = requires(Options options) {
+  typename Options::Model;
+  { options.image_size } -> std::convertible_to<std::int64_t>;
+  { options.drop_path } -> std::convertible_to<DropPathOptions>;
+};
+
+/// The options of one model, of whatever family.
+class ModelOptions {
+ public:
+  template <FamilyOptions Options>
+  ModelOptions(Options options) : held_{std::make_shared<const HeldAs<Options>>(std::move(options))} {}
+
+ private:
+  struct Held {
+    virtual ~Held() = default;
+    virtual std::shared_ptr<Classifier> build(torch::Device device) const = 0;
+    virtual ModelOptions with_drop_path(double rate, std::optional<DropPathRule> rule) const = 0;
+    virtual ModelOptions with_checkpointing(std::int64_t blocks) const = 0;
+    virtual std::int64_t image_size() const = 0;
+  };
+  template <class Options>
+  struct HeldAs;
+
+  friend std::shared_ptr<Classifier> build(const ModelOptions&, torch::Device);
+  friend ModelOptions with_drop_path(const ModelOptions&, double, std::optional<DropPathRule>);
+  friend ModelOptions with_checkpointing(const ModelOptions&, std::int64_t);
+  friend std::int64_t image_size(const ModelOptions&);
+
+  std::shared_ptr<const Held> held_;  ///< never changed, so copies may share it
+};
+
+/// Builds the model. On the meta device it costs no memory and no random numbers: that is how models are
+/// counted.
+/// Throws: c10::ValueError when the options do not fit together.
+std::shared_ptr<Classifier> build(const ModelOptions& options, torch::Device device = torch::kCPU);
+
+/// The same model with stochastic depth. `rule`: none leaves the family's own, which is constant in XCiT and
+/// linear elsewhere.
+ModelOptions with_drop_path(const ModelOptions& options, double rate, std::optional<DropPathRule> rule = {});
+
+/// The same transformer that keeps no activations of its first blocks, but computes them again in the
+/// backward pass (`recomputed`). Of an XCiT blocks of class attention do not count, of a Swin those of all
+/// stages do.
+/// Throws: c10::ValueError for a family without transformer blocks; building, where there are not so many.
+ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks);
+
+/// Side of the square images that the model is made for, pixels.
+std::int64_t image_size(const ModelOptions& options);
+
+/// Throws: c10::ValueError unless it is 0.
+void check_no_checkpointing(std::int64_t blocks);
+
+template <class Options>
+struct ModelOptions::HeldAs final : Held {
+  explicit HeldAs(Options options) : own{std::move(options)} {}
+
+  std::shared_ptr<Classifier> build(torch::Device device) const override {
+    return std::make_shared<typename Options::Model>(own, device);
+  }
+  ModelOptions with_drop_path(double rate, std::optional<DropPathRule> rule) const override {
+    auto changed = own;
+    changed.drop_path.rate = rate;
+    if (rule) changed.drop_path.rule = *rule;
+    return changed;
+  }
+  ModelOptions with_checkpointing(std::int64_t blocks) const override {
+    auto changed = own;
+    if constexpr (requires { changed.checkpoint_blocks; })
+      changed.checkpoint_blocks = blocks;
+    else
+      check_no_checkpointing(blocks);
+    return changed;
+  }
+  std::int64_t image_size() const override { return own.image_size; }
+
+  const Options own;
+};
+
+}  // namespace abl::models
