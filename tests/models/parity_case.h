@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "models/backbones/classifier.h"
 #include "models/weights/safetensors.h"
@@ -32,8 +32,6 @@ class ParityCase {
   const std::string& name() const { return name_; }
 
   nlohmann::json config() const { return about().at("config"); }
-  /// The parts and choices that it proves.
-  std::vector<std::string> covers() const { return about().at("covers"); }
   const torch::Tensor& at(const std::string& name) const { return file_.tensors.at(name); }
   bool has(const std::string& name) const { return file_.tensors.contains(name); }
   /// The tensors whose name begins so, without that beginning.
@@ -51,26 +49,29 @@ class ParityCase {
   const TensorFile file_;
 };
 
-/// That every part which the case says to prove is in the model.
-inline void expect_parts(const torch::nn::Module& model, const ParityCase& reference) {
-  const auto part_of = [](const torch::nn::Module& module) {
-    const auto& type = module.name();  // abl::models::LinearImpl
-    return type.substr(type.rfind(':') + 1);
+/// The parts that a model is made of, "Xcit" of XcitImpl, each once; LibTorch's own are none.
+inline nlohmann::json parts_of(const torch::nn::Module& model) {
+  constexpr std::string_view kOurs = "abl::models::", kEnding = "Impl";
+  std::set<std::string> parts;
+  const auto add = [&](const torch::nn::Module& module) {
+    std::string_view type = module.name();  // abl::models::XcitImpl
+    if (!type.starts_with(kOurs) || !type.ends_with(kEnding)) return;
+    type.remove_prefix(kOurs.size());
+    type.remove_suffix(kEnding.size());
+    parts.emplace(type);
   };
-  std::set<std::string> parts{part_of(model)};
-  for (const auto& module : model.modules(/*include_self=*/false)) parts.insert(part_of(*module));
-  for (const auto& name : reference.covers()) {
-    const bool is_choice = name.find_first_of(":.") != std::string::npos;
-    EXPECT_TRUE(is_choice || parts.contains(name + "Impl")) << "no " << name << " in the model";
-  }
+  add(model);
+  for (const auto& module : model.modules(/*include_self=*/false)) add(*module);
+  return parts;
 }
 
-/// Writes the model's state beside the ground truth, where tests/parity/round_trip_test.py looks for it.
+/// Writes the model's state, with its parts, beside the ground truth, where tests/parity/round_trip_test.py
+/// and covered_test.py look for it.
 inline void write_state(const Classifier& model, const ParityCase& reference) {
   const auto folder = std::filesystem::path{ABLATE_PARITY_DIR} / "written";
   std::filesystem::create_directories(folder);
   write_safetensors(folder / (reference.name() + ".safetensors"),
-                    {.tensors = state_of(model), .metadata = {}});
+                    {.tensors = state_of(model), .metadata = {{"parts", parts_of(model).dump()}}});
 }
 
 /// Everything that a file holds: state by name (strictly), logits, loss, features, gradients, and one pass in
@@ -78,7 +79,6 @@ inline void write_state(const Classifier& model, const ParityCase& reference) {
 /// gradients within 1e-4 of the tensor's; a gradient below a thousandth of the largest is compared
 /// absolutely: some are zero but for rounding.
 inline void expect_parity(Classifier& model, const ParityCase& reference) {
-  expect_parts(model, reference);
   load_state(model, reference.all("sd."));
   write_state(model, reference);
   model.eval();

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Callable
 
 import families
-from covers import covers_of
 
 
 @dataclass(frozen=True)
@@ -19,11 +18,6 @@ class Case:
     @property
     def family(self):
         return families.of_case(self.name)
-
-    @property
-    def covers(self):
-        """The C++ parts and options that it proves."""
-        return covers_of(self.name, self.config)
 
     @property
     def size(self):

@@ -29,7 +29,7 @@ def configuration_in(file):
         return json.loads(opened.metadata()["ablate"])["config"]
 
 
-def infer(trainer, document, state, images):
+def infer(program, document, state, images):
     """The logits, or what the trainer complains of."""
     from safetensors.torch import load_file, save_file
     with tempfile.TemporaryDirectory() as folder:
@@ -37,7 +37,7 @@ def infer(trainer, document, state, images):
         with open(trial, "w") as text:
             json.dump(document, text)
         save_file(state, weights)
-        done = subprocess.run([trainer, "infer", "--config", trial, "--weights", weights, "--input", images, "--output", output],
+        done = subprocess.run([program, "infer", "--config", trial, "--weights", weights, "--input", images, "--output", output],
                               env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True)
         if done.returncode:
             return None, " ".join(done.stderr.split()) or f"the trainer ended with {done.returncode}"
@@ -49,14 +49,14 @@ def complaint(case, trainer, truth_folder, without_trial):
     from as_configuration import trial_document
     file = os.path.join(truth_folder, case.name + ".safetensors")
     try:
-        document = trial_document(case, configuration_in(file))
+        document = trial_document(case, configuration_in(file), trainer)
     except LookupError as error:
         return None if case.name in without_trial else f"{case.name} becomes no trial: {error}"
     if case.name in without_trial:
         return f"{case.name} is an exception, but becomes a trial"
     truth = load_file(file)
     state = {name[3:]: value for name, value in truth.items() if name.startswith("sd.")}
-    logits, error = infer(trainer, document, state, images=file)
+    logits, error = infer(trainer.program, document, state, images=file)
     if error:
         return f"{case.name}: {error}"
     difference = ((logits - truth["logits"]).abs().max() / truth["logits"].abs().max()).item()
@@ -67,15 +67,16 @@ def main():
     prepare()
     import families
     from case import small_cases
+    from trainer import Trainer
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trainer", help="the program ablate-trainer")
     parser.add_argument("truth", help="folder of the ground truth")
     options = parser.parse_args()
-    cases = small_cases()
+    cases, trainer = small_cases(), Trainer(options.trainer)
     without_trial = dict(families.all_have("WITHOUT_TRIAL"))
     gone = sorted(without_trial.keys() - {case.name for case in cases})
     with ThreadPoolExecutor(PROCESSES) as pool:
-        found = list(pool.map(lambda case: complaint(case, options.trainer, options.truth, without_trial), cases))
+        found = list(pool.map(lambda case: complaint(case, trainer, options.truth, without_trial), cases))
     complaints = [f"{name} is an exception, but no case" for name in gone] + [text for text in found if text]
     print("\n".join(complaints) or f"{len(cases) - len(without_trial)} models built from a trial's document gave the same logits, "
                                    f"{len(without_trial)} have no keys")

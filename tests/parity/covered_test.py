@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fails when a part or a choice of models/ has no case of ground truth, or a case no test.
 
-What there is to cover is read from the headers: classes `FooImpl` (parts), enumerators of `enum class`, fields of
-`struct FooChoice` and `struct FooOptions`.
+  covered_test.py TRAINER STATES
+
+What there is to cover is read from the headers (headers.py). What a case covers follows from the parts of its C++ model, which its
+file in STATES names, and from what the trainer says that the case's trial comes to (covers.py).
 """
+import argparse
 import glob
+import json
 import os
 import re
 import sys
@@ -19,7 +23,6 @@ from environment import demand, import_timm
 EXCEPTIONS = {
     "FanOut::kAll": "says how weights start, which ground truth replaces",
     "FanOut::kOfGroup": "says how weights start, which ground truth replaces",
-    "KeyMethod::kLinear": "no manifold key is built",
     "KeyChoice.gamma": "says how weights start, which ground truth replaces",
     "KeyChoice.gamma_cb": "says how weights start, which ground truth replaces",
     "DropPathRule::kLinear": "acts in training, and ground truth is of evaluation",
@@ -36,32 +39,6 @@ FIELD_EXCEPTIONS = {
 }
 
 
-def headers():
-    for file in sorted(glob.glob(os.path.join(ROOT, "models", "**", "*.h"), recursive=True)):
-        if os.sep + "counting" + os.sep not in file:  # counts what runs, and computes nothing of a model
-            with open(file, encoding="utf-8") as text:
-                yield re.sub(r"//[^\n]*", "", text.read())
-
-
-def to_cover():
-    found = set()
-    for text in headers():
-        found.update(re.findall(r"\bclass (\w+)Impl\b[^;{]*\{", text))
-        for name, body in re.findall(r"\benum class (\w+)[^{]*\{([^}]*)\}", text):
-            found.update(f"{name}::{enumerator}" for enumerator in re.findall(r"\bk[A-Z]\w*", body))
-        for name, body in re.findall(r"\bstruct (\w+(?:Choice|Options)) \{\n(.*?)\n\};", text, re.DOTALL):
-            found.update(f"{name}.{field}" for field in fields_of(body))
-    return found
-
-
-def fields_of(body):
-    """Of "std::int64_t width = 0, stride = 1; std::vector<int> sizes{1, 2};": width, stride, sizes."""
-    body = re.sub(r"[\w:<>= ]+\([^)]*\) const (\{[^}]*\}|= default;)|using [^;]*;", "", body)  # functions and types
-    while "{" in body:
-        body = re.sub(r"\{[^{}]*\}", "", body)
-    return re.findall(r"(\w+)\s*(?:=[^,;]*)?[,;]", body)
-
-
 def exceptions(named):
     import families
     fields = {name for name in named for pattern in FIELD_EXCEPTIONS if re.fullmatch(pattern, name)}
@@ -75,12 +52,43 @@ def tests():
     return set(re.findall(r'"([\w-]+)"', text))
 
 
+def parts_in(folder, case):
+    """Of the C++ model that has written the case's state."""
+    from safetensors import safe_open
+    with safe_open(os.path.join(folder, case.name + ".safetensors"), "pt") as opened:
+        return json.loads(opened.metadata()["parts"])
+
+
+def trials_of(cases, trainer):
+    """By case what its trial comes to; none of those that no trial can ask for (configuration_test.py)."""
+    from as_configuration import trial_document
+    documents = {}
+    for case in cases:
+        try:
+            documents[case.name] = trial_document(case, case.config, trainer)
+        except LookupError:
+            pass
+    return dict(zip(documents, trainer.documents(documents.values()), strict=True))
+
+
+def covered_by(cases, trainer, states, headers):
+    from covers import covers_of
+    trials = trials_of(cases, trainer)
+    return {name for case in cases for name in covers_of(case, parts_in(states, case), trials.get(case.name), headers)}
+
+
 def main():
     demand()
     import_timm()
     from case import large_cases, small_cases
-    small = small_cases()
-    named, covered = to_cover(), {name for case in small for name in case.covers}
+    from headers import Headers
+    from trainer import Trainer
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trainer", help="the program ablate-trainer")
+    parser.add_argument("states", help="folder of what the C++ models have written")
+    options = parser.parse_args()
+    small, headers = small_cases(), Headers()
+    named, covered = headers.names(), covered_by(small, Trainer(options.trainer), options.states, headers)
     words, excepted = tests(), exceptions(named)
     complaints = [f"{name} is in models/, but in no small case" for name in sorted(named - covered - excepted)]
     complaints += [f"{name} is covered by a case, but not in models/" for name in sorted(covered - named)]

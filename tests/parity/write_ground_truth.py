@@ -13,7 +13,7 @@ Each file holds
   feat.<mod>    outputs of parts
   train_logits, train.<buffer>   with batch normalisation: one pass in training mode from the same state, and the running
                 statistics after it
-and, as metadata key "ablate", a JSON text with the case's configuration, what it covers and the versions used.
+and, as metadata key "ablate", a JSON text with the case's configuration and the versions used.
 
 Weights, norms and inputs are random and depend only on the case's name, the tensor's name and SEED, so the files can be made
 again at any time; nothing is downloaded. Nothing is written where the same versions of this folder, torch and timm have written.
@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("--set", choices=("small", "large"), default="small", help="which cases (default: small)")
     parser.add_argument("--out", default="parity", help="folder to write to")
     parser.add_argument("--only", nargs="*", default=[], help="cases whose name contains one of these")
-    parser.add_argument("--list", action="store_true", help="print the cases with what they cover and end")
+    parser.add_argument("--list", action="store_true", help="print the cases and end")
     parser.add_argument("--check", action="store_true", help="read the files back into fresh models")
     return parser.parse_args()
 
@@ -63,7 +63,7 @@ def write(case, out):
     from safetensors.torch import save_file
     from one_file import tensors_of
     from random_state import SEED
-    meta = dict(case=case.name, source=case.source, config=case.config, covers=case.covers, seed=SEED, **versions())
+    meta = dict(case=case.name, source=case.source, config=case.config, seed=SEED, **versions())
     partial = path_of(out, case) + ".tmp"
     save_file(tensors_of(case), partial, {"ablate": json.dumps(meta)})
     os.replace(partial, path_of(out, case))
@@ -95,7 +95,7 @@ def main():
     from case import SETS
     chosen = [case for case in SETS[options.set]() if not options.only or any(word in case.name for word in options.only)]
     if options.list:
-        return print("\n".join(f"{case.name}\t{', '.join(case.covers)}" for case in chosen))
+        return print("\n".join(f"{case.name}\t{case.source}" for case in chosen))
     if options.check:
         return sys.exit(not all([check(case, options.out) for case in chosen]))
     os.makedirs(options.out, exist_ok=True)

@@ -2,10 +2,7 @@
 """Each family of backbones is a file here: its cases, what they prove and what a trial says of them. A module has
 
   NAME           in the names of its cases, after "ref_" or "timm_": ref_xcit_no_lpi
-  FAMILY         its name in a trial
-  PARTS          the C++ parts that every model of it is made of
-  OPTIONS        the C++ struct of its options, and of each field the words for it in a case's configuration and its default (None
-                 where it has none)
+  FAMILY         its name in a trial; the C++ struct of its options is called so too
   FEATURES       what is observed inside a model
   cases()        (name, source, configuration, what builds it) of small models, in which every part and every option stands
   large_cases()  the same at the sizes that papers print; the configuration is that of a trial
@@ -13,9 +10,12 @@
 
 and where it needs them
 
-  covers(configuration)  what a case proves beside PARTS and OPTIONS
-  keys(words)            takes out of a case's words what the section `model` of a trial says by its keys, and returns that
+  WORDS, VALUES          of a case's configuration, where the keys of a trial and what they say are called otherwise
+  spelled_out(words)     a configuration whose words say something else than a key each, so that they do
+  FIELDS                 of the C++ options, where they are called otherwise than the keys of a trial
+  HAS_OWN_ATTENTION      a layer of which a trial changes nothing has no ablated attention, but one of the family's own
   WITHOUT_TRIAL          cases that no trial can ask for, and why
+  covers(words, headers) what such a case proves beside the options whose names are its words
   GIVEN, PASSED_ON       what its parts are given wherever they are built, and what they have of its options (covers.py)
   EXCEPTIONS             what no case can prove, and why
   CONVOLUTION_GAIN       of random weights, which keeps the activations of deep convolutional networks in a sane range

@@ -3,12 +3,10 @@
 from large import presets_of_timm
 
 NAME, FAMILY = "efficientnet", "efficientnet"
-PARTS = ("EfficientNet EfficientNetStage MobileBottleneck SqueezeExcite BatchNormAct Linear Conv2d Activation::kSilu "
-         "Activation::kNone")
-OPTIONS = ("EfficientNetOptions", dict(
-    classes=("classes", 1000), stem=("stem", 32), head=("head", 1280), stages=("stages", None)))
-STAGE = dict(depth=1, width=0, kernel=3, stride=1, expansion=6)
-GIVEN = {"MobileBottleneck": "SqueezeExciteOptions.activation SqueezeExciteOptions.reduce_name SqueezeExciteOptions.expand_name"}
+GIVEN = {
+    "MobileBottleneck": "SqueezeExciteOptions.activation SqueezeExciteOptions.reduce_name SqueezeExciteOptions.expand_name",
+    "EfficientNet": "Activation::kSilu Activation::kNone",
+}
 EXCEPTIONS = {"EfficientNetOptions.image_size": "the model takes images of every size"}
 WITHOUT_TRIAL = {"timm_efficientnet_small": "stem, stages and head are those of B0, which a trial can only scale"}
 FEATURES = r"bn[12]|conv_head|blocks\.\d+(\.\d+)?"
@@ -27,9 +25,10 @@ def efficient_net(stem, stages, head, classes):
                         round_chs_fn=lambda channels, **_: channels)
 
 
-def covers(config):
-    return [f"EfficientNetStageOptions.{field}" for stage in config.get("stages", ())
-            for (field, default), value in zip(STAGE.items(), stage, strict=True) if value != default]
+def covers(words, headers):
+    struct = "EfficientNetStageOptions"
+    stages = [dict(zip(headers.structs[struct], stage, strict=True)) for stage in words["stages"]]
+    return {field for stage in stages for field in headers.changed(struct, stage)}
 
 
 def cases():

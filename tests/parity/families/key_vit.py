@@ -9,14 +9,13 @@ from torch import nn
 
 import reference_models as R
 
-from choices import KEY_KEYS, key_covers, key_of_kind, key_of_kind_covers, same, section, taken
+from choices import key_of_kind
 from large import preset
 
 NAME, FAMILY = "keyvit", "key-vit"
-PARTS = "KeyVit KeyAttention FeedForward Linear LayerNorm"
-OPTIONS = ("KeyVitOptions", dict(
-    image_size=("image", 224), patch=("patch", 16), classes=("classes", 1000), dim=("dim", 384), heads=("heads", 6),
-    mlp_dim=("mlp", 1536), keys=("keys", None)))
+WORDS = dict(mlp="mlp_dim", keys="key", order="chart_order")
+VALUES = dict(chart_order=dict(chart="chart-major", plain="plain-reshape"))
+FIELDS = dict(key="keys")
 FEATURES = r"attn\.\d+(\.key)?|ff\.\d+|norm"
 GRADIENTS = (r"cls|pos|embed\.weight|attn\.0\.(norm\.weight|to_q\.weight|key\..*)|attn\.11\.key\..*|ff\.1\.fc1\.weight"
              r"|head\.weight")
@@ -70,23 +69,11 @@ def key(method, charts=4, broadcasting="none", order="chart"):
     return dict(method=method, charts=charts, broadcasting=broadcasting, order=order)
 
 
-def covers(config):
-    if "kind" in config:
-        return key_of_kind_covers(config["kind"], config["charts"])
-    return [name for choice in config.get("keys", ()) if choice for name in key_covers(**choice)]
-
-
-def key_of_layer(words):
-    order = dict(chart="chart-major", plain="plain-reshape")
-    return dict(section(words, KEY_KEYS), chart_order=order[words["order"]]) if words else {}
-
-
-def keys(words):
-    model = taken(words, dict(same("dim depth heads patch"), mlp="mlp_dim"))
-    if "kind" in words:
-        return dict(model, key=key_of_kind(words, "kind"))
-    layers = words.pop("keys")
-    return dict(model, depth=len(layers), key=[key_of_layer(layer) for layer in layers])
+def spelled_out(words):
+    if "keys" in words:
+        return dict(words, depth=len(words["keys"]))
+    key = key_of_kind(words.pop("kind"), words.pop("charts"))
+    return dict(words, key=key)
 
 
 def cases():

@@ -3,11 +3,11 @@
 from large import presets_of_timm
 
 NAME, FAMILY = "regnety", "regnet"
-PARTS = ("RegNet RegNetStage RegNetBlock PoolingHead SqueezeExcite ConvNormAct BatchNormAct Linear Conv2d Activation::kRelu "
-         "Activation::kNone")
-OPTIONS = ("RegNetOptions", dict(
-    classes=("classes", 1000), stem=("stem", 32), stages=("depth", 18), se_ratio=("se_ratio", 0.25)))
-GIVEN = {"RegNetBlock": "RegNetBlockOptions.in RegNetBlockOptions.width RegNetBlockOptions.stride RegNetBlockOptions.group_width"}
+FIELDS = dict(depth="stages")  # which follow from it
+GIVEN = {
+    "RegNetBlock": "RegNetBlockOptions.in RegNetBlockOptions.width RegNetBlockOptions.stride RegNetBlockOptions.group_width",
+    "RegNet": "Activation::kRelu Activation::kNone",
+}
 PASSED_ON = {"RegNetOptions.se_ratio": "RegNetBlockOptions.se_ratio"}
 EXCEPTIONS = {"RegNetOptions.image_size": "the model takes images of every size"}
 WITHOUT_TRIAL = {

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """ResNets and ResNeXts, small ones of timm's class."""
-from choices import taken
 from large import presets_of_timm
 
 NAME, FAMILY = "resn", "resnet"
-PARTS = "ResNet ResNetStage ResNetBlock ResNetShortcut MaxPool Linear Conv2d BatchNorm2d"
-OPTIONS = ("ResNetOptions", dict(
-    classes=("classes num_classes", 1000), layers=("layers", (3, 4, 6, 3)), widths=("widths", (64, 128, 256, 512)),
-    groups=("groups", 1), width_per_group=("width_per_group", 64)))
+WORDS = dict(layers="stage_depths", widths="stage_widths", groups="cardinality", width_per_group="base_width")
+FIELDS = {key: word for word, key in WORDS.items()}
 GIVEN = {"ResNetBlock": "ResNetBlockOptions.in ResNetBlockOptions.width ResNetBlockOptions.out ResNetBlockOptions.stride"}
 PASSED_ON = {"ResNetOptions.groups": "ResNetBlockOptions.groups"}
-EXCEPTIONS = {"ResNetOptions.image_size": "the model takes images of every size"}
 FEATURES = r"maxpool|bn1|layer\d(\.\d+(\.(conv|bn)\d)?)?"
 GRADIENTS = (r"conv1\.weight|bn1\.weight|layer1\.0\.(conv2\.weight|downsample\.0\.weight)|layer2\.0\.bn3\.bias"
              r"|layer4\.2\.conv3\.weight|fc\.(weight|bias)")
@@ -21,10 +17,9 @@ def resnet(layers, widths, groups, width_per_group, classes):
     return ResNet(Bottleneck, layers, num_classes=classes, cardinality=groups, base_width=width_per_group, channels=widths)
 
 
-def keys(words):
-    for name in ("family", "block"):  # say which of timm's classes it is
-        words.pop(name, None)
-    return taken(words, dict(layers="stage_depths", widths="stage_widths", groups="cardinality", width_per_group="base_width"))
+def spelled_out(words):
+    """But for what says which of timm's classes it is."""
+    return {word: value for word, value in words.items() if word not in ("family", "block")}
 
 
 def cases():

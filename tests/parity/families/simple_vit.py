@@ -2,14 +2,9 @@
 """The simple ViT: the attention of each layer."""
 import reference_models as R
 
-from choices import ATTENTION, ATTENTION_KEYS, attention_covers, same, section, taken
 from large import preset
 
 NAME, FAMILY = "msf", "simple-vit"
-PARTS = "SimpleVit FeedForward SharedAttention Linear LayerNorm"
-OPTIONS = ("SimpleVitOptions", dict(
-    image_size=("image_size", None), patch=("patch", 16), classes=("classes", None), dim=("dim", None), depth=("depth", None),
-    heads=("heads", None), dim_head=("dim_head", 64), mlp_dim=("mlp_dim", None), attention=("attention", None)))
 PASSED_ON = {"SimpleVitOptions.dim_head": "AttentionOptions.dim_head"}
 FEATURES = r"(attn|ff)\.\d+"
 GRADIENTS = r"embed\.weight|attn\.(0|11)\..*|ff\.1\.fc1\.weight|head_norm\.bias|head\.weight"
@@ -22,15 +17,6 @@ def attention(share, kernel=None, probe=None, groups=1, layout="interleaved", ti
     mean_shift = share[3] != "-"
     return dict(kernel=kernel or ("gaussian" if mean_shift else "dot"), probe=probe or ("inside" if mean_shift else "none"),
                 share=share, groups=groups, layout=layout, tied_weight_scale=tied_weight_scale)
-
-
-def covers(config):
-    return [name for choice in config.get("attention", ()) for name in attention_covers(choice)]
-
-
-def keys(words):
-    attention = [section(layer, ATTENTION_KEYS) for layer in words.pop("attention")]
-    return dict(taken(words, same("dim depth heads dim_head mlp_dim patch")), attention=attention)
 
 
 def cases():
@@ -65,14 +51,14 @@ def cases():
 
 def large_cases():
     """ViT-S and ViT-B of the MSF paper, ViT-S also with what it puts into it."""
-    def simple_vit(choice, dim=384, heads=6):
+    def simple_vit(share="QKV-W", dim=384, heads=6):
         return R.SimpleViT(image_size=224, patch=16, classes=1000, dim=dim, heads=heads, dim_head=64, mlp_dim=4 * dim,
-                           attention=[dict(ATTENTION, **choice)] * 12)
+                           attention=[attention(share)] * 12)
 
     mean_shift = dict(kernel="gaussian", probe="inside", share="QKVPW")
     return [
-        ("ref_msf_simple-vit-s", "reference_models", preset("simple-vit-s"), lambda: simple_vit({})),
+        ("ref_msf_simple-vit-s", "reference_models", preset("simple-vit-s"), simple_vit),
         ("ref_msf_simple-vit-s_mean_shift", "reference_models", preset("simple-vit-s", attention=mean_shift),
-         lambda: simple_vit(mean_shift)),
-        ("ref_msf_simple-vit-b", "reference_models", preset("simple-vit-b"), lambda: simple_vit({}, dim=768, heads=12)),
+         lambda: simple_vit("QKVPW")),
+        ("ref_msf_simple-vit-b", "reference_models", preset("simple-vit-b"), lambda: simple_vit(dim=768, heads=12)),
     ]

@@ -10,16 +10,17 @@ from torch import nn
 
 import reference_models as R
 
-from choices import ATTENTION_KEYS, TIMM, attention_covers, demand_none, key_covers, key_of_kind, taken
+from choices import TIMM, key_of_kind
 from large import presets_of_timm
 
 NAME, FAMILY = "swin", "swin"
-PARTS = "Swin SwinPatchEmbed SwinPatchMerging SwinStage SwinHead FixedTable Mlp Linear LayerNorm Conv2d NormPlace::kBefore"
-SIZES_OF_OPTIONS = dict(patch=("patch_size", 4), classes=("num_classes", 1000), dim=("embed_dim", 96),
-                        depths=("depths", (2, 2, 6, 2)), heads=("num_heads", (3, 6, 12, 24)), mlp_ratio=("mlp_ratio", 4),
-                        attention=("attention", None))
-OPTIONS = ("SwinOptions", dict(SIZES_OF_OPTIONS, image_size=("img_size", 224), window=("window_size", 7)))
-GIVEN = {"SwinStage": "WindowAttentionOptions.dim WindowAttentionOptions.heads WindowAttentionOptions.window"}
+WORDS = dict(TIMM, depths="stage_depths", num_heads="stage_heads", window_size="window", pretrained_window_sizes="pretrained_window")
+FIELDS = dict(stage_depths="depths", stage_heads="heads", key="attention")
+HAS_OWN_ATTENTION = True  # where a trial changes nothing of it
+GIVEN = {
+    "SwinStage": "WindowAttentionOptions.dim WindowAttentionOptions.heads WindowAttentionOptions.window",
+    "Swin": "NormPlace::kBefore",
+}
 EXCEPTIONS = {
     "SwinBlock": "the base of both Swins' blocks",
     "SwinTrunk": "the base of both Swins",
@@ -29,13 +30,13 @@ EXCEPTIONS = {
 FEATURES = r"patch_embed|layers\.\d+(\.blocks\.\d+(\.attn)?|\.downsample\.(norm|reduction))?|norm"
 GRADIENTS = (r"patch_embed\.proj\.weight|layers\.0\.blocks\.1\.attn\..*|layers\.1\.(downsample\..*|blocks\.0\.mlp\.fc2\.bias)"
              r"|norm\.weight|head\.fc\.weight")
-# What a kind of attention is in C++, and what it says in a trial: nothing, or one section.
-PART_OF_KIND = dict(qkv="WindowQkvAttention", shared="WindowSharedAttention", key="WindowKeyAttention", none="Kernel::kNone")
-KEYS_OF_KIND = dict(
-    qkv=lambda words: {},
-    none=lambda words: dict(attention=dict(kernel="none")),
-    shared=lambda words: dict(attention=taken(words, ATTENTION_KEYS)),
-    key=lambda words: dict(key=key_of_kind(words, "key")))
+# What a kind of attention says in a trial: nothing, or one section.
+SECTION_OF_KIND = dict(
+    qkv=lambda: {},
+    none=lambda: dict(attention=dict(kernel="none")),
+    shared=lambda **choice: dict(attention=choice),
+    key=lambda key, charts: dict(key=key_of_kind(key, charts)))
+# The reference's words for one attention in every block.
 MEAN_SHIFTS = {"msf": dict(kernel="gaussian", probe="inside"), "msf-g2": dict(kernel="gaussian", probe="inside", groups=2)}
 
 
@@ -125,56 +126,15 @@ def key(kind, charts):
     return dict(kind="key", key=kind, charts=charts)
 
 
-def choice_of_variant(variant, charts):
-    if not variant.startswith("msf"):
-        return key(variant, charts)
-    return shared(groups=2 if variant == "msf-g2" else 1)
-
-
-def block_covers(choice, parts=PART_OF_KIND):
-    found = [parts[choice["kind"]]]
-    if choice["kind"] == "shared":
-        found += attention_covers(choice)
-    if choice["kind"] == "key":
-        found += key_covers(choice["key"], choice["charts"])
-    return found
-
-
-def covers(config):
-    blocks = config.get("attention", [QKV])
-    if "variant" in config:
-        blocks = [choice_of_variant(config["variant"], config["charts"])]
-    return [name for choice in blocks for name in block_covers(choice)]
-
-
-def sizes_keys(words):
-    return taken(words, dict(TIMM, depths="stage_depths", num_heads="stage_heads", window_size="window"))
-
-
-def block_keys(block):
-    words = dict(block)
-    found = KEYS_OF_KIND[words.pop("kind")](words)
-    demand_none(words)
-    return found
-
-
-def blocks_keys(blocks):
-    """Block by block under each section that one of them has."""
-    found = [block_keys(block) for block in blocks]
-    return {name: [block.get(name, {}) for block in found] for name in {name for block in found for name in block}}
-
-
-def variant_keys(words):
-    if words["variant"] not in MEAN_SHIFTS:
-        return dict(key=key_of_kind(words, "variant"))
-    del words["charts"]  # of keys alone
-    return dict(attention=MEAN_SHIFTS[words.pop("variant")])
-
-
-def keys(words):
-    if "variant" in words:
-        return dict(sizes_keys(words), **variant_keys(words))
-    return dict(sizes_keys(words), **blocks_keys(words.pop("attention", ())))
+def spelled_out(words):
+    variant, charts, blocks = words.pop("variant", None), words.pop("charts", None), words.pop("attention", ())
+    if variant in MEAN_SHIFTS:
+        return dict(words, attention=MEAN_SHIFTS[variant])
+    if variant:
+        return dict(words, key=key_of_kind(variant, charts))
+    found = [SECTION_OF_KIND[block["kind"]](**{word: block[word] for word in block if word != "kind"}) for block in blocks]
+    names = {name for section in found for name in section}
+    return dict(words, **{name: [section.get(name, {}) for section in found] for name in names})
 
 
 def cases():

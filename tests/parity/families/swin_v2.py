@@ -7,20 +7,15 @@ from torch import nn
 
 import reference_models as R
 
-from choices import taken
 from families import swin
 from large import presets_of_timm
 
 NAME, FAMILY = "swinv2", "swin-v2"
 FEATURES, GRADIENTS = swin.FEATURES, swin.GRADIENTS
-PARTS = ("SwinV2 SwinPatchEmbed SwinPatchMerging SwinStage SwinHead FixedTable Mlp PositionBiasMlp Linear LayerNorm Conv2d "
-         "NormPlace::kAfter")
-OPTIONS = ("SwinV2Options", dict(swin.SIZES_OF_OPTIONS, image_size=("img_size", 256), window=("window_size", 8),
-                                 pretrained_window=("pretrained_window_sizes", ())))
+WORDS, FIELDS, HAS_OWN_ATTENTION, spelled_out = swin.WORDS, swin.FIELDS, swin.HAS_OWN_ATTENTION, swin.spelled_out
+GIVEN = {"SwinV2": "NormPlace::kAfter"}
 PASSED_ON = {"SwinV2Options.pretrained_window": "WindowAttentionOptions.pretrained_window"}
 EXCEPTIONS = {"CosineAttentionBase": "the base of Swin V2's attention in windows"}
-PART_OF_KIND = dict(swin.PART_OF_KIND, qkv="WindowCosineAttention", key="WindowCosineKeyAttention")
-
 
 class KeyCosineAttention(nn.Module):
     """Version 2's attention with a manifold key in place of the linear one: the angle is that between q and the new key."""
@@ -47,15 +42,6 @@ class KeyCosineAttention(nn.Module):
             w = mask.shape[0]
             scores = (scores.view(-1, w, self.heads, n, n) + mask[None, :, None]).view(b, self.heads, n, n)
         return self.proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, n, dim))
-
-
-def covers(config):
-    return [name for choice in config.get("attention", [swin.QKV]) for name in swin.block_covers(choice, PART_OF_KIND)]
-
-
-def keys(words):
-    model = dict(swin.sizes_keys(words), **taken(words, dict(pretrained_window_sizes="pretrained_window")))
-    return dict(model, **swin.blocks_keys(words.pop("attention", ())))
 
 
 def cases():

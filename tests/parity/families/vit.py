@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vision transformer with a class token, timm's."""
-from choices import TIMM, taken
+from choices import TIMM
 from large import presets_of_timm
 
-NAME, FAMILY = "vit", "vit"
-PARTS = "Vit VitBlock TokenAttention PatchEmbed Mlp Linear LayerNorm Conv2d"
-OPTIONS = ("VitOptions", dict(
-    image_size=("img_size", 224), patch=("patch_size", 16), classes=("num_classes", 1000), dim=("embed_dim", 384),
-    depth=("depth", 12), heads=("num_heads", 6), mlp_ratio=("mlp_ratio", 4), has_qkv_bias=("qkv_bias", True)))
+NAME, FAMILY, WORDS = "vit", "vit", TIMM
+FIELDS = dict(qkv_bias="has_qkv_bias")
 PASSED_ON = {"VitOptions.has_qkv_bias": "QkvOptions.bias"}
 FEATURES = r"patch_embed|blocks\.\d+|norm"
 GRADIENTS = (r"cls_token|pos_embed|patch_embed\.proj\.weight|blocks\.0\.(norm1\.weight|attn\..*)|blocks\.1\.mlp\.fc1\.weight"
              r"|norm\.bias|head\.weight")
-
-
-def keys(words):
-    return taken(words, dict(TIMM, qkv_bias="qkv_bias"))
 
 
 def cases():

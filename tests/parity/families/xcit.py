@@ -11,41 +11,36 @@ from torch import nn
 
 import reference_models as R
 
-from choices import TIMM, camel, changed, same, section, taken
+from choices import TIMM
 from large import presets_of_timm
 
 NAME, FAMILY = "xcit", "xcit"
-PARTS = "Xcit XcitBlock ConvPatches FourierPositions ClassAttentionBlock ClassAttention Mlp Linear LayerNorm Conv2d BatchNorm2d"
-OPTIONS = ("XcitOptions", dict(
-    patch=("patch_size", 16), classes=("num_classes", 1000), dim=("embed_dim", None), heads=("num_heads", None),
-    mlp_ratio=("mlp_ratio", 4), class_blocks=("cls_attn_layers", 2), tokens_norm=("tokens_norm", True),
-    patch_projection=("patch_projection", "convolutions"), blocks=("blocks", None)))
+WORDS = dict(TIMM, cls_attn_layers="class_blocks", patch_projection="patches", codes_over_blocks="codes")
+VALUES = dict(codes={True: "model", False: "block"})
+FIELDS = dict(patches="patch_projection", block="blocks", embedding="blocks", lpi="local_patch_interaction", width="widths",
+              codes="codes_over_blocks")
 GIVEN = {
     "CrossCovariance": "CrossCovarianceOptions.dim CrossCovarianceOptions.heads CrossCovarianceOptions.choice",
     "ClassAttentionBlock": "ClassAttentionBlockOptions.dim ClassAttentionBlockOptions.heads ClassAttentionBlockOptions.mlp_dim",
     "XcitBlock": "XcitBlockOptions.dim XcitBlockOptions.heads XcitBlockOptions.mlp_dim XcitBlockOptions.choice",
+    "NonLinearQkv": "XcitChoice.embedding QkvOptions.embedding",
     "HalvingConv": "Conv2dOptions.bias",
     "LocalPatchInteraction": "Conv2dOptions.padding Conv2dOptions.groups",
 }
 PASSED_ON = {
-    "XcitChoice.embedding": "QkvOptions.embedding",
     "EmbeddingChoice.code_size": "QkvOptions.codes XcitBlockOptions.codes CrossCovarianceOptions.codes",
     "XcitOptions.tokens_norm": "ClassAttentionBlockOptions.tokens_norm",
 }
 EXCEPTIONS = {
     "EmbeddingChoice.code_deviation": "says how weights start, which ground truth replaces",
-    "XcitOptions.image_size": "the model takes images of every size",
 }
 FEATURES = r"patch_embed\.proj|blocks\.\d+(\.attn(\.qkv)?|\.local_mp|\.mlp)?|cls_attn_blocks\.\d+(\.attn|\.mlp)?|norm"
 GRADIENTS = (r"cls_token|patch_embed\.proj\.0\..*|pos_embed\.token_projection\.weight|blocks\.0\..*"
              r"|cls_attn_blocks\.(0\.attn\.q\.weight|1\.gamma2)|head\.weight")
 CONVOLUTION_GAIN = 1.6
 
-# What a block says where nothing differs from XCiT's; `lpi` is called otherwise in C++, all are keys of a trial.
+# What a block says where nothing differs from XCiT's.
 DEFAULT = dict(attention="channels", lpi=True, l2_norm=True, learned_temperature=True, temperature=1.0, embedding=None)
-FIELDS = dict(lpi="local_patch_interaction")
-EMBEDDING = dict(widths=[], shared=False, code_size=0, codes_over_blocks=True, bias=True)
-EMBEDDING_KEYS = dict(same("widths shared code_size code_deviation bias"), codes_over_blocks="codes")
 
 
 class Codes(nn.Module):
@@ -168,56 +163,28 @@ def embedding(widths, shared, code_size=0, codes_over_blocks=True, bias=True, **
                                        codes_over_blocks=codes_over_blocks, bias=bias))
 
 
-def embedding_covers(choice):
-    if not isinstance(choice, dict):
-        kind, width, code_size, over_blocks = [*choice, 0, True][:4] if len(choice) == 2 else [*choice, True][:4]
-        choice = dict(widths=[width], shared=[kind == "fsne", kind != "sne"], code_size=code_size, codes_over_blocks=over_blocks)
-    return ["NonLinearQkv"] + (["Codes"] if choice["code_size"] else []) + changed(
-        "EmbeddingChoice", dict(choice, shared=any(choice["shared"])), EMBEDDING)
-
-
-def block_covers(block):
-    over = block.get("attention", "channels")
-    found = [f"XcitAttention::{camel(over)}"]
-    found += dict(channels=["CrossCovariance"], tokens=["TokenAttention"], none=[])[over]
-    if block.get("embedding"):
-        found += embedding_covers(block["embedding"])
-    if block.get("lpi", True):
-        found.append("LocalPatchInteraction")
-    return found + changed("XcitChoice", block, DEFAULT, FIELDS)
-
-
-def covers(config):
-    convolutions = config.get("patch_projection", "convolutions") == "convolutions"
-    found = ["PatchProjection::kConvolutions", "ConvStack", "HalvingConv"] if convolutions else ["PatchProjection::kLinear"]
-    blocks = config.get("blocks", [dict(embedding=config.get("embedding"))])
-    return found + [name for block in blocks for name in block_covers(block)]
-
-
-def embedding_keys(words):
+def embedding_of(words):
     """Its kind follows from what is shared. Without a hidden layer no widths may be given."""
     if not words:
         return {}
     shared = [str(layer) for layer, is_shared in enumerate(words["shared"], 1) if is_shared]
-    found = section({word: value for word, value in words.items() if value != []}, EMBEDDING_KEYS)
-    codes = {True: "model", False: "block"}[found["codes"]]
-    return dict(found, kind="sne", depth=len(words["shared"]), shared=",".join(shared) or "none", codes=codes)
+    words = {word: value for word, value in words.items() if value != []}
+    return dict(words, kind="sne", depth=len(words["shared"]), shared=",".join(shared) or "none")
 
 
-def embedding_of_words_keys(kind, width, code_size=0, codes_over_blocks=True):
+def embedding_of_words(kind, width, code_size=0, codes_over_blocks=True):
     kinds = dict(sne="sne", psne="p-sne", fsne="f-sne")
-    return dict(kind=kinds[kind], width=width, code_size=code_size, codes={True: "model", False: "block"}[codes_over_blocks])
+    return dict(kind=kinds[kind], width=width, code_size=code_size, codes_over_blocks=codes_over_blocks)
 
 
-def keys(words):
-    model = taken(words, dict(TIMM, **same("eta tokens_norm"), cls_attn_layers="class_blocks", patch_projection="patches"))
+def spelled_out(words):
     if "embedding" in words:
-        model["embedding"] = embedding_of_words_keys(*words.pop("embedding"))
-    if "blocks" in words:
-        blocks = [dict(block) for block in words.pop("blocks")]
-        model["embedding"] = [embedding_keys(block.pop("embedding", None)) for block in blocks]
-        model["block"] = [section(block, {word: word for word in DEFAULT}) for block in blocks]
-    return model
+        words["embedding"] = embedding_of_words(*words["embedding"])
+    blocks = [dict(block) for block in words.pop("blocks", ())]
+    if blocks:
+        words["embedding"] = [embedding_of(block.pop("embedding", None)) for block in blocks]
+        words["block"] = blocks
+    return words
 
 
 def cases():
