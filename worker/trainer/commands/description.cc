@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/nn/module.h>
 
 #include <algorithm>
 #include <cmath>
@@ -287,11 +288,9 @@ void answer_lines(std::istream& in, std::ostream& out, const std::function<void(
     try {
       auto document = parse(line);
       if (change) change(document);
-      const auto trial = config::read_model_or_throw(document);
-      answer["counts"] = counts_json(
-          counts_of(tasks::training_options(trial), parts_of(tasks::model_options(trial.model, trial.data))));
+      answer = answer_to(document);
     } catch (const std::exception& error) {
-      answer["error"] = reason(error);
+      answer = {{"error", reason(error)}};
     }
     out << answer.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
   }
