@@ -46,7 +46,8 @@ class Headers:
     def changed(self, struct, values):
         """Of values by the names of fields: the fields that they set to something else than the default."""
         fields = self.structs[struct]
-        return {f"{struct}.{name}" for name, value in values.items() if name in fields and value not in ([], self.default(fields[name]))}
+        return {f"{struct}.{name}" for name, value in values.items()
+                if name in fields and value not in ([], self.default(fields[name]))}
 
     def default(self, field):
         """As a trial's document says it; None where there is none that it could say."""
