@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -97,7 +98,12 @@ class Fleet:
     def start_scheduler(self, *options):
         self.start("scheduler", "ablate-scheduler", "--store", self.store, "--listen", self.address, "--http-port", 0,
                    "--heartbeat-ms", 300, "--lease-ms", 3000, *options)
+        self.until(self.listens, "the scheduler listens")  # before, commands that only look read the results file
         self.until(lambda: self.ablate("ls", "--json", check=False).returncode == 0, "the scheduler answers")
+
+    def listens(self):
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(self.address.removeprefix("unix:")) == 0
 
     def start_worker(self, name, *options, runs=None):
         self.start(name, "ablate-worker", "--scheduler", self.address, "--home", self.home / name, "--name", name,
