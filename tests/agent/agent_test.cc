@@ -449,10 +449,10 @@ TEST_F(AgentTest, AFailureWithOtherWeightsThanTheWantedOnesIsTheWorkersTroubleUn
   write_text(file, "other");
   Worker worker{folder.path(), scheduler.address()};
   const auto assign = [](std::uint32_t run, const std::string& script, const std::string& wanted) {
-    auto assign = shell_assignment(run, script);
-    assign.add_weights("deit");
-    (*assign.mutable_weights_sha256())["deit"] = sha256_hex(wanted);
-    return assign;
+    auto assignment = shell_assignment(run, script);
+    assignment.add_weights("deit");
+    (*assignment.mutable_weights_sha256())["deit"] = sha256_hex(wanted);
+    return assignment;
   };
   const auto last_says_wrong = [](const auto& all, int count) {
     for (auto message = all.rbegin(); message != all.rend(); ++message)

@@ -30,15 +30,16 @@ Run declare_describe(CLI::App& app) {
       ->check(whole_number(1, 1 << 20))
       ->type_name("N");
   app.add_flag(flag::kJson, flags->options.json, "One JSON object, with every part and parameter");
-  auto* const document = app.add_flag("--document", flags->document,
-                                      "Print instead, as JSON, the trial's document with every key that has "
-                                      "an effect, and its canonical form");
+  auto* const whole_document =
+      app.add_flag("--document", flags->document,
+                   "Print instead, as JSON, the trial's document with every key that has "
+                   "an effect, and its canonical form");
   auto* const lines = group->add_flag(flag::kStdin, flags->lines,
                                       "Read documents from stdin, one per line; print counts (or what "
                                       "--document does) as JSON, one line each");
   for (const auto* other : {"--depth", "--batch"}) {
     lines->excludes(app.get_option(other));
-    document->excludes(app.get_option(other));
+    whole_document->excludes(app.get_option(other));
   }
   app.footer(
       "Example:\n  ablate-trainer describe --preset simple-vit-s --set model.attention.kernel=gaussian --set "
