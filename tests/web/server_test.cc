@@ -12,6 +12,7 @@
 #include "storage/metric_store.h"
 #include "tests/web/demo_store.h"
 #include "tests/web/http_client.h"
+#include "views/read.h"
 #include "web/server/static_files.h"
 
 namespace abl::web {
@@ -123,8 +124,12 @@ TEST_F(ServerTest, NamesWhatIsNotThere) {
   expect_error(get("/api/v1/runs/4000000"), 404, "NOT_FOUND", "4000000");
   expect_error(get("/api/v1/runs/4000000/log"), 404, "NOT_FOUND", "4000000");
   expect_error(get("/api/v1/metrics?run=4000000"), 404, "NOT_FOUND", "4000000");
-  expect_error(get("/api/v1/nothing"), 404, "NOT_FOUND",
-               "expected events, metrics, runs, sweeps or workers below");
+  const Reply nothing = get("/api/v1/nothing");
+  for (const views::Read* read : views::all_reads())
+    expect_error(nothing, 404, "NOT_FOUND", std::string{read->path.substr(0, read->path.find('/'))});
+  EXPECT_THAT(nothing.json().at("message").get<std::string>(),
+              testing::MatchesRegex(
+                  "unknown path '/api/v1/nothing'; expected (.*, )?events, (.*, )*.* or .* below /api/v1/"));
   expect_error(get("/api/v2/sweeps"), 404, "NOT_FOUND", "/api/v1/");
   expect_error(get("/nothing/at/all"), 404, "NOT_FOUND", "nothing/at/all");
 }
