@@ -39,7 +39,7 @@ Mismatch check_name(const std::string& text) {
 
 std::string text_of(const std::vector<std::string>& choices) {
   if (choices.size() <= kMostListed) return any_of(choices);
-  return fmt::format("one of the {} that docs/config-reference.md lists", choices.size());
+  return "one of the names that docs/config-reference.md lists";
 }
 
 Mismatch check_choice(const std::string& text, const std::vector<std::string>& choices) {
@@ -144,7 +144,7 @@ namespace {
 std::string keys_text(const std::vector<std::string>& known) {
   constexpr std::size_t kMost = 24;
   if (known.size() <= kMost) return any_of(known);
-  return fmt::format("one of the {} keys that docs/config-reference.md lists", known.size());
+  return "one of the keys that docs/config-reference.md lists";
 }
 }  // namespace
 
