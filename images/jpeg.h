@@ -32,7 +32,7 @@ class JpegReader {
   /// Decodes a region, once: only its rows and columns, at the smallest of 1, 1/2, 1/4 and 1/8 that leaves it
   /// at least `wanted.width` × `wanted.height`. At full scale the pixels are those of `decode()`, to the
   /// byte: chroma is smoothed across kMargin columns, so that many more are decoded at each side and cut off.
-  /// Where there are restart markers (jpeg_restarts.h), what lies beside the region is not even unpacked.
+  /// Where there are restart markers (`cut_jpeg`), what lies beside the region is not even unpacked.
   /// At a reduced scale the bounds of the region fall between pixels: see DecodedRegion.
   /// Throws: Error{kDataLoss} for damage up to the last row of the region (with restart markers: in its
   /// blocks) and for a missing end of the file;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/augmentation/fixtures.bin: what Pillow, torchvision and timm make of a few small pictures, and draw from given streams.
+"""Writes tests/images/fixtures.bin: what Pillow, torchvision and timm make of a few small pictures, and draw from given streams.
 Needs the packages of deploy/python-tests.txt. The file is a sequence of records, each a line of text (UTF-8, ended by a line feed),
 some followed by bytes:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The random streams and distributions of worker/trainer/augmentation, so that the references can be run on the very same draws."""
+"""The random streams and distributions of images/, so that the references can be run on the very same draws."""
 import math
 
 MASK = (1 << 64) - 1

@@ -72,7 +72,7 @@ class Training {
  private:
   void expect_fits(const Checkpoint& checkpoint) const;
   void resume(protocol::Events::Start& start);
-  void join_ranks();  ///< here and in `sums`: training_ranks.cc
+  void join_ranks();
   int loader_threads() const {
     return options_.loader_threads > 0 ? options_.loader_threads : options_.threads;
   }
