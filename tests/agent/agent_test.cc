@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/agent/agent.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/sha256.h"
 #include "tests/agent/fake_scheduler.h"
+#include "tests/agent/few_descriptors.h"
 #include "tests/small_disk.h"
 
 namespace abl::agent {
@@ -286,7 +284,7 @@ TEST_F(AgentTest, WhatCannotBeRunHereIsRefusedWithTheReason) {
   assign.clear_argv();
   assign.add_weights("deit");
   assign.add_weights("regnet");
-  cases.emplace_back(assign, "it has no weights 'regnet': start the worker with --weights regnet=FILE");
+  cases.emplace_back(assign, "unknown weights 'regnet': start the worker with --weights regnet=FILE");
   for (const auto& [refused, reason] : cases) {
     scheduler.assign(refused);
     EXPECT_TRUE(scheduler.heard([&, run = refused.run(), why = reason](const auto& messages) {
@@ -368,30 +366,6 @@ TEST_F(AgentTest, AWorkerInTroubleSaysSoInItsHello) {
   scheduler.start();
   EXPECT_THAT(scheduler.hello(2).trouble(), HasSubstr("No space left on device"));
 }
-
-/// Leaves this program so many descriptors, until it goes.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(std::size_t left) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit few = before_;
-    few.rlim_cur = 256;
-    setrlimit(RLIMIT_NOFILE, &few);
-    for (int fd = 0; fd >= 0;)
-      if (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0) taken_.push_back(fd);
-    for (; left > 0 && !taken_.empty(); --left, taken_.pop_back()) ::close(taken_.back());
-  }
-  ~FewDescriptors() {
-    for (const int fd : taken_) ::close(fd);
-    setrlimit(RLIMIT_NOFILE, &before_);
-  }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-  std::vector<int> taken_;
-};
 
 TEST_F(AgentTest, OutOfDescriptorsIsTheWorkersTroubleAndPasses) {
   Worker worker{folder.path(), scheduler.address()};
@@ -479,6 +453,27 @@ TEST_F(AgentTest, AFailureWithOtherWeightsThanTheWantedOnesIsTheWorkersTroubleUn
   EXPECT_TRUE(scheduler.heard([&](const auto& all) { return last_says_wrong(all, 0); }));
   scheduler.assign(assign(10, "exit 2", "right"));
   EXPECT_EQ(scheduler.wait_for_end(10).back().ended().status(), RunEnded::STATUS_FAILED) << "its own";
+}
+
+TEST_F(AgentTest, WeightsOfAFencedRunThatAreOthersAreSaidUntilTheyAreTheWantedOnes) {
+  const auto file = folder.path() / "deit.safetensors";
+  write_text(file, "other");
+  Worker worker{folder.path(), scheduler.address()};
+  auto assign = shell_assignment(7, kEndless);  // they do well
+  assign.add_weights("deit");
+  (*assign.mutable_weights_sha256())["deit"] = sha256_hex("right");
+  scheduler.assign(assign);
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  scheduler.fence(7);
+  const auto last_says_wrong = [](const auto& all, int count) {
+    return all.back().has_heartbeat() && all.back().heartbeat().wrong_weights_size() == count;
+  };
+  EXPECT_TRUE(scheduler.heard([&](const auto& all) { return last_says_wrong(all, 1); }));
+  write_text(file, "right");
+  EXPECT_TRUE(scheduler.heard([&](const auto& all) { return last_says_wrong(all, 0); }));
+  assign.set_run(8);
+  scheduler.assign(assign);
+  EXPECT_TRUE(eventually([&] { return !scheduler.batches(8).empty(); }));
 }
 
 TEST_F(AgentTest, ARunWithALongBacklogDoesNotDelayTheOthers) {

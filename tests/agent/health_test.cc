@@ -7,14 +7,35 @@
 #include <stdlib.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <new>
 
+#include "base/sha256.h"
+#include "tests/agent/few_descriptors.h"
 #include "tests/agent/fixtures.h"
 #include "tests/small_disk.h"
+
+namespace {
+
+std::atomic<bool> memory_is_scarce = false;  // what is large cannot be had
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  constexpr std::size_t kMuch = 1 << 20;
+  if (memory_is_scarce && bytes >= kMuch) throw std::bad_alloc{};
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc{};
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace abl::agent {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 class HealthTest : public testing::Test {
  protected:
@@ -200,6 +221,53 @@ TEST_F(HealthTest, DataAndWeightsThatAreGoneAreNamedUntilTheyAreBack) {
   std::filesystem::rename(folder / "away", folder / "photos");
   write_text(folder / "deit.safetensors", "x");
   EXPECT_TRUE(eventually([&] { return health->state().well(); }));
+}
+
+class WeightsTest : public HealthTest {
+ protected:
+  WeightsTest() {
+    options.weights = {{"deit", file_}};
+    wanted_["deit"] = sha256_hex("right");
+  }
+  bool is_well() {
+    return eventually([&] { return health->state().well(); });
+  }
+
+  const std::filesystem::path file_ = folder / "deit.safetensors";
+  WantedDigests wanted_;
+};
+
+TEST_F(WeightsTest, ThatCouldNotBeReadAreReadAgainThoughTheFileIsTheSame) {
+  write_text(file_, "right");
+  start();
+  {
+    const FewDescriptors none{0};
+    EXPECT_THAT(health->other_weights(wanted_), HasSubstr("Too many open files"));
+    EXPECT_THAT(health->state().wrong_weights, Not(IsEmpty()));
+  }
+  EXPECT_TRUE(is_well());
+}
+
+TEST_F(WeightsTest, AreReadAgainWhenTheyAreWrittenWithTheTimeOfBefore) {
+  options.first = options.longest = Milliseconds{200};  // it does not look in between
+  write_text(file_, "other");
+  start();
+  const auto written = std::filesystem::last_write_time(file_);
+  EXPECT_THAT(health->other_weights(wanted_), HasSubstr("has the SHA-256 " + sha256_hex("other")));
+  write_text(file_, "right");
+  std::filesystem::last_write_time(file_, written);
+  EXPECT_TRUE(is_well());
+}
+
+TEST_F(WeightsTest, WithoutMemoryToReadThemAreNotUsableUntilThereIsSome) {
+  write_text(file_, "right");
+  start();
+  memory_is_scarce = true;
+  EXPECT_THAT(health->other_weights(wanted_), HasSubstr("weights 'deit' not usable: std::bad_alloc"));
+  std::this_thread::sleep_for(3 * options.longest);  // the thread that looks again lives
+  EXPECT_FALSE(health->state().well());
+  memory_is_scarce = false;
+  EXPECT_TRUE(is_well());
 }
 
 }  // namespace

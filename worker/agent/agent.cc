@@ -49,8 +49,10 @@ const char* status_text(const RunEnded& ended) {
       return "stopped";
     case RunEnded::STATUS_LOST:
       return "lost";
-    default:
+    case RunEnded::STATUS_FAILED:
       return "failed";
+    default:
+      return "ended with an unknown status";
   }
 }
 
@@ -246,7 +248,7 @@ void Agent::receive(const SchedulerMessage& message) {
         break;
       case SchedulerMessage::kStop:
         if (const auto found = state->runs.find(message.stop().run()); found != state->runs.end()) {
-          log_info("run {} is to stop: {}", found->first, message.stop().reason());
+          log_info("stopping run {}: {}", found->first, message.stop().reason());
           stop_run(found->second, message.stop().reason());
         }
         break;
@@ -300,7 +302,7 @@ void Agent::troubled(const Trouble& trouble) { health_.trouble(trouble); }
 
 std::string Agent::fault(const Assign& assign, Asked asked) {
   if (std::string why = health_.vanished(assign); !why.empty() || asked == Asked::kBefore) return why;
-  if (std::string why = health_.other_weights(assign); !why.empty()) return why;
+  if (std::string why = health_.other_weights(assign.weights_sha256()); !why.empty()) return why;
   Trouble trouble{.reason = health_.cannot_write()};
   if (trouble.reason.empty() && asked == Asked::kFailedFull) {
     trouble.reason = health_.lacks_room();
@@ -344,7 +346,8 @@ void Agent::assign(State& state, const Assign& assign) {
   if (state.runs.contains(assign.run())) return;  // said again
   if (const std::string why_not = cannot_run(state, assign); !why_not.empty())
     return refuse(state, assign.run(), why_not);
-  state.runs.emplace(assign.run(), Held{.token = assign.token(), .waiting = assign});
+  state.runs.emplace(assign.run(),
+                     Held{.token = assign.token(), .weights = assign.weights_sha256(), .waiting = assign});
 }
 
 void Agent::refuse(State& state, std::uint32_t run, const std::string& reason) {
@@ -373,14 +376,14 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
     return fmt::format("slots {} are not {} of the worker's {}", fmt::join(assign.slots(), ", "),
                        assign.slots_size(), options_.slots.size());
   if (!assign.argv().empty() && !options_.allow_commands)
-    return "it runs no commands: start the worker with --allow-commands";
+    return "commands not allowed: start the worker with --allow-commands";
   if (assign.argv().empty() && options_.runs.trainer.empty())
-    return "it has no ablate-trainer: start the worker with --trainer PATH";
+    return "no ablate-trainer: start the worker with --trainer PATH";
   if (!assign.data().empty() && !options_.runs.data.contains(assign.data()))
-    return fmt::format("it has no data '{0}': start the worker with --data {0}=FOLDER", assign.data());
+    return fmt::format("unknown data set '{0}': start the worker with --data {0}=FOLDER", assign.data());
   for (const std::string& name : assign.weights())
     if (!options_.runs.weights.contains(name))
-      return fmt::format("it has no weights '{0}': start the worker with --weights {0}=FILE", name);
+      return fmt::format("unknown weights '{0}': start the worker with --weights {0}=FILE", name);
   return {};
 }
 
@@ -428,6 +431,8 @@ void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
   log_info("run {} is dropped: {}", run, reason);
   std::erase_if(state.outbox, [run](const WorkerMessage& message) { return message.batch().run() == run; });
   held.fenced = true;
+  // perhaps for its weights: a program may do well with a file that is not the wanted one
+  if (!held.weights.empty()) state.doubted.push_back(held.weights);
   if (held.under_way) held.run->kill();
   settle(state, found);
 }
@@ -473,7 +478,7 @@ void Agent::work_as_clerk(const std::stop_token& stop) {
 /// Each of these gives the lock back while the disk works. Returns: whether there was something to do.
 bool Agent::do_one_thing(Lock& state) {
   return delete_spool(state) || open_spool(state) || write_last_words(state) || drop_acknowledged(state) ||
-         read_batch(state);
+         read_batch(state) || look_at_weights(state);
 }
 
 bool Agent::delete_spool(Lock& state) {
@@ -579,6 +584,17 @@ bool Agent::read_batch(Lock& state) {
     *state->outbox.emplace_back().mutable_batch() = std::move(*batch);
     session_.wake();
   }
+  return true;
+}
+
+/// Last, for it may read gigabytes.
+bool Agent::look_at_weights(Lock& state) {
+  if (state->doubted.empty()) return false;
+  const WantedDigests digests = std::move(state->doubted.front());
+  state->doubted.pop_front();
+  state.mutex().unlock();
+  health_.other_weights(digests);
+  state.mutex().lock();
   return true;
 }
 

@@ -64,6 +64,7 @@ class Agent final : private Peer, private RunOwner {
   struct Held {
     std::shared_ptr<RunSpool> spool;                 ///< none: the clerk has not opened it yet
     std::string token;                               ///< as its assignment had it; it goes with every batch
+    WantedDigests weights;                           ///< that its trial wants, where it says which files
     std::optional<ablate::v1::Assign> waiting;       ///< its slots are not free yet, or its spool not open
     std::unique_ptr<Run> run;                        ///< none: waiting, or of an earlier program
     std::optional<ablate::v1::RunBatch> last_words;  ///< of one that never ran, for the clerk to write
@@ -82,6 +83,7 @@ class Agent final : private Peer, private RunOwner {
     std::uint64_t session = 0;                      ///< counts them
     std::uint32_t last_read = 0;                    ///< run: the next one's turn comes after it
     std::deque<std::shared_ptr<RunSpool>> leaving;  ///< to be deleted
+    std::deque<WantedDigests> doubted;              ///< of fenced runs: their files may be others
     std::vector<std::unique_ptr<Run>> over;         ///< their threads are about to end
     std::chrono::milliseconds heartbeat_every{1000};
     std::string stopping;  ///< why; empty: it is not
@@ -121,6 +123,7 @@ class Agent final : private Peer, private RunOwner {
   bool write_last_words(Lock& state);
   bool drop_acknowledged(Lock& state);
   bool read_batch(Lock& state);
+  bool look_at_weights(Lock& state);
 
   const AgentOptions options_;
   const Clock& clock_;

@@ -76,26 +76,33 @@ std::string why_gone(const std::string& kind, const std::string& name, const fs:
   return why.empty() ? "" : fmt::format("{} '{}' not found: {} {}", kind, name, place.string(), why);
 }
 
-/// What changes when a file is written or exchanged: to read only then again what may be large. Empty where
-/// there is none.
+/// What changes when a file is written, exchanged or made readable: to read only then again what may be
+/// large. Empty where there is none.
 std::string mark_of(const fs::path& file) {
   struct stat now {};
   if (::stat(file.c_str(), &now) != 0) return {};
-  return fmt::format("{}:{} {} {}.{}", now.st_dev, now.st_ino, now.st_size, now.st_mtim.tv_sec,
-                     now.st_mtim.tv_nsec);
+  return fmt::format("{}:{} {} {}.{} {}.{}", now.st_dev, now.st_ino, now.st_size, now.st_mtim.tv_sec,
+                     now.st_mtim.tv_nsec, now.st_ctim.tv_sec, now.st_ctim.tv_nsec);
 }
 
-/// Why a file is not the one that is wanted under a name, or empty. Reads it.
-std::string why_wrong(const WantedWeights& wanted, const fs::path& file) {
-  std::string why;
+/// What reading a file of weights showed.
+struct Reading {
+  std::string why;   ///< it is not the one that is wanted, or empty
+  std::string mark;  ///< of the file that was read; empty where it could not be, which may pass
+};
+
+Reading read_weights(const WantedWeights& wanted, const fs::path& file) {
+  Reading reading{.why = {}, .mark = mark_of(file)};
   try {
     const std::string digest = sha256_file(file);
-    if (digest == wanted.sha256) return {};
-    why = fmt::format("{} has the SHA-256 {}", file.string(), digest);
-  } catch (const Error& error) {
-    why = error.what();
+    if (digest == wanted.sha256) return reading;
+    reading.why = fmt::format("{} has the SHA-256 {}", file.string(), digest);
+  } catch (const std::exception& error) {  // of the disk, or no memory for it
+    reading = {.why = error.what(), .mark = {}};
   }
-  return fmt::format("weights '{}' not usable: {}; expected {}", wanted.name, why, wanted.sha256);
+  reading.why =
+      fmt::format("weights '{}' not usable: {}; expected {}", wanted.name, reading.why, wanted.sha256);
+  return reading;
 }
 
 /// Looks at those that are gone, and forgets those that are back.
@@ -111,16 +118,18 @@ void look_again(const std::string& kind, const std::map<std::string, fs::path>& 
   }
 }
 
-/// Reads the files that are others than when they were read, and forgets those that are right now.
+/// Reads the files that are others than when they were read, or that could not be, and forgets those that are
+/// right now.
 void read_again(const std::map<std::string, fs::path>& places, std::map<WantedWeights, std::string>& wrong,
-                std::map<WantedWeights, std::string>& read) {
+                std::map<WantedWeights, std::string>& marks) {
   for (auto entry = wrong.begin(); entry != wrong.end();) {
     const auto& [wanted, why] = *entry;
     const fs::path& file = places.at(wanted.name);
-    std::string& mark = read[wanted];
-    if (std::string now = mark_of(file); now != mark) {
-      mark = std::move(now);
-      entry->second = why_wrong(wanted, file);
+    std::string& mark = marks[wanted];
+    if (mark.empty() || mark != mark_of(file)) {
+      Reading reading = read_weights(wanted, file);
+      mark = std::move(reading.mark);
+      entry->second = std::move(reading.why);
     }
     entry = entry->second.empty() ? wrong.erase(entry) : std::next(entry);
   }
@@ -173,7 +182,7 @@ bool Health::can_open(const fs::path& place, const std::stop_token& stop) const 
   try {
     expect_data(options_.trainer, place, DataLook::kOpen, kDataPatience, stop);
     return true;
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return false;
   }
 }
@@ -207,14 +216,14 @@ std::string Health::vanished(const ablate::v1::Assign& assign) {
   return first;
 }
 
-std::string Health::other_weights(const ablate::v1::Assign& assign) {
+std::string Health::other_weights(const WantedDigests& digests) {
   std::string first;
   bool news = false;
-  for (const auto& [name, sha256] : assign.weights_sha256()) {
+  for (const auto& [name, sha256] : digests) {
     const auto place = options_.weights.find(name);
     if (place == options_.weights.end()) continue;
     const WantedWeights wanted{name, sha256};
-    const std::string mark = mark_of(place->second), why = why_wrong(wanted, place->second);
+    const auto [why, mark] = read_weights(wanted, place->second);
     if (why.empty()) continue;
     if (first.empty()) first = why;
     const std::scoped_lock lock{mutex_};

@@ -36,6 +36,8 @@ struct WantedWeights {
   std::string name, sha256;
   auto operator<=>(const WantedWeights&) const = default;
 };
+/// As an assignment has them: logical name -> SHA-256.
+using WantedDigests = google::protobuf::Map<std::string, std::string>;
 
 /// What is wrong with the worker itself, as against the trials that it runs: a full disk, no descriptors, a
 /// trainer that does not start, data that are gone. It looks again on a thread of its own, by doing what
@@ -54,7 +56,7 @@ class Health {
   std::string vanished(const ablate::v1::Assign& assign);
   /// Why a run of this trial had other weights than it was to have: a file here is not the one that is wanted
   /// under its name. Reads the files whose digest is known. Empty: they are those.
-  std::string other_weights(const ablate::v1::Assign& assign);
+  std::string other_weights(const WantedDigests& digests);
   /// Why the folders cannot be written. Tries; empty: they can.
   std::string cannot_write();
   /// Why a program found no room where runs write, or empty where there is some.
@@ -84,7 +86,7 @@ class Health {
   State state_;
   Trouble tried_;                   ///< all that has to succeed before it is well again
   std::set<std::string> unopened_;  ///< of the data that are gone those that the trainer has to open
-  std::map<WantedWeights, std::string> read_;  ///< of the wrong weights: the file's mark when it was read
+  std::map<WantedWeights, std::string> read_;  ///< of the wrong weights: the mark of the file that was read
   std::uint64_t troubles_ = 0;  ///< counts them: one that comes during a probe is not forgotten
   std::jthread thread_;
 };
