@@ -2,13 +2,10 @@
 #include "base/utf8.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace abl {
-namespace {
 
-/// Length of the valid sequence that `bytes` begins with (Unicode 15, table 3-7), or 0.
-std::size_t sequence_length(std::string_view bytes) {
+std::size_t utf8_length(std::string_view bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char lead = at(0);
   if (lead < 0x80) return 1;
@@ -25,12 +22,10 @@ std::size_t sequence_length(std::string_view bytes) {
   return length;
 }
 
-}  // namespace
-
 std::string valid_utf8(std::string_view bytes) {
   std::string text;
   while (!bytes.empty()) {
-    const std::size_t length = sequence_length(bytes);
+    const std::size_t length = utf8_length(bytes);
     text += length > 0 ? bytes.substr(0, length) : std::string_view{"\uFFFD"};
     bytes.remove_prefix(std::max<std::size_t>(length, 1));
   }

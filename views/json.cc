@@ -14,6 +14,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace abl::views {
 namespace {
 
@@ -24,21 +26,27 @@ using google::protobuf::Timestamp;
 
 constexpr std::size_t kPieceBytes = 64 << 10;
 
-/// The character that UTF-8 text begins with, and its length in bytes.
+/// The character that a text begins with, and its length in bytes.
 struct Character {
   char32_t code = 0;
   std::size_t length = 1;
+  bool valid = true;  ///< otherwise a byte that is no part of UTF-8
 };
 
 Character first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : char32_t{0};
-  };
+  const auto byte = [&](std::size_t i) -> char32_t { return static_cast<unsigned char>(text[i]); };
   const char32_t lead = byte(0);
   if (lead < 0x80) return {lead, 1};
-  if (lead < 0xE0) return {(lead & 0x1F) << 6 | (byte(1) & 0x3F), 2};
-  if (lead < 0xF0) return {(lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F), 3};
-  return {(lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F), 4};
+  switch (utf8_length(text)) {
+    case 2:
+      return {(lead & 0x1F) << 6 | (byte(1) & 0x3F), 2};
+    case 3:
+      return {(lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F), 3};
+    case 4:
+      return {(lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F), 4};
+    default:
+      return {0xFFFD, 1, false};
+  }
 }
 
 /// What JSON, HTML and JavaScript may read as something else, and what shows nothing of itself.
@@ -231,14 +239,14 @@ class JsonWriter {
     std::size_t written = 0;
     for (std::size_t at = 0; at < value.size();) {
       const Character next = first_character(value.substr(at));
-      if (is_escaped(next.code)) {
+      if (!next.valid || is_escaped(next.code)) {
         put(value.substr(written, at - written));
-        put(escaped(next.code));
+        put(next.valid ? escaped(next.code) : "\uFFFD");
         written = at + next.length;
       }
       at += next.length;
     }
-    put(value.substr(std::min(written, value.size())));
+    put(value.substr(written));
     text_ += '"';
   }
 

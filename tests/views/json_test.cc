@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "ablate/v1/runs.pb.h"
@@ -186,6 +187,18 @@ TEST(Json, EscapesTheCharactersThatProtobufEscapes) {
   for (char32_t code = 0; code <= 0x10FFFF; ++code)
     if (code < 0xD800 || code > 0xDFFF) *cell.mutable_text() += text_of(code);
   EXPECT_TRUE(to_json(cell) == json_by_protobuf(cell, false));
+}
+
+TEST(Json, AByteThatIsNoPartOfUtf8IsReplacedAndSwallowsNothing) {
+  v1::Cell cell;
+  const auto text_after = [&](const std::string& text) {
+    cell.set_text(text);
+    return nlohmann::json::parse(to_json(cell)).at("text").get<std::string>();
+  };
+  EXPECT_EQ(text_after("a\xC3\"b"), "a\uFFFD\"b");
+  EXPECT_EQ(text_after("\xE2\x82\\"), "\uFFFD\uFFFD\\");
+  EXPECT_EQ(text_after("€\xF0\x9F\x98"), "€\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(text_after("\x80\xC0\xAF<\xFF"), "\uFFFD\uFFFD\uFFFD<\uFFFD");
 }
 
 TEST(Json, MapsAreInTheOrderOfTheirKeys) {
