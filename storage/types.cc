@@ -20,7 +20,7 @@ template <class State>
 State state_of(std::string_view text, std::span<const std::string_view> words) {
   for (std::size_t i = 0; i < words.size(); ++i)
     if (words[i] == text) return static_cast<State>(i);
-  throw Error{Code::kDataLoss, "no state is called '" + std::string{text} + "'"};
+  throw Error{Code::kDataLoss, "unknown state '" + std::string{text} + "'"};
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ void check_header(YamlReader& reader, const Node& root, SweepSpec& spec) {
                  fmt::format("missing; expected {}, the version of the file format", kFormatVersion));
   } else if (version->json() != kFormatVersion) {
     problems.add(version->place, "ablate",
-                 fmt::format("version '{}' of the file format is not known; expected {}", version->text,
+                 fmt::format("unsupported file format version '{}'; expected {}", version->text,
                              kFormatVersion));
   }
   if (const Node* name = root.find("name")) {
@@ -364,7 +364,7 @@ void check_table(const TableSpec& table, const std::vector<Row>& rows, const Nod
   for (const Row& row : rows) ids.push_back(row.id);
   if (baseline && !rows.empty() && !table.baseline.empty() &&
       std::ranges::find(ids, table.baseline) == ids.end()) {
-    problems.add(baseline->place, "table.baseline", fmt::format("no row has the id '{}'", table.baseline),
+    problems.add(baseline->place, "table.baseline", fmt::format("unknown row '{}'", table.baseline),
                  nearest_name(table.baseline, ids));
   }
   const Node* columns = section.find("columns");

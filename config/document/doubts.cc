@@ -30,13 +30,14 @@ void doubt_windows(const TrialConfig& trial, std::vector<Problem>& doubts) {
   if (model.assumes_window)
     doubts.push_back(
         {"model.pretrained_window",
-         fmt::format("{} is assumed, the windows of {}; say it where '{}' was trained with others",
-                     plain_text(model.pretrained_window), model.preset, trial.recipe.start_weights),
+         fmt::format(
+             "{} is assumed, the windows of {}; set model.pretrained_window if '{}' was trained with others",
+             plain_text(model.pretrained_window), model.preset, trial.recipe.start_weights),
          {}});
   else if (model.pretrained_window.empty() && !(preset && trained_windows(*preset) == own))
     doubts.push_back({"model.pretrained_window",
-                      fmt::format("the windows of '{}' are taken to be those of this model, {}; say it where "
-                                  "they are others",
+                      fmt::format("the windows of '{}' are taken to be those of this model, {}; set "
+                                  "model.pretrained_window if they are others",
                                   trial.recipe.start_weights, plain_text(own)),
                       {}});
 }

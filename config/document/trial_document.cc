@@ -69,8 +69,8 @@ DataConfig read_data(const Json& section, const ModelConfig& model, Origin origi
   } else if (!data.name.empty()) {
     std::vector<std::string> sets;
     for (const auto& set : data_sets()) sets.emplace_back(set.name);
-    const std::string remedy = fmt::format("; '{}' is none of the data sets that are known{}", data.name,
-                                           did_you_mean(data.name, sets));
+    const std::string remedy =
+        fmt::format("; unknown data set '{}'{}", data.name, did_you_mean(data.name, sets));
     expect_required(data_fields(), data, "data", remedy, section, problems);
   }
   if (origin == Origin::kWritten && known && data.classes != known->classes && data.classes > 1)

@@ -81,15 +81,16 @@ TEST(DoubtsTest, TheWindowsOfWeightsAreThoseOfThePresetWhereNobodySaysThem) {
   EXPECT_THAT(doubts_of_windows(model), IsEmpty()) << "as they were trained";
   model["window"] = 16;
   EXPECT_THAT(doubts_of_windows(model, Json::object()), IsEmpty()) << "from scratch";
-  EXPECT_THAT(doubts_of_windows(model),
-              ElementsAre("model.pretrained_window: [8,8,8,8] is assumed, the windows of "
-                          "swinv2_tiny_window8_256; say it where 'w' was trained with others"));
+  EXPECT_THAT(
+      doubts_of_windows(model),
+      ElementsAre("model.pretrained_window: [8,8,8,8] is assumed, the windows of "
+                  "swinv2_tiny_window8_256; set model.pretrained_window if 'w' was trained with others"));
   model["pretrained_window"] = {16, 16, 16, 8};
   EXPECT_THAT(doubts_of_windows(model), IsEmpty());
   Json own = canonical_model(model_of(*find_preset("swinv2_tiny_window8_256")));
   EXPECT_THAT(doubts_of_windows(own),
               ElementsAre(HasSubstr("the windows of 'w' are taken to be those of this "
-                                    "model, [8,8,8,8]")));
+                                    "model, [8,8,8,8]; set model.pretrained_window if they are others")));
 }
 
 TEST(DoubtsTest, ChangedWindowsKeepTheScaleOfTheWeightsInEveryTrialThatHasSome) {

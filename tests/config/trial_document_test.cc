@@ -122,9 +122,9 @@ TEST(ReadTrialTest, AnUnknownDataSetStatesItsClassesAndSize) {
   Json changed = document_of({{"dim", 384}, {"depth", 12}, {"heads", 6}});
   changed["data"] = {{"name", "flowers"}};
   EXPECT_THAT(problems_of(changed), ElementsAre("data.image_size: missing; expected a whole number; "
-                                                "'flowers' is none of the data sets that are known",
-                                                "data.classes: missing; expected a whole number; 'flowers' "
-                                                "is none of the data sets that are known"));
+                                                "unknown data set 'flowers'",
+                                                "data.classes: missing; expected a whole number; "
+                                                "unknown data set 'flowers'"));
   changed["data"] = {{"name", "flowers"}, {"image_size", 224}, {"classes", 102}};
   EXPECT_THAT(problems_of(changed), IsEmpty());
 }
