@@ -68,9 +68,9 @@ void check_header(YamlReader& reader, const Node& root, SweepSpec& spec) {
     problems.add(root.place, "ablate",
                  fmt::format("missing; expected {}, the version of the file format", kFormatVersion));
   } else if (version->json() != kFormatVersion) {
-    problems.add(version->place, "ablate",
-                 fmt::format("unsupported file format version '{}'; expected {}", version->text,
-                             kFormatVersion));
+    problems.add(
+        version->place, "ablate",
+        fmt::format("unsupported file format version '{}'; expected {}", version->text, kFormatVersion));
   }
   if (const Node* name = root.find("name")) {
     spec.name = reader.name(*name, "name").value_or("");
