@@ -141,7 +141,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         if (const auto replaced = fleet_.add(session, runs, clock_.steady()))
           replaced->channel->close(
               {Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
-        log_info("worker {} on {} is connected: {} slots, {} runs go on", name, session->hello.host(),
+        log_info("worker {} on {} is connected: {} slots, {} runs continue", name, session->hello.host(),
                  session->hello.slots_size(), runs.size());
         SchedulerMessage welcome;
         welcome.mutable_welcome()->set_protocol(

@@ -57,7 +57,10 @@ void Fleet::drain(std::uint64_t session) {
 
 bool Fleet::ails(std::uint64_t session, const Ailments& ailments) {
   const auto entry = entries_.find(session);
-  if (entry == entries_.end() || entry->second.ailments == ailments) return false;
+  if (entry == entries_.end()) return false;
+  // its own word takes the place of ours: it takes that back when its file is the wanted one
+  for (const auto& [wanted, how] : ailments.wrong_weights) entry->second.wrong_weights.erase(wanted);
+  if (entry->second.ailments == ailments) return false;
   entry->second.ailments = ailments;
   return true;
 }
@@ -97,7 +100,8 @@ std::string Fleet::trouble(std::uint64_t session, const Ailments& said) const {
   const auto entry = entries_.find(session);
   if (!said.trouble.empty() || entry == entries_.end()) return all;
   for (const auto* wrong : {&entry->second.wrong_data, &entry->second.wrong_weights})
-    for (const auto& [wanted, how] : *wrong) add_reason(all, how);
+    for (const auto& [wanted, how] : *wrong)
+      if (!said.wrong_weights.contains(wanted)) add_reason(all, how);
   return all;
 }
 

@@ -78,7 +78,8 @@ class Fleet {
   void release(storage::RunId run);
   void refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until);
 
-  /// It has another version of this data set, or of these weights: it gets no trial that needs it.
+  /// It has another version of this data set, or of these weights: it gets no trial that needs it. Of weights
+  /// it says so itself when it has looked at its file; from then on its own word holds (`ails`).
   void refuse_data(std::uint64_t session, const std::string& data, const std::string& reason);
   void refuse_weights(std::uint64_t session, const Wanted& weights, const std::string& reason);
   /// What is wrong with it for people: what it says, and what else it gets no trial for. Empty: nothing.

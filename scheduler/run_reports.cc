@@ -123,6 +123,7 @@ TrialStore::Started started_record(const ablate::v1::RunStarted& started) {
 }
 
 /// `was_asked`: this scheduler has told the run to stop. A worker that stops says so itself.
+/// Throws: Error{kInvalidArgument} for a status that this release does not know.
 TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
   TrialStore::Ended record{.reason = ended.reason(), .retryable = ended.retryable()};
   switch (ended.status()) {
@@ -139,8 +140,12 @@ TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
       record.state = RunState::kLost;
       record.worker_trouble = ended.worker_trouble();
       break;
-    default:
+    case RunEnded::STATUS_FAILED:
       record.state = RunState::kFailed;
+      break;
+    default:
+      throw Error{Code::kInvalidArgument, fmt::format("unknown end of a run: status {}{}{}", ended.status(),
+                                                      ended.reason().empty() ? "" : ", ", ended.reason())};
   }
   if (ended.has_exit_code()) record.exit_code = ended.exit_code();
   if (ended.has_signal()) record.signal = ended.signal();
@@ -279,17 +284,18 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
                             batch.seq(), run->id, run->last_seq + 1)};
   if (batch.has_started())
     if (auto wrong = end_wrong_version(db, *run, batch.started(), now)) return *std::move(wrong);
+  std::optional<TrialStore::Ended> ended;
   try {
     storage::Transaction content{db, storage::Transaction::kSavepoint};
     store_content(db, *run, batch, now.wall);
+    if (batch.has_ended()) ended = ended_record(batch.ended(), !run->stop_reason.empty());
     content.commit();
   } catch (const Error& error) {  // trouble of the store: everything is sent again
     if (!storage::is_of_what_is_stored(error.code()) || !db.in_transaction()) throw;
     return end_here({.state = RunState::kFailed, .reason = error.what(), .retryable = false});
   }
-  Reported reported = batch.has_ended()
-                          ? end_run(db, *run, ended_record(batch.ended(), !run->stop_reason.empty()), now)
-                          : Reported{.run = run->id, .sweeps = sweeps_of(db, run->trial)};
+  Reported reported =
+      ended ? end_run(db, *run, *ended, now) : Reported{.run = run->id, .sweeps = sweeps_of(db, run->trial)};
   reported.stored = batch.seq();
   return reported;
 }

@@ -160,6 +160,38 @@ TEST_F(CoordinatorTroubleTest, AnAssignmentSaysWhichWeightsTheResultsAreOfAndAWo
   EXPECT_THAT(stored_trouble(), HasSubstr("have the SHA-256 bb, this store's results are of aa"));
 }
 
+TEST_F(CoordinatorTroubleTest, AWorkerThatHadOtherWeightsGetsTrialsWhenItHasTheFile) {
+  submit(tuning_of("s", 2, "regnet"));
+  FakeWorker worker = connect({.weights = {"regnet"}});
+  say(worker, started_from(1, 1, "regnet", "aa"));
+  say(worker, ended(1, 2));
+  say(worker, started_from(2, 1, "regnet", "bb"));
+  worker.take_assigned();
+  say_trouble(worker, "");
+  EXPECT_THAT(worker.take_assigned(), IsEmpty()) << "it has not looked at the file";
+  ablate::v1::WorkerMessage message;
+  auto& wrong = *message.mutable_heartbeat()->add_wrong_weights();
+  wrong.set_name("regnet"), wrong.set_sha256("aa"), wrong.set_reason("expected aa");
+  coordinator->receive(worker.session, message);
+  settle();
+  worker.look();
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  EXPECT_EQ(stored_trouble(), "expected aa");
+  say_trouble(worker, "");
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1));
+  EXPECT_EQ(stored_trouble(), "");
+}
+
+TEST_F(CoordinatorTroubleTest, AnEndOfUnknownStatusIsAFailureThatSaysSo) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  say(worker, ended(1, 2, static_cast<RunEnded::Status>(77), "melted"));
+  EXPECT_EQ(run(1).state, RunState::kFailed);
+  EXPECT_EQ(run(1).reason, "unknown end of a run: status 77, melted");
+  EXPECT_FALSE(worker.channel->closed()) << "nothing would be better when it came again";
+}
+
 TEST_F(CoordinatorTroubleTest, StoppedThoughNobodyAskedIsAFailure) {
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();
