@@ -38,8 +38,7 @@ net::awaitable<Answer> Readers::answer(Target target, std::stop_token abandoned)
   }
   std::function<Answer(Database&)> work = [this, target = std::move(target)](Database& db) {
     try {
-      if (db.stopped())
-        throw Error{Code::kCancelled, "nobody waits for this answer"};  // it left while it waited
+      if (db.stopped()) throw Error{Code::kCancelled, "request cancelled"};  // it left while it waited
       return api_answer(target, db, tables_);
     } catch (const Error& error) {
       return error_answer(error.code(), error.what());
