@@ -93,8 +93,9 @@ json launch_record(const RunDetail& run) {
 std::string still_there(const std::string& path, const std::string& what, const char* flag) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    throw Error{Code::kNotFound,
-                fmt::format("{} lay at {} when it ran, and is gone: name it with {}", what, path, flag)};
+    throw Error{
+        Code::kNotFound,
+        fmt::format("{} was at {} during the run and no longer exists: name it with {}", what, path, flag)};
   return path;
 }
 

@@ -91,8 +91,9 @@ TEST_F(VerifyCommand, DataThatIsGoneIsNamedWithTheFlagForAnotherPlace) {
   home_.file("launch.json", R"({"data":"/gone"})");
   const Outcome outcome = run(R"({"threads": 1, "device": "cpu"})");
   EXPECT_EQ(outcome.code, kExitUsage);
-  EXPECT_EQ(outcome.err,
-            "error: the data lay at /gone when it ran, and is gone: name it with --data-root FOLDER\n");
+  EXPECT_EQ(
+      outcome.err,
+      "error: the data was at /gone during the run and no longer exists: name it with --data-root FOLDER\n");
 }
 
 TEST_F(VerifyCommand, RanksOnTheProcessorAreTakenFromTheStartWhereThatIsWanted) {
