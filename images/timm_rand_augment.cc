@@ -111,7 +111,7 @@ class Reader {
                       text_, part)};
     const auto digits = std::min(part.find_first_of("0123456789"), part.size());
     const auto name = part.substr(0, digits), number = part.substr(digits);
-    if (!seen_.emplace(name).second) refuse(fmt::format("{} is there twice", name));
+    if (!seen_.emplace(name).second) refuse(fmt::format("duplicate '{}'", name));
     if (name == "m")
       options_.magnitude = whole(part, number, 0, 1000);
     else if (name == "mmax")
@@ -125,7 +125,7 @@ class Reader {
     else if (name == "mstd")
       options_.magnitude_std = deviation(real(part, number, 0, 1e9));
     else
-      refuse(fmt::format("\"{}\" is not known", part));
+      refuse(fmt::format("unknown part '{}'", part));
   }
 
   static double deviation(double value) {
