@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/last_lines.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <cstddef>
 
 #include "base/utf8.h"
 
@@ -10,26 +11,27 @@ namespace abl {
 namespace {
 
 constexpr std::size_t kKeptBytes = 1000;
-constexpr int kLines = 3;
+constexpr std::size_t kLines = 3;
 
 }  // namespace
+
+std::vector<std::string> last_lines(std::string_view text, std::size_t most) {
+  std::vector<std::string> lines;
+  while (lines.size() < most && !text.empty()) {
+    const auto before = text.find_last_of("\n\r");
+    const std::string_view last = before == std::string_view::npos ? text : text.substr(before + 1);
+    text = text.substr(0, before == std::string_view::npos ? 0 : before);
+    if (last.find_first_not_of(" \t") != std::string_view::npos) lines.push_back(valid_utf8(last));
+  }
+  std::ranges::reverse(lines);
+  return lines;
+}
 
 void LastLines::add(std::string_view bytes) {
   tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kKeptBytes)));
   if (tail_.size() > kKeptBytes) tail_.erase(0, tail_.size() - kKeptBytes);
 }
 
-std::string LastLines::text() const {
-  std::string rest = valid_utf8(tail_), joined;
-  for (int lines = 0; lines < kLines && !rest.empty();) {
-    const auto before = rest.find_last_of("\n\r");
-    const std::string last = before == std::string::npos ? rest : rest.substr(before + 1);
-    rest.resize(before == std::string::npos ? 0 : before);
-    if (last.find_first_not_of(" \t") == std::string::npos) continue;
-    joined = joined.empty() ? last : last + " | " + joined;
-    ++lines;
-  }
-  return joined;
-}
+std::string LastLines::text() const { return fmt::format("{}", fmt::join(last_lines(tail_, kLines), " | ")); }
 
 }  // namespace abl

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace abl {
+
+/// The last lines of a text that are not empty, in their order, as valid UTF-8. A carriage return ends a line
+/// too, as in a progress bar.
+std::vector<std::string> last_lines(std::string_view text, std::size_t most);
 
 /// The end of what a program says, which tells why it failed. Keeps the last 1,000 bytes.
 class LastLines {
  public:
   void add(std::string_view bytes);
-  /// The last three lines that are not empty, "first | second | third", as valid UTF-8; empty where there are
-  /// none. A carriage return ends a line too, as in a progress bar.
+  /// Its last three lines, "first | second | third"; empty where there are none.
   std::string text() const;
   /// What is kept, as it came.
   const std::string& bytes() const { return tail_; }

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <iterator>
 
 #include "base/error.h"
+#include "base/last_lines.h"
 
 namespace abl::launchers {
 
@@ -64,7 +66,7 @@ std::optional<std::string> SupervisedProgram::tick(Time now) {
                           bad_input ? ""
                                     : fmt::format(", the {}th time in a row soon after its start",
                                                   policy_.quick_failures()),
-                          log_.string(), last_lines())};
+                          log_.string(), end_of_log())};
 }
 
 void SupervisedProgram::stop(Milliseconds grace, const std::function<bool()>& hurry) {
@@ -78,20 +80,16 @@ void SupervisedProgram::stop(Milliseconds grace, const std::function<bool()>& hu
   child_.reset();
 }
 
-std::string SupervisedProgram::last_lines() const {
+std::string SupervisedProgram::end_of_log() const {
   constexpr std::streamoff kBytes = 4096;
   constexpr std::size_t kLines = 8;
   std::ifstream log{log_, std::ios::binary};
   log.seekg(0, std::ios::end);
-  const std::streamoff end = log.tellg(),
-                       begin = std::max(static_cast<std::streamoff>(log_start_), end - kBytes);
-  log.seekg(begin);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(log, line);)
-    if (!line.empty()) lines.push_back(line);
+  const std::streamoff end = log.tellg();
+  log.seekg(std::max(static_cast<std::streamoff>(log_start_), end - kBytes));
+  const std::string bytes{std::istreambuf_iterator<char>{log}, {}};
   std::string text;
-  for (std::size_t at = lines.size() - std::min(kLines, lines.size()); at < lines.size(); ++at)
-    text += "\n  " + lines[at];
+  for (const std::string& line : last_lines(bytes, kLines)) text += "\n  " + line;
   return text;
 }
 

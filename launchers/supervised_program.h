@@ -45,7 +45,7 @@ class SupervisedProgram {
   void stop(Milliseconds grace, const std::function<bool()>& hurry);
 
  private:
-  std::string last_lines() const;
+  std::string end_of_log() const;
 
   std::string name_;
   std::vector<std::string> argv_;

@@ -20,6 +20,12 @@ TEST(LastLinesTest, ALineThatHasNotEndedCountsAndABarsReturnsEndOne) {
   EXPECT_EQ(last.text(), " 10% |  20% | failed");
 }
 
+TEST(LastLinesTest, OfATextAreAsManyAsAreWantedInTheirOrder) {
+  EXPECT_EQ(last_lines("one\ntwo\n\nthree\n", 2), (std::vector<std::string>{"two", "three"}));
+  EXPECT_EQ(last_lines("one", 2), std::vector<std::string>{"one"});
+  EXPECT_EQ(last_lines("\n \r", 2), std::vector<std::string>{});
+}
+
 TEST(LastLinesTest, AreBoundedHoweverMuchIsSaid) {
   LastLines last;
   last.add("first\n");

@@ -77,7 +77,7 @@ TEST_F(SupervisedProgramTest, AProgramThatEndsIsStartedAgainWhenItsPauseIsOver) 
 
 TEST_F(SupervisedProgramTest, WhatIsGivenUpSaysItsLastLines) {
   write_file_atomically(log_, "of an earlier day\n");
-  auto program = shell("echo 'no folder /data' >&2; exit 2");
+  auto program = shell("printf 'no folder /data \\377\\n \\n' >&2; exit 2");
   program.start(start_);
   try {
     tick_until_told(program, start_);
@@ -85,7 +85,7 @@ TEST_F(SupervisedProgramTest, WhatIsGivenUpSaysItsLastLines) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kInvalidArgument);
     EXPECT_THAT(error.what(), HasSubstr("program ended (exit code 2)"));
-    EXPECT_THAT(error.what(), HasSubstr("\n  no folder /data"));
+    EXPECT_THAT(error.what(), testing::EndsWith("\n  no folder /data \uFFFD"));
     EXPECT_THAT(error.what(), testing::Not(HasSubstr("of an earlier day")));
   }
 }
