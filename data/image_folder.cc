@@ -115,8 +115,8 @@ bool has_class_folders(const fs::path& root) {
 
 DataSet open_image_folder(const config::DataConfig& config, const fs::path& root) {
   if (!fs::is_directory(root))
-    throw Error{Code::kNotFound, fmt::format("data: the folder {} of the data set {} is not there",
-                                             root.string(), config.name)};
+    throw Error{Code::kNotFound,
+                fmt::format("data: folder {} of the data set {} not found", root.string(), config.name)};
   const bool has_train = fs::is_directory(root / "train");
   const std::string val = fs::is_directory(root / "val") ? "val" : "test";
   if (has_train && !fs::is_directory(root / val))
