@@ -132,7 +132,7 @@ TEST_F(VerifyTest, ARankThatIsKilledEndsTheVerificationAndIsNoDifference) {
     ASSERT_EQ(pids.size(), 2U);
     ::kill(pids[victim], SIGKILL);
     const auto outcome = end_of(*child);
-    EXPECT_EQ(outcome.exit_code, 3) << "1 would say that not bit-identical";
+    EXPECT_EQ(outcome.exit_code, 3) << "1 would say: not bit-identical";
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err,
                 HasSubstr("ablate-trainer: rank " + std::to_string(victim) + " of 2: killed by SIGKILL (9)"));

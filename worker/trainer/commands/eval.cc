@@ -47,7 +47,7 @@ int eval(EvalFlags& flags) {
   const auto data = data::open_data(options.trial.data, options.data_root);
   const auto& images = data.of(*value_named<data::Split>(flags.split));
   if (images.size() == 0)
-    throw Error{Code::kInvalidArgument, fmt::format("data: unknown split {}", flags.split)};
+    throw Error{Code::kInvalidArgument, fmt::format("data: split {} has no images", flags.split)};
   const auto model = load(flags);
   data::Progress progress{images.size()};
   ranks::RankGroup alone;

@@ -146,7 +146,7 @@ training::TrainAgain train_as_ranks(int ranks, const RunFlags& flags, const std:
     const auto run = run_ranks(ranks, arguments_of(ranks, flags, options), events);
     if (stop) return false;
     if (run.end.status != "failed") return true;
-    // not the exit code of a rank that was killed: of a verification it says that not bit-identical
+    // not the exit code of a rank that was killed: of a verification it says "not bit-identical"
     if (run.end.retryable || run.exit_code == kExitUnavailable)
       throw Error{Code::kUnavailable, fmt::format("{}; nothing was compared: run it again", run.end.reason)};
     if (run.exit_code == kExitUsage)

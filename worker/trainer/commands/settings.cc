@@ -31,8 +31,8 @@ void set_key(config::Json& document, const std::string& assignment) {
   try {
     document[config::Json::json_pointer{pointer}] = value.is_discarded() ? config::Json(given) : value;
   } catch (const config::Json::exception&) {
-    throw Error{Code::kInvalidArgument, fmt::format("--set {}: '{}' its parent is not a mapping", assignment,
-                                                    assignment.substr(0, equals))};
+    throw Error{Code::kInvalidArgument, fmt::format("--set {}: the parent of '{}' is not a mapping",
+                                                    assignment, assignment.substr(0, equals))};
   }
 }
 
