@@ -2,6 +2,7 @@
 #include "base/new_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,22 @@
 #include "base/error.h"
 
 namespace abl {
+namespace {
+
+constexpr std::string_view kUnfinished = ".tmp";
+
+}  // namespace
+
+std::string unfinished_ending() { return fmt::format(".{}{}", ::getpid(), kUnfinished); }
+
+std::optional<std::string_view> finished_name(std::string_view unfinished) {
+  if (!unfinished.ends_with(kUnfinished)) return std::nullopt;
+  unfinished.remove_suffix(kUnfinished.size());
+  const std::size_t dot = unfinished.find_last_not_of("0123456789");
+  if (dot == std::string_view::npos || dot + 1 == unfinished.size() || unfinished[dot] != '.')
+    return std::nullopt;
+  return unfinished.substr(0, dot);
+}
 
 NewFile::NewFile(std::filesystem::path file, const Options& options) : file_{std::move(file)} {
   std::string part = file_.string() + options.ending;
@@ -51,6 +68,17 @@ void NewFile::write(std::uint64_t offset, std::string_view bytes) {
     offset += static_cast<std::uint64_t>(written);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+void NewFile::take_content_of(const std::filesystem::path& written) {
+  std::error_code failed;
+  std::filesystem::remove(part_, failed);  // no second name is given over a file
+  std::filesystem::create_hard_link(written, part_, failed);
+  if (failed) std::filesystem::copy_file(written, part_, failed);
+  if (failed) throw system_error("cannot write " + file_.string(), failed.value());
+  const int opened = ::open(part_.c_str(), O_RDONLY | O_CLOEXEC);  // enough to sync it
+  if (opened < 0) fail();
+  ::close(std::exchange(descriptor_, opened));
 }
 
 void NewFile::publish() {

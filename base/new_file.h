@@ -5,10 +5,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace abl {
+
+/// ".4711.tmp": of the name beside a file that this process writes. No two processes have the same.
+std::string unfinished_ending();
+/// What stands before such an ending, of whichever process; nothing where a name has none.
+std::optional<std::string_view> finished_name(std::string_view unfinished);
 
 /// A file that appears as a whole or not at all: written under a name beside it, synced and renamed by
 /// `publish`, removed by the destructor otherwise. What was at its place stays until then. Throws (all):
@@ -28,6 +34,9 @@ class NewFile {
 
   void append(std::string_view bytes);
   void write(std::uint64_t offset, std::string_view bytes);
+  /// Makes its content that of another file, which must be written and synced: by a second name of it where
+  /// the file system has links, otherwise by a copy.
+  void take_content_of(const std::filesystem::path& written);
   void publish();
   /// The name beside it, for whoever writes it by other means.
   const std::filesystem::path& part() const { return part_; }

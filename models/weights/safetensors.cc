@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <torch/types.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -98,7 +97,7 @@ void write_safetensors(const std::filesystem::path& file, const TensorFile& cont
   if (std::error_code unknown; fs::exists(file, unknown) && !fs::is_regular_file(file, unknown))
     throw Error{Code::kInvalidArgument,
                 fmt::format("cannot write {}: it exists and is not a regular file", file.string())};
-  NewFile out{file, {.ending = fmt::format(".{}.tmp", ::getpid())}};
+  NewFile out{file, {.ending = unfinished_ending()}};
   const auto append = [&out](const void* bytes, std::size_t size) {
     out.append({static_cast<const char*>(bytes), size});
   };

@@ -67,6 +67,28 @@ TEST_F(NewFileTest, LettersOfItsOwnKeepTwoApart) {
   EXPECT_EQ(read_file(file()), "1");
 }
 
+TEST_F(NewFileTest, TakesTheContentOfAnotherFileByItsName) {
+  const auto written = folder_.path() / "written";
+  write_file_atomically(written, "all of it");
+  for (const bool published : {false, true}) {
+    NewFile out{file(), {.ending = unfinished_ending()}};
+    out.take_content_of(written);
+    EXPECT_FALSE(fs::exists(file()));
+    if (published) out.publish();
+  }
+  EXPECT_TRUE(fs::equivalent(file(), written));
+  EXPECT_EQ(files(), 2U) << "one that is not published goes";
+  NewFile out{file(), {.ending = unfinished_ending()}};
+  EXPECT_THROW(out.take_content_of(folder_.path() / "absent"), Error);
+}
+
+TEST(FinishedName, IsWhatStandsBeforeTheEndingOfAnyProcess) {
+  EXPECT_EQ(finished_name("a.safetensors" + unfinished_ending()), "a.safetensors");
+  EXPECT_EQ(finished_name("a.4711.tmp"), "a");
+  for (const auto* name : {"a", "a.tmp", "a..tmp", "a4711.tmp", "4711.tmp", ".tmp", "a.47x.tmp"})
+    EXPECT_FALSE(finished_name(name)) << name;
+}
+
 TEST_F(NewFileTest, NamesTheFileWhereItCannotBeWritten) {
   const auto absent = folder_.path() / "absent" / "file";
   try {

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/unasked_stop.h"
 #include "base/utf8.h"
+#include "protocol/checkpoint_files.h"
 #include "worker/agent/leftovers.h"
 
 namespace abl::agent {
@@ -106,16 +107,6 @@ bool is_goodbye(int signal) { return signal == SIGTERM || signal == SIGINT || si
 /// By a signal that asks programs to go, or as shells and many programs say that they got one: 128 + it.
 bool was_told_to_go(const ChildExit& exit) {
   return exit.signal != 0 ? is_goodbye(exit.signal) : is_goodbye(exit.code - 128);
-}
-
-/// A trainer that was killed while it wrote a checkpoint leaves what it had of it; nobody reads that.
-void remove_half_written(const std::filesystem::path& directory) {
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator{directory, failed}) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("checkpoint-") && name.ends_with(".tmp"))
-      std::filesystem::remove(entry.path(), failed);
-  }
 }
 
 }  // namespace
@@ -246,7 +237,8 @@ void Run::execute() {
   }
   if (!directory_.empty()) end_rest(directory_);  // also where an exception left the program's supervision
   if (!output) output.emplace(RunFacts{}, clock_);
-  remove_half_written(directory_);
+  // a trainer that was killed while it wrote one leaves what it had of it; nobody reads that
+  protocol::remove_unfinished_checkpoints(directory_);
   const auto asked = output->speaks_of_full_disk() ? RunOwner::Asked::kFailedFull : RunOwner::Asked::kFailed;
   if (how.status() == RunEnded::STATUS_FAILED && !orders().kill)
     if (const std::string why = owner_.fault(assign_, asked); !why.empty()) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "protocol/checkpoint_files.h"
 #include "protocol/metrics.h"
 
 namespace abl::commands {
@@ -60,7 +61,7 @@ void TerminalEvents::end(const std::string& status, const std::string& reason, b
   }
   if (!newest_.empty()) {
     std::cout << fmt::format("  newest checkpoint {}\n", newest_.string());
-    if (const auto best = newest_.parent_path() / "best.safetensors"; std::filesystem::exists(best))
+    if (const auto best = newest_.parent_path() / protocol::kBestCheckpoint; std::filesystem::exists(best))
       std::cout << fmt::format("  best checkpoint {}\n", best.string());
   }
   std::cout << std::flush;

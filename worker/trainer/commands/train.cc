@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/stop_on_signals.h"
 #include "config/recipe/most_ranks.h"
+#include "protocol/checkpoint_files.h"
 #include "protocol/command_line.h"
 #include "protocol/events.h"
 #include "protocol/metrics.h"
@@ -19,7 +20,6 @@
 #include "worker/trainer/commands/terminal_events.h"
 #include "worker/trainer/device/failure.h"
 #include "worker/trainer/ranks/batch_share.h"
-#include "worker/trainer/training/checkpoint_writer.h"
 #include "worker/trainer/training/training.h"
 
 namespace abl::commands {
@@ -50,7 +50,7 @@ void make_run_folder(const std::filesystem::path& folder) {
 void expect_unused(const std::filesystem::path& folder) {
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator{folder, none})
-    if (const std::string name = entry.path().filename(); name.ends_with(".safetensors"))
+    if (const std::string name = entry.path().filename(); name.ends_with(protocol::kCheckpointEnding))
       throw Error{
           Code::kAlreadyExists,
           fmt::format("--run-dir {} contains {} of an earlier run: resume with --resume, or pass an empty "
@@ -81,7 +81,7 @@ int train(RunFlags& flags, const RankFlags& ranks, protocol::Events& events) {
       return device::fail(events, error);
     }
     const int code = train_with_ranks(ranks, options.device, events);
-    training::remove_unfinished(options.run_dir);  // of a rank that was killed
+    protocol::remove_unfinished_checkpoints(options.run_dir);  // of a rank that was killed
     return code;
   }
   const auto& stop = stop_on_signals();

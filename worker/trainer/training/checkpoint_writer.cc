@@ -1,83 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/training/checkpoint_writer.h"
 
-#include <fmt/format.h>
 #include <time.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
+#include "base/new_file.h"
+#include "protocol/checkpoint_files.h"
 #include "worker/trainer/device/failure.h"
 
 namespace abl::training {
 namespace fs = std::filesystem;
-namespace {
-
-constexpr std::string_view kDigits = "0123456789";
-
-/// "checkpoint-12.safetensors", and what follows.
-struct CheckpointName {
-  std::int64_t step = 0;
-  std::string_view rest;
-};
-
-/// Nothing where `name` begins otherwise.
-std::optional<CheckpointName> parse_name(std::string_view name) {
-  constexpr std::string_view kBegin = "checkpoint-", kEnd = ".safetensors";
-  if (!name.starts_with(kBegin)) return std::nullopt;
-  name.remove_prefix(kBegin.size());
-  const std::string_view digits = name.substr(0, name.find_first_not_of(kDigits));
-  name.remove_prefix(digits.size());
-  if (digits.empty() || digits.size() > 18 || !name.starts_with(kEnd)) return std::nullopt;
-  CheckpointName parsed{.rest = name.substr(kEnd.size())};
-  std::from_chars(digits.data(), digits.data() + digits.size(), parsed.step);
-  return parsed;
-}
-
-/// ".4711.tmp" behind a checkpoint's name: a process has not finished it.
-bool is_unfinished(std::string_view rest) {
-  constexpr std::string_view kEnd = ".tmp";
-  if (!rest.starts_with('.') || !rest.ends_with(kEnd) || rest.size() < kEnd.size() + 2) return false;
-  rest = rest.substr(1, rest.size() - 1 - kEnd.size());
-  return rest.find_first_not_of(kDigits) == std::string_view::npos;
-}
-
-}  // namespace
-
-void remove_unfinished(const fs::path& folder) {
-  std::vector<fs::path> unfinished;
-  std::error_code unreadable;
-  for (const auto& entry : fs::directory_iterator{folder, unreadable}) {
-    const std::string name = entry.path().filename();
-    if (const auto parsed = parse_name(name); parsed && is_unfinished(parsed->rest))
-      unfinished.push_back(entry.path());
-  }
-  std::error_code gone;  // somebody else may have removed it
-  for (const auto& file : unfinished) fs::remove(file, gone);
-}
 
 CheckpointFiles::CheckpointFiles(fs::path folder, int keep_last)
     : folder_{std::move(folder)}, keep_last_{static_cast<std::size_t>(std::max(1, keep_last))} {}
 
 fs::path CheckpointFiles::file_of(std::int64_t step) const {
-  return folder_ / fmt::format("checkpoint-{}.safetensors", step);
+  return folder_ / protocol::checkpoint_name(step);
 }
 
 void CheckpointFiles::adopt() {
-  remove_unfinished(folder_);
+  protocol::remove_unfinished_checkpoints(folder_);
   std::map<std::int64_t, fs::path> found;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator{folder_, unreadable}) {
     const std::string name = entry.path().filename();
-    if (const auto parsed = parse_name(name); parsed && parsed->rest.empty())
-      found[parsed->step] = folder_ / name;
+    if (const auto step = protocol::step_of_checkpoint(name)) found[*step] = folder_ / name;
   }
   for (const auto& [step, file] : found) kept_.push_back(file);
 }
@@ -92,13 +45,12 @@ void CheckpointFiles::add(const fs::path& file) {
 }
 
 void CheckpointFiles::make_best(const fs::path& file) const {
-  const auto best = folder_ / "best.safetensors", next = folder_ / "best.safetensors.next";
-  std::error_code failed;
-  fs::remove(next, failed);
-  fs::create_hard_link(file, next, failed);
-  if (failed) fs::copy_file(file, next, failed);  // a file system without links
-  if (!failed) fs::rename(next, best, failed);
-  if (failed) throw system_error("cannot keep the best checkpoint as " + best.string(), failed.value());
+  const auto best = folder_ / protocol::kBestCheckpoint;
+  std::error_code none;
+  if (fs::equivalent(file, best, none)) return;  // it is, and two names of one file do not replace each other
+  NewFile next{best, {.ending = unfinished_ending()}};
+  next.take_content_of(file);
+  next.publish();
 }
 
 namespace {
