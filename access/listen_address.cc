@@ -66,7 +66,7 @@ void check_socket(const fs::path& path) {
   if (::connect(probe.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
     throw Error{
         Code::kUnavailable,
-        fmt::format("a scheduler already listens on {}: stop it or choose another socket", path.string())};
+        fmt::format("another program listens on {}: stop it or choose another socket", path.string())};
 }
 
 /// gRPC says only that a port could not be had; this says why.
@@ -149,7 +149,7 @@ std::vector<fs::path> prepare(const ListenAddress& address) {
   check(address);
   if (address.socket.empty()) return {};
   auto made = make_folder(fs::absolute(address.socket).parent_path());
-  fs::remove(address.socket);  // its scheduler died without removing it
+  fs::remove(address.socket);  // its program died without removing it
   return made;
 }
 

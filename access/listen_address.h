@@ -25,9 +25,10 @@ struct ListenAddress {
 /// place for a service without tokens and TLS.
 ListenAddress parse_listen_address(const std::string& text);
 
-/// Whether an address could be listened on; makes nothing. `flag` is where people would name another.
-/// Throws: Error{kUnavailable} when somebody listens there, Error{kPermissionDenied} when the socket's folder
-/// is open to others, Error{kInvalidArgument} when the path is too long for a socket or no socket is there.
+/// Whether an address could be listened on; makes nothing, but closes the home folder to other users where
+/// the socket is to be in it. `flag` is where people would name another. Throws: Error{kUnavailable} when
+/// somebody listens there, Error{kPermissionDenied} when the socket's folder is open to others,
+/// Error{kInvalidArgument} when the path is too long for a socket or no socket is there.
 void check(const ListenAddress& address, const char* flag = "--listen");
 
 /// Makes an address ready to be listened on: the socket's folder is this user's alone (0700; created where
