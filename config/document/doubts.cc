@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "config/data/data_sets.h"
-#include "config/families/swin_v2.h"
 #include "config/json.h"
+#include "config/model/family.h"
 
 namespace abl::config {
 namespace {
@@ -20,34 +20,13 @@ std::int64_t most_images(const DataConfig& data) {
   return std::min<std::int64_t>(there, data.train_images);
 }
 
-/// SwinV2's relative positions have the scale of the windows that its weights were trained with, which the
-/// weights do not say.
-void doubt_windows(const TrialConfig& trial, std::vector<Problem>& doubts) {
-  const auto& model = trial.model;
-  if (model.family != "swin-v2" || trial.recipe.start_weights.empty()) return;
-  const Preset* preset = find_preset(model.preset);
-  const auto own = stage_windows(model, trial.data.image_size);
-  if (model.assumes_window)
-    doubts.push_back(
-        {"model.pretrained_window",
-         fmt::format(
-             "{} is assumed, the windows of {}; set model.pretrained_window if '{}' was trained with others",
-             plain_text(model.pretrained_window), model.preset, trial.recipe.start_weights),
-         {}});
-  else if (model.pretrained_window.empty() && !(preset && trained_windows(*preset) == own))
-    doubts.push_back({"model.pretrained_window",
-                      fmt::format("the windows of '{}' are taken to be those of this model, {}; set "
-                                  "model.pretrained_window if they are others",
-                                  trial.recipe.start_weights, plain_text(own)),
-                      {}});
-}
-
 }  // namespace
 
 std::vector<Problem> doubts_of(const TrialConfig& trial) {
   std::vector<Problem> doubts;
-  doubt_windows(trial, doubts);
   const auto& recipe = trial.recipe;
+  if (const auto doubt = family_of(trial.model).doubt_weights; doubt && !recipe.start_weights.empty())
+    doubt(trial.model, recipe.start_weights, trial.data.image_size, doubts);
   const std::int64_t images = most_images(trial.data);
   if (images == 0) return doubts;
   if (recipe.batch > images)

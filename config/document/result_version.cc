@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "config/families/swin_v2.h"
 #include "config/model/family.h"
 #include "config/model/model_section.h"
 #include "config/recipe/evaluation_size.h"
@@ -78,6 +77,23 @@ bool decays_matrices_alone(const Json& document) {
 
 void decay_everything(Json& document) { document["recipe"]["decay"] = "all"; }
 
+/// The SwinV2 preset of a model's sizes, whatever its windows and images; null where there is none.
+const Preset* swin_v2_preset_of_size(const ModelConfig& model) {
+  const auto found = std::ranges::find_if(presets(), [&](const Preset& preset) {
+    const ModelConfig& sizes = preset.sizes;
+    return preset.family == model.family && sizes.dim == model.dim && sizes.patch == model.patch &&
+           sizes.stage_depths == model.stage_depths && sizes.stage_heads == model.stage_heads;
+  });
+  return model.family == "swin-v2" && found != presets().end() ? &*found : nullptr;
+}
+
+/// `pretrained_window` of a SwinV2 that starts from the weights of a preset and does not say it.
+std::vector<int> usual_windows(ModelConfig model, const Preset& preset, int image_size) {
+  model.pretrained_window.clear();
+  family_of(model).assume_of_weights(model, preset, image_size);
+  return model.pretrained_window;
+}
+
 /// What `pretrained_window` is to be in a document that starts from weights and does not say it. Only of a
 /// preset's sizes it is known what windows there are weights for; a model of other sizes starts from weights
 /// of its own, most likely of the windows that it has.
@@ -90,14 +106,14 @@ std::vector<int> windows_of_its_weights(const Json& document) {
   const ModelConfig model = read_model(document.at("model"), problems);
   const Preset* preset = problems.empty() ? swin_v2_preset_of_size(model) : nullptr;
   if (!preset) return {};
-  return usual_pretrained_window(model, *preset, value_at(document, kImageSize, 0));
+  return usual_windows(model, *preset, value_at(document, kImageSize, 0));
 }
 
 bool changes_windows_of_weights(const Json& document) {
   const Preset* teacher = find_preset(string_at(document, "/recipe/teacher", ""));
   return !windows_of_its_weights(document).empty() ||
          (teacher && teacher->family == "swin-v2" &&
-          !usual_pretrained_window(model_of(*teacher), *teacher, value_at(document, kImageSize, 0)).empty());
+          !usual_windows(model_of(*teacher), *teacher, value_at(document, kImageSize, 0)).empty());
 }
 
 void keep_windows_of_weights(Json& document) {

@@ -7,7 +7,6 @@
 #include "base/nearest_name.h"
 #include "base/sha256.h"
 #include "config/data/data_sets.h"
-#include "config/families/swin_v2.h"
 #include "config/model/family.h"
 #include "config/model/model_section.h"
 #include "config/model/shape_rules.h"
@@ -169,12 +168,12 @@ RecipeConfig read_recipe(Json section, const ModelConfig& model, const DataConfi
   return recipe;
 }
 
-/// Weights bring the windows that they were trained with; those of a preset are known.
-void assume_trained_windows(TrialConfig& trial) {
+/// Weights bring what they were trained with, which is known of a preset's.
+void assume_of_weights(TrialConfig& trial) {
   const Preset* preset = find_preset(trial.model.preset);
-  if (!preset || preset->family != "swin-v2" || !trial.model.pretrained_window.empty()) return;
-  trial.model.pretrained_window = usual_pretrained_window(trial.model, *preset, trial.data.image_size);
-  trial.model.assumes_window = !trial.model.pretrained_window.empty();
+  if (!preset || preset->family != trial.model.family) return;
+  if (const auto assume = family_of(trial.model).assume_of_weights)
+    assume(trial.model, *preset, trial.data.image_size);
 }
 
 Json model_and_images(const TrialConfig& trial) {
@@ -219,7 +218,7 @@ TrialConfig read(const Json& document, Origin origin, std::vector<Problem>& prob
   trial.recipe =
       read_recipe(section_of(document, "recipe", problems), trial.model, trial.data, origin, problems);
   if (problems.size() == before && origin == Origin::kWritten && !trial.recipe.start_weights.empty())
-    assume_trained_windows(trial);
+    assume_of_weights(trial);
   if (document.contains("seed")) {
     Json seed = document["seed"];
     if (accept_value({Kind::kInteger, kSeedRange, {}, nullptr}, "seed", seed, problems))
@@ -257,7 +256,7 @@ TrialConfig read_teacher(const TrialConfig& trial, std::vector<Problem>& problem
   for (const auto& [path, message, nearest] : found)
     problems.push_back(
         {"recipe.teacher", fmt::format("{}: {}: {}", trial.recipe.teacher, path, message), {}});
-  if (found.empty()) assume_trained_windows(teacher);  // it always has weights
+  if (found.empty()) assume_of_weights(teacher);  // it always has weights
   return teacher;
 }
 

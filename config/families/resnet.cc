@@ -36,6 +36,13 @@ const std::vector<Field<ModelConfig>>& resnet_fields() {
   return kFields;
 }
 
+/// 64 channels, and twice as many in each further stage.
+std::vector<int> resnet_widths(const ModelConfig& model) {
+  std::vector<int> widths;
+  for (std::size_t stage = 0; stage < model.stage_depths.size(); ++stage) widths.push_back(64 << stage);
+  return widths;
+}
+
 void check_resnet_sizes(const ModelConfig& model, int, std::vector<Problem>& problems) {
   if (model.stage_depths.size() != 4)
     return complain(problems, "stage_depths", "{} stages; a resnet has 4", model.stage_depths.size());
@@ -57,6 +64,7 @@ extern constinit const Family kResnetFamily{
     .presets = resnet_presets,
     .own_fields = resnet_fields,
     .has_batch_norm = [](const ModelConfig&) { return true; },
+    .usual_widths = resnet_widths,
     .check_sizes = check_resnet_sizes,
 };
 

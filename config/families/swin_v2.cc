@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/families/swin_v2.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "config/json.h"
 #include "config/model/family.h"
 #include "config/model/shape_rules.h"
 
@@ -55,8 +56,7 @@ void check_swin_v2_sizes(const ModelConfig& model, int image_size, std::vector<P
     check_length("pretrained_window", model.pretrained_window, model, problems);
 }
 
-}  // namespace
-
+/// Of each stage the side of its windows, in tokens: `window`, or all of a smaller map.
 std::vector<int> stage_windows(const ModelConfig& model, int image_size) {
   std::vector<int> windows;
   int side = image_size / model.patch;
@@ -67,25 +67,44 @@ std::vector<int> stage_windows(const ModelConfig& model, int image_size) {
   return windows;
 }
 
+/// Of each stage the windows that the weights of a preset were trained with.
 std::vector<int> trained_windows(const Preset& preset) {
   return preset.sizes.pretrained_window.empty() ? stage_windows(preset.sizes, preset.image_size)
                                                 : preset.sizes.pretrained_window;
 }
 
-const Preset* swin_v2_preset_of_size(const ModelConfig& model) {
-  if (model.family != "swin-v2") return nullptr;
-  for (const Preset& preset : presets())
-    if (const ModelConfig& sizes = preset.sizes;
-        preset.family == model.family && sizes.dim == model.dim && sizes.patch == model.patch &&
-        sizes.stage_depths == model.stage_depths && sizes.stage_heads == model.stage_heads)
-      return &preset;
-  return nullptr;
+/// `pretrained_window` where nothing is said: the windows of the preset's weights where the model's own are
+/// others, since relative positions keep their scale only then; otherwise none.
+void assume_trained_windows(ModelConfig& model, const Preset& preset, int image_size) {
+  if (!model.pretrained_window.empty()) return;
+  const auto trained = trained_windows(preset);
+  if (stage_windows(model, image_size) == trained) return;
+  model.pretrained_window = trained;
+  model.assumes_window = true;
 }
 
-std::vector<int> usual_pretrained_window(const ModelConfig& model, const Preset& preset, int image_size) {
-  const auto trained = trained_windows(preset);
-  return stage_windows(model, image_size) == trained ? std::vector<int>{} : trained;
+/// SwinV2's relative positions have the scale of the windows that its weights were trained with, which the
+/// weights do not say.
+void doubt_windows(const ModelConfig& model, const std::string& weights, int image_size,
+                   std::vector<Problem>& doubts) {
+  const Preset* preset = find_preset(model.preset);
+  const auto own = stage_windows(model, image_size);
+  if (model.assumes_window)
+    doubts.push_back(
+        {"model.pretrained_window",
+         fmt::format(
+             "{} is assumed, the windows of {}; set model.pretrained_window if '{}' was trained with others",
+             plain_text(model.pretrained_window), model.preset, weights),
+         {}});
+  else if (model.pretrained_window.empty() && !(preset && trained_windows(*preset) == own))
+    doubts.push_back({"model.pretrained_window",
+                      fmt::format("the windows of '{}' are taken to be those of this model, {}; set "
+                                  "model.pretrained_window if they are others",
+                                  weights, plain_text(own)),
+                      {}});
 }
+
+}  // namespace
 
 extern constinit const Family kSwinV2Family{
     .place = 5,
@@ -100,6 +119,8 @@ extern constinit const Family kSwinV2Family{
           return std::reduce(model.stage_depths.begin(), model.stage_depths.end());
         },
     .check_sizes = check_swin_v2_sizes,
+    .assume_of_weights = assume_trained_windows,
+    .doubt_weights = doubt_windows,
 };
 
 }  // namespace abl::config

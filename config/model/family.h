@@ -36,12 +36,19 @@ struct Family {
   /// Attention layers or blocks: what sections hold by layer.
   int (*layers)(const ModelConfig&) = nullptr;
   bool (*has_batch_norm)(const ModelConfig&) = nullptr;
+  /// Default of `stage_widths`.
+  std::vector<int> (*usual_widths)(const ModelConfig&) = nullptr;
   /// Gives what has no effect its default, once all sections are read.
   void (*settle)(ModelConfig&) = nullptr;
   /// What does not fit together in its layers, each of which is valid.
   void (*check_layers)(const ModelConfig&, std::vector<Problem>&) = nullptr;
   /// What does not fit together in its sizes and those of the images.
   void (*check_sizes)(const ModelConfig&, int image_size, std::vector<Problem>&) = nullptr;
+  /// Of a model that starts from weights, what they bring where nothing is written: they are its preset's.
+  void (*assume_of_weights)(ModelConfig&, const Preset& preset, int image_size) = nullptr;
+  /// What the weights named `weights` may contradict, which do not say it.
+  void (*doubt_weights)(const ModelConfig&, const std::string& weights, int image_size,
+                        std::vector<Problem>& doubts) = nullptr;
 };
 
 /// Every family of config/families.

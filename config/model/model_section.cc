@@ -17,14 +17,6 @@ std::vector<Field<ModelConfig>> select(const std::string& family) {
   return fields;
 }
 
-/// Of a ResNet 64 channels, and twice as many in each further stage; other families have none.
-std::vector<int> usual_widths(const ModelConfig& model) {
-  std::vector<int> widths;
-  if (model.family != "resnet") return widths;
-  for (std::size_t stage = 0; stage < model.stage_depths.size(); ++stage) widths.push_back(64 << stage);
-  return widths;
-}
-
 /// The keys that several families have.
 const std::vector<Field<ModelConfig>>& shared_fields() {
   using M = ModelConfig;
@@ -84,7 +76,11 @@ const std::vector<Field<ModelConfig>>& shared_fields() {
        .member = &M::stage_widths,
        .sentence = "Width of each stage; of a resnet that of its blocks before the fourfold output.",
        .range = {1, 65536},
-       .derived = [](const M& m) { return Json(usual_widths(m)); },
+       .derived =
+           [](const M& m) {
+             const auto usual = family_of(m).usual_widths;
+             return Json(usual ? usual(m) : std::vector<int>{});
+           },
        .derived_text = "of a resnet 64, doubling from stage to stage; of a regnet the preset's"},
       {.name = "window", .member = &M::window, .sentence = "Side of a window, tokens.", .range = {1, 1024}},
   };
