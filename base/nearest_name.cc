@@ -15,11 +15,11 @@ bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
-constexpr std::size_t kWholeEdit = 2;
+constexpr std::size_t kEditCost = 2;
 
 /// A forgotten or other separator counts half: "fsne" is nearer to "f-sne" than to "sne".
 std::size_t cost(char letter) {
-  return std::string_view{"-_. "}.find(letter) == std::string_view::npos ? kWholeEdit : 1;
+  return std::string_view{"-_. "}.find(letter) == std::string_view::npos ? kEditCost : 1;
 }
 
 std::size_t replacing(char a, char b) { return same_letter(a, b) ? 0 : std::max(cost(a), cost(b)); }
@@ -34,7 +34,7 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
       if (j > 0) fewest = std::min(fewest, edits[i][j - 1] + cost(b[j - 1]));
       if (i > 0 && j > 0) fewest = std::min(fewest, edits[i - 1][j - 1] + replacing(a[i - 1], b[j - 1]));
       if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
-        fewest = std::min(fewest, edits[i - 2][j - 2] + kWholeEdit);
+        fewest = std::min(fewest, edits[i - 2][j - 2] + kEditCost);
       edits[i][j] = fewest;
     }
   }
@@ -45,13 +45,13 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view written, const std::vector<std::string>& names, double part) {
   std::string nearest;
-  std::size_t fewest = kWholeEdit * kLongestName;
+  std::size_t fewest = kEditCost * kLongestName;
   if (written.size() > kLongestName) return nearest;
   for (const std::string& name : names) {
     if (name.size() > kLongestName) continue;
     const std::size_t edits = edits_between(written, name);
     const auto letters = static_cast<double>(std::max(written.size(), name.size()));
-    if (edits < fewest && static_cast<double>(edits) <= part * kWholeEdit * letters) {
+    if (edits < fewest && static_cast<double>(edits) <= part * kEditCost * letters) {
       nearest = name;
       fewest = edits;
     }

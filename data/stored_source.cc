@@ -37,14 +37,14 @@ images::DecodedRegion cut_out(const images::EncodedImage& encoded, const images:
 }  // namespace
 
 images::DecodedRegion decode_region(const images::EncodedImage& encoded, const images::ChooseRegion& choose) {
-  images::DecodedRegion view;
+  images::DecodedRegion decoded;
   if (encoded.coding == images::EncodedImage::Coding::kPixels) {
-    view = cut_out(encoded, choose(encoded.width, encoded.height).region);
+    decoded = cut_out(encoded, choose(encoded.width, encoded.height).region);
   } else {
-    view = images::decode_file(encoded.coding, encoded.bytes, choose);
+    decoded = images::decode_file(encoded.coding, encoded.bytes, choose);
   }
-  view.label = encoded.label;
-  return view;
+  decoded.label = encoded.label;
+  return decoded;
 }
 
 images::Image decode_image(const images::EncodedImage& encoded) {

@@ -42,15 +42,16 @@ images::Wanted Framing::wanted(bool reduced) const {
               .left = crop.left + from_left, .top = crop.top + from_top, .width = columns, .height = rows}};
 }
 
-images::Image Framing::of(const images::DecodedRegion& view) const {
+images::Image Framing::of(const images::DecodedRegion& decoded) const {
   const Side across{crop.width, width, left, size, interpolation},
       down{crop.height, height, top, size, interpolation};
-  const auto& region = view.region;
-  if (region == crop && view.width < crop.width)
-    return images::resample(view.image, 0, 0, across.reduced(view.left, view.width, view.image.width),
-                            down.reduced(view.top, view.height, view.image.height));
-  return images::resample(view.image, region.left - crop.left, region.top - crop.top, across.at_full_scale(),
-                          down.at_full_scale());
+  const auto& region = decoded.region;
+  if (region == crop && decoded.width < crop.width)
+    return images::resample(decoded.image, 0, 0,
+                            across.reduced(decoded.left, decoded.width, decoded.image.width),
+                            down.reduced(decoded.top, decoded.height, decoded.image.height));
+  return images::resample(decoded.image, region.left - crop.left, region.top - crop.top,
+                          across.at_full_scale(), down.at_full_scale());
 }
 
 Framing frame_centre(int width, int height, int resize, int size, images::Interpolation interpolation) {

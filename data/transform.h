@@ -12,7 +12,7 @@
 
 namespace abl::data {
 
-/// Which part of an image a view shows, and how large: the crop is scaled to `width` × `height`, and of that
+/// Which part of an image is shown, and how large: the crop is scaled to `width` × `height`, and of that
 /// the square of `size` pixels from (left, top) on is what is seen.
 struct Framing {
   images::Rectangle crop;
@@ -22,9 +22,9 @@ struct Framing {
 
   /// What must be decoded for it. `reduced`: a scale of 1/2, 1/4 or 1/8 will do where that is large enough.
   images::Wanted wanted(bool reduced) const;
-  /// The view, from what was decoded. At full scale it is, to the byte, what Pillow makes of the whole image:
-  /// cropped, scaled, cut.
-  images::Image of(const images::DecodedRegion& view) const;
+  /// What is shown, from what was decoded. At full scale it is, to the byte, what Pillow makes of the whole
+  /// image: cropped, scaled, cut.
+  images::Image of(const images::DecodedRegion& decoded) const;
 };
 
 /// The shorter side scaled to `resize` pixels, then the centre. `size`: at most `resize`.
@@ -38,7 +38,7 @@ struct Prepared {
   int label = 0;
 };
 
-/// Makes training views by a recipe, in the order of timm and of the MSF release: crop, flip, RandAugment,
+/// Makes training images by a recipe, in the order of timm and of the MSF release: crop, flip, RandAugment,
 /// appearance, colour jitter, erasing. The crop is drawn from the image's dimensions before the image is
 /// decoded, and no more of it is decoded than that. Thread: any number.
 class Augmentation {
@@ -60,7 +60,7 @@ class Augmentation {
   std::optional<images::RandAugment> rand_augment_;
 };
 
-/// The view for evaluation: the shorter side to image_size / `recipe.eval_crop_ratio`, then the centre;
+/// The image for evaluation: the shorter side to image_size / `recipe.eval_crop_ratio`, then the centre;
 /// always from full scale. Nothing when the image is to be skipped.
 std::optional<Prepared> centre_of(const ImageSource& images, std::uint32_t index,
                                   const config::RecipeConfig& recipe, int image_size);

@@ -176,9 +176,9 @@ DecodedRegion JpegReader::decode(const Wanted& wanted) {
 
   if (const auto cut = state_->cut(region, eighths)) {
     const Rectangle moved{region.left - cut->left, region.top - cut->top, region.width, region.height};
-    DecodedRegion view = JpegReader{cut->bytes}.decode({moved, wanted_width, wanted_height});
-    view.region = region;  // blocks begin at whole pixels at every scale: the rest is the same
-    return view;
+    DecodedRegion decoded = JpegReader{cut->bytes}.decode({moved, wanted_width, wanted_height});
+    decoded.region = region;  // blocks begin at whole pixels at every scale: the rest is the same
+    return decoded;
   }
   const auto first = [&](int at) { return at * eighths / kEighths; };
   const auto exact = [&](int at) { return static_cast<double>(at) * eighths / kEighths; };

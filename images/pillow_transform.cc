@@ -299,7 +299,7 @@ Taps make_taps(const Stretch& stretch, int line, Interpolation interpolation) {
 Image resample(const Image& image, int left, int top, const Taps& across, const Taps& down) {
   const int width = static_cast<int>(across.first.size()), height = static_cast<int>(down.first.size());
   const std::size_t bytes = std::size_t{3} * width;
-  // a thread makes one view after another: its rows of the new width, of the old height, are kept
+  // a thread makes one image after another: its rows of the new width, of the old height, are kept
   thread_local std::vector<std::uint8_t> rows;
   rows.resize(bytes * (down.end - down.begin) + 1);
   for (int y = down.begin; y < down.end; ++y) {

@@ -41,8 +41,7 @@ class LocalMachine {
   /// Notices what ended and starts it again in time; `say` gets a sentence for whatever happened.
   /// Throws: Error with the last lines of its log where a program keeps ending.
   void tick(Time now, const std::function<void(const std::string&)>& say);
-  /// Stops the worker, whose trainers write a checkpoint, then the scheduler. `hurry` is asked now and then
-  /// and ends the waiting.
+  /// Stops the worker, whose trainers write a checkpoint, then the scheduler (SupervisedProgram::stop).
   void stop(const std::function<bool()>& hurry);
 
  private:

@@ -44,8 +44,8 @@ struct LayerShape {
 /// The different shapes of the layers that are `chosen`. One of unknown sizes where there are no such layers.
 std::vector<LayerShape> shapes_of(const ModelConfig& model, const std::vector<bool>& chosen);
 
-/// A section of a model that may differ from layer to layer: all that reading, canonical form, schema and
-/// reference know of it. Beside the keys of its table it has `layers` and `elsewhere`.
+/// A section of a model that may differ from layer to layer; as a Field for one key, this stands for all that
+/// is known of it. Beside the keys of its table it has `layers` and `elsewhere`.
 template <class Layer>
 struct LayerSection {
   std::string_view name;

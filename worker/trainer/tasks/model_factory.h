@@ -13,7 +13,7 @@ models::ModelOptions model_options(const config::ModelConfig& model, const confi
 /// The same for training: with the recipe's stochastic depth and recomputed activations.
 models::ModelOptions training_options(const config::TrialConfig& trial);
 
-/// The teacher of a recipe that distils: its preset, on the trial's images and classes.
+/// The teacher of a recipe that distils (`config::read_teacher`). Throws: Error{kInvalidArgument}.
 models::ModelOptions teacher_options(const config::TrialConfig& trial);
 
 }  // namespace abl::tasks
