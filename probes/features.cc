@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/nearest_name.h"
 
-namespace abl::models {
+namespace abl::probes {
 
 FeatureTap::FeatureTap(const torch::nn::Module& model, std::map<std::string, torch::Tensor>& features) {
   std::map<std::string, const torch::nn::Module*> parts;
@@ -29,4 +29,4 @@ void FeatureTap::leave(const torch::nn::Module& part, const torch::Tensor& outpu
   if (const auto wanted = wanted_.find(&part); wanted != wanted_.end()) *wanted->second = output.detach();
 }
 
-}  // namespace abl::models
+}  // namespace abl::probes

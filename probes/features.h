@@ -8,12 +8,12 @@
 
 #include "models/layers/part.h"
 
-namespace abl::models {
+namespace abl::probes {
 
 /// Keeps what named parts of a model return, while it lives and on its thread: the keys of `features` are
 /// names as `named_modules` gives them ("blocks.0.attn"), their tensors are filled in.
 /// Throws: Error{kNotFound} naming the part and the nearest name, when the model has none of that name.
-class FeatureTap final : public Observer {
+class FeatureTap final : public models::Observer {
  public:
   FeatureTap(const torch::nn::Module& model, std::map<std::string, torch::Tensor>& features);
 
@@ -22,7 +22,7 @@ class FeatureTap final : public Observer {
 
  private:
   std::map<const torch::nn::Module*, torch::Tensor*> wanted_;
-  const Observation observation_{*this};
+  const models::Observation observation_{*this};
 };
 
-}  // namespace abl::models
+}  // namespace abl::probes

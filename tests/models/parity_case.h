@@ -86,7 +86,7 @@ inline void expect_parity(Classifier& model, const ParityCase& reference) {
   for (const auto& [name, tensor] : reference.all("feat.")) features.emplace(name, torch::Tensor{});
   torch::Tensor logits;
   {
-    FeatureTap tap{model, features};
+    probes::FeatureTap tap{model, features};
     logits = model.forward(reference.at("input"));
   }
   EXPECT_LT(relative_error(logits, reference.at("logits")), 1e-5) << "logits";

@@ -85,7 +85,7 @@ TEST(Recomputed, IsPlainWithoutGradientsAndForAnObserver) {
   }
   std::map<std::string, torch::Tensor> features{{"blocks.1", {}}};
   {
-    const FeatureTap tap{*model, features};
+    const probes::FeatureTap tap{*model, features};
     model->forward(images).sum().backward();
   }
   EXPECT_TRUE(features.at("blocks.1").defined());

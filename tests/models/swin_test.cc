@@ -170,7 +170,7 @@ TEST(Swin, OfVersion2StartsWithEveryBlockAsTheIdentity) {
   torch::manual_seed(3);
   SwinV2Impl model{small_version_2({QkvChoice{}, KeyChoice{.method = KeyMethod::kSpatialK}})};
   std::map<std::string, torch::Tensor> seen{{"patch_embed", {}}, {"layers.0", {}}};
-  const FeatureTap tap{model, seen};
+  const probes::FeatureTap tap{model, seen};
   model.forward(torch::randn({2, 3, 32, 32}));
   EXPECT_TRUE(torch::equal(seen.at("layers.0"), seen.at("patch_embed")));
 }

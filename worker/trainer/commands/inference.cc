@@ -151,7 +151,7 @@ Inference infer(const config::TrialConfig& trial, const InferOptions& options) {
     const torch::AutoGradMode with_gradients{options.gradients};
     torch::Tensor logits;
     {
-      const models::FeatureTap tap{*model, features};
+      const probes::FeatureTap tap{*model, features};
       logits = model->forward(input);
     }
     if (options.gradients) {
