@@ -23,6 +23,7 @@ struct EfficientNetStageOptions {
 /// By default EfficientNet-B0.
 struct EfficientNetOptions {
   using Model = class EfficientNetImpl;
+  static constexpr bool kHasBlocks = false;
   std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
   std::int64_t classes = 1000;
   std::int64_t stem = 32;    ///< channels of the first convolution

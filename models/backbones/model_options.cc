@@ -19,7 +19,7 @@ std::int64_t image_size(const ModelOptions& options) { return options.held_->ima
 
 void check_no_checkpointing(std::int64_t blocks) {
   TORCH_CHECK_VALUE(blocks == 0, "checkpoint_blocks is ", blocks,
-                    " for a convolutional network, which has no transformer blocks; 0 is expected");
+                    " for a model without transformer blocks; 0 is expected");
 }
 
 }  // namespace abl::models

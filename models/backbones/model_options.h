@@ -14,15 +14,23 @@
 
 namespace abl::models {
 
-/// The options of a family: an aggregate that names the model it is for, and has a size of images and
-/// stochastic depth. That of a transformer has `checkpoint_blocks` as well.
+/// Whether a model of these options can compute blocks again; one that has none says
+/// `static constexpr bool kHasBlocks = false`.
+template <class Options>
+concept WithBlocks = requires(Options options) {
+  { options.checkpoint_blocks } -> std::convertible_to<std::int64_t>;
+};
+
+/// The options of a family: an aggregate that names the model it is for, and has a size of images,
+/// stochastic depth and a number of blocks to compute again.
 ///   struct FooOptions {
 ///     using Model = class FooImpl;
 ///     std::int64_t image_size = 224;  // and others of its own
 ///     DropPathOptions drop_path{};
+///     std::int64_t checkpoint_blocks = 0;
 ///   };
 template <class Options>
-concept FamilyOptions = requires(Options options) {
+concept FamilyOptions = (WithBlocks<Options> || !Options::kHasBlocks) && requires(Options options) {
   typename Options::Model;
   { options.image_size } -> std::convertible_to<std::int64_t>;
   { options.drop_path } -> std::convertible_to<DropPathOptions>;
@@ -71,7 +79,7 @@ ModelOptions with_checkpointing(const ModelOptions& options, std::int64_t blocks
 /// Side of the square images that the model is made for, pixels.
 std::int64_t image_size(const ModelOptions& options);
 
-/// Throws: c10::ValueError unless it is 0.
+/// Of a model without blocks. Throws: c10::ValueError unless it is 0.
 void check_no_checkpointing(std::int64_t blocks);
 
 template <class Options>
@@ -89,7 +97,7 @@ struct ModelOptions::HeldAs final : Held {
   }
   ModelOptions with_checkpointing(std::int64_t blocks) const override {
     auto changed = own;
-    if constexpr (requires { changed.checkpoint_blocks; })
+    if constexpr (WithBlocks<Options>)
       changed.checkpoint_blocks = blocks;
     else
       check_no_checkpointing(blocks);

@@ -38,6 +38,7 @@ std::vector<RegNetStageSize> stages_of(const RegNetRule& rule);
 /// By default RegNetY-16GF.
 struct RegNetOptions {
   using Model = class RegNetImpl;
+  static constexpr bool kHasBlocks = false;
   std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
   std::int64_t classes = 1000;
   std::int64_t stem = 32;  ///< channels of the first convolution

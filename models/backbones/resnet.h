@@ -17,6 +17,7 @@ namespace abl::models {
 /// By default ResNet-50. ResNeXt-50 32x4d: 32 groups of width 4.
 struct ResNetOptions {
   using Model = class ResNetImpl;
+  static constexpr bool kHasBlocks = false;
   std::int64_t image_size = 224;  ///< square, pixels; the model takes other sizes as well
   std::int64_t classes = 1000;
   std::vector<std::int64_t> layers = {3, 4, 6, 3};         ///< blocks of each stage

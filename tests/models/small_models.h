@@ -31,7 +31,7 @@ struct SmallModel {
   template <FamilyOptions Options>
   SmallModel(const std::string& name, const Options& options) {
     small_models().emplace_back(name, options);
-    if constexpr (requires { options.checkpoint_blocks; }) small_transformers().emplace_back(name, options);
+    if constexpr (WithBlocks<Options>) small_transformers().emplace_back(name, options);
   }
 };
 
