@@ -285,6 +285,8 @@ outliving_programs()
 daemon_of_a_cancelled_run()
 if (BIN / "ablate-trainer").exists():
     weights_of_another_digest()
+else:
+    say("no ablate-trainer was built: weights of another digest are left out")
 if not mounts:
     skip("no tmpfs may be mounted here: full disks are left out")
 full_worker()
