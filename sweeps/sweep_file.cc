@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sweeps/sweep_file.h"
+#include "sweeps/sweep_spec.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,6 @@
 #include "sweeps/command.h"
 #include "sweeps/factors.h"
 #include "sweeps/rows.h"
-#include "sweeps/sweep_spec.h"
 #include "sweeps/yaml_reader.h"
 
 namespace abl::sweeps {
@@ -183,53 +182,6 @@ std::string data_of(const std::vector<Row>& rows, Problems& problems) {
   return data;
 }
 
-}  // namespace
-
-Problem too_large(const std::string& file, std::size_t bytes) {
-  return {.file = file,
-          .place = {},
-          .field = {},
-          .message = fmt::format("the file has {} bytes; a sweep file has at most {} ({} MiB)",
-                                 with_thousands(bytes), with_thousands(kLargestFile), kLargestFile >> 20),
-          .nearest = {}};
-}
-
-SweepSpec parse_sweep(const std::string& text, const std::string& file, const std::string& folder) {
-  if (text.size() > kLargestFile) throw SweepFileError{{too_large(file, text.size())}};
-  Problems problems{file};
-  const Node root = load_yaml(text, file, problems);
-  YamlReader reader{problems};
-  if (root.kind == Node::Kind::kNull) {
-    problems.add(root.place, "", "the file is empty; expected a sweep: ablate, name, base, rows or factors");
-    problems.throw_if_any();
-  }
-  SweepSpec spec{.file = file, .text = text};
-  if (!reader.is_mapping(root, "")) problems.throw_if_any();
-
-  check_header(reader, root, spec);
-  const Settings shared = read_shared(reader, root, folder, spec);
-  const Node* table = root.find("table");
-  spec.table = read_table(reader, table, root.place, spec.command.has_value());
-  const Node* seeds = root.find("seeds");
-  spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
-  spec.gpus = read_one_number(reader, root, "resources", "gpus", kMostGpus);
-  spec.max_retries = read_one_number(reader, root, "retry", "max", 1000);
-  const std::vector<DraftRow> drafts = read_drafts(reader, root, shared, spec);
-  if (root.find("base") || root.find("command")) {
-    spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table), problems);
-    if (!spec.command) spec.data = data_of(spec.rows, problems);
-    if (!spec.command && drafts.empty()) check_base(shared, problems);
-  }
-  if (const Node* resources = root.find("resources")) check_gpus(spec, *resources, problems);
-  if (table) check_table(spec.table, spec.rows, *table, problems);
-  problems.throw_if_any();
-  spec.canonical = canonical_spec(spec);
-  spec.doubts = problems.doubts();
-  return spec;
-}
-
-namespace {
-
 /// Fills in what follows from the name of a metric or count.
 void describe(Column& column, std::span<const protocol::Quantity> known) {
   const protocol::Quantity* quantity = find(known, column.source);
@@ -325,8 +277,8 @@ void read_columns(YamlReader& reader, const Node& columns, bool command, TableSp
   }
 }
 
-}  // namespace
-
+/// Reads `table:` (null: there is none). A sweep of the trainer knows the metrics and counts that exist; a
+/// command's metrics are its own, and nothing of it can be counted.
 TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool command) {
   TableSpec spec;
   const Node* columns = nullptr;
@@ -349,6 +301,7 @@ TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool c
   return spec;
 }
 
+/// The dotted keys that the table shows as columns.
 std::vector<std::string> setting_columns(const TableSpec& table) {
   std::vector<std::string> keys;
   for (const Column& column : table.columns) {
@@ -357,6 +310,7 @@ std::vector<std::string> setting_columns(const TableSpec& table) {
   return keys;
 }
 
+/// Whether the baseline is a row, and the setting columns are settings of some row.
 void check_table(const TableSpec& table, const std::vector<Row>& rows, const Node& section,
                  Problems& problems) {
   const Node* baseline = section.find("baseline");
@@ -380,6 +334,51 @@ void check_table(const TableSpec& table, const std::vector<Row>& rows, const Nod
                       column.source));
     }
   }
+}
+
+}  // namespace
+
+Problem too_large(const std::string& file, std::size_t bytes) {
+  return {.file = file,
+          .place = {},
+          .field = {},
+          .message = fmt::format("the file has {} bytes; a sweep file has at most {} ({} MiB)",
+                                 with_thousands(bytes), with_thousands(kLargestFile), kLargestFile >> 20),
+          .nearest = {}};
+}
+
+SweepSpec parse_sweep(const std::string& text, const std::string& file, const std::string& folder) {
+  if (text.size() > kLargestFile) throw SweepFileError{{too_large(file, text.size())}};
+  Problems problems{file};
+  const Node root = load_yaml(text, file, problems);
+  YamlReader reader{problems};
+  if (root.kind == Node::Kind::kNull) {
+    problems.add(root.place, "", "the file is empty; expected a sweep: ablate, name, base, rows or factors");
+    problems.throw_if_any();
+  }
+  SweepSpec spec{.file = file, .text = text};
+  if (!reader.is_mapping(root, "")) problems.throw_if_any();
+
+  check_header(reader, root, spec);
+  const Settings shared = read_shared(reader, root, folder, spec);
+  const Node* table = root.find("table");
+  spec.table = read_table(reader, table, root.place, spec.command.has_value());
+  const Node* seeds = root.find("seeds");
+  spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
+  spec.gpus = read_one_number(reader, root, "resources", "gpus", kMostGpus);
+  spec.max_retries = read_one_number(reader, root, "retry", "max", 1000);
+  const std::vector<DraftRow> drafts = read_drafts(reader, root, shared, spec);
+  if (root.find("base") || root.find("command")) {
+    spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table), problems);
+    if (!spec.command) spec.data = data_of(spec.rows, problems);
+    if (!spec.command && drafts.empty()) check_base(shared, problems);
+  }
+  if (const Node* resources = root.find("resources")) check_gpus(spec, *resources, problems);
+  if (table) check_table(spec.table, spec.rows, *table, problems);
+  problems.throw_if_any();
+  spec.canonical = canonical_spec(spec);
+  spec.doubts = problems.doubts();
+  return spec;
 }
 
 }  // namespace abl::sweeps
