@@ -21,18 +21,19 @@ using ablate::v1::SweepPlan;
 
 /// A count that is shown: one that the sweep's table has, or what stands in for none of its kind.
 struct Shown {
-  std::string heading, mode, unit;
+  std::string heading, mode;
+  std::optional<protocol::Unit> unit;
   std::optional<int> digits = std::nullopt;
 };
 
 /// A count that the table has no column of, in a unit in which there is something to see.
-Shown stand_in(const SweepPlan& plan, std::string_view name, const char* mode, const char* unit) {
+Shown stand_in(const SweepPlan& plan, std::string_view name, const char* mode, protocol::Unit unit) {
   double largest = 0;
   for (const auto& row : plan.rows())
     if (const auto found = row.counts().find(mode); found != row.counts().end())
       largest = std::max(largest, found->second);
   Shown shown{.mode = mode, .unit = storage::fitting_unit(unit, largest)};
-  shown.heading = shown.unit.empty() ? std::string{name} : fmt::format("{} ({})", name, shown.unit);
+  shown.heading = shown.unit ? fmt::format("{} ({})", name, name_of(shown.unit)) : std::string{name};
   return shown;
 }
 
@@ -45,11 +46,13 @@ bool asks_for(const SweepPlan& plan, std::string_view kind) {
 /// where it has none of parameters, or of operations.
 std::vector<Shown> shown_counts(const SweepPlan& plan) {
   std::vector<Shown> shown;
-  if (!asks_for(plan, "params.")) shown.push_back(stand_in(plan, "params", "params.weights", "M"));
+  if (!asks_for(plan, "params."))
+    shown.push_back(stand_in(plan, "params", "params.weights", protocol::Unit::kMillion));
   for (const auto& column : plan.columns())
-    shown.push_back({heading_of(column), column.source(), column.unit(),
+    shown.push_back({heading_of(column), column.source(), unit_of(column),
                      column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt});
-  if (!asks_for(plan, "flops.")) shown.push_back(stand_in(plan, "FLOPs", "flops.macs", "G"));
+  if (!asks_for(plan, "flops."))
+    shown.push_back(stand_in(plan, "FLOPs", "flops.macs", protocol::Unit::kBillion));
   return shown;
 }
 

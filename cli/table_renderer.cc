@@ -53,7 +53,7 @@ Text text_of(const Table& table, const Terminal* terminal) {
 
 /// Whether what is called percents is at most 1 throughout.
 bool looks_like_fractions(const Table& table, int column) {
-  if (table.columns(column).unit() != "%") return false;
+  if (unit_of(table.columns(column)) != protocol::Unit::kPercent) return false;
   bool any = false;
   for (const auto& row : table.rows()) {
     const Cell& cell = row.cells(column);
@@ -245,7 +245,7 @@ std::string csv(const Table& table) {
     for (int index = 0; index < table.columns_size(); ++index) {
       const Column& column = table.columns(index);
       const Cell& cell = row.cells(index);
-      const double unit = storage::unit_factor(column.unit());
+      const double unit = storage::unit_factor(unit_of(column));
       const bool sd = cell.has_sd() && std::isfinite(cell.mean());
       if (column.kind() == Column::KIND_SETTING)
         text += fmt::format(",{}", csv_field(cell.text()));

@@ -66,6 +66,10 @@ std::string heading_of(const Column& column) {
   return says_unit ? name : fmt::format("{} ({})", name, column.unit());
 }
 
+std::optional<protocol::Unit> unit_of(const Column& column) {
+  return value_named<protocol::Unit>(column.unit());
+}
+
 Sheet sheet_of(const Table& table) {
   Sheet sheet;
   const auto counted = counted_columns(table);

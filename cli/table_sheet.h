@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
 #include "cli/grid.h"
+#include "protocol/metrics.h"
 
 namespace abl::cli {
 
@@ -35,5 +37,7 @@ inline bool is_metric(const ablate::v1::Column& column) {
 std::string name_of(const ablate::v1::Column& column);
 /// The same with the unit, where it does not say it: "params (M)".
 std::string heading_of(const ablate::v1::Column& column);
+/// Nothing where it has none, or one that is not known here: its values are shown as they are.
+std::optional<protocol::Unit> unit_of(const ablate::v1::Column& column);
 
 }  // namespace abl::cli

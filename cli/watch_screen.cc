@@ -43,7 +43,7 @@ std::optional<double> eta_of(const auto& message) {
 /// As the table has it.
 std::string value_text(const Column& column, double value) {
   const auto digits = column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt;
-  return storage::format_cell(value, {}, digits, column.unit());
+  return storage::format_cell(value, {}, digits, unit_of(column));
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

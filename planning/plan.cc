@@ -124,7 +124,7 @@ v1::Column count_column(const sweeps::SweepSpec& spec, const sweeps::Column& col
   return views::to_proto(
       storage::Column{.name = column.name,
                       .heading = column.heading,
-                      .kind = "count",
+                      .kind = column.kind,
                       .source = column.source,
                       .take = column.take,
                       .unit = column.unit_fits ? storage::fitting_unit(column.unit, largest) : column.unit,

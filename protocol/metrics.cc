@@ -57,40 +57,40 @@ class Name {
 };
 
 constexpr std::array kTrainerMetrics{
-    Quantity{metric::kTrainLoss, "", Better::kLower},
-    Quantity{metric::kTrainTop1, "%", Better::kHigher},
-    Quantity{metric::kValLoss, "", Better::kLower},
-    Quantity{metric::kValTop1, "%", Better::kHigher},
-    Quantity{metric::kValTop5, "%", Better::kHigher},
-    Quantity{metric::kAverageLoss, "", Better::kLower},
-    Quantity{metric::kAverageTop1, "%", Better::kHigher},
-    Quantity{metric::kAverageTop5, "%", Better::kHigher},
-    Quantity{metric::kLearningRate, "", Better::kNone},
-    Quantity{metric::kImagesPerSecond, "", Better::kHigher},
-    Quantity{metric::kMemoryBytes, "G", Better::kLower},
-    Quantity{metric::kTimeData, "", Better::kLower},
-    Quantity{metric::kTimeCheckpoints, "", Better::kLower},
-    Quantity{metric::kTimeEvaluation, "", Better::kLower},
+    Quantity{metric::kTrainLoss, {}, Better::kLower},
+    Quantity{metric::kTrainTop1, Unit::kPercent, Better::kHigher},
+    Quantity{metric::kValLoss, {}, Better::kLower},
+    Quantity{metric::kValTop1, Unit::kPercent, Better::kHigher},
+    Quantity{metric::kValTop5, Unit::kPercent, Better::kHigher},
+    Quantity{metric::kAverageLoss, {}, Better::kLower},
+    Quantity{metric::kAverageTop1, Unit::kPercent, Better::kHigher},
+    Quantity{metric::kAverageTop5, Unit::kPercent, Better::kHigher},
+    Quantity{metric::kLearningRate, {}, Better::kNone},
+    Quantity{metric::kImagesPerSecond, {}, Better::kHigher},
+    Quantity{metric::kMemoryBytes, Unit::kBillion, Better::kLower},
+    Quantity{metric::kTimeData, {}, Better::kLower},
+    Quantity{metric::kTimeCheckpoints, {}, Better::kLower},
+    Quantity{metric::kTimeEvaluation, {}, Better::kLower},
 };
 /// Of all less is better.
 constexpr std::array kCountModes{
-    Quantity{kParamsAll, "M"},
-    Quantity{kParamsWeights, "M"},
-    Quantity{kFlopsMacs, "G"},
-    Quantity{kFlopsMsf, "G"},
-    Quantity{kFlopsCnn, "G"},
-    Quantity{kFlopsFvcore2, "G"},
-    Quantity{kFlopsFvcore5, "G"},
-    Quantity{"flops.fvcore(5)@xcit-2021", "G"},
-    Quantity{"flops.fvcore(2)@mk-head-all-tokens", "G"},
-    Quantity{kMemoryState, "G"},
-    Quantity{kMemoryStateBf16, "G"},
-    Quantity{"memory.base.fp32", "G"},
-    Quantity{"memory.base.bf16", "G"},
-    Quantity{"memory.base.fp16", "G"},
-    Quantity{"memory.image.fp32", "G"},
-    Quantity{"memory.image.bf16", "G"},
-    Quantity{"memory.image.fp16", "G"},
+    Quantity{kParamsAll, Unit::kMillion},
+    Quantity{kParamsWeights, Unit::kMillion},
+    Quantity{kFlopsMacs, Unit::kBillion},
+    Quantity{kFlopsMsf, Unit::kBillion},
+    Quantity{kFlopsCnn, Unit::kBillion},
+    Quantity{kFlopsFvcore2, Unit::kBillion},
+    Quantity{kFlopsFvcore5, Unit::kBillion},
+    Quantity{"flops.fvcore(5)@xcit-2021", Unit::kBillion},
+    Quantity{"flops.fvcore(2)@mk-head-all-tokens", Unit::kBillion},
+    Quantity{kMemoryState, Unit::kBillion},
+    Quantity{kMemoryStateBf16, Unit::kBillion},
+    Quantity{"memory.base.fp32", Unit::kBillion},
+    Quantity{"memory.base.bf16", Unit::kBillion},
+    Quantity{"memory.base.fp16", Unit::kBillion},
+    Quantity{"memory.image.fp32", Unit::kBillion},
+    Quantity{"memory.image.bf16", Unit::kBillion},
+    Quantity{"memory.image.fp16", Unit::kBillion},
 };
 
 }  // namespace
@@ -105,18 +105,6 @@ Better better_by_name(std::string_view metric) {
     if (is_one_of(name[i], kNeither)) return Better::kNone;
   }
   return Better::kHigher;
-}
-
-std::string_view to_text(Better better) {
-  switch (better) {
-    case Better::kHigher:
-      return "higher";
-    case Better::kLower:
-      return "lower";
-    case Better::kNone:
-      return "none";
-  }
-  return {};
 }
 
 bool tells_of_the_machine(std::string_view metric) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/enum_names.h"
 
 /// Metrics by their names, the trainer's and others'. The one place that knows: the trainer says them by
 /// these names and takes from here which checkpoint to keep, sweeps their columns' defaults, the store the
@@ -36,23 +39,49 @@ inline std::string of(std::string_view evaluated, std::string_view value) {
 }
 }  // namespace metric
 
-enum class Better { kNone, kHigher, kLower };
+enum class Better { kHigher, kLower, kNone };
+/// As sweeps and columns say it.
+constexpr std::string_view name_of(Better better) {
+  switch (better) {
+    case Better::kHigher:
+      return "higher";
+    case Better::kLower:
+      return "lower";
+    case Better::kNone:
+      return "none";
+  }
+  return {};
+}
 
 /// What is wanted of a metric or count: of a known one (`trainer_metrics`, `count_modes`), what stands there;
 /// of others' what their words tell. Losses, errors, times and sizes are wanted low, learning rates neither;
 /// accuracies, rates ("images_per_s") and what is not known, high.
 Better better_by_name(std::string_view metric);
-/// As sweeps and columns say it: "higher", "lower" or "none".
-std::string_view to_text(Better better);
 
 /// True for what tells of the machine and the hour, not of the model: times, rates, memory and how busy it
 /// is. Two trainings that are equal differ in these.
 bool tells_of_the_machine(std::string_view metric);
 
+/// What a number is printed in.
+enum class Unit { kPercent, kMillion, kBillion };
+constexpr std::string_view name_of(Unit unit) {
+  switch (unit) {
+    case Unit::kPercent:
+      return "%";
+    case Unit::kMillion:
+      return "M";
+    case Unit::kBillion:
+      return "G";
+  }
+  return {};
+}
+/// Empty where there is none.
+constexpr std::string_view name_of(const std::optional<Unit>& unit) { return unit ? name_of(*unit) : ""; }
+
 /// What is known of a number by its name.
 struct Quantity {
   std::string_view name;
-  std::string_view unit;  ///< "%", "M", "G" or empty
+  std::optional<Unit> unit;
   Better better = Better::kLower;
 };
 

@@ -16,18 +16,6 @@
 namespace abl::scheduler {
 namespace {
 
-std::string kind_text(sweeps::Column::Kind kind) {
-  switch (kind) {
-    case sweeps::Column::Kind::kMetric:
-      return "metric";
-    case sweeps::Column::Kind::kCount:
-      return "count";
-    case sweeps::Column::Kind::kSetting:
-      return "setting";
-  }
-  return {};
-}
-
 storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, int priority) {
   storage::NewSweep record{.name = spec.name,
                            .file = spec.file,
@@ -48,7 +36,7 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, int priority) {
   for (const sweeps::Column& column : spec.table.columns)
     record.columns.push_back({.name = column.name,
                               .heading = column.heading,
-                              .kind = kind_text(column.kind),
+                              .kind = column.kind,
                               .source = column.source,
                               .take = column.take,
                               .unit = column.unit,

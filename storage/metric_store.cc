@@ -11,6 +11,7 @@
 #include "protocol/number.h"
 #include "storage/curves.h"
 #include "storage/point_limit.h"
+#include "storage/stored_word.h"
 #include "storage/thinning.h"
 
 namespace abl::storage {
@@ -362,10 +363,10 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run, std::uint32_t most)
                               .min_step = static_cast<std::uint32_t>(row.integer(8)),
                               .max_step = static_cast<std::uint32_t>(row.integer(9)),
                               .last_step = static_cast<std::uint32_t>(row.integer(7))};
-        const std::string agreed =
-            row.is_null(11) ? std::string{protocol::to_text(protocol::better_by_name(summary.name))}
-                            : row.text(11);
-        const bool low = agreed == to_text(protocol::Better::kLower);
+        using protocol::Better;
+        const Better agreed = row.is_null(11) ? protocol::better_by_name(summary.name)
+                                              : from_word<Better>("'better' of a column", row.text(11));
+        const bool low = agreed == Better::kLower;
         summary.best = low ? summary.min : summary.max;
         summary.best_step = low ? summary.min_step : summary.max_step;
         return summary;

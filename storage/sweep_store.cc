@@ -44,12 +44,12 @@ void insert_column(Database& db, SweepId sweep, int position, const Column& colu
       .bind(":position", position)
       .bind(":name", column.name)
       .bind(":heading", column.heading)
-      .bind(":kind", column.kind)
+      .bind(":kind", name_of(column.kind))
       .bind(":source", column.source)
-      .bind(":take", column.take)
-      .bind(":unit", column.unit)
+      .bind(":take", name_of(column.take))
+      .bind(":unit", name_of(column.unit))
       .bind(":unit_fits", column.unit_fits)
-      .bind(":better", column.better)
+      .bind(":better", name_of(column.better))
       .bind(":digits", column.digits.value_or(-1))
       .run();
 }

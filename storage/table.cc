@@ -13,10 +13,16 @@
 #include "protocol/number.h"
 #include "statistics/mean_sd.h"
 #include "storage/curves.h"
+#include "storage/stored_word.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_counts.h"
 
 namespace abl::storage {
+
+using protocol::Better;
+using protocol::Take;
+using protocol::Unit;
+
 namespace {
 
 /// A number as people round it: half away from zero, judged on its 15 decimal digits, so that 61.125
@@ -97,16 +103,27 @@ std::string as_needed(double mean, const std::optional<double>& sd) {
 
 }  // namespace
 
-double unit_factor(const std::string& unit) { return unit == "M" ? 1e6 : unit == "G" ? 1e9 : 1; }
+double unit_factor(const std::optional<Unit>& unit) {
+  if (!unit) return 1;
+  switch (*unit) {
+    case Unit::kPercent:
+      return 1;
+    case Unit::kMillion:
+      return 1e6;
+    case Unit::kBillion:
+      return 1e9;
+  }
+  return 1;
+}
 
-std::string fitting_unit(const std::string& unit, double largest) {
-  for (const char* smaller : {"G", "M"})
+std::optional<Unit> fitting_unit(const std::optional<Unit>& unit, double largest) {
+  for (const Unit smaller : {Unit::kBillion, Unit::kMillion})
     if (unit_factor(smaller) <= unit_factor(unit) && largest >= 0.1 * unit_factor(smaller)) return smaller;
-  return largest > 0 ? "" : unit;
+  return largest > 0 ? std::nullopt : unit;
 }
 
 std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd,
-                        const std::optional<int>& digits, const std::string& unit) {
+                        const std::optional<int>& digits, const std::optional<Unit>& unit) {
   if (!mean) return "–";
   const double value = *mean / unit_factor(unit);
   if (!std::isfinite(value)) return rounded(value, 0);
@@ -124,14 +141,15 @@ std::vector<Column> read_columns(Database& db, SweepId sweep) {
                            WHERE sweep_id = :sweep ORDER BY position)sql")
       .bind(":sweep", sweep)
       .all([](const Statement& row) {
+        const std::string unit = row.text(5);
         return Column{
             .name = row.text(0),
             .heading = row.text(1),
-            .kind = row.text(2),
+            .kind = from_word<Column::Kind>("kind of a column", row.text(2)),
             .source = row.text(3),
-            .take = row.text(4),
-            .unit = row.text(5),
-            .better = row.text(6),
+            .take = from_word<Take>("'take' of a column", row.text(4)),
+            .unit = unit.empty() ? std::nullopt : std::optional{from_word<Unit>("unit of a column", unit)},
+            .better = from_word<Better>("'better' of a column", row.text(6)),
             .digits = row.integer(7) < 0 ? std::nullopt : std::optional{static_cast<int>(row.integer(7))},
             .unit_fits = row.integer(8) != 0};
       });
@@ -201,14 +219,16 @@ std::string why_no_metric(Database& db, SweepId sweep, std::size_t row, const Tr
 
 /// What `best` takes: as the column says, otherwise by the metric's name.
 bool lower_is_better(const Column& column) {
-  return (column.better == "none" || column.better.empty()
-              ? protocol::to_text(protocol::better_by_name(column.source))
-              : std::string_view{column.better}) == to_text(protocol::Better::kLower);
+  const Better better =
+      column.better == Better::kNone ? protocol::better_by_name(column.source) : column.better;
+  return better == Better::kLower;
 }
 
 /// Adds to each row its values of a metric.
 void read_values(Database& db, SweepId sweep, const Column& column, std::vector<Cell>& cells) {
-  const std::string take = column.take != "best" ? column.take : lower_is_better(column) ? "min" : "max";
+  const Take take = column.take != Take::kBest ? column.take
+                    : lower_is_better(column)  ? Take::kMin
+                                               : Take::kMax;
   auto& values = db.prepared(R"sql(
       SELECT st.row, t.run_id, t.id, st.seed,
              CASE :take WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
@@ -219,7 +239,7 @@ void read_values(Database& db, SweepId sweep, const Column& column, std::vector<
       JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
       JOIN metric_summary ms ON ms.run_id = t.run_id AND ms.metric_id = (SELECT id FROM metric WHERE name = :name)
       WHERE st.sweep_id = :sweep ORDER BY st.row, st.seed_index)sql");
-  values.bind(":take", take).bind(":name", column.source).bind(":sweep", sweep);
+  values.bind(":take", name_of(take)).bind(":name", column.source).bind(":sweep", sweep);
   while (values.step()) {
     Cell& cell = cells.at(static_cast<std::size_t>(values.integer(0)));
     cell.values.push_back({.run = static_cast<RunId>(values.integer(1)),
@@ -292,12 +312,23 @@ std::vector<Cell> setting_cells(Database& db, const SweepRecord& sweep, const Co
       });
 }
 
+std::vector<Cell> cells_of_kind(Database& db, const SweepRecord& sweep, const Column& column,
+                                const std::vector<TableRow>& rows) {
+  switch (column.kind) {
+    case Column::Kind::kMetric:
+      return metric_cells(db, sweep, column, rows);
+    case Column::Kind::kCount:
+      return count_cells(db, sweep, column);
+    case Column::Kind::kSetting:
+      return setting_cells(db, sweep, column);
+  }
+  return {};
+}
+
 /// A cell for each row: a few queries for a column, however many rows there are.
 std::vector<Cell> read_cells(Database& db, const SweepRecord& sweep, const Column& column,
                              const std::vector<TableRow>& rows) {
-  std::vector<Cell> cells = column.kind == "metric"  ? metric_cells(db, sweep, column, rows)
-                            : column.kind == "count" ? count_cells(db, sweep, column)
-                                                     : setting_cells(db, sweep, column);
+  std::vector<Cell> cells = cells_of_kind(db, sweep, column, rows);
   auto& papers = db.prepared("SELECT row, printed FROM sweep_paper WHERE sweep_id = :sweep AND name = :name");
   papers.bind(":sweep", sweep.id).bind(":name", column.name);
   while (papers.step()) cells.at(static_cast<std::size_t>(papers.integer(0))).paper = papers.text(1);

@@ -48,7 +48,8 @@ struct LostMetrics {
 struct Diverged {
   std::string row;
   std::int64_t seed = 0;
-  std::string metric, take;  ///< as the column has them
+  std::string metric;  ///< as the column has it, as `take`
+  protocol::Take take = protocol::Take::kLast;
   std::uint32_t points = 0;  ///< that are not finite
 };
 struct Table {
@@ -74,13 +75,13 @@ Table read_table(Database& db, const std::string& sweep);
 /// where they are given. Otherwise as many as give the deviation two figures, or the value where there is
 /// none, at least two: "0.0012 ± 0.0003", and "3.20e-9" or "1.23e17" where that would be too wide.
 std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd,
-                        const std::optional<int>& digits, const std::string& unit);
+                        const std::optional<int>& digits, const std::optional<protocol::Unit>& unit);
 
 /// What a value is divided by to be said in a unit.
-double unit_factor(const std::string& unit);
+double unit_factor(const std::optional<protocol::Unit>& unit);
 
 /// "M" for "G" where the largest value is below a tenth of 10^9: of a unit that nobody asked for, it or a
 /// smaller one.
-std::string fitting_unit(const std::string& unit, double largest);
+std::optional<protocol::Unit> fitting_unit(const std::optional<protocol::Unit>& unit, double largest);
 
 }  // namespace abl::storage

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "protocol/column.h"
+#include "protocol/metrics.h"
 
 namespace abl::storage {
 
@@ -52,7 +54,13 @@ struct NewRow {
   std::map<std::string, std::string> paper;  ///< column name -> as printed
 };
 struct Column {
-  std::string name, heading, kind, source, take, unit, better;  ///< kind: metric | count | setting
+  using Kind = protocol::ColumnKind;
+  std::string name, heading;
+  Kind kind = Kind::kMetric;
+  std::string source;
+  protocol::Take take = protocol::Take::kLast;
+  std::optional<protocol::Unit> unit;
+  protocol::Better better = protocol::Better::kNone;
   std::optional<int> digits = 2;  ///< after the point; none: as many as the values need
   bool unit_fits = false;         ///< `unit`, or a smaller one where all values are small
 };

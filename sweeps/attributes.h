@@ -7,10 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "base/enum_names.h"
+#include "protocol/column.h"
+#include "protocol/metrics.h"
 #include "sweeps/sweep_spec.h"
 #include "sweeps/yaml_reader.h"
 
@@ -23,10 +25,11 @@ namespace abl::sweeps {
 template <class Owner>
 struct Attribute {
   std::string_view key;
-  std::variant<std::string Owner::*, std::optional<int> Owner::*> member;
-  std::vector<std::string> choices = {};  ///< of a text: it is one of these; none: it is any
-  bool may_be_empty = false;              ///< a choice that may also be written without a value
-  int high = 0;                           ///< of a number: 0 to this
+  /// An enumeration is one of its names; one that is optional may also be written without a value.
+  std::variant<std::string Owner::*, std::optional<int> Owner::*, protocol::Take Owner::*,
+               protocol::Better Owner::*, std::optional<protocol::Unit> Owner::*>
+      member;
+  int high = 0;  ///< of a number: 0 to this
   /// In the canonical text also where it says the default; false: only where it says another. Sweeps that are
   /// stored stay the same sweeps: what is added has false.
   bool always = false;
@@ -42,18 +45,11 @@ inline std::span<const Attribute<TableSpec>> table_attributes() {
 
 inline std::span<const Attribute<Column>> column_attributes() {
   static const std::vector<Attribute<Column>> kAttributes{
-      {.key = "take",
-       .member = &Column::take,
-       .choices = {"last", "best", "min", "max", "mean"},
-       .always = true},
-      {.key = "unit",
-       .member = &Column::unit,
-       .choices = {"%", "M", "G"},
-       .may_be_empty = true,
-       .always = true},
+      {.key = "take", .member = &Column::take, .always = true},
+      {.key = "unit", .member = &Column::unit, .always = true},
       {.key = "digits", .member = &Column::digits, .high = 10, .always = true, .otherwise = 2},
       {.key = "heading", .member = &Column::heading, .always = true},
-      {.key = "better", .member = &Column::better, .choices = {"higher", "lower", "none"}, .always = true}};
+      {.key = "better", .member = &Column::better, .always = true}};
   return kAttributes;
 }
 
@@ -67,6 +63,30 @@ std::vector<std::string_view> keys_with(std::vector<std::string_view> keys,
   return keys;
 }
 
+inline void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int,
+                           std::string& text) {
+  text = reader.text(node, name).value_or(text);
+}
+
+inline void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int high,
+                           std::optional<int>& number) {
+  if (const auto given = reader.whole_number(node, name, 0, high)) number = static_cast<int>(*given);
+}
+
+template <Named E>
+void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int, E& value) {
+  if (const auto given = reader.choice(node, name, names_of<E>())) value = *value_named<E>(*given);
+}
+
+template <Named E>
+void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int,
+                    std::optional<E>& value) {
+  if (node.kind == Node::Kind::kScalar && node.text.empty())
+    value.reset();
+  else if (const auto given = reader.choice(node, name, names_of<E>()))
+    value = value_named<E>(*given);
+}
+
 /// Reads those attributes that `mapping`, which is called `field`, has; the others stay.
 template <class Owner>
 void read_attributes(YamlReader& reader, const Node& mapping, const std::string& field,
@@ -75,19 +95,19 @@ void read_attributes(YamlReader& reader, const Node& mapping, const std::string&
     const Node* node = mapping.find(attribute.key);
     if (!node) continue;
     const std::string name = field + "." + std::string{attribute.key};
-    if (const auto* number = std::get_if<std::optional<int> Owner::*>(&attribute.member)) {
-      if (const auto given = reader.whole_number(*node, name, 0, attribute.high))
-        owner.** number = static_cast<int>(*given);
-      continue;
-    }
-    std::string& text = owner.*std::get<std::string Owner::*>(attribute.member);
-    if (attribute.choices.empty())
-      text = reader.text(*node, name).value_or(text);
-    else if (attribute.may_be_empty && node->kind == Node::Kind::kScalar && node->text.empty())
-      text.clear();
-    else
-      text = reader.choice(*node, name, attribute.choices).value_or("");
+    std::visit([&](auto member) { read_attribute(reader, *node, name, attribute.high, owner.*member); },
+               attribute.member);
   }
+}
+
+inline std::string canonical_value(const std::string& text, int) { return text; }
+inline int canonical_value(const std::optional<int>& number, int otherwise) {
+  return number.value_or(otherwise);
+}
+/// The name of an enumeration's value; empty where it is optional and has none.
+template <class E>
+std::string canonical_value(const E& value, int) {
+  return std::string{name_of(value)};
 }
 
 /// Adds the attributes to a table's or column's canonical form.
@@ -98,10 +118,7 @@ void add_attributes(const Owner& owner, std::span<const Attribute<Owner>> attrib
     std::visit(
         [&](auto member) {
           if (!attribute.always && owner.*member == usual.*member) return;
-          if constexpr (std::is_same_v<decltype(member), std::optional<int> Owner::*>)
-            to[std::string{attribute.key}] = (owner.*member).value_or(attribute.otherwise);
-          else
-            to[std::string{attribute.key}] = owner.*member;
+          to[std::string{attribute.key}] = canonical_value(owner.*member, attribute.otherwise);
         },
         attribute.member);
 }

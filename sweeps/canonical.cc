@@ -18,8 +18,7 @@ namespace {
 using nlohmann::json;
 
 json column_json(const Column& column) {
-  constexpr const char* kKinds[] = {"metric", "count", "setting"};
-  json document{{"name", column.name}, {kKinds[static_cast<int>(column.kind)], column.source}};
+  json document{{"name", column.name}, {std::string{name_of(column.kind)}, column.source}};
   add_attributes(column, column_attributes(), document);
   return document;
 }

@@ -182,12 +182,21 @@ std::string data_of(const std::vector<Row>& rows, Problems& problems) {
   return data;
 }
 
+using protocol::Better;
+using protocol::Take;
+
 /// Fills in what follows from the name of a metric or count.
 void describe(Column& column, std::span<const protocol::Quantity> known) {
   const protocol::Quantity* quantity = find(known, column.source);
   if (!quantity) return;
   column.unit = quantity->unit;
-  column.better = protocol::to_text(protocol::better_by_name(column.source));
+  column.better = protocol::better_by_name(column.source);
+}
+
+/// Said where it is read, and no want of a direction.
+bool has_unknown_direction(const Node& column) {
+  const Node* better = column.find("better");
+  return better && !value_named<Better>(better->text);
 }
 
 class ColumnReader {
@@ -207,7 +216,7 @@ class ColumnReader {
     column.heading = column.name;
     read_source(node, field, column);  // what the attributes are where the file says nothing
     read_attributes(reader_, node, field, column_attributes(), column);
-    column.unit_fits = column.kind == Column::Kind::kCount && !column.unit.empty() && !node.find("unit");
+    column.unit_fits = column.kind == Column::Kind::kCount && column.unit && !node.find("unit");
     check_take(node, field, column);
     return column;
   }
@@ -251,7 +260,7 @@ class ColumnReader {
     if (!take) return;
     if (column.kind != Column::Kind::kMetric) {
       problem(take->place, field + ".take", "only a metric has several values to take one from");
-    } else if (column.take == "best" && column.better == "none") {
+    } else if (column.take == Take::kBest && column.better == Better::kNone && !has_unknown_direction(node)) {
       problem(take->place, field + ".take",
               "the best needs a direction; add better: higher or better: lower");
     }

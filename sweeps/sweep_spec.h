@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "config/trial_choices.h"
+#include "protocol/column.h"
+#include "protocol/metrics.h"
 
 namespace abl::sweeps {
 
@@ -40,16 +42,16 @@ class SweepFileError : public Error {
 
 /// A column of the table.
 struct Column {
-  enum class Kind { kMetric, kCount, kSetting };
+  using Kind = protocol::ColumnKind;
   std::string name;     ///< "acc"; the key of the papers' values
   std::string heading;  ///< as printed; the name where nothing is said
   Kind kind = Kind::kMetric;
-  std::string source;         ///< metric name, count mode ("params.weights") or dotted setting
-  std::string take = "last";  ///< last | best | min | max | mean
-  std::string unit;           ///< "%" or empty; of counts "M" or "G"
-  bool unit_fits = false;     ///< `unit`, which the file does not name, or a smaller one where all are small
-  std::string better = "none";  ///< higher | lower | none
-  std::optional<int> digits;    ///< after the point; none: as many as the values need
+  std::string source;  ///< metric name, count mode ("params.weights") or dotted setting
+  protocol::Take take = protocol::Take::kLast;
+  std::optional<protocol::Unit> unit;
+  bool unit_fits = false;  ///< `unit`, which the file does not name, or a smaller one where all are small
+  protocol::Better better = protocol::Better::kNone;
+  std::optional<int> digits;  ///< after the point; none: as many as the values need
 };
 
 /// One line of the table: one setting of the factors.

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "statistics/welch.h"
+#include "storage/types.h"
 
 namespace abl::views {
 namespace {
 
 namespace v1 = ablate::v1;
+using protocol::Better;
 
 /// A row's values in one column.
 struct Values {
@@ -47,6 +49,11 @@ std::string why_untested(const Values& a, const Values& b) {
   return "the values are too large or too small for a test";
 }
 
+/// A message that says no direction has none.
+Better wanted(const v1::Column& column) {
+  return value_named<Better>(column.better()).value_or(Better::kNone);
+}
+
 void compare_with_baseline(const v1::Column& column, const Values& baseline, const Values& row,
                            v1::Cell& cell) {
   v1::Comparison& comparison = *cell.mutable_comparison();
@@ -70,20 +77,22 @@ void compare_with_baseline(const v1::Column& column, const Values& baseline, con
                                  baseline.all.size(), p_text(test->p),
                                  differs ? "" : fmt::format(", not below {}", kSignificance)));
   if (!differs) return;
-  comparison.set_verdict(column.better() == "none"                        ? v1::Comparison::VERDICT_DIFFERENT
-                         : (column.better() == "higher") == (test->t > 0) ? v1::Comparison::VERDICT_BETTER
-                                                                          : v1::Comparison::VERDICT_WORSE);
+  const Better better = wanted(column);
+  comparison.set_verdict(better == Better::kNone                        ? v1::Comparison::VERDICT_DIFFERENT
+                         : (better == Better::kHigher) == (test->t > 0) ? v1::Comparison::VERDICT_BETTER
+                                                                        : v1::Comparison::VERDICT_WORSE);
 }
 
 /// The row with the best mean, told to be the best only where every other row differs from it. Rows of the
 /// same runs are one.
 void find_best(const v1::Column& column, const std::vector<Values>& rows, int index, v1::Table& table) {
-  if (column.better() != "higher" && column.better() != "lower") return;
+  const Better better = wanted(column);
+  if (better == Better::kNone) return;
   std::optional<std::size_t> first;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].counts()) continue;
-    const bool ahead = first && (column.better() == "higher" ? rows[i].mean > rows[*first].mean
-                                                             : rows[i].mean < rows[*first].mean);
+    const bool ahead = first && (better == Better::kHigher ? rows[i].mean > rows[*first].mean
+                                                           : rows[i].mean < rows[*first].mean);
     if (!first || ahead) first = i;
   }
   if (!first) return;

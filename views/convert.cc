@@ -172,16 +172,26 @@ v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint) {
 
 namespace {
 
+v1::Column::Kind kind_of(storage::Column::Kind kind) {
+  switch (kind) {
+    case storage::Column::Kind::kMetric:
+      return v1::Column::KIND_METRIC;
+    case storage::Column::Kind::kCount:
+      return v1::Column::KIND_COUNT;
+    case storage::Column::Kind::kSetting:
+      return v1::Column::KIND_SETTING;
+  }
+  return v1::Column::KIND_UNSPECIFIED;
+}
+
 void describe(const storage::Column& column, v1::Column& message) {
   message.set_name(column.name);
   message.set_heading(column.heading);
-  message.set_kind(column.kind == "metric"  ? v1::Column::KIND_METRIC
-                   : column.kind == "count" ? v1::Column::KIND_COUNT
-                                            : v1::Column::KIND_SETTING);
+  message.set_kind(kind_of(column.kind));
   message.set_source(column.source);
-  message.set_take(column.take);
-  message.set_unit(column.unit);
-  message.set_better(column.better);
+  message.set_take(std::string{name_of(column.take)});
+  message.set_unit(std::string{name_of(column.unit)});
+  message.set_better(std::string{name_of(column.better)});
   message.clear_digits();
   if (column.digits) message.set_digits(static_cast<std::uint32_t>(*column.digits));
 }

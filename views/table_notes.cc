@@ -91,7 +91,7 @@ std::string diverged_text(const storage::Diverged& diverged) {
   return fmt::format("row {}, seed {}: {} of {} {} not finite; {} is of the others", diverged.row,
                      diverged.seed,
                      diverged.points == 1 ? "1 point" : fmt::format("{} points", diverged.points),
-                     diverged.metric, diverged.points == 1 ? "is" : "are", diverged.take);
+                     diverged.metric, diverged.points == 1 ? "is" : "are", name_of(diverged.take));
 }
 
 }  // namespace

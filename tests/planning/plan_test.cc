@@ -292,7 +292,7 @@ TEST_F(PlanTest, NamesTheCountsThatTheTableWillShow) {
                          .heading = "FLOPs",
                          .kind = Kind::kCount,
                          .source = "flops.msf",
-                         .unit = "G",
+                         .unit = protocol::Unit::kBillion,
                          .digits = 1}};
   const auto plan = planning::plan(spec, nullptr, {});
   ASSERT_EQ(plan.columns_size(), 1);

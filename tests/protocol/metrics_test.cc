@@ -15,16 +15,16 @@ TEST(MetricName, TellsWhatIsWantedWhereNobodySays) {
                            "img_s", "accuracy_per_class", "glossiness", "", "//"})
     EXPECT_EQ(better_by_name(name), Better::kHigher) << name;
   EXPECT_EQ(better_by_name("lr"), Better::kNone);
-  EXPECT_EQ(to_text(better_by_name("lr")), "none");
+  EXPECT_EQ(name_of(better_by_name("lr")), "none");
 }
 
 TEST(MetricName, OfTheTrainersOwnUnitAndDirectionAreKnown) {
-  const auto direction = [](const char* name) { return to_text(find(trainer_metrics(), name)->better); };
+  const auto direction = [](const char* name) { return name_of(find(trainer_metrics(), name)->better); };
   EXPECT_EQ(direction(metric::kValLoss), "lower");
   EXPECT_EQ(direction(metric::kAverageTop1), "higher");
   EXPECT_EQ(direction(metric::kLearningRate), "none");
   EXPECT_EQ(direction(metric::kTimeData), "lower");
-  EXPECT_EQ(find(trainer_metrics(), metric::of(metric::kAverage, metric::kTop5))->unit, "%");
+  EXPECT_EQ(find(trainer_metrics(), metric::of(metric::kAverage, metric::kTop5))->unit, Unit::kPercent);
   EXPECT_EQ(find(trainer_metrics(), "accuracy"), nullptr);
   for (const auto& mode : count_modes()) EXPECT_EQ(better_by_name(mode.name), Better::kLower) << mode.name;
 }

@@ -97,9 +97,15 @@ TEST_F(MetricStoreTest, RunningSummaryEqualsOneOverAllPoints) {
 
 TEST_F(MetricStoreTest, BestIsWhatTheColumnsSay) {
   auto text = sweep_of("second", 1, 1);
-  text.sweep.columns = {
-      {.name = "fid", .kind = "metric", .source = "distance", .take = "best", .better = "lower"},
-      {.name = "loss", .kind = "metric", .source = "val/loss", .better = "none"}};
+  text.sweep.columns = {{.name = "fid",
+                         .kind = Column::Kind::kMetric,
+                         .source = "distance",
+                         .take = protocol::Take::kBest,
+                         .better = protocol::Better::kLower},
+                        {.name = "loss",
+                         .kind = Column::Kind::kMetric,
+                         .source = "val/loss",
+                         .better = protocol::Better::kNone}};
   submit(text);  // claims the same trial
   append("distance", {1, 2, 3, 4}, {40, 10, 25, 10});
   append("val/loss", {1, 2, 3}, {3, 1, 2});
@@ -109,7 +115,10 @@ TEST_F(MetricStoreTest, BestIsWhatTheColumnsSay) {
   EXPECT_EQ(summaries[0].max_step, 1u);
   EXPECT_EQ(summaries[1].best, 1) << "by its name, where no column says";
   auto other = sweep_of("third", 1, 1);
-  other.sweep.columns = {{.name = "d", .kind = "metric", .source = "distance", .better = "higher"}};
+  other.sweep.columns = {{.name = "d",
+                          .kind = Column::Kind::kMetric,
+                          .source = "distance",
+                          .better = protocol::Better::kHigher}};
   submit(other);
   EXPECT_EQ(metrics.summaries(id)[0].best, 40) << "columns that disagree leave it to the name";
 }

@@ -60,7 +60,7 @@ TEST_F(ResultsViewsTest, TableCellEqualsTheTableThatIsPrinted) {
         EXPECT_NEAR(select.real(2), *cell.sd, 1e-12);
       }
       EXPECT_EQ(select.text(3), cell.paper);
-      if (table.columns[i].kind == "setting") {
+      if (table.columns[i].kind == Column::Kind::kSetting) {
         EXPECT_EQ(select.text(4), cell.text);
       }
       EXPECT_FALSE(select.step()) << "one line for each cell";
@@ -72,10 +72,10 @@ TEST_F(ResultsViewsTest, TableCellTakesTheBestThatTheColumnSaysAndCountsWhatIsMi
   auto text = sweep_of("fids", 2, 1, "fid");
   text.sweep.columns = {{.name = "fid",
                          .heading = "fid",
-                         .kind = "metric",
+                         .kind = Column::Kind::kMetric,
                          .source = "distance",
-                         .take = "best",
-                         .better = "lower"}};
+                         .take = protocol::Take::kBest,
+                         .better = protocol::Better::kLower}};
   submit(text);
   const RunId id = run(10);
   metrics.append(id,
@@ -89,9 +89,13 @@ TEST_F(ResultsViewsTest, TableCellTakesTheBestThatTheColumnSaysAndCountsWhatIsMi
 TEST_F(ResultsViewsTest, TableCellCountsTheRunsThatDiverged) {
   auto text = sweep_of("s", 1, 2, "diverged");
   text.sweep.columns.clear();
-  for (const char* take : {"last", "best", "min", "max", "mean"})
-    text.sweep.columns.push_back(
-        {.name = take, .heading = take, .kind = "metric", .source = "loss", .take = take, .better = "lower"});
+  for (const auto take : values_of<protocol::Take>())
+    text.sweep.columns.push_back({.name = std::string{name_of(take)},
+                                  .heading = std::string{name_of(take)},
+                                  .kind = Column::Kind::kMetric,
+                                  .source = "loss",
+                                  .take = take,
+                                  .better = protocol::Better::kLower});
   submit(text);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const auto& [trial, values] :

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/table.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -44,13 +46,13 @@ TEST_F(TableTest, CellsAreMeanAndDeviationOverTheSeedsThatAreThere) {
 TEST_F(TableTest, TakeChoosesWhatOfARunCounts) {
   auto text = sweep_of("s", 1, 1);
   text.sweep.columns.clear();
-  for (const char* take : {"last", "best", "min", "max", "mean"})
-    text.sweep.columns.push_back({.name = take,
-                                  .heading = take,
-                                  .kind = "metric",
+  for (const auto take : values_of<protocol::Take>())
+    text.sweep.columns.push_back({.name = std::string{name_of(take)},
+                                  .heading = std::string{name_of(take)},
+                                  .kind = Column::Kind::kMetric,
                                   .source = "val/loss",
                                   .take = take,
-                                  .better = "lower",
+                                  .better = protocol::Better::kLower,
                                   .digits = 1});
   submit(text);
   const RunId id = run(1);
@@ -66,12 +68,12 @@ TEST_F(TableTest, TakeChoosesWhatOfARunCounts) {
 TEST_F(TableTest, TheColumnSaysWhichIsTheBest) {
   auto text = sweep_of("s", 1, 1);
   text.sweep.columns.clear();
-  for (const char* better : {"lower", "higher"})
-    text.sweep.columns.push_back({.name = better,
-                                  .heading = better,
-                                  .kind = "metric",
+  for (const auto better : {protocol::Better::kLower, protocol::Better::kHigher})
+    text.sweep.columns.push_back({.name = std::string{name_of(better)},
+                                  .heading = std::string{name_of(better)},
+                                  .kind = Column::Kind::kMetric,
                                   .source = "fid",
-                                  .take = "best",
+                                  .take = protocol::Take::kBest,
                                   .better = better,
                                   .digits = 0});
   submit(text);
@@ -87,18 +89,18 @@ TEST_F(TableTest, ACountWithoutAUnitOfItsOwnIsShownInOneThatFits) {
   auto text = sweep_of("s", 1, 1);
   for (const bool fits : {true, false})
     text.sweep.columns.push_back({.name = fits ? "fitting" : "fixed",
-                                  .kind = "count",
+                                  .kind = Column::Kind::kCount,
                                   .source = "flops.macs",
-                                  .unit = "G",
+                                  .unit = protocol::Unit::kBillion,
                                   .digits = {},
                                   .unit_fits = fits});
   text.sweep.rows[0].paper.clear();
   submit(text);
   CountStore{db}.insert(text.sweep.rows[0].model, {{"flops.macs", 12e6}});
   const Table table = read_table(db, "s");
-  EXPECT_EQ(table.columns[3].unit, "M");
+  EXPECT_EQ(table.columns[3].unit, protocol::Unit::kMillion);
   EXPECT_EQ(table.rows[0].cells[3].text, "12.00");
-  EXPECT_EQ(table.columns[4].unit, "G") << "as the file says";
+  EXPECT_EQ(table.columns[4].unit, protocol::Unit::kBillion) << "as the file says";
   EXPECT_EQ(table.rows[0].cells[4].text, "0.012");
 }
 
@@ -219,9 +221,9 @@ TEST_F(TableTest, ValueThatIsNotFiniteIsShownNotHidden) {
 
 TEST_F(TableTest, ARunThatDivergedIsToldWhereItsBestIsShown) {
   auto text = sweep_of("s", 2, 1);
-  text.sweep.columns[0].take = "best";
+  text.sweep.columns[0].take = protocol::Take::kBest;
   text.sweep.columns.push_back(text.sweep.columns[0]);
-  text.sweep.columns.back().name = "last", text.sweep.columns.back().take = "last";
+  text.sweep.columns.back().name = "last", text.sweep.columns.back().take = protocol::Take::kLast;
   submit(text);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto train = [&](TrialId trial, const std::vector<double>& values) {
@@ -242,12 +244,26 @@ TEST_F(TableTest, ARunThatDivergedIsToldWhereItsBestIsShown) {
   EXPECT_EQ(table.diverged[1].points, 2u);
 }
 
+TEST_F(TableTest, AWordThatIsUnknownIsNamed) {
+  for (const char* key : {"take", "unit", "better"}) {
+    submit(sweep_of(key, 1, 1));
+    db.execute(fmt::format(
+        "UPDATE sweep_column SET {0} = 'median' WHERE sweep_id = (SELECT id FROM sweep WHERE name = '{0}')",
+        key));
+    const auto [code, message] = error_of([&] { read_table(db, key); });
+    EXPECT_EQ(code, Code::kDataLoss);
+    EXPECT_THAT(message, testing::AllOf(HasSubstr(key), HasSubstr("'median'")));
+  }
+}
+
 TEST_F(TableTest, UnknownSweepIsNotFound) {
   EXPECT_EQ(error_of([&] { read_table(db, "s"); }).first, Code::kNotFound);
 }
 
+using protocol::Unit;
+
 TEST(FormatCellTest, RoundsHalfUpInUnits) {
-  const auto text = [](double mean, int digits, const std::string& unit = "") {
+  const auto text = [](double mean, int digits, std::optional<Unit> unit = {}) {
     return format_cell(mean, {}, digits, unit);
   };
   EXPECT_EQ(text(61.125, 2), "61.13");
@@ -263,17 +279,17 @@ TEST(FormatCellTest, RoundsHalfUpInUnits) {
   EXPECT_EQ(text(1234567, 0), "1234567");
   EXPECT_EQ(text(1e20, 1), "1.00e20") << "no double has so many figures";
   EXPECT_EQ(text(1e-20, 2), "0.00");
-  EXPECT_EQ(text(21'910'464, 2, "M"), "21.91");
-  EXPECT_EQ(text(4'600'000'000, 1, "G"), "4.6");
-  EXPECT_EQ(text(79.79, 2, "%"), "79.79");
-  EXPECT_EQ(format_cell(79.791, 0.1234, 2, "%"), "79.79 ± 0.12");
-  EXPECT_EQ(format_cell({}, {}, 2, "%"), "–");
+  EXPECT_EQ(text(21'910'464, 2, Unit::kMillion), "21.91");
+  EXPECT_EQ(text(4'600'000'000, 1, Unit::kBillion), "4.6");
+  EXPECT_EQ(text(79.79, 2, Unit::kPercent), "79.79");
+  EXPECT_EQ(format_cell(79.791, 0.1234, 2, Unit::kPercent), "79.79 ± 0.12");
+  EXPECT_EQ(format_cell({}, {}, 2, Unit::kPercent), "–");
   EXPECT_EQ(text(std::nan(""), 2), "NaN");
   EXPECT_EQ(text(std::numeric_limits<double>::infinity(), 2), "∞");
 }
 
 TEST(FormatCellTest, HasTheDigitsThatAValueNeedsWhereNobodySaysHowMany) {
-  const auto text = [](double mean, std::optional<double> sd = {}, const std::string& unit = "") {
+  const auto text = [](double mean, std::optional<double> sd = {}, std::optional<Unit> unit = {}) {
     return format_cell(mean, sd, {}, unit);
   };
   EXPECT_EQ(text(79.791, 0.1234), "79.79 ± 0.12");
@@ -291,16 +307,16 @@ TEST(FormatCellTest, HasTheDigitsThatAValueNeedsWhereNobodySaysHowMany) {
   EXPECT_EQ(text(123456789012345678.0, 1e15), "1.235e17 ± 1.0e15");
   EXPECT_EQ(text(-1e300), "-1.00e300");
   EXPECT_EQ(text(0, 0), "0.00 ± 0.00");
-  EXPECT_EQ(text(27'000, {}, "M"), "0.027");
+  EXPECT_EQ(text(27'000, {}, Unit::kMillion), "0.027");
   EXPECT_EQ(text(std::nan(""), 1), "NaN");
 }
 
 TEST(FormatCellTest, ACountWithoutAUnitOfItsOwnGetsOneThatFits) {
-  EXPECT_EQ(fitting_unit("G", 4.6e9), "G");
-  EXPECT_EQ(fitting_unit("G", 0.099e9), "M");
-  EXPECT_EQ(fitting_unit("G", 50'000), "");
-  EXPECT_EQ(fitting_unit("M", 307e6), "M") << "never a larger one than is usual";
-  EXPECT_EQ(fitting_unit("G", 0), "G") << "nothing counted yet";
+  EXPECT_EQ(fitting_unit(Unit::kBillion, 4.6e9), Unit::kBillion);
+  EXPECT_EQ(fitting_unit(Unit::kBillion, 0.099e9), Unit::kMillion);
+  EXPECT_EQ(fitting_unit(Unit::kBillion, 50'000), std::nullopt);
+  EXPECT_EQ(fitting_unit(Unit::kMillion, 307e6), Unit::kMillion) << "never a larger one than is usual";
+  EXPECT_EQ(fitting_unit(Unit::kBillion, 0), Unit::kBillion) << "nothing counted yet";
 }
 
 }  // namespace

@@ -167,9 +167,9 @@ TEST(SweepFileTest, WhatIsNotSaidHasADefault) {
   EXPECT_EQ(spec.max_retries, 0);
   ASSERT_EQ(spec.table.columns.size(), 1u);
   EXPECT_EQ(spec.table.columns[0].source, "val/top1");
-  EXPECT_EQ(spec.table.columns[0].take, "last");
-  EXPECT_EQ(spec.table.columns[0].unit, "%");
-  EXPECT_EQ(spec.table.columns[0].better, "higher");
+  EXPECT_EQ(spec.table.columns[0].take, protocol::Take::kLast);
+  EXPECT_EQ(spec.table.columns[0].unit, protocol::Unit::kPercent);
+  EXPECT_EQ(spec.table.columns[0].better, protocol::Better::kHigher);
 }
 
 TEST(SweepFileTest, ColumnsKnowTheirUnits) {
@@ -185,12 +185,12 @@ TEST(SweepFileTest, ColumnsKnowTheirUnits) {
   const auto& columns = spec.table.columns;
   EXPECT_EQ(columns[0].heading, "top-1");
   EXPECT_EQ(columns[0].digits, 1);
-  EXPECT_EQ(columns[1].better, "lower");
+  EXPECT_EQ(columns[1].better, protocol::Better::kLower);
   EXPECT_EQ(columns[1].heading, "loss");
   EXPECT_EQ(columns[2].kind, Column::Kind::kCount);
-  EXPECT_EQ(columns[2].unit, "M");
+  EXPECT_EQ(columns[2].unit, protocol::Unit::kMillion);
   EXPECT_TRUE(columns[2].unit_fits) << "or smaller, where all are small";
-  EXPECT_EQ(columns[3].unit, "G");
+  EXPECT_EQ(columns[3].unit, protocol::Unit::kBillion);
   EXPECT_FALSE(columns[3].unit_fits) << "as the file says";
   EXPECT_FALSE(columns[0].unit_fits);
   EXPECT_EQ(columns[4].kind, Column::Kind::kSetting);
