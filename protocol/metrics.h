@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,27 +18,36 @@ namespace abl::protocol {
 
 /// What the trainer emits (docs/trainer-protocol.md).
 namespace metric {
+/// What an evaluation measures, and of which weights.
+inline constexpr char kVal[] = "val", kAverage[] = "val_ema";  ///< the running average of the weights
+inline constexpr char kLoss[] = "loss", kTop1[] = "top1", kTop5[] = "top5";
+inline std::string of(std::string_view evaluated, std::string_view value) {
+  return std::string{evaluated}.append("/").append(value);
+}
+/// The same while this is compiled.
+template <const auto& evaluated, const auto& value>
+inline constexpr auto kOf = [] {
+  std::array<char, sizeof evaluated + sizeof value> name{};  // the slash has the place of one of the two '\0'
+  char* const slash = std::copy_n(evaluated, sizeof evaluated - 1, name.data());
+  *slash = '/';
+  std::copy_n(value, sizeof value, slash + 1);
+  return name;
+}();
+
 inline constexpr const char* kTrainLoss = "train/loss";
 inline constexpr const char* kTrainTop1 = "train/top1";
-inline constexpr const char* kValLoss = "val/loss";
-inline constexpr const char* kValTop1 = "val/top1";
-inline constexpr const char* kValTop5 = "val/top5";
-inline constexpr const char* kAverageLoss = "val_ema/loss";  ///< of the running average of the weights
-inline constexpr const char* kAverageTop1 = "val_ema/top1";
-inline constexpr const char* kAverageTop5 = "val_ema/top5";
+inline constexpr const char* kValLoss = kOf<kVal, kLoss>.data();
+inline constexpr const char* kValTop1 = kOf<kVal, kTop1>.data();
+inline constexpr const char* kValTop5 = kOf<kVal, kTop5>.data();
+inline constexpr const char* kAverageLoss = kOf<kAverage, kLoss>.data();
+inline constexpr const char* kAverageTop1 = kOf<kAverage, kTop1>.data();
+inline constexpr const char* kAverageTop5 = kOf<kAverage, kTop5>.data();
 inline constexpr const char* kLearningRate = "lr";
 inline constexpr const char* kImagesPerSecond = "images_per_s";
 inline constexpr const char* kMemoryBytes = "memory_bytes";
 inline constexpr const char* kTimeData = "time/data";  ///< shares of the time, 0 to 1
 inline constexpr const char* kTimeCheckpoints = "time/checkpoints";
 inline constexpr const char* kTimeEvaluation = "time/evaluation";
-
-/// What an evaluation measures, and of which weights: "val/top1" is `kTop1` of `kVal`.
-inline constexpr const char *kVal = "val", *kAverage = "val_ema";
-inline constexpr const char *kLoss = "loss", *kTop1 = "top1", *kTop5 = "top5";
-inline std::string of(std::string_view evaluated, std::string_view value) {
-  return std::string{evaluated}.append("/").append(value);
-}
 }  // namespace metric
 
 enum class Better { kHigher, kLower, kNone };
