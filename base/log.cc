@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -16,7 +15,6 @@ namespace abl {
 namespace {
 
 std::atomic<LogLevel> lowest{LogLevel::kInfo};
-constexpr std::array kNames{"debug", "info", "warning", "error"};
 
 }  // namespace
 
@@ -28,7 +26,7 @@ void log_line(LogLevel level, std::string_view message) {
   const auto since_second = now - std::chrono::floor<std::chrono::seconds>(now);
   std::string line =
       fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
-                  since_second.count(), kNames[static_cast<std::size_t>(level)], printable(message));
+                  since_second.count(), name_of(level), printable(message));
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());

@@ -9,6 +9,19 @@
 namespace abl {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
+constexpr std::string_view name_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
+  }
+  return {};
+}
 
 /// Messages below `level` are dropped from now on; kInfo at first.
 void set_log_level(LogLevel level);

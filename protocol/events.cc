@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/nearest_name.h"
 #include "protocol/number.h"
 
 namespace abl::protocol {
@@ -17,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-Error wrong(const std::string& key, const char* expected) {
+Error wrong(const std::string& key, std::string_view expected) {
   return Error{Code::kInvalidArgument, fmt::format("\"{}\" must be {}", key, expected)};
 }
 
@@ -89,18 +90,30 @@ Checkpoint read_checkpoint(const json& event) {
   return checkpoint;
 }
 
+/// What a program calls otherwise stays in the text, which is all that becomes of a level.
+Log read_log(const json& event) {
+  const std::string level = text_of(event, "level", std::string{name_of(LogLevel::kInfo)});
+  const std::string text = text_of(event, "text");
+  if (const auto known = value_named<LogLevel>(level)) return {.level = *known, .text = text};
+  return {.level = LogLevel::kInfo, .text = fmt::format("{}: {}", level, text)};
+}
+
+template <Named E>
+E value_of(const json& event, const std::string& key) {
+  const auto value = value_named<E>(text_of(event, key));
+  if (!value) throw wrong(key, any_of(names_of<E>()));
+  return *value;
+}
+
 End read_end(const json& event) {
-  End end{.status = text_of(event, "status"),
+  End end{.status = value_of<End::Status>(event, "status"),
           .reason = text_of(event, "reason", ""),
           .retryable = flag_of(event, "retryable", true),
           .fault = {}};
-  if (end.status != "completed" && end.status != "stopped" && end.status != "failed")
-    throw wrong("status", "completed, stopped or failed");
-  const std::string part = text_of(event, "fault", "");
-  if (!part.empty() && part != "disk" && part != "device" && part != "data")
-    throw wrong("fault", "disk, device or data");
+  const bool has_fault = !text_of(event, "fault", "").empty();
+  if (has_fault) end.fault = Fault{.part = value_of<Fault::Part>(event, "fault")};
   const auto needed = event.contains("needed_bytes") ? bytes_of(event, "needed_bytes") : 0;
-  if (!part.empty()) end.fault = Fault{.part = part, .needed_bytes = needed};
+  if (end.fault) end.fault->needed_bytes = needed;
   return end;
 }
 
@@ -122,7 +135,9 @@ json document_of(const Metric& metric) {
   return event;
 }
 
-json document_of(const Log& log) { return {{"event", "log"}, {"level", log.level}, {"text", log.text}}; }
+json document_of(const Log& log) {
+  return {{"event", "log"}, {"level", name_of(log.level)}, {"text", log.text}};
+}
 
 json document_of(const Checkpoint& checkpoint) {
   return {{"event", "checkpoint"},
@@ -132,11 +147,11 @@ json document_of(const Checkpoint& checkpoint) {
 }
 
 json document_of(const End& end) {
-  json event{{"event", "end"}, {"status", end.status}};
+  json event{{"event", "end"}, {"status", name_of(end.status)}};
   if (!end.reason.empty()) event["reason"] = end.reason;
-  if (end.status == "failed") event["retryable"] = end.retryable;
+  if (end.status == End::Status::kFailed) event["retryable"] = end.retryable;
   if (!end.fault) return event;
-  event["fault"] = end.fault->part;
+  event["fault"] = name_of(end.fault->part);
   if (end.fault->needed_bytes > 0) event["needed_bytes"] = end.fault->needed_bytes;
   return event;
 }
@@ -160,7 +175,7 @@ std::optional<Event> parse_event(const nlohmann::json& object) {
   const auto& name = found->get_ref<const std::string&>();
   if (name == "start") return read_start(object);
   if (name == "metric") return read_metric(object);
-  if (name == "log") return Log{.level = text_of(object, "level", "info"), .text = text_of(object, "text")};
+  if (name == "log") return read_log(object);
   if (name == "checkpoint") return read_checkpoint(object);
   if (name == "end") return read_end(object);
   return std::nullopt;
@@ -190,20 +205,18 @@ void JsonLines::metric(std::int64_t step, const std::map<std::string, double>& v
   say(Metric{.step = step, .values = values});
 }
 
-void JsonLines::log(const std::string& level, const std::string& text) {
-  say(Log{.level = level, .text = text});
-}
+void JsonLines::log(LogLevel level, const std::string& text) { say(Log{.level = level, .text = text}); }
 
 void JsonLines::checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) {
   say(Checkpoint{.step = step, .path = path, .sha256 = sha256});
 }
 
-void JsonLines::end(const std::string& status, const std::string& reason, bool retryable) {
+void JsonLines::end(Status status, const std::string& reason, bool retryable) {
   say(End{.status = status, .reason = reason, .retryable = retryable, .fault = {}});
 }
 
 void JsonLines::end_by(const Fault& fault, const std::string& reason) {
-  say(End{.status = "failed", .reason = reason, .retryable = true, .fault = fault});
+  say(End{.status = Status::kFailed, .reason = reason, .retryable = true, .fault = fault});
 }
 
 }  // namespace abl::protocol

@@ -11,8 +11,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+
+#include "base/enum_names.h"
+#include "base/log.h"
 
 /// What a trainer says, in the words of docs/trainer-protocol.md: here it is written and read.
 namespace abl::protocol {
@@ -30,7 +34,8 @@ struct Metric {
   std::map<std::string, double> values;
 };
 struct Log {
-  std::string level, text;
+  LogLevel level = LogLevel::kInfo;
+  std::string text;
 };
 struct Checkpoint {
   std::int64_t step = 0;
@@ -39,15 +44,39 @@ struct Checkpoint {
 };
 /// What of the machine made a run fail: another machine may have it.
 struct Fault {
-  std::string part;                ///< "disk", "device" or "data"
+  enum class Part { kDisk, kDevice, kData };
+  Part part = Part::kDisk;
   std::uint64_t needed_bytes = 0;  ///< of a disk; 0: not known
 };
+constexpr std::string_view name_of(Fault::Part part) {
+  switch (part) {
+    case Fault::Part::kDisk:
+      return "disk";
+    case Fault::Part::kDevice:
+      return "device";
+    case Fault::Part::kData:
+      return "data";
+  }
+  return {};
+}
 struct End {
-  std::string status;  ///< "completed", "stopped" or "failed"
+  enum class Status { kCompleted, kStopped, kFailed };
+  Status status = Status::kFailed;
   std::string reason;
   bool retryable = true;
   std::optional<Fault> fault;
 };
+constexpr std::string_view name_of(End::Status status) {
+  switch (status) {
+    case End::Status::kCompleted:
+      return "completed";
+    case End::Status::kStopped:
+      return "stopped";
+    case End::Status::kFailed:
+      return "failed";
+  }
+  return {};
+}
 using Event = std::variant<Start, Metric, Log, Checkpoint, End>;
 
 /// Reads an event as leniently as programs write it: a step may be 3.0 or "3", keys that have a default may
@@ -64,16 +93,17 @@ class Events {
   virtual ~Events() = default;
   using Start = protocol::Start;
   using Fault = protocol::Fault;
+  using Status = End::Status;
   virtual void start(const Start& start) = 0;
   virtual void metric(std::int64_t step, const std::map<std::string, double>& values) = 0;
-  virtual void log(const std::string& level, const std::string& text) = 0;
+  virtual void log(LogLevel level, const std::string& text) = 0;
   virtual void checkpoint(std::int64_t step, const std::filesystem::path& path,
                           const std::string& sha256) = 0;
-  virtual void end(const std::string& status, const std::string& reason, bool retryable) = 0;
+  virtual void end(Status status, const std::string& reason, bool retryable) = 0;
   /// In place of `end`, of a run that failed by the machine's fault.
   virtual void end_by(const Fault& fault, const std::string& reason) {
     (void)fault;
-    end("failed", reason, true);
+    end(Status::kFailed, reason, true);
   }
   /// Whether all that was said so far was taken.
   virtual bool heard() const { return true; }
@@ -88,9 +118,9 @@ class JsonLines final : public Events {
   explicit JsonLines(std::function<void()> on_loss) : on_loss_{std::move(on_loss)} {}
   void start(const Start& start) override;
   void metric(std::int64_t step, const std::map<std::string, double>& values) override;
-  void log(const std::string& level, const std::string& text) override;
+  void log(LogLevel level, const std::string& text) override;
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
-  void end(const std::string& status, const std::string& reason, bool retryable) override;
+  void end(Status status, const std::string& reason, bool retryable) override;
   void end_by(const Fault& fault, const std::string& reason) override;
   bool heard() const override { return heard_; }
 
@@ -106,9 +136,9 @@ class QuietEvents final : public Events {
  public:
   void start(const Start&) override {}
   void metric(std::int64_t, const std::map<std::string, double>&) override {}
-  void log(const std::string&, const std::string&) override {}
+  void log(LogLevel, const std::string&) override {}
   void checkpoint(std::int64_t, const std::filesystem::path&, const std::string&) override {}
-  void end(const std::string& status, const std::string& reason, bool retryable) override {
+  void end(Status status, const std::string& reason, bool retryable) override {
     lines_.end(status, reason, retryable);
   }
   void end_by(const Fault& fault, const std::string& reason) override { lines_.end_by(fault, reason); }

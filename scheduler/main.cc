@@ -8,10 +8,12 @@
 #include <iostream>
 
 #include "base/command_line.h"
+#include "base/enum_names.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/manual_page.h"
+#include "base/nearest_name.h"
 #include "scheduler/server.h"
 
 namespace {
@@ -24,7 +26,7 @@ SIGTERM and Ctrl-C stop it; trainers go on, and a scheduler that is started agai
 Exit codes: 0 stopped on request, 1 internal error, 2 bad flag or store, 3 a port, a socket or the store is in use or cannot be reached)";
 
 struct Flags {
-  std::string store, log_level = "info", trainer;
+  std::string store, log_level{name_of(abl::LogLevel::kInfo)}, trainer;
   std::vector<std::string> listen;
   std::optional<std::uint16_t> http_port;
   long heartbeat_ms = 2000, lease_ms = 15000;
@@ -47,15 +49,9 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--trainer", flags.trainer,
                  "Trainer for parameter counts [$ABLATE_TRAINER, or ablate-trainer beside this program]");
-  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+  app.add_option("--log-level", flags.log_level, abl::any_of(abl::names_of<abl::LogLevel>()))
+      ->check(CLI::IsMember(abl::names_of<abl::LogLevel>()))
       ->capture_default_str();
-}
-
-abl::LogLevel log_level(const std::string& name) {
-  if (name == "debug") return abl::LogLevel::kDebug;
-  if (name == "warning") return abl::LogLevel::kWarning;
-  return name == "error" ? abl::LogLevel::kError : abl::LogLevel::kInfo;
 }
 
 int serve(const Flags& flags) {
@@ -68,7 +64,7 @@ int serve(const Flags& flags) {
 
   ::signal(SIGPIPE, SIG_IGN);  // who reads our output may go
 
-  abl::set_log_level(log_level(flags.log_level));
+  abl::set_log_level(abl::value_named<abl::LogLevel>(flags.log_level).value());
   abl::scheduler::ServerOptions options;
   options.scheduler.store = flags.store;
   options.scheduler.trainer = flags.trainer;

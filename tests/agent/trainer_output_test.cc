@@ -210,6 +210,11 @@ TEST_F(TrainerOutputTest, LogEventsAreLinesWithTheirLevel) {
                  "\n")
                 .log(),
             "warning: no GPU\n");
+  EXPECT_EQ(said(R"({"event":"log","level":"fatal","text":"no GPU"})"
+                 "\n")
+                .log(),
+            "fatal: no GPU\n")
+      << "a level that only the program knows";
 }
 
 TEST_F(TrainerOutputTest, LinesArriveInPieces) {

@@ -43,8 +43,8 @@ TEST(Event, IsReadAsItWasWritten) {
   EXPECT_EQ(metric.step, 7);
   EXPECT_THAT(metric.values, ElementsAre(Pair("a", 0.1), Pair("b", -infinity)));
 
-  const auto log = said(Log{.level = "warning", .text = "two\nlines"});
-  EXPECT_EQ(log.level, "warning");
+  const auto log = said(Log{.level = LogLevel::kWarning, .text = "two\nlines"});
+  EXPECT_EQ(log.level, LogLevel::kWarning);
   EXPECT_EQ(log.text, "two\nlines");
 
   const auto checkpoint = said(Checkpoint{.step = 9, .path = "/r/c-9", .sha256 = "ab"});
@@ -52,21 +52,23 @@ TEST(Event, IsReadAsItWasWritten) {
   EXPECT_EQ(checkpoint.path, "/r/c-9");
   EXPECT_EQ(checkpoint.sha256, "ab");
 
-  const auto end =
-      said(End{.status = "failed", .reason = "full", .retryable = false, .fault = Fault{"disk", 1'900'000}});
-  EXPECT_EQ(end.status, "failed");
+  const auto end = said(End{.status = End::Status::kFailed,
+                            .reason = "full",
+                            .retryable = false,
+                            .fault = Fault{Fault::Part::kDisk, 1'900'000}});
+  EXPECT_EQ(end.status, End::Status::kFailed);
   EXPECT_EQ(end.reason, "full");
   EXPECT_FALSE(end.retryable);
-  EXPECT_EQ(end.fault->part, "disk");
+  EXPECT_EQ(end.fault->part, Fault::Part::kDisk);
   EXPECT_EQ(end.fault->needed_bytes, 1'900'000U);
 }
 
 TEST(Event, SaysWhatTheProtocolsPageSays) {
   EXPECT_EQ(to_line(Metric{.step = 120, .values = {{"train/loss", 2.31}, {"val/top1", std::nan("")}}}),
             "{\"event\":\"metric\",\"step\":120,\"values\":{\"train/loss\":2.31,\"val/top1\":\"NaN\"}}\n");
-  EXPECT_EQ(to_line(End{.status = "completed", .reason = "", .retryable = true, .fault = {}}),
+  EXPECT_EQ(to_line(End{.status = End::Status::kCompleted, .reason = "", .retryable = true, .fault = {}}),
             "{\"event\":\"end\",\"status\":\"completed\"}\n");
-  EXPECT_EQ(to_line(Log{.level = "info", .text = "\xff"}),
+  EXPECT_EQ(to_line(Log{.level = LogLevel::kInfo, .text = "\xff"}),
             "{\"event\":\"log\",\"level\":\"info\",\"text\":\"\uFFFD\"}\n")
       << "what is no text stops no line";
 }
@@ -76,10 +78,16 @@ TEST(Event, MayLeaveOutWhatHasADefault) {
   EXPECT_EQ(start.resumed_step, 3);
   EXPECT_FALSE(start.bit_exact) << "it went on and did not say so";
   EXPECT_TRUE(start.environment.is_null());
-  EXPECT_EQ(std::get<Log>(*parse_event({{"event", "log"}, {"text", "t"}})).level, "info");
+  EXPECT_EQ(std::get<Log>(*parse_event({{"event", "log"}, {"text", "t"}})).level, LogLevel::kInfo);
   const auto end = std::get<End>(*parse_event({{"event", "end"}, {"status", "failed"}}));
   EXPECT_TRUE(end.retryable);
   EXPECT_FALSE(end.fault);
+}
+
+TEST(Event, KeepsALevelOfAnotherNameInTheText) {
+  const auto log = std::get<Log>(*parse_event({{"event", "log"}, {"level", "fatal"}, {"text", "t"}}));
+  EXPECT_EQ(log.level, LogLevel::kInfo);
+  EXPECT_EQ(log.text, "fatal: t");
 }
 
 TEST(Event, OfAnotherNameIsNone) {

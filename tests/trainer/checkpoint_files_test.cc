@@ -109,13 +109,13 @@ class SlowDisk final : public protocol::Events {
     accuracy[step] = values.at("val/top1");
     if (step == last_step_) trained_.set_value();
   }
-  void log(const std::string&, const std::string&) override {}
+  void log(LogLevel, const std::string&) override {}
   void checkpoint(std::int64_t step, const std::filesystem::path&, const std::string&) override {
     said.push_back(step);
     if (said.size() == 1)
       training_waited = trained_.get_future().wait_for(std::chrono::minutes{1}) != std::future_status::ready;
   }
-  void end(const std::string&, const std::string&, bool) override {}
+  void end(Status, const std::string&, bool) override {}
 
   std::map<std::int64_t, double> accuracy;
   std::vector<std::int64_t> said;
@@ -156,7 +156,7 @@ class BestWatcher final : public protocol::Events {
   explicit BestWatcher(training::TrainingOptions options) : options_{std::move(options)} {}
   void start(const Start&) override {}
   void metric(std::int64_t, const std::map<std::string, double>&) override {}
-  void log(const std::string&, const std::string&) override {}
+  void log(LogLevel, const std::string&) override {}
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string&) override {
     const auto newest = training::read_checkpoint(path, {}, options_.config_hash);
     if (!newest.best) return;
@@ -165,7 +165,7 @@ class BestWatcher final : public protocol::Events {
     ASSERT_TRUE(std::filesystem::exists(best)) << step;
     EXPECT_EQ(training::read_checkpoint(best, {}, options_.config_hash).best, newest.best) << step;
   }
-  void end(const std::string&, const std::string&, bool) override {}
+  void end(Status, const std::string&, bool) override {}
   int with_best = 0;
 
  private:
@@ -190,9 +190,9 @@ class Failing final : public protocol::Events {
   void metric(std::int64_t step, const std::map<std::string, double>&) override {
     if (step == 15) throw Error{Code::kAborted, "as a loss that is not finite"};
   }
-  void log(const std::string&, const std::string&) override {}
+  void log(LogLevel, const std::string&) override {}
   void checkpoint(std::int64_t, const std::filesystem::path&, const std::string&) override {}
-  void end(const std::string&, const std::string&, bool) override {}
+  void end(Status, const std::string&, bool) override {}
 };
 
 TEST_F(BestCheckpoint, StaysWhenTheTrainingFails) {

@@ -20,7 +20,7 @@ class HeldEvents final : public protocol::Events {
  public:
   void start(const Start&) override {}
   void metric(std::int64_t, const std::map<std::string, double>&) override {}
-  void log(const std::string&, const std::string&) override {}
+  void log(LogLevel, const std::string&) override {}
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override {
     files_then = 0;
     for (const auto& entry : std::filesystem::directory_iterator{path.parent_path()})
@@ -28,7 +28,7 @@ class HeldEvents final : public protocol::Events {
     said.push_back(step), newest = path, digest = sha256;
     if (said.size() == hold_at) reached.set_value(), released.get_future().wait();
   }
-  void end(const std::string&, const std::string&, bool) override {}
+  void end(Status, const std::string&, bool) override {}
 
   std::size_t hold_at = 0;
   std::promise<void> reached, released;

@@ -52,12 +52,12 @@ class RateRecorder final : public protocol::Events {
   void metric(std::int64_t, const std::map<std::string, double>& values) override {
     if (values.contains("images_per_s")) points.push_back(values);
   }
-  void log(const std::string&, const std::string&) override {}
+  void log(LogLevel, const std::string&) override {}
   void checkpoint(std::int64_t, const std::filesystem::path&, const std::string&) override {
     ++checkpoints;
     std::this_thread::sleep_for(of_a_checkpoint);
   }
-  void end(const std::string&, const std::string&, bool) override {}
+  void end(Status, const std::string&, bool) override {}
   std::vector<std::map<std::string, double>> points;
   std::chrono::milliseconds of_a_checkpoint{0};
   std::atomic<int> checkpoints = 0;

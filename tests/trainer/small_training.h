@@ -25,11 +25,11 @@ class Recorder final : public protocol::Events {
       if (name.starts_with("train/") || name.starts_with("val") || name == "lr") points[name][step] = value;
     if (step >= stop_at) stop = true;
   }
-  void log(const std::string&, const std::string& text) override { logs.push_back(text); }
+  void log(LogLevel, const std::string& text) override { logs.push_back(text); }
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override {
     newest = path, newest_step = step, newest_sha256 = sha256;
   }
-  void end(const std::string&, const std::string&, bool) override {}
+  void end(Status, const std::string&, bool) override {}
 
   Start started;
   std::map<std::string, std::map<std::int64_t, double>> points;

@@ -27,7 +27,7 @@ class TerminalEventsTest : public testing::Test {
     events.metric(5, {{"val/top1", 50}, {"val/loss", 2}});
     events.metric(5, {{"val_ema/top1", 60}, {"val_ema/loss", 1.5}});
     events.checkpoint(5, folder_.path() / "checkpoint-5.safetensors", "");
-    events.end("completed", "", true);
+    events.end(protocol::End::Status::kCompleted, "", true);
     return testing::internal::GetCapturedStdout();
   }
   TemporaryFolder folder_;

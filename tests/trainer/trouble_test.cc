@@ -121,7 +121,7 @@ TEST_F(TroubleTest, OfWhatCudaSaysOnlyALostDeviceIsTheMachinesFault) {
   const auto error = [](int code) {
     return c10::AcceleratorError{{__func__, __FILE__, __LINE__}, code, "CUDA error"};
   };
-  EXPECT_EQ(device::lost_device(error(100)).value().fault().part, "device");
+  EXPECT_EQ(device::lost_device(error(100)).value().fault().part, protocol::Fault::Part::kDevice);
   EXPECT_FALSE(device::lost_device(error(700))) << "an illegal address may be the program's";
   EXPECT_FALSE(device::lost_device(std::runtime_error{"another"}));
 }

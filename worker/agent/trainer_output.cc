@@ -21,6 +21,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
+RunEnded::Status status_of(protocol::End::Status status) {
+  switch (status) {
+    case protocol::End::Status::kCompleted:
+      return RunEnded::STATUS_COMPLETED;
+    case protocol::End::Status::kStopped:
+      return RunEnded::STATUS_STOPPED;
+    case protocol::End::Status::kFailed:
+      return RunEnded::STATUS_FAILED;
+  }
+  return RunEnded::STATUS_UNSPECIFIED;
+}
+
+TrainerEnd::Fault fault_of(protocol::Fault::Part part) {
+  switch (part) {
+    case protocol::Fault::Part::kDisk:
+      return TrainerEnd::Fault::kDisk;
+    case protocol::Fault::Part::kDevice:
+      return TrainerEnd::Fault::kDevice;
+    case protocol::Fault::Part::kData:
+      return TrainerEnd::Fault::kData;
+  }
+  return {};
+}
+
 constexpr auto kLongestWait = 250ms;
 constexpr std::size_t kFullBatch = 64 << 10;
 constexpr std::size_t kLongestLine = 256 << 10;  // as metrics at most ten times that: below gRPC's 4 MiB
@@ -262,21 +286,15 @@ void TrainerOutput::take(const protocol::Checkpoint& said) {
 }
 
 void TrainerOutput::take(const protocol::Log& log) {
-  append_log(log.level == "info" ? log.text + "\n" : fmt::format("{}: {}\n", log.level, log.text));
+  append_log(log.level == LogLevel::kInfo ? log.text + "\n"
+                                          : fmt::format("{}: {}\n", name_of(log.level), log.text));
 }
 
 void TrainerOutput::take(const protocol::End& end) {
-  using Fault = TrainerEnd::Fault;
-  TrainerEnd said{.status = end.status == "completed" ? RunEnded::STATUS_COMPLETED
-                            : end.status == "stopped" ? RunEnded::STATUS_STOPPED
-                                                      : RunEnded::STATUS_FAILED,
-                  .reason = end.reason,
-                  .retryable = end.retryable,
-                  .fault = {}};
+  TrainerEnd said{
+      .status = status_of(end.status), .reason = end.reason, .retryable = end.retryable, .fault = {}};
   if (end.fault) {
-    said.fault = end.fault->part == "disk"     ? Fault::kDisk
-                 : end.fault->part == "device" ? Fault::kDevice
-                                               : Fault::kData;
+    said.fault = fault_of(end.fault->part);
     said.needed_bytes = end.fault->needed_bytes;
   }
   end_ = std::move(said);

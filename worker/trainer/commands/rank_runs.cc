@@ -43,7 +43,7 @@ void check_devices(int ranks, const std::string& device) {
     throw device::MachineFault{
         Error{Code::kFailedPrecondition,
               fmt::format("--ranks {}: {} GPUs can be used here; expected one for each rank", ranks, there)},
-        {.part = "device"}};
+        {.part = protocol::Fault::Part::kDevice}};
 }
 
 }  // namespace
@@ -86,7 +86,9 @@ ranks::RunEnd run_ranks(int ranks, const std::vector<std::string>& arguments, pr
     };
     return ranks::supervise_ranks(ranks, command, events, stop_on_signals());
   } catch (const c10::Error& error) {  // of the store
-    return {.end = {.status = "failed", .reason = error.what_without_backtrace(), .fault = {}},
+    return {.end = {.status = protocol::End::Status::kFailed,
+                    .reason = error.what_without_backtrace(),
+                    .fault = {}},
             .exit_code = kExitFailed};
   }
 }
@@ -145,7 +147,7 @@ training::TrainAgain train_as_ranks(int ranks, const RunFlags& flags, const std:
   return [&flags, &stop, ranks](const training::TrainingOptions& options, protocol::Events& events) {
     const auto run = run_ranks(ranks, arguments_of(ranks, flags, options), events);
     if (stop) return false;
-    if (run.end.status != "failed") return true;
+    if (run.end.status != protocol::End::Status::kFailed) return true;
     // not the exit code of a rank that was killed: of a verification it says "not bit-identical"
     if (run.end.retryable || run.exit_code == kExitUnavailable)
       throw Error{Code::kUnavailable, fmt::format("{}; nothing was compared: run it again", run.end.reason)};

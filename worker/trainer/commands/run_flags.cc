@@ -89,7 +89,7 @@ void RunFlags::read() {
     throw device::MachineFault{Error{Code::kFailedPrecondition,
                                      "--device " + options.device +
                                          ": no GPU can be used here, or this PyTorch is built without CUDA"},
-                               {.part = "device"}};
+                               {.part = protocol::Fault::Part::kDevice}};
   const auto there = torch::cuda::device_count();
   if (const torch::Device device{options.device};
       device.has_index() && device.index() >= static_cast<int>(there))
@@ -97,7 +97,7 @@ void RunFlags::read() {
         Error{Code::kFailedPrecondition,
               fmt::format("--device {}: {} can be used here, counted from cuda:0", options.device,
                           there == 1 ? "1 GPU" : fmt::format("{} GPUs", there))},
-        {.part = "device"}};
+        {.part = protocol::Fault::Part::kDevice}};
 }
 
 std::vector<std::string> RunFlags::arguments() const {

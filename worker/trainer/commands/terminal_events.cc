@@ -38,9 +38,9 @@ void TerminalEvents::metric(std::int64_t step, const std::map<std::string, doubl
   draw();
 }
 
-void TerminalEvents::log(const std::string& level, const std::string& text) {
+void TerminalEvents::log(LogLevel level, const std::string& text) {
   const std::scoped_lock lock{mutex_};
-  std::cout << fmt::format("\r\033[K{}: {}\n", level, text);
+  std::cout << fmt::format("\r\033[K{}: {}\n", name_of(level), text);
 }
 
 void TerminalEvents::checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string&) {
@@ -48,9 +48,9 @@ void TerminalEvents::checkpoint(std::int64_t step, const std::filesystem::path& 
   newest_ = path, step_ = std::max(step_, step);
 }
 
-void TerminalEvents::end(const std::string& status, const std::string& reason, bool) {
+void TerminalEvents::end(Status status, const std::string& reason, bool) {
   const std::scoped_lock lock{mutex_};
-  std::cout << fmt::format("\r\033[K{} after {} of {} steps{}\n", status, step_, total_,
+  std::cout << fmt::format("\r\033[K{} after {} of {} steps{}\n", name_of(status), step_, total_,
                            reason.empty() ? "" : ": " + reason);
   if (best_) std::cout << fmt::format("  best val/top1 {:.2f} %, step {}\n", best_->second, best_->first);
   if (step_ > first_) {

@@ -15,9 +15,9 @@ class TerminalEvents final : public protocol::Events {
  public:
   void start(const Start& start) override;
   void metric(std::int64_t step, const std::map<std::string, double>& values) override;
-  void log(const std::string& level, const std::string& text) override;
+  void log(LogLevel level, const std::string& text) override;
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
-  void end(const std::string& status, const std::string& reason, bool retryable) override;
+  void end(Status status, const std::string& reason, bool retryable) override;
 
  private:
   double seconds_since_start() const;

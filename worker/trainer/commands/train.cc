@@ -67,6 +67,7 @@ void check_flags(const training::TrainingOptions& options) {
 }
 
 int train(RunFlags& flags, const RankFlags& ranks, protocol::Events& events) {
+  using Status = protocol::End::Status;
   auto& options = flags.options;
   if (ranks.starts_ranks()) {
     try {
@@ -101,7 +102,7 @@ int train(RunFlags& flags, const RankFlags& ranks, protocol::Events& events) {
     const char* const why = complete         ? ""
                             : events.heard() ? "stopped on request"
                                              : "standard output takes no more events";
-    events.end(complete ? "completed" : "stopped", why, true);
+    events.end(complete ? Status::kCompleted : Status::kStopped, why, true);
     return kExitOk;
   } catch (const Error& error) {
     return device::fail(events, error);
@@ -110,7 +111,7 @@ int train(RunFlags& flags, const RankFlags& ranks, protocol::Events& events) {
     if (const auto memory = device::out_of_memory(error, trial)) return device::fail(events, *memory);
     if (const auto refused = device::refusal(error)) return device::fail(events, *refused);
     const auto* torch = dynamic_cast<const c10::Error*>(&error);
-    events.end("failed", torch ? device::first_line(*torch) : error.what(), true);
+    events.end(Status::kFailed, torch ? device::first_line(*torch) : error.what(), true);
   }
   return kExitFailed;
 }

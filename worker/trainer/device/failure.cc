@@ -13,6 +13,8 @@
 namespace abl::device {
 namespace {
 
+using Part = protocol::Fault::Part;
+
 /// Of CUDA's numbers of errors those that no program brings about: devices unavailable, no device, an
 /// uncorrectable error of memory or of NVLink, a system that is not ready, a driver that does not match.
 constexpr std::array kLostDevice{46, 100, 214, 220, 802, 803};
@@ -33,12 +35,13 @@ bool is_of_the_data(Code code) {
 }  // namespace
 
 void throw_as_disk_fault(const Error& error, std::uint64_t needed_bytes) {
-  if (is_of_the_disk(error.code())) throw MachineFault{error, {.part = "disk", .needed_bytes = needed_bytes}};
+  if (is_of_the_disk(error.code()))
+    throw MachineFault{error, {.part = Part::kDisk, .needed_bytes = needed_bytes}};
   throw;
 }
 
 void throw_as_data_fault(const Error& error) {
-  if (is_of_the_data(error.code())) throw MachineFault{error, {.part = "data"}};
+  if (is_of_the_data(error.code())) throw MachineFault{error, {.part = Part::kData}};
   throw;
 }
 
@@ -46,7 +49,7 @@ std::optional<MachineFault> lost_device(const std::exception& error) {
   const auto* device = dynamic_cast<const c10::AcceleratorError*>(&error);
   if (!device || std::ranges::find(kLostDevice, device->get_error_code()) == kLostDevice.end())
     return std::nullopt;
-  return MachineFault{Error{Code::kUnavailable, first_line(*device)}, {.part = "device"}};
+  return MachineFault{Error{Code::kUnavailable, first_line(*device)}, {.part = Part::kDevice}};
 }
 
 int fail(protocol::Events& events, const Error& error) {
@@ -55,7 +58,8 @@ int fail(protocol::Events& events, const Error& error) {
     events.end_by(machine->fault(), error.what());
   else  // what the same machine would meet again is not worth a retry; memory that others held may pass, and
         // so may a file system that was away (the system errors that have no code of their own)
-    events.end("failed", error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
+    events.end(protocol::End::Status::kFailed, error.what(),
+               code == kExitUnavailable || error.code() == Code::kUnknown);
   return code;
 }
 

@@ -19,7 +19,7 @@ namespace abl::device {
 /// in the data's place is not the data.
 class MachineFault : public Error {
  public:
-  MachineFault(const Error& error, protocol::Events::Fault fault) : Error{error}, fault_{std::move(fault)} {}
+  MachineFault(const Error& error, protocol::Events::Fault fault) : Error{error}, fault_{fault} {}
   const protocol::Events::Fault& fault() const { return fault_; }
 
  private:

@@ -159,7 +159,7 @@ void RankProcess::kill() {
 
 bool RankProcess::failed() const {
   const auto& end = output_.said_end();
-  if (end && end->status == "failed") return true;
+  if (end && end->status == protocol::End::Status::kFailed) return true;
   return exit_ && (!exit_->ok() || !end);
 }
 
@@ -212,14 +212,16 @@ RunEnd failure(const Ranks& ranks, bool asked) {
   const auto& first = culprit(ranks);
   const auto& end = first.output().said_end();
   if (asked && first.exit() && first.exit()->signal == SIGTERM)  // before it could heed it
-    return {.end = {.status = "stopped", .reason = "stopped before the first step", .fault = {}},
+    return {.end = {.status = protocol::End::Status::kStopped,
+                    .reason = "stopped before the first step",
+                    .fault = {}},
             .exit_code = kExitOk};
   const bool all_alike = std::ranges::all_of(ranks, [&](const auto& rank) {
     return rank->output().said_end() && rank->output().said_end()->reason == reason_of(first);
   });
   const std::string who = all_alike ? "" : fmt::format("rank {} of {}: ", first.rank(), ranks.size());
   const bool has_code = first.exit() && first.exit()->signal == 0 && first.exit()->code != 0;
-  return {.end = {.status = "failed",
+  return {.end = {.status = protocol::End::Status::kFailed,
                   .reason = who + reason_of(first),
                   .retryable = !end || end->retryable,
                   .fault = end ? end->fault : std::nullopt},

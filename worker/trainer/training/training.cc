@@ -89,8 +89,8 @@ Training::Training(TrainingOptions options, protocol::Events& events)
   if (!options_.resume.empty() && ranks_.first()) resume(start);
   join_ranks();
   events_.start(start);
-  if (!started.empty() && done_ == 0) events_.log("info", started);
-  for (const auto& what : data_.passed_over) events_.log("warning", "data: " + what);
+  if (!started.empty() && done_ == 0) events_.log(LogLevel::kInfo, started);
+  for (const auto& what : data_.passed_over) events_.log(LogLevel::kWarning, "data: " + what);
   reports_.begin();
   written_at_ = Clock::now();
 }
@@ -104,7 +104,7 @@ std::unique_ptr<StepGraph> Training::new_graph() const {
                     : options_.trial.recipe.checkpoint_blocks > 0 ? "with recipe.checkpoint_blocks"
                                                                   : nullptr;
   if (!why) return make_step_graph(device_);
-  events_.log("info", std::string{"no CUDA graph "} + why + ": steps are started kernel by kernel");
+  events_.log(LogLevel::kInfo, std::string{"no CUDA graph "} + why + ": steps are started kernel by kernel");
   return nullptr;
 }
 
@@ -132,7 +132,7 @@ void Training::resume(protocol::Events::Start& start) {
     expect_fits(checkpoint);
   } catch (const Error& error) {
     if (!options_.restart_if_lost) throw;
-    events_.log("warning", fmt::format("restarting from step 0: {}", error.what()));
+    events_.log(LogLevel::kWarning, fmt::format("restarting from step 0: {}", error.what()));
     return;
   }
   learner_->load(checkpoint.tensors);
@@ -144,7 +144,7 @@ void Training::resume(protocol::Events::Start& start) {
   start.resumed_step = done_;
   const auto machine = this_machine(device_, ranks_.ranks());
   const auto other = other_inputs(checkpoint, data_.fingerprint, weights_);
-  for (const auto& what : other) events_.log("warning", what + " from those of the earlier steps");
+  for (const auto& what : other) events_.log(LogLevel::kWarning, what + " from those of the earlier steps");
   start.bit_exact = machine.deterministic && checkpoint.machine == machine && other.empty();
   std::error_code missing;
   if (std::filesystem::equivalent(options_.resume.parent_path(), options_.run_dir, missing)) writer_.adopt();

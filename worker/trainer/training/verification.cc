@@ -55,11 +55,11 @@ class Listener final : public protocol::Events {
     result_.points[step].insert(values.begin(), values.end());
     if (is_new) progress_(step);
   }
-  void log(const std::string&, const std::string&) override {}
+  void log(LogLevel, const std::string&) override {}
   void checkpoint(std::int64_t step, const fs::path& path, const std::string&) override {
     newest = path, newest_step = step;
   }
-  void end(const std::string&, const std::string&, bool) override {}
+  void end(Status, const std::string&, bool) override {}
 
   fs::path newest;
   std::int64_t newest_step = 0;
