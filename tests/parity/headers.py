@@ -77,7 +77,7 @@ class Field:
 
 def fields_of(body):
     """Of "std::int64_t width = 0, stride = 1; std::vector<int> sizes{1, 2};": width, stride, sizes."""
-    body = re.sub(r"[\w:<>= ]+\([^)]*\) const (\{[^}]*\}|= default;)|using [^;]*;", "", body)  # functions and types
+    body = re.sub(r"[\w:<>= ]+\([^)]*\) const (\{[^}]*\}|= default;)|using [^;]*;|static [^;]*;", "", body)  # functions, types, constants
     for statement in parts_of(body, ";"):
         type, _, declared = after_type(" ".join(statement.split()))
         for declaration in parts_of(declared, ","):
