@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <stdlib.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -27,8 +25,11 @@ void* operator new(std::size_t bytes) {
   if (void* memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc{};
 }
+// all forms that end in this operator delete: one of another library would not match it
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return std::malloc(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 namespace abl::agent {
 namespace {
