@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <jpeglib.h>
-
-#include <csetjmp>
+// libjpeg's header needs the two before it
+// clang-format off
 #include <cstddef>
 #include <cstdio>
+#include <jpeglib.h>
+// clang-format on
+
+#include <csetjmp>
 
 #include "base/error.h"
 
-// libjpeg's header needs the two above
 namespace abl::images {
 
 /// libjpeg reports an error by a function that must not return. It jumps to where the calling function has
