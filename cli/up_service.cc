@@ -36,10 +36,9 @@ constexpr std::size_t kRoomToStart = 1 << 20;  // an empty store, the logs and t
 void expect_programs() {
   for (const char* name : {launchers::kSchedulerProgram, launchers::kWorkerProgram})
     if (const fs::path program = program_folder() / name; ::access(program.c_str(), X_OK) != 0)
-      throw Error{
-          Code::kNotFound,
-          fmt::format("no program {}: 'ablate up' needs it beside itself; build or install all of ablate",
-                      program.string())};
+      throw Error{Code::kNotFound, fmt::format("program {} not found: 'ablate up' runs it from its own "
+                                               "folder; build or install ablate as a whole",
+                                               program.string())};
 }
 
 launchers::LocalOptions local_options(const Context& context, const UpOptions& options, std::uint16_t port) {

@@ -52,7 +52,7 @@ std::string wrong_randaugment(const std::string& text) {
 
 std::string wrong_sha256(const std::string& text) {
   const bool is_right = text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return text.empty() || is_right ? "" : "expected a SHA-256: 64 digits and letters a to f";
+  return text.empty() || is_right ? "" : "expected a SHA-256 of 64 hexadecimal digits (0-9, a-f)";
 }
 
 bool distils(const RecipeConfig& r) { return r.distillation != Distillation::kNone; }

@@ -184,7 +184,7 @@ int kill_all(const std::function<std::vector<Process>()>& find) {
     for (const Process& process : left)
       if (kill_if_same(process)) killed.emplace(process.id, process.start);
     if (std::chrono::steady_clock::now() > deadline) {
-      log_error("process {} of a run that has ended did not exit: kill it by hand", left.front().id);
+      log_error("process {} of an ended run did not exit: kill it by hand", left.front().id);
       break;
     }
     std::this_thread::sleep_for(5ms);

@@ -104,7 +104,7 @@ std::unique_ptr<StepGraph> Training::new_graph() const {
                     : options_.trial.recipe.checkpoint_blocks > 0 ? "with recipe.checkpoint_blocks"
                                                                   : nullptr;
   if (!why) return make_step_graph(device_);
-  events_.log(LogLevel::kInfo, std::string{"no CUDA graph "} + why + ": steps are started kernel by kernel");
+  events_.log(LogLevel::kInfo, std::string{"no CUDA graph "} + why + ": launching kernels one at a time");
   return nullptr;
 }
 
