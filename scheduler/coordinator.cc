@@ -9,10 +9,13 @@
 
 #include "base/log.h"
 #include "config/document/result_version.h"
+#include "scheduler/dispatch.h"
 #include "scheduler/fleet.h"
+#include "scheduler/queue_loader.h"
 #include "scheduler/status.h"
 #include "storage/count_store.h"
 #include "storage/due_versions.h"
+#include "storage/queue_store.h"
 #include "storage/sqlite_error.h"
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
@@ -23,6 +26,8 @@ namespace {
 using ablate::v1::SchedulerMessage;
 using storage::Database;
 using storage::RunId;
+
+constexpr std::chrono::seconds kTidyEvery{1};  // more goes then than can come in that time
 
 /// A full disk, a file that is gone or damaged: not the fault of what was to be stored.
 bool is_of_the_store(std::exception_ptr error) {
@@ -42,6 +47,7 @@ Coordinator::Coordinator(storage::Writer& writer, const Clock& clock, const Leas
                          ChangeFeed& feed)
     : writer_{writer}, clock_{clock}, policy_{policy}, feed_{feed}, last_tick_{clock.steady()} {
   policy_.check();
+  writer_.observe([this](Database& db, const storage::Touched& touched) { follow_commit(db, touched); });
 }
 
 /// Runs `work` as one job of the writer, and `then(error, result)` after its commit.
@@ -77,6 +83,27 @@ void Coordinator::recover() {
     storage::DueVersions{db}.update(config::newest_result_version(), [](const std::string& document) {
       return config::result_version(nlohmann::json::parse(document, nullptr, /*allow_exceptions=*/false));
     });
+    storage::TrialStore{db}.end_back_offs(clock_.steady());
+  });
+  writer_.call([this](Database& db) { load(queue_, db, clock_.steady()); });
+  explain_due_ = true;
+}
+
+void Coordinator::follow_commit(Database& db, const storage::Touched& touched) {
+  explain_due_ = true;
+  try {
+    follow(queue_, db, touched, clock_.steady());
+  } catch (const std::exception& error) {
+    ++queue_lost_;
+    log_error("cannot read the queue: {}", error.what());
+  }
+}
+
+std::pair<std::vector<std::string>, std::vector<std::string>> Coordinator::queue_and_store() {
+  return writer_.call([this](Database& db) {
+    WorkQueue stored;
+    load(stored, db, clock_.steady());
+    return std::pair{queue_.dump(), stored.dump()};
   });
 }
 
@@ -91,7 +118,8 @@ void Coordinator::change(const std::string& sweep, const char* what,
            stop_runs(stops.runs, stops.reason);
            log_info("sweep {}: {}", sweep, what);
            publish({sweep});
-           dispatch_queue();
+           explain_now_ = true;
+           look_at_queue();
          });
 }
 
@@ -107,6 +135,31 @@ void Coordinator::store_counts(std::map<std::string, std::map<std::string, doubl
 
 // --- workers ---
 
+void Coordinator::drain(const std::string& worker, const std::optional<std::string>& reason,
+                        bool stop_running, Answer<> answer) {
+  commit(
+      [this, worker, reason, stop_running](Database& db) {
+        storage::WorkerStore{db}.set_drained(worker, reason);
+        std::vector<RunId> runs;
+        if (stop_running) runs = storage::TrialStore{db}.under_way_on(worker);
+        storage::TrialStore{db}.ask_to_stop(runs, kDrained);
+        return runs;
+      },
+      [this, worker, reason, answer = std::move(answer)](std::exception_ptr error,
+                                                         const std::vector<RunId>& runs) {
+        answer(error);
+        if (error) return;
+        fleet_.set_drained(worker, reason);
+        stop_runs(runs, kDrained);
+        log_info("worker {} {}{}", worker, reason ? "is drained" : "gets trials again",
+                 reason && !reason->empty() ? ": " + *reason : "");
+        for (const RunId run : fleet_.recall_of(worker)) call_back(run);
+        feed_.publish({});
+        explain_now_ = true;
+        look_at_queue();
+      });
+}
+
 std::shared_ptr<const Session> Coordinator::open_session(ablate::v1::Hello hello_message,
                                                          std::shared_ptr<WorkerChannel> channel) {
   check_hello(hello_message, kLowestProtocol, kHighestProtocol);
@@ -118,6 +171,10 @@ std::shared_ptr<const Session> Coordinator::open_session(ablate::v1::Hello hello
 
 void Coordinator::hello(const std::shared_ptr<const Session>& session) {
   const std::string& name = session->hello.name();
+  struct Result {
+    std::vector<Reported> reports;
+    std::optional<std::string> drained;
+  };
   commit(
       [this, session, name](Database& db) {
         if (const auto other = fleet_.session_of(name);
@@ -129,9 +186,10 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         const Moment now = clock_.moment();
         auto reports = settle(db, session->hello, now, policy_.expires(now.steady));
         storage::WorkerStore{db}.upsert(worker_record(session->hello, now.wall));
-        return reports;
+        return Result{std::move(reports), storage::WorkerStore{db}.drained(name)};
       },
-      [this, session, name](std::exception_ptr error, const std::vector<Reported>& reports) {
+      [this, session, name](std::exception_ptr error, const Result& result) {
+        const std::vector<Reported>& reports = result.reports;
         if (error)
           return session->channel->close(
               {static_cast<Code>(to_status(error).error_code()), message_of(error)});
@@ -141,6 +199,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         if (const auto replaced = fleet_.add(session, runs, clock_.steady()))
           replaced->channel->close(
               {Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
+        fleet_.set_drained(name, result.drained);
         log_info("worker {} on {} is connected: {} slots, {} runs continue", name, session->hello.host(),
                  session->hello.slots_size(), runs.size());
         SchedulerMessage welcome;
@@ -152,7 +211,8 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
         feed_.publish({});
-        dispatch_queue();
+        explain_now_ = true;
+        look_at_queue();
       });
 }
 
@@ -192,9 +252,9 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
       [this, session, ailments, draining = heartbeat.draining()](std::exception_ptr error,
                                                                  const std::vector<Reported>& reports) {
         fleet_.heard(session->id, clock_.steady());  // also when the store is full: the worker lives
-        if (draining) fleet_.drain(session->id);
-        const bool news = fleet_.ails(session->id, ailments);
-        if (news) {
+        const bool drains = draining && fleet_.drain(session->id);
+        const bool ails = fleet_.ails(session->id, ailments);
+        if (ails) {
           if (const std::string text = ailments.text(); !text.empty())
             log_warning("worker {} is unhealthy: {}", session->hello.name(), text);
           else
@@ -203,7 +263,9 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
         }
         if (error) return;
         for (const Reported& report : reports) apply(session.get(), report);
-        if (news) dispatch_queue();
+        if (!ails && !drains) return;
+        explain_now_ = true;
+        look_at_queue();
       });
 }
 
@@ -218,8 +280,9 @@ void Coordinator::batch(const std::shared_ptr<const Session>& session, const abl
         if (error)  // not acknowledged: the worker keeps it and sends it again in its next session
           return session->channel->close({static_cast<Code>(to_status(error).error_code()),
                                           fmt::format("run {}: {}", run, message_of(error))});
+        if (report.took) queue_.ran(report.claimants, *report.took);
         apply(session.get(), report);
-        if (report.ended) dispatch_queue();
+        if (report.ended) look_at_queue();
       });
 }
 
@@ -232,15 +295,18 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
       [this, session, refused](Database& db) {
         if (!current(*session)) return Result{};
         Result result{.report = store_refusal(db, session->hello.name(), refused, clock_.moment())};
-        if (!result.report.sweeps.empty()) result.trial = storage::TrialStore{db}.run(refused.run()).trial;
+        if (result.report.sweeps.empty()) return result;
+        result.trial = storage::TrialStore{db}.run(refused.run()).trial;
+        storage::TrialStore{db}.set_waiting(
+            result.trial, fmt::format("worker {} refused it: {}", session->hello.name(), refused.reason()));
         return result;
       },
-      [this, session, reason = refused.reason()](std::exception_ptr error, const Result& result) {
+      [this, session](std::exception_ptr error, const Result& result) {
         if (error) return;  // its lease runs out instead
-        if (result.trial != 0)
-          fleet_.refused(session->id, result.trial, reason, clock_.steady() + policy_.refusal);
+        const Time now = clock_.steady();
+        if (result.trial != 0) queue_.refuse(result.trial, session->id, now, now + policy_.refusal);
         apply(session.get(), result.report);
-        dispatch_queue();
+        look_at_queue();
       });
 }
 
@@ -255,7 +321,8 @@ void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
         log_info("worker {} is disconnected; its runs are requeued when their leases expire",
                  session->hello.name());
         feed_.publish({});
-        dispatch_queue();
+        explain_now_ = true;
+        look_at_queue();
       });
 }
 
@@ -273,23 +340,30 @@ void Coordinator::tick() {
   struct Result {
     std::vector<Reported> expired;
     bool was_away = false;
-    Time looked{};  // when the job ran: a commit may take long
+    Time looked{};       // when the job ran: a commit may take long
+    int read_after = 0;  // so many losses of the queue it was read anew
   };
   commit(
       [this](Database& db) {
         const Time now = clock_.steady();
         if (store_failed_)
           db.execute("UPDATE store SET id = id");  // an empty commit succeeds on a full disk too
+        const int lost = queue_lost_;
+        if (lost > 0) load(queue_, db, now);
+        for (const storage::TrialId trial : queue_.wake(now)) storage::TrialStore{db}.set_waiting(trial, "");
+        if (now - last_tidied_ >= kTidyEvery) storage::TrialStore{db}.forget_transitions();
         // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody
         // is to blame.
         const bool was_away = store_failed_ || policy_.was_away(last_tick_, now);
-        if (!was_away) return Result{expire(db, {clock_.now(), now}), false, now};
+        if (!was_away) return Result{expire(db, {clock_.now(), now}), false, now, lost};
         storage::TrialStore{db}.renew_all(policy_.expires_after_restart(now));
-        return Result{{}, true, now};
+        return Result{{}, true, now, lost};
       },
       [this](std::exception_ptr error, const Result& result) {
         if (error) return;  // as if it had not looked: the next look sees the gap
+        if (queue_lost_ == result.read_after) queue_lost_ = 0;
         const Time now = last_tick_ = result.looked;
+        if (now - last_tidied_ >= kTidyEvery) last_tidied_ = now;
         if (result.was_away)
           for (const auto& session : fleet_.all()) fleet_.heard(session->id, clock_.steady());
         for (const Reported& report : result.expired) {
@@ -299,7 +373,9 @@ void Coordinator::tick() {
             close_silent(session);  // when it comes back, its Hello says whether it still has the run
         }
         for (const auto& session : fleet_.silent(policy_, now)) close_silent(session);
-        dispatch_queue();
+        for (const RunId run : fleet_.recall_behind(now - 2 * policy_.quick)) call_back(run);
+        explain_now_ = std::exchange(explain_due_, false) || explain_now_;
+        look_at_queue();
       });
 }
 
@@ -312,36 +388,84 @@ void Coordinator::close_silent(const std::shared_ptr<const Session>& session) {
   feed_.publish({});
 }
 
+/// After something has happened: what waits gets the slots that are free, and then a reason why it still
+/// waits where somebody may want to know that now.
+void Coordinator::look_at_queue() {
+  dispatch_queue();
+  if (!dispatching_) explain_waiting();
+}
+
 void Coordinator::dispatch_queue() {
+  if (queue_lost_ > 0) return;  // until the next tick has read it
   if (dispatching_) {
     dispatch_again_ = true;
     return;
   }
+  Picks picked = pick(queue_, fleet_, policy_);
+  if (const auto& waits = picked.waits)
+    for (const RunId run : fleet_.recall_for(waits->first, waits->second)) call_back(run);
+  if (picked.picks.empty()) return;
   dispatching_ = true;
+  const auto picks = std::make_shared<const std::vector<Pick>>(std::move(picked.picks));
+  commit([this, picks](Database& db) { return lease(db, *picks, policy_, clock_.moment()); },
+         [this, picks](std::exception_ptr error, const Leased& leased) {
+           dispatching_ = false;
+           for (std::size_t i = 0; i < picks->size(); ++i)
+             assign((*picks)[i], error || !leased.assignments[i] ? nullptr : &*leased.assignments[i]);
+           if (error) return;  // the next tick tries again
+           const bool again = std::exchange(dispatch_again_, false);
+           if (again || leased.renewed) dispatch_queue();
+           if (!dispatching_) explain_waiting();
+         });
+}
+
+/// `dispatched`: its lease, which is stored; nullptr: it has none.
+void Coordinator::assign(const Pick& pick, const Dispatched* dispatched) {
+  if (!dispatched) {
+    fleet_.unmark(pick.placement);
+    queue_.give_back(pick.demand.trial, clock_.steady());
+    return;
+  }
+  const ablate::v1::Assign& assign = dispatched->assign;
+  publish(dispatched->sweeps);
+  const auto session = fleet_.session(pick.placement.session);
+  if (!session) return give_back(assign.run());
+  fleet_.occupy(session->id, assign.run(), pick.placement.slots, pick.priority, clock_.steady());
+  log_info("run {} (trial {}, attempt {}) goes to {}", assign.run(), assign.trial(), assign.attempt(),
+           session->hello.name());
+  SchedulerMessage message;
+  *message.mutable_assign() = assign;
+  session->channel->send(std::move(message));
+}
+
+/// Its worker hands a run back that was leased ahead, if it has not begun meanwhile.
+void Coordinator::call_back(RunId run) {
+  SchedulerMessage message = stop_message(run, kRecalled);
+  message.mutable_stop()->set_only_waiting(true);
+  if (const auto session = fleet_.session_with(run)) session->channel->send(std::move(message));
+}
+
+/// Writes down why trials wait, a reason for each shape, where that has changed.
+void Coordinator::explain_waiting() {
+  if (!std::exchange(explain_now_, false)) return;
+  std::map<storage::ShapeId, std::string> changed;
+  for (const auto& [shape, demand] : queue_.waiting_shapes())
+    if (std::string reason = why_waiting(demand, fleet_.workers()); waiting_reasons_[shape] != reason)
+      changed.emplace(shape, std::move(reason));
+  if (changed.empty()) return;
   commit(
-      [this](Database& db) {
-        return dispatch(db, fleet_.workers(clock_.steady()), waiting_reasons_, policy_, clock_.moment());
+      [changed](Database& db) {
+        storage::QueueStore store{db};
+        for (const auto& [shape, reason] : changed) store.set_waiting(shape, reason);
+        return true;
       },
-      [this](std::exception_ptr error, const Dispatch& result) {
-        dispatching_ = false;
-        if (error) return;  // the next tick tries again
-        waiting_reasons_ = result.reasons;
-        for (const Dispatched& dispatched : result.assignments) {
-          const auto session = fleet_.session(dispatched.session);
-          if (!session) {
-            give_back(dispatched.assign.run());
-            continue;
-          }
-          fleet_.occupy(session->id, dispatched.assign.run(),
-                        {dispatched.assign.slots().begin(), dispatched.assign.slots().end()});
-          log_info("run {} (trial {}, attempt {}) goes to {}", dispatched.assign.run(),
-                   dispatched.assign.trial(), dispatched.assign.attempt(), session->hello.name());
-          SchedulerMessage message;
-          *message.mutable_assign() = dispatched.assign;
-          session->channel->send(std::move(message));
+      [this, changed](std::exception_ptr error, bool) {
+        if (error) {
+          explain_due_ = true;
+          return;
         }
-        publish(result.sweeps);
-        if (std::exchange(dispatch_again_, false)) dispatch_queue();
+        for (const auto& [shape, reason] : changed) waiting_reasons_[shape] = reason;
+        feed_.publish({});
       });
 }
 
@@ -351,7 +475,7 @@ void Coordinator::give_back(RunId run) {
          [this](std::exception_ptr error, const Reported& report) {
            if (error) return;
            apply(nullptr, report);
-           dispatch_queue();
+           look_at_queue();
          });
 }
 
@@ -373,11 +497,12 @@ void Coordinator::apply(const Session* session, const Reported& report) {
     message.mutable_fenced()->set_reason(report.fenced);
     session->channel->send(message);
   }
+  if (!report.wrong_data.empty() || report.wrong_weights) explain_now_ = true;
   if (session && !report.wrong_data.empty())
     fleet_.refuse_data(session->id, report.wrong_data, report.fenced);
   if (session && report.wrong_weights)
     fleet_.refuse_weights(session->id, *report.wrong_weights, report.fenced);
-  if (report.ended || !report.fenced.empty()) fleet_.release(report.run);
+  if (report.ended || !report.fenced.empty()) fleet_.release(report.run, clock_.steady());
   publish(report.sweeps, report.run);
 }
 

@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
@@ -17,6 +19,7 @@
 #include "scheduler/fleet.h"
 #include "scheduler/lease_policy.h"
 #include "scheduler/run_reports.h"
+#include "scheduler/work_queue.h"
 #include "storage/types.h"
 #include "storage/writer.h"
 
@@ -29,9 +32,9 @@ inline constexpr std::uint32_t kLowestProtocol = 1, kHighestProtocol = 1;
 ///
 /// Its thread is the writer's. Every change is a job of the writer, and everything that leaves the process
 /// (an RPC's answer, an acknowledgement, an assignment) leaves in the callback after the commit, as does
-/// every effect on the state in memory. So one thread owns the state, what was said is on disk, and when a
-/// commit fails (disk full) nothing was said and nothing has changed.
-/// Thread: all methods, from any; callbacks run on the coordinator's.
+/// every effect on the state in memory: the queue follows each commit (queue_loader.h). So one thread owns
+/// the state, what was said is on disk, and when a commit fails (disk full) nothing was said and nothing has
+/// changed. Thread: all methods, from any; callbacks run on the coordinator's.
 class Coordinator {
  public:
   /// Called once, after the commit, with nullptr, or with what went wrong.
@@ -54,6 +57,10 @@ class Coordinator {
   /// queue is looked at. `what`: for the log.
   void change(const std::string& sweep, const char* what, std::function<Stops(storage::Database&, Time)> work,
               Answer<> answer);
+  /// From now on a worker gets no trials, for this reason; nothing: it does again. `stop_running`: its runs
+  /// checkpoint and go back to the queue. Answers Error{kNotFound} of a worker that never connected.
+  void drain(const std::string& worker, const std::optional<std::string>& reason, bool stop_running,
+             Answer<> answer);
   void store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer);
 
   /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in
@@ -76,10 +83,20 @@ class Coordinator {
   /// Thread: any.
   std::string trouble() const { return *trouble_.lock(); }
 
+  /// The queue as it is in memory and as it is stored (`WorkQueue::dump`): equal, between two commits. For
+  /// tests. Throws: as Writer::call.
+  std::pair<std::vector<std::string>, std::vector<std::string>> queue_and_store();
+
  private:
   template <class Work, class Then>
   void commit(Work work, Then then);
-  void dispatch_queue();  // like all below, on the coordinator's thread only
+  void follow_commit(storage::Database& db, const storage::Touched& touched);  // like all below, on the
+                                                                               // coordinator's thread only
+  void look_at_queue();
+  void dispatch_queue();
+  void assign(const Pick& pick, const Dispatched* dispatched);
+  void call_back(storage::RunId run);
+  void explain_waiting();
   void hello(const std::shared_ptr<const Session>& session);
   void heartbeat(const std::shared_ptr<const Session>& session, const ablate::v1::Heartbeat& heartbeat);
   void batch(const std::shared_ptr<const Session>& session, const ablate::v1::RunBatch& batch);
@@ -103,11 +120,16 @@ class Coordinator {
   Fleet fleet_;
   std::map<std::string, std::uint64_t>
       newest_session_;  // by worker name, from the moment its Hello is handled
-  std::map<storage::TrialId, std::string> waiting_reasons_;  // as stored
+  WorkQueue queue_;
+  int queue_lost_ = 0;  // so often what a commit changed could not be read: it is to be read as a whole
+  std::map<storage::ShapeId, std::string> waiting_reasons_;  // as stored
+  bool explain_now_ = false;  // something happened that people wait to see explained
+  bool explain_due_ = false;  // the reasons may have changed since they were written down
   bool dispatching_ = false,
        dispatch_again_ = false;  // one look at the queue at a time: the next must know the slots taken
   bool store_failed_ = false;    // since the last successful commit
   Time last_tick_{};             // by the steady clock, as every deadline
+  Time last_tidied_{};
 };
 
 }  // namespace abl::scheduler

@@ -3,42 +3,19 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "scheduler/renewal.h"
 #include "storage/due_versions.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
-#include "storage/weights_store.h"
 
 namespace abl::scheduler {
 namespace {
 
 using storage::TrialRecord;
 using storage::TrialStore;
-
-/// The weights of each queued trial that needs any: name -> SHA-256, empty where any will do.
-using Weights = std::map<storage::TrialId, std::map<std::string, std::string>>;
-
-std::vector<Wanted> weights_of(const Weights& weights, storage::TrialId trial) {
-  std::vector<Wanted> wanted;
-  if (const auto found = weights.find(trial); found != weights.end())
-    for (const auto& [name, sha256] : found->second) wanted.push_back({name, sha256});
-  return wanted;
-}
-
-Demand demand_of(const TrialStore& trials, const TrialRecord& trial, const Weights& weights) {
-  const bool command = !trial.command_json.empty();
-  Demand demand{.trial = trial.id,
-                .gpus = trial.gpus,
-                .data = trial.data,
-                .weights = weights_of(weights, trial.id),
-                .command = command};
-  if (!command) demand.result_version = trial.identity.result_version;
-  if (trial.attempt > 0)
-    if (const auto checkpoints = trials.checkpoints_of(trial.id); !checkpoints.empty())
-      demand.home = checkpoints.front().host;
-  return demand;
-}
 
 ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial, const Demand& demand,
                               const storage::Lease& lease, const std::vector<std::uint32_t>& slots,
@@ -74,76 +51,53 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   return assign;
 }
 
-bool any_free_slot(const std::vector<WorkerState>& workers) {
-  return std::any_of(workers.begin(), workers.end(), [](const WorkerState& worker) {
-    return !worker.draining && worker.trouble.empty() &&
-           std::any_of(worker.slots.begin(), worker.slots.end(),
-                       [](const SlotState& slot) { return !slot.busy; });
-  });
-}
-
-/// The front of the queue: enough trials to fill the slots, or all when those in front cannot be placed.
-constexpr int kFirstLook = 64;
-
 }  // namespace
 
-Dispatch dispatch(storage::Database& db, std::vector<WorkerState> workers,
-                  const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy,
-                  Moment now) {
-  storage::DueVersions{db}.renew_queued(renewed);
-  TrialStore trials{db};
-  const Weights weights = any_free_slot(workers) ? storage::WeightsStore{db}.queued() : Weights{};
-  Dispatch result;
-  bool reasons_changed = false;
-  std::map<storage::TrialId, Demand> demands;  // of the trials looked at and not placed
-  for (int limit = kFirstLook; any_free_slot(workers); limit *= 8) {
-    const std::vector<TrialRecord> queued = trials.queued(now.steady, limit);
-    for (const TrialRecord& trial : queued) {
-      if (demands.contains(trial.id)) continue;
-      const Demand demand = demand_of(trials, trial, weights);
-      const auto placement = place(demand, workers);
-      if (!placement) {
-        demands.emplace(trial.id, demand);
-        continue;
-      }
-      const auto& worker = *std::find_if(workers.begin(), workers.end(), [&](const WorkerState& state) {
-        return state.session == placement->session;
-      });
-      const auto lease = trials.lease(trial.id, worker.name, worker.host, now.wall,
-                                      policy.expires(now.steady), placement->slots);
-      if (!lease) continue;
-      result.assignments.push_back(
-          {placement->session, assignment(trials, trial, demand, *lease, placement->slots, policy)});
+Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
+  Picks result;
+  std::set<LaneId> blocked;
+  bool reserved = false;  // for the first trial that needs it; all of them would keep every slot free
+  while (const auto next = queue.next(blocked)) {
+    Demand demand = queue.demand(next->trial);
+    auto placement = place(demand, fleet.workers());
+    if (!placement && next->typical && *next->typical <= policy.quick)
+      placement = place_ahead(demand, fleet.workers(), policy.ahead);
+    if (!placement) {
+      blocked.insert(next->lane);
+      if (!result.waits && std::ranges::any_of(fleet.workers(), [&](const WorkerState& worker) {
+            return could_take(demand, worker);
+          }))
+        result.waits = {demand, next->priority};
+      if (!reserved && demand.gpus > 1) reserved = reserve(demand, fleet.workers());
+      continue;
     }
-    if (queued.size() < static_cast<std::size_t>(limit)) break;
+    queue.take(next->trial);
+    const auto session = fleet.session(placement->session);
+    result.picks.push_back({.placement = *std::move(placement),
+                            .demand = std::move(demand),
+                            .worker = session->hello.name(),
+                            .host = session->hello.host(),
+                            .priority = next->priority});
   }
+  if (reserved) unreserve(fleet.workers());
+  return result;
+}
 
-  for (const TrialStore::Waiting& waiting : trials.waiting()) {
-    std::string reason;
-    if (waiting.paused) {
-      reason = "sweep is paused";
-    } else if (waiting.not_before > now.steady) {
-      reason = retry_reason(waiting.not_before - now.steady);
-    } else {
-      const auto demand = demands.find(waiting.trial);
-      reason = why_waiting(demand != demands.end() ? demand->second
-                                                   : Demand{.trial = waiting.trial,
-                                                            .gpus = waiting.gpus,
-                                                            .data = waiting.data,
-                                                            .weights = weights_of(weights, waiting.trial),
-                                                            .command = waiting.command},
-                           workers);
-    }
-    const auto before = known.find(waiting.trial);
-    if (before == known.end() || before->second != reason) {
-      trials.set_waiting(waiting.trial, reason);
-      reasons_changed = true;
-    }
-    result.reasons.emplace(waiting.trial, std::move(reason));
+Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeasePolicy& policy, Moment now) {
+  Leased result;
+  result.renewed = storage::DueVersions{db}.renew_queued(renewed);
+  TrialStore trials{db};
+  const storage::SweepStore sweeps{db};
+  for (const Pick& pick : picks) {
+    auto& assigned = result.assignments.emplace_back();
+    const TrialRecord trial = trials.get(pick.demand.trial);
+    if (!pick.demand.command && trial.identity.result_version != pick.demand.result_version) continue;
+    const auto lease = trials.lease(trial.id, pick.worker, pick.host, now.wall, policy.expires(now.steady),
+                                    pick.placement.slots);
+    if (!lease) continue;
+    assigned = {.assign = assignment(trials, trial, pick.demand, *lease, pick.placement.slots, policy),
+                .sweeps = sweeps.names_of(trial.id)};
   }
-  if (reasons_changed || !result.assignments.empty())
-    for (const storage::SweepRecord& sweep : storage::SweepStore{db}.list())
-      if (sweep.trials.open() > 0) result.sweeps.push_back(sweep.name);
   return result;
 }
 

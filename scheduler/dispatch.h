@@ -1,34 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
+#include "scheduler/fleet.h"
 #include "scheduler/lease_policy.h"
 #include "scheduler/placement.h"
+#include "scheduler/work_queue.h"
 #include "storage/database.h"
 
+/// One look at the queue: which trials go where, decided in memory, and their leases, stored as one change.
 namespace abl::scheduler {
+
+/// A trial that was placed and is to be leased.
+struct Pick {
+  Placement placement;
+  Demand demand;
+  std::string worker, host;
+  int priority = 0;
+};
+
+/// What a look at the queue led to.
+struct Picks {
+  std::vector<Pick> picks;
+  std::optional<std::pair<Demand, int>>
+      waits;  ///< the first trial that found no place now, with its priority
+};
+
+/// Places trials in the queue's order as long as there is a place for any; behind others only those of quick
+/// sweeps. They are taken out of the queue's sight, and their slots are marked.
+Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy);
 
 /// An assignment that is in the store, to be sent once that is committed.
 struct Dispatched {
-  std::uint64_t session = 0;
   ablate::v1::Assign assign;
+  std::vector<std::string> sweeps;  ///< that want the trial
 };
 
-/// What one look at the queue led to.
-struct Dispatch {
-  std::vector<Dispatched> assignments;
-  std::map<storage::TrialId, std::string> reasons;  ///< of every trial that still waits
-  std::vector<std::string> sweeps;                  ///< that see a change
+/// What became of picks.
+struct Leased {
+  /// Of each pick; nothing for a trial that is not queued any more, or not as it was.
+  std::vector<std::optional<Dispatched>> assignments;
+  bool renewed = false;  ///< some trials are others now, of today's result version
 };
 
-/// Leases queued trials to free slots, in the queue's order, and writes down why each of the others waits,
-/// where that is not what `known` says already. One change, to be made in one job of the writer.
-Dispatch dispatch(storage::Database& db, std::vector<WorkerState> workers,
-                  const std::map<storage::TrialId, std::string>& known, const LeasePolicy& policy,
-                  Moment now);
+/// Leases what was picked. One change, to be made in one job of the writer.
+Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeasePolicy& policy, Moment now);
 
 }  // namespace abl::scheduler

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -25,22 +26,86 @@ std::string Ailments::text() const {
   return all;
 }
 
+WorkerState& Fleet::state(std::uint64_t session) {
+  return *std::ranges::lower_bound(workers_, session, {}, &WorkerState::session);
+}
+
+/// What placement knows of a slot.
+void Fleet::mark(const Entry& entry, std::uint32_t slot) {
+  auto& slots = state(entry.session->id).slots;
+  const auto marked = std::ranges::find(slots, slot, &SlotState::index);
+  if (marked == slots.end()) return;  // of a worker that has fewer than it once had
+  const auto line = entry.lines.find(slot);
+  const std::size_t runs = line == entry.lines.end() ? 0 : line->second.runs.size();
+  marked->busy = runs > 0;
+  marked->ahead = runs > 1 ? static_cast<int>(runs) - 1 : 0;
+  marked->slow = runs > 0 && line->second.slow;
+}
+
+void Fleet::count_priority(const Held& held, int sign) {
+  if (held.slots.empty()) return;
+  auto& count = priorities_[held.priority];
+  count += static_cast<std::size_t>(sign);
+  if (count == 0) priorities_.erase(held.priority);
+}
+
+/// What placement knows of a worker's files.
+void Fleet::note_files(const Entry& entry) {
+  WorkerState& worker = state(entry.session->id);
+  worker.trouble = entry.ailments.trouble;
+  worker.data.gone = entry.ailments.data;
+  worker.data.wrong = entry.wrong_data;
+  worker.weights.gone = entry.ailments.weights;
+  worker.weights.wrong = entry.wrong_weights;
+  for (const auto& [wanted, why] : entry.ailments.wrong_weights)
+    worker.weights.wrong.emplace(wanted, fmt::format("worker {}: {}", worker.name, why));
+}
+
 std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session,
                                           const std::vector<storage::RunId>& runs, Time now) {
-  std::shared_ptr<const Session> replaced = session_of(session->hello.name());
-  if (replaced) entries_.erase(replaced->id);
-  Entry entry{.session = session,
-              .last_heard = now,
-              .draining = session->hello.draining(),
-              .runs = {runs.begin(), runs.end()}};
-  for (const ablate::v1::Slot& slot : session->hello.slots())
-    if (entry.runs.contains(slot.run())) entry.busy.emplace(slot.index(), slot.run());
-  entry.ailments = Ailments::of(session->hello);
-  entries_.emplace(session->id, std::move(entry));
+  const ablate::v1::Hello& hello = session->hello;
+  std::shared_ptr<const Session> replaced = session_of(hello.name());
+  if (replaced) remove(replaced->id);
+  Entry entry{.session = session, .last_heard = now, .ailments = Ailments::of(hello)};
+  for (const storage::RunId run : runs) {
+    entry.runs[run];
+    session_of_run_[run] = session->id;
+  }
+  WorkerState worker{.name = hello.name(),
+                     .host = hello.host(),
+                     .session = session->id,
+                     .result_version = static_cast<int>(hello.result_version()),
+                     .allows_commands = hello.allows_commands(),
+                     .draining = hello.draining(),
+                     .data = {.names = {hello.data().begin(), hello.data().end()}},
+                     .weights = {.names = {hello.weights().begin(), hello.weights().end()}}};
+  for (const ablate::v1::Slot& slot : hello.slots()) {
+    worker.slots.push_back({.index = slot.index(), .cuda = slot.device().starts_with("cuda")});
+    const auto run = entry.runs.find(slot.run());
+    if (run == entry.runs.end()) continue;
+    run->second.slots.push_back(slot.index());
+    entry.lines[slot.index()] = {{slot.run()}, now};
+  }
+  workers_.insert(std::ranges::lower_bound(workers_, session->id, {}, &WorkerState::session),
+                  std::move(worker));
+  const Entry& added = entries_.emplace(session->id, std::move(entry)).first->second;
+  for (const auto& [slot, line] : added.lines) mark(added, slot);
+  for (const auto& [run, held] : added.runs) count_priority(held, +1);
+  note_files(added);
   return replaced;
 }
 
-bool Fleet::remove(std::uint64_t session) { return entries_.erase(session) > 0; }
+bool Fleet::remove(std::uint64_t session) {
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) return false;
+  for (const auto& [run, held] : entry->second.runs) {
+    session_of_run_.erase(run);
+    count_priority(held, -1);
+  }
+  entries_.erase(entry);
+  std::erase_if(workers_, [session](const WorkerState& worker) { return worker.session == session; });
+  return true;
+}
 
 void Fleet::heard(std::uint64_t session, Time now) {
   if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.last_heard = now;
@@ -51,8 +116,12 @@ bool Fleet::first_batch(std::uint64_t session, storage::RunId run) {
   return entry != entries_.end() && entry->second.heard_of.insert(run).second;
 }
 
-void Fleet::drain(std::uint64_t session) {
-  if (const auto entry = entries_.find(session); entry != entries_.end()) entry->second.draining = true;
+bool Fleet::drain(std::uint64_t session) {
+  return entries_.contains(session) && !std::exchange(state(session).draining, true);
+}
+
+void Fleet::set_drained(const std::string& worker, const std::optional<std::string>& reason) {
+  if (const auto session = session_of(worker)) state(session->id).drained = reason;
 }
 
 bool Fleet::ails(std::uint64_t session, const Ailments& ailments) {
@@ -60,39 +129,105 @@ bool Fleet::ails(std::uint64_t session, const Ailments& ailments) {
   if (entry == entries_.end()) return false;
   // its own word takes the place of ours: it takes that back when its file is the wanted one
   for (const auto& [wanted, how] : ailments.wrong_weights) entry->second.wrong_weights.erase(wanted);
-  if (entry->second.ailments == ailments) return false;
+  const bool news = entry->second.ailments != ailments;
   entry->second.ailments = ailments;
-  return true;
+  note_files(entry->second);
+  return news;
 }
 
-void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots) {
+void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots,
+                   int priority, Time now) {
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) return;
-  entry->second.runs.insert(run);
-  for (const std::uint32_t slot : slots) entry->second.busy[slot] = run;
-}
-
-void Fleet::release(storage::RunId run) {
-  for (auto& [id, entry] : entries_) {
-    entry.runs.erase(run);
-    entry.heard_of.erase(run);
-    std::erase_if(entry.busy, [run](const auto& slot) { return slot.second == run; });
+  Held& held = entry->second.runs[run];
+  held = {.slots = slots, .priority = priority};
+  count_priority(held, +1);
+  session_of_run_[run] = session;
+  for (const std::uint32_t slot : slots) {
+    Line& line = entry->second.lines[slot];
+    if (line.runs.empty()) line.since = now, line.slow = false;
+    line.runs.push_back(run);
+    mark(entry->second, slot);
   }
 }
 
-void Fleet::refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until) {
-  if (const auto entry = entries_.find(session); entry != entries_.end())
-    entry->second.refusals[trial] = {reason, until};
+void Fleet::release(storage::RunId run, Time now) {
+  const auto session = session_of_run_.find(run);
+  if (session == session_of_run_.end()) return;
+  Entry& entry = entries_.at(session->second);
+  session_of_run_.erase(session);
+  for (const std::uint32_t slot : entry.runs.at(run).slots) {
+    Line& line = entry.lines.at(slot);
+    if (line.runs.front() == run) line.since = now, line.slow = false;
+    std::erase(line.runs, run);
+    mark(entry, slot);
+  }
+  count_priority(entry.runs.at(run), -1);
+  entry.runs.erase(run);
+  entry.heard_of.erase(run);
+}
+
+void Fleet::unmark(const Placement& placement) {
+  const auto entry = entries_.find(placement.session);
+  if (entry == entries_.end()) return;
+  for (const std::uint32_t slot : placement.slots) mark(entry->second, slot);
+}
+
+bool Fleet::any_free() const {
+  return std::ranges::any_of(workers_, [](const WorkerState& worker) {
+    return !worker.draining && !worker.drained && worker.trouble.empty() &&
+           std::ranges::any_of(worker.slots, [](const SlotState& slot) { return !slot.busy; });
+  });
+}
+
+template <class Wanted>
+std::vector<storage::RunId> Fleet::recall_if(Wanted wanted) {
+  std::vector<storage::RunId> recalled;
+  for (auto& [id, entry] : entries_)
+    for (const auto& [slot, line] : entry.lines)
+      for (std::size_t i = 1; i < line.runs.size(); ++i) {
+        Held& held = entry.runs.at(line.runs[i]);
+        if (held.recalled || !wanted(entry, line, held)) continue;
+        held.recalled = true;
+        recalled.push_back(line.runs[i]);
+      }
+  return recalled;
+}
+
+std::vector<storage::RunId> Fleet::recall_for(const Demand& trial, int priority) {
+  if (priorities_.empty() || priorities_.begin()->first >= priority) return {};  // as nearly always
+  return recall_if([&](const Entry& entry, const Line&, const Held& held) {
+    return held.priority < priority && could_take(trial, state(entry.session->id));
+  });
+}
+
+std::vector<storage::RunId> Fleet::recall_behind(Time since) {
+  for (auto& [id, entry] : entries_)
+    for (auto& [slot, line] : entry.lines)
+      if (!line.slow && !line.runs.empty() && line.since < since) {
+        line.slow = true;
+        mark(entry, slot);
+      }
+  return recall_if([&](const Entry&, const Line& line, const Held&) { return line.since < since; });
+}
+
+std::vector<storage::RunId> Fleet::recall_of(const std::string& worker) {
+  return recall_if(
+      [&](const Entry& entry, const Line&, const Held&) { return entry.session->hello.name() == worker; });
 }
 
 void Fleet::refuse_data(std::uint64_t session, const std::string& data, const std::string& reason) {
-  if (const auto entry = entries_.find(session); entry != entries_.end())
-    entry->second.wrong_data[{data}] = reason;
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) return;
+  entry->second.wrong_data[{data}] = reason;
+  note_files(entry->second);
 }
 
 void Fleet::refuse_weights(std::uint64_t session, const Wanted& weights, const std::string& reason) {
-  if (const auto entry = entries_.find(session); entry != entries_.end())
-    entry->second.wrong_weights[weights] = reason;
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) return;
+  entry->second.wrong_weights[weights] = reason;
+  note_files(entry->second);
 }
 
 std::string Fleet::trouble(std::uint64_t session, const Ailments& said) const {
@@ -117,9 +252,8 @@ std::shared_ptr<const Session> Fleet::session(std::uint64_t id) const {
 }
 
 std::shared_ptr<const Session> Fleet::session_with(storage::RunId run) const {
-  for (const auto& [id, entry] : entries_)
-    if (entry.runs.contains(run)) return entry.session;
-  return nullptr;
+  const auto found = session_of_run_.find(run);
+  return found == session_of_run_.end() ? nullptr : entries_.at(found->second).session;
 }
 
 std::vector<std::shared_ptr<const Session>> Fleet::all() const {
@@ -133,36 +267,6 @@ std::vector<std::shared_ptr<const Session>> Fleet::silent(const LeasePolicy& pol
   for (const auto& [id, entry] : entries_)
     if (policy.silent(entry.last_heard, now)) sessions.push_back(entry.session);
   return sessions;
-}
-
-std::vector<WorkerState> Fleet::workers(Time now) {
-  std::vector<WorkerState> workers;
-  for (auto& [id, entry] : entries_) {
-    const ablate::v1::Hello& hello = entry.session->hello;
-    WorkerState worker{.name = hello.name(),
-                       .host = hello.host(),
-                       .session = id,
-                       .result_version = static_cast<int>(hello.result_version()),
-                       .allows_commands = hello.allows_commands(),
-                       .draining = entry.draining,
-                       .trouble = entry.ailments.trouble,
-                       .data = {.names = {hello.data().begin(), hello.data().end()},
-                                .wrong = entry.wrong_data,
-                                .gone = entry.ailments.data},
-                       .weights = {.names = {hello.weights().begin(), hello.weights().end()},
-                                   .wrong = entry.wrong_weights,
-                                   .gone = entry.ailments.weights}};
-    for (const auto& [wanted, why] : entry.ailments.wrong_weights)
-      worker.weights.wrong.emplace(wanted, fmt::format("worker {}: {}", hello.name(), why));
-    for (const ablate::v1::Slot& slot : hello.slots())
-      worker.slots.push_back({.index = slot.index(),
-                              .cuda = slot.device().starts_with("cuda"),
-                              .busy = entry.busy.contains(slot.index())});
-    std::erase_if(entry.refusals, [now](const auto& refusal) { return refusal.second.until <= now; });
-    for (const auto& [trial, refusal] : entry.refusals) worker.refused.emplace(trial, refusal.reason);
-    workers.push_back(std::move(worker));
-  }
-  return workers;
 }
 
 namespace {

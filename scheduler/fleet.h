@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
@@ -56,8 +59,8 @@ struct Ailments {
   std::string text() const;
 };
 
-/// The connected workers and what their slots are busy with.
-/// Thread: the coordinator's.
+/// The connected workers and what their slots are busy with. In a slot one run executes, the longest there;
+/// the others are leased ahead. Thread: the coordinator's.
 class Fleet {
  public:
   /// Takes a session up that goes on with `runs`; its Hello says in which slots they are.
@@ -70,13 +73,15 @@ class Fleet {
   void heard(std::uint64_t session, Time now);
   /// True when the run has said nothing in this session before.
   bool first_batch(std::uint64_t session, storage::RunId run);
-  /// It gets nothing more.
-  void drain(std::uint64_t session);
+  /// It is stopping and gets nothing more. Returns: whether that is news.
+  bool drain(std::uint64_t session);
+  /// Somebody wants a worker to get nothing, and why; nothing: it may get trials.
+  void set_drained(const std::string& worker, const std::optional<std::string>& reason);
   /// What is wrong with it, as it said last. Returns: whether that is news.
   bool ails(std::uint64_t session, const Ailments& ailments);
-  void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots);
-  void release(storage::RunId run);
-  void refused(std::uint64_t session, storage::TrialId trial, const std::string& reason, Time until);
+  void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots,
+              int priority, Time now);
+  void release(storage::RunId run, Time now);
 
   /// It has another version of this data set, or of these weights: it gets no trial that needs it. Of weights
   /// it says so itself when it has looked at its file; from then on its own word holds (`ails`).
@@ -92,27 +97,51 @@ class Fleet {
   std::vector<std::shared_ptr<const Session>> all() const;
   std::vector<std::shared_ptr<const Session>> silent(const LeasePolicy& policy, Time now) const;
 
-  /// For placement; refusals that are over by `now` are forgotten.
-  std::vector<WorkerState> workers(Time now);
+  /// For placement, which marks the slots that it gives; what comes of that is said by `occupy`, or taken
+  /// back by `unmark`.
+  std::vector<WorkerState>& workers() { return workers_; }
+  void unmark(const Placement& placement);
+  bool any_free() const;
+
+  /// Runs that were leased ahead and wait, to be recalled, each named once: those of a lower priority on
+  /// workers that could take this trial; those behind a run that has been executing since before `since`; all
+  /// of a worker.
+  std::vector<storage::RunId> recall_for(const Demand& trial, int priority);
+  std::vector<storage::RunId> recall_behind(
+      Time since);  // and nothing more is leased there until it has ended
+  std::vector<storage::RunId> recall_of(const std::string& worker);
 
  private:
-  struct Refusal {
-    std::string reason;
-    Time until{};
+  struct Held {
+    std::vector<std::uint32_t> slots;  // none: it has only batches left to send
+    int priority = 0;
+    bool recalled = false;
+  };
+  struct Line {  // at a slot
+    std::deque<storage::RunId> runs;
+    Time since{};       // the first one executes
+    bool slow = false;  // and takes long
   };
   struct Entry {
     std::shared_ptr<const Session> session;
     Time last_heard{};
-    bool draining = false;
-    std::set<storage::RunId> runs;
+    std::map<storage::RunId, Held> runs;
     std::set<storage::RunId> heard_of;  // of them, those that have sent a batch
-    std::map<std::uint32_t, storage::RunId>
-        busy;  // slot -> run; a run that has only batches left to send has none
-    std::map<storage::TrialId, Refusal> refusals;
+    std::map<std::uint32_t, Line> lines;
     std::map<Wanted, std::string> wrong_data, wrong_weights;  // how it differs
     Ailments ailments;
   };
+  template <class Wanted>
+  std::vector<storage::RunId> recall_if(Wanted wanted);
+  WorkerState& state(std::uint64_t session);
+  void count_priority(const Held& held, int sign);
+  void mark(const Entry& entry, std::uint32_t slot);
+  void note_files(const Entry& entry);
+
   std::map<std::uint64_t, Entry> entries_;
+  std::unordered_map<storage::RunId, std::uint64_t> session_of_run_;
+  std::vector<WorkerState> workers_;       // of each entry, in the same order
+  std::map<int, std::size_t> priorities_;  // of the runs in slots -> how many
 };
 
 /// Throws: Error{kFailedPrecondition} naming both ranges when worker and scheduler speak no common protocol

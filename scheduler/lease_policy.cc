@@ -16,9 +16,4 @@ void LeasePolicy::check() const {
             heartbeat.count(), ttl.count())};
 }
 
-std::string retry_reason(Milliseconds left) {
-  const auto seconds = (left.count() + 999) / 1000;
-  return fmt::format("retry in {} s", seconds < 10 ? seconds : (seconds + 9) / 10 * 10);
-}
-
 }  // namespace abl::scheduler

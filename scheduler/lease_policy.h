@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 
 #include "base/clock.h"
 
@@ -16,6 +15,11 @@ struct LeasePolicy {
   Milliseconds ttl{15000};         ///< a run that is not renewed for so long is lost
   Milliseconds stop_grace{10000};  ///< a trainer's time to checkpoint between SIGTERM and SIGKILL
   Milliseconds refusal{30000};     ///< a worker that refused a trial is not asked again for so long
+
+  /// A sweep whose runs take no longer gets up to `ahead` leases for a slot beyond the one that executes, so
+  /// that its workers need not wait for the scheduler between them.
+  Milliseconds quick{500};
+  int ahead = 4;
 
   /// Throws: Error{kInvalidArgument} when the heartbeat is not positive or more than half the ttl.
   void check() const;
@@ -31,9 +35,5 @@ struct LeasePolicy {
     return now - last_look >= std::max(ttl / 2, ttl - 2 * heartbeat);
   }
 };
-
-/// "retry in 8 s": exact below ten seconds, then in steps of ten, so that a long wait is not rewritten every
-/// second.
-std::string retry_reason(Milliseconds left);
 
 }  // namespace abl::scheduler

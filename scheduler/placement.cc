@@ -35,8 +35,9 @@ std::size_t slots_there(const Demand& demand, const WorkerState& worker) {
 }
 
 std::size_t slots_free(const Demand& demand, const WorkerState& worker) {
-  return std::count_if(worker.slots.begin(), worker.slots.end(),
-                       [&](const SlotState& slot) { return usable(demand, slot) && !slot.busy; });
+  return std::count_if(worker.slots.begin(), worker.slots.end(), [&](const SlotState& slot) {
+    return usable(demand, slot) && !slot.busy && !slot.reserved;
+  });
 }
 
 /// The workers for which a requirement holds.
@@ -81,28 +82,73 @@ std::string gpus(std::size_t count) { return fmt::format("{} GPU{}", count, coun
 
 }  // namespace
 
+namespace {
+
+bool may_take(const Demand& demand, const WorkerState& worker) {
+  return !worker.draining && !worker.drained && worker.trouble.empty() &&
+         (!demand.command || worker.allows_commands) && right_trainer(demand, worker) &&
+         has_files(demand, worker) && !demand.refused_by.contains(worker.session);
+}
+
+}  // namespace
+
 std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& workers) {
   WorkerState* best = nullptr;
   std::tuple<bool, std::int64_t> best_score;
   for (WorkerState& worker : workers) {
-    if (worker.draining || !worker.trouble.empty() || (demand.command && !worker.allows_commands)) continue;
-    if (!right_trainer(demand, worker) || !has_files(demand, worker)) continue;
-    if (worker.refused.contains(demand.trial)) continue;
-    const auto free = static_cast<std::int64_t>(slots_free(demand, worker));
-    if (slots_free(demand, worker) < slots_needed(demand)) continue;
+    const std::size_t free = slots_free(demand, worker);
+    if (free < slots_needed(demand) || !may_take(demand, worker)) continue;
     const bool home = !demand.home.empty() && worker.host == demand.home;
-    const std::tuple score{home, demand.gpus == 0 ? free : -free};
+    const auto load = static_cast<std::int64_t>(free);
+    const std::tuple score{home, demand.gpus == 0 ? load : -load};
     if (!best || score > best_score) std::tie(best, best_score) = std::tuple{&worker, score};
   }
   if (!best) return std::nullopt;
   Placement placement{.trial = demand.trial, .session = best->session};
   for (SlotState& slot : best->slots) {
     if (placement.slots.size() == slots_needed(demand)) break;
-    if (slot.busy || !usable(demand, slot)) continue;
+    if (slot.busy || slot.reserved || !usable(demand, slot)) continue;
     slot.busy = true;
     placement.slots.push_back(slot.index);
   }
   return placement;
+}
+
+std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerState>& workers, int depth) {
+  if (slots_needed(demand) != 1) return std::nullopt;
+  WorkerState* best = nullptr;
+  SlotState* best_slot = nullptr;
+  for (WorkerState& worker : workers) {
+    if (!may_take(demand, worker)) continue;
+    for (SlotState& slot : worker.slots)
+      if (usable(demand, slot) && slot.busy && !slot.slow && !slot.reserved && slot.ahead < depth &&
+          (!best_slot || slot.ahead < best_slot->ahead))
+        best = &worker, best_slot = &slot;
+  }
+  if (!best) return std::nullopt;
+  ++best_slot->ahead;
+  return Placement{.trial = demand.trial, .session = best->session, .slots = {best_slot->index}};
+}
+
+bool could_take(const Demand& demand, const WorkerState& worker) {
+  return may_take(demand, worker) && slots_there(demand, worker) >= slots_needed(demand);
+}
+
+bool reserve(const Demand& demand, std::vector<WorkerState>& workers) {
+  WorkerState* best = nullptr;
+  for (WorkerState& worker : workers)
+    if (could_take(demand, worker) && (!best || slots_free(demand, worker) > slots_free(demand, *best)))
+      best = &worker;
+  if (!best) return false;
+  for (SlotState& slot : best->slots)
+    if (usable(demand, slot))
+      slot.reserved = true;  // those that are busy too: nothing goes behind their runs
+  return true;
+}
+
+void unreserve(std::vector<WorkerState>& workers) {
+  for (WorkerState& worker : workers)
+    for (SlotState& slot : worker.slots) slot.reserved = false;
 }
 
 std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& workers) {
@@ -111,6 +157,11 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
   if (left.empty()) return "no worker is connected";
   left = those(left, [](const WorkerState& worker) { return !worker.draining; });
   if (left.empty()) return fmt::format("worker {} is stopping", workers.front().name);
+  const WorkerState& drained = *left.front();
+  left = those(left, [](const WorkerState& worker) { return !worker.drained; });
+  if (left.empty())
+    return fmt::format("worker {} is drained{}{} ('ablate workers resume {}' ends that)", drained.name,
+                       drained.drained->empty() ? "" : ": ", *drained.drained, drained.name);
 
   if (demand.command) {
     left = those(left, [](const WorkerState& worker) { return worker.allows_commands; });
@@ -152,12 +203,6 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
     return fmt::format("worker {} is unhealthy: {}", left.front()->name, left.front()->trouble);
   left = well;
 
-  const auto refusing =
-      those(left, [&](const WorkerState& worker) { return worker.refused.contains(demand.trial); });
-  if (refusing.size() == left.size())
-    return fmt::format("worker {} refused it: {}", refusing.front()->name,
-                       refusing.front()->refused.at(demand.trial));
-
   std::size_t slots = 0, most_free = 0;
   for (const WorkerState* worker : left) {
     slots += slots_there(demand, *worker);
@@ -165,6 +210,7 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
   }
   if (most_free > 0 && most_free < slots_needed(demand))
     return fmt::format("needs {} of one worker; {} free now", gpus(slots_needed(demand)), most_free);
+  if (most_free >= slots_needed(demand)) return "free GPUs are kept for a trial that needs several";
   const char* what = demand.gpus > 0 ? "GPU" : "slot";
   return slots == 1 ? fmt::format("the only {} is busy", what)
                     : fmt::format("all {} {}s are busy", slots, what);

@@ -31,6 +31,7 @@ struct Demand {
   /// version and so that nothing in between touches the trial. Nothing: any (a command, or not looked at).
   std::optional<int> result_version;
   std::string home;  ///< host with its newest checkpoint: preferred, since there it can be resumed
+  std::set<std::uint64_t> refused_by;  ///< sessions that are not asked again for a while
 };
 
 /// One slot of a connected worker.
@@ -38,6 +39,9 @@ struct SlotState {
   std::uint32_t index = 0;
   bool cuda = false;
   bool busy = false;
+  int ahead = 0;      ///< runs that are leased for it and wait there until the one that executes has ended
+  bool slow = false;  ///< the run that executes takes long: nothing is leased behind it
+  bool reserved = false;  ///< kept free for a trial that needs several
 };
 
 /// What a worker has of one kind, by logical names: data sets, or weights.
@@ -56,11 +60,11 @@ struct WorkerState {
   std::uint64_t session = 0;
   int result_version = 0;  ///< the newest that its trainer has; 0: it has no trainer
   bool allows_commands = false;
-  bool draining = false;  ///< it is stopping: it gets nothing more
-  std::string trouble;    ///< why it gets nothing until it is well again, in its words; empty: it is
+  bool draining = false;               ///< it is stopping: it gets nothing more
+  std::optional<std::string> drained;  ///< somebody wants it to get nothing, and why
+  std::string trouble;  ///< why it gets nothing until it is well again, in its words; empty: it is
   Mapped data, weights;
   std::vector<SlotState> slots;
-  std::map<storage::TrialId, std::string> refused;  ///< trials that it refused lately, with its reasons
 };
 
 /// A trial and the slots that it gets.
@@ -74,6 +78,19 @@ struct Placement {
 /// home goes first, then, for one slot, the worker with most free slots (even load); for GPUs, the one with
 /// fewest that suffice (large gaps stay).
 std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& workers);
+
+/// Places a trial of one slot behind another run, where at most `depth` wait there then: for runs so short
+/// that their worker would otherwise wait for the scheduler. The shortest such line goes first.
+std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerState>& workers, int depth);
+
+/// Whether a worker could take a trial if all its slots were free.
+bool could_take(const Demand& demand, const WorkerState& worker);
+
+/// Keeps slots of one worker free, of that with most free, for a trial of several GPUs that finds no place:
+/// trials of one GPU would always be quicker than the next GPU. Until `unreserve`. Returns: whether any
+/// worker could take it once its slots are free.
+bool reserve(const Demand& demand, std::vector<WorkerState>& workers);
+void unreserve(std::vector<WorkerState>& workers);
 
 /// Why nobody can take a trial now, for people: the first requirement that no connected worker meets.
 std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& workers);

@@ -26,11 +26,8 @@ using storage::RunId;
 using storage::RunState;
 using storage::TrialStore;
 
-/// Names of the sweeps that claim a trial, each once.
 std::vector<std::string> sweeps_of(storage::Database& db, storage::TrialId trial) {
-  std::set<std::string> names;
-  for (const auto& position : storage::SweepStore{db}.positions(trial)) names.insert(position.sweep);
-  return {names.begin(), names.end()};
+  return storage::SweepStore{db}.names_of(trial);
 }
 
 Reported fence(RunId run, std::string reason) { return {.run = run, .fenced = std::move(reason)}; }
@@ -297,6 +294,10 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
   Reported reported =
       ended ? end_run(db, *run, *ended, now) : Reported{.run = run->id, .sweeps = sweeps_of(db, run->trial)};
   reported.stored = batch.seq();
+  if (ended && ended->state == RunState::kCompleted && batch.ended().has_took_ms()) {
+    reported.took = Milliseconds{batch.ended().took_ms()};
+    reported.claimants = storage::SweepStore{db}.claimants(run->trial);
+  }
   return reported;
 }
 

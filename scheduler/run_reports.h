@@ -16,17 +16,20 @@
 namespace abl::scheduler {
 
 /// Why runs are stopped, as workers and stored runs say it.
-inline constexpr const char *kCancelled = "cancelled", *kPaused = "paused";
+inline constexpr const char *kCancelled = "cancelled", *kPaused = "paused", *kRecalled = "recalled",
+                            *kDrained = "its worker is drained";
 
 /// What a report did to a run.
 struct Reported {
   storage::RunId run = 0;
-  std::uint64_t stored = 0;             ///< every batch up to this one is stored; 0: acknowledge nothing
-  std::string fenced;                   ///< why the worker must drop the run, or empty
-  bool ended = false;                   ///< its slots are free now
-  bool silent = false;                  ///< it ended because its worker said nothing for too long
-  std::string stop;                     ///< why it is to be stopped, or empty
-  std::string note;                     ///< for the log, or empty
+  std::uint64_t stored = 0;          ///< every batch up to this one is stored; 0: acknowledge nothing
+  std::string fenced;                ///< why the worker must drop the run, or empty
+  bool ended = false;                ///< its slots are free now
+  std::optional<Milliseconds> took;  ///< how long its program ran, of a completed run
+  std::vector<storage::SweepId> claimants{};  ///< of such a run's trial
+  bool silent = false;                        ///< it ended because its worker said nothing for too long
+  std::string stop;                           ///< why it is to be stopped, or empty
+  std::string note;                           ///< for the log, or empty
   std::string wrong_data;               ///< a data set that this worker has another version of, or empty
   std::optional<Wanted> wrong_weights;  ///< of which this worker has another version
   std::vector<std::string> sweeps;      ///< that see a change

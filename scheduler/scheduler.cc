@@ -17,7 +17,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       tables_{std::make_unique<views::TableCache>(options.store)},
       sweeps_{coordinator_, *reads_, *tables_, *counter_, feed_},
       runs_{*reads_, feed_},
-      workers_{*reads_},
+      workers_{coordinator_, *reads_},
       worker_link_{coordinator_} {
   coordinator_.recover();
 }

@@ -67,15 +67,20 @@ class SweepsService final : public ablate::v1::Sweeps::CallbackService {
   ChangeFeed& feed_;
 };
 
-/// The list of workers.
+/// Workers: the list of them, and what people want of one.
 class WorkersService final : public ablate::v1::Workers::CallbackService {
  public:
-  explicit WorkersService(storage::ReadPool& pool) : pool_{pool} {}
+  WorkersService(Coordinator& coordinator, storage::ReadPool& pool)
+      : coordinator_{coordinator}, pool_{pool} {}
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const ablate::v1::ListWorkersRequest* request,
                                         ablate::v1::ListWorkersResponse* response) override;
+  grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
+                                        const ablate::v1::DrainWorkerRequest* request,
+                                        ablate::v1::ListWorkersResponse* response) override;
 
  private:
+  Coordinator& coordinator_;
   storage::ReadPool& pool_;
 };
 

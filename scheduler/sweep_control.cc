@@ -16,7 +16,12 @@
 namespace abl::scheduler {
 namespace {
 
-storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, int priority) {
+/// 0: without a limit.
+std::optional<std::uint32_t> limit(std::uint32_t trials) {
+  return trials == 0 ? std::nullopt : std::optional{trials};
+}
+
+storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& standing) {
   storage::NewSweep record{.name = spec.name,
                            .file = spec.file,
                            .text = spec.text,
@@ -25,7 +30,10 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, int priority) {
                            .baseline = spec.table.baseline,
                            .paper_heading = spec.table.paper_heading,
                            .seeds = spec.seeds,
-                           .priority = priority};
+                           .priority = standing.priority.value_or(0),
+                           .owner = standing.owner,
+                           .weight = standing.weight.value_or(1),
+                           .max_running = limit(standing.max_running.value_or(0))};
   for (const sweeps::Row& row : spec.rows)
     record.rows.push_back({.id = row.id,
                            .label = row.label,
@@ -65,12 +73,14 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
   return records;
 }
 
-Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std::optional<int> priority,
+Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, const Standing& standing,
                        Time now) {
   storage::SweepStore store{db};
   if (const auto stored = store.find(spec.name)) {
     if (stored->canonical_hash == sha256_hex(spec.canonical)) {
-      if (priority) store.set_priority(stored->id, *priority);
+      if (standing.priority) store.set_priority(stored->id, *standing.priority);
+      if (standing.weight) store.set_weight(stored->id, *standing.weight);
+      if (standing.max_running) store.set_max_running(stored->id, limit(*standing.max_running));
       return {.created = false};
     }
     std::string message = fmt::format(
@@ -79,8 +89,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, std
       message += "\n" + line;
     throw Error{Code::kAlreadyExists, message};
   }
-  const storage::Submitted submitted =
-      store.insert(sweep_record(spec, priority.value_or(0)), trial_records(spec), now);
+  const storage::Submitted submitted = store.insert(sweep_record(spec, standing), trial_records(spec), now);
   storage::TrialStore{db}.take_stops_back(submitted.sweep);  // of trials that another sweep gave up
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }
@@ -133,13 +142,13 @@ void change_and_tell(Coordinator& coordinator, const std::string& sweep, const c
 
 }  // namespace
 
-void submit_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, std::optional<int> priority,
+void submit_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, Standing standing,
                   Coordinator::Answer<Submission> answer) {
   const std::string name = spec.name;
   change_and_tell<Submission>(
       coordinator, name, "submitted",
-      [spec = std::move(spec), priority](storage::Database& db, Time now) {
-        return store_sweep(db, spec, priority, now);
+      [spec = std::move(spec), standing = std::move(standing)](storage::Database& db, Time now) {
+        return store_sweep(db, spec, standing, now);
       },
       std::move(answer));
 }

@@ -21,9 +21,18 @@ struct Submission {
   std::uint32_t new_trials = 0, shared_trials = 0;
 };
 
-/// Stores a checked sweep with its trials. The same content under the same name changes nothing but the
-/// priority, where one is given; another content is Error{kAlreadyExists} with the difference, a line each.
-void submit_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, std::optional<int> priority,
+/// How a sweep is to stand among the others.
+struct Standing {
+  std::optional<int> priority;
+  std::string owner;                         ///< of a new one
+  std::optional<double> weight;              ///< above 0
+  std::optional<std::uint32_t> max_running;  ///< 0: as many as there is room for
+};
+
+/// Stores a checked sweep with its trials. The same content under the same name changes nothing but how it
+/// stands, where something of that is given; another content is Error{kAlreadyExists} with the difference, a
+/// line each.
+void submit_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, Standing standing,
                   Coordinator::Answer<Submission> answer);
 
 /// Withdraws the sweep's claims and stops the runs that nobody wants any more; a sweep with nothing left to

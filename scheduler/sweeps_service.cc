@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/services.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "planning/validate.h"
@@ -21,6 +23,18 @@ constexpr std::uint32_t kMostRows = 10'000, kMostTrials = 10'000, kMostSweeps = 
 
 SweepSummary read_summary(storage::Database& db, const std::string& sweep) {
   return views::sweep_summary(db, storage::SweepStore{db}.get(sweep));
+}
+
+/// Throws: Error{kInvalidArgument} for a weight that is none.
+Standing standing_of(const ablate::v1::SubmitRequest& request) {
+  Standing standing{.owner = request.owner()};
+  if (request.has_priority()) standing.priority = request.priority();
+  if (request.has_weight()) standing.weight = request.weight();
+  if (request.has_max_running()) standing.max_running = request.max_running();
+  if (standing.weight && !(*standing.weight > 0 && *standing.weight <= 1e6))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("weight {}: a number above 0 was expected", *standing.weight)};
+  return standing;
 }
 
 }  // namespace
@@ -74,9 +88,7 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
           counter_.fill(name, models, feed_);  // after the answer there may be no scheduler
         finish_with_summary(reactor, error, name, response->mutable_sweep());
       };
-      submit_sweep(coordinator_, std::move(spec),
-                   request->has_priority() ? std::optional{request->priority()} : std::nullopt,
-                   std::move(answered));
+      submit_sweep(coordinator_, std::move(spec), standing_of(*request), std::move(answered));
     });
     if (!status.ok()) reactor->Finish(status);
   });

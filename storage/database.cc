@@ -217,6 +217,47 @@ void Database::open_to_read() {
                                                std::to_string(version) + "); use that version of ablate"};
 }
 
+namespace {
+
+/// `note_touched(what, id)`, called by the triggers below.
+void note(sqlite3_context* context, int, sqlite3_value** values) {
+  auto& touched = *static_cast<Touched*>(sqlite3_user_data(context));
+  const auto id = static_cast<std::uint32_t>(sqlite3_value_int64(values[1]));
+  switch (sqlite3_value_int(values[0])) {
+    case 0:
+      touched.trials.push_back(id);
+      break;
+    case 1:
+      touched.sweeps.push_back(id);
+      break;
+    default:
+      touched.pins = true;
+  }
+}
+
+/// Of this connection alone: in no file, and for whatever statement changes something.
+constexpr const char* kNotes = R"sql(
+CREATE TEMP TRIGGER new_trial AFTER INSERT ON main.trial BEGIN SELECT note_touched(0, NEW.id); END;
+CREATE TEMP TRIGGER changed_trial AFTER UPDATE OF state, not_before_ms, shape_id, result_version, due_version ON main.trial
+  BEGIN SELECT note_touched(0, NEW.id); END;
+CREATE TEMP TRIGGER new_claim AFTER INSERT ON main.sweep_trial BEGIN SELECT note_touched(0, NEW.trial_id); END;
+CREATE TEMP TRIGGER changed_claim AFTER UPDATE OF trial_id, withdrawn ON main.sweep_trial
+  BEGIN SELECT note_touched(0, OLD.trial_id), note_touched(0, NEW.trial_id); END;
+CREATE TEMP TRIGGER new_sweep AFTER INSERT ON main.sweep BEGIN SELECT note_touched(1, NEW.id); END;
+CREATE TEMP TRIGGER changed_sweep AFTER UPDATE OF state, priority, owner, weight, max_running ON main.sweep BEGIN SELECT note_touched(1, NEW.id); END;
+CREATE TEMP TRIGGER new_pin AFTER INSERT ON main.weights_pin BEGIN SELECT note_touched(2, 0); END;
+)sql";
+
+}  // namespace
+
+void Database::note_touched() {
+  touched_ = std::make_unique<Touched>();
+  sqlite3_create_function(db_.get(), "note_touched", 2, SQLITE_UTF8, touched_.get(), note, nullptr, nullptr);
+  execute(kNotes);
+}
+
+Touched Database::take_touched() { return touched_ ? std::exchange(*touched_, {}) : Touched{}; }
+
 Statement& Database::prepared(const char* sql) {
   if (stopped_ && stopped_()) throw Error{Code::kCancelled, file_.string() + ": request cancelled"};
   auto found = statements_.find(sql);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "storage/touched.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -105,6 +106,10 @@ class Database {
   /// Brings everything from the log into the file and makes the log empty, waiting at most `patience` for
   /// those who read older states. Returns: whether it is empty now.
   bool empty_log(Milliseconds patience);
+  /// From now on, notes what this connection touches of the queue, for `take_touched`.
+  void note_touched();
+  /// What was touched since the call before; too much where something was undone.
+  Touched take_touched();
   /// Why what is written here is lost: the file, or its log, was deleted or replaced since it was opened.
   /// Empty: it is in its place.
   std::string displaced() const;
@@ -141,6 +146,7 @@ class Database {
   std::function<bool()> stopped_;
   std::int64_t log_bytes_ = 0;
   std::optional<Place> place_, log_place_;
+  std::unique_ptr<Touched> touched_;
   std::shared_ptr<Gate> gate_;  // of all connections of this process to this file
   std::unique_ptr<sqlite3, Close> db_;
   std::map<const char*, Statement> statements_;  // after db_: finalized before it closes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/due_versions.h"
 
+#include "storage/queue_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 
@@ -28,7 +29,7 @@ void DueVersions::update(int newest, const std::function<int(const std::string& 
   transaction.commit();
 }
 
-void DueVersions::renew_queued(const Renew& renewed) {
+bool DueVersions::renew_queued(const Renew& renewed) {
   const auto outdated =
       db_.prepared("SELECT id FROM trial WHERE state = 'queued' AND result_version < due_version ORDER BY id")
           .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
@@ -36,6 +37,7 @@ void DueVersions::renew_queued(const Renew& renewed) {
     const TrialRecord trial = TrialStore{db_}.get(id);
     renew(trial, renewed(trial));
   }
+  return !outdated.empty();
 }
 
 void DueVersions::renew(const TrialRecord& trial, const RenewedTrial& today) {
@@ -55,6 +57,7 @@ void DueVersions::renew(const TrialRecord& trial, const RenewedTrial& today) {
         .bind(":version", today.result_version)
         .bind(":trial", trial.id)
         .run();
+    QueueStore{db_}.set_shape(trial.id);
     // a run that is lost, but that its silent worker may still have, computes as the old version did
     db_.prepared("UPDATE run SET silent = 0 WHERE trial_id = :trial").bind(":trial", trial.id).run();
     db_.prepared("DELETE FROM checkpoint WHERE run_id IN (SELECT id FROM run WHERE trial_id = :trial)")

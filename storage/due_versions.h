@@ -24,7 +24,7 @@ class DueVersions {
 
   /// Queued trials of an older version become what `renewed` makes of them, without the checkpoints of the
   /// old; where that trial is there already, their claims go over to it.
-  void renew_queued(const Renew& renewed);
+  bool renew_queued(const Renew& renewed);
 
  private:
   void renew(const TrialRecord& trial, const RenewedTrial& today);

@@ -375,14 +375,22 @@ std::vector<MetricSummary> MetricStore::summaries(RunId run, std::uint32_t most)
 
 std::map<std::string, double> MetricStore::last_values(RunId run, SweepId sweep, std::uint32_t most,
                                                        std::uint32_t& left_out) const {
+  std::map<std::string, double> last;
+  left_out = 0;
+  // nearly every run has so few that nobody need choose
+  auto& all = db_.prepared(R"sql(
+      SELECT m.name, last, last_kind FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run LIMIT :enough)sql");
+  all.bind(":run", run).bind(":enough", std::int64_t{most} + 1);
+  while (all.step()) last[all.text(0)] = number(all, 1, 2);
+  if (last.size() <= most) return last;
+  last.clear();
   auto& metrics = db_.prepared(R"sql(
       SELECT m.name, last, last_kind FROM metric_summary JOIN metric m ON m.id = metric_id WHERE run_id = :run
       ORDER BY m.name NOT IN (SELECT source FROM sweep_column WHERE sweep_id = :sweep AND kind = 'metric'), m.name
       LIMIT :most)sql");
   metrics.bind(":run", run).bind(":sweep", sweep).bind(":most", most);
-  std::map<std::string, double> last;
   while (metrics.step()) last[metrics.text(0)] = number(metrics, 1, 2);
-  left_out = last.size() < most ? 0 : count(run) - most;
+  left_out = count(run) - most;
   return last;
 }
 

@@ -7,7 +7,7 @@
 #include "base/nearest_name.h"
 #include "base/sha256.h"
 #include "storage/metric_store.h"
-#include "storage/trial_counts.h"
+#include "storage/queue_store.h"
 #include "storage/trial_store.h"
 #include "storage/unfilled.h"
 #include "storage/weights_store.h"
@@ -54,12 +54,12 @@ void insert_column(Database& db, SweepId sweep, int position, const Column& colu
       .run();
 }
 
-TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fingerprint) {
+TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fingerprint, ShapeId shape) {
   db.prepared(
         R"sql(INSERT INTO trial (config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
-                                       max_retries, state)
+                                       max_retries, state, shape_id)
                     VALUES (:config_hash, :result_version, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
-                            :max_retries, 'queued'))sql")
+                            :max_retries, 'queued', :shape))sql")
       .bind(":config_hash", trial.config_hash)
       .bind(":result_version", trial.result_version)
       .bind(":fingerprint", fingerprint)
@@ -70,9 +70,34 @@ TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fin
       .bind(":command", trial.command_json)
       .bind(":gpus", trial.gpus)
       .bind(":max_retries", trial.max_retries)
+      .bind(":shape", shape)
       .run();
   return static_cast<TrialId>(db.last_insert_id());
 }
+
+/// The shapes of trials that are inserted one after the other: most are as the one before.
+class Shapes {
+ public:
+  explicit Shapes(Database& db) : store_{db} {}
+  ShapeId of(const NewTrial& trial) {
+    const bool command = !trial.command_json.empty();
+    StoredDemand demand{.command = command,
+                        .data = trial.data,
+                        .gpus = trial.gpus,
+                        .result_version = command ? 0 : trial.result_version,
+                        .weights = trial.weights};
+    if (id_ == 0 || demand != last_) {
+      id_ = store_.shape_of(demand);
+      last_ = std::move(demand);
+    }
+    return id_;
+  }
+
+ private:
+  QueueStore store_;
+  StoredDemand last_;
+  ShapeId id_ = 0;
+};
 
 /// A failed or cancelled trial back to the queue, with all its retries; a held one too where `held` is
 /// wanted.
@@ -125,16 +150,14 @@ ClaimRecord read_claim(const Statement& row) {
 std::string select_sweeps(const std::string& texts, const std::string& where) {
   return "SELECT s.id, s.name, s.file, " + texts +
          R"sql(, s.canonical_hash, s.baseline, s.paper_heading, s.state, s.priority,
-             (SELECT COUNT(*) FROM sweep_row WHERE sweep_id = s.id), (SELECT COUNT(*) FROM sweep_seed WHERE sweep_id = s.id),
-             )sql" +
-         kCountTrials + R"sql(,
-             s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END,
-                               COALESCE(MAX(t.finished_ms) FILTER (WHERE NOT st.withdrawn), 0))
-      FROM sweep s
-      LEFT JOIN sweep_trial st ON st.sweep_id = s.id
-      LEFT JOIN trial t ON t.id = st.trial_id
+             COALESCE((SELECT MAX(position) + 1 FROM sweep_row WHERE sweep_id = s.id), 0),
+             COALESCE((SELECT MAX(position) + 1 FROM sweep_seed WHERE sweep_id = s.id), 0),
+             n.queued, n.leased, n.running, n.completed, n.failed, n.held, n.cancelled, n.unfilled,
+             s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END, n.finished_ms),
+             s.owner, s.weight, s.max_running
+      FROM sweep s JOIN sweep_count n ON n.sweep_id = s.id
       WHERE )sql" +
-         where + " GROUP BY s.id ORDER BY s.id DESC";
+         where + " ORDER BY s.id DESC";
 }
 
 SweepRecord read_sweep(const Statement& row) {
@@ -149,10 +172,20 @@ SweepRecord read_sweep(const Statement& row) {
                     .paper_heading = row.text(7),
                     .state = sweep_state(row.text(8)),
                     .priority = static_cast<int>(row.integer(9)),
+                    .owner = row.text(22),
+                    .weight = row.real(23),
                     .rows = count(10),
                     .seeds = count(11),
-                    .trials = read_counts(row, 12),
+                    .trials = {.queued = count(12),
+                               .leased = count(13),
+                               .running = count(14),
+                               .completed = count(15),
+                               .failed = count(16),
+                               .held = count(17),
+                               .cancelled = count(18),
+                               .unfilled = count(19)},
                     .created = row.time(20)};
+  if (!row.is_null(24)) sweep.max_running = count(24);
   if (sweep.trials.open() == 0) sweep.finished = row.time(21);
   return sweep;
 }
@@ -165,9 +198,9 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
                 "a sweep named '" + sweep.name + "' is in the store already; give this one another name"};
   Transaction transaction{db_, Transaction::kSavepoint};
   db_.prepared(
-         R"sql(INSERT INTO sweep (name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority,
+         R"sql(INSERT INTO sweep (name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, owner, weight, max_running,
                                         created_ms)
-                     VALUES (:name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority,
+                     VALUES (:name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority, :owner, :weight, :max_running,
                              :now))sql")
       .bind(":name", sweep.name)
       .bind(":file", sweep.file)
@@ -177,6 +210,9 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
       .bind(":baseline", sweep.baseline)
       .bind(":paper_heading", sweep.paper_heading)
       .bind(":priority", sweep.priority)
+      .bind(":owner", sweep.owner)
+      .bind(":weight", sweep.weight)
+      .bind(":max_running", sweep.max_running)
       .bind(":now", now)
       .run();
   Submitted result{.sweep = static_cast<SweepId>(db_.last_insert_id())};
@@ -192,13 +228,15 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
         .run();
 
   const TrialStore store{db_};
+  Shapes shapes{db_};
   std::set<TrialId> mine, shared;  // two rows of one sweep may share a trial too
   for (const NewTrial& trial : trials) {
     const auto same =
         trial.reusable ? store.find_same(trial.config_hash, trial.result_version, trial.data) : std::nullopt;
     TrialId id = same ? same->id : 0;
     if (!same) {
-      id = insert_trial(db_, trial, trial.data.empty() ? "" : store.fingerprint(trial.data).value_or(""));
+      id = insert_trial(db_, trial, trial.data.empty() ? "" : store.fingerprint(trial.data).value_or(""),
+                        shapes.of(trial));
       WeightsStore{db_}.insert(id, trial.weights);
       mine.insert(id);
     } else if (!mine.contains(id)) {
@@ -222,27 +260,41 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
   return result;
 }
 
-std::vector<SweepRecord> SweepStore::list(std::uint32_t first, std::uint32_t count, SweepId before) const {
+std::vector<SweepRecord> SweepStore::list(std::uint32_t count, SweepId before) const {
   static const std::string sql = select_sweeps(
-      "'', ''",
-      "s.id IN (SELECT id FROM sweep WHERE id < :before ORDER BY id DESC LIMIT :count OFFSET :first)");
-  return db_.prepared(sql.c_str())
-      .bind(":before", before)
-      .bind(":first", first)
-      .bind(":count", count)
-      .all(read_sweep);
+      "'', ''", "s.id IN (SELECT id FROM sweep WHERE id < :before ORDER BY id DESC LIMIT :count)");
+  return db_.prepared(sql.c_str()).bind(":before", before).bind(":count", count).all(read_sweep);
 }
 
-std::uint32_t SweepStore::count(SweepId before) const {
-  return static_cast<std::uint32_t>(db_.prepared("SELECT COUNT(*) FROM sweep WHERE id < :before")
-                                        .bind(":before", before)
+std::uint32_t SweepStore::count() const {
+  return static_cast<std::uint32_t>(db_.prepared("SELECT COUNT(*) FROM sweep")
                                         .one([](const Statement& row) { return row.integer(0); })
                                         .value());
+}
+
+SweepId SweepStore::newest_but(std::uint32_t others) const {
+  return db_.prepared("SELECT id FROM sweep ORDER BY id DESC LIMIT 1 OFFSET :others")
+      .bind(":others", others)
+      .one([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); })
+      .value_or(0);
 }
 
 std::optional<SweepRecord> SweepStore::find(const std::string& name) const {
   static const std::string sql = select_sweeps("s.text, s.canonical", "s.name = :name");
   return db_.prepared(sql.c_str()).bind(":name", name).one(read_sweep);
+}
+
+SweepRecord SweepStore::get_brief(const std::string& name) const {
+  static const std::string sql = select_sweeps("'', ''", "s.name = :name");
+  if (auto sweep = db_.prepared(sql.c_str()).bind(":name", name).one(read_sweep)) return *std::move(sweep);
+  return get(name);  // says what there is
+}
+
+std::string SweepStore::text(SweepId sweep) const {
+  return db_.prepared("SELECT text FROM sweep WHERE id = :sweep")
+      .bind(":sweep", sweep)
+      .one([](const Statement& row) { return row.text(0); })
+      .value_or("");
 }
 
 SweepRecord SweepStore::get(const std::string& name) const {
@@ -271,42 +323,92 @@ void SweepStore::set_priority(SweepId sweep, int priority) {
       .run();
 }
 
-std::vector<ClaimRecord> SweepStore::claims(SweepId sweep, const Rows& rows) const {
+void SweepStore::set_weight(SweepId sweep, double weight) {
+  db_.prepared("UPDATE sweep SET weight = :weight WHERE id = :sweep")
+      .bind(":weight", weight)
+      .bind(":sweep", sweep)
+      .run();
+}
+
+void SweepStore::set_max_running(SweepId sweep, std::optional<std::uint32_t> trials) {
+  db_.prepared("UPDATE sweep SET max_running = :trials WHERE id = :sweep")
+      .bind(":trials", trials)
+      .bind(":sweep", sweep)
+      .run();
+}
+
+namespace {
+
+/// Claims as `read_claim` reads them, then what `read_seen` adds, of those that `where` chooses.
+std::string select_claims(const std::string& where) {
+  return R"sql(
+      SELECT t.id, t.state, CASE t.state WHEN 'queued' THEN (SELECT reason FROM trial_waiting WHERE trial = t.id) ELSE t.reason END,
+             t.config_hash, t.attempt, t.run_id, t.result_version, t.due_version, st.row, st.seed_index, r.id, r.label, st.seed,
+             EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
+             st.withdrawn, st.unfilled, run.worker, run.step, run.total_steps, run.steps_per_second, run.refused_lines,
+             run.refused_example, run.repeated_points, t.shape_id, t.waiting
+      FROM sweep_trial st
+      JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
+      JOIN trial t ON t.id = st.trial_id
+      LEFT JOIN run ON run.id = t.run_id
+      WHERE st.sweep_id = :sweep AND )sql" +
+         where + " ORDER BY st.row, st.seed_index";
+}
+
+SeenClaim read_seen(const Statement& row) {
+  SeenClaim seen{.claim = read_claim(row)};
+  seen.waits = seen.claim.state == TrialState::kQueued;
+  seen.shape = static_cast<std::uint32_t>(row.integer(23));
+  if (seen.waits) seen.own_reason = row.text(24);
+  return seen;
+}
+
+}  // namespace
+
+std::vector<SeenClaim> SweepStore::seen_claims(SweepId sweep, const Rows& rows) const {
   const Transaction snapshot{db_, Transaction::kRead};
   const auto read = [&](std::uint32_t first, std::uint32_t count, std::int64_t most) {
-    return db_
-        .prepared(R"sql(
-        SELECT t.id, t.state, CASE t.state WHEN 'queued' THEN t.waiting ELSE t.reason END, t.config_hash, t.attempt, t.run_id,
-               t.result_version, t.due_version, st.row, st.seed_index, r.id, r.label, st.seed,
-               EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
-               st.withdrawn, st.unfilled, run.worker, run.step, run.total_steps, run.steps_per_second, run.refused_lines,
-               run.refused_example, run.repeated_points
-        FROM sweep_trial st
-        JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
-        JOIN trial t ON t.id = st.trial_id
-        LEFT JOIN run ON run.id = t.run_id
-        WHERE st.sweep_id = :sweep AND st.row >= :first AND st.row < :first + :count
-        ORDER BY st.row, st.seed_index LIMIT :most)sql")
+    static const std::string sql =
+        select_claims("st.row >= :first AND st.row < :first + :count") + " LIMIT :most";
+    return db_.prepared(sql.c_str())
         .bind(":sweep", sweep)
         .bind(":first", first)
         .bind(":count", count)
         .bind(":most", most)
-        .all(read_claim);
+        .all(read_seen);
   };
   auto claims = read(rows.first, rows.count, std::int64_t{rows.most_trials} + 1);
   if (claims.size() > rows.most_trials) {  // the last row may not be whole
-    const int last = claims.back().row, first = claims.front().row;
+    const int last = claims.back().claim.row, first = claims.front().claim.row;
     if (last == first)
       claims = read(static_cast<std::uint32_t>(first), 1, -1);
     else
-      std::erase_if(claims, [last](const ClaimRecord& claim) { return claim.row == last; });
+      std::erase_if(claims, [last](const SeenClaim& seen) { return seen.claim.row == last; });
   }
   const auto share =
       std::max<std::size_t>(kLeastValues, kMostValues / std::max<std::size_t>(1, claims.size()));
-  for (ClaimRecord& claim : claims)
+  read_last_values(sweep, rows.values.value_or(static_cast<std::uint32_t>(share)), claims);
+  return claims;
+}
+
+std::vector<SeenClaim> SweepStore::seen_claims(SweepId sweep, TrialId trial, std::uint32_t values) const {
+  const Transaction snapshot{db_, Transaction::kRead};
+  static const std::string sql = select_claims("st.trial_id = :trial");
+  auto claims = db_.prepared(sql.c_str()).bind(":sweep", sweep).bind(":trial", trial).all(read_seen);
+  read_last_values(sweep, values, claims);
+  return claims;
+}
+
+void SweepStore::read_last_values(SweepId sweep, std::uint32_t values, std::vector<SeenClaim>& claims) const {
+  if (values == 0) return;
+  for (auto& [claim, waits, shape, own] : claims)
     if (claim.run)
-      claim.last = MetricStore{db_}.last_values(*claim.run, sweep, static_cast<std::uint32_t>(share),
-                                                claim.metrics_left_out);
+      claim.last = MetricStore{db_}.last_values(*claim.run, sweep, values, claim.metrics_left_out);
+}
+
+std::vector<ClaimRecord> SweepStore::claims(SweepId sweep, const Rows& rows) const {
+  std::vector<ClaimRecord> claims;
+  for (SeenClaim& seen : seen_claims(sweep, rows)) claims.push_back(std::move(seen.claim));
   return claims;
 }
 
@@ -332,6 +434,60 @@ std::vector<Pace> SweepStore::paces(SweepId sweep) const {
         if (row.integer(2) != 0 && is_open(pace.state)) pace.state = TrialState::kCancelled;
         return pace;
       });
+}
+
+std::map<SweepId, std::vector<Pace>> SweepStore::newest_paces() const {
+  constexpr int kNewestRuns = 500;
+  std::map<SweepId, std::vector<Pace>> paces;
+  auto& rows = db_.prepared(R"sql(
+      SELECT st.sweep_id, t.id, t.state, MAX(st.withdrawn), run.step, run.total_steps, run.steps_per_second
+      FROM (SELECT id FROM run WHERE state IN ('leased', 'running')
+            UNION SELECT id FROM (SELECT id FROM run ORDER BY id DESC LIMIT :newest)) r
+      CROSS JOIN run ON run.id = r.id
+      CROSS JOIN trial t ON t.id = run.trial_id AND t.run_id = run.id
+      CROSS JOIN sweep_trial st ON st.trial_id = t.id
+      GROUP BY st.sweep_id, t.id)sql");
+  rows.bind(":newest", kNewestRuns);
+  while (rows.step()) {
+    Pace pace{.trial = static_cast<TrialId>(rows.integer(1)),
+              .state = trial_state(rows.text(2)),
+              .step = static_cast<std::uint32_t>(rows.integer(4)),
+              .total_steps = static_cast<std::uint32_t>(rows.integer(5)),
+              .steps_per_second = rows.real(6)};
+    if (rows.integer(3) != 0 && is_open(pace.state)) pace.state = TrialState::kCancelled;
+    paces[static_cast<SweepId>(rows.integer(0))].push_back(pace);
+  }
+  return paces;
+}
+
+std::vector<RunId> SweepStore::runs(std::optional<SweepId> sweep, RunId before, std::uint32_t count) const {
+  const auto id = [](const Statement& row) { return static_cast<RunId>(row.integer(0)); };
+  const std::int64_t end = before == 0 ? std::numeric_limits<std::int64_t>::max() : before;
+  if (!sweep)
+    return db_.prepared("SELECT id FROM run WHERE id < :end ORDER BY id DESC LIMIT :count")
+        .bind(":end", end)
+        .bind(":count", count)
+        .all(id);
+  constexpr int kFew = 2000;
+  const auto trials =
+      db_.prepared("SELECT COUNT(*) FROM (SELECT 1 FROM sweep_trial WHERE sweep_id = :sweep LIMIT :few)")
+          .bind(":sweep", *sweep)
+          .bind(":few", kFew)
+          .one(id)
+          .value_or(0);
+  // of few trials all runs are found by them; of many trials runs stand close together
+  return db_
+      .prepared(trials < kFew ? R"sql(
+      SELECT run.id FROM (SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = :sweep) t
+      CROSS JOIN run ON run.trial_id = t.trial_id WHERE run.id < :end ORDER BY run.id DESC LIMIT :count)sql"
+                              : R"sql(
+      SELECT id FROM run WHERE id < :end
+        AND EXISTS (SELECT 1 FROM sweep_trial st WHERE st.trial_id = run.trial_id AND st.sweep_id = :sweep)
+      ORDER BY id DESC LIMIT :count)sql")
+      .bind(":sweep", *sweep)
+      .bind(":end", end)
+      .bind(":count", count)
+      .all(id);
 }
 
 bool SweepStore::is_wanted(TrialId trial) const {
@@ -362,6 +518,27 @@ std::vector<SweepId> SweepStore::claimants(TrialId trial) const {
           "sweep_id")
       .bind(":trial", trial)
       .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
+}
+
+std::vector<std::string> SweepStore::names_of(TrialId trial) const {
+  return db_
+      .prepared(R"sql(SELECT DISTINCT s.name FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                      WHERE st.trial_id = :trial ORDER BY s.id)sql")
+      .bind(":trial", trial)
+      .all([](const Statement& row) { return row.text(0); });
+}
+
+std::vector<SweepId> SweepStore::sweeps_with(TrialId trial) const {
+  return db_.prepared("SELECT DISTINCT sweep_id FROM sweep_trial WHERE trial_id = :trial")
+      .bind(":trial", trial)
+      .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
+}
+
+std::vector<int> SweepStore::rows_with(SweepId sweep, TrialId trial) const {
+  return db_.prepared("SELECT DISTINCT row FROM sweep_trial WHERE trial_id = :trial AND sweep_id = :sweep")
+      .bind(":trial", trial)
+      .bind(":sweep", sweep)
+      .all([](const Statement& row) { return static_cast<int>(row.integer(0)); });
 }
 
 std::vector<SweepStore::Position> SweepStore::positions(TrialId trial) const {
@@ -504,6 +681,7 @@ TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today)
       .bind(":copy", copy)
       .bind(":trial", trial.id)
       .run();
+  QueueStore{db_}.set_shape(copy);
   return copy;
 }
 

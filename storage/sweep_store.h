@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,16 @@ struct Retry {
 struct Rows {
   std::uint32_t first = 0, count = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t most_trials = std::numeric_limits<std::uint32_t>::max();
+  /// Last values of metrics of each trial at most; not given: its share of `SweepStore::kMostValues`.
+  std::optional<std::uint32_t> values = std::nullopt;
+};
+
+/// A claim as those see it who keep count of what waits.
+struct SeenClaim {
+  ClaimRecord claim;
+  bool waits = false;       ///< wanted and queued
+  std::uint32_t shape = 0;  ///< of the trial
+  std::string own_reason;   ///< why it waits, where that is of it alone
 };
 
 /// Sweeps, their rows and columns, and their claims on trials.
@@ -47,15 +58,21 @@ class SweepStore {
   std::optional<SweepRecord> find(const std::string& name) const;
   /// Throws: Error{kNotFound} naming the nearest sweep there is.
   SweepRecord get(const std::string& name) const;
+  /// The same without text and canonical form, which may be megabytes.
+  SweepRecord get_brief(const std::string& name) const;
+  std::string text(SweepId sweep) const;  ///< the file as submitted
   static constexpr SweepId kNewest = std::numeric_limits<SweepId>::max();
-  /// At most `count`, newest first, after the newest `first`, of those that were submitted before one;
-  /// without text and canonical form.
-  std::vector<SweepRecord> list(std::uint32_t first = 0,
-                                std::uint32_t count = std::numeric_limits<std::uint32_t>::max(),
+  /// At most `count`, newest first, of those that were submitted before one; without text and canonical form.
+  std::vector<SweepRecord> list(std::uint32_t count = std::numeric_limits<std::uint32_t>::max(),
                                 SweepId before = kNewest) const;
-  std::uint32_t count(SweepId before = kNewest) const;
+  std::uint32_t count() const;
+  /// The id of the newest but so many; 0 where there are no more. For pages that have numbers: it passes over
+  /// as many sweeps as it is told.
+  SweepId newest_but(std::uint32_t others) const;
   void set_state(SweepId sweep, SweepState state, Time now);
   void set_priority(SweepId sweep, int priority);
+  void set_weight(SweepId sweep, double weight);
+  void set_max_running(SweepId sweep, std::optional<std::uint32_t> trials);
 
   /// Last values of metrics in one answer of `claims`. Where there are more, each trial has its share: those
   /// that columns take, then by name.
@@ -64,16 +81,31 @@ class SweepStore {
   /// Its trials by row, then seed; cancelled where the claim was withdrawn before the trial ended. All of
   /// them (a sweep has 100,000 at most), or those of some rows.
   std::vector<ClaimRecord> claims(SweepId sweep, const Rows& rows = {}) const;
+  std::vector<SeenClaim> seen_claims(SweepId sweep, const Rows& rows) const;
+  /// Where one trial stands in a sweep: in several rows, perhaps, or in none. `values`: as of Rows.
+  std::vector<SeenClaim> seen_claims(SweepId sweep, TrialId trial, std::uint32_t values) const;
   /// The position of a row by its id; nothing where there is none.
   std::optional<int> row(SweepId sweep, const std::string& id) const;
-  /// How fast its trials go, each once and without its configuration: what an ETA needs.
+  /// How fast its trials go, each once and without its configuration: what an ETA needs. Looks at all of
+  /// them.
   std::vector<Pace> paces(SweepId sweep) const;
+  /// The same of trials that are under way, on any worker, and of those of the newest runs, by the sweeps
+  /// that claim them: as many as there are slots, and some, however long a sweep is.
+  std::map<SweepId, std::vector<Pace>> newest_paces() const;
+  /// The runs of a sweep's trials, or of all, newest first: those before one (0: from the newest on), at most
+  /// so many.
+  std::vector<RunId> runs(std::optional<SweepId> sweep, RunId before, std::uint32_t count) const;
   /// Whether an active sweep claims a trial.
   bool is_wanted(TrialId trial) const;
   /// The runs under way of a sweep's trials that no other active sweep claims.
   std::vector<RunId> own_runs(SweepId sweep) const;
-  /// The sweeps that claim a trial.
+  /// The sweeps that claim a trial, and their names.
   std::vector<SweepId> claimants(TrialId trial) const;
+  std::vector<std::string> names_of(TrialId trial) const;
+  /// Every sweep that has it in its table, also where it has withdrawn its claim.
+  std::vector<SweepId> sweeps_with(TrialId trial) const;
+  /// The rows of a sweep that it stands in.
+  std::vector<int> rows_with(SweepId sweep, TrialId trial) const;
   /// Where a trial stands in the sweeps that claim it: (sweep name, row id, label, seed).
   struct Position {
     std::string sweep, row, label;
@@ -100,6 +132,7 @@ class SweepStore {
  private:
   bool run_again(SweepId sweep, const TrialRecord& trial, const Renew& renewed, Retry which);
   TrialId copy_of(const TrialRecord& trial, const RenewedTrial& today);
+  void read_last_values(SweepId sweep, std::uint32_t values, std::vector<SeenClaim>& claims) const;
   void give_places_back(SweepId sweep);
   Database& db_;
 };

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <random>
 
 #include "storage/metric_store.h"
 #include "storage/unfilled.h"
@@ -159,6 +160,18 @@ Milliseconds loss_back_off(int losses) {
                                 TrialStore::kLongestBackOff);
 }
 
+/// What it waits for; the moment from which it counts is in the run that ended.
+std::string back_off_reason(Milliseconds wait, const char* after) {
+  return fmt::format("runs again {} s after {}",
+                     std::chrono::duration_cast<std::chrono::seconds>(wait).count(), after);
+}
+
+/// 16 hexadecimal digits.
+std::string random_token() {
+  thread_local std::random_device source;
+  return fmt::format("{:08x}{:08x}", source(), source());
+}
+
 std::string held_reason(int attempts, bool worker_trouble, const std::string& last) {
   return "held: " + std::to_string(attempts) + " attempts in a row " +
          (worker_trouble ? "left their worker unhealthy (does the trial fill its disk?)"
@@ -200,7 +213,7 @@ TrialRecord read_trial(const Statement& row) {
 TrialRecord TrialStore::get(TrialId trial) const {
   auto found = db_.prepared(R"sql(
       SELECT id, config_hash, result_version, data_fingerprint, config, data, command_json, gpus, max_retries, failures, state,
-             CASE state WHEN 'queued' THEN waiting ELSE reason END, seed, attempt, run_id, not_before_ms, losses, deaths,
+             CASE state WHEN 'queued' THEN (SELECT w.reason FROM trial_waiting w WHERE w.trial = trial.id) ELSE reason END, seed, attempt, run_id, not_before_ms, losses, deaths,
              due_version, reusable, replaced_by
       FROM trial WHERE id = :trial)sql")
                    .bind(":trial", trial)
@@ -234,41 +247,6 @@ std::optional<TrialRecord> TrialStore::find_before_mend(const std::string& confi
   return id ? std::optional{get(*id)} : std::nullopt;
 }
 
-std::vector<TrialRecord> TrialStore::queued(Time now, int limit) const {
-  const Transaction snapshot{db_, Transaction::kRead};
-  // A trial stands where its foremost claim stands: seed, then the sweep's age, then the row, as one number.
-  const auto ids = db_.prepared(R"sql(
-      SELECT t.id FROM trial t
-      JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
-      JOIN sweep s ON s.id = st.sweep_id AND s.state = 'active'
-      WHERE t.state = 'queued' AND t.not_before_ms <= :now
-      GROUP BY t.id
-      ORDER BY MAX(s.priority) DESC, MIN((st.seed_index << 44) + (s.id << 22) + st.row), t.id LIMIT :limit)sql")
-                       .bind(":now", now)
-                       .bind(":limit", limit)
-                       .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
-  std::vector<TrialRecord> trials;
-  for (const TrialId id : ids) trials.push_back(get(id));
-  return trials;
-}
-
-std::vector<TrialStore::Waiting> TrialStore::waiting() const {
-  return db_
-      .prepared(R"sql(
-      SELECT t.id, t.not_before_ms, t.gpus, t.data, t.command_json <> '',
-             NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
-                         WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active')
-      FROM trial t WHERE t.state = 'queued' ORDER BY t.id)sql")
-      .all([](const Statement& row) {
-        return Waiting{.trial = static_cast<TrialId>(row.integer(0)),
-                       .not_before = row.time(1),
-                       .paused = row.integer(5) != 0,
-                       .gpus = static_cast<int>(row.integer(2)),
-                       .data = row.text(3),
-                       .command = row.integer(4) != 0};
-      });
-}
-
 void TrialStore::set_waiting(TrialId trial, const std::string& reason) {
   db_.prepared("UPDATE trial SET waiting = :reason WHERE id = :trial AND waiting <> :reason")
       .bind(":reason", reason)
@@ -276,34 +254,41 @@ void TrialStore::set_waiting(TrialId trial, const std::string& reason) {
       .run();
 }
 
+void TrialStore::end_back_offs(Time now) {
+  db_.prepared(
+         R"sql(UPDATE trial SET waiting = '' WHERE state IN ('queued', 'leased', 'running') AND state = 'queued'
+                     AND waiting <> '' AND not_before_ms <= :now)sql")
+      .bind(":now", now)
+      .run();
+}
+
 std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker, const std::string& host,
                                        Time now, Time expires, const std::vector<std::uint32_t>& slots) {
-  Transaction transaction{db_, Transaction::kSavepoint};
-  const auto attempt =
-      db_.prepared(R"sql(UPDATE trial SET state = 'leased', attempt = attempt + 1, waiting = ''
-                                          WHERE id = :trial AND state = 'queued' RETURNING attempt)sql")
-          .bind(":trial", trial)
-          .one([](const Statement& row) { return static_cast<int>(row.integer(0)); });
-  if (!attempt) return std::nullopt;
-  db_.prepared(
-         R"sql(INSERT INTO run (trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, slots, token)
-                     VALUES (:trial, :attempt, 'leased', :worker, :host, :now, :expires, :slots, lower(hex(randomblob(8)))))sql")
+  Lease lease{.trial = trial, .expires = expires, .token = random_token()};
+  db_.prepared(R"sql(
+      INSERT INTO run (trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, slots, token)
+      SELECT id, attempt + 1, 'leased', :worker, :host, :now, :expires, :slots, :token FROM trial
+      WHERE id = :trial AND state = 'queued'
+        AND EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                    WHERE st.trial_id = :trial AND st.withdrawn = 0 AND s.state = 'active'))sql")
       .bind(":trial", trial)
-      .bind(":attempt", *attempt)
       .bind(":worker", worker)
       .bind(":host", host)
       .bind(":now", now)
       .bind(":expires", expires)
       .bind(":slots", fmt::format("[{}]", fmt::join(slots, ",")))
+      .bind(":token", lease.token)
       .run();
-  const auto run = static_cast<RunId>(db_.last_insert_id());
-  db_.prepared("UPDATE trial SET run_id = :run WHERE id = :trial")
-      .bind(":run", run)
-      .bind(":trial", trial)
-      .run();
-  transaction.commit();
-  return Lease{
-      .run = run, .trial = trial, .attempt = *attempt, .expires = expires, .token = this->run(run).token};
+  if (db_.changes() == 0) return std::nullopt;
+  lease.run = static_cast<RunId>(db_.last_insert_id());
+  lease.attempt =
+      db_.prepared(R"sql(UPDATE trial SET state = 'leased', attempt = attempt + 1, waiting = '', run_id = :run
+                                     WHERE id = :trial RETURNING attempt)sql")
+          .bind(":run", lease.run)
+          .bind(":trial", trial)
+          .one([](const Statement& row) { return static_cast<int>(row.integer(0)); })
+          .value();
+  return lease;
 }
 
 bool TrialStore::renew(RunId run, Time expires) {
@@ -322,7 +307,8 @@ void TrialStore::renew_all(Time expires) {
 }
 
 void TrialStore::limit_back_offs(Time latest) {
-  db_.prepared("UPDATE trial SET not_before_ms = :latest WHERE state = 'queued' AND not_before_ms > :latest")
+  db_.prepared(R"sql(UPDATE trial SET not_before_ms = :latest
+                     WHERE state IN ('queued', 'leased', 'running') AND state = 'queued' AND not_before_ms > :latest)sql")
       .bind(":latest", latest)
       .run();
 }
@@ -379,7 +365,7 @@ std::vector<RunId> TrialStore::under_way_on(const std::string& worker) const {
 std::map<std::uint32_t, RunId> TrialStore::slots_in_use(const std::string& worker) const {
   const auto runs =
       db_.prepared(R"sql(SELECT slot.value, run.id FROM run, json_each(run.slots) slot
-                         WHERE run.state IN ('leased', 'running') AND run.worker = :worker)sql")
+                         WHERE run.state IN ('leased', 'running') AND run.worker = :worker ORDER BY run.id)sql")
           .bind(":worker", worker)
           .all([](const Statement& row) {
             return std::pair{static_cast<std::uint32_t>(row.integer(0)), static_cast<RunId>(row.integer(1))};
@@ -540,18 +526,26 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
   if (failed) trial.reason = ended.reason;
   if (trial.state == TrialState::kHeld)
     trial.reason = held_reason(trial.deaths, ended.worker_trouble, ended.reason);
-  if (trial.state == TrialState::kQueued && failed) trial.not_before = now.steady + back_off(trial.failures);
-  if (trial.state == TrialState::kQueued && lost && trial.losses > 1)
-    trial.not_before = now.steady + loss_back_off(trial.losses);
+  std::string waiting;
+  if (trial.state == TrialState::kQueued) {
+    const Milliseconds wait = failed                     ? back_off(trial.failures)
+                              : lost && trial.losses > 1 ? loss_back_off(trial.losses)
+                                                         : Milliseconds{};
+    if (wait > Milliseconds{}) {
+      trial.not_before = now.steady + wait;
+      waiting = back_off_reason(wait, failed ? "it failed" : "its run was lost");
+    }
+  }
   const bool over = trial.state != TrialState::kQueued;
   db_.prepared(
          R"sql(UPDATE trial SET state = :state, failures = :failures, losses = :losses, deaths = :deaths, reason = :reason,
-                                waiting = '', not_before_ms = :not_before, finished_ms = :finished WHERE id = :trial)sql")
+                                waiting = :waiting, not_before_ms = :not_before, finished_ms = :finished WHERE id = :trial)sql")
       .bind(":state", to_text(trial.state))
       .bind(":failures", trial.failures)
       .bind(":losses", trial.losses)
       .bind(":deaths", trial.deaths)
       .bind(":reason", trial.reason)
+      .bind(":waiting", waiting)
       .bind(":not_before", trial.not_before)
       .bind(":finished", over ? std::optional{now.wall} : std::nullopt)
       .bind(":trial", trial.id)
@@ -559,6 +553,13 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
   if (trial.state == TrialState::kCompleted) note_unfilled(db_, trial.id);
   transaction.commit();
   return trial.state;
+}
+
+void TrialStore::forget_transitions(std::int64_t keep) {
+  db_.prepared(R"sql(DELETE FROM transition WHERE id IN (
+                       SELECT id FROM transition WHERE id <= (SELECT MAX(id) FROM transition) - :keep ORDER BY id LIMIT 10000))sql")
+      .bind(":keep", keep)
+      .run();
 }
 
 bool TrialStore::claimed(TrialId trial) const {

@@ -35,25 +35,14 @@ class TrialStore {
                                        const std::string& data) const;
   /// A completed trial of the same document whose results are of an older version: they are not reused.
   std::optional<TrialRecord> find_before_mend(const std::string& config_hash, int result_version) const;
-  /// Queued trials that some active (not paused) sweep claims and whose back-off is over by `now` (steady),
-  /// in the order in which they are to run: priority (highest claim) first, then the first seed of every row
-  /// of the oldest sweep, then the next seed; at most `limit`.
-  std::vector<TrialRecord> queued(Time now, int limit) const;
-  /// Every queued trial id with `not_before` and whether all its claims are paused: for reasons and timers.
-  struct Waiting {
-    TrialId trial = 0;
-    Time not_before{};
-    bool paused = false;
-    int gpus = 0;
-    std::string data;
-    bool command = false;
-  };
-  std::vector<Waiting> waiting() const;
-  /// Why a queued trial waits, kept until the next call.
+  /// Why a queued trial waits, where that is of it alone (a back-off, a refusal), kept until it is leased or
+  /// the next call; empty: for what its shape waits (`QueueStore::set_waiting`).
   void set_waiting(TrialId trial, const std::string& reason);
+  /// The reasons of back-offs that were over by `now` (steady) go.
+  void end_back_offs(Time now);
 
   /// Leases a queued trial to `worker` until `expires` as a new run, in these of its slots; nothing when it
-  /// is no longer queued.
+  /// is no longer queued, or no active sweep wants it.
   std::optional<Lease> lease(TrialId trial, const std::string& worker, const std::string& host, Time now,
                              Time expires, const std::vector<std::uint32_t>& slots = {});
   /// Extends the lease of a leased or running run. False: the run is not under way (any more): it is fenced.
@@ -79,7 +68,7 @@ class TrialStore {
   /// A run is under way exactly when it is leased or running, and the newest of its trial.
   bool under_way(RunId run) const;
   std::vector<RunId> under_way_on(const std::string& worker) const;
-  /// Slots of a worker that runs under way were given: index -> run.
+  /// Slots of a worker that runs under way were given: index -> run; of those in one line, the first.
   std::map<std::uint32_t, RunId> slots_in_use(const std::string& worker) const;
   std::uint32_t count_under_way() const;  ///< trials, on any worker
 
@@ -118,6 +107,11 @@ class TrialStore {
   /// state.
   /// Throws: Error{kFailedPrecondition} for a run that is not under way.
   TrialState end(RunId run, const Ended& ended, Moment now);
+
+  /// Of what became of trials, step by step (the table `transition`), the newest so many are kept; 10,000 at
+  /// most go with one call.
+  static constexpr std::int64_t kMostTransitions = 1'000'000;
+  void forget_transitions(std::int64_t keep = kMostTransitions);
 
   RunRecord run(RunId run) const;                       ///< Throws: Error{kNotFound}
   std::vector<RunRecord> runs_of(TrialId trial) const;  ///< by attempt

@@ -70,6 +70,9 @@ struct NewSweep {
   std::vector<Column> columns;
   std::vector<std::int64_t> seeds;
   int priority = 0;
+  std::string owner;                         ///< who submits it
+  double weight = 1;                         ///< against its owner's other sweeps
+  std::optional<std::uint32_t> max_running;  ///< trials under way at once
 };
 /// A row with a seed, as submitted.
 struct NewTrial {
@@ -89,6 +92,9 @@ struct SweepRecord {
   std::string name, file, text, canonical, canonical_hash, baseline, paper_heading;
   SweepState state = SweepState::kActive;
   int priority = 0;
+  std::string owner;
+  double weight = 1;
+  std::optional<std::uint32_t> max_running;
   std::uint32_t rows = 0, seeds = 0;
   TrialCounts trials;  ///< a claim withdrawn before its trial ended is cancelled
   Time created{};

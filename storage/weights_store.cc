@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/weights_store.h"
 
-#include <tuple>
-
 namespace abl::storage {
 
 void WeightsStore::insert(TrialId trial, const std::map<std::string, std::string>& wanted) {
@@ -12,19 +10,6 @@ void WeightsStore::insert(TrialId trial, const std::map<std::string, std::string
         .bind(":name", name)
         .bind(":sha256", sha256)
         .run();
-}
-
-std::map<TrialId, std::map<std::string, std::string>> WeightsStore::queued() const {
-  const auto rows = db_.prepared(R"sql(
-      SELECT w.trial_id, w.name, COALESCE(NULLIF(w.sha256, ''), pin.sha256, '')
-      FROM trial_weights w JOIN trial t ON t.id = w.trial_id LEFT JOIN weights_pin pin ON pin.name = w.name
-      WHERE t.state = 'queued')sql")
-                        .all([](const Statement& row) {
-                          return std::tuple{static_cast<TrialId>(row.integer(0)), row.text(1), row.text(2)};
-                        });
-  std::map<TrialId, std::map<std::string, std::string>> wanted;
-  for (const auto& [trial, name, sha256] : rows) wanted[trial].emplace(name, sha256);
-  return wanted;
 }
 
 std::optional<WeightsStore::Wrong> WeightsStore::wrong(

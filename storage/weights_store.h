@@ -21,10 +21,6 @@ class WeightsStore {
 
   /// `wanted`: name -> SHA-256 that the recipe wants, or empty.
   void insert(TrialId trial, const std::map<std::string, std::string>& wanted);
-  /// Of each queued trial that has any: name -> SHA-256 of the file that it is to have, which its recipe says
-  /// or an earlier run has pinned; empty: any.
-  std::map<TrialId, std::map<std::string, std::string>> queued() const;
-
   /// Weights that are not those that this store's results are of, and which those are.
   struct Wrong {
     std::string name, wanted, how;

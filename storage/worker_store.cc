@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/worker_store.h"
 
+#include "base/nearest_name.h"
+
 namespace abl::storage {
 
 void WorkerStore::upsert(const WorkerRecord& worker) {
   db_.prepared(R"sql(
-      INSERT OR REPLACE INTO worker (name, host, instance, version, slots_json, data_json, weights_json, result_version,
-                                     allows_commands, connected, last_heartbeat_ms, trouble)
+      INSERT INTO worker (name, host, instance, version, slots_json, data_json, weights_json, result_version,
+                          allows_commands, connected, last_heartbeat_ms, trouble)
       VALUES (:name, :host, :instance, :version, :slots, :data, :weights, :result_version, :allows_commands, :connected,
-              :heartbeat, :trouble))sql")
+              :heartbeat, :trouble)
+      ON CONFLICT (name) DO UPDATE SET host = :host, instance = :instance, version = :version, slots_json = :slots,
+        data_json = :data, weights_json = :weights, result_version = :result_version, allows_commands = :allows_commands,
+        connected = :connected, last_heartbeat_ms = :heartbeat, trouble = :trouble)sql")
       .bind(":name", worker.name)
       .bind(":host", worker.host)
       .bind(":instance", worker.instance)
@@ -41,11 +46,32 @@ void WorkerStore::set_connected(const std::string& name, bool connected) {
 
 void WorkerStore::disconnect_all() { db_.prepared("UPDATE worker SET connected = 0").run(); }
 
+void WorkerStore::set_drained(const std::string& name, const std::optional<std::string>& reason) {
+  db_.prepared("UPDATE worker SET drained = :reason WHERE name = :name")
+      .bind(":reason", reason)
+      .bind(":name", name)
+      .run();
+  if (db_.changes() > 0) return;
+  std::vector<std::string> names;
+  for (const WorkerRecord& worker : list()) names.push_back(worker.name);
+  throw Error{Code::kNotFound, "unknown worker '" + name + "'" +
+                                   (names.empty() ? "; none has connected yet" : did_you_mean(name, names))};
+}
+
+std::optional<std::string> WorkerStore::drained(const std::string& name) const {
+  const auto reason = db_.prepared("SELECT drained FROM worker WHERE name = :name")
+                          .bind(":name", name)
+                          .one([](const Statement& row) {
+                            return row.is_null(0) ? std::nullopt : std::optional{row.text(0)};
+                          });
+  return reason.value_or(std::nullopt);
+}
+
 std::vector<WorkerRecord> WorkerStore::list() const {
   return db_
       .prepared(
           R"sql(SELECT name, host, instance, version, slots_json, data_json, weights_json, result_version, allows_commands,
-                             connected, last_heartbeat_ms, trouble FROM worker ORDER BY name)sql")
+                             connected, last_heartbeat_ms, trouble, drained FROM worker ORDER BY name)sql")
       .all([](const Statement& row) {
         return WorkerRecord{.name = row.text(0),
                             .host = row.text(1),
@@ -58,7 +84,8 @@ std::vector<WorkerRecord> WorkerStore::list() const {
                             .allows_commands = row.integer(8) != 0,
                             .connected = row.integer(9) != 0,
                             .last_heartbeat = row.time(10),
-                            .trouble = row.text(11)};
+                            .trouble = row.text(11),
+                            .drained = row.is_null(12) ? std::nullopt : std::optional{row.text(12)}};
       });
 }
 

@@ -19,7 +19,8 @@ struct WorkerRecord {
   bool allows_commands = false;
   bool connected = false;
   Time last_heartbeat{};
-  std::string trouble;  ///< what is wrong with it, in its own words, or empty
+  std::string trouble;                   ///< what is wrong with it, in its own words, or empty
+  std::optional<std::string> drained{};  ///< it gets no trials, and why; told by people, not by its hello
 };
 
 /// Workers that have said hello.
@@ -31,6 +32,10 @@ class WorkerStore {
   void heartbeat(const std::string& name, Time now, const std::string& trouble = {});
   void set_connected(const std::string& name, bool connected);
   void disconnect_all();  ///< at the scheduler's start
+  /// From now on it gets no trials, for this reason; nothing: it does again. It stays so through whatever
+  /// hello. Throws: Error{kNotFound} naming the nearest worker that there is.
+  void set_drained(const std::string& name, const std::optional<std::string>& reason);
+  std::optional<std::string> drained(const std::string& name) const;
   std::vector<WorkerRecord> list() const;
 
  private:

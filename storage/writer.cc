@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <future>
@@ -19,6 +20,13 @@ Writer::Writer(const std::filesystem::path& file, LogLimit limit)
       limit_{limit},
       patience_{limit.patience},
       thread_{[this] { run(); }} {}
+
+void Writer::observe(Observer observer) {
+  call([&](Database& db) {
+    if (!observer_) db.note_touched();
+    observer_ = std::move(observer);
+  });
+}
 
 Writer::~Writer() {
   {
@@ -119,6 +127,9 @@ void Writer::commit_group(std::deque<Entry> group) {
     errors.assign(group.size(), std::current_exception());
   }
   db_.end_statements();  // of jobs that threw halfway
+  const bool committed = std::ranges::any_of(errors, [](const auto& error) { return !error; });
+  if (Touched touched = db_.take_touched(); observer_ && committed && !touched.empty())
+    observer_(db_, std::move(touched));
   for (std::size_t i = 0; i < group.size(); ++i)
     if (group[i].done) group[i].done(std::move(errors[i]));
 }

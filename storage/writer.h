@@ -48,6 +48,12 @@ class Writer {
 
   void post(Job job, Done done = {});
 
+  /// Called after each commit that has touched something of the queue, before its `done` callbacks, on the
+  /// same thread: with the connection, which is in no transaction, and what was touched.
+  using Observer = std::function<void(Database&, Touched)>;
+  /// To be called before the first job is posted.
+  void observe(Observer observer);
+
   /// Runs `job` and waits for the commit. Throws what the job or the commit throws. Not from the writer
   /// thread.
   template <class F>
@@ -80,6 +86,7 @@ class Writer {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Entry> queue_;
+  Observer observer_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -24,9 +25,17 @@ using namespace std::chrono_literals;
 
 struct SubmitFlags {
   std::string file;
-  std::optional<int> priority;
+  std::optional<int> priority, max_running;
+  std::optional<double> weight;
+  std::string owner;
   bool watch = false;
 };
+
+/// Who runs this program; empty where the environment does not say.
+std::string user_name() {
+  const char* name = std::getenv("USER");
+  return name ? name : "";
+}
 
 std::string said(const SubmitResponse& response) {
   const auto& sweep = response.sweep();
@@ -72,12 +81,22 @@ Run declare_submit(CLI::App& app, Context& context) {
   app.add_option("--priority", flags->priority, "Higher runs first [0]")
       ->check(whole_number(-1000, 1000))
       ->type_name("N");
+  app.add_option("--owner", flags->owner, "Whose share of the slots it uses [$USER]")->type_name("NAME");
+  app.add_option("--weight", flags->weight, "Of its owner's slots, twice as many with 2 as with 1 [1]")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--max-running", flags->max_running, "Trials under way at once; 0: no limit [0]")
+      ->check(whole_number(0, 1'000'000))
+      ->type_name("N");
   app.add_flag("--watch", flags->watch, "Follow the sweep until it is finished");
   add_scheduler(app, context);
   return [&context, flags]() -> int {
     SubmitRequest request;
     *request.mutable_file() = read_sweep_file(flags->file);
     if (flags->priority) request.set_priority(*flags->priority);
+    request.set_owner(flags->owner.empty() ? user_name() : flags->owner);
+    if (flags->weight) request.set_weight(*flags->weight);
+    if (flags->max_running) request.set_max_running(static_cast<std::uint32_t>(*flags->max_running));
     const auto response = submit(context, request);
     if (context.json)
       context.print_json(response);

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/error.h"
+#include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/grid.h"
@@ -39,6 +41,7 @@ std::string slots_text(const ablate::v1::WorkerSummary& worker) {
 
 std::string state_text(const ablate::v1::WorkerSummary& worker, const Terminal& terminal) {
   if (!worker.connected()) return terminal.paint(Style::kRed, "gone");
+  if (worker.has_drained()) return terminal.paint(Style::kYellow, "drained");
   if (!worker.trouble().empty()) return terminal.paint(Style::kYellow, "unhealthy");
   return terminal.paint(Style::kGreen, "connected");
 }
@@ -65,10 +68,42 @@ std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Term
   return grid.text(&terminal);
 }
 
+struct WorkersFlags {
+  std::string what, name, reason;
+  bool stop_running = false;
+};
+
+/// Drains a worker, or ends that. Returns: the workers as they are then.
+ablate::v1::ListWorkersResponse drain(Context& context, const WorkersFlags& flags) {
+  ablate::v1::DrainWorkerRequest request;
+  request.set_name(flags.name);
+  request.set_resume(flags.what == "resume");
+  request.set_reason(flags.reason);
+  request.set_stop_running(flags.stop_running);
+  Client client{context};
+  return client.call(&ablate::v1::Workers::Stub::DrainWorker, request);
+}
+
 Run declare_workers(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<WorkersFlags>();
+  add_choice(app, "WHAT", flags->what, {"drain", "resume"},
+             "Give a worker no more trials, or give it trials again; without: list all");
+  app.add_option("NAME", flags->name, "The worker")->type_name("");
+  app.add_option("--reason", flags->reason, "drain: why, for those who look")->type_name("TEXT");
+  app.add_flag("--stop-running", flags->stop_running,
+               "drain: also checkpoint and requeue its running trials");
   add_source(app, context);
-  return [&context]() -> int {
-    const auto list = open_source(context)->list_workers();
+  return [&context, flags]() -> int {
+    if (!flags->what.empty() && flags->name.empty())
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("workers {}: which worker? Expected: ablate workers {} NAME", flags->what,
+                              flags->what)};
+    if (flags->what != "drain" && (!flags->reason.empty() || flags->stop_running))
+      throw Error{Code::kInvalidArgument,
+                  "--reason and --stop-running belong to 'ablate workers drain NAME'"};
+    if (!flags->what.empty() && !context.store_flag.empty())
+      throw Error{Code::kInvalidArgument, "a worker is drained by its scheduler: leave --store out"};
+    const auto list = flags->what.empty() ? open_source(context)->list_workers() : drain(context, *flags);
     if (context.json)
       context.print_json(list);
     else
@@ -82,8 +117,8 @@ Run declare_workers(CLI::App& app, Context& context) {
 extern const Command kWorkersCommand{
     .place = 170,
     .name = "workers",
-    .summary = "List workers, their slots and what runs there",
-    .example = "ablate workers",
+    .summary = "List workers, their slots and what runs there; drain one",
+    .example = "ablate workers\nablate workers drain gpu-07 --reason 'new driver' --stop-running",
     .declare = declare_workers,
 };
 

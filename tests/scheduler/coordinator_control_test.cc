@@ -161,5 +161,76 @@ TEST_F(CoordinatorTest, AStoppingWorkerGetsNothingMore) {
   EXPECT_THAT(other.take_assigned(), SizeIs(2));
 }
 
+TEST_F(CoordinatorTest, ADrainedWorkerFinishesAndGetsNothingMoreUntilItIsResumed) {
+  submit(sweep_of("s", 3, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  EXPECT_EQ(answer_of([&](auto answer) { coordinator->drain("x", "", false, answer); }).first,
+            Code::kNotFound);
+  answer_of([&](auto answer) { coordinator->drain("w", "new driver", false, answer); });
+  say(worker, ended(1, 2));
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "the one that it had";
+  EXPECT_EQ(trial(2).reason, "worker w is drained: new driver ('ablate workers resume w' ends that)");
+  stop();
+  start();  // it stays so
+  FakeWorker back = connect({.instance = "second"});
+  EXPECT_THAT(back.take_assigned(), SizeIs(0));
+  answer_of([&](auto answer) { coordinator->drain("w", std::nullopt, false, answer); });
+  settle();
+  EXPECT_THAT(back.take_assigned(), SizeIs(1));
+}
+
+TEST_F(CoordinatorTest, ADrainThatStopsWhatRunsSendsItsTrialsElsewhere) {
+  submit(sweep_of("s", 1, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  answer_of([&](auto answer) { coordinator->drain("w", "", true, answer); });
+  settle();
+  EXPECT_THAT(worker.take_said(), Contains("stop 1 its worker is drained"));
+  say(worker, ended(1, 2, RunEnded::STATUS_STOPPED, "its worker is drained"));
+  FakeWorker other = connect({.name = "other"});
+  EXPECT_THAT(other.take_assigned(), SizeIs(1));
+}
+
+/// Runs of the rows that the worker has, all as short as the first was.
+TEST_F(CoordinatorTest, AWorkerOfShortTrialsGetsAFewAheadAndHandsThemBackForAMoreUrgentOne) {
+  submit(sweep_of("s", 9, 1));
+  FakeWorker worker = connect();
+  ablate::v1::RunBatch quick = ended(1, 1);
+  quick.mutable_ended()->set_took_ms(3);
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "nobody knows yet how long they take";
+  say(worker, quick);
+  auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1 + policy.ahead));
+  for (const auto& assign : assigned) EXPECT_THAT(assign.slots(), testing::ElementsAre(0));
+  EXPECT_EQ(trial(3).state, TrialState::kLeased);
+  worker.take_said();
+  submit(sweep_of("urgent", 1, 1, "other"), 5);
+  EXPECT_THAT(worker.take_said(), testing::IsEmpty()) << "it has not the data that this one needs";
+  submit(sweep_of("more-urgent", 10, 1), 9);  // the row j is new
+  EXPECT_THAT(worker.take_said(), testing::ElementsAre("stop 3 recalled", "stop 4 recalled",
+                                                       "stop 5 recalled", "stop 6 recalled"));
+}
+
+TEST_F(CoordinatorTest, WhatWasLeasedAheadGoesBackWhenTheRunInFrontTakesLong) {
+  submit(sweep_of("s", 9, 1));
+  FakeWorker worker = connect();
+  ablate::v1::RunBatch quick = ended(1, 1);
+  quick.mutable_ended()->set_took_ms(3);
+  say(worker, quick);
+  worker.take_assigned();
+  worker.take_said();
+  clock.pass(2 * policy.quick + 1ms);
+  coordinator->tick();
+  settle();
+  EXPECT_THAT(worker.take_said(), testing::ElementsAre("stop 3 recalled", "stop 4 recalled",
+                                                       "stop 5 recalled", "stop 6 recalled"));
+  coordinator->tick();
+  settle();
+  EXPECT_THAT(worker.take_said(), testing::IsEmpty()) << "each is asked once";
+  say(worker, ended(3, 1, RunEnded::STATUS_STOPPED, "recalled"));
+  EXPECT_EQ(trial(3).state, TrialState::kQueued);
+}
+
 }  // namespace
 }  // namespace abl::scheduler

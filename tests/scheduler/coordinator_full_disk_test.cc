@@ -24,8 +24,8 @@ TEST_F(CoordinatorTest, AFullDiskAcknowledgesNothingAndTheSchedulerGoesOnAfterwa
   say(worker, started(1, 1));
   worker.take_said();
   fill_disk(*writer, true);
-  const auto [code, message] =
-      answer_of([&](auto answer) { submit_sweep(*coordinator, sweep_of("large", 26, 40), 0, answer); });
+  const auto [code, message] = answer_of(
+      [&](auto answer) { submit_sweep(*coordinator, sweep_of("large", 26, 40), {.priority = 0}, answer); });
   EXPECT_EQ(code, Code::kResourceExhausted);
   EXPECT_THAT(message, HasSubstr("results.db"));
   EXPECT_EQ(coordinator->trouble(), message) << "for those who only read";
@@ -108,7 +108,8 @@ TEST_F(CoordinatorTest, LeasesThatEndedWhileTheDiskWasFullAreGivenTime) {
   submit(sweep_of("s", 1, 1));
   FakeWorker worker = connect();
   fill_disk(*writer, true);
-  answer_of([&](auto answer) { submit_sweep(*coordinator, sweep_of("large", 26, 40), 0, answer); });
+  answer_of(
+      [&](auto answer) { submit_sweep(*coordinator, sweep_of("large", 26, 40), {.priority = 0}, answer); });
   pass(6s);
   fill_disk(*writer, false);
   pass(12s);

@@ -311,7 +311,7 @@ TEST_F(CoordinatorTest, AFailureBacksOffAndIsRetriedByPolicy) {
   submit(spec);
   FakeWorker worker = connect();
   say(worker, ended(1, 1, RunEnded::STATUS_FAILED, "killed by SIGSEGV (11)"));
-  EXPECT_EQ(trial(1).reason, "retry in 1 s");
+  EXPECT_EQ(trial(1).reason, "runs again 1 s after it failed");
   EXPECT_THAT(worker.take_assigned(), SizeIs(1));
   pass(2s);
   EXPECT_THAT(worker.take_assigned(), SizeIs(1));

@@ -23,8 +23,8 @@ TEST_F(CoordinatorTest, TheSameSweepIsStoredOnce) {
 
 TEST_F(CoordinatorTest, ATakenNameWithAnotherContentIsRefusedWithTheDifference) {
   submit(sweep_of("s", 2, 1));
-  const auto [code, message] =
-      answer_of([&](auto answer) { submit_sweep(*coordinator, sweep_of("s", 3, 1), 0, answer); });
+  const auto [code, message] = answer_of(
+      [&](auto answer) { submit_sweep(*coordinator, sweep_of("s", 3, 1), {.priority = 0}, answer); });
   EXPECT_EQ(code, Code::kAlreadyExists);
   EXPECT_THAT(message, AllOf(HasSubstr("sweep s "), HasSubstr("\nrows.c: only here")));
 }
@@ -34,9 +34,9 @@ TEST_F(CoordinatorTest, ASweepSubmittedAgainTakesThePriorityThatIsGiven) {
     return read([](storage::Database& db) { return storage::SweepStore{db}.get("s").priority; });
   };
   submit(sweep_of("s", 1, 1), 3);
-  answer_of([&](auto answer) { submit_sweep(*coordinator, sweep_of("s", 1, 1), std::nullopt, answer); });
+  answer_of([&](auto answer) { submit_sweep(*coordinator, sweep_of("s", 1, 1), {}, answer); });
   EXPECT_EQ(priority(), 3);
-  answer_of([&](auto answer) { submit_sweep(*coordinator, sweep_of("s", 1, 1), 7, answer); });
+  answer_of([&](auto answer) { submit_sweep(*coordinator, sweep_of("s", 1, 1), {.priority = 7}, answer); });
   EXPECT_EQ(priority(), 7);
 }
 

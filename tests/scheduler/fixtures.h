@@ -226,9 +226,12 @@ class CoordinatorTest : public testing::Test {
     coordinator.reset();
   }
 
-  /// Waits until what was posted, what that led to, and what that led to, is done.
+  /// Waits until what was posted, what that led to, and what that led to, is done. The queue in memory is as
+  /// the store has it then.
   void settle() {
     for (int i = 0; i < 4; ++i) answer_of([&](auto answer) { coordinator->store_counts({}, answer); });
+    const auto [queue, stored] = coordinator->queue_and_store();
+    EXPECT_EQ(queue, stored);
   }
 
   /// The error that a call is answered with, or kOk.
@@ -243,12 +246,13 @@ class CoordinatorTest : public testing::Test {
 
   Submission submit(const sweeps::SweepSpec& spec, int priority = 0) {
     std::promise<Submission> promise;
-    submit_sweep(*coordinator, spec, priority, [&](std::exception_ptr error, const Submission& submission) {
-      if (error)
-        promise.set_exception(error);
-      else
-        promise.set_value(submission);
-    });
+    submit_sweep(*coordinator, spec, {.priority = priority},
+                 [&](std::exception_ptr error, const Submission& submission) {
+                   if (error)
+                     promise.set_exception(error);
+                   else
+                     promise.set_value(submission);
+                 });
     const Submission submission = promise.get_future().get();
     settle();
     return submission;

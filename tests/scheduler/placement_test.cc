@@ -48,6 +48,42 @@ TEST(Placement, SeveralGpusComeFromOneWorkerThatHasJustEnough) {
   EXPECT_THAT(placement->slots, ElementsAre(0, 1));
 }
 
+TEST(Placement, AWorkerThatRefusedATrialIsNotAskedAgain) {
+  std::vector workers{worker_of("picky", 1, 4), worker_of("other", 2, 1)};
+  Demand demand = demand_of();
+  demand.refused_by = {1};
+  EXPECT_EQ(place(demand, workers)->session, 2u);
+  EXPECT_FALSE(place(demand, workers));
+}
+
+TEST(Placement, ATrialOfFourGpusIsNotStarvedByTrialsOfOne) {
+  std::vector workers{worker_of("busy", 1, 4, true), worker_of("free", 2, 4, true),
+                      worker_of("small", 3, 2, true)};
+  workers[0].slots[0].busy = workers[1].slots[0].busy = workers[1].slots[1].busy = true;
+  ASSERT_FALSE(place(demand_of(4), workers));
+  EXPECT_TRUE(reserve(demand_of(4), workers));
+  std::vector<std::uint64_t> sessions;
+  while (const auto placement = place(demand_of(1), workers)) sessions.push_back(placement->session);
+  EXPECT_THAT(sessions, ElementsAre(2, 2, 3, 3)) << "the three that are free of the first are kept";
+  workers[0].slots[0].busy = false;
+  unreserve(workers);
+  EXPECT_EQ(place(demand_of(4), workers)->session, 1u);
+  EXPECT_FALSE(reserve(demand_of(5), workers)) << "nobody has five: it keeps nothing";
+}
+
+TEST(Placement, AShortTrialMayBeLeasedBehindAnother) {
+  std::vector workers{worker_of("w", 1, 2)};
+  EXPECT_FALSE(place_ahead(demand_of(), workers, 2)) << "a free slot needs no line";
+  place(demand_of(), workers);
+  place(demand_of(), workers);
+  std::vector<std::uint32_t> slots;
+  while (const auto placement = place_ahead(demand_of(), workers, 2)) slots.push_back(placement->slots.at(0));
+  EXPECT_THAT(slots, ElementsAre(0, 1, 0, 1));
+  workers[0].slots[0].ahead = 0;
+  workers[0].draining = true;
+  EXPECT_FALSE(place_ahead(demand_of(), workers, 2));
+}
+
 TEST(Placement, BusySlotsAreLeftAlone) {
   std::vector<WorkerState> workers{worker_of("w", 1, 2)};
   workers[0].slots[0].busy = true;
@@ -118,13 +154,11 @@ std::vector<Wait> waits() {
   gpus.slots[0].busy = true;
   WorkerState full_gpus = gpus;
   full_gpus.slots[1].busy = true;
-  WorkerState older = worker_of("older", 1, 1), none = worker_of("none", 1, 1),
-              refusing = worker_of("picky", 1, 1);
+  WorkerState older = worker_of("older", 1, 1), none = worker_of("none", 1, 1);
   older.result_version = 1;
   WorkerState newer = worker_of("newer", 1, 1);
   newer.result_version = config::newest_result_version() + 1;
   none.result_version = 0;
-  refusing.refused[1] = "no room";
   WorkerState with_weights = worker_of("w", 1, 1), with_others = with_weights, without_data = with_weights;
   with_weights.weights.names = {"deit"};
   with_others.weights = {.names = {"regnet"}, .wrong = {{{"regnet", "aa"}, "another regnet"}}};
@@ -154,7 +188,6 @@ std::vector<Wait> waits() {
        fmt::format("worker newer has a newer trainer than this scheduler knows (result version {}, here {})",
                    newer.result_version, config::newest_result_version())},
       {demand_of(), {none}, "worker none has no trainer"},
-      {demand_of(), {refusing}, "worker picky refused it: no room"},
       {{.trial = 1, .data = "imagenet-1k", .result_version = 2},
        {worker_of("w", 1, 1)},
        "no worker has the data set imagenet-1k (start one with --data imagenet-1k=FOLDER)"},

@@ -31,12 +31,6 @@ TEST(LeasePolicy, ASessionIsSilentAfterAWholeLease) {
   EXPECT_TRUE(policy.silent(Time{}, Time{} + policy.ttl));
 }
 
-TEST(LeasePolicy, RetryReasonsCountDown) {
-  EXPECT_EQ(retry_reason(1ms), "retry in 1 s");
-  EXPECT_EQ(retry_reason(8s), "retry in 8 s");
-  EXPECT_EQ(retry_reason(31s), "retry in 40 s");
-}
-
 TEST(Status, AnErrorKeepsItsCodeAndItsLines) {
   const grpc::Status status = to_status(Error{Code::kInvalidArgument, "a.yaml:1:2: x\na.yaml:3:4: y"});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);

@@ -5,14 +5,17 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
 #include "base/sha256.h"
 #include "storage/database.h"
 #include "storage/metric_store.h"
+#include "storage/queue_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "tests/temporary_folder.h"
@@ -131,9 +134,20 @@ class StoreTest : public testing::Test {
     end(id, RunState::kCompleted);
     return id;
   }
+  /// The trials that could be run now, by priority, seed, sweep and row.
   std::vector<TrialId> queue() {
+    const QueueStore store{db};
+    std::vector<std::tuple<int, std::uint32_t, SweepId, std::uint32_t, TrialId>> places;
+    store.each_open([&](const OpenTrial& trial) {
+      if (trial.under_way || trial.not_before > now) return;
+      for (const auto& claim : trial.claims)
+        if (const OpenSweep sweep = store.sweep(claim.sweep).value(); sweep.active)
+          places.emplace_back(-sweep.priority, claim.seed_index, claim.sweep, claim.row, trial.id);
+    });
+    std::ranges::sort(places);
     std::vector<TrialId> ids;
-    for (const auto& trial : trials.queued(now, 100)) ids.push_back(trial.id);
+    for (const auto& place : places)
+      if (std::ranges::find(ids, std::get<4>(place)) == ids.end()) ids.push_back(std::get<4>(place));
     return ids;
   }
 };

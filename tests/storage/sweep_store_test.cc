@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/sweep_store.h"
 
+#include <random>
+
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -368,6 +370,74 @@ TEST_F(SweepStoreTest, WhatAReaderLeavesOpenEndsWithItsTurn) {
   sweeps.set_priority(1, 7);
   EXPECT_TRUE(db.empty_log(Milliseconds{1}));
   EXPECT_EQ(SweepStore{reader}.get("s").priority, 7);
+}
+
+/// Whatever becomes of trials and claims, in whatever order: what is kept is what a count of all would say.
+TEST_F(SweepStoreTest, TheKeptCountsAreThoseOfARecount) {
+  std::minstd_rand random{3};
+  const auto any = [&](int count) { return std::uniform_int_distribution{0, count - 1}(random); };
+  const std::vector<std::string> names{"s0", "s1", "s2", "s3"};
+  for (int i = 0; i < 4; ++i) submit(sweep_of(names[static_cast<std::size_t>(i)], 2 + i, 2));
+  const Renew as_it_is = [](const TrialRecord& trial) {
+    return RenewedTrial{trial.config, trial.identity.config_hash, trial.identity.result_version};
+  };
+  for (int step = 0; step < 600; ++step) {
+    now += 1s;
+    const auto sweep = static_cast<SweepId>(1 + any(4));
+    const auto last = static_cast<int>(db.prepared("SELECT MAX(id) FROM trial")
+                                           .one([](const Statement& row) { return row.integer(0); })
+                                           .value());
+    const auto trial = static_cast<TrialId>(1 + any(last));
+    const TrialRecord record = trials.get(trial);
+    switch (any(12)) {
+      case 0:
+        sweeps.withdraw(sweep, now);
+        break;
+      case 1:
+        sweeps.retry(sweep, "", now, as_it_is,
+                     {.ended = any(2) == 0, .held = any(2) == 0, .unfilled = any(2) == 0});
+        break;
+      case 2:
+        sweeps.set_state(sweep, any(2) == 0 ? SweepState::kPaused : SweepState::kActive, now);
+        break;
+      case 3:
+        sweeps.claim_instead(sweep, trial, static_cast<TrialId>(1 + any(last)));
+        break;
+      default:
+        if (record.state == TrialState::kQueued) {
+          if (const auto leased = trials.lease(trial, "alice", "host", now, now + 30s); leased && any(2) == 0)
+            trials.start(leased->run, {.total_steps = 100, .data_fingerprint = "f1"}, now);
+        } else if (record.state == TrialState::kLeased || record.state == TrialState::kRunning) {
+          if (any(2) == 0)
+            metrics.append(*record.run,
+                           {{.name = "val/top1", .steps = {100}, .values = {80}, .times_ms = {1}}});
+          constexpr RunState kEnds[]{RunState::kCompleted, RunState::kFailed, RunState::kStopped,
+                                     RunState::kLost};
+          trials.end(*record.run, {.state = kEnds[any(4)], .retryable = any(2) == 0, .worker_trouble = true},
+                     now);
+        }
+    }
+    const auto recount = db.prepared(R"sql(
+        SELECT s.name, COUNT(*) FILTER (WHERE t.state = 'queued' AND NOT st.withdrawn),
+               COUNT(*) FILTER (WHERE t.state = 'leased' AND NOT st.withdrawn),
+               COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn), COUNT(*) FILTER (WHERE t.state = 'completed'),
+               COUNT(*) FILTER (WHERE t.state = 'failed'), COUNT(*) FILTER (WHERE t.state = 'held' AND NOT st.withdrawn),
+               COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held'))),
+               COUNT(*) FILTER (WHERE t.state = 'completed' AND st.unfilled > 0)
+        FROM sweep s JOIN sweep_trial st ON st.sweep_id = s.id JOIN trial t ON t.id = st.trial_id GROUP BY s.id)sql")
+                             .all([](const Statement& row) {
+                               std::vector<std::int64_t> numbers;
+                               for (int i = 1; i <= 8; ++i) numbers.push_back(row.integer(i));
+                               return std::pair{row.text(0), numbers};
+                             });
+    for (const auto& [name, numbers] : recount) {
+      const TrialCounts kept = counts(name);
+      ASSERT_EQ((std::vector<std::int64_t>{kept.queued, kept.leased, kept.running, kept.completed,
+                                           kept.failed, kept.held, kept.cancelled, kept.unfilled}),
+                numbers)
+          << name << " after step " << step;
+    }
+  }
 }
 
 }  // namespace

@@ -28,19 +28,18 @@ TEST_F(TrialStoreTest, HigherPriorityRunsFirstAndATrialHasTheHighestOfItsClaims)
   urgent.trials[0].config_hash = "new";  // row 0 is new, row 1 is trial 2 of the patient sweep
   urgent.sweep.priority = 5;
   EXPECT_EQ(submit(urgent).shared_trials, 1u);
-  EXPECT_THAT(queue(), ElementsAre(2, 4, 1, 3));  // trial 2 stands at its oldest claim
+  EXPECT_THAT(queue(), ElementsAre(4, 2, 1, 3));  // in each sweep by its rows
 }
 
 TEST_F(TrialStoreTest, PausedSweepQueuesNothingUnlessAnotherClaimsTheTrial) {
   submit(sweep_of("paused", 2, 1));
   sweeps.set_state(1, SweepState::kPaused, now);
   EXPECT_THAT(queue(), IsEmpty());
-  ASSERT_EQ(trials.waiting().size(), 2u);
-  EXPECT_TRUE(trials.waiting()[0].paused);
+  EXPECT_EQ(trials.get(1).reason, "sweep is paused");
   submit(sweep_of("active", 1, 1));
   EXPECT_THAT(queue(), ElementsAre(1));
-  EXPECT_FALSE(trials.waiting()[0].paused);
-  EXPECT_TRUE(trials.waiting()[1].paused);
+  EXPECT_EQ(trials.get(1).reason, "");
+  EXPECT_EQ(trials.get(2).reason, "sweep is paused");
 }
 
 TEST_F(TrialStoreTest, LeasedTrialIsNotHandedOutTwice) {
@@ -365,10 +364,44 @@ TEST_F(TrialStoreTest, ResumingFromAnotherTrialsRunIsRefused) {
 
 TEST_F(TrialStoreTest, WaitingReasonIsToldUntilTheTrialIsLeased) {
   submit(sweep_of("s", 1, 1));
-  trials.set_waiting(1, "all 2 slots are busy");
+  QueueStore{db}.set_waiting(1, "all 2 slots are busy");
+  EXPECT_EQ(trials.get(1).reason, "all 2 slots are busy");
+  trials.set_waiting(1, "worker alice refused it: busy");
+  EXPECT_EQ(trials.get(1).reason, "worker alice refused it: busy")
+      << "what is of this trial alone goes first";
+  trials.set_waiting(1, "");
   EXPECT_EQ(trials.get(1).reason, "all 2 slots are busy");
   lease(1);
   EXPECT_EQ(trials.get(1).reason, "");
+}
+
+TEST_F(TrialStoreTest, EachStepOfATrialIsKeptWithItsRunAndReason) {
+  submit(sweep_of("s", 1, 1));
+  const RunId first = run(1);
+  end(first, RunState::kLost, "its worker was killed");
+  const RunId second = run(1);
+  end(second, RunState::kCompleted);
+  const auto steps = [&] {
+    return db
+        .prepared("SELECT was || ' ' || state || ' ' || run_id || ' ' || reason FROM transition ORDER BY id")
+        .all([](const Statement& row) { return row.text(0); });
+  };
+  EXPECT_THAT(steps(),
+              ElementsAre("queued leased 1 ", "leased running 1 ", "running queued 1 its worker was killed",
+                          "queued leased 2 ", "leased running 2 ", "running completed 2 "));
+  trials.forget_transitions(2);
+  EXPECT_THAT(steps(), ElementsAre("leased running 2 ", "running completed 2 "));
+}
+
+TEST_F(TrialStoreTest, TrialsThatNeedTheSameHaveOneShape) {
+  SweepText text = sweep_of("s", 3, 1);
+  text.trials[1].gpus = 2;
+  submit(text);
+  const QueueStore queue{db};
+  EXPECT_EQ(queue.open(1)->shape, queue.open(3)->shape);
+  EXPECT_NE(queue.open(1)->shape, queue.open(2)->shape);
+  EXPECT_EQ(queue.demand(queue.open(2)->shape).gpus, 2);
+  EXPECT_EQ(queue.demand(queue.open(1)->shape).data, text.trials[0].data);
 }
 
 TEST_F(TrialStoreTest, RunsAreListedByAttemptOrNewestFirst) {

@@ -28,10 +28,12 @@ class WeightsStoreTest : public StoreTest {
   WeightsStore weights{db};
 };
 
-TEST_F(WeightsStoreTest, EveryQueuedTrialIsListedWithTheNamesItNeedsAndTheFilesWhereTheyAreKnown) {
+TEST_F(WeightsStoreTest, AQueuedTrialsShapeNamesItsWeightsAndTheFilesThatItsRecipeWants) {
+  const QueueStore queue{db};
+  EXPECT_THAT(queue.demand(queue.open(2)->shape).weights, ElementsAre(Pair("deit", ""), Pair("regnet", "")));
+  EXPECT_THAT(queue.demand(queue.open(3)->shape).weights, ElementsAre(Pair("regnet", "bb")));
   start(1, {{"regnet", "aa"}});
-  EXPECT_THAT(weights.queued(), ElementsAre(Pair(2, ElementsAre(Pair("deit", ""), Pair("regnet", "aa"))),
-                                            Pair(3, ElementsAre(Pair("regnet", "bb")))));
+  EXPECT_THAT(queue.pins(), ElementsAre(Pair("regnet", "aa")));
 }
 
 TEST_F(WeightsStoreTest, TheFirstFileOfANameIsPinnedAndAnotherIsRefused) {

@@ -247,9 +247,18 @@ void DemoStore::lengthen(const std::string& name) {
 
 void DemoStore::submit_waiting(const std::string& name) { submit(name, 2, 1); }
 
+/// By seed, then row; those of active sweeps.
+std::vector<storage::TrialId> DemoStore::queued() {
+  return db_
+      .prepared(R"sql(SELECT t.id FROM trial t JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
+                      JOIN sweep s ON s.id = st.sweep_id AND s.state = 'active' WHERE t.state = 'queued'
+                      GROUP BY t.id ORDER BY MIN((st.seed_index << 44) + (s.id << 22) + st.row), t.id)sql")
+      .all([](const storage::Statement& row) { return static_cast<storage::TrialId>(row.integer(0)); });
+}
+
 RunId DemoStore::start(const std::string& worker, std::uint32_t resumed_from_step) {
   storage::TrialStore trials{db_};
-  const auto trial = trials.queued(now_ + 1h, 1).at(0);
+  const auto trial = trials.get(queued().at(0));
   const auto lease =
       trials.lease(trial.id, worker, worker.substr(0, worker.find('-')), now_, now_ + 24h).value();
   storage::TrialStore::Started started{
@@ -332,7 +341,7 @@ std::vector<RunId> DemoStore::advance(std::uint32_t steps) {
     train(run, record.step, to);
     if (to < kSteps) continue;
     complete(run);
-    if (!storage::TrialStore{db_}.queued(now_, 1).empty()) changed.push_back(start(record.worker));
+    if (!queued().empty()) changed.push_back(start(record.worker));
   }
   explain_waiting();
   transaction.commit();
@@ -345,9 +354,6 @@ void DemoStore::fail(RunId run, const std::string& reason) {
       run, {.state = storage::RunState::kFailed, .reason = reason, .exit_code = 1, .retryable = false}, now_);
 }
 
-void DemoStore::explain_waiting() {
-  storage::TrialStore trials{db_};
-  for (const auto& waiting : trials.waiting()) trials.set_waiting(waiting.trial, "both slots are busy");
-}
+void DemoStore::explain_waiting() { db_.execute("UPDATE shape SET waiting = 'both slots are busy'"); }
 
 }  // namespace abl::web

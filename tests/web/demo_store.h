@@ -46,6 +46,7 @@ class DemoStore {
   void train(storage::RunId run, std::uint32_t from, std::uint32_t to);
   void complete(storage::RunId run);
   void explain_waiting();
+  std::vector<storage::TrialId> queued();
   Time now() const { return now_; }
 
   storage::Database db_;

@@ -16,6 +16,7 @@ using storage::Transaction;
 
 /// Why a worker gets nothing, or not everything; empty when there is no reason.
 std::string why_idle(const storage::WorkerRecord& worker) {
+  if (worker.drained) return "drained" + (worker.drained->empty() ? "" : ": " + *worker.drained);
   if (!worker.connected) return "not connected";
   if (!worker.trouble.empty()) return worker.trouble;
   if (worker.result_version == 0)
@@ -65,6 +66,7 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     summary->set_allows_commands(worker.allows_commands);
     summary->set_note(why_idle(worker));
     if (worker.connected) summary->set_trouble(worker.trouble);
+    if (worker.drained) summary->set_drained(*worker.drained);
   }
   return message;
 }

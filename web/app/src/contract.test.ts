@@ -33,6 +33,9 @@ const kSweep: SweepSummary = {
   rows: 0,
   seeds: 0,
   priority: 0,
+  owner: "",
+  weight: 1,
+  max_running: 0,
   created: "2023-11-14T22:13:20Z",
 };
 const kRow: PlanRow = {

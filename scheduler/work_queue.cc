@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/work_queue.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace abl::scheduler {
+using storage::OpenTrial;
+using storage::ShapeId;
+using storage::SweepId;
+using storage::TrialId;
+namespace {
+
+/// The sweeps that claim a trial, each once.
+std::vector<SweepId> sweeps_of(const OpenTrial& trial) {
+  std::vector<SweepId> ids;
+  for (const OpenTrial::Claim& claim : trial.claims)
+    if (ids.empty() || ids.back() != claim.sweep) ids.push_back(claim.sweep);
+  return ids;
+}
+
+}  // namespace
+
+// --- sweeps, their owners, and their turns ---
+
+void WorkQueue::put_sweep(const storage::OpenSweep& stored) {
+  Sweep& sweep = sweeps_[stored.id];
+  if (sweep.stored == stored) return;
+  change_owner(sweep.stored.owner, [&](Owner& owner) { owner.slots -= sweep.slots; });
+  change(sweep, [&] { sweep.stored = stored; });
+  change_owner(stored.owner, [&](Owner& owner) { owner.slots += sweep.slots; });
+}
+
+void WorkQueue::enter_lane(const Sweep& sweep, LaneId lane) {
+  if (!sweep.may_run()) return;
+  Turns& turns = levels_[sweep.stored.priority][lane];
+  Owner& owner = owners_[sweep.stored.owner];
+  turns.sweeps[sweep.stored.owner].emplace(sweep.share(), sweep.stored.id);
+  turns.owners.emplace(owner.share(), sweep.stored.owner);
+  ++owner.turns[{sweep.stored.priority, lane}];
+}
+
+void WorkQueue::leave_lane(const Sweep& sweep, LaneId lane) {
+  if (!sweep.may_run()) return;
+  const auto level = levels_.find(sweep.stored.priority);
+  const auto turns = level->second.find(lane);
+  Owner& owner = owners_.at(sweep.stored.owner);
+  const auto his = turns->second.sweeps.find(sweep.stored.owner);
+  his->second.erase({sweep.share(), sweep.stored.id});
+  if (const auto standing = owner.turns.find({sweep.stored.priority, lane}); --standing->second == 0) {
+    owner.turns.erase(standing);
+    turns->second.sweeps.erase(his);
+    turns->second.owners.erase({owner.share(), sweep.stored.owner});
+  }
+  if (turns->second.owners.empty()) level->second.erase(turns);
+  if (level->second.empty()) levels_.erase(level);
+}
+
+/// `change` may change what decides whether a sweep may run, and where it stands among its owner's.
+template <class Change>
+void WorkQueue::change(Sweep& sweep, Change change) {
+  for (const auto& [lane, places] : sweep.ready) leave_lane(sweep, lane);
+  change();
+  for (const auto& [lane, places] : sweep.ready) enter_lane(sweep, lane);
+}
+
+/// `change` may change where an owner stands among the others.
+template <class Change>
+void WorkQueue::change_owner(const std::string& name, Change change) {
+  Owner& owner = owners_[name];
+  const Share before = owner.share();
+  change(owner);
+  for (const auto& [stand, sweeps] : owner.turns) {
+    auto& owners = levels_.at(stand.first).at(stand.second).owners;
+    owners.erase({before, name});
+    owners.emplace(owner.share(), name);
+  }
+}
+
+/// Whether it is among those that its sweeps have under way.
+void WorkQueue::count(Trial& trial, bool counted) {
+  if (trial.counted == counted) return;
+  trial.counted = counted;
+  const int sign = counted ? 1 : -1;
+  const int slots = sign * std::max(1, shapes_.at(trial.stored.shape).demand.gpus);
+  for (const SweepId id : sweeps_of(trial.stored)) {
+    Sweep& sweep = sweeps_[id];
+    change(sweep, [&] {
+      sweep.slots += slots;
+      sweep.running += static_cast<std::uint32_t>(sign);
+    });
+    change_owner(sweep.stored.owner, [&](Owner& owner) { owner.slots += slots; });
+  }
+}
+
+// --- lanes ---
+
+LaneId WorkQueue::lane_of(const Trial& trial) {
+  std::set<std::uint64_t> refusing;
+  for (const auto& [session, until] : trial.refusals) refusing.insert(session);
+  const auto [found, fresh] = lane_ids_.try_emplace({trial.stored.shape, refusing}, next_lane_);
+  if (fresh) lanes_.emplace(next_lane_++, Lane{trial.stored.shape, std::move(refusing)});
+  return found->second;
+}
+
+void WorkQueue::drop_lane(LaneId id) {
+  const auto lane = lanes_.find(id);
+  if (--lane->second.trials > 0) return;
+  lane_ids_.erase({lane->second.shape, lane->second.refusing});
+  lanes_.erase(lane);
+}
+
+// --- trials ---
+
+/// Among those that can be run now.
+void WorkQueue::enter(Trial& trial) {
+  trial.lane = lane_of(trial);
+  ++lanes_.at(trial.lane).trials;
+  ++shapes_.at(trial.stored.shape).waiting;
+  for (const OpenTrial::Claim& claim : trial.stored.claims) {
+    Sweep& sweep = sweeps_[claim.sweep];
+    auto& places = sweep.ready[trial.lane];
+    places.insert({claim.seed_index, claim.row, trial.stored.id});
+    if (places.size() == 1) enter_lane(sweep, trial.lane);
+  }
+  trial.ready = true;
+}
+
+void WorkQueue::leave(Trial& trial) {
+  if (!std::exchange(trial.ready, false)) return;
+  for (const OpenTrial::Claim& claim : trial.stored.claims) {
+    Sweep& sweep = sweeps_[claim.sweep];
+    const auto places = sweep.ready.find(trial.lane);
+    places->second.erase({claim.seed_index, claim.row, trial.stored.id});
+    if (!places->second.empty()) continue;
+    leave_lane(sweep, trial.lane);
+    sweep.ready.erase(places);
+  }
+  --shapes_.at(trial.stored.shape).waiting;
+  drop_lane(trial.lane);
+}
+
+/// Where what is known of it says.
+void WorkQueue::place(Trial& trial, Time now) {
+  count(trial, trial.stored.under_way || trial.taken);
+  if (trial.stored.under_way || trial.taken) return;
+  const bool waits = trial.stored.not_before > now;
+  trial.wakes = waits ? trial.stored.not_before : Time{};
+  for (const auto& [session, until] : trial.refusals)
+    if (trial.wakes == Time{} || until < trial.wakes) trial.wakes = until;
+  if (trial.wakes != Time{}) timers_.emplace(trial.wakes, trial.stored.id);
+  if (!waits) enter(trial);
+}
+
+void WorkQueue::unplace(Trial& trial) {
+  leave(trial);
+  count(trial, false);
+  if (trial.wakes != Time{}) timers_.erase({std::exchange(trial.wakes, Time{}), trial.stored.id});
+}
+
+void WorkQueue::put(OpenTrial stored, Time now) {
+  const auto [found, fresh] = trials_.try_emplace(stored.id);
+  Trial& trial = found->second;
+  if (!fresh) unplace(trial);
+  trial.stored = std::move(stored);
+  trial.taken = false;
+  place(trial, now);
+}
+
+void WorkQueue::erase(TrialId id) {
+  const auto found = trials_.find(id);
+  if (found == trials_.end()) return;
+  unplace(found->second);
+  trials_.erase(found);
+}
+
+void WorkQueue::clear() { *this = {}; }
+
+void WorkQueue::put_shape(ShapeId shape, const Demand& demand) { shapes_[shape].demand = demand; }
+
+std::optional<WorkQueue::Next> WorkQueue::next(const std::set<LaneId>& blocked) const {
+  for (const auto& [priority, lanes] : levels_) {
+    std::optional<Next> best;
+    std::tuple<std::pair<Share, std::string>, std::pair<Share, SweepId>, Place> best_turn;
+    for (const auto& [lane, turns] : lanes) {
+      if (blocked.contains(lane)) continue;
+      const auto& owner = *turns.owners.begin();
+      const auto& turn = *turns.sweeps.at(owner.second).begin();
+      const Sweep& sweep = sweeps_.at(turn.second);
+      const Place& place = *sweep.ready.at(lane).begin();
+      if (const std::tuple here{owner, turn, place}; !best || here < best_turn) {
+        best_turn = here;
+        best = {place.trial, lane, priority, sweep.typical};
+      }
+    }
+    if (best) return best;
+  }
+  return std::nullopt;
+}
+
+Demand WorkQueue::demand(TrialId id) const {
+  const Trial& trial = trials_.at(id);
+  Demand demand = shapes_.at(trial.stored.shape).demand;
+  demand.trial = id;
+  demand.home = trial.stored.home;
+  for (const auto& [session, until] : trial.refusals) demand.refused_by.insert(session);
+  return demand;
+}
+
+void WorkQueue::take(TrialId id) {
+  Trial& trial = trials_.at(id);
+  unplace(trial);
+  trial.taken = true;
+  const std::uint64_t served = ++served_;
+  for (const SweepId claiming : sweeps_of(trial.stored)) {
+    Sweep& sweep = sweeps_[claiming];
+    change(sweep, [&] { sweep.served = served; });
+    change_owner(sweep.stored.owner, [&](Owner& owner) { owner.served = served; });
+  }
+  count(trial, true);
+}
+
+void WorkQueue::give_back(TrialId id, Time now) {
+  const auto found = trials_.find(id);
+  if (found == trials_.end() || !found->second.taken) return;
+  unplace(found->second);
+  found->second.taken = false;
+  place(found->second, now);
+}
+
+void WorkQueue::refuse(TrialId id, std::uint64_t session, Time now, Time until) {
+  const auto found = trials_.find(id);
+  if (found == trials_.end()) return;
+  unplace(found->second);
+  found->second.refusals[session] = until;
+  place(found->second, now);
+}
+
+void WorkQueue::ran(const std::vector<SweepId>& sweeps, Milliseconds time) {
+  for (const SweepId sweep : sweeps) {
+    auto& typical = sweeps_[sweep].typical;
+    typical = typical ? std::max(time, (*typical * 3 + time) / 4) : time;  // one long run is heeded at once
+  }
+}
+
+std::vector<TrialId> WorkQueue::wake(Time now) {
+  std::vector<TrialId> woken;
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const TrialId id = timers_.begin()->second;
+    Trial& trial = trials_.at(id);
+    unplace(trial);
+    std::erase_if(trial.refusals, [now](const auto& refusal) { return refusal.second <= now; });
+    place(trial, now);
+    woken.push_back(id);
+  }
+  return woken;
+}
+
+std::vector<std::pair<ShapeId, Demand>> WorkQueue::waiting_shapes() const {
+  std::vector<std::pair<ShapeId, Demand>> waiting;
+  for (const auto& [id, shape] : shapes_)
+    if (shape.waiting > 0) waiting.emplace_back(id, shape.demand);
+  return waiting;
+}
+
+std::vector<ShapeId> WorkQueue::shapes() const {
+  std::vector<ShapeId> ids;
+  for (const auto& [id, shape] : shapes_) ids.push_back(id);
+  return ids;
+}
+
+std::vector<std::string> WorkQueue::dump() const {
+  std::vector<std::string> lines;
+  for (const auto& [id, trial] : trials_) {
+    std::vector<std::string> claims;
+    for (const auto& claim : trial.stored.claims)
+      claims.push_back(fmt::format("{}.{}.{}", claim.sweep, claim.row, claim.seed_index));
+    lines.push_back(fmt::format("trial {}, shape {}, {}, home '{}', not before {}, claims {}", id,
+                                trial.stored.shape, trial.stored.under_way ? "under way" : "queued",
+                                trial.stored.home, trial.stored.not_before.time_since_epoch().count(),
+                                fmt::join(claims, " ")));
+  }
+  std::map<SweepId, int> slots;  // recounted
+  for (const auto& [id, trial] : trials_)
+    for (const SweepId sweep : sweeps_of(trial.stored))
+      slots[sweep] += trial.counted ? std::max(1, shapes_.at(trial.stored.shape).demand.gpus) : 0;
+  for (const auto& [id, counted] : slots) {
+    const Sweep& sweep = sweeps_.at(id);
+    lines.push_back(fmt::format("sweep {}, {}, priority {}, slots in use {}{}", id,
+                                sweep.stored.active ? "active" : "not active", sweep.stored.priority,
+                                sweep.slots,
+                                sweep.slots == counted ? "" : fmt::format(" (counted {})", counted)));
+  }
+  std::ranges::sort(lines);
+  return lines;
+}
+
+}  // namespace abl::scheduler

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "scheduler/placement.h"
+#include "storage/queue_store.h"
+
+namespace abl::scheduler {
+
+/// Trials that the same workers can take: of one shape, and refused by the same sessions.
+using LaneId = std::uint32_t;
+
+/// The queue in memory: which trial is next. It holds every trial that waits or is under way, as it is
+/// stored, and changes only after a commit (`put`, `erase`), except that trials whose lease is on its way to
+/// the store are out of sight (`take`, `give_back`).
+///
+/// Next is, of the highest priority, the owner with the fewest slots in use; of his sweeps the one with the
+/// fewest for its weight; of equals, the one that was served longest ago; of a sweep, the first seed of every
+/// row before any second one. A sweep of which as many trials are under way as it may have waits. Trials that
+/// several sweeps want stand in each of them, and what is under way counts for each of them.
+///
+/// Each call costs the logarithm of what waits, times the few claims of one trial.
+/// Thread: the coordinator's.
+class WorkQueue {
+ public:
+  void put_sweep(const storage::OpenSweep& sweep);
+  /// As it is stored now: new, or instead of what was known of it.
+  void put(storage::OpenTrial trial, Time now);
+  /// It is neither queued nor under way any more.
+  void erase(storage::TrialId trial);
+  void clear();
+
+  /// What trials of a shape need; to be called before the first `put` of one, and when the files change that
+  /// names of weights stand for.
+  void put_shape(storage::ShapeId shape, const Demand& demand);
+  bool has_shape(storage::ShapeId shape) const { return shapes_.contains(shape); }
+  std::vector<storage::ShapeId> shapes() const;  ///< all that it was told
+
+  struct Next {
+    storage::TrialId trial = 0;
+    LaneId lane = 0;
+    int priority = 0;
+    std::optional<Milliseconds> typical;  ///< how long runs of its sweep take; none: nobody knows yet
+  };
+  /// The first trial that can be run now, but for those of `blocked` lanes; nothing when there is none.
+  std::optional<Next> next(const std::set<LaneId>& blocked) const;
+  /// What it needs, and where it would rather be.
+  Demand demand(storage::TrialId trial) const;
+  /// It is about to be leased: out of sight until `put`, `erase` or `give_back`.
+  void take(storage::TrialId trial);
+  /// It was not: where it was before, unless something else has become of it.
+  void give_back(storage::TrialId trial, Time now);
+
+  /// A session refused the trial and is not asked again until then.
+  void refuse(storage::TrialId trial, std::uint64_t session, Time now, Time until);
+  /// A run of these sweeps took so long: what their next ones may take (`Next::typical`).
+  void ran(const std::vector<storage::SweepId>& sweeps, Milliseconds time);
+  /// Back-offs and refusals that are over by `now`. Returns: the trials that had one.
+  std::vector<storage::TrialId> wake(Time now);
+
+  /// Shapes of which some trial could be run now, with what they need.
+  std::vector<std::pair<storage::ShapeId, Demand>> waiting_shapes() const;
+  std::size_t size() const { return trials_.size(); }
+  bool contains(storage::TrialId trial) const { return trials_.contains(trial); }
+
+  /// What it holds, a line for each sweep with a trial and for each trial, in order: to be compared with a
+  /// queue that was read anew.
+  std::vector<std::string> dump() const;
+
+ private:
+  /// A trial's place in a sweep.
+  struct Place {
+    std::uint32_t seed_index = 0, row = 0;
+    storage::TrialId trial = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Trial {
+    storage::OpenTrial stored;
+    LaneId lane = 0;
+    bool taken = false;
+    bool ready = false;                      // it stands in its sweeps' lanes
+    bool counted = false;                    // among the slots that its sweeps use
+    Time wakes{};                            // its timer; 0: none
+    std::map<std::uint64_t, Time> refusals;  // by session
+  };
+  /// Slots in use for a weight: who has less is next, and of equals who was served longest ago.
+  struct Share {
+    double used = 0;
+    std::uint64_t served = 0;
+    auto operator<=>(const Share&) const = default;
+  };
+  struct Sweep {
+    storage::OpenSweep stored{.active = false};
+    int slots = 0;              // in use
+    std::uint32_t running = 0;  // trials
+    std::uint64_t served = 0;   // when one of its trials was taken last
+    std::optional<Milliseconds> typical;
+    std::map<LaneId, std::set<Place>> ready;
+
+    bool may_run() const { return stored.active && running < stored.max_running.value_or(running + 1); }
+    Share share() const { return {slots / stored.weight, served}; }
+  };
+  /// The sweeps with ready trials of one priority and lane that may run.
+  struct Turns {
+    std::set<std::pair<Share, std::string>> owners;
+    std::map<std::string, std::set<std::pair<Share, storage::SweepId>>> sweeps;  // of each owner
+  };
+  struct Owner {
+    int slots = 0;
+    std::uint64_t served = 0;
+    std::map<std::pair<int, LaneId>, std::size_t>
+        turns;  // priority and lane -> how many of his sweeps stand there
+    Share share() const { return {static_cast<double>(slots), served}; }
+  };
+  struct Shape {
+    Demand demand;
+    std::size_t waiting = 0;  // ready
+  };
+  struct Lane {
+    storage::ShapeId shape = 0;
+    std::set<std::uint64_t> refusing;  // sessions
+    std::size_t trials = 0;
+  };
+  void place(Trial& trial, Time now);
+  void unplace(Trial& trial);
+  void enter(Trial& trial);
+  void leave(Trial& trial);
+  void enter_lane(const Sweep& sweep, LaneId lane);
+  void leave_lane(const Sweep& sweep, LaneId lane);
+  template <class Change>
+  void change(Sweep& sweep, Change change);
+  template <class Change>
+  void change_owner(const std::string& owner, Change change);
+  void count(Trial& trial, bool counted);
+  LaneId lane_of(const Trial& trial);
+  void drop_lane(LaneId lane);
+
+  std::unordered_map<storage::TrialId, Trial> trials_;
+  std::unordered_map<storage::SweepId, Sweep> sweeps_;
+  std::map<storage::ShapeId, Shape> shapes_;
+  std::map<LaneId, Lane> lanes_;
+  std::map<std::pair<storage::ShapeId, std::set<std::uint64_t>>, LaneId> lane_ids_;
+  std::map<std::string, Owner> owners_;
+  std::map<int, std::map<LaneId, Turns>, std::greater<>> levels_;  // by priority
+  std::set<std::pair<Time, storage::TrialId>> timers_;             // back-offs and refusals
+  std::uint64_t served_ = 0;
+  LaneId next_lane_ = 1;
+};
+
+}  // namespace abl::scheduler
