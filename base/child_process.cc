@@ -5,17 +5,21 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <set>
 #include <thread>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/guarded.h"
 
 extern char** environ;
@@ -26,26 +30,26 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kOldKernelsDescriptors = 4096;
+/// A program starts with these neither ignored nor blocked: what asks it to go, and what it hears of its
+/// children.
+constexpr std::array kAsDefault{SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
-/// What ChildProcess has started and not reaped. A number is taken in and let go with the lock, together with
-/// the call that gives or frees it.
-Guarded<std::set<pid_t>>& own_children() {
-  static auto& children = *new Guarded<std::set<pid_t>>;  // for children that end at exit, too
+/// What ChildProcess has started and not reaped. A number is let go with the lock, together with the call
+/// that frees it. One that is given is known only when the program has been started, which may take long and
+/// holds no lock: until then no child that is not in here is taken for another's.
+struct OwnChildren {
+  std::set<pid_t> ids;
+  int starting = 0;
+};
+Guarded<OwnChildren>& own_children() {
+  static auto& children = *new Guarded<OwnChildren>;  // for children that end at exit, too
   return children;
-}
-
-/// Throws nothing: -1 and errno, as fork.
-pid_t start_own_child() {
-  auto children = own_children().lock();
-  const pid_t pid = fork();
-  if (pid > 0) children->insert(pid);
-  return pid;
 }
 
 void reap_own_child(pid_t pid, int* status) {
   auto children = own_children().lock();
   waitpid(pid, status, 0);
-  children->erase(pid);
+  children->ids.erase(pid);
 }
 
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& changes) {
@@ -65,17 +69,17 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-/// After fork, before exec: only async-signal-safe calls. Returns errno of the step that failed.
+/// In the child, before exec: only async-signal-safe calls. Returns errno of the step that failed.
 int become(const ChildOptions& options, pid_t parent, char* const* argv, char* const* environment) {
   setpgid(0, 0);
   if (options.die_with_parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);  // the parent died between fork and prctl
+    if (getppid() != parent) _exit(127);  // the parent died between vfork and prctl
   }
+  for (const int number : kAsDefault) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &none, nullptr);  // last: a handler of the parent's must not run in its memory
   int in = options.stdin_fd;
   if (in < 0) in = open("/dev/null", O_RDONLY);
   if (in >= 0 && dup2(in, STDIN_FILENO) < 0) return errno;
@@ -87,6 +91,61 @@ int become(const ChildOptions& options, pid_t parent, char* const* argv, char* c
     for (int fd = STDERR_FILENO + 1; fd < kOldKernelsDescriptors; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
   execvpe(argv[0], argv, environment);
   return errno;
+}
+
+/// The child borrows this thread's memory and stack until its exec, instead of a copy of what this process
+/// maps, which costs the more the larger that is. Where the step to the program fails, errno comes through
+/// `failure`: by a pipe and not by the memory, which sanitizers do not let it share. A function of its own,
+/// for what the child leaves on the stack is nobody's. Throws nothing: -1 and errno, as fork.
+[[gnu::noinline]] pid_t start_own_child(const ChildOptions& options, char* const* argv,
+                                        char* const* environment, const std::array<int, 2>& failure) {
+  const pid_t parent = getpid();
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  ++own_children().lock()->starting;
+  const pid_t pid = vfork();
+  if (pid == 0) {
+    const int why = become(options, parent, argv, environment);
+    [[maybe_unused]] const auto written = write(failure[1], &why, sizeof why);
+    _exit(127);
+  }
+  const int why = errno;
+  {
+    auto children = own_children().lock();
+    --children->starting;
+    if (pid > 0) children->ids.insert(pid);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = why;
+  return pid;
+}
+
+/// Of a child that has ended and not been reaped: `ChildExit::unheeding`.
+bool is_unheeding(pid_t pid) {
+  std::string text;
+  try {
+    text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  } catch (const Error&) {
+    return false;  // no descriptor, say
+  }
+  const auto name_end = text.rfind(')');  // the name before it may hold anything
+  if (name_end == std::string::npos) return false;
+  constexpr int kState = 3;  // the first field behind the name; see proc(5)
+  constexpr int kChildrensFaults = 11, kBlocked = 32, kIgnored = 33, kCaught = 34;
+  std::uint64_t watched = 0;
+  for (const int number : kAsDefault) watched |= std::uint64_t{1} << (number - 1);
+  const char *at = text.data() + name_end + 1, *const end = text.data() + text.size();
+  for (int field = kState; field <= kCaught; ++field) {
+    while (at != end && *at == ' ') ++at;
+    const char* const begin = at;
+    while (at != end && *at != ' ') ++at;
+    if (field != kChildrensFaults && (field < kBlocked || field > kCaught)) continue;
+    std::uint64_t value = 0;
+    if (std::from_chars(begin, at, value).ptr != at || begin == at) return false;
+    if (field == kChildrensFaults ? value != 0 : (value & watched) != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -106,14 +165,7 @@ ChildProcess::ChildProcess(const ChildOptions& options) : grace_{options.grace} 
   const auto argv = pointers(arguments), environment = pointers(variables);
   std::array<int, 2> failure{};  // the child writes errno here when exec fails; exec itself closes it
   if (pipe2(failure.data(), O_CLOEXEC) != 0) throw system_error("cannot start " + options.argv.at(0), errno);
-  const pid_t parent = getpid();
-  pid_ = start_own_child();
-  if (pid_ == 0) {
-    close(failure[0]);
-    const int why = become(options, parent, argv.data(), environment.data());
-    [[maybe_unused]] const auto written = write(failure[1], &why, sizeof why);
-    _exit(127);
-  }
+  pid_ = start_own_child(options, argv.data(), environment.data(), failure);
   const int fork_error = errno;
   close(failure[1]);
   int why = 0;
@@ -126,6 +178,7 @@ ChildProcess::ChildProcess(const ChildOptions& options) : grace_{options.grace} 
     reap_own_child(pid_, nullptr);
     throw system_error("cannot start " + options.argv.at(0), why);
   }
+  end_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
 }
 
 ChildProcess::~ChildProcess() {
@@ -136,6 +189,7 @@ ChildProcess::~ChildProcess() {
       wait();
     }
   }
+  if (end_descriptor_ >= 0) close(end_descriptor_);
 }
 
 std::optional<ChildExit> ChildProcess::poll() {
@@ -144,11 +198,12 @@ std::optional<ChildExit> ChildProcess::poll() {
   if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
       ended.si_pid != pid_)
     return std::nullopt;
+  const bool unheeding = ended.si_code == CLD_EXITED && ended.si_status == 0 && is_unheeding(pid_);
   ::kill(-pid_, SIGKILL);  // what it left behind in its group, before its id can be used again
   int status = 0;
   reap_own_child(pid_, &status);
   exit_ = WIFSIGNALED(status) ? ChildExit{.code = 0, .signal = WTERMSIG(status)}
-                              : ChildExit{.code = WEXITSTATUS(status), .signal = 0};
+                              : ChildExit{.code = WEXITSTATUS(status), .signal = 0, .unheeding = unheeding};
   return exit_;
 }
 
@@ -156,8 +211,16 @@ std::optional<ChildExit> ChildProcess::wait(std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (auto pause = 1ms;; pause = std::min(pause * 2, 50ms)) {
     if (auto ended = poll()) return ended;
-    if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
-    std::this_thread::sleep_for(pause);
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left <= 0ms) return std::nullopt;
+    if (end_descriptor_ < 0) {
+      std::this_thread::sleep_for(std::min(pause, left));
+    } else {
+      constexpr std::chrono::milliseconds kLongest = std::chrono::hours{1};
+      pollfd watched{end_descriptor_, POLLIN, 0};
+      ::poll(&watched, 1, static_cast<int>(std::min(left, kLongest).count()));
+    }
   }
 }
 
@@ -174,7 +237,29 @@ void ChildProcess::kill() { signal_group(SIGKILL); }
 
 void ChildProcess::reap_orphan(pid_t pid) {
   auto children = own_children().lock();
-  if (!children->contains(pid)) waitpid(pid, nullptr, WNOHANG);
+  if (children->starting == 0 && !children->ids.contains(pid)) waitpid(pid, nullptr, WNOHANG);
+}
+
+bool ChildProcess::may_have_orphans() {
+  // Orphans become children of the first thread: what other threads have started is not among them. With the
+  // lock, so that no child goes from the list while it is read, which might hide the next.
+  auto children = own_children().lock();
+  std::string list;
+  try {
+    const std::string self = std::to_string(getpid());
+    list = read_file("/proc/self/task/" + self + "/children");
+  } catch (const Error&) {
+    return true;  // a kernel without it
+  }
+  const char *at = list.data(), *const end = list.data() + list.size();
+  while (at != end) {
+    pid_t id = 0;
+    const auto [behind, failed] = std::from_chars(at, end, id);
+    if (failed != std::errc{} || !children->ids.contains(id)) return true;
+    at = behind;
+    while (at != end && *at == ' ') ++at;
+  }
+  return false;
 }
 
 std::string run_program(const std::vector<std::string>& argv, const std::string& input,

@@ -31,6 +31,10 @@ struct ChildOptions {
 struct ChildExit {
   int code = 0;    ///< exit status, when `signal` is 0
   int signal = 0;  ///< the signal that ended it, or 0
+  /// Exit code 0, and it had nothing by which to heed a signal: at its end it caught, ignored and blocked
+  /// none of those that ask programs to go, nor SIGPIPE (as Python does, which lets go of the others before
+  /// it ends), and it has waited for no child, which may have heeded one.
+  bool unheeding = false;
   bool ok() const { return code == 0 && signal == 0; }
   std::string describe() const;  ///< "exit code 3", "killed by SIGKILL (9)"
 };
@@ -49,6 +53,8 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   /// How it ended, if it has: never blocks.
   std::optional<ChildExit> poll();
+  /// Readable once it has ended, for poll(2); -1 where the kernel has no such descriptor.
+  int end_descriptor() const { return end_descriptor_; }
   /// Waits for the end, at most `timeout`.
   std::optional<ChildExit> wait(std::chrono::milliseconds timeout);
   ChildExit wait();
@@ -59,10 +65,15 @@ class ChildProcess {
   /// process has adopted (PR_SET_CHILD_SUBREAPER). Never takes the end of another's child.
   /// Thread: any.
   static void reap_orphan(pid_t pid);
+  /// Whether this process may have children that no ChildProcess has started: orphans, if it adopts them.
+  /// False is certain, also for what a child had left when its end was told.
+  /// Thread: any.
+  static bool may_have_orphans();
 
  private:
   void signal_group(int signal);
   pid_t pid_;
+  int end_descriptor_ = -1;
   std::chrono::milliseconds grace_;
   std::optional<ChildExit> exit_;
 };

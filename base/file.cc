@@ -56,6 +56,17 @@ std::string read_file(const fs::path& file) {
   }
 }
 
+void write_file(const fs::path& file, std::string_view text) {
+  const Descriptor out{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  while (out >= 0 && !text.empty()) {
+    const ssize_t wrote = ::write(out, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) break;
+    text.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  if (out < 0 || !text.empty()) throw system_error("cannot write " + file.string(), errno);
+}
+
 void write_file_atomically(const fs::path& file, std::string_view text) {
   NewFile out{file, {.ending = ".XXXXXX"}};
   out.append(text);

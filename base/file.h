@@ -13,6 +13,11 @@ namespace abl {
 /// Throws: Error naming the file and the reason.
 std::string read_file(const std::filesystem::path& file);
 
+/// Writes a new file, or over the old text. Nothing is synced: it is for what need not outlive the machine's
+/// power.
+/// Throws: Error (kResourceExhausted when the disk is full).
+void write_file(const std::filesystem::path& file, std::string_view text);
+
 /// Replaces `file` as a whole: written beside it, synced, renamed. After a crash there is the old text or the
 /// new one.
 /// Throws: Error (kResourceExhausted when the disk is full); the old file is then untouched.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/agent/agent.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/sha256.h"
 #include "tests/agent/fake_scheduler.h"
 #include "tests/agent/few_descriptors.h"
@@ -24,7 +26,8 @@ using testing::Pair;
 class Worker {
  public:
   Worker(const std::filesystem::path& folder, const std::string& address, bool allow_commands = true,
-         std::size_t slots = 1, const std::map<std::string, std::filesystem::path>& data = {}) {
+         std::size_t slots = 1, const std::map<std::string, std::filesystem::path>& data = {},
+         Milliseconds afterthought = Milliseconds{500}) {
     AgentOptions options;
     options.scheduler = address;
     options.spool = folder / "spool";
@@ -40,6 +43,7 @@ class Worker {
     options.runs.weights = {{"deit", folder / "deit.safetensors"}};
     options.runs.host = "here";
     options.runs.grace = Milliseconds{10000};
+    options.runs.afterthought = afterthought;
     options.backoff = {.first = Milliseconds{10}, .longest = Milliseconds{50}};
     options.first_probe = Milliseconds{20};
     options.longest_probe = Milliseconds{50};
@@ -187,6 +191,7 @@ TEST_F(AgentTest, ARestartedWorkerSendsWhatItsDeadRunsSaidAndEndsThemAsLost) {
     batch.set_log("before the kill\n");
     dead.append(batch);
     RunSpool silent{spool(8), 8};
+    silent.keep_program("of an earlier start of the machine\n");
     RunSpool ended{spool(9), 9};
     batch.mutable_ended()->set_status(RunEnded::STATUS_COMPLETED);
     ended.append(batch);
@@ -222,6 +227,106 @@ TEST_F(AgentTest, AnAssignmentToASlotThatIsStillTakenWaitsForIt) {
   scheduler.assign(shell_assignment(8, kTwoSteps));
   scheduler.fence(7);
   EXPECT_EQ(scheduler.wait_for_end(8).back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+/// Waits for a file in the folder of the run's trial, which the test writes.
+std::string until(const char* file) { return fmt::format("while [ ! -e {} ]; do sleep 0.01; done; ", file); }
+
+bool has_refused(const std::vector<ablate::v1::WorkerMessage>& messages, std::uint32_t run) {
+  return std::ranges::any_of(messages, [run](const auto& message) {
+    return message.has_refused() && message.refused().run() == run;
+  });
+}
+
+TEST_F(AgentTest, RunsLeasedAheadStartOneAfterTheOtherAsTheirSlotBecomesFree) {
+  Worker worker{folder.path(), scheduler.address()};
+  const auto order = (folder.path() / "order").string();
+  scheduler.assign(shell_assignment(7, "echo 7 >> " + order + "; echo ready; " + until("go")));
+  for (const std::uint32_t run : {8U, 9U, 10U})
+    scheduler.assign(shell_assignment(run, fmt::format("echo {} >> {}", run, order)));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  EXPECT_TRUE(scheduler.heard([](const auto& messages) {
+    return messages.back().has_heartbeat() && messages.back().heartbeat().runs_size() == 4;
+  })) << "those that wait are kept too";
+  for (const char* trial : {"108", "109", "110"})
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "runs" / trial));
+  write_text(folder.path() / "runs/107/1/go", "");
+  for (const std::uint32_t run : {7U, 8U, 9U, 10U})
+    EXPECT_EQ(scheduler.wait_for_end(run).back().ended().status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_EQ(read_file(order), "7\n8\n9\n10\n");
+  EXPECT_TRUE(eventually([&] { return worker->settled(); }));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "spool"));
+}
+
+TEST_F(AgentTest, TheNextRunNeedNotWaitUntilItIsSaidHowTheOneBeforeEnded) {
+  Worker worker{folder.path(), scheduler.address(), true, 1, {}, std::chrono::hours{5}};
+  scheduler.assign(shell_assignment(7, "sleep 0; exit 0"));  // perhaps because the whole service is to go
+  scheduler.assign(shell_assignment(8, kTwoSteps));
+  EXPECT_EQ(scheduler.wait_for_end(8).back().ended().status(), RunEnded::STATUS_COMPLETED);
+  for (const auto& batch : scheduler.batches(7)) EXPECT_FALSE(batch.has_ended());
+  worker->stop("worker is stopping");
+  EXPECT_EQ(scheduler.wait_for_end(7).back().ended().status(), RunEnded::STATUS_STOPPED);
+}
+
+TEST_F(AgentTest, NoRunTakesASlotForWhichAnEarlierOneWaits) {
+  Worker worker{folder.path(), scheduler.address(), true, 2};
+  const auto order = (folder.path() / "order").string();
+  scheduler.assign(shell_assignment(7, "echo ready; " + until("go")));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  auto both = shell_assignment(8, "echo 8 >> " + order);
+  both.add_slots(1);
+  auto second = shell_assignment(9, "echo 9 >> " + order);
+  second.set_slots(0, 1);
+  scheduler.assign(both);
+  scheduler.assign(second);
+  EXPECT_TRUE(scheduler.heard([](const auto& messages) {
+    return messages.back().has_heartbeat() && messages.back().heartbeat().runs_size() == 3;
+  }));
+  write_text(folder.path() / "runs/107/1/go", "");
+  scheduler.wait_for_end(8);
+  scheduler.wait_for_end(9);
+  EXPECT_EQ(read_file(order), "8\n9\n");
+}
+
+TEST_F(AgentTest, WhatIsRecalledIsHandedBackUnlessItsProgramHasBeenStarted) {
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, "echo ready; " + until("go")));
+  scheduler.assign(shell_assignment(8, kTwoSteps));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  for (const std::uint32_t run : {7U, 8U}) {
+    ablate::v1::SchedulerMessage message;
+    message.mutable_stop()->set_run(run);
+    message.mutable_stop()->set_reason("recalled");
+    message.mutable_stop()->set_only_waiting(true);
+    scheduler.say(message);
+  }
+  const auto ended = scheduler.wait_for_end(8).back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_STOPPED);
+  EXPECT_EQ(ended.reason(), "recalled");
+  EXPECT_TRUE(ended.asked());
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "runs/108"));
+  write_text(folder.path() / "runs/107/1/go", "");
+  EXPECT_EQ(scheduler.wait_for_end(7).back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(AgentTest, WhatWaitsForASlotIsHandedBackWhenItsDataAreGone) {
+  const auto data = folder.path() / "images";
+  write_text(data / "cat/1.jpg", "x");
+  Worker worker{folder.path(), scheduler.address(), true, 1, {{"photos", data}}};
+  auto assign =
+      shell_assignment(7, "echo ready; " + until("go") + "mv ../../../images ../../../away; exit 1");
+  assign.set_data("photos");
+  scheduler.assign(assign);
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty(); }));
+  assign.set_run(8);
+  assign.set_trial(108);
+  scheduler.assign(assign);
+  scheduler.assign(shell_assignment(9, kTwoSteps));  // which needs none
+  write_text(folder.path() / "runs/107/1/go", "");
+  EXPECT_EQ(scheduler.wait_for_end(7).back().ended().status(), RunEnded::STATUS_LOST);
+  EXPECT_TRUE(scheduler.heard([](const auto& messages) { return has_refused(messages, 8); }));
+  EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_TRUE(scheduler.batches(8).empty());
 }
 
 TEST_F(AgentTest, AStoppedRunThatHasNotBegunEndsAsStopped) {

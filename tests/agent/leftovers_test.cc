@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "base/child_process.h"
-#include "base/file.h"
 #include "tests/agent/fixtures.h"
 
 namespace abl::agent {
@@ -21,51 +20,45 @@ class LeftoversTest : public testing::Test {
   ChildProcess sleeper(const std::string& run_directory) {
     return ChildProcess{{.argv = {"sleep", "1000"}, .environment = {{"ABLATE_RUN_DIR", run_directory}}}};
   }
-  /// The lines of what is kept.
-  std::vector<std::string> kept() const {
-    std::istringstream text{read_file(folder / "program")};
+  static std::vector<std::string> lines_of(const std::string& record) {
+    std::istringstream text{record};
     std::vector<std::string> lines;
     for (std::string line; std::getline(text, line);) lines.push_back(line);
     return lines;
   }
-  void keep(const std::vector<std::string>& lines) const {
+  static std::string record_of(const std::vector<std::string>& lines) {
     std::string text;
     for (const auto& line : lines) text += line + "\n";
-    write_text(folder / "program", text);
+    return text;
   }
-
-  TemporaryFolder folder;
 };
 
-TEST_F(LeftoversTest, WithoutAProgramThereIsNothingToKill) { EXPECT_EQ(end_leftovers(folder.path()), 0); }
+TEST_F(LeftoversTest, WithoutAProgramThereIsNothingToKill) { EXPECT_EQ(end_leftovers(""), 0); }
 
 TEST_F(LeftoversTest, AProgramOfTheRunIsKilledAndAnotherRunsIsNot) {
   auto own = sleeper("/runs/7/1");
   auto other = sleeper("/runs/7/11");
-  keep_program(folder.path(), "/runs/7/1", own.pid());
-  EXPECT_EQ(end_leftovers(folder.path()), 1);
+  EXPECT_EQ(end_leftovers(program_record("/runs/7/1", own.pid())), 1);
   EXPECT_EQ(own.wait().signal, SIGKILL);
   EXPECT_TRUE(alive(other.pid()));
 }
 
 TEST_F(LeftoversTest, AProgramWhoseGroupWasNotKeptYetIsFoundByItsFolder) {
-  keep_program(folder.path(), "/runs/7/1", std::nullopt);
   auto own = sleeper("/runs/7/1");
-  EXPECT_EQ(end_leftovers(folder.path()), 1);
+  EXPECT_EQ(end_leftovers(program_record("/runs/7/1", std::nullopt)), 1);
   EXPECT_EQ(own.wait().signal, SIGKILL);
 }
 
 TEST_F(LeftoversTest, ANumberThatWasGivenToAnotherProcessIsNotKilled) {
   const ChildProcess other{{.argv = {"env", "-i", "sleep", "1000"}}};
-  keep_program(folder.path(), "/runs/7/1", other.pid());
-  auto lines = kept();
+  auto lines = lines_of(program_record("/runs/7/1", other.pid()));
   ASSERT_EQ(lines.size(), 3U);
   std::istringstream leader{lines[2]};
   std::uint64_t pid = 0, session = 0, start = 0;
   leader >> pid >> session >> start;
+  // as if the program had started before, and its number had been given again
   lines[2] = std::to_string(pid) + " " + std::to_string(session) + " " + std::to_string(start - 1);
-  keep(lines);  // as if the program had started before, and its number had been given again
-  EXPECT_EQ(end_leftovers(folder.path()), 0);
+  EXPECT_EQ(end_leftovers(record_of(lines)), 0);
   EXPECT_TRUE(alive(other.pid()));
 }
 
@@ -90,30 +83,26 @@ void end_job(pid_t job) {
 TEST_F(LeftoversTest, AJobOfALivingShellInAGroupOfTheSameNumberIsNotKilled) {
   // the group's first process has gone, as that of a pipeline has; this one, its shell, lives
   const pid_t first = start_job(0), second = start_job(first);
-  keep_program(folder.path(), "/runs/7/1", first);
+  const std::string record = program_record("/runs/7/1", first);
   end_job(first);
-  EXPECT_EQ(end_leftovers(folder.path()), 0);
+  EXPECT_EQ(end_leftovers(record), 0);
   EXPECT_TRUE(alive(second));
   end_job(second);
 }
 
 TEST_F(LeftoversTest, ProcessesOfAnotherContainerAreNoneOfThese) {
   auto own = sleeper("/runs/7/1");
-  keep_program(folder.path(), "/runs/7/1", own.pid());
-  auto lines = kept();
+  auto lines = lines_of(program_record("/runs/7/1", own.pid()));
   lines[0] = lines[0].substr(0, lines[0].find(' ')) + " pid:[1]";
-  keep(lines);
-  EXPECT_EQ(end_leftovers(folder.path()), 0);
+  EXPECT_EQ(end_leftovers(record_of(lines)), 0);
   EXPECT_TRUE(alive(own.pid()));
 }
 
 TEST_F(LeftoversTest, ProcessesOfAnEarlierStartOfTheMachineAreNoneOfThese) {
   auto own = sleeper("/runs/7/1");
-  keep_program(folder.path(), "/runs/7/1", own.pid());
-  auto lines = kept();
+  auto lines = lines_of(program_record("/runs/7/1", own.pid()));
   lines[0] = "00000000-0000-0000-0000-000000000000";
-  keep(lines);
-  EXPECT_EQ(end_leftovers(folder.path()), 0);
+  EXPECT_EQ(end_leftovers(record_of(lines)), 0);
   EXPECT_TRUE(alive(own.pid()));
 }
 

@@ -52,6 +52,11 @@ class Keeper final : public RunOwner {
     if (asked == Asked::kFailedFull && !fault_of_full_disk_.empty()) return fault_of_full_disk_;
     return asked == Asked::kBefore ? fault_at_start_ : fault_of_failure_;
   }
+  void vacated(std::uint32_t) override {
+    const std::scoped_lock lock{mutex_};
+    vacated_ = true;
+    changed_.notify_all();
+  }
   void finished(std::uint32_t, std::optional<RunBatch> last) override {
     const std::scoped_lock lock{mutex_};
     if (last) batches_.push_back(std::move(*last));
@@ -98,6 +103,10 @@ class Keeper final : public RunOwner {
     EXPECT_TRUE(changed_.wait_for(lock, kPatience, [&] { return finished_; })) << "the run has not ended";
     return batches_;
   }
+  bool wait_for_slots() {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, kPatience, [&] { return vacated_ || finished_; }) && !finished_;
+  }
   bool heard(const std::string& log) {
     std::unique_lock lock{mutex_};
     return changed_.wait_for(lock, kPatience,
@@ -108,7 +117,7 @@ class Keeper final : public RunOwner {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<RunBatch> batches_;
-  bool full_ = false, finished_ = false;
+  bool full_ = false, vacated_ = false, finished_ = false;
   std::atomic<std::uint64_t> backlog_ = 0;
   std::string fault_at_start_, fault_of_failure_, fault_of_full_disk_;
   std::vector<Trouble> troubles_;
@@ -374,6 +383,42 @@ TEST_P(ToldToGoTest, WhoHeedsTheServicesEndBeforeItsWorkerHasBeenAskedIsStopped)
 INSTANTIATE_TEST_SUITE_P(Ways, ToldToGoTest,
                          testing::Values("kill -TERM $$", "kill -INT $$", "kill -HUP $$", "exit 143",
                                          "exit 130", "exit 129", "exit 0"));
+
+TEST_F(RunTest, WhileItsWorkerMayYetBeAskedToStopItsSlotsAreFree) {
+  settings.afterthought = std::chrono::hours{5};
+  auto& stopped = start("sleep 0; exit 0");
+  EXPECT_TRUE(keeper.wait_for_slots());
+  stopped.stop("worker is stopping");
+  EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_STOPPED);
+}
+
+TEST_F(RunTest, AProgramThatCanHaveHeededNobodyEndsAtOnce) {
+  settings.afterthought = std::chrono::hours{5};
+  settings.brief = std::chrono::hours{5};
+  auto assign = shell_assignment(1, "");
+  assign.clear_argv();
+  assign.add_argv("true");
+  start(assign);
+  EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(RunTest, OneThatTookLongerMayHaveHeededSomebodyAndUndoneThat) {
+  settings.afterthought = std::chrono::hours{5};
+  settings.brief = Milliseconds{-1};
+  auto assign = shell_assignment(1, "");
+  assign.clear_argv();
+  assign.add_argv("true");
+  auto& stopped = start(assign);
+  EXPECT_TRUE(keeper.wait_for_slots());
+  stopped.stop("worker is stopping");
+  EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_STOPPED);
+}
+
+TEST_F(RunTest, TheEndSaysHowLongItsProgramTook) {
+  const auto ended = end_of("sleep 0.02");
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_COMPLETED);
+  EXPECT_GE(ended.took_ms(), 20U);
+}
 
 TEST_F(RunTest, ATermFromOutsideThatTheWorkerDoesNotFollowIsAFailure) {
   const auto ended = end_of("kill -TERM $$");

@@ -15,6 +15,10 @@ namespace {
 using ablate::v1::RunBatch;
 using testing::ElementsAre;
 
+std::size_t files_in(const std::filesystem::path& folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator{folder}, {}));
+}
+
 class SpoolTest : public testing::Test {
  protected:
   TemporaryFolder folder;
@@ -69,6 +73,81 @@ TEST_F(SpoolTest, ReopenedItGoesOnWhereItWas) {
   EXPECT_TRUE((RunSpool{place, 12}.ended()));
 }
 
+TEST_F(SpoolTest, NothingIsOnDiskBeforeTheFirstIsWritten) {
+  RunSpool spool{place, 12, "token"};
+  EXPECT_EQ(spool.last(), 0U);
+  EXPECT_FALSE(std::filesystem::exists(place));
+  spool.remove();
+  RunSpool other{place, 12, "token"};
+  other.append(log("a"));
+  EXPECT_EQ((RunSpool{place, 12}.token()), "token");
+}
+
+TEST_F(SpoolTest, TheNewestBatchIsTakenOnceWithoutTheDiskAndMayBeReadAgain) {
+  RunSpool spool{place, 12};
+  spool.append(log("a"));
+  EXPECT_FALSE(spool.take_newest(1));
+  const auto taken = spool.take_newest(0);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->seq(), 1U);
+  EXPECT_EQ(taken->log(), "a");
+  EXPECT_FALSE(spool.take_newest(0));
+  EXPECT_THAT(logs_after(spool, 0), ElementsAre("a"));
+  spool.append(log("b"));
+  spool.append(log("c"));
+  EXPECT_FALSE(spool.take_newest(1)) << "the one before it is not said yet";
+  EXPECT_EQ(spool.take_newest(2)->log(), "c");
+  spool.append_in_memory(end());
+  EXPECT_FALSE(spool.take_newest(3));
+  EXPECT_EQ(spool.after(3)->seq(), 4U);
+}
+
+TEST_F(SpoolTest, WhatIsKeptOfTheProgramIsNoBatchAndOutlivesItsSegment) {
+  {
+    RunSpool spool{place, 12, "token"};
+    spool.keep_program("folder\n");
+    EXPECT_EQ(spool.last(), 0U);
+    EXPECT_FALSE(spool.after(0));
+    spool.append(log("a"));
+    spool.keep_program("folder\ngroup\n");
+    spool.append(log("b"));
+    EXPECT_THAT(logs_after(spool, 0), ElementsAre("a", "b"));
+    EXPECT_THAT(logs_after(spool, 1), ElementsAre("b"));
+  }
+  {
+    RunSpool spool{place, 12};
+    EXPECT_EQ(spool.program(), "folder\ngroup\n");
+    EXPECT_EQ(spool.token(), "token");
+    EXPECT_THAT(logs_after(spool, 0), ElementsAre("a", "b"));
+    spool.append(log(std::string(600'000, 'x')));
+    spool.append(log("c"));
+    spool.acknowledge(3);
+    EXPECT_EQ(files_in(place), 1U);
+  }
+  RunSpool spool{place, 12};
+  EXPECT_EQ(spool.program(), "folder\ngroup\n");
+  EXPECT_EQ(spool.last(), 4U);
+  EXPECT_THAT(logs_after(spool, 3), ElementsAre("c"));
+}
+
+TEST_F(SpoolTest, ARunOfWhichOnlyTheProgramIsKeptHasNoBatch) {
+  RunSpool{place, 12, "token"}.keep_program("folder\n");
+  RunSpool spool{place, 12};
+  EXPECT_EQ(spool.program(), "folder\n");
+  EXPECT_EQ(spool.token(), "token");
+  EXPECT_EQ(spool.last(), 0U);
+  spool.append(end());
+  EXPECT_EQ(spool.after(0)->seq(), 1U);
+}
+
+TEST_F(SpoolTest, WhatAnEarlierVersionKeptOfTheProgramIsRead) {
+  write_text(place / "program", "folder\ngroup\n");
+  RunSpool spool{place, 12};
+  EXPECT_EQ(spool.program(), "folder\ngroup\n");
+  spool.remove();
+  EXPECT_FALSE(std::filesystem::exists(place));
+}
+
 TEST_F(SpoolTest, ATornRecordAtTheEndIsDroppedAndItsNumberUsedAgain) {
   std::uintmax_t whole = 0;
   {
@@ -99,10 +178,6 @@ TEST_F(SpoolTest, ARecordWithAWrongChecksumIsDropped) {
   bytes.close();
   RunSpool spool{place, 12};
   EXPECT_THAT(logs_after(spool, 0), ElementsAre("a"));
-}
-
-std::size_t files_in(const std::filesystem::path& folder) {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator{folder}, {}));
 }
 
 TEST_F(SpoolTest, AcknowledgedBatchesLeaveTheDiskButTheirCountDoesNot) {

@@ -109,6 +109,22 @@ TEST_F(WorkerTest, ATrainerDiesWithAWorkerThatIsKilledAndTheNextOneEndsItsRun) {
   scheduler.acknowledge_run(7, batches.back().seq());
 }
 
+TEST_F(WorkerTest, WhatOnlyWaitedWhenItsWorkerWasKilledIsNotAmongTheRunsOfTheNext) {
+  ChildProcess worker{{.argv = argv()}};
+  start_run();
+  auto waiting = assignment();
+  waiting.set_run(8);
+  waiting.set_trial(108);
+  scheduler.assign(waiting);
+  EXPECT_TRUE(scheduler.heard([](const auto& messages) {
+    return messages.back().has_heartbeat() && messages.back().heartbeat().runs_size() == 2;
+  }));
+  ::kill(worker.pid(), SIGKILL);
+  worker.wait();
+  const ChildProcess next{{.argv = argv()}};
+  EXPECT_THAT(scheduler.hello(2).runs(), ElementsAre(7U)) << "the scheduler has the other back at once";
+}
+
 TEST_F(WorkerTest, GoesOnWhenNobodyReadsWhatItSays) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -164,6 +165,60 @@ TEST(ChildProcessTest, ChildDiesWithTheThreadThatStartedIt) {
   std::optional<ChildProcess> child;
   std::thread{[&] { child.emplace(shell("echo ready; exec sleep 1000", ear)); }}.join();
   EXPECT_EQ(child->wait().signal, SIGKILL);
+}
+
+TEST(ChildProcessTest, ItsEndCanBeWaitedForWithOtherDescriptors) {
+  Ear ear;
+  ChildProcess child{shell("exec sleep 1000", ear)};
+  if (child.end_descriptor() < 0) GTEST_SKIP() << "this kernel has no pidfd_open";
+  pollfd end{child.end_descriptor(), POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, 0), 0);
+  child.kill();
+  EXPECT_EQ(::poll(&end, 1, 60'000), 1);
+  EXPECT_TRUE(child.poll()) << "what the descriptor says the end can be asked for";
+}
+
+TEST(ChildProcessTest, AProgramThatDealsWithNoSignalAndNoChildHeedsNone) {
+  ChildProcess plain{{.argv = {"true"}}};
+  EXPECT_TRUE(plain.wait().unheeding);
+  ChildProcess failed{{.argv = {"false"}}};
+  EXPECT_FALSE(failed.wait().unheeding) << "an exit code is said of success alone";
+  for (const std::vector<std::string>& argv :
+       {std::vector<std::string>{"sh", "-c", "trap 'exit 0' TERM; :"},
+        {"sh", "-c", "trap '' HUP; :"},
+        {"sh", "-c", "sleep 0; :"},
+        {"python3", "-c", "import signal\nsignal.signal(signal.SIGTERM, lambda *_: None)"},
+        {"python3", "-c", "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])"}}) {
+    ChildProcess child{{.argv = argv}};
+    const ChildExit end = child.wait();
+    EXPECT_TRUE(end.ok()) << argv[2];
+    EXPECT_FALSE(end.unheeding) << argv[2];
+  }
+}
+
+TEST(ChildProcessTest, OnlyWhatNoChildProcessHasStartedMayBeAnOrphan) {
+  ChildProcess own{{.argv = {"sleep", "1000"}}};
+  EXPECT_FALSE(ChildProcess::may_have_orphans());
+  const pid_t orphan = ::fork();
+  if (orphan == 0) ::_exit(0);
+  EXPECT_TRUE(ChildProcess::may_have_orphans());
+  ::waitpid(orphan, nullptr, 0);
+  EXPECT_FALSE(ChildProcess::may_have_orphans());
+}
+
+TEST(ChildProcessTest, ManyThreadsMayStartProgramsWhileOrphansAreReaped) {
+  std::jthread reaper{[](const std::stop_token& stop) {
+    while (!stop.stop_requested())
+      for (pid_t pid = ::getpid(); pid < ::getpid() + 200; ++pid) ChildProcess::reap_orphan(pid);
+  }};
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([] {
+      for (int i = 0; i < 50; ++i) {
+        ChildProcess child{{.argv = {"sh", "-c", "exit 5"}}};
+        EXPECT_EQ(child.wait().code, 5) << "nobody else has taken its end";
+      }
+    });
 }
 
 TEST(RunProgramTest, LargeInputAndOutputPassThrough) {

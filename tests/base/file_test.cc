@@ -36,6 +36,13 @@ TEST_F(FileTest, WrittenTextIsReadBackAndReplacesTheOldAsAWhole) {
   EXPECT_EQ(fs::status(folder / "x").permissions(), fs::perms{0644});
 }
 
+TEST_F(FileTest, AFileMayBeWrittenInItsPlace) {
+  write_file(folder / "x", "a longer old text");
+  write_file(folder / "x", "new");
+  EXPECT_EQ(read_file(folder / "x"), "new");
+  EXPECT_THROW(write_file(folder / "no" / "x", "new"), Error);
+}
+
 TEST_F(FileTest, DiskThatFillsLeavesTheOldFile) {
   write_file_atomically(folder / "x", "old");
   ::signal(SIGXFSZ, SIG_IGN);
@@ -44,6 +51,8 @@ TEST_F(FileTest, DiskThatFillsLeavesTheOldFile) {
   const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &small);
   EXPECT_THROW(write_file_atomically(folder / "x", std::string(5000, 'y')), Error);
+  EXPECT_THROW(write_file(folder / "y", std::string(5000, 'y')), Error);
+  fs::remove(folder / "y");
   EXPECT_THROW(try_to_write(folder, 5000), Error);
   EXPECT_NO_THROW(try_to_write(folder, 1000));
   ::setrlimit(RLIMIT_FSIZE, &before);

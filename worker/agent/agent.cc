@@ -23,7 +23,8 @@ using ablate::v1::WorkerMessage;
 namespace {
 
 constexpr std::uint64_t kWindow = 64;  // batches of a run that are sent and not acknowledged
-constexpr std::size_t kOutbox = 4;     // batches in memory
+constexpr std::size_t kOutbox = 4;     // batches in memory, of those read from the disk
+constexpr std::size_t kFresh = 64;     // and with those that runs have just written; hardly any is large
 constexpr auto kReadAgain = std::chrono::seconds{1};
 constexpr const char* kUnhealthy = "worker unhealthy: ";
 
@@ -56,12 +57,12 @@ const char* status_text(const RunEnded& ended) {
   }
 }
 
-void append_last(RunSpool& spool, const RunBatch& last) {
+void append_last(RunSpool& spool, RunBatch last) {
   try {
     spool.append(last);
   } catch (const Error& error) {
     log_warning("{}; the end of the run is kept in memory", error.what());
-    spool.append_in_memory(last);
+    spool.append_in_memory(std::move(last));
   }
 }
 
@@ -106,7 +107,7 @@ Agent::Agent(AgentOptions options, const Clock& clock)
   auto state = state_.lock();
   for (const std::uint32_t run : spooled_runs(options_.spool)) {
     auto spool = std::make_shared<RunSpool>(options_.spool / std::to_string(run), run);
-    if (const int killed = end_leftovers(spool->folder()); killed > 0)
+    if (const int killed = end_leftovers(spool->program()); killed > 0)
       log_warning("killed {} process{} left over from run {} of an earlier start", killed,
                   killed == 1 ? "" : "es", run);
     if (!spool->ended())
@@ -145,6 +146,7 @@ void Agent::tick() {
     if (due) {
       heartbeat_due_ = true;
       last_heartbeat_ = now;
+      hand_back_waiting(*state);
       call_clerk(*state);  // a spool that could not be read may be readable again
     }
   }
@@ -247,7 +249,8 @@ void Agent::receive(const SchedulerMessage& message) {
         assign(*state, message.assign());
         break;
       case SchedulerMessage::kStop:
-        if (const auto found = state->runs.find(message.stop().run()); found != state->runs.end()) {
+        if (const auto found = state->runs.find(message.stop().run());
+            found != state->runs.end() && (found->second.waiting || !message.stop().only_waiting())) {
           log_info("stopping run {}: {}", found->first, message.stop().reason());
           stop_run(found->second, message.stop().reason());
         }
@@ -286,7 +289,23 @@ void Agent::append(std::uint32_t run, const RunBatch& batch) {
   const auto spool = spool_of(run);
   if (!spool) return;
   spool->append(batch);
-  call_clerk(*state_.lock());
+  if (offer(*state_.lock(), run)) session_.wake();
+}
+
+/// Has the run's newest batch sent, which is on disk by now: without the disk where nothing is before it,
+/// otherwise by the clerk. Returns: whether there is something to be sent at once.
+bool Agent::offer(State& state, std::uint32_t run) {
+  const auto found = state.runs.find(run);
+  if (found == state.runs.end() || found->second.fenced) return false;
+  Held& held = found->second;
+  if (state.session > 0 && state.outbox.size() < kFresh && held.sent - held.acknowledged < kWindow)
+    if (auto batch = held.spool->take_newest(held.sent)) {
+      held.sent = batch->seq();
+      *state.outbox.emplace_back().mutable_batch() = *std::move(batch);
+      return true;
+    }
+  call_clerk(state);
+  return false;
 }
 
 std::uint64_t Agent::backlog(std::uint32_t run) {
@@ -295,7 +314,7 @@ std::uint64_t Agent::backlog(std::uint32_t run) {
 }
 
 void Agent::starts(std::uint32_t run, const std::filesystem::path& directory, std::optional<pid_t> group) {
-  if (const auto spool = spool_of(run)) keep_program(spool->folder(), directory, group);
+  if (const auto spool = spool_of(run)) spool->keep_program(program_record(directory, group));
 }
 
 void Agent::troubled(const Trouble& trouble) { health_.trouble(trouble); }
@@ -312,19 +331,25 @@ std::string Agent::fault(const Assign& assign, Asked asked) {
   return trouble.reason;
 }
 
+void Agent::vacated(std::uint32_t run) {
+  auto state = state_.lock();
+  std::erase_if(state->taken, [&](const auto& entry) { return entry.second == run; });
+  start_waiting(*state);
+}
+
 void Agent::finished(std::uint32_t run, std::optional<RunBatch> last) {
+  vacated(run);  // before the disk has its last words
   if (last)
     log_info("run {} {}{}{}", run, status_text(last->ended()), last->ended().reason().empty() ? "" : ": ",
              last->ended().reason());
-  if (const auto spool = spool_of(run); spool && last) append_last(*spool, *last);
+  if (const auto spool = spool_of(run); spool && last) append_last(*spool, *std::move(last));
   {
     auto state = state_.lock();
-    std::erase_if(state->taken, [&](const auto& entry) { return entry.second == run; });
     const auto held = state->runs.find(run);
     held->second.under_way = false;
     if (held->second.run) state->over.push_back(std::move(held->second.run));
+    offer(*state, run);
     settle(*state, held);
-    start_waiting(*state);
     call_clerk(*state);
   }
   session_.wake();
@@ -347,7 +372,12 @@ void Agent::assign(State& state, const Assign& assign) {
   if (const std::string why_not = cannot_run(state, assign); !why_not.empty())
     return refuse(state, assign.run(), why_not);
   state.runs.emplace(assign.run(),
-                     Held{.token = assign.token(), .weights = assign.weights_sha256(), .waiting = assign});
+                     Held{.spool = std::make_shared<RunSpool>(options_.spool / std::to_string(assign.run()),
+                                                              assign.run(), assign.token()),
+                          .token = assign.token(),
+                          .weights = assign.weights_sha256(),
+                          .waiting = assign});
+  start_waiting(state);
 }
 
 void Agent::refuse(State& state, std::uint32_t run, const std::string& reason) {
@@ -387,34 +417,61 @@ std::string Agent::cannot_run(const State& state, const Assign& assign) const {
   return {};
 }
 
+/// In the order of their leases: none takes a slot for which an earlier one waits.
 void Agent::start_waiting(State& state) {
   if (!state.stopping.empty()) return;
+  hand_back_waiting(state);
+  std::set<std::uint32_t> wanted;
   for (auto& [id, held] : state.runs) {
-    if (!held.waiting || !held.spool) continue;
-    const auto& indices = held.waiting->slots();
-    if (std::any_of(indices.begin(), indices.end(),
-                    [&](std::uint32_t slot) { return state.taken.contains(slot); }))
-      continue;
-    const Assign assign = *std::exchange(held.waiting, std::nullopt);
-    std::vector<Slot> slots;
-    for (const std::uint32_t slot : assign.slots()) {
-      state.taken[slot] = id;
-      slots.push_back(options_.slots[slot]);
-    }
-    log_info("run {} starts: trial {}, attempt {}, slot {}", id, assign.trial(), assign.attempt(),
-             fmt::join(assign.slots(), ", "));
-    RunOwner& owner = *this;
-    try {
-      held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_);
-      held.under_way = true;
-    } catch (const std::exception& error) {  // no thread or descriptor to be had: the slot is free again
-      log_warning("run {} cannot start: {}", id, error.what());
-      std::erase_if(state.taken, [run = id](const auto& entry) { return entry.second == run; });
-      held.last_words = last_batch(RunEnded::STATUS_LOST, std::string{kUnhealthy} + error.what());
-      held.last_words->mutable_ended()->set_worker_trouble(true);
-      health_.trouble({.reason = error.what()});
-    }
+    if (!held.waiting) continue;
+    const auto& slots = held.waiting->slots();
+    const bool free = std::ranges::none_of(
+        slots, [&](std::uint32_t slot) { return state.taken.contains(slot) || wanted.contains(slot); });
+    // what an earlier run of this number left is still to be deleted, where the results file has changed
+    const bool clean =
+        std::ranges::none_of(state.leaving, [run = id](const auto& spool) { return spool->run() == run; });
+    if (free && clean)
+      start(state, id, held);
+    else
+      wanted.insert(slots.begin(), slots.end());
   }
+}
+
+void Agent::start(State& state, std::uint32_t run, Held& held) {
+  const Assign assign = *std::exchange(held.waiting, std::nullopt);
+  std::vector<Slot> slots;
+  for (const std::uint32_t slot : assign.slots()) {
+    state.taken[slot] = run;
+    slots.push_back(options_.slots[slot]);
+  }
+  log_info("run {} starts: trial {}, attempt {}, slot {}", run, assign.trial(), assign.attempt(),
+           fmt::join(assign.slots(), ", "));
+  RunOwner& owner = *this;
+  try {
+    held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_);
+    held.under_way = true;
+  } catch (const std::exception& error) {  // no thread or descriptor to be had: the slot is free again
+    log_warning("run {} cannot start: {}", run, error.what());
+    std::erase_if(state.taken, [run](const auto& entry) { return entry.second == run; });
+    held.last_words = last_batch(RunEnded::STATUS_LOST, std::string{kUnhealthy} + error.what());
+    held.last_words->mutable_ended()->set_worker_trouble(true);
+    health_.trouble({.reason = error.what()});
+    call_clerk(state);
+  }
+}
+
+/// Those that would meet what is wrong by now, for another worker: none is to pay for having waited here.
+void Agent::hand_back_waiting(State& state) {
+  if (health_.state().well()) return;
+  std::erase_if(state.runs, [&](const auto& entry) {
+    const auto& [run, held] = entry;
+    if (!held.waiting) return false;
+    const std::string why_not = cannot_run(state, *held.waiting);
+    if (why_not.empty()) return false;
+    refuse(state, run, why_not);
+    session_.wake();
+    return true;
+  });
 }
 
 void Agent::stop_run(Held& held, const std::string& reason) {
@@ -439,7 +496,7 @@ void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
 
 void Agent::acknowledge(State& state, std::uint32_t run, std::uint64_t seq) {
   const auto found = state.runs.find(run);
-  if (found == state.runs.end() || found->second.fenced || !found->second.spool) return;
+  if (found == state.runs.end() || found->second.fenced) return;
   Held& held = found->second;
   held.acknowledged = std::max(held.acknowledged, std::min(seq, held.spool->last()));
   held.sent = std::max(held.sent, held.acknowledged);  // it had them of an earlier start
@@ -450,9 +507,9 @@ void Agent::acknowledge(State& state, std::uint32_t run, std::uint64_t seq) {
 void Agent::settle(State& state, Runs::iterator found) {
   const Held& held = found->second;
   if (held.under_way) return;
-  const bool said = held.spool && held.spool->ended() && held.acknowledged >= held.spool->last();
+  const bool said = held.spool->ended() && held.acknowledged >= held.spool->last();
   if (!held.fenced && !said) return;
-  if (held.spool) state.leaving.push_back(held.spool);
+  state.leaving.push_back(held.spool);
   state.runs.erase(found);
 }
 
@@ -477,8 +534,8 @@ void Agent::work_as_clerk(const std::stop_token& stop) {
 
 /// Each of these gives the lock back while the disk works. Returns: whether there was something to do.
 bool Agent::do_one_thing(Lock& state) {
-  return delete_spool(state) || open_spool(state) || write_last_words(state) || drop_acknowledged(state) ||
-         read_batch(state) || look_at_weights(state);
+  return delete_spool(state) || write_last_words(state) || drop_acknowledged(state) || read_batch(state) ||
+         look_at_weights(state);
 }
 
 bool Agent::delete_spool(Lock& state) {
@@ -488,36 +545,7 @@ bool Agent::delete_spool(Lock& state) {
   spool->remove();
   state.mutex().lock();
   state->leaving.pop_front();
-  return true;
-}
-
-bool Agent::open_spool(Lock& state) {
-  const auto held = std::find_if(state->runs.begin(), state->runs.end(),
-                                 [](const auto& entry) { return !entry.second.spool; });
-  if (held == state->runs.end()) return false;
-  const std::uint32_t run = held->first;
-  const std::string token = held->second.token;
-  std::shared_ptr<RunSpool> spool;
-  std::string why;
-  state.mutex().unlock();
-  try {
-    spool = std::make_shared<RunSpool>(options_.spool / std::to_string(run), run, token);
-  } catch (const std::exception& error) {
-    why = error.what();
-    health_.trouble({.reason = why});
-  }
-  state.mutex().lock();
-  const auto still = state->runs.find(run);
-  if (still == state->runs.end()) {  // fenced in the meantime
-    if (spool) state->leaving.push_back(std::move(spool));
-  } else if (spool) {
-    still->second.spool = std::move(spool);
-    start_waiting(*state);
-  } else {
-    refuse(*state, run, kUnhealthy + why);
-    state->runs.erase(still);
-    session_.wake();
-  }
+  start_waiting(*state);
   return true;
 }
 
@@ -525,7 +553,7 @@ bool Agent::write_last_words(Lock& state) {
   const auto held = std::find_if(state->runs.begin(), state->runs.end(),
                                  [](const auto& entry) { return entry.second.last_words.has_value(); });
   if (held == state->runs.end()) return false;
-  const auto spool = held->second.spool;  // opened before
+  const auto spool = held->second.spool;
   const RunBatch words = *std::exchange(held->second.last_words, std::nullopt);
   state.mutex().unlock();
   append_last(*spool, words);
@@ -535,7 +563,7 @@ bool Agent::write_last_words(Lock& state) {
 
 bool Agent::drop_acknowledged(Lock& state) {
   for (const auto& [run, held] : state->runs) {
-    if (held.fenced || !held.spool || held.acknowledged <= held.spool->acknowledged()) continue;
+    if (held.fenced || held.acknowledged <= held.spool->acknowledged()) continue;
     const auto spool = held.spool;
     const std::uint64_t seq = held.acknowledged;
     state.mutex().unlock();
@@ -552,7 +580,7 @@ bool Agent::read_batch(Lock& state) {
   const auto now = std::chrono::steady_clock::now();
   const auto has_more = [&](const auto& entry) {
     const Held& held = entry.second;
-    return !held.fenced && held.spool && held.sent < held.spool->last() && held.unread_until <= now &&
+    return !held.fenced && held.sent < held.spool->last() && held.unread_until <= now &&
            held.sent - held.acknowledged < kWindow;  // the scheduler stores one at a time
   };
   const auto turn = state->runs.upper_bound(state->last_read);
@@ -579,7 +607,7 @@ bool Agent::read_batch(Lock& state) {
     fence(*state, run, failed->what());  // nothing right can be said of it any more: its lease runs out
   } else if (failed) {
     still->second.unread_until = now + kReadAgain;
-  } else if (batch && session == state->session) {
+  } else if (batch && session == state->session && batch->seq() > still->second.sent) {
     still->second.sent = std::max(still->second.sent, batch->seq());
     *state->outbox.emplace_back().mutable_batch() = std::move(*batch);
     session_.wake();

@@ -41,8 +41,12 @@ struct AgentOptions {
 /// The worker: takes assignments, runs them in its slots, and sends what they say until it is acknowledged.
 ///
 /// State is one map of runs under one lock, which is never held while the disk works: a slow disk delays no
-/// heartbeat. Runs write their spools on their own threads; whatever else the disk has to do, opening,
-/// reading, deleting, is done by one thread, the clerk, piece by piece. The session calls in from its own.
+/// heartbeat. Runs write their spools on their own threads, and hand what they have written on while it is in
+/// memory; whatever else the disk has to do, reading, deleting, is done by one thread, the clerk, piece by
+/// piece. The session calls in from its own.
+///
+/// A run whose slots are taken waits, and starts as soon as they are free, in the order of the runs' numbers,
+/// in which they were leased. Nothing of it is on disk before it starts.
 class Agent final : private Peer, private RunOwner {
  public:
   /// Opens the spools that an earlier program left; their runs died with it and end as lost, so that their
@@ -62,10 +66,10 @@ class Agent final : private Peer, private RunOwner {
  private:
   /// A run from its assignment to the acknowledgement of its last batch.
   struct Held {
-    std::shared_ptr<RunSpool> spool;                 ///< none: the clerk has not opened it yet
+    std::shared_ptr<RunSpool> spool;
     std::string token;                               ///< as its assignment had it; it goes with every batch
     WantedDigests weights;                           ///< that its trial wants, where it says which files
-    std::optional<ablate::v1::Assign> waiting;       ///< its slots are not free yet, or its spool not open
+    std::optional<ablate::v1::Assign> waiting;       ///< its slots are not free yet
     std::unique_ptr<Run> run;                        ///< none: waiting, or of an earlier program
     std::optional<ablate::v1::RunBatch> last_words;  ///< of one that never ran, for the clerk to write
     bool under_way = false;                          ///< its program may be alive
@@ -101,6 +105,7 @@ class Agent final : private Peer, private RunOwner {
   void starts(std::uint32_t run, const std::filesystem::path& directory, std::optional<pid_t> group) override;
   void troubled(const Trouble& trouble) override;
   std::string fault(const ablate::v1::Assign& assign, Asked asked) override;
+  void vacated(std::uint32_t run) override;
   void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) override;
   void refused(std::uint32_t run, const std::string& reason) override;
   std::shared_ptr<RunSpool> spool_of(std::uint32_t run);
@@ -109,6 +114,9 @@ class Agent final : private Peer, private RunOwner {
   std::string cannot_run(const State& state, const ablate::v1::Assign& assign) const;
   void refuse(State& state, std::uint32_t run, const std::string& reason);
   void start_waiting(State& state);
+  void start(State& state, std::uint32_t run, Held& held);
+  void hand_back_waiting(State& state);
+  bool offer(State& state, std::uint32_t run);
   void stop_run(Held& held, const std::string& reason);
   static void note_store(State& state, const std::string& id);
   void fence(State& state, std::uint32_t run, const std::string& reason);
@@ -119,7 +127,6 @@ class Agent final : private Peer, private RunOwner {
   void work_as_clerk(const std::stop_token& stop);
   bool do_one_thing(Lock& state);
   bool delete_spool(Lock& state);
-  bool open_spool(Lock& state);
   bool write_last_words(Lock& state);
   bool drop_acknowledged(Lock& state);
   bool read_batch(Lock& state);

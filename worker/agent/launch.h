@@ -24,6 +24,7 @@ struct RunSettings {
   std::string host;
   Milliseconds grace{5000};               ///< where the assignment says nothing
   Milliseconds afterthought{500};         ///< for the order to stop that a program heard of before its worker
+  Milliseconds brief{20};                 ///< in so little time no program catches a signal and undoes that
   std::uint64_t log_limit = 64 << 20;     ///< bytes of a run's log: the rest is left out, but for its end
   std::uint64_t spool_limit = 128 << 20;  ///< bytes that a run may have unacknowledged: then it has to wait
 };

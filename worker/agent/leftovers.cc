@@ -32,7 +32,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kFile = "program";
 constexpr auto kKillPatience = 10s;  // a process in the middle of a disk access may take long to die
 
 /// What /proc/PID/stat says.
@@ -81,11 +80,15 @@ std::optional<std::string> variable_of(pid_t id, const std::string& name) {
 }
 
 /// The machine's start and the container's, in which a process number stands for one process at a time.
-std::string this_boot() {
+std::string read_boot() {
   std::string id = read_file("/proc/sys/kernel/random/boot_id");
   while (!id.empty() && id.back() == '\n') id.pop_back();
   std::error_code unknown;
   return id + " " + fs::read_symlink("/proc/self/ns/pid", unknown).string();
+}
+const std::string& this_boot() {
+  static const std::string boot = read_boot();
+  return boot;
 }
 
 /// A program as kept.
@@ -95,9 +98,9 @@ struct Kept {
   std::optional<Process> leader;  ///< nothing: the worker died before it was known
 };
 
-std::optional<Kept> read_kept(const fs::path& file) {
-  if (!fs::exists(file)) return std::nullopt;
-  std::istringstream lines{read_file(file)};
+std::optional<Kept> read_kept(const std::string& record) {
+  if (record.empty()) return std::nullopt;
+  std::istringstream lines{record};
   Kept kept;
   std::getline(lines, kept.boot);
   std::getline(lines, kept.directory);
@@ -194,16 +197,16 @@ int kill_all(const std::function<std::vector<Process>()>& find) {
 
 }  // namespace
 
-void keep_program(const fs::path& spool, const fs::path& directory, std::optional<pid_t> group) {
+std::string program_record(const fs::path& directory, std::optional<pid_t> group) {
   std::string text = fmt::format("{}\n{}\n", this_boot(), directory.string());
   if (group)
     if (const auto leader = look_at(*group))
       text += fmt::format("{} {} {}\n", leader->id, leader->session, leader->start);
-  write_file_atomically(spool / kFile, text);
+  return text;
 }
 
-int end_leftovers(const fs::path& spool) {
-  const auto kept = read_kept(spool / kFile);
+int end_leftovers(const std::string& record) {
+  const auto kept = read_kept(record);
   if (!kept || kept->boot != this_boot()) return 0;
   return kill_all([&] { return left_of(*kept); });
 }
@@ -213,13 +216,16 @@ void adopt_orphans() {
     log_warning("cannot adopt what runs leave behind: {}", std::strerror(errno));
 }
 
-int end_rest(const fs::path& directory) {
-  const int killed = kill_all([&] { return rest_of(directory); });
+/// What is left has been adopted, or is below what has.
+bool end_rest(const fs::path& directory) {
+  if (!ChildProcess::may_have_orphans()) return false;
+  kill_all([&] { return rest_of(directory); });
   reap_orphans();
-  return killed;
+  return true;
 }
 
 void reap_orphans() {
+  if (!ChildProcess::may_have_orphans()) return;
   siginfo_t any{};
   if (::waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) != 0 || any.si_pid == 0) return;
   for (const Process& process : all_processes())

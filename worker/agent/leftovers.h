@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace abl::agent {
 
@@ -13,29 +14,28 @@ namespace abl::agent {
 /// gives the run's slots free.
 ///
 /// A run's program gets SIGKILL from the kernel when its worker dies, but what it started itself, behind a
-/// shell, say, does not. So the worker keeps beside the run's spool which program it was, and its next start
-/// ends what is left of it.
+/// shell, say, does not. So the worker keeps in the run's spool which program it was, and its next start ends
+/// what is left of it.
 
 /// From here on orphans below this process become its children, however they left their group.
 void adopt_orphans();
 
 /// Kills what the run of this folder has left below this process, and waits until it is gone: processes whose
 /// environment names the folder, as a worker has set it, and all that is below those. To be called when the
-/// run's program has been reaped. Returns: how many were killed.
-int end_rest(const std::filesystem::path& directory);
+/// run's program has been reaped. Returns: false when that had left nothing, not even an ended child.
+bool end_rest(const std::filesystem::path& directory);
 
 /// Reaps the adopted orphans that have ended.
 void reap_orphans();
 
-/// Keeps that a program starts in `directory`, and, once it has, that it leads `group`.
-/// Throws: Error naming the file.
-void keep_program(const std::filesystem::path& spool, const std::filesystem::path& directory,
-                  std::optional<pid_t> group);
+/// What is to be kept of a program that starts in `directory`, and, once it has, leads `group`.
+/// Throws: Error where /proc cannot be read.
+std::string program_record(const std::filesystem::path& directory, std::optional<pid_t> group);
 
-/// Kills what is left of the program that a dead worker kept there, and waits until it is gone. A process is
+/// Kills what is left of the program that a dead worker kept so, and waits until it is gone. A process is
 /// taken for it when its environment names the run's folder, or when it is in the program's group and the
 /// group's number has not been given to another since: the program still leads it, or an orphan is in it.
 /// Returns: how many were killed.
-int end_leftovers(const std::filesystem::path& spool);
+int end_leftovers(const std::string& record);
 
 }  // namespace abl::agent

@@ -85,8 +85,8 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr int kMostPieces = 64;                       // read after the program's end: two full pipes and more
-constexpr auto kLook = 50ms;                          // between two looks at the clock and at the child
+constexpr int kMostPieces = 64;  // read after the program's end: two full pipes and more
+constexpr auto kLook = 50ms;  // between two looks at the clock, and at a child whose end cannot be waited for
 constexpr int kCannotExecute = 126, kNotFound = 127;  // what shells and loaders end with
 
 /// The same machine would meet these again; anything else may pass.
@@ -134,11 +134,12 @@ class Run::Pipes {
   int child_err() const { return child_err_; }
   void child_has_started() { close_end(child_out_), close_end(child_err_); }
 
-  /// Waits until something comes, or `wake` is raised, or it is time for a look; reads at most one buffer of
-  /// each pipe, or nothing where it has to wait.
-  void read(TrainerOutput& output, int wake, bool has_to_wait) {
-    std::array<pollfd, 3> watched{pollfd{has_to_wait ? -1 : out_, POLLIN, 0},
-                                  pollfd{has_to_wait ? -1 : err_, POLLIN, 0}, pollfd{wake, POLLIN, 0}};
+  /// Waits until something comes, or the program ends, or `wake` is raised, or it is time for a look; reads
+  /// at most one buffer of each pipe, or nothing where it has to wait.
+  void read(TrainerOutput& output, int wake, int program_end, bool has_to_wait) {
+    std::array<pollfd, 4> watched{pollfd{has_to_wait ? -1 : out_, POLLIN, 0},
+                                  pollfd{has_to_wait ? -1 : err_, POLLIN, 0}, pollfd{wake, POLLIN, 0},
+                                  pollfd{program_end, POLLIN, 0}};
     ::poll(watched.data(), watched.size(), static_cast<int>(kLook.count()));
     eventfd_t ignored = 0;
     if (watched[2].revents != 0) ::eventfd_read(wake, &ignored);
@@ -235,10 +236,10 @@ void Run::execute() {
   } catch (const std::exception& error) {  // of the worker's own: its disk, its memory, its descriptors
     how = lost(Trouble{.reason = error.what()});
   }
-  if (!directory_.empty()) end_rest(directory_);  // also where an exception left the program's supervision
+  if (!directory_.empty() && !cleared_) end_rest(directory_);  // an exception left the program's supervision
   if (!output) output.emplace(RunFacts{}, clock_);
   // a trainer that was killed while it wrote one leaves what it had of it; nobody reads that
-  protocol::remove_unfinished_checkpoints(directory_);
+  if (assign_.argv().empty()) protocol::remove_unfinished_checkpoints(directory_);
   const auto asked = output->speaks_of_full_disk() ? RunOwner::Asked::kFailedFull : RunOwner::Asked::kFailed;
   if (how.status() == RunEnded::STATUS_FAILED && !orders().kill)
     if (const std::string why = owner_.fault(assign_, asked); !why.empty()) {
@@ -309,6 +310,14 @@ std::optional<Trouble> Run::trouble_of(const ChildExit& exit, const TrainerOutpu
   return Trouble{.reason = reason, .trainer = true};
 }
 
+/// Of a trainer's run as whole as its checkpoints, which are used with them. A command's is for the command:
+/// the scheduler has the document, and after a crash of the machine the run has another folder.
+void Run::keep_document() {
+  if (!assign_.argv().empty()) return write_file(directory_ / "config.json", assign_.config_json());
+  write_file_atomically(directory_ / "config.json", assign_.config_json());
+  write_file_atomically(directory_ / "launch.json", launch_record(assign_, settings_));
+}
+
 RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   for (const auto& text : resume.notes) output.note(text);
   if (const Orders now = orders(); now.stop) {
@@ -319,9 +328,7 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     ended.set_asked(true);
     return ended;
   }
-  write_file_atomically(directory_ / "config.json", assign_.config_json());
-  if (assign_.argv().empty())
-    write_file_atomically(directory_ / "launch.json", launch_record(assign_, settings_));
+  keep_document();
   Launch launch;
   try {
     launch = plan_launch(assign_, slots_, settings_, directory_, resume);
@@ -346,10 +353,13 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     if (error.code() == Code::kResourceExhausted) throw;
     return failure(error.what(), retryable(error.code()));  // the command that it names is not there
   }
+  const auto began = std::chrono::steady_clock::now();
   owner_.starts(assign_.run(), directory_, child->pid());
   pipes.child_has_started();
   const ChildExit exit = supervise(*child, pipes, output);
-  end_rest(directory_);
+  took_ = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - began);
+  const bool left_any = end_rest(directory_);
+  cleared_ = true;
   // What is still in the pipes: hardly anybody is left to write more.
   for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) keep_if_due(output);
   output.close();
@@ -357,14 +367,15 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   const auto& said = output.said_end();
   if (was_told_to_go(exit) || (said && said->status == RunEnded::STATUS_STOPPED))
     await_order(settings_.afterthought);
-  else if (!said && exit.ok())
+  else if (!said && exit.ok() && (left_any || !exit.unheeding || took_ > settings_.brief))
     await_order(settings_.afterthought / 5);  // nothing but the order would say so
   return ended(exit, output);
 }
 
 /// A machine that goes down asks the worker and its programs at once, and so does who stops a whole service:
-/// a program may be the first to heed it.
+/// a program may be the first to heed it. Its slots need not wait for that.
 void Run::await_order(Milliseconds patience) {
+  owner_.vacated(assign_.run());
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!orders().stop && !orders().kill && std::chrono::steady_clock::now() < deadline) {
     pollfd woken{wake_, POLLIN, 0};
@@ -405,7 +416,7 @@ ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& outpu
   std::optional<SteadyTime> deadline;
   bool asked = false;
   for (;;) {
-    pipes.read(output, wake_, held_back(asked));
+    pipes.read(output, wake_, child.end_descriptor(), held_back(asked));
     keep_if_due(output);
     const Orders now = orders();
     if (now.kill) child.kill();
@@ -432,6 +443,7 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
     ended.set_signal(exit.signal);
   else
     ended.set_exit_code(exit.code);
+  ended.set_took_ms(static_cast<std::uint64_t>(took_.count()));
   ended.set_retryable(true);
   const std::string how =
       overstayed_ ? fmt::format("killed {} ms after it was to end", grace_.count()) : exit.describe();

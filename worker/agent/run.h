@@ -64,7 +64,10 @@ class RunOwner {
   /// Why the worker is to blame when this trial cannot run here or has failed here: its data are gone, its
   /// disk is full. Looks, which may take long. Empty: it is not.
   virtual std::string fault(const ablate::v1::Assign& assign, Asked asked) = 0;
-  /// The run's program is gone and its slots are free. `last` is its last batch; nothing after `Run::kill`.
+  /// The run's program is gone, and what it had started, so its slots are free. What is left is to say how it
+  /// ended, which may wait for a moment.
+  virtual void vacated(std::uint32_t run) = 0;
+  /// Nothing of the run is left to be done here. `last` is its last batch; nothing after `Run::kill`.
   virtual void finished(std::uint32_t run, std::optional<ablate::v1::RunBatch> last) = 0;
   /// In place of `finished`, of a run that cannot run here and has left nothing.
   virtual void refused(std::uint32_t run, const std::string& reason) = 0;
@@ -98,6 +101,7 @@ class Run {
   };
   class Pipes;
   void execute();
+  void keep_document();
   ablate::v1::RunEnded run_program(TrainerOutput& output, const Resume& resume);
   ChildExit supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output);
   bool held_back(bool stopping);
@@ -121,6 +125,8 @@ class Run {
   std::filesystem::path directory_;
   LogLimit log_;
   ablate::v1::RunBatch unkept_;  ///< what the owner could not keep
+  Milliseconds took_{};          ///< from the start of its program to its end
+  bool cleared_ = false;         ///< nothing that its program had started is left
   bool overstayed_ = false;      ///< killed after the grace period
   bool holds_back_ = false;      ///< the program has to wait until more is acknowledged
   int wake_ = -1;                ///< eventfd: there are new orders

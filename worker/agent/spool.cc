@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,8 +27,10 @@ namespace {
 constexpr std::size_t kHead = 8;
 constexpr std::uint64_t kSegment = 512 << 10;      // bytes after which the next one begins
 constexpr std::uint32_t kLargestBatch = 16 << 20;  // gRPC takes 4 MiB: a larger length is damage
+constexpr std::uint32_t kNote = 1U << 31;          // in a record's length
+constexpr std::size_t kKeptInMemory = 128 << 10;   // of a batch that waits to be sent
 constexpr std::string_view kPrefix = "segment-";
-constexpr std::string_view kOldFile = "batches";
+constexpr std::string_view kOldFile = "batches", kOldProgram = "program";
 
 void put32(std::string& out, std::uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(value >> shift));
@@ -37,9 +40,9 @@ std::uint32_t get32(const char* in) {
   for (int i = 0; i < 4; ++i) value |= std::uint32_t{static_cast<unsigned char>(in[i])} << (8 * i);
   return value;
 }
-std::string record_of(std::string_view payload) {
+std::string record_of(std::string_view payload, bool is_note) {
   std::string record;
-  put32(record, static_cast<std::uint32_t>(payload.size()));
+  put32(record, static_cast<std::uint32_t>(payload.size()) | (is_note ? kNote : 0));
   put32(record, crc32(payload));
   return record.append(payload);
 }
@@ -74,8 +77,11 @@ void write_at(int descriptor, std::uint64_t offset, std::string_view bytes, cons
 }  // namespace
 
 RunSpool::RunSpool(fs::path folder, std::uint32_t run, std::string token)
-    : folder_{std::move(folder)}, run_{run}, token_{std::move(token)} {
-  make_folder(folder_);
+    : folder_{std::move(folder)}, run_{run}, token_{std::move(token)} {}
+
+RunSpool::RunSpool(fs::path folder, std::uint32_t run) : folder_{std::move(folder)}, run_{run} {
+  if (std::error_code unknown; fs::exists(folder_ / kOldProgram, unknown))
+    program_ = read_file(folder_ / kOldProgram);
   const auto files = segment_files();
   try {
     for (auto file = files.begin(); file != files.end(); ++file) {
@@ -124,7 +130,8 @@ std::vector<fs::path> RunSpool::segment_files() const {
   for (const auto& entry : fs::directory_iterator{folder_, failed})
     if (const std::string name = entry.path().filename(); name == kOldFile || name.starts_with(kPrefix))
       files.push_back(entry.path());
-  if (failed) throw system_error("cannot read " + folder_.string(), failed.value());
+  if (failed && failed != std::errc::no_such_file_or_directory)
+    throw system_error("cannot read " + folder_.string(), failed.value());
   static_assert(std::string_view{kOldFile} < std::string_view{kPrefix});
   std::sort(files.begin(), files.end());
   return files;
@@ -139,45 +146,93 @@ bool RunSpool::read_segment(const fs::path& file) {
   Segment segment{.file = file};
   const std::string name = file.filename();
   if (name.starts_with(kPrefix)) segment.first = std::strtoull(name.c_str() + kPrefix.size(), nullptr, 10);
-  bool whole = file_size >= 0;
+  bool whole = file_size >= 0, any = false;
   try {
     while (whole && segment.bytes < static_cast<std::uint64_t>(file_size)) {
       const std::string head = read_at(place.descriptor, segment.bytes, kHead, file);
-      const std::uint32_t size = head.size() < kHead ? 0 : get32(head.data());
+      const std::uint32_t length = head.size() < kHead ? 0 : get32(head.data()), size = length & ~kNote;
       RunBatch batch;
       std::string bytes;
       whole = head.size() == kHead && size <= kLargestBatch;
       if (whole) bytes = read_at(place.descriptor, segment.bytes + kHead, size, file);
       whole = whole && bytes.size() == size && crc32(bytes) == get32(head.data() + 4) &&
               batch.ParseFromString(bytes);
-      if (whole && segment.first == 0) segment.first = batch.seq();  // of an earlier version
-      const std::uint64_t expected = segment.bytes == 0 ? segment.first : last_ + 1;
-      whole = whole && batch.seq() == expected && (segments_.empty() || batch.seq() == last_ + 1);
       if (!whole) break;
-      segment.bytes += kHead + size;
-      last_ = batch.seq();
-      ended_ = batch.has_ended();
+      if ((length & kNote) != 0) {
+        program_ = batch.log();
+      } else {
+        if (segment.first == 0) segment.first = batch.seq();  // of an earlier version
+        const std::uint64_t expected = any ? last_ + 1 : segment.first;
+        whole = batch.seq() == expected && (segments_.empty() || batch.seq() == last_ + 1);
+        if (!whole) break;
+        any = true;
+        last_ = batch.seq();
+        ended_ = batch.has_ended();
+      }
       if (!batch.token().empty()) token_ = batch.token();
+      segment.bytes += kHead + size;
     }
   } catch (...) {
     place.close();
     throw;
   }
   place.close();
-  if (segment.bytes == 0 && (segment.first == 0 || (!whole && !segments_.empty()))) {
+  if (!any && (segment.first == 0 || (!whole && !segments_.empty()))) {
     fs::remove(file);  // an old one without a batch, or one that does not follow those before it
     return whole;
   }
-  if (segment.bytes == 0) last_ = std::max(last_, segment.first - 1);  // begun and not written
+  if (!any) last_ = std::max(last_, segment.first - 1);  // begun, and no batch written
   segments_.push_back(std::move(segment));
   return whole;
 }
 
+/// With the note of the run's program, where there is one: those before it may be deleted.
 void RunSpool::begin_segment() {
   Segment segment{.file = folder_ / fmt::format("{}{:020}", kPrefix, last_ + 1), .first = last_ + 1};
+  if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) make_folder(folder_);
   writer_.open(segment.file, O_RDWR | O_CREAT | O_TRUNC);
+  {
+    const std::scoped_lock lock{mutex_};
+    segments_.push_back(std::move(segment));
+  }
+  if (program_.empty()) return;
+  try {
+    write_note();
+  } catch (const Error&) {  // it begins anew, with the note, when there is room
+    writer_.close();
+    const std::scoped_lock lock{mutex_};
+    segments_.pop_back();
+    throw;
+  }
+}
+
+/// At the end of the newest segment. Throws: Error; nothing of it stays then.
+void RunSpool::write(std::string_view record) {
+  try {
+    write_at(writer_.descriptor, writer_.offset, record, writer_.file);
+  } catch (const Error&) {
+    [[maybe_unused]] const int shortened =
+        ::ftruncate(writer_.descriptor, static_cast<off_t>(writer_.offset));
+    throw;
+  }
+  writer_.offset += record.size();
   const std::scoped_lock lock{mutex_};
-  segments_.push_back(std::move(segment));
+  segments_.back().bytes = writer_.offset;
+}
+
+void RunSpool::write_note() {
+  RunBatch note;
+  note.set_token(token_);
+  note.set_log(program_);
+  write(record_of(note.SerializeAsString(), /*is_note=*/true));
+}
+
+void RunSpool::keep_program(const std::string& record) {
+  program_ = record;
+  if (writer_.descriptor < 0)
+    begin_segment();
+  else
+    write_note();
 }
 
 void RunSpool::append(RunBatch batch) {
@@ -188,18 +243,12 @@ void RunSpool::append(RunBatch batch) {
   if (bytes.size() > kLargestBatch)
     throw Error{Code::kInternal, fmt::format("a batch of {} bytes cannot be kept", bytes.size())};
   if (writer_.descriptor < 0 || writer_.offset >= kSegment) begin_segment();
-  try {
-    write_at(writer_.descriptor, writer_.offset, record_of(bytes), writer_.file);
-  } catch (const Error&) {
-    [[maybe_unused]] const int shortened =
-        ::ftruncate(writer_.descriptor, static_cast<off_t>(writer_.offset));
-    throw;
-  }
-  writer_.offset += kHead + bytes.size();
+  write(record_of(bytes, /*is_note=*/false));
   const std::scoped_lock lock{mutex_};
-  segments_.back().bytes = writer_.offset;
   ++last_;
   ended_ = batch.has_ended();
+  newest_.reset();
+  if (bytes.size() <= kKeptInMemory) newest_ = std::move(batch);
 }
 
 void RunSpool::append_in_memory(RunBatch batch) {
@@ -210,6 +259,13 @@ void RunSpool::append_in_memory(RunBatch batch) {
   last_words_ = batch.SerializeAsString();
   ++last_;
   ended_ = batch.has_ended();
+  newest_.reset();
+}
+
+std::optional<RunBatch> RunSpool::take_newest(std::uint64_t seq) {
+  const std::scoped_lock lock{mutex_};
+  if (!newest_ || newest_->seq() != seq + 1) return std::nullopt;
+  return std::exchange(newest_, std::nullopt);
 }
 
 std::optional<RunBatch> RunSpool::after(std::uint64_t seq) {
@@ -238,8 +294,12 @@ std::optional<RunBatch> RunSpool::after(std::uint64_t seq) {
   };
   for (;;) {
     const std::string head = read_at(reader_.descriptor, reader_.offset, kHead, segment.file);
-    const std::uint32_t size = head.size() < kHead ? 0 : get32(head.data());
+    const std::uint32_t length = head.size() < kHead ? 0 : get32(head.data()), size = length & ~kNote;
     if (head.size() < kHead || reader_.offset + kHead + size > segment.bytes) throw damaged();
+    if ((length & kNote) != 0) {
+      reader_.offset += kHead + size;
+      continue;
+    }
     if (reader_.next == wanted) {
       const std::string bytes = read_at(reader_.descriptor, reader_.offset + kHead, size, segment.file);
       if (bytes.size() < size || crc32(bytes) != get32(head.data() + 4) || !batch.ParseFromString(bytes) ||
@@ -268,6 +328,13 @@ void RunSpool::acknowledge(std::uint64_t seq) {
 void RunSpool::remove() {
   writer_.close();
   reader_.close();
+  std::deque<Segment> segments;
+  {
+    const std::scoped_lock lock{mutex_};
+    segments.swap(segments_);
+  }
+  for (const Segment& segment : segments) ::unlink(segment.file.c_str());
+  if (::rmdir(folder_.c_str()) == 0 || errno == ENOENT) return;
   std::error_code
       ignored;  // what cannot be deleted is sent again by the next start, and refused by the scheduler
   fs::remove_all(folder_, ignored);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
@@ -17,20 +18,24 @@ namespace abl::agent {
 /// worker's program.
 ///
 /// Segments of about 512 KiB, files named by the number of their first batch: records of length and CRC-32
-/// (4 bytes each, little-endian) and the serialised batch. A segment whose batches are all acknowledged is
-/// deleted, but for the newest: its name and its records hold the count. So nothing is ever copied, a full
-/// disk hinders no acknowledgement, and memory is a few numbers for each segment. A torn record at the end,
-/// left by a crash in the middle of a write, is dropped when the folder is opened again. The one file
-/// `batches` of earlier versions is read as the first segment.
+/// (4 bytes each, little-endian) and the serialised batch. A length with its highest bit set is that of a
+/// note of the worker's own, which has no number: in the token and the log of a batch it holds the run's
+/// token and what is to be known of its program; each segment begins with the newest. A segment whose batches
+/// are all acknowledged is deleted, but for the newest: its name and its records hold the count. So nothing
+/// is ever copied, a full disk hinders no acknowledgement, and memory is a few numbers for each segment, and
+/// the newest batch until it is taken. A torn record at the end, left by a crash in the middle of a write, is
+/// dropped when the folder is opened again. Of earlier versions the one file `batches` is read as the first
+/// segment, and the file `program` as the note.
 ///
-/// Thread: `append` and `append_in_memory` one at a time, beside them `after`, `acknowledge` and `remove` one
-/// at a time; the numbers from any.
+/// Thread: `append`, `append_in_memory` and `keep_program` one at a time, beside them `after`, `acknowledge`
+/// and `remove` one at a time; `take_newest` and the numbers from any.
 class RunSpool {
  public:
-  /// Opens the run's folder, or creates it. `token` goes with every batch; a folder that has batches keeps
-  /// theirs.
+  /// Of a run that begins: its folder is made by the first that is written. `token` goes with every batch.
+  RunSpool(std::filesystem::path folder, std::uint32_t run, std::string token);
+  /// What is in the run's folder, if there is one.
   /// Throws: Error naming the file.
-  RunSpool(std::filesystem::path folder, std::uint32_t run, std::string token = {});
+  RunSpool(std::filesystem::path folder, std::uint32_t run);
   ~RunSpool();
   RunSpool(const RunSpool&) = delete;
   RunSpool& operator=(const RunSpool&) = delete;
@@ -41,9 +46,16 @@ class RunSpool {
   /// For the last words of a run that the disk has no room for: sent like the others, but gone with the
   /// worker.
   void append_in_memory(ablate::v1::RunBatch batch);
+  /// Keeps what is to be known of the run's program, in place of what was kept before.
+  /// Throws: as `append`.
+  void keep_program(const std::string& record);
+  const std::string& program() const { return program_; }  ///< as kept; empty: it was never started
+
   /// The first batch numbered above `seq` that is still kept.
   /// Throws: Error when it cannot be read any more.
   std::optional<ablate::v1::RunBatch> after(std::uint64_t seq);
+  /// The newest batch where it is the next one above `seq` and still in memory: once, without the disk.
+  std::optional<ablate::v1::RunBatch> take_newest(std::uint64_t seq);
   /// Every batch up to `seq` is stored.
   void acknowledge(std::uint64_t seq);
   /// Deletes what is on disk; nothing may be called after it but the numbers.
@@ -53,7 +65,7 @@ class RunSpool {
   std::uint64_t acknowledged() const;  ///< since this program started
   bool ended() const;                  ///< the newest batch ends the run
   std::uint64_t bytes() const;         ///< on disk
-  const std::filesystem::path& folder() const { return folder_; }
+  std::uint32_t run() const { return run_; }
   const std::string& token() const { return token_; }
 
  private:
@@ -75,10 +87,13 @@ class RunSpool {
   std::vector<std::filesystem::path> segment_files() const;
   bool read_segment(const std::filesystem::path& file);
   void begin_segment();
+  void write(std::string_view record);
+  void write_note();
 
   const std::filesystem::path folder_;
   const std::uint32_t run_;
-  std::string token_;  ///< constant once it is open
+  std::string token_;    ///< constant once it is open
+  std::string program_;  ///< of the thread that appends
   Place writer_, reader_;
 
   mutable std::mutex mutex_;  ///< guards what follows; never held while the disk works
@@ -86,6 +101,7 @@ class RunSpool {
   std::uint64_t last_ = 0, acknowledged_ = 0;
   bool ended_ = false;
   std::string last_words_;  ///< the newest batch, where it is not on disk
+  std::optional<ablate::v1::RunBatch> newest_;
 };
 
 /// The runs that have a spool in `folder`, by number.
