@@ -14,9 +14,10 @@ std::optional<double> trial_eta(const storage::Pace& pace) {
   return (pace.total_steps - std::min(pace.step, pace.total_steps)) / pace.steps_per_second;
 }
 
-std::optional<double> sweep_eta(const std::vector<storage::Pace>& paces) {
+std::optional<double> sweep_eta(const std::vector<storage::Pace>& paces, std::uint32_t others) {
   double durations = 0, remaining = 0, longest = 0;
-  int timed = 0, under_way = 0, untimed = 0;
+  int timed = 0, under_way = 0;
+  std::uint32_t untimed = others;
   std::set<storage::TrialId> seen;  // two rows may share a trial
   for (const auto& pace : paces) {
     if (!seen.insert(pace.trial).second) continue;

@@ -28,10 +28,14 @@ struct Page {
 };
 
 ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep);
+/// The same of several, for little more than one costs.
+std::vector<ablate::v1::SweepSummary> sweep_summaries(storage::Database& db,
+                                                      const std::vector<storage::SweepRecord>& sweeps);
 /// A run with its place in the sweeps that claim its trial, and its metrics, at most so many.
 ablate::v1::RunSummary run_summary(storage::Database& db, const storage::RunRecord& run,
                                    std::uint32_t most_metrics = std::numeric_limits<std::uint32_t>::max());
-/// Newest first; `after` a sweep those that were submitted before it.
+/// Newest first; `after` a sweep those that were submitted before it: the one way to read on that costs what
+/// it returns. `sweeps.first` passes over that many.
 ablate::v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& sweeps = {},
                                            const std::string& after = "");
 /// Throws (all below): Error{kNotFound} naming what is not there, with the nearest name.
@@ -54,8 +58,8 @@ ablate::v1::RunDetail run_detail(storage::Database& db, storage::RunId run);
 ablate::v1::GetMetricsResponse metrics(storage::Database& db, const ablate::v1::GetMetricsRequest& request,
                                        std::uint64_t most_points = kMostPoints);
 ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
-/// Every point of the runs of a sweep's table, in table order, block by block. No snapshot is held between
-/// blocks: the store could not tidy its log while a reader takes its time.
+/// Every point of the runs of a sweep's table, in table order, block by block, and its runs row by row. No
+/// snapshot is held between blocks: the store could not tidy its log while a reader takes its time.
 class PointBlocks {
  public:
   PointBlocks(storage::Database& db, const std::string& sweep);
@@ -69,8 +73,12 @@ class PointBlocks {
     storage::TrialId trial = 0;
     storage::RunId run = 0;
   };
-  std::deque<Source> sources_;      // the first is being read
-  std::vector<std::string> names_;  // of its metrics; the last is being read
+  bool read_rows(storage::Database& db);
+
+  storage::SweepId sweep_;
+  std::optional<std::uint32_t> next_row_ = 0;  // after those of the sources; none: there is no other
+  std::deque<Source> sources_;                 // the first is being read
+  std::vector<std::string> names_;             // of its metrics; the last is being read
   bool named_ = false;
   std::int64_t after_step_ = -1;  // of that metric
 };

@@ -323,6 +323,70 @@ TEST_F(SweepStoreTest, TrialsOfAPartAreThoseOfWholeRows) {
   EXPECT_THAT(rows({.first = 3}), IsEmpty());
 }
 
+TEST_F(SweepStoreTest, AListGoesOnAfterASweep) {
+  for (const char* name : {"one", "two", "three"}) submit(sweep_of(name, 2, 3, name));
+  const auto page = sweeps.list(2), rest = sweeps.list(2, page.back().id);
+  ASSERT_EQ(page.size(), 2u);
+  EXPECT_EQ(page[1].name, "two");
+  EXPECT_EQ(page[1].rows, 2u);
+  EXPECT_EQ(page[1].seeds, 3u);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].name, "one");
+  EXPECT_EQ(sweeps.newest_but(1), 2u);
+  EXPECT_EQ(sweeps.newest_but(3), 0u) << "there are no more";
+}
+
+TEST_F(SweepStoreTest, ABriefRecordHasEverythingButTheTexts) {
+  submit(sweep_of("s", 1, 1));
+  const SweepRecord whole = sweeps.get("s"), brief = sweeps.get_brief("s");
+  EXPECT_EQ(brief.text, "");
+  EXPECT_EQ(brief.canonical, "");
+  EXPECT_EQ(sweeps.text(brief.id), whole.text);
+  EXPECT_EQ(brief.trials.queued, whole.trials.queued);
+  EXPECT_EQ(error_of([&] { (void)sweeps.get_brief("t"); }).first, Code::kNotFound);
+}
+
+TEST_F(SweepStoreTest, RunsOfASweepAreListedNewestFirstAfterARun) {
+  submit(sweep_of("s", 2, 1));
+  submit(sweep_of("t", 1, 1, "other"));
+  for (const TrialId trial : {1u, 3u, 2u}) complete(trial, 80);
+  EXPECT_THAT(sweeps.runs(std::nullopt, 0, 10), ElementsAre(3, 2, 1));
+  EXPECT_THAT(sweeps.runs(std::nullopt, 3, 1), ElementsAre(2));
+  EXPECT_THAT(sweeps.runs(1, 0, 10), ElementsAre(3, 1));
+  EXPECT_THAT(sweeps.runs(1, 3, 10), ElementsAre(1));
+  EXPECT_THAT(sweeps.runs(2, 2, 10), IsEmpty());
+}
+
+TEST_F(SweepStoreTest, ATrialIsSeenWhereItStandsWithWhatItWaitsFor) {
+  submit(sweep_of("s", 2, 1));
+  submit(sweep_of("t", 1, 1));  // shares a's trial
+  trials.set_waiting(1, "alice refused it");
+  const auto seen = sweeps.seen_claims(2, 1, 0);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_TRUE(seen[0].waits);
+  EXPECT_EQ(seen[0].own_reason, "alice refused it");
+  EXPECT_TRUE(seen[0].claim.shared);
+  EXPECT_THAT(sweeps.seen_claims(2, 2, 0), IsEmpty()) << "it is of the other alone";
+  EXPECT_THAT(sweeps.sweeps_with(1), ElementsAre(1, 2));
+  EXPECT_THAT(sweeps.rows_with(1, 2), ElementsAre(1));
+  complete(1, 80);
+  EXPECT_FALSE(sweeps.seen_claims(2, 1, 0)[0].waits);
+  EXPECT_THAT(sweeps.seen_claims(2, 1, 0)[0].claim.last, IsEmpty());
+  EXPECT_EQ(sweeps.seen_claims(2, 1, 5)[0].claim.last.at("val/top1"), 80);
+}
+
+TEST_F(SweepStoreTest, TheNewestPacesAreThoseOfWhatRunsAndWhatRanLast) {
+  submit(sweep_of("s", 3, 1));
+  submit(sweep_of("t", 1, 1));
+  complete(1, 80);
+  run(2);
+  const auto newest = sweeps.newest_paces();
+  ASSERT_EQ(newest.at(1).size(), 2u) << "the queued one has never run";
+  EXPECT_EQ(newest.at(1)[0].state, TrialState::kCompleted);
+  EXPECT_EQ(newest.at(1)[1].state, TrialState::kRunning);
+  EXPECT_EQ(newest.at(2).size(), 1u) << "which shares the first";
+}
+
 TEST_F(SweepStoreTest, OfTooManyMetricsThoseThatColumnsTakeAreThere) {
   submit(sweep_of("s", 1, 1));
   const RunId id = run(1);

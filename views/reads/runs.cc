@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <vector>
 
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -13,32 +16,50 @@ namespace {
 namespace v1 = ablate::v1;
 using storage::Transaction;
 
-constexpr int kRunsListed = 1000;
-constexpr std::uint32_t kMostRuns = 1000;
+constexpr std::uint32_t kRunsListed = 1000, kMostRuns = 1000;
+/// How far `left_out` counts: a list of 100,000 runs is not looked at as a whole for a page of it.
+constexpr std::uint32_t kMostCounted = 1000;
 /// Summaries of metrics in a list of runs; where there are more, each run has its share.
 constexpr std::size_t kMostMetrics = 30'000, kLeastMetrics = 8;
+
+/// The runs of a trial, newest first, where it stands in that sweep.
+std::vector<storage::RunId> runs_of(const storage::TrialStore& store, storage::TrialId trial,
+                                    const std::vector<storage::SweepId>& claimants,
+                                    std::optional<storage::SweepId> sweep, storage::RunId before) {
+  std::vector<storage::RunId> ids;
+  if (sweep && std::ranges::find(claimants, *sweep) == claimants.end()) return ids;
+  for (const auto& run : store.runs_of(trial))
+    if (before == 0 || run.id < before) ids.push_back(run.id);
+  std::ranges::sort(ids, std::greater{});
+  return ids;
+}
 
 }  // namespace
 
 v1::ListRunsResponse list_runs(storage::Database& db, const v1::ListRunsRequest& request) {
   const Transaction snapshot{db, Transaction::kRead};
   const storage::TrialStore store{db};
+  const storage::SweepStore sweeps{db};
   std::optional<storage::SweepId> sweep;
-  if (!request.sweep().empty()) sweep = storage::SweepStore{db}.get(request.sweep()).id;
+  if (!request.sweep().empty()) sweep = sweeps.get_brief(request.sweep()).id;
   std::optional<storage::TrialId> trial;
   if (request.trial() != 0) trial = store.get(request.trial()).id;
   if (request.limit() > kMostRunsListed)
     throw Error{Code::kInvalidArgument,
                 fmt::format("limit {}: at most {} runs are listed at once; name a sweep or a trial",
                             request.limit(), kMostRunsListed)};
-  const storage::WhichRuns which{.sweep = sweep, .trial = trial, .before = request.before()};
-  const auto runs =
-      store.list_runs(which, request.limit() == 0 ? kRunsListed : static_cast<int>(request.limit()));
+  const std::uint32_t limit = request.limit() == 0 ? kRunsListed : request.limit();
+  auto ids = trial ? runs_of(store, *trial, sweeps.sweeps_with(*trial), sweep, request.before())
+                   : sweeps.runs(sweep, request.before(), limit + kMostCounted);
+  const std::size_t left_out = ids.size() - std::min<std::size_t>(ids.size(), limit);
+  ids.resize(ids.size() - left_out);
+  std::vector<storage::RunRecord> runs;
+  for (const storage::RunId id : ids) runs.push_back(store.run(id));
   const auto share =
       std::max<std::size_t>(kLeastMetrics, kMostMetrics / std::max<std::size_t>(1, runs.size()));
   v1::ListRunsResponse message;
   for (const auto& run : runs) *message.add_runs() = run_summary(db, run, static_cast<std::uint32_t>(share));
-  message.set_left_out(store.count_runs(which) - static_cast<std::uint32_t>(runs.size()));
+  message.set_left_out(static_cast<std::uint32_t>(left_out));
   return message;
 }
 

@@ -15,10 +15,11 @@ using storage::Transaction;
 
 v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, const Page& page) {
   const Transaction snapshot{db, Transaction::kRead};
-  const auto sweep = storage::SweepStore{db}.get(name);
+  const storage::SweepStore store{db};
+  const auto sweep = store.get_brief(name);
   v1::SweepDetail message = sweep_trials(db, sweep, page);
   *message.mutable_summary() = sweep_summary(db, sweep);
-  message.set_text(sweep.text);
+  message.set_text(store.text(sweep.id));
   message.set_file(sweep.file);
   return message;
 }

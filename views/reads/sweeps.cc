@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "storage/sweep_store.h"
 #include "views/read.h"
 
@@ -15,23 +17,31 @@ constexpr std::uint32_t kMostSweeps = 500;
 v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& page, const std::string& after) {
   const Transaction snapshot{db, Transaction::kRead};
   const storage::SweepStore store{db};
-  const auto before = after.empty() ? storage::SweepStore::kNewest : store.get(after).id;
+  const auto before = !after.empty()   ? store.get_brief(after).id
+                      : page.first > 0 ? store.newest_but(page.first - 1)
+                                       : storage::SweepStore::kNewest;
+  const std::uint32_t more = page.count == std::numeric_limits<std::uint32_t>::max() ? 0 : 1;
+  auto sweeps = store.list(page.count + more, before);
+  const bool is_last = sweeps.size() <= page.count;
+  if (!is_last) sweeps.pop_back();
   v1::ListSweepsResponse message;
-  for (const auto& sweep : store.list(page.first, page.count, before))
-    *message.add_sweeps() = sweep_summary(db, sweep);
-  const auto listed = static_cast<std::uint32_t>(message.sweeps_size());
-  message.set_left_out(store.count() - listed);
-  if (listed > 0 && page.first + listed < store.count(before))
-    message.set_next(message.sweeps().rbegin()->name());
+  for (auto& summary : sweep_summaries(db, sweeps)) *message.add_sweeps() = std::move(summary);
+  if (!is_last && !sweeps.empty()) message.set_next(sweeps.back().name);
+  const bool is_all = is_last && before == storage::SweepStore::kNewest;
+  if (!is_all) message.set_left_out(store.count() - static_cast<std::uint32_t>(sweeps.size()));
   return message;
 }
 
 extern const Read kSweepsRead{
     .path = "sweeps",
-    .parameters = {"first", "count"},
+    .parameters = {"after", "first", "count"},
     .answer =
         [](const Query& query, const Stored& stored) {
-          return to_json(list_sweeps(stored.db, query.page(kMostSweeps, kMostSweeps)));
+          const std::string after = query.value("after").value_or("");
+          if (!after.empty() && query.value("first"))
+            throw Error{Code::kInvalidArgument,
+                        "'after' and 'first' exclude each other: expected one of them"};
+          return to_json(list_sweeps(stored.db, query.page(kMostSweeps, kMostSweeps), after));
         },
 };
 
