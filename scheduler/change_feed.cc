@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/change_feed.h"
 
+#include <chrono>
 #include <vector>
 
 namespace abl::scheduler {
 
-ChangeFeed::ChangeFeed(Milliseconds interval) : interval_{interval}, thread_{[this] { run(); }} {}
+namespace {
+
+/// Above every number of an earlier start: nobody says a million changes a second.
+std::uint64_t first_number() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<microseconds>(system_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+ChangeFeed::ChangeFeed(Milliseconds interval)
+    : interval_{interval}, log_{first_number()}, thread_{[this] { run(); }} {}
 
 ChangeFeed::~ChangeFeed() {
   {
@@ -42,7 +55,7 @@ ChangeFeed::Subscription::~Subscription() {
 void ChangeFeed::run() {
   std::unique_lock lock{mutex_};
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || !pending_.empty(); });
+    wake_.wait_for(lock, kBeat, [this] { return stopping_ || !pending_.empty(); });
     if (stopping_) return;
     const std::set<storage::Change> changes = std::exchange(pending_, {});
     lock.unlock();

@@ -13,20 +13,26 @@
 
 #include "base/clock.h"
 #include "storage/change.h"
+#include "storage/change_log.h"
 
 namespace abl::scheduler {
 
 /// Tells watchers what changed, after the commit. Changes are collected, so that a watcher hears of each at
-/// once after a quiet time and otherwise once in an interval.
-/// Thread: all methods, from any; subscribers are called on the feed's thread.
+/// once after a quiet time and otherwise once in an interval; when there are none, every second that there
+/// are none. Thread: all methods, from any; subscribers are called on the feed's thread.
 class ChangeFeed {
  public:
   using Subscriber = std::function<void(const std::set<storage::Change>&)>;
+  static constexpr Milliseconds kBeat{1000};
 
   explicit ChangeFeed(Milliseconds interval = Milliseconds{250});
   ~ChangeFeed();
 
   void publish(storage::Change change);
+  /// What a commit has touched, before anybody hears of that commit: it stands in the log when this returns,
+  /// and subscribers find it there when they are called, by the changes that follow or within a second.
+  void publish(const storage::Touched& touched) { log_.add(touched); }
+  const storage::ChangeLog& log() const { return log_; }
 
   /// Ends the subscription when it goes; a call under way is waited for, unless it is the call itself that
   /// ends it.
@@ -53,6 +59,7 @@ class ChangeFeed {
   void unsubscribe(std::uint64_t id);
 
   const Milliseconds interval_;
+  storage::ChangeLog log_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::set<storage::Change> pending_;

@@ -60,12 +60,12 @@ void Coordinator::commit(Work work, Then then) {
                  if (is_of_the_store(error) && !std::exchange(store_failed_, true)) {
                    log_error("cannot store anything: {}", message_of(error));
                    *trouble_.lock() = message_of(error);
-                   feed_.publish({});
+                   feed_.publish(storage::Change{});
                  }
                  if (!error && std::exchange(store_failed_, false)) {
                    log_info("the store can be written again");
                    trouble_.lock()->clear();
-                   feed_.publish({});
+                   feed_.publish(storage::Change{});
                  }
                  if (error) *result = Result{};  // the job may have had one, which is undone
                  then(error, *result);
@@ -91,6 +91,7 @@ void Coordinator::recover() {
 
 void Coordinator::follow_commit(Database& db, const storage::Touched& touched) {
   explain_due_ = true;
+  feed_.publish(touched);
   try {
     follow(queue_, db, touched, clock_.steady());
   } catch (const std::exception& error) {
@@ -154,7 +155,7 @@ void Coordinator::drain(const std::string& worker, const std::optional<std::stri
         log_info("worker {} {}{}", worker, reason ? "is drained" : "gets trials again",
                  reason && !reason->empty() ? ": " + *reason : "");
         for (const RunId run : fleet_.recall_of(worker)) call_back(run);
-        feed_.publish({});
+        feed_.publish(storage::Change{});
         explain_now_ = true;
         look_at_queue();
       });
@@ -210,7 +211,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         welcome.mutable_welcome()->set_store_id(store_id_);
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
-        feed_.publish({});
+        feed_.publish(storage::Change{});
         explain_now_ = true;
         look_at_queue();
       });
@@ -259,7 +260,7 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
             log_warning("worker {} is unhealthy: {}", session->hello.name(), text);
           else
             log_info("worker {} is well again", session->hello.name());
-          feed_.publish({});
+          feed_.publish(storage::Change{});
         }
         if (error) return;
         for (const Reported& report : reports) apply(session.get(), report);
@@ -320,7 +321,7 @@ void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
         if (!fleet_.remove(session->id)) return;
         log_info("worker {} is disconnected; its runs are requeued when their leases expire",
                  session->hello.name());
-        feed_.publish({});
+        feed_.publish(storage::Change{});
         explain_now_ = true;
         look_at_queue();
       });
@@ -385,7 +386,7 @@ void Coordinator::close_silent(const std::shared_ptr<const Session>& session) {
   session->channel->close({Code::kUnavailable, "lease expired without a heartbeat"});
   fleet_.remove(session->id);  // now: the next look at the queue must not count on it
   disconnected(session);
-  feed_.publish({});
+  feed_.publish(storage::Change{});
 }
 
 /// After something has happened: what waits gets the slots that are free, and then a reason why it still
@@ -465,7 +466,7 @@ void Coordinator::explain_waiting() {
           return;
         }
         for (const auto& [shape, reason] : changed) waiting_reasons_[shape] = reason;
-        feed_.publish({});
+        feed_.publish(storage::Change{});
       });
 }
 
@@ -512,9 +513,9 @@ void Coordinator::stop_runs(const std::vector<RunId>& runs, const std::string& r
 }
 
 void Coordinator::publish(const std::vector<std::string>& sweeps, RunId run) {
-  for (const std::string& sweep : sweeps) feed_.publish({sweep, run});
+  for (const std::string& sweep : sweeps) feed_.publish(storage::Change{sweep, run});
   if (sweeps.empty() && run != 0)
-    feed_.publish({{}, run});  // its sweep is cancelled, its log may be followed
+    feed_.publish(storage::Change{{}, run});  // its sweep is cancelled, its log may be followed
 }
 
 }  // namespace abl::scheduler

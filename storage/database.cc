@@ -272,6 +272,11 @@ void Database::execute(const std::string& sql) {
   const int result = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) throw sqlite_error(db_.get(), result);
 }
+std::int64_t Database::steps() const {
+  std::int64_t sum = 0;
+  for (const auto& [sql, statement] : statements_) sum += statement.steps();
+  return sum;
+}
 std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(db_.get()); }
 int Database::changes() const { return sqlite3_changes(db_.get()); }
 std::int64_t Database::data_version() {
@@ -360,6 +365,9 @@ void Statement::reset() {
   sqlite3_clear_bindings(statement_);
 }
 
+std::int64_t Statement::steps() const {
+  return sqlite3_stmt_status(statement_, SQLITE_STMTSTATUS_VM_STEP, /*resetFlg=*/0);
+}
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
 double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
 std::string Statement::text(int column) const {

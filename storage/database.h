@@ -57,6 +57,7 @@ class Statement {
   template <class F>
   auto all(F read) -> std::vector<std::invoke_result_t<F, const Statement&>>;
 
+  std::int64_t steps() const;  ///< of SQLite's machine, so far
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;  ///< also for blobs
@@ -95,6 +96,9 @@ class Database {
   /// connection would answer from it for ever, and the log could never be made empty.
   void end_statements();
   void execute(const std::string& sql);
+  /// Steps of SQLite's machine that the statements of `prepared` have taken so far: what they cost, whatever
+  /// else the processor does.
+  std::int64_t steps() const;
   std::int64_t last_insert_id() const;
   int changes() const;
   /// What tells this store from any other; a copy of the file has the same.

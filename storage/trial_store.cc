@@ -341,7 +341,7 @@ void TrialStore::take_stops_back(SweepId sweep) {
 
 bool TrialStore::under_way(RunId run) const {
   return db_
-      .prepared(R"sql(SELECT 1 FROM run JOIN trial t ON t.run_id = run.id
+      .prepared(R"sql(SELECT 1 FROM run JOIN trial t ON t.id = run.trial_id AND t.run_id = run.id
                             WHERE run.id = :run AND run.state IN ('leased', 'running'))sql")
       .bind(":run", run)
       .one([](const Statement&) { return true; })

@@ -214,5 +214,42 @@ TEST_F(CoordinatorTest, ACommitThatTookLongEndsNoLease) {
   EXPECT_FALSE(worker.channel->closed());
 }
 
+/// By the steps of SQLite's machine, which nothing else on the processor changes.
+TEST_F(CoordinatorTest, AnEventCostsTheSameAtAHundredAndAtTenThousandQueuedTrials) {
+  std::uint32_t next = 1;
+  FakeWorker worker = connect({.slots = 2});
+  const auto cost = [&] {
+    const auto steps = [&] { return writer->call([](storage::Database& db) { return db.steps(); }); };
+    const auto post = [&](auto event) {  // without the comparison of the whole queue that `say` brings
+      event();
+      for (int i = 0; i < 4; ++i) answer_of([&](auto answer) { coordinator->store_counts({}, answer); });
+    };
+    const std::int64_t before = steps();
+    for (int i = 0; i < 10; ++i) {
+      ablate::v1::WorkerMessage message;
+      *message.mutable_batch() = started(next, 1);
+      post([&] { coordinator->receive(worker.session, message); });
+      *message.mutable_batch() = measured(next, 2, 80);
+      post([&] { coordinator->receive(worker.session, message); });
+      *message.mutable_batch() = ended(next, 3);
+      post([&] { coordinator->receive(worker.session, message); });
+      message.mutable_heartbeat()->add_runs(++next);
+      post([&] { coordinator->receive(worker.session, message); });
+      post([&] { coordinator->tick(); });
+    }
+    return steps() - before;
+  };
+  submit(sweep_of("hundred", 26, 4));
+  cost();  // the first runs pin the data
+  const std::int64_t at_a_hundred = cost();
+  sweeps::SweepSpec large = sweep_of("ten-thousand", 26, 400);
+  for (sweeps::Row& row : large.rows) row.config = R"({"large":")" + row.id + R"("})";  // it shares no trial
+  submit(large);
+  const std::int64_t at_ten_thousand = cost();
+  EXPECT_LE(at_ten_thousand, at_a_hundred * 11 / 10);
+  worker.look();
+  EXPECT_EQ(worker.assigned.size(), 2u + 30u);
+}
+
 }  // namespace
 }  // namespace abl::scheduler
