@@ -14,7 +14,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1] / "tests" / "augmentation"), str(HERE.parent)]
+sys.path[:0] = [str(HERE.parents[1] / "tests" / "images"), str(HERE.parent)]
 import numpy as np
 import torch
 from PIL import Image

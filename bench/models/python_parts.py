@@ -6,7 +6,7 @@ from torch import nn
 import torch.nn.functional as F
 
 import reference_models as R
-from extra_swin import KeyCosineAttention
+from families.swin_v2 import KeyCosineAttention
 
 
 class FusedAttention(nn.Module):
