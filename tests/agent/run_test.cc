@@ -134,7 +134,7 @@ class RunTest : public testing::Test {
   agent::Run& start(ablate::v1::Assign assign) {
     return run.emplace(std::move(assign),
                        std::vector<Slot>{{.device = "cpu", .name = "", .threads = 2, .visible = {}}},
-                       settings, keeper, clock);
+                       settings, keeper, clock, crew);
   }
   agent::Run& start(const std::string& script) { return start(shell_assignment(1, script)); }
   RunEnded end_of(const std::string& script) {
@@ -149,6 +149,7 @@ class RunTest : public testing::Test {
   RunSettings settings;
   SystemClock clock;
   Keeper keeper;
+  Crew crew;
   std::optional<agent::Run> run;
 };
 

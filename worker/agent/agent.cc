@@ -99,14 +99,16 @@ Agent::Agent(AgentOptions options, const Clock& clock)
     : options_{std::move(options)},
       clock_{clock},
       instance_{random_instance()},
+      files_{options_.spool},
       session_{options_.scheduler, *this, options_.backoff},
       health_{health_options(options_), [this] {
                 heartbeat_due_ = true;
                 session_.wake();
               }} {
   auto state = state_.lock();
-  for (const std::uint32_t run : spooled_runs(options_.spool)) {
-    auto spool = std::make_shared<RunSpool>(options_.spool / std::to_string(run), run);
+  for (std::unique_ptr<RunSpool>& found : read_spools(files_)) {
+    const std::shared_ptr<RunSpool> spool = std::move(found);
+    const std::uint32_t run = spool->run();
     if (const int killed = end_leftovers(spool->program()); killed > 0)
       log_warning("killed {} process{} left over from run {} of an earlier start", killed,
                   killed == 1 ? "" : "es", run);
@@ -372,8 +374,7 @@ void Agent::assign(State& state, const Assign& assign) {
   if (const std::string why_not = cannot_run(state, assign); !why_not.empty())
     return refuse(state, assign.run(), why_not);
   state.runs.emplace(assign.run(),
-                     Held{.spool = std::make_shared<RunSpool>(options_.spool / std::to_string(assign.run()),
-                                                              assign.run(), assign.token()),
+                     Held{.spool = std::make_shared<RunSpool>(files_, assign.run(), assign.token()),
                           .token = assign.token(),
                           .weights = assign.weights_sha256(),
                           .waiting = assign});
@@ -427,10 +428,7 @@ void Agent::start_waiting(State& state) {
     const auto& slots = held.waiting->slots();
     const bool free = std::ranges::none_of(
         slots, [&](std::uint32_t slot) { return state.taken.contains(slot) || wanted.contains(slot); });
-    // what an earlier run of this number left is still to be deleted, where the results file has changed
-    const bool clean =
-        std::ranges::none_of(state.leaving, [run = id](const auto& spool) { return spool->run() == run; });
-    if (free && clean)
+    if (free)
       start(state, id, held);
     else
       wanted.insert(slots.begin(), slots.end());
@@ -448,7 +446,7 @@ void Agent::start(State& state, std::uint32_t run, Held& held) {
            fmt::join(assign.slots(), ", "));
   RunOwner& owner = *this;
   try {
-    held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_);
+    held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_, crew_);
     held.under_way = true;
   } catch (const std::exception& error) {  // no thread or descriptor to be had: the slot is free again
     log_warning("run {} cannot start: {}", run, error.what());
@@ -545,7 +543,6 @@ bool Agent::delete_spool(Lock& state) {
   spool->remove();
   state.mutex().lock();
   state->leaving.pop_front();
-  start_waiting(*state);
   return true;
 }
 

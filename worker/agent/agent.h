@@ -88,7 +88,7 @@ class Agent final : private Peer, private RunOwner {
     std::uint32_t last_read = 0;                    ///< run: the next one's turn comes after it
     std::deque<std::shared_ptr<RunSpool>> leaving;  ///< to be deleted
     std::deque<WantedDigests> doubted;              ///< of fenced runs: their files may be others
-    std::vector<std::unique_ptr<Run>> over;         ///< their threads are about to end
+    std::vector<std::unique_ptr<Run>> over;         ///< about to leave their threads
     std::chrono::milliseconds heartbeat_every{1000};
     std::string stopping;  ///< why; empty: it is not
     std::string store_id;  ///< of the results file that its scheduler has
@@ -135,6 +135,8 @@ class Agent final : private Peer, private RunOwner {
   const AgentOptions options_;
   const Clock& clock_;
   const std::string instance_;
+  Crew crew_;
+  SpoolFiles files_;
   Guarded<State> state_;
   std::condition_variable_any clerk_wake_;
   std::atomic<bool> heartbeat_due_ = false;

@@ -174,8 +174,38 @@ class Run::Pipes {
   std::array<char, 65536> buffer_;
 };
 
+Crew::~Crew() {
+  {
+    const std::scoped_lock lock{mutex_};
+    over_ = true;
+  }
+  wake_.notify_all();
+}
+
+void Crew::take_on(std::function<void()> work) {
+  const std::scoped_lock lock{mutex_};
+  if (idle_ <= work_.size()) threads_.emplace_back([this] { wait_for_work(); });
+  work_.push_back(std::move(work));
+  wake_.notify_one();
+}
+
+void Crew::wait_for_work() {
+  std::unique_lock lock{mutex_};
+  for (;;) {
+    ++idle_;
+    wake_.wait(lock, [this] { return over_ || !work_.empty(); });
+    --idle_;
+    if (work_.empty()) return;
+    const std::function<void()> work = std::move(work_.front());
+    work_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
 Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& settings, RunOwner& owner,
-         const Clock& clock)
+         const Clock& clock, Crew& crew)
     : assign_{std::move(assign)},
       slots_{std::move(slots)},
       settings_{settings},
@@ -186,7 +216,10 @@ Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& 
       wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   if (wake_ < 0) throw system_error(fmt::format("cannot start run {}", assign_.run()), errno);
   try {
-    thread_ = std::jthread{[this] { execute(); }};
+    crew.take_on([this, over = over_] {
+      execute();
+      over->release();
+    });
   } catch (...) {
     ::close(wake_);
     throw;
@@ -195,7 +228,7 @@ Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& 
 
 Run::~Run() {
   kill();
-  thread_.join();
+  over_->acquire();
   ::close(wake_);
 }
 

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -40,6 +46,30 @@ class LogLimit {
   std::uint64_t left_out_ = 0;
 };
 
+/// Threads that carry runs out, one run at a time each. One whose run is over waits for the next: a new
+/// thread costs more than a short run. Thread: any.
+class Crew {
+ public:
+  Crew() = default;
+  /// Waits until all work is done.
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  /// Has the work done at once. Throws: std::system_error when there is no thread for it.
+  void take_on(std::function<void()> work);
+
+ private:
+  void wait_for_work();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> work_;
+  std::size_t idle_ = 0;
+  bool over_ = false;
+  std::vector<std::jthread> threads_;
+};
+
 /// Who keeps what runs say, and knows how the worker itself is. Called on the runs' threads.
 class RunOwner {
  public:
@@ -74,15 +104,16 @@ class RunOwner {
 };
 
 /// One execution of a trial: its folder, its program in a process group of its own, what that prints, and its
-/// end. A thread of its own starts the program, reads its pipes and reaps it; the program dies with that
+/// end. A thread of the crew starts the program, reads its pipes and reaps it; the program dies with that
 /// thread, and what it has started itself and left is ended with the run (leftovers.h). What fails that is
 /// the worker's own, not the program's, ends it as lost. Above a backlog the pipes are not read, so that the
-/// program has to wait; its log is limited. The destructor kills what still runs and waits for the thread:
+/// program has to wait; its log is limited. The destructor kills what still runs and waits until it is over:
 /// never call it where `RunOwner` would block.
 class Run {
  public:
+  /// Throws: std::exception when there is no thread or descriptor for it.
   Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& settings, RunOwner& owner,
-      const Clock& clock);
+      const Clock& clock, Crew& crew);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -130,7 +161,8 @@ class Run {
   bool overstayed_ = false;      ///< killed after the grace period
   bool holds_back_ = false;      ///< the program has to wait until more is acknowledged
   int wake_ = -1;                ///< eventfd: there are new orders
-  std::jthread thread_;
+  /// Of two owners: who says so may be the last to touch it.
+  std::shared_ptr<std::binary_semaphore> over_ = std::make_shared<std::binary_semaphore>(0);
 };
 
 }  // namespace abl::agent

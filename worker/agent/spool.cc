@@ -3,14 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -29,8 +28,9 @@ constexpr std::uint64_t kSegment = 512 << 10;      // bytes after which the next
 constexpr std::uint32_t kLargestBatch = 16 << 20;  // gRPC takes 4 MiB: a larger length is damage
 constexpr std::uint32_t kNote = 1U << 31;          // in a record's length
 constexpr std::size_t kKeptInMemory = 128 << 10;   // of a batch that waits to be sent
-constexpr std::string_view kPrefix = "segment-";
-constexpr std::string_view kOldFile = "batches", kOldProgram = "program";
+constexpr std::size_t kKeptEmpty = 64;             // files that serve the next runs
+constexpr std::string_view kEnding = ".spool";
+constexpr std::string_view kOldPrefix = "segment-", kOldFile = "batches", kOldProgram = "program";
 
 void put32(std::string& out, std::uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(value >> shift));
@@ -74,111 +74,190 @@ void write_at(int descriptor, std::uint64_t offset, std::string_view bytes, cons
   }
 }
 
+/// The number that a text is as a whole.
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// The number of a file of ours.
+std::optional<std::uint64_t> number_of(const fs::path& file) {
+  std::string name = file.filename();
+  if (!name.ends_with(kEnding)) return std::nullopt;
+  name.resize(name.size() - kEnding.size());
+  return number_in(name);
+}
+
+/// Closes what was opened to be read.
+class Input {
+ public:
+  explicit Input(fs::path file) : file_{std::move(file)} {
+    descriptor_ = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0) throw system_error("cannot open " + file_.string(), errno);
+  }
+  ~Input() { ::close(descriptor_); }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  std::uint64_t size() const {
+    const off_t end = ::lseek(descriptor_, 0, SEEK_END);
+    return end < 0 ? 0 : static_cast<std::uint64_t>(end);
+  }
+  struct Record {
+    bool is_note = false;
+    std::uint64_t bytes = 0;
+    RunBatch batch;
+  };
+  /// The whole record at `offset`; nothing where there is none.
+  std::optional<Record> record(std::uint64_t offset) const {
+    const std::string head = read_at(descriptor_, offset, kHead, file_);
+    if (head.size() < kHead) return std::nullopt;
+    const std::uint32_t length = get32(head.data()), size = length & ~kNote;
+    if (size > kLargestBatch) return std::nullopt;
+    const std::string bytes = read_at(descriptor_, offset + kHead, size, file_);
+    Record record{.is_note = (length & kNote) != 0, .bytes = kHead + size, .batch = {}};
+    if (bytes.size() < size || crc32(bytes) != get32(head.data() + 4) || !record.batch.ParseFromString(bytes))
+      return std::nullopt;
+    return record;
+  }
+
+ private:
+  const fs::path file_;
+  int descriptor_ = -1;
+};
+
 }  // namespace
 
-RunSpool::RunSpool(fs::path folder, std::uint32_t run, std::string token)
-    : folder_{std::move(folder)}, run_{run}, token_{std::move(token)} {}
+SpoolFiles::SpoolFiles(fs::path folder) : folder_{std::move(folder)} {
+  for (const fs::path& file : found()) named_ = std::max(named_, number_of(file).value_or(0));
+}
 
-RunSpool::RunSpool(fs::path folder, std::uint32_t run) : folder_{std::move(folder)}, run_{run} {
-  if (std::error_code unknown; fs::exists(folder_ / kOldProgram, unknown))
-    program_ = read_file(folder_ / kOldProgram);
-  const auto files = segment_files();
-  try {
-    for (auto file = files.begin(); file != files.end(); ++file) {
-      if (read_segment(*file)) continue;
-      log_warning("run {}: {} ends in the middle of a batch, or is damaged; what follows is left out", run_,
-                  file->string());
-      for (auto later = file + 1; later != files.end(); ++later) fs::remove(*later);
-      break;
-    }
-    if (segments_.empty()) return;
-    writer_.open(segments_.back().file, O_RDWR);
-    writer_.offset = segments_.back().bytes;
-    if (::ftruncate(writer_.descriptor, static_cast<off_t>(writer_.offset)) != 0)
-      throw system_error("cannot shorten " + writer_.file.string(), errno);
-  } catch (const fs::filesystem_error& error) {
-    writer_.close();
-    throw system_error("cannot delete " + error.path1().string(), error.code().value());
-  } catch (...) {
-    writer_.close();
-    throw;
+SpoolFiles::~SpoolFiles() {
+  for (const File& file : empty_) {
+    if (file.descriptor >= 0) ::close(file.descriptor);
+    ::unlink(file.path.c_str());
   }
 }
+
+std::vector<fs::path> SpoolFiles::found() const {
+  std::vector<fs::path> all;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator{folder_, failed}) all.push_back(entry.path());
+  if (failed && failed != std::errc::no_such_file_or_directory)
+    throw system_error("cannot read " + folder_.string(), failed.value());
+  std::ranges::sort(all);
+  return all;
+}
+
+SpoolFiles::File SpoolFiles::take() {
+  File file;
+  {
+    const std::scoped_lock lock{mutex_};
+    if (empty_.empty()) {
+      file.path = folder_ / fmt::format("{}{}", ++named_, kEnding);
+    } else {
+      file = std::move(empty_.back());
+      empty_.pop_back();
+    }
+  }
+  const auto open = [&] {
+    file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return file.descriptor >= 0;
+  };
+  if (file.descriptor >= 0 || open()) return file;
+  if (errno == ENOENT) {
+    make_folder(folder_);
+    if (open()) return file;
+  }
+  throw system_error("cannot open " + file.path.string(), errno);
+}
+
+void SpoolFiles::give_back(File file) {
+  const bool emptied =
+      (file.descriptor >= 0 ? ::ftruncate(file.descriptor, 0) : ::truncate(file.path.c_str(), 0)) == 0;
+  if (emptied) {
+    const std::scoped_lock lock{mutex_};
+    if (empty_.size() < kKeptEmpty) {
+      empty_.push_back(std::move(file));
+      return;
+    }
+  }
+  if (file.descriptor >= 0) ::close(file.descriptor);
+  // what cannot be deleted is sent again by the next start, and refused by the scheduler
+  ::unlink(file.path.c_str());
+}
+
+/// A segment that is there, not read yet.
+struct RunSpool::Found {
+  fs::path file;
+  std::uint64_t first = 0;  ///< number of its first batch; 0: of an earlier version's one file
+  bool earlier = false;
+};
+
+RunSpool::RunSpool(SpoolFiles& files, std::uint32_t run, std::string token)
+    : files_{files}, run_{run}, token_{std::move(token)} {}
 
 RunSpool::~RunSpool() {
   writer_.close();
   reader_.close();
 }
 
-void RunSpool::Place::open(const fs::path& path, int flags) {
-  const int opened = ::open(path.c_str(), O_CLOEXEC | flags, 0600);
-  if (opened < 0) throw system_error("cannot open " + path.string(), errno);
-  close();
-  descriptor = opened;
-  file = path;
-  offset = 0;
-}
-
 void RunSpool::Place::close() {
   if (descriptor >= 0) ::close(std::exchange(descriptor, -1));
 }
 
-/// By the number of their first batch, which the names give; a file of an earlier version comes first.
-std::vector<fs::path> RunSpool::segment_files() const {
-  std::vector<fs::path> files;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator{folder_, failed})
-    if (const std::string name = entry.path().filename(); name == kOldFile || name.starts_with(kPrefix))
-      files.push_back(entry.path());
-  if (failed && failed != std::errc::no_such_file_or_directory)
-    throw system_error("cannot read " + folder_.string(), failed.value());
-  static_assert(std::string_view{kOldFile} < std::string_view{kPrefix});
-  std::sort(files.begin(), files.end());
-  return files;
+/// Everything that follows something damaged goes.
+void RunSpool::read(std::vector<Found> segments) {
+  std::ranges::stable_sort(segments, {}, &Found::first);
+  for (auto found = segments.begin(); found != segments.end(); ++found) {
+    if (read_segment(*found)) continue;
+    log_warning("run {}: {} ends in the middle of a batch, or is damaged; what follows is left out", run_,
+                found->file.string());
+    for (auto later = found + 1; later != segments.end(); ++later)
+      drop({.file = later->file, .earlier = later->earlier}, -1);
+    break;
+  }
+  if (segments_.empty() || segments_.back().earlier) return;
+  const Segment& newest = segments_.back();
+  writer_ = {.descriptor = ::open(newest.file.c_str(), O_RDWR | O_CLOEXEC),
+             .file = newest.file,
+             .offset = newest.bytes};
+  if (writer_.descriptor < 0) throw system_error("cannot open " + writer_.file.string(), errno);
+  if (::ftruncate(writer_.descriptor, static_cast<off_t>(writer_.offset)) != 0)
+    throw system_error("cannot shorten " + writer_.file.string(), errno);
 }
 
 /// Takes the whole records of a file in. Returns: false when something else follows them, or when they are
 /// not the next ones.
-bool RunSpool::read_segment(const fs::path& file) {
-  Place place;
-  place.open(file, O_RDONLY);
-  const off_t file_size = ::lseek(place.descriptor, 0, SEEK_END);
-  Segment segment{.file = file};
-  const std::string name = file.filename();
-  if (name.starts_with(kPrefix)) segment.first = std::strtoull(name.c_str() + kPrefix.size(), nullptr, 10);
-  bool whole = file_size >= 0, any = false;
-  try {
-    while (whole && segment.bytes < static_cast<std::uint64_t>(file_size)) {
-      const std::string head = read_at(place.descriptor, segment.bytes, kHead, file);
-      const std::uint32_t length = head.size() < kHead ? 0 : get32(head.data()), size = length & ~kNote;
-      RunBatch batch;
-      std::string bytes;
-      whole = head.size() == kHead && size <= kLargestBatch;
-      if (whole) bytes = read_at(place.descriptor, segment.bytes + kHead, size, file);
-      whole = whole && bytes.size() == size && crc32(bytes) == get32(head.data() + 4) &&
-              batch.ParseFromString(bytes);
-      if (!whole) break;
-      if ((length & kNote) != 0) {
-        program_ = batch.log();
-      } else {
-        if (segment.first == 0) segment.first = batch.seq();  // of an earlier version
-        const std::uint64_t expected = any ? last_ + 1 : segment.first;
-        whole = batch.seq() == expected && (segments_.empty() || batch.seq() == last_ + 1);
+bool RunSpool::read_segment(const Found& found) {
+  Segment segment{.file = found.file, .first = found.first, .earlier = found.earlier};
+  bool whole = segments_.empty() || segment.first == last_ + 1, any = false;
+  {
+    const Input input{found.file};
+    for (const std::uint64_t size = input.size(); whole && segment.bytes < size;) {
+      const auto record = input.record(segment.bytes);
+      whole = record.has_value();
+      if (whole && record->is_note) {
+        program_ = record->batch.log();
+      } else if (whole) {
+        const std::uint64_t seq = record->batch.seq();
+        if (segment.first == 0) segment.first = seq;
+        whole = seq == (any ? last_ + 1 : segment.first);
         if (!whole) break;
         any = true;
-        last_ = batch.seq();
-        ended_ = batch.has_ended();
+        last_ = seq;
+        ended_ = record->batch.has_ended();
       }
-      if (!batch.token().empty()) token_ = batch.token();
-      segment.bytes += kHead + size;
+      if (!whole) break;
+      if (token_.empty()) token_ = record->batch.token();
+      segment.bytes += record->bytes;
     }
-  } catch (...) {
-    place.close();
-    throw;
   }
-  place.close();
+  // one of an earlier version without a batch, or one that does not follow those before it
   if (!any && (segment.first == 0 || (!whole && !segments_.empty()))) {
-    fs::remove(file);  // an old one without a batch, or one that does not follow those before it
+    drop(std::move(segment), -1);
     return whole;
   }
   if (!any) last_ = std::max(last_, segment.first - 1);  // begun, and no batch written
@@ -186,22 +265,31 @@ bool RunSpool::read_segment(const fs::path& file) {
   return whole;
 }
 
-/// With the note of the run's program, where there is one: those before it may be deleted.
+/// Lets a segment's file go.
+void RunSpool::drop(Segment segment, int descriptor) {
+  if (segment.earlier)
+    ::unlink(segment.file.c_str());  // one that stays is sent again after a restart
+  else
+    files_.give_back({.path = std::move(segment.file), .descriptor = descriptor});
+}
+
 void RunSpool::begin_segment() {
-  Segment segment{.file = folder_ / fmt::format("{}{:020}", kPrefix, last_ + 1), .first = last_ + 1};
-  if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) make_folder(folder_);
-  writer_.open(segment.file, O_RDWR | O_CREAT | O_TRUNC);
+  const SpoolFiles::File file = files_.take();
+  writer_.close();
+  writer_ = {.descriptor = file.descriptor, .file = file.path};
   {
     const std::scoped_lock lock{mutex_};
-    segments_.push_back(std::move(segment));
+    segments_.push_back({.file = file.path, .first = last_ + 1});
   }
-  if (program_.empty()) return;
   try {
     write_note();
-  } catch (const Error&) {  // it begins anew, with the note, when there is room
-    writer_.close();
-    const std::scoped_lock lock{mutex_};
-    segments_.pop_back();
+  } catch (const Error&) {  // it begins anew when there is room
+    writer_.descriptor = -1;
+    {
+      const std::scoped_lock lock{mutex_};
+      segments_.pop_back();
+    }
+    files_.give_back(file);
     throw;
   }
 }
@@ -222,8 +310,13 @@ void RunSpool::write(std::string_view record) {
 
 void RunSpool::write_note() {
   RunBatch note;
+  note.set_run(run_);
   note.set_token(token_);
   note.set_log(program_);
+  {
+    const std::scoped_lock lock{mutex_};
+    note.set_seq(segments_.back().first);
+  }
   write(record_of(note.SerializeAsString(), /*is_note=*/true));
 }
 
@@ -285,8 +378,10 @@ std::optional<RunBatch> RunSpool::after(std::uint64_t seq) {
     segment = *std::prev(behind);
   }
   if (reader_.descriptor < 0 || reader_.segment != segment.first || reader_.next > wanted) {
-    reader_.open(segment.file, O_RDONLY);
-    reader_.segment = reader_.next = segment.first;
+    const int opened = ::open(segment.file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (opened < 0) throw system_error("cannot open " + segment.file.string(), errno);
+    reader_.close();
+    reader_ = {.descriptor = opened, .segment = segment.first, .next = segment.first};
   }
   const auto damaged = [&] {
     return Error{Code::kDataLoss,
@@ -296,48 +391,46 @@ std::optional<RunBatch> RunSpool::after(std::uint64_t seq) {
     const std::string head = read_at(reader_.descriptor, reader_.offset, kHead, segment.file);
     const std::uint32_t length = head.size() < kHead ? 0 : get32(head.data()), size = length & ~kNote;
     if (head.size() < kHead || reader_.offset + kHead + size > segment.bytes) throw damaged();
-    if ((length & kNote) != 0) {
-      reader_.offset += kHead + size;
-      continue;
-    }
-    if (reader_.next == wanted) {
+    const bool is_note = (length & kNote) != 0;
+    if (!is_note && reader_.next == wanted) {
       const std::string bytes = read_at(reader_.descriptor, reader_.offset + kHead, size, segment.file);
       if (bytes.size() < size || crc32(bytes) != get32(head.data() + 4) || !batch.ParseFromString(bytes) ||
           batch.seq() != wanted)
         throw damaged();
     }
-    ++reader_.next;
     reader_.offset += kHead + size;
-    if (reader_.next > wanted) return batch;
+    if (!is_note && ++reader_.next > wanted) return batch;
   }
 }
 
 void RunSpool::acknowledge(std::uint64_t seq) {
-  std::vector<fs::path> done;
+  std::vector<Segment> done;
   {
     const std::scoped_lock lock{mutex_};
     acknowledged_ = std::max(acknowledged_, std::min(seq, last_));
     while (segments_.size() > 1 && segments_[1].first <= acknowledged_ + 1) {
-      done.push_back(std::move(segments_.front().file));
+      done.push_back(std::move(segments_.front()));
       segments_.pop_front();
     }
   }
-  for (const fs::path& file : done) ::unlink(file.c_str());  // one that stays is sent again after a restart
+  for (Segment& segment : done) drop(std::move(segment), -1);
 }
 
 void RunSpool::remove() {
-  writer_.close();
   reader_.close();
   std::deque<Segment> segments;
   {
     const std::scoped_lock lock{mutex_};
     segments.swap(segments_);
   }
-  for (const Segment& segment : segments) ::unlink(segment.file.c_str());
-  if (::rmdir(folder_.c_str()) == 0 || errno == ENOENT) return;
-  std::error_code
-      ignored;  // what cannot be deleted is sent again by the next start, and refused by the scheduler
-  fs::remove_all(folder_, ignored);
+  for (Segment& segment : segments) {
+    const bool is_open = writer_.descriptor >= 0 && segment.file == writer_.file;
+    drop(std::move(segment), is_open ? std::exchange(writer_.descriptor, -1) : -1);
+  }
+  writer_.close();
+  if (earlier_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(earlier_, ignored);
 }
 
 std::uint64_t RunSpool::last() const {
@@ -359,17 +452,40 @@ std::uint64_t RunSpool::bytes() const {
   return sum;
 }
 
-std::vector<std::uint32_t> spooled_runs(const fs::path& folder) {
-  std::vector<std::uint32_t> runs;
-  if (!fs::exists(folder)) return runs;
-  for (const auto& entry : fs::directory_iterator{folder}) {
-    const std::string name = entry.path().filename();
-    std::uint32_t run = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), run);
-    if (error == std::errc{} && end == name.data() + name.size() && entry.is_directory()) runs.push_back(run);
+std::vector<std::unique_ptr<RunSpool>> read_spools(SpoolFiles& files) {
+  std::map<std::uint32_t, std::vector<RunSpool::Found>> segments;
+  std::map<std::uint32_t, fs::path> earlier;
+  for (const fs::path& path : files.found()) {
+    if (number_of(path)) {
+      const auto note = Input{path}.record(0);
+      if (note && note->is_note)
+        segments[note->batch.run()].push_back({.file = path, .first = note->batch.seq()});
+      else
+        files.give_back({.path = path});  // empty, or its run had not begun to write
+    } else if (const auto run = number_in(path.filename().native()); run && fs::is_directory(path)) {
+      earlier.emplace(*run, path);
+      auto& found = segments[static_cast<std::uint32_t>(*run)];
+      for (const auto& entry : fs::directory_iterator{path}) {
+        const std::string name = entry.path().filename();
+        if (name == kOldFile)
+          found.push_back({.file = entry.path(), .earlier = true});
+        else if (name.starts_with(kOldPrefix))
+          found.push_back({.file = entry.path(),
+                           .first = number_in(name.substr(kOldPrefix.size())).value_or(0),
+                           .earlier = true});
+      }
+    }
   }
-  std::sort(runs.begin(), runs.end());
-  return runs;
+  std::vector<std::unique_ptr<RunSpool>> spools;
+  for (auto& [run, found] : segments) {
+    auto& spool = *spools.emplace_back(std::make_unique<RunSpool>(files, run, ""));
+    if (const auto folder = earlier.find(run); folder != earlier.end()) {
+      spool.earlier_ = folder->second;
+      if (fs::exists(spool.earlier_ / kOldProgram)) spool.program_ = read_file(spool.earlier_ / kOldProgram);
+    }
+    spool.read(std::move(found));
+  }
+  return spools;
 }
 
 }  // namespace abl::agent

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,28 +15,61 @@
 
 namespace abl::agent {
 
+/// The files in which a worker's runs keep what they say. Each holds a segment of one run, or nothing: one
+/// whose run needs it no more is emptied and serves another, since files that come and go with every run cost
+/// more than what is written to them (and a file system may look at all that have gone lately before it makes
+/// one). A few that are empty are kept, and go with this object. Thread: any.
+class SpoolFiles {
+ public:
+  struct File {
+    std::filesystem::path path;
+    int descriptor = -1;  ///< for reading and writing; -1: it is not open
+  };
+
+  /// Throws: Error when the folder cannot be read.
+  explicit SpoolFiles(std::filesystem::path folder);
+  ~SpoolFiles();
+  SpoolFiles(const SpoolFiles&) = delete;
+  SpoolFiles& operator=(const SpoolFiles&) = delete;
+
+  /// An empty one, open. Throws: Error naming it.
+  File take();
+  /// Empties one that is used no more, and needs no room on the disk for it.
+  void give_back(File file);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  /// What an earlier program left, by name.
+  std::vector<std::filesystem::path> found() const;
+
+ private:
+  const std::filesystem::path folder_;
+  std::mutex mutex_;
+  std::vector<File> empty_;
+  std::uint64_t named_ = 0;  ///< the highest number that a name has
+};
+
 /// The numbered batches of one run, on disk until the scheduler has acknowledged them. They outlive the
 /// worker's program.
 ///
-/// Segments of about 512 KiB, files named by the number of their first batch: records of length and CRC-32
-/// (4 bytes each, little-endian) and the serialised batch. A length with its highest bit set is that of a
-/// note of the worker's own, which has no number: in the token and the log of a batch it holds the run's
-/// token and what is to be known of its program; each segment begins with the newest. A segment whose batches
-/// are all acknowledged is deleted, but for the newest: its name and its records hold the count. So nothing
-/// is ever copied, a full disk hinders no acknowledgement, and memory is a few numbers for each segment, and
-/// the newest batch until it is taken. A torn record at the end, left by a crash in the middle of a write, is
-/// dropped when the folder is opened again. Of earlier versions the one file `batches` is read as the first
-/// segment, and the file `program` as the note.
+/// Segments of about 512 KiB, a file each: records of length and CRC-32 (4 bytes each, little-endian) and a
+/// serialised batch. A length with its highest bit set is that of a note of the worker's own, which is no
+/// batch of the run: its `run` and `token` are the run's, its `seq` the number of the segment's first batch,
+/// its `log` what is to be known of the run's program. A segment begins with one, and the newest in it holds.
+/// A segment whose batches are all acknowledged is given back, but for the newest, which holds the count. So
+/// nothing is ever copied, a full disk hinders no acknowledgement, and memory is a few numbers for each
+/// segment, and the newest batch until it is taken. A torn record at the end, left by a crash in the middle
+/// of a write, is dropped when the spool is read again.
+///
+/// Earlier versions had a folder for each run, named by its number, in it segments without notes, named by
+/// the number of their first batch, or one file `batches`, and a file `program` in the note's place. They are
+/// read, and what follows is kept as today.
 ///
 /// Thread: `append`, `append_in_memory` and `keep_program` one at a time, beside them `after`, `acknowledge`
 /// and `remove` one at a time; `take_newest` and the numbers from any.
 class RunSpool {
  public:
-  /// Of a run that begins: its folder is made by the first that is written. `token` goes with every batch.
-  RunSpool(std::filesystem::path folder, std::uint32_t run, std::string token);
-  /// What is in the run's folder, if there is one.
-  /// Throws: Error naming the file.
-  RunSpool(std::filesystem::path folder, std::uint32_t run);
+  /// Of a run that begins: nothing is on disk before the first that is kept. `token` goes with every batch.
+  RunSpool(SpoolFiles& files, std::uint32_t run, std::string token);
   ~RunSpool();
   RunSpool(const RunSpool&) = delete;
   RunSpool& operator=(const RunSpool&) = delete;
@@ -69,11 +103,15 @@ class RunSpool {
   const std::string& token() const { return token_; }
 
  private:
+  friend std::vector<std::unique_ptr<RunSpool>> read_spools(SpoolFiles& files);
+
   struct Segment {
     std::filesystem::path file;
     std::uint64_t first = 0;  ///< number of its first batch
     std::uint64_t bytes = 0;  ///< whole records
+    bool earlier = false;     ///< of an earlier version: in a folder of the run's own
   };
+  struct Found;
   /// A file that is open, and a place in it.
   struct Place {
     int descriptor = -1;
@@ -81,19 +119,20 @@ class RunSpool {
     std::uint64_t offset = 0;
     std::uint64_t segment = 0;  ///< of the reader: number of the file's first batch
     std::uint64_t next = 0;     ///< of the reader: number of the batch at `offset`
-    void open(const std::filesystem::path& path, int flags);
     void close();
   };
-  std::vector<std::filesystem::path> segment_files() const;
-  bool read_segment(const std::filesystem::path& file);
+  void read(std::vector<Found> segments);
+  bool read_segment(const Found& found);
   void begin_segment();
   void write(std::string_view record);
   void write_note();
+  void drop(Segment segment, int descriptor);
 
-  const std::filesystem::path folder_;
+  SpoolFiles& files_;
   const std::uint32_t run_;
-  std::string token_;    ///< constant once it is open
-  std::string program_;  ///< of the thread that appends
+  std::filesystem::path earlier_;  ///< the folder that an earlier version made for it
+  std::string token_;              ///< constant once it is open
+  std::string program_;            ///< of the thread that appends
   Place writer_, reader_;
 
   mutable std::mutex mutex_;  ///< guards what follows; never held while the disk works
@@ -104,7 +143,8 @@ class RunSpool {
   std::optional<ablate::v1::RunBatch> newest_;
 };
 
-/// The runs that have a spool in `folder`, by number.
-std::vector<std::uint32_t> spooled_runs(const std::filesystem::path& folder);
+/// What an earlier program has left of its runs, by their numbers. To be called before any file is taken.
+/// Throws: Error naming what cannot be read.
+std::vector<std::unique_ptr<RunSpool>> read_spools(SpoolFiles& files);
 
 }  // namespace abl::agent
