@@ -97,6 +97,7 @@ void Database::open_to_write() {
                       journal + "'); keep the results file on a local disk"};
   }
   execute("PRAGMA synchronous = FULL");
+  execute("PRAGMA cache_size = -65536");  // KiB: what does not fit is written to the log more than once
   execute("PRAGMA journal_size_limit = " + std::to_string(kLogFileBytes));
   sqlite3_wal_hook(raw, &Database::committed, this);
   migrate(raw, file_, migrations());

@@ -576,7 +576,13 @@ FROM sweep s LEFT JOIN sweep_trial st ON st.sweep_id = s.id LEFT JOIN trial t ON
 CREATE TRIGGER sweep_counted AFTER INSERT ON sweep BEGIN
   INSERT INTO sweep_count (sweep_id) VALUES (NEW.id);
 END;
-CREATE TRIGGER claim_counted AFTER INSERT ON sweep_trial BEGIN
+-- Of a new trial, as nearly every claim is when it is made: a sweep of 100,000 is submitted in one transaction.
+CREATE TRIGGER new_claim_counted AFTER INSERT ON sweep_trial
+WHEN NOT NEW.withdrawn AND (SELECT state FROM trial WHERE id = NEW.trial_id) = 'queued' BEGIN
+  UPDATE sweep_count SET queued = queued + 1 WHERE sweep_id = NEW.sweep_id;
+END;
+CREATE TRIGGER claim_counted AFTER INSERT ON sweep_trial
+WHEN NEW.withdrawn OR (SELECT state FROM trial WHERE id = NEW.trial_id) <> 'queued' BEGIN
   UPDATE sweep_count SET
     queued = queued + (t.state = 'queued' AND NOT NEW.withdrawn), leased = leased + (t.state = 'leased' AND NOT NEW.withdrawn),
     running = running + (t.state = 'running' AND NOT NEW.withdrawn), completed = completed + (t.state = 'completed'),
