@@ -25,6 +25,7 @@ namespace {
 constexpr std::uint64_t kWindow = 64;  // batches of a run that are sent and not acknowledged
 constexpr std::size_t kOutbox = 4;     // batches in memory, of those read from the disk
 constexpr std::size_t kFresh = 64;     // and with those that runs have just written; hardly any is large
+constexpr std::size_t kTogether = 8;   // spools that are emptied at once, in short runs
 constexpr auto kReadAgain = std::chrono::seconds{1};
 constexpr const char* kUnhealthy = "worker unhealthy: ";
 
@@ -161,8 +162,7 @@ void Agent::stop(const std::string& reason) {
     auto state = state_.lock();
     state->stopping = reason;
     heartbeat_due_ = true;  // says so before any run says that it has stopped
-    for (auto& [id, held] : state->runs) stop_run(held, reason);
-    call_clerk(*state);
+    for (auto& [id, held] : state->runs) stop_run(*state, held, reason);
   }
   session_.wake();
 }
@@ -234,41 +234,37 @@ std::optional<WorkerMessage> Agent::next() {
   if (state->outbox.empty()) return std::nullopt;
   message = std::move(state->outbox.front());
   state->outbox.pop_front();
-  call_clerk(*state);
+  if (std::exchange(state->outbox_was_full, false)) call_clerk(*state);
   return message;
 }
 
 void Agent::receive(const SchedulerMessage& message) {
-  {
-    auto state = state_.lock();
-    switch (message.body_case()) {
-      case SchedulerMessage::kWelcome:
-        if (message.welcome().heartbeat_ms() > 0)
-          state->heartbeat_every = Milliseconds{message.welcome().heartbeat_ms()};
-        note_store(*state, message.welcome().store_id());
-        break;
-      case SchedulerMessage::kAssign:
-        assign(*state, message.assign());
-        break;
-      case SchedulerMessage::kStop:
-        if (const auto found = state->runs.find(message.stop().run());
-            found != state->runs.end() && (found->second.waiting || !message.stop().only_waiting())) {
-          log_info("stopping run {}: {}", found->first, message.stop().reason());
-          stop_run(found->second, message.stop().reason());
-        }
-        break;
-      case SchedulerMessage::kAck:
-        acknowledge(*state, message.ack().run(), message.ack().seq());
-        break;
-      case SchedulerMessage::kFenced:
-        fence(*state, message.fenced().run(), message.fenced().reason());
-        break;
-      case SchedulerMessage::BODY_NOT_SET:
-        break;  // of a newer protocol, and not meant for this one
-    }
-    call_clerk(*state);
+  auto state = state_.lock();
+  switch (message.body_case()) {
+    case SchedulerMessage::kWelcome:
+      if (message.welcome().heartbeat_ms() > 0)
+        state->heartbeat_every = Milliseconds{message.welcome().heartbeat_ms()};
+      note_store(*state, message.welcome().store_id());
+      break;
+    case SchedulerMessage::kAssign:
+      assign(*state, message.assign());
+      break;
+    case SchedulerMessage::kStop:
+      if (const auto found = state->runs.find(message.stop().run());
+          found != state->runs.end() && (found->second.waiting || !message.stop().only_waiting())) {
+        log_info("stopping run {}: {}", found->first, message.stop().reason());
+        stop_run(*state, found->second, message.stop().reason());
+      }
+      break;
+    case SchedulerMessage::kAck:
+      acknowledge(*state, message.ack().run(), message.ack().seq());
+      break;
+    case SchedulerMessage::kFenced:
+      fence(*state, message.fenced().run(), message.fenced().reason());
+      break;
+    case SchedulerMessage::BODY_NOT_SET:
+      break;  // of a newer protocol, and not meant for this one
   }
-  session_.wake();
 }
 
 /// Which runs of a former results file are dropped the scheduler says, run by run; this says why.
@@ -291,7 +287,7 @@ void Agent::append(std::uint32_t run, const RunBatch& batch) {
   const auto spool = spool_of(run);
   if (!spool) return;
   spool->append(batch);
-  if (offer(*state_.lock(), run)) session_.wake();
+  if (offer(*state_.lock(), run)) session_.flush();
 }
 
 /// Has the run's newest batch sent, which is on disk by now: without the disk where nothing is before it,
@@ -352,9 +348,8 @@ void Agent::finished(std::uint32_t run, std::optional<RunBatch> last) {
     if (held->second.run) state->over.push_back(std::move(held->second.run));
     offer(*state, run);
     settle(*state, held);
-    call_clerk(*state);
   }
-  session_.wake();
+  session_.flush();
 }
 
 void Agent::refused(std::uint32_t run, const std::string& reason) {
@@ -386,6 +381,7 @@ void Agent::refuse(State& state, std::uint32_t run, const std::string& reason) {
   auto& refused = *state.refusals.emplace_back().mutable_refused();
   refused.set_run(run);
   refused.set_reason(valid_utf8(reason));
+  session_.wake();
 }
 
 /// Another worker may: no refusal here is permanent.
@@ -467,16 +463,16 @@ void Agent::hand_back_waiting(State& state) {
     const std::string why_not = cannot_run(state, *held.waiting);
     if (why_not.empty()) return false;
     refuse(state, run, why_not);
-    session_.wake();
     return true;
   });
 }
 
-void Agent::stop_run(Held& held, const std::string& reason) {
+void Agent::stop_run(State& state, Held& held, const std::string& reason) {
   if (held.run) held.run->stop(reason);
   if (!std::exchange(held.waiting, std::nullopt)) return;
   held.last_words = last_batch(RunEnded::STATUS_STOPPED, reason);
   held.last_words->mutable_ended()->set_asked(true);
+  call_clerk(state);
 }
 
 void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
@@ -487,7 +483,10 @@ void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
   std::erase_if(state.outbox, [run](const WorkerMessage& message) { return message.batch().run() == run; });
   held.fenced = true;
   // perhaps for its weights: a program may do well with a file that is not the wanted one
-  if (!held.weights.empty()) state.doubted.push_back(held.weights);
+  if (!held.weights.empty()) {
+    state.doubted.push_back(held.weights);
+    call_clerk(state);
+  }
   if (held.under_way) held.run->kill();
   settle(state, found);
 }
@@ -498,17 +497,20 @@ void Agent::acknowledge(State& state, std::uint32_t run, std::uint64_t seq) {
   Held& held = found->second;
   held.acknowledged = std::max(held.acknowledged, std::min(seq, held.spool->last()));
   held.sent = std::max(held.sent, held.acknowledged);  // it had them of an earlier start
-  settle(state, found);
+  if (!settle(state, found)) call_clerk(state);        // a part of its spool may go, or more of it be sent
 }
 
-/// Lets a run go of which nothing is left to be done or said.
-void Agent::settle(State& state, Runs::iterator found) {
+/// Lets a run go of which nothing is left to be done or said. Returns: whether it did. The clerk is not
+/// called for each, where more come.
+bool Agent::settle(State& state, Runs::iterator found) {
   const Held& held = found->second;
-  if (held.under_way) return;
+  if (held.under_way) return false;
   const bool said = held.spool->ended() && held.acknowledged >= held.spool->last();
-  if (!held.fenced && !said) return;
+  if (!held.fenced && !said) return false;
   state.leaving.push_back(held.spool);
   state.runs.erase(found);
+  if (state.leaving.size() >= kTogether || state.runs.empty() || !state.stopping.empty()) call_clerk(state);
+  return true;
 }
 
 // --- the clerk ---
@@ -550,11 +552,13 @@ bool Agent::write_last_words(Lock& state) {
   const auto held = std::find_if(state->runs.begin(), state->runs.end(),
                                  [](const auto& entry) { return entry.second.last_words.has_value(); });
   if (held == state->runs.end()) return false;
+  const std::uint32_t run = held->first;
   const auto spool = held->second.spool;
   const RunBatch words = *std::exchange(held->second.last_words, std::nullopt);
   state.mutex().unlock();
   append_last(*spool, words);
   state.mutex().lock();
+  if (offer(*state, run)) session_.wake();
   return true;
 }
 
@@ -573,7 +577,11 @@ bool Agent::drop_acknowledged(Lock& state) {
 
 /// One run after the other has its turn, so that none with much to say delays the others.
 bool Agent::read_batch(Lock& state) {
-  if (state->session == 0 || state->outbox.size() >= kOutbox) return false;
+  if (state->session == 0) return false;
+  if (state->outbox.size() >= kOutbox) {
+    state->outbox_was_full = true;
+    return false;
+  }
   const auto now = std::chrono::steady_clock::now();
   const auto has_more = [&](const auto& entry) {
     const Held& held = entry.second;

@@ -83,7 +83,8 @@ class Agent final : private Peer, private RunOwner {
     Runs runs;
     std::map<std::uint32_t, std::uint32_t> taken;  ///< slot -> run
     std::vector<ablate::v1::WorkerMessage> refusals;
-    std::deque<ablate::v1::WorkerMessage> outbox;   ///< batches, read from the spools
+    std::deque<ablate::v1::WorkerMessage> outbox;   ///< batches of the spools
+    bool outbox_was_full = false;                   ///< the clerk waits for room
     std::uint64_t session = 0;                      ///< counts them
     std::uint32_t last_read = 0;                    ///< run: the next one's turn comes after it
     std::deque<std::shared_ptr<RunSpool>> leaving;  ///< to be deleted
@@ -117,11 +118,11 @@ class Agent final : private Peer, private RunOwner {
   void start(State& state, std::uint32_t run, Held& held);
   void hand_back_waiting(State& state);
   bool offer(State& state, std::uint32_t run);
-  void stop_run(Held& held, const std::string& reason);
+  void stop_run(State& state, Held& held, const std::string& reason);
   static void note_store(State& state, const std::string& id);
   void fence(State& state, std::uint32_t run, const std::string& reason);
   void acknowledge(State& state, std::uint32_t run, std::uint64_t seq);
-  static void settle(State& state, Runs::iterator held);
+  bool settle(State& state, Runs::iterator held);
   void call_clerk(State& state);
 
   void work_as_clerk(const std::stop_token& stop);

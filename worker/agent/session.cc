@@ -50,13 +50,16 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// With the session's mutex held, and only while `writable`.
+  /// These with the session's mutex held. Who begins to write, while `writable`, goes on with `write` or
+  /// gives up.
+  bool writable() const { return !writing_ && !over_; }
+  void begin_to_write() { writing_ = true; }
   void write(WorkerMessage message) {
-    writing_ = true;
+    if (over_) return;  // in the meantime
     outgoing_ = std::move(message);
     StartWrite(&outgoing_);
   }
-  bool writable() const { return !writing_ && !over_; }
+  void give_up() { writing_ = false; }
   void cancel() { context_.TryCancel(); }
   bool done() const { return done_; }
   const grpc::Status& status() const { return status_; }
@@ -80,10 +83,12 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
   }
 
   void OnWriteDone(bool ok) override {
-    const std::scoped_lock lock{session_.mutex_};
-    writing_ = false;
-    if (!ok) over_ = true;
-    session_.changed_.notify_all();
+    {
+      const std::scoped_lock lock{session_.mutex_};
+      writing_ = false;
+      if (!ok) over_ = true;
+    }
+    session_.send_pending();
   }
 
   void OnDone(const grpc::Status& status) override {
@@ -132,6 +137,42 @@ void Session::wake() {
   changed_.notify_all();
 }
 
+void Session::flush() {
+  {
+    const std::scoped_lock lock{mutex_};
+    pending_ = true;
+  }
+  send_pending();
+}
+
+/// Until nothing is left, or while a message is on its way: its end goes on with the next.
+void Session::send_pending() {
+  std::unique_lock lock{mutex_};
+  while (stream_ && connected_ && pending_ && stream_->writable()) {
+    pending_ = false;
+    stream_->begin_to_write();
+    const std::uint64_t number = streams_;
+    lock.unlock();
+    std::optional<WorkerMessage> message;
+    bool failed = false;
+    try {
+      message = peer_.next();
+    } catch (const std::exception& error) {  // no memory: as a connection that broke
+      log_error("the session with the scheduler broke: {}", error.what());
+      failed = true;
+    }
+    lock.lock();
+    if (!stream_ || streams_ != number) return;  // what it had is said again in the next session
+    if (failed) stream_->cancel();
+    if (message) {
+      pending_ = true;  // there may be more
+      stream_->write(*std::move(message));
+    } else {
+      stream_->give_up();
+    }
+  }
+}
+
 bool Session::connected() const {
   const std::scoped_lock lock{mutex_};
   return connected_;
@@ -165,7 +206,12 @@ bool Session::converse(std::stop_token stop) {
 
   std::unique_lock lock{mutex_};
   connected_ = pending_ = false;
-  if (stream.writable()) stream.write(std::move(first));  // a refused connection ends the call before
+  stream_ = &stream;
+  ++streams_;
+  if (stream.writable()) {  // a refused connection ends the call before
+    stream.begin_to_write();
+    stream.write(std::move(first));
+  }
   while (!stream.done()) {
     if (stop.stop_requested()) {
       stream.cancel();
@@ -174,14 +220,11 @@ bool Session::converse(std::stop_token stop) {
     }
     changed_.wait(lock, stop, [&] { return stream.done() || (connected_ && pending_ && stream.writable()); });
     if (stream.done() || stop.stop_requested()) continue;
-    pending_ = false;
     lock.unlock();
-    auto message = peer_.next();
+    send_pending();
     lock.lock();
-    if (!message) continue;
-    pending_ = true;  // there may be more
-    if (stream.writable()) stream.write(std::move(*message));
   }
+  stream_ = nullptr;
   const bool welcomed = std::exchange(connected_, false);
   const std::string trouble =
       stream.status().ok() ? "it closed the session" : stream.status().error_message();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -31,7 +32,8 @@ struct Backoff {
 };
 
 /// The worker's bidirectional stream, opened again whenever it breaks. A thread of its own connects, says
-/// hello, waits for the welcome and sends what `Peer::next` gives, one message at a time.
+/// hello and waits for the welcome. What `Peer::next` gives is sent one message at a time, by whoever is
+/// there: by gRPC's thread after the message before, by the one that calls `flush`, otherwise by its own.
 class Session {
  public:
   Session(std::string address, Peer& peer, Backoff backoff = {});
@@ -43,20 +45,26 @@ class Session {
   /// There may be something to send.
   /// Thread: any.
   void wake();
+  /// The same, and sends it on this thread where nothing else is being sent: the peer is called.
+  /// Thread: any, without a lock that the peer's methods want.
+  void flush();
   bool connected() const;
 
  private:
   class Stream;
   void talk(std::stop_token stop);
   bool converse(std::stop_token stop);
+  void send_pending();
 
   const std::string address_;
   Peer& peer_;
   const Backoff backoff_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  bool pending_ = false;    ///< `next` may have something
-  bool connected_ = false;  ///< welcomed
+  Stream* stream_ = nullptr;   ///< the open one
+  std::uint64_t streams_ = 0;  ///< counts them
+  bool pending_ = false;       ///< `next` may have something
+  bool connected_ = false;     ///< welcomed
   std::string last_trouble_;
   std::jthread thread_;
 };
