@@ -403,8 +403,10 @@ void Coordinator::dispatch_queue() {
     return;
   }
   Picks picked = pick(queue_, fleet_, policy_);
-  if (const auto& waits = picked.waits)
-    for (const RunId run : fleet_.recall_for(waits->first, waits->second)) call_back(run);
+  if (const auto& waits = picked.waits) {
+    for (const RunId run : fleet_.recall_for(waits->demand, waits->priority)) call_back(run);
+    preempt(fleet_.preempt_for(waits->demand, waits->priority, waits->preempting), waits->priority);
+  }
   if (picked.picks.empty()) return;
   dispatching_ = true;
   const auto picks = std::make_shared<const std::vector<Pick>>(std::move(picked.picks));
@@ -431,7 +433,8 @@ void Coordinator::assign(const Pick& pick, const Dispatched* dispatched) {
   publish(dispatched->sweeps);
   const auto session = fleet_.session(pick.placement.session);
   if (!session) return give_back(assign.run());
-  fleet_.occupy(session->id, assign.run(), pick.placement.slots, pick.priority, clock_.steady());
+  fleet_.occupy(session->id, assign.run(), pick.placement.slots, pick.priority, !pick.demand.command,
+                clock_.steady());
   log_info("run {} (trial {}, attempt {}) goes to {}", assign.run(), assign.trial(), assign.attempt(),
            session->hello.name());
   SchedulerMessage message;
@@ -444,6 +447,20 @@ void Coordinator::call_back(RunId run) {
   SchedulerMessage message = stop_message(run, kRecalled);
   message.mutable_stop()->set_only_waiting(true);
   if (const auto session = fleet_.session_with(run)) session->channel->send(std::move(message));
+}
+
+/// Stops runs that give way to trials of a higher priority: they checkpoint and go back to the queue.
+void Coordinator::preempt(const std::vector<RunId>& runs, int priority) {
+  if (runs.empty()) return;
+  const std::string reason = fmt::format("it gives way to priority {}", priority);
+  commit(
+      [runs, reason](Database& db) {
+        storage::TrialStore{db}.ask_to_stop(runs, reason);
+        return true;
+      },
+      [this, runs, reason](std::exception_ptr error, bool) {
+        if (!error) stop_runs(runs, reason);
+      });
 }
 
 /// Writes down why trials wait, a reason for each shape, where that has changed.

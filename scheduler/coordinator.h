@@ -96,6 +96,7 @@ class Coordinator {
   void dispatch_queue();
   void assign(const Pick& pick, const Dispatched* dispatched);
   void call_back(storage::RunId run);
+  void preempt(const std::vector<storage::RunId>& runs, int priority);
   void explain_waiting();
   void hello(const std::shared_ptr<const Session>& session);
   void heartbeat(const std::shared_ptr<const Session>& session, const ablate::v1::Heartbeat& heartbeat);

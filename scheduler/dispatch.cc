@@ -53,6 +53,9 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
 
 }  // namespace
 
+/// At once: others follow when these have given way.
+constexpr std::size_t kMostPreempted = 64;
+
 Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
   Picks result;
   std::set<LaneId> blocked;
@@ -67,7 +70,8 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
       if (!result.waits && std::ranges::any_of(fleet.workers(), [&](const WorkerState& worker) {
             return could_take(demand, worker);
           }))
-        result.waits = {demand, next->priority};
+        result.waits = {demand, next->priority,
+                        next->preempts ? queue.ready(next->lane, next->priority, kMostPreempted) : 0};
       if (!reserved && demand.gpus > 1) reserved = reserve(demand, fleet.workers());
       continue;
     }

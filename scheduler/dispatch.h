@@ -28,8 +28,13 @@ struct Pick {
 /// What a look at the queue led to.
 struct Picks {
   std::vector<Pick> picks;
-  std::optional<std::pair<Demand, int>>
-      waits;  ///< the first trial that found no place now, with its priority
+  /// The first that found no place now, though some worker could take it.
+  struct Waiting {
+    Demand demand;
+    int priority = 0;
+    std::size_t preempting = 0;  ///< so many trials like it may take the places of runs of lower priority
+  };
+  std::optional<Waiting> waits;
 };
 
 /// Places trials in the queue's order as long as there is a place for any; behind others only those of quick

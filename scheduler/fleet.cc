@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -136,11 +137,11 @@ bool Fleet::ails(std::uint64_t session, const Ailments& ailments) {
 }
 
 void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots,
-                   int priority, Time now) {
+                   int priority, bool resumable, Time now) {
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) return;
   Held& held = entry->second.runs[run];
-  held = {.slots = slots, .priority = priority};
+  held = {.slots = slots, .priority = priority, .resumable = resumable};
   count_priority(held, +1);
   session_of_run_[run] = session;
   for (const std::uint32_t slot : slots) {
@@ -199,6 +200,56 @@ std::vector<storage::RunId> Fleet::recall_for(const Demand& trial, int priority)
   return recall_if([&](const Entry& entry, const Line&, const Held& held) {
     return held.priority < priority && could_take(trial, state(entry.session->id));
   });
+}
+
+std::vector<storage::RunId> Fleet::preempt_for(const Demand& trial, int priority, std::size_t trials) {
+  std::vector<storage::RunId> preempted;
+  if (priorities_.empty() || priorities_.begin()->first >= priority) return preempted;
+  const auto needed = static_cast<std::size_t>(std::max(1, trial.gpus));
+  struct Way {
+    Entry* entry = nullptr;
+    std::size_t clear = 0;                                            // slots that are free, or soon will be
+    std::vector<std::tuple<int, Milliseconds, storage::RunId>> runs;  // that may give way, the first first
+  };
+  std::vector<Way> ways;
+  for (auto& [id, entry] : entries_) {
+    if (!could_take(trial, state(id))) continue;
+    Way& way = ways.emplace_back(Way{.entry = &entry});
+    for (const SlotState& slot : state(id).slots) {
+      if (trial.gpus > 0 && !slot.cuda) continue;
+      const auto line = entry.lines.find(slot.index);
+      if (line == entry.lines.end() || line->second.runs.empty()) {
+        ++way.clear;
+        continue;
+      }
+      const storage::RunId run = line->second.runs.front();
+      const Held& held = entry.runs.at(run);
+      if (held.recalled)
+        ++way.clear;
+      else if (held.resumable && held.priority < priority && held.slots.front() == slot.index)
+        way.runs.emplace_back(held.priority, -line->second.since.time_since_epoch(), run);
+    }
+    std::ranges::sort(way.runs);
+  }
+  for (std::size_t i = 0; i < trials; ++i) {
+    Way* best = nullptr;
+    std::size_t best_runs = 0, best_slots = 0;
+    for (Way& way : ways) {
+      std::size_t runs = 0, slots = way.clear;
+      while (slots < needed && runs < way.runs.size())
+        slots += way.entry->runs.at(std::get<storage::RunId>(way.runs[runs++])).slots.size();
+      if (slots >= needed && (!best || runs < best_runs)) best = &way, best_runs = runs, best_slots = slots;
+    }
+    if (!best) break;
+    for (std::size_t run = 0; run < best_runs; ++run) {
+      const auto id = std::get<storage::RunId>(best->runs[run]);
+      best->entry->runs.at(id).recalled = true;
+      preempted.push_back(id);
+    }
+    best->runs.erase(best->runs.begin(), best->runs.begin() + static_cast<std::ptrdiff_t>(best_runs));
+    best->clear = best_slots - needed;
+  }
+  return preempted;
 }
 
 std::vector<storage::RunId> Fleet::recall_behind(Time since) {

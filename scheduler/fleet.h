@@ -79,8 +79,9 @@ class Fleet {
   void set_drained(const std::string& worker, const std::optional<std::string>& reason);
   /// What is wrong with it, as it said last. Returns: whether that is news.
   bool ails(std::uint64_t session, const Ailments& ailments);
+  /// `priority` of its trial; `resumable`: it writes a checkpoint when it is stopped.
   void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots,
-              int priority, Time now);
+              int priority, bool resumable, Time now);
   void release(storage::RunId run, Time now);
 
   /// It has another version of this data set, or of these weights: it gets no trial that needs it. Of weights
@@ -110,12 +111,17 @@ class Fleet {
   std::vector<storage::RunId> recall_behind(
       Time since);  // and nothing more is leased there until it has ended
   std::vector<storage::RunId> recall_of(const std::string& worker);
+  /// Runs that are to give way to so many trials like this one, each named once: of a lower priority and
+  /// resumable, on the worker where fewest have to stop; of these the lowest priority first, then those that
+  /// have run shortest. Nothing for a trial that has the slots as soon as those named before have ended.
+  std::vector<storage::RunId> preempt_for(const Demand& trial, int priority, std::size_t trials);
 
  private:
   struct Held {
     std::vector<std::uint32_t> slots;  // none: it has only batches left to send
     int priority = 0;
-    bool recalled = false;
+    bool resumable = false;
+    bool recalled = false;  // or preempted
   };
   struct Line {  // at a slot
     std::deque<storage::RunId> runs;

@@ -33,7 +33,8 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& st
                            .priority = standing.priority.value_or(0),
                            .owner = standing.owner,
                            .weight = standing.weight.value_or(1),
-                           .max_running = limit(standing.max_running.value_or(0))};
+                           .max_running = limit(standing.max_running.value_or(0)),
+                           .preempts = standing.preempts.value_or(false)};
   for (const sweeps::Row& row : spec.rows)
     record.rows.push_back({.id = row.id,
                            .label = row.label,
@@ -80,6 +81,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
     if (stored->canonical_hash == sha256_hex(spec.canonical)) {
       if (standing.priority) store.set_priority(stored->id, *standing.priority);
       if (standing.weight) store.set_weight(stored->id, *standing.weight);
+      if (standing.preempts) store.set_preempts(stored->id, *standing.preempts);
       if (standing.max_running) store.set_max_running(stored->id, limit(*standing.max_running));
       return {.created = false};
     }

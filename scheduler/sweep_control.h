@@ -27,6 +27,7 @@ struct Standing {
   std::string owner;                         ///< of a new one
   std::optional<double> weight;              ///< above 0
   std::optional<std::uint32_t> max_running;  ///< 0: as many as there is room for
+  std::optional<bool> preempts;              ///< runs of lower priority give way
 };
 
 /// Stores a checked sweep with its trials. The same content under the same name changes nothing but how it

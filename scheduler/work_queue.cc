@@ -194,12 +194,22 @@ std::optional<WorkQueue::Next> WorkQueue::next(const std::set<LaneId>& blocked) 
       const Place& place = *sweep.ready.at(lane).begin();
       if (const std::tuple here{owner, turn, place}; !best || here < best_turn) {
         best_turn = here;
-        best = {place.trial, lane, priority, sweep.typical};
+        best = {place.trial, lane, priority, sweep.stored.preempts, sweep.typical};
       }
     }
     if (best) return best;
   }
   return std::nullopt;
+}
+
+std::size_t WorkQueue::ready(LaneId lane, int priority, std::size_t most) const {
+  std::size_t count = 0;
+  const auto level = levels_.find(priority);
+  if (level == levels_.end() || !level->second.contains(lane)) return 0;
+  for (const auto& [owner, sweeps] : level->second.at(lane).sweeps)
+    for (const auto& [share, sweep] : sweeps)
+      if ((count += sweeps_.at(sweep).ready.at(lane).size()) >= most) return most;
+  return count;
 }
 
 Demand WorkQueue::demand(TrialId id) const {

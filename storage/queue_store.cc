@@ -58,7 +58,8 @@ OpenSweep read_open_sweep(const Statement& row) {
                   .active = row.integer(1) != 0,
                   .priority = static_cast<int>(row.integer(2)),
                   .owner = row.text(3),
-                  .weight = row.real(4)};
+                  .weight = row.real(4),
+                  .preempts = row.integer(6) != 0};
   if (!row.is_null(5)) sweep.max_running = static_cast<std::uint32_t>(row.integer(5));
   return sweep;
 }
@@ -193,13 +194,15 @@ void QueueStore::each_open(std::span<const TrialId> trials,
 std::optional<OpenSweep> QueueStore::sweep(SweepId sweep) const {
   return db_
       .prepared(
-          "SELECT id, state = 'active', priority, owner, weight, max_running FROM sweep WHERE id = :sweep")
+          "SELECT id, state = 'active', priority, owner, weight, max_running, preempts FROM sweep WHERE id = "
+          ":sweep")
       .bind(":sweep", sweep)
       .one(read_open_sweep);
 }
 
 std::vector<OpenSweep> QueueStore::sweeps() const {
-  return db_.prepared("SELECT id, state = 'active', priority, owner, weight, max_running FROM sweep")
+  return db_
+      .prepared("SELECT id, state = 'active', priority, owner, weight, max_running, preempts FROM sweep")
       .all(read_open_sweep);
 }
 

@@ -52,6 +52,7 @@ struct OpenSweep {
   std::string owner;  ///< who submitted it; of equals the slots are shared between owners first
   double weight = 1;  ///< of its owner's slots it gets twice as many with 2 as with 1
   std::optional<std::uint32_t> max_running;  ///< so many of its trials are under way at once, no more
+  bool preempts = false;                     ///< runs of lower priority give way to its trials
   bool operator==(const OpenSweep&) const = default;
 };
 

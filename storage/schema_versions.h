@@ -552,6 +552,8 @@ ALTER TABLE sweep ADD COLUMN owner TEXT NOT NULL DEFAULT '';                    
 ALTER TABLE sweep ADD COLUMN weight REAL NOT NULL DEFAULT 1 CHECK (weight > 0);   -- of its owner's slots, against his other sweeps
 ALTER TABLE sweep ADD COLUMN max_running INTEGER CHECK (max_running > 0);         -- trials under way at once; NULL: as many as there is room for
 
+ALTER TABLE sweep ADD COLUMN preempts INTEGER NOT NULL DEFAULT 0 CHECK (preempts IN (0, 1));  -- runs of lower priority give way
+
 CREATE TABLE sweep_count (       -- claims of a sweep by the state of their trials; kept by the triggers below
   sweep_id INTEGER PRIMARY KEY REFERENCES sweep,
   queued INTEGER NOT NULL DEFAULT 0,

@@ -154,7 +154,7 @@ std::string select_sweeps(const std::string& texts, const std::string& where) {
              COALESCE((SELECT MAX(position) + 1 FROM sweep_seed WHERE sweep_id = s.id), 0),
              n.queued, n.leased, n.running, n.completed, n.failed, n.held, n.cancelled, n.unfilled,
              s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END, n.finished_ms),
-             s.owner, s.weight, s.max_running
+             s.owner, s.weight, s.max_running, s.preempts
       FROM sweep s JOIN sweep_count n ON n.sweep_id = s.id
       WHERE )sql" +
          where + " ORDER BY s.id DESC";
@@ -186,6 +186,7 @@ SweepRecord read_sweep(const Statement& row) {
                                .unfilled = count(19)},
                     .created = row.time(20)};
   if (!row.is_null(24)) sweep.max_running = count(24);
+  sweep.preempts = row.integer(25) != 0;
   if (sweep.trials.open() == 0) sweep.finished = row.time(21);
   return sweep;
 }
@@ -198,9 +199,9 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
                 "a sweep named '" + sweep.name + "' is in the store already; give this one another name"};
   Transaction transaction{db_, Transaction::kSavepoint};
   db_.prepared(
-         R"sql(INSERT INTO sweep (name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, owner, weight, max_running,
+         R"sql(INSERT INTO sweep (name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, owner, weight, max_running, preempts,
                                         created_ms)
-                     VALUES (:name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority, :owner, :weight, :max_running,
+                     VALUES (:name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority, :owner, :weight, :max_running, :preempts,
                              :now))sql")
       .bind(":name", sweep.name)
       .bind(":file", sweep.file)
@@ -213,6 +214,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
       .bind(":owner", sweep.owner)
       .bind(":weight", sweep.weight)
       .bind(":max_running", sweep.max_running)
+      .bind(":preempts", sweep.preempts)
       .bind(":now", now)
       .run();
   Submitted result{.sweep = static_cast<SweepId>(db_.last_insert_id())};
@@ -326,6 +328,13 @@ void SweepStore::set_priority(SweepId sweep, int priority) {
 void SweepStore::set_weight(SweepId sweep, double weight) {
   db_.prepared("UPDATE sweep SET weight = :weight WHERE id = :sweep")
       .bind(":weight", weight)
+      .bind(":sweep", sweep)
+      .run();
+}
+
+void SweepStore::set_preempts(SweepId sweep, bool preempts) {
+  db_.prepared("UPDATE sweep SET preempts = :preempts WHERE id = :sweep")
+      .bind(":preempts", preempts)
       .bind(":sweep", sweep)
       .run();
 }
@@ -539,6 +548,12 @@ std::vector<int> SweepStore::rows_with(SweepId sweep, TrialId trial) const {
       .bind(":trial", trial)
       .bind(":sweep", sweep)
       .all([](const Statement& row) { return static_cast<int>(row.integer(0)); });
+}
+
+std::optional<TrialId> SweepStore::trial_of(RunId run) const {
+  return db_.prepared("SELECT trial_id FROM run WHERE id = :run")
+      .bind(":run", run)
+      .one([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
 }
 
 std::vector<SweepStore::Position> SweepStore::positions(TrialId trial) const {

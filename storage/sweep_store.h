@@ -35,6 +35,10 @@ struct Rows {
   std::optional<std::uint32_t> values = std::nullopt;
 };
 
+/// Why trials wait of which nothing else is known, as the view trial_waiting says it.
+inline constexpr const char* kPausedReason = "sweep is paused";
+inline constexpr const char* kFullReason = "sweep runs as many trials at once as it may";
+
 /// A claim as those see it who keep count of what waits.
 struct SeenClaim {
   ClaimRecord claim;
@@ -72,6 +76,7 @@ class SweepStore {
   void set_state(SweepId sweep, SweepState state, Time now);
   void set_priority(SweepId sweep, int priority);
   void set_weight(SweepId sweep, double weight);
+  void set_preempts(SweepId sweep, bool preempts);
   void set_max_running(SweepId sweep, std::optional<std::uint32_t> trials);
 
   /// Last values of metrics in one answer of `claims`. Where there are more, each trial has its share: those
@@ -106,6 +111,7 @@ class SweepStore {
   std::vector<SweepId> sweeps_with(TrialId trial) const;
   /// The rows of a sweep that it stands in.
   std::vector<int> rows_with(SweepId sweep, TrialId trial) const;
+  std::optional<TrialId> trial_of(RunId run) const;
   /// Where a trial stands in the sweeps that claim it: (sweep name, row id, label, seed).
   struct Position {
     std::string sweep, row, label;

@@ -73,6 +73,7 @@ struct NewSweep {
   std::string owner;                         ///< who submits it
   double weight = 1;                         ///< against its owner's other sweeps
   std::optional<std::uint32_t> max_running;  ///< trials under way at once
+  bool preempts = false;                     ///< runs of lower priority give way to its trials
 };
 /// A row with a seed, as submitted.
 struct NewTrial {
@@ -95,6 +96,7 @@ struct SweepRecord {
   std::string owner;
   double weight = 1;
   std::optional<std::uint32_t> max_running;
+  bool preempts = false;
   std::uint32_t rows = 0, seeds = 0;
   TrialCounts trials;  ///< a claim withdrawn before its trial ended is cancelled
   Time created{};

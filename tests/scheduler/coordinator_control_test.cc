@@ -232,5 +232,56 @@ TEST_F(CoordinatorTest, WhatWasLeasedAheadGoesBackWhenTheRunInFrontTakesLong) {
   EXPECT_EQ(trial(3).state, TrialState::kQueued);
 }
 
+TEST_F(CoordinatorTest, RunsOfLowerPriorityGiveWayToASweepThatPreempts) {
+  submit(sweep_of("patient", 3, 1));
+  FakeWorker worker = connect({.slots = 2});
+  say(worker, started(1, 1));
+  say(worker, started(2, 1));
+  worker.take_said();
+  sweeps::SweepSpec urgent = sweep_of("urgent", 1, 1);
+  urgent.rows[0].config = R"({"row":"urgent"})";
+  answer_of(
+      [&](auto answer) { submit_sweep(*coordinator, urgent, {.priority = 5, .preempts = true}, answer); });
+  settle();
+  const auto said = worker.take_said();
+  ASSERT_THAT(said, SizeIs(1)) << "as many as it needs";
+  EXPECT_THAT(said[0], HasSubstr("it gives way to priority 5"));
+  coordinator->tick();
+  settle();
+  EXPECT_THAT(worker.take_said(), testing::IsEmpty()) << "each is asked once";
+  const std::uint32_t stopped = said[0].starts_with("stop 1") ? 1 : 2;
+  say(worker, ended(stopped, 2, RunEnded::STATUS_STOPPED, "it gives way to priority 5"));
+  EXPECT_EQ(worker.take_assigned().back().trial(), 4u);
+  EXPECT_EQ(trial(stopped).state, TrialState::kQueued);
+}
+
+TEST_F(CoordinatorTest, AHigherPriorityAloneStopsNothing) {
+  submit(sweep_of("patient", 1, 1));
+  FakeWorker worker = connect();
+  worker.take_said();
+  sweeps::SweepSpec first = sweep_of("first", 1, 1);
+  first.rows[0].config = R"({"row":"first"})";
+  submit(first, 5);
+  EXPECT_THAT(worker.take_said(), testing::IsEmpty());
+}
+
+TEST_F(CoordinatorTest, ATrialOfFourGpusGetsAWorkerClearedAndNoMoreThanThat) {
+  sweeps::SweepSpec patient = sweep_of("patient", 8, 1);
+  patient.gpus = 1;
+  submit(patient);
+  FakeWorker one = connect({.name = "one", .slots = 4, .device = "cuda"});
+  FakeWorker two = connect({.name = "two", .slots = 4, .device = "cuda"});
+  one.take_said(), two.take_said();
+  sweeps::SweepSpec urgent = sweep_of("urgent", 1, 1);
+  urgent.rows[0].config = R"({"row":"urgent"})";
+  urgent.gpus = 4;
+  answer_of(
+      [&](auto answer) { submit_sweep(*coordinator, urgent, {.priority = 5, .preempts = true}, answer); });
+  settle();
+  const std::size_t of_one = one.take_said().size(), of_two = two.take_said().size();
+  EXPECT_EQ(of_one + of_two, 4u);
+  EXPECT_TRUE(of_one == 0 || of_two == 0) << "all of one worker";
+}
+
 }  // namespace
 }  // namespace abl::scheduler
