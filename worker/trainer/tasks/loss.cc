@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/tasks/loss.h"
 
+#include <torch/nn/functional/loss.h>
 #include <torch/utils.h>
 
 #include "base/error.h"
