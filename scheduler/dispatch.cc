@@ -10,6 +10,7 @@
 #include "storage/due_versions.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
+#include "storage/worker_store.h"
 
 namespace abl::scheduler {
 namespace {
@@ -46,6 +47,8 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
     checkpoint.set_sha256(stored.sha256);
   }
   assign.set_seed(trial.seed);
+  assign.set_time_limit_s(static_cast<std::uint32_t>(trial.time_limit.count()));
+  assign.set_stall_limit_s(static_cast<std::uint32_t>(trial.stall_limit.count()));
   assign.set_token(lease.token);
   assign.set_grace_ms(static_cast<std::uint32_t>(policy.stop_grace.count()));
   return assign;
@@ -67,11 +70,9 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
       placement = place_ahead(demand, fleet.workers(), policy.ahead);
     if (!placement) {
       blocked.insert(next->lane);
-      if (!result.waits && std::ranges::any_of(fleet.workers(), [&](const WorkerState& worker) {
-            return could_take(demand, worker);
-          }))
-        result.waits = {demand, next->priority,
-                        next->preempts ? queue.ready(next->lane, next->priority, kMostPreempted) : 0};
+      const bool awaited = await(demand, fleet.workers());
+      if (awaited && !result.waits)
+        result.waits = {demand, next->priority, queue.preempting(next->lane, next->priority, kMostPreempted)};
       if (!reserved && demand.gpus > 1) reserved = reserve(demand, fleet.workers());
       continue;
     }
@@ -83,7 +84,7 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
                             .host = session->hello.host(),
                             .priority = next->priority});
   }
-  if (reserved) unreserve(fleet.workers());
+  if (result.waits) unreserve(fleet.workers());
   return result;
 }
 
@@ -92,10 +93,12 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
   result.renewed = storage::DueVersions{db}.renew_queued(renewed);
   TrialStore trials{db};
   const storage::SweepStore sweeps{db};
+  const storage::WorkerStore workers{db};
   for (const Pick& pick : picks) {
     auto& assigned = result.assignments.emplace_back();
     const TrialRecord trial = trials.get(pick.demand.trial);
     if (!pick.demand.command && trial.identity.result_version != pick.demand.result_version) continue;
+    if (workers.drained(pick.worker)) continue;  // since it was picked
     const auto lease = trials.lease(trial.id, pick.worker, pick.host, now.wall, policy.expires(now.steady),
                                     pick.placement.slots);
     if (!lease) continue;

@@ -70,6 +70,8 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
                        .reusable = !spec.command || spec.command->reuse,
                        .gpus = spec.gpus,
                        .max_retries = spec.max_retries,
+                       .time_limit = spec.limits.time,
+                       .stall_limit = spec.limits.stall,
                        .weights = spec.rows[static_cast<std::size_t>(trial.row)].weights});
   return records;
 }

@@ -532,7 +532,10 @@ CREATE TABLE shape (             -- what trials need of a worker
   waiting TEXT NOT NULL DEFAULT ''                         -- why its queued trials wait, those that could be run now
 ) STRICT;
 ALTER TABLE trial ADD COLUMN shape_id INTEGER REFERENCES shape;
-CREATE TEMP TABLE demand_of AS
+ALTER TABLE trial ADD COLUMN time_limit_s INTEGER NOT NULL DEFAULT 0;   -- a run's; 0: none
+ALTER TABLE trial ADD COLUMN stall_limit_s INTEGER NOT NULL DEFAULT 0;  -- how long it may print nothing
+CREATE TEMP TABLE demand_of (id INTEGER PRIMARY KEY, demand TEXT NOT NULL);  -- looked up once for each trial
+INSERT INTO demand_of
 SELECT id, json_object('command', json(CASE WHEN command_json = '' THEN 'false' ELSE 'true' END), 'data', data, 'gpus', gpus,
                        'result_version', CASE WHEN command_json = '' THEN result_version ELSE 0 END,
                        'weights', json(COALESCE((SELECT json_group_object(name, sha256) FROM

@@ -57,9 +57,9 @@ void insert_column(Database& db, SweepId sweep, int position, const Column& colu
 TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fingerprint, ShapeId shape) {
   db.prepared(
         R"sql(INSERT INTO trial (config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
-                                       max_retries, state, shape_id)
+                                       max_retries, time_limit_s, stall_limit_s, state, shape_id)
                     VALUES (:config_hash, :result_version, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
-                            :max_retries, 'queued', :shape))sql")
+                            :max_retries, :time_limit, :stall_limit, 'queued', :shape))sql")
       .bind(":config_hash", trial.config_hash)
       .bind(":result_version", trial.result_version)
       .bind(":fingerprint", fingerprint)
@@ -70,6 +70,8 @@ TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fin
       .bind(":command", trial.command_json)
       .bind(":gpus", trial.gpus)
       .bind(":max_retries", trial.max_retries)
+      .bind(":time_limit", std::int64_t{trial.time_limit.count()})
+      .bind(":stall_limit", std::int64_t{trial.stall_limit.count()})
       .bind(":shape", shape)
       .run();
   return static_cast<TrialId>(db.last_insert_id());
@@ -680,9 +682,9 @@ void SweepStore::claim_instead(std::optional<SweepId> sweep, TrialId trial, Tria
 TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today) {
   db_.prepared(R"sql(
       INSERT INTO trial (config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json,
-                         gpus, max_retries, state)
+                         gpus, max_retries, time_limit_s, stall_limit_s, state)
       SELECT :config_hash, :version, :version, data_fingerprint, :reusable, :config, seed, data, command_json, gpus, max_retries,
-             'queued' FROM trial WHERE id = :trial)sql")
+             time_limit_s, stall_limit_s, 'queued' FROM trial WHERE id = :trial)sql")
       .bind(":config_hash", today.config_hash)
       .bind(":version", today.result_version)
       .bind(":config", today.config)

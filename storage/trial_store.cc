@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "storage/metric_store.h"
@@ -195,6 +196,8 @@ TrialRecord read_trial(const Statement& row) {
       .gpus = static_cast<int>(row.integer(7)),
       .max_retries = static_cast<int>(row.integer(8)),
       .failures = static_cast<int>(row.integer(9)),
+      .time_limit = std::chrono::seconds{row.integer(21)},
+      .stall_limit = std::chrono::seconds{row.integer(22)},
       .losses = static_cast<int>(row.integer(16)),
       .deaths = static_cast<int>(row.integer(17)),
       .state = trial_state(row.text(10)),
@@ -214,7 +217,7 @@ TrialRecord TrialStore::get(TrialId trial) const {
   auto found = db_.prepared(R"sql(
       SELECT id, config_hash, result_version, data_fingerprint, config, data, command_json, gpus, max_retries, failures, state,
              CASE state WHEN 'queued' THEN (SELECT w.reason FROM trial_waiting w WHERE w.trial = trial.id) ELSE reason END, seed, attempt, run_id, not_before_ms, losses, deaths,
-             due_version, reusable, replaced_by
+             due_version, reusable, replaced_by, time_limit_s, stall_limit_s
       FROM trial WHERE id = :trial)sql")
                    .bind(":trial", trial)
                    .one(read_trial);
@@ -362,6 +365,24 @@ std::vector<RunId> TrialStore::under_way_on(const std::string& worker) const {
       .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
 }
 
+std::vector<RunUnderWay> TrialStore::runs_under_way_on(const std::string& worker) const {
+  return db_
+      .prepared(R"sql(
+      SELECT run.id, run.slots, t.command_json <> '', run.stop_reason <> '',
+             COALESCE((SELECT MAX(s.priority) FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                       WHERE st.trial_id = t.id AND st.withdrawn = 0), 0)
+      FROM run JOIN trial t ON t.id = run.trial_id
+      WHERE run.state IN ('leased', 'running') AND run.worker = :worker ORDER BY run.id)sql")
+      .bind(":worker", worker)
+      .all([](const Statement& row) {
+        return RunUnderWay{.id = static_cast<RunId>(row.integer(0)),
+                           .slots = nlohmann::json::parse(row.text(1)).get<std::vector<std::uint32_t>>(),
+                           .priority = static_cast<int>(row.integer(4)),
+                           .command = row.integer(2) != 0,
+                           .asked_to_stop = row.integer(3) != 0};
+      });
+}
+
 std::map<std::uint32_t, RunId> TrialStore::slots_in_use(const std::string& worker) const {
   const auto runs =
       db_.prepared(R"sql(SELECT slot.value, run.id FROM run, json_each(run.slots) slot
@@ -435,11 +456,19 @@ void TrialStore::pin(const RunRecord& run, const std::string& reported) {
 }
 
 void TrialStore::note_death(const std::vector<RunId>& runs) {
+  // A run that was leased ahead waits behind another in its slot: it is neither the cause nor company.
   for (const RunId run : runs)
     db_.prepared(R"sql(
         UPDATE run SET alone = NOT EXISTS (
+          SELECT 1 FROM run front, json_each(front.slots) slot, json_each(run.slots) mine
+          WHERE front.worker = run.worker AND front.state IN ('leased', 'running') AND run.state = 'leased'
+            AND front.id < run.id AND slot.value = mine.value
+        ) AND NOT EXISTS (
           SELECT 1 FROM run other WHERE other.worker = run.worker AND other.id <> run.id AND (
-            other.state IN ('leased', 'running')
+            other.state IN ('leased', 'running') AND NOT EXISTS (
+              SELECT 1 FROM run front, json_each(front.slots) slot, json_each(other.slots) mine
+              WHERE front.worker = run.worker AND front.state IN ('leased', 'running') AND other.state = 'leased'
+                AND front.id < other.id AND slot.value = mine.value)
             -- or lost with it, its lease being a little older
             OR other.state = 'lost' AND other.ended_ms > run.leased_ms AND other.ended_ms > COALESCE(
                  (SELECT last_heartbeat_ms FROM worker WHERE name = run.worker), 0)))

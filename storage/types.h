@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -85,6 +86,7 @@ struct NewTrial {
   std::string command_json;         ///< argv of a command trial, as a JSON list; empty for the trainer
   bool reusable = true;             ///< false: never the same as another (a command without `reuse`)
   int gpus = 0, max_retries = 0;
+  std::chrono::seconds time_limit{0}, stall_limit{0};  ///< of a run; 0: none
   std::map<std::string, std::string> weights;  ///< that the recipe names -> SHA-256 it wants, or empty
 };
 
@@ -109,6 +111,7 @@ struct TrialRecord {
   TrialIdentity identity;
   std::string config, data, command_json;
   int gpus = 0, max_retries = 0, failures = 0;
+  std::chrono::seconds time_limit{0}, stall_limit{0};  ///< of a run; 0: none
   int losses = 0;  ///< runs lost one after the other, none further than those before
   int deaths = 0;  ///< of them, those that were all that their worker had when it died, or left it in trouble
   TrialState state = TrialState::kQueued;

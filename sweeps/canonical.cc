@@ -50,6 +50,8 @@ std::string canonical_spec(const SweepSpec& spec) {
                 {"gpus", spec.gpus},
                 {"max_retries", spec.max_retries},
                 {"data", spec.data}};
+  if (spec.limits.any())
+    document["limits"] = {{"time_s", spec.limits.time.count()}, {"stall_s", spec.limits.stall.count()}};
   if (spec.command) document["reuse"] = spec.command->reuse;
   if (spec.command && !spec.command->folder.empty()) document["folder"] = spec.command->folder;
   return config::canonical_json(document);

@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/nearest_name.h"
 #include "config/document/trial_document.h"
@@ -58,10 +62,48 @@ int read_one_number(YamlReader& reader, const Node& root, const char* section, c
                 : 0;
 }
 
+/// "90s", "10m", "2h", "3d" in seconds; nothing for anything else.
+std::optional<std::chrono::seconds> duration(const std::string& text) {
+  constexpr std::int64_t kMost = 366 * 86'400;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() - 1 || number <= 0) return std::nullopt;
+  const std::int64_t unit = text.back() == 's'   ? 1
+                            : text.back() == 'm' ? 60
+                            : text.back() == 'h' ? 3600
+                            : text.back() == 'd' ? 86'400
+                                                 : 0;
+  if (unit == 0 || number > kMost / unit) return std::nullopt;
+  return std::chrono::seconds{number * unit};
+}
+
+/// `limits: {time: 2h, stall: 10m}`.
+Limits read_limits(YamlReader& reader, const Node& root) {
+  Limits limits;
+  const Node* node = root.find("limits");
+  if (!node || !reader.is_mapping(*node, "limits")) return limits;
+  reader.allow_only(*node, "limits", {"time", "stall"});
+  for (const auto& [key, limit] : {std::pair{"time", &limits.time}, std::pair{"stall", &limits.stall}}) {
+    const Node* value = node->find(key);
+    if (!value) continue;
+    const auto text = reader.text(*value, dotted("limits", key));
+    if (!text) continue;
+    if (const auto read = duration(*text))
+      *limit = *read;
+    else
+      reader.problems().add(
+          value->place, dotted("limits", key),
+          fmt::format("invalid duration '{}'; expected a whole number and s, m, h or d, such as "
+                      "90s, 10m or 2h",
+                      *text));
+  }
+  return limits;
+}
+
 void check_header(YamlReader& reader, const Node& root, SweepSpec& spec) {
   reader.allow_only(root, "",
                     {"ablate", "name", "base", "command", "rows", "factors", "zip", "only_if", "exclude",
-                     "seeds", "table", "resources", "retry"});
+                     "seeds", "table", "resources", "retry", "limits"});
   Problems& problems = reader.problems();
   if (const Node* version = root.find("ablate"); !version) {
     problems.add(root.place, "ablate",
@@ -376,6 +418,7 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
   spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
   spec.gpus = read_one_number(reader, root, "resources", "gpus", kMostGpus);
   spec.max_retries = read_one_number(reader, root, "retry", "max", 1000);
+  spec.limits = read_limits(reader, root);
   const std::vector<DraftRow> drafts = read_drafts(reader, root, shared, spec);
   if (root.find("base") || root.find("command")) {
     spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table), problems);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -88,6 +89,13 @@ struct Command {
   bool reuse = false;  ///< true: a completed trial of equal argv, params, version and seed is not run again
 };
 
+/// What a run may not exceed; 0: no limit.
+struct Limits {
+  std::chrono::seconds time{0};   ///< from the start of its program
+  std::chrono::seconds stall{0};  ///< without a byte of output
+  bool any() const { return time.count() > 0 || stall.count() > 0; }
+};
+
 struct SweepSpec {
   std::string name;
   std::string file, text;  ///< as read
@@ -96,6 +104,7 @@ struct SweepSpec {
   TableSpec table;
   int gpus = 0;         ///< of one worker that a trial needs; 0: any one slot
   int max_retries = 0;  ///< further attempts after a failure
+  Limits limits;
   std::optional<Command> command;
   std::string data;  ///< logical data name that its trials need; empty for a command without data
   /// Everything above but `file` and `text`, as canonical JSON: equal specs have equal text. Its SHA-256

@@ -220,6 +220,35 @@ TEST_F(RunTest, ACommandThatWasStoppedHasNotCompletedWhateverItsExitCode) {
   EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_STOPPED);
 }
 
+TEST_F(RunTest, ARunThatExceedsItsTimeIsStoppedAndHasFailedForThatAndWillNotBeTriedAgain) {
+  auto assign = shell_assignment(1, "trap 'echo checkpointing; exit 0' TERM; while :; do sleep 0.01; done");
+  assign.set_time_limit_s(1);
+  start(assign);
+  const auto batches = keeper.wait_for_end();
+  const auto ended = batches.back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_EQ(ended.reason(), "ran for longer than 1s, its limits.time (exit code 0)");
+  EXPECT_FALSE(ended.retryable());
+  EXPECT_EQ(log_of(batches), "checkpointing\n");
+}
+
+TEST_F(RunTest, ARunThatPrintsNothingIsStoppedAndOneThatPrintsIsNot) {
+  auto silent = shell_assignment(1, "echo begun; exec sleep 60");
+  silent.set_stall_limit_s(1);
+  start(silent);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(ended.reason(), StartsWith("printed nothing for 1s, its limits.stall"));
+  EXPECT_TRUE(ended.retryable());
+}
+
+TEST_F(RunTest, ARunThatSpeaksIsNotStalled) {
+  auto speaking = shell_assignment(1, "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done");
+  speaking.set_stall_limit_s(1);
+  start(speaking);
+  EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
 TEST_F(RunTest, ACommandRunsInItsFolderAndFindsItsOwnInTheEnvironment) {
   std::filesystem::create_directory(folder.path() / "project");
   auto assign = shell_assignment(1, "pwd; echo $ABLATE_RUN_DIR; echo seed {seed} in {run_dir}");

@@ -172,6 +172,25 @@ TEST(SweepFileTest, WhatIsNotSaidHasADefault) {
   EXPECT_EQ(spec.table.columns[0].better, protocol::Better::kHigher);
 }
 
+TEST(SweepFileTest, LimitsAreDurationsAndASweepWithoutThemIsTheOneThatItWas) {
+  const std::string small = std::string{kSmall}.replace(std::string{kSmall}.find(", paper"), 21, "");
+  const SweepSpec without = parse(small);
+  EXPECT_FALSE(without.limits.any());
+  EXPECT_EQ(without.canonical.find("limits"), std::string::npos);
+  const SweepSpec spec = parse(small + "limits: {time: 2h, stall: 90s}\n");
+  EXPECT_EQ(spec.limits.time, std::chrono::hours{2});
+  EXPECT_EQ(spec.limits.stall, std::chrono::seconds{90});
+  EXPECT_NE(spec.canonical, without.canonical);
+  for (const char* wrong : {"2 hours", "h", "0s", "-1m", "1.5h", "9999999d", "2"}) {
+    try {
+      parse(small + "limits: {time: " + wrong + "}\n");
+      ADD_FAILURE() << wrong << " was taken for a duration";
+    } catch (const SweepFileError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(fmt::format("limits.time: invalid duration '{}'", wrong)));
+    }
+  }
+}
+
 TEST(SweepFileTest, ColumnsKnowTheirUnits) {
   const SweepSpec spec = parse(std::string{kSmall} + R"(table:
   columns:

@@ -109,6 +109,24 @@ bool was_told_to_go(const ChildExit& exit) {
   return exit.signal != 0 ? is_goodbye(exit.signal) : is_goodbye(exit.code - 128);
 }
 
+constexpr const char* kSilent = "printed nothing for ";
+
+std::string duration_text(std::uint32_t seconds) {
+  for (const auto& [unit, length] : {std::pair{'d', 86'400U}, std::pair{'h', 3600U}, std::pair{'m', 60U}})
+    if (seconds % length == 0) return fmt::format("{}{}", seconds / length, unit);
+  return fmt::format("{}s", seconds);
+}
+
+/// The limit that a run has exceeded, in words; empty: none.
+std::string exceeded_limit(const ablate::v1::Assign& assign, SteadyTime began, SteadyTime heard) {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  if (assign.time_limit_s() > 0 && now - began >= std::chrono::seconds{assign.time_limit_s()})
+    return fmt::format("ran for longer than {}, its limits.time", duration_text(assign.time_limit_s()));
+  if (assign.stall_limit_s() > 0 && now - heard >= std::chrono::seconds{assign.stall_limit_s()})
+    return fmt::format("{}{}, its limits.stall", kSilent, duration_text(assign.stall_limit_s()));
+  return {};
+}
+
 }  // namespace
 
 /// The reading ends of the program's stdout and stderr, and the writing ends until it is started.
@@ -136,14 +154,15 @@ class Run::Pipes {
 
   /// Waits until something comes, or the program ends, or `wake` is raised, or it is time for a look; reads
   /// at most one buffer of each pipe, or nothing where it has to wait.
-  void read(TrainerOutput& output, int wake, int program_end, bool has_to_wait) {
+  /// Returns: whether anything came.
+  bool read(TrainerOutput& output, int wake, int program_end, bool has_to_wait) {
     std::array<pollfd, 4> watched{pollfd{has_to_wait ? -1 : out_, POLLIN, 0},
                                   pollfd{has_to_wait ? -1 : err_, POLLIN, 0}, pollfd{wake, POLLIN, 0},
                                   pollfd{program_end, POLLIN, 0}};
     ::poll(watched.data(), watched.size(), static_cast<int>(kLook.count()));
     eventfd_t ignored = 0;
     if (watched[2].revents != 0) ::eventfd_read(wake, &ignored);
-    if (!has_to_wait) read_some(output);
+    return !has_to_wait && read_some(output);
   }
   /// Returns: whether anything came.
   bool read_some(TrainerOutput& output) {
@@ -448,12 +467,17 @@ bool Run::held_back(bool stopping) {
 ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output) {
   std::optional<SteadyTime> deadline;
   bool asked = false;
+  const SteadyTime began = std::chrono::steady_clock::now();
+  SteadyTime heard = began;
   for (;;) {
-    pipes.read(output, wake_, child.end_descriptor(), held_back(asked));
+    const bool has_to_wait = held_back(asked);
+    if (pipes.read(output, wake_, child.end_descriptor(), has_to_wait) || has_to_wait)
+      heard = std::chrono::steady_clock::now();
     keep_if_due(output);
     const Orders now = orders();
     if (now.kill) child.kill();
-    if (now.stop && !asked) {
+    if (!asked && !now.stop) exceeded_ = exceeded_limit(assign_, began, heard);
+    if ((now.stop || !exceeded_.empty()) && !asked) {
       child.terminate();
       asked = true;
       deadline = std::chrono::steady_clock::now() + grace_;
@@ -481,6 +505,13 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
   const std::string how =
       overstayed_ ? fmt::format("killed {} ms after it was to end", grace_.count()) : exit.describe();
 
+  const bool completed = said && said->status == RunEnded::STATUS_COMPLETED && exit.signal == 0;
+  if (!exceeded_.empty() && !completed) {  // it may have written a checkpoint: 'ablate retry' continues there
+    ended.set_status(RunEnded::STATUS_FAILED);
+    ended.set_reason(fmt::format("{} ({})", exceeded_, how));
+    ended.set_retryable(assign_.stall_limit_s() > 0 && exceeded_.starts_with(kSilent));
+    return ended;
+  }
   const bool our_signal = overstayed_ || (now.stop && is_goodbye(exit.signal));
   if (said && said->status == RunEnded::STATUS_STOPPED && !now.stop) {
     ended.set_status(RunEnded::STATUS_FAILED);

@@ -156,6 +156,7 @@ class Run {
   std::filesystem::path directory_;
   LogLimit log_;
   ablate::v1::RunBatch unkept_;  ///< what the owner could not keep
+  std::string exceeded_;         ///< the limit that it was stopped for, in words
   Milliseconds took_{};          ///< from the start of its program to its end
   bool cleared_ = false;         ///< nothing that its program had started is left
   bool overstayed_ = false;      ///< killed after the grace period
