@@ -30,6 +30,7 @@ Standing standing_of(const ablate::v1::SubmitRequest& request) {
   Standing standing{.owner = request.owner()};
   if (request.has_priority()) standing.priority = request.priority();
   if (request.has_weight()) standing.weight = request.weight();
+  if (request.has_preempt()) standing.preempts = request.preempt();
   if (request.has_max_running()) standing.max_running = request.max_running();
   if (standing.weight && !(*standing.weight > 0 && *standing.weight <= 1e6))
     throw Error{Code::kInvalidArgument,

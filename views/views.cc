@@ -27,6 +27,7 @@ v1::SweepSummary summary_of(const storage::SweepRecord& sweep, std::optional<dou
   message.set_priority(sweep.priority);
   message.set_owner(sweep.owner);
   message.set_weight(sweep.weight);
+  message.set_preempts(sweep.preempts);
   message.set_max_running(sweep.max_running.value_or(0));
   *message.mutable_created() = to_proto(sweep.created);
   if (sweep.finished) *message.mutable_finished() = to_proto(*sweep.finished);

@@ -28,7 +28,7 @@ struct SubmitFlags {
   std::optional<int> priority, max_running;
   std::optional<double> weight;
   std::string owner;
-  bool watch = false;
+  bool watch = false, preempt = false;
 };
 
 /// Who runs this program; empty where the environment does not say.
@@ -88,6 +88,8 @@ Run declare_submit(CLI::App& app, Context& context) {
   app.add_option("--max-running", flags->max_running, "Trials under way at once; 0: no limit [0]")
       ->check(whole_number(0, 1'000'000))
       ->type_name("N");
+  app.add_flag("--preempt", flags->preempt,
+               "Runs of lower priority checkpoint and give way while its trials find no slot");
   app.add_flag("--watch", flags->watch, "Follow the sweep until it is finished");
   add_scheduler(app, context);
   return [&context, flags]() -> int {
@@ -96,6 +98,7 @@ Run declare_submit(CLI::App& app, Context& context) {
     if (flags->priority) request.set_priority(*flags->priority);
     request.set_owner(flags->owner.empty() ? user_name() : flags->owner);
     if (flags->weight) request.set_weight(*flags->weight);
+    if (flags->preempt) request.set_preempt(true);
     if (flags->max_running) request.set_max_running(static_cast<std::uint32_t>(*flags->max_running));
     const auto response = submit(context, request);
     if (context.json)

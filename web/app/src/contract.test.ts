@@ -35,6 +35,7 @@ const kSweep: SweepSummary = {
   priority: 0,
   owner: "",
   weight: 1,
+  preempts: false,
   max_running: 0,
   created: "2023-11-14T22:13:20Z",
 };
