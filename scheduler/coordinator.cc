@@ -174,6 +174,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
   const std::string& name = session->hello.name();
   struct Result {
     std::vector<Reported> reports;
+    std::vector<storage::RunUnderWay> under_way;
     std::optional<std::string> drained;
   };
   commit(
@@ -187,16 +188,21 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         const Moment now = clock_.moment();
         auto reports = settle(db, session->hello, now, policy_.expires(now.steady));
         storage::WorkerStore{db}.upsert(worker_record(session->hello, now.wall));
-        return Result{std::move(reports), storage::WorkerStore{db}.drained(name)};
+        return Result{std::move(reports), storage::TrialStore{db}.runs_under_way_on(name),
+                      storage::WorkerStore{db}.drained(name)};
       },
       [this, session, name](std::exception_ptr error, const Result& result) {
         const std::vector<Reported>& reports = result.reports;
         if (error)
           return session->channel->close(
               {static_cast<Code>(to_status(error).error_code()), message_of(error)});
-        std::vector<RunId> runs;
+        std::map<RunId, storage::RunUnderWay> continuing;
         for (const Reported& report : reports)
-          if (!report.ended && report.fenced.empty()) runs.push_back(report.run);
+          if (!report.ended && report.fenced.empty()) continuing[report.run] = {.id = report.run};
+        for (const storage::RunUnderWay& run : result.under_way)
+          if (const auto found = continuing.find(run.id); found != continuing.end()) found->second = run;
+        std::vector<storage::RunUnderWay> runs;
+        for (auto& [id, run] : continuing) runs.push_back(std::move(run));
         if (const auto replaced = fleet_.add(session, runs, clock_.steady()))
           replaced->channel->close(
               {Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
@@ -347,8 +353,10 @@ void Coordinator::tick() {
   commit(
       [this](Database& db) {
         const Time now = clock_.steady();
-        if (store_failed_)
-          db.execute("UPDATE store SET id = id");  // an empty commit succeeds on a full disk too
+        if (store_failed_) {
+          db.execute("UPDATE store SET id = id");      // an empty commit succeeds on a full disk too
+          storage::TrialStore{db}.end_back_offs(now);  // which could not be said when they ended
+        }
         const int lost = queue_lost_;
         if (lost > 0) load(queue_, db, now);
         for (const storage::TrialId trial : queue_.wake(now)) storage::TrialStore{db}.set_waiting(trial, "");
@@ -459,7 +467,8 @@ void Coordinator::preempt(const std::vector<RunId>& runs, int priority) {
         return true;
       },
       [this, runs, reason](std::exception_ptr error, bool) {
-        if (!error) stop_runs(runs, reason);
+        if (error) return fleet_.not_preempted(runs);
+        stop_runs(runs, reason);
       });
 }
 

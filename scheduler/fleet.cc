@@ -41,6 +41,7 @@ void Fleet::mark(const Entry& entry, std::uint32_t slot) {
   marked->busy = runs > 0;
   marked->ahead = runs > 1 ? static_cast<int>(runs) - 1 : 0;
   marked->slow = runs > 0 && line->second.slow;
+  marked->clearing = runs == 1 && entry.runs.at(line->second.runs.front()).stopping;
 }
 
 void Fleet::count_priority(const Held& held, int sign) {
@@ -63,14 +64,14 @@ void Fleet::note_files(const Entry& entry) {
 }
 
 std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session,
-                                          const std::vector<storage::RunId>& runs, Time now) {
+                                          const std::vector<storage::RunUnderWay>& runs, Time now) {
   const ablate::v1::Hello& hello = session->hello;
   std::shared_ptr<const Session> replaced = session_of(hello.name());
   if (replaced) remove(replaced->id);
   Entry entry{.session = session, .last_heard = now, .ailments = Ailments::of(hello)};
-  for (const storage::RunId run : runs) {
-    entry.runs[run];
-    session_of_run_[run] = session->id;
+  for (const storage::RunUnderWay& run : runs) {
+    entry.runs[run.id] = {.priority = run.priority, .resumable = !run.command, .stopping = run.asked_to_stop};
+    session_of_run_[run.id] = session->id;
   }
   WorkerState worker{.name = hello.name(),
                      .host = hello.host(),
@@ -86,6 +87,19 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
     if (run == entry.runs.end()) continue;
     run->second.slots.push_back(slot.index());
     entry.lines[slot.index()] = {{slot.run()}, now};
+  }
+  for (const storage::RunUnderWay& run : runs) {
+    const bool waits = std::ranges::any_of(run.slots, [&](std::uint32_t slot) {
+      const auto line = entry.lines.find(slot);
+      return line != entry.lines.end() && line->second.runs.front() < run.id;
+    });
+    if (!waits || !entry.runs.at(run.id).slots.empty()) continue;
+    entry.runs.at(run.id).slots = run.slots;
+    for (const std::uint32_t slot : run.slots) {
+      Line& line = entry.lines[slot];
+      if (line.runs.empty()) line.since = now;
+      line.runs.push_back(run.id);
+    }
   }
   workers_.insert(std::ranges::lower_bound(workers_, session->id, {}, &WorkerState::session),
                   std::move(worker));
@@ -219,12 +233,12 @@ std::vector<storage::RunId> Fleet::preempt_for(const Demand& trial, int priority
       if (trial.gpus > 0 && !slot.cuda) continue;
       const auto line = entry.lines.find(slot.index);
       if (line == entry.lines.end() || line->second.runs.empty()) {
-        ++way.clear;
+        if (!slot.busy) ++way.clear;  // else a lease for it is on its way
         continue;
       }
       const storage::RunId run = line->second.runs.front();
       const Held& held = entry.runs.at(run);
-      if (held.recalled)
+      if (held.stopping)
         ++way.clear;
       else if (held.resumable && held.priority < priority && held.slots.front() == slot.index)
         way.runs.emplace_back(held.priority, -line->second.since.time_since_epoch(), run);
@@ -243,13 +257,25 @@ std::vector<storage::RunId> Fleet::preempt_for(const Demand& trial, int priority
     if (!best) break;
     for (std::size_t run = 0; run < best_runs; ++run) {
       const auto id = std::get<storage::RunId>(best->runs[run]);
-      best->entry->runs.at(id).recalled = true;
+      Held& held = best->entry->runs.at(id);
+      held.stopping = true;
+      for (const std::uint32_t slot : held.slots) mark(*best->entry, slot);
       preempted.push_back(id);
     }
     best->runs.erase(best->runs.begin(), best->runs.begin() + static_cast<std::ptrdiff_t>(best_runs));
     best->clear = best_slots - needed;
   }
   return preempted;
+}
+
+void Fleet::not_preempted(const std::vector<storage::RunId>& runs) {
+  for (const storage::RunId run : runs)
+    if (const auto session = session_of_run_.find(run); session != session_of_run_.end()) {
+      Entry& entry = entries_.at(session->second);
+      Held& held = entry.runs.at(run);
+      held.stopping = false;
+      for (const std::uint32_t slot : held.slots) mark(entry, slot);
+    }
 }
 
 std::vector<storage::RunId> Fleet::recall_behind(Time since) {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "scheduler/lease_policy.h"
 #include "scheduler/placement.h"
+#include "storage/trial_store.h"
 #include "storage/worker_store.h"
 
 namespace abl::scheduler {
@@ -63,10 +64,11 @@ struct Ailments {
 /// the others are leased ahead. Thread: the coordinator's.
 class Fleet {
  public:
-  /// Takes a session up that goes on with `runs`; its Hello says in which slots they are.
+  /// Takes a session up that goes on with `runs`, in ascending order. Its Hello says which of them execute in
+  /// which slots; younger ones that were leased for these slots wait there.
   /// Returns: the session that it replaces (same worker name), or nullptr.
   std::shared_ptr<const Session> add(std::shared_ptr<const Session> session,
-                                     const std::vector<storage::RunId>& runs, Time now);
+                                     const std::vector<storage::RunUnderWay>& runs, Time now);
   /// True when the session was there.
   bool remove(std::uint64_t session);
 
@@ -115,13 +117,16 @@ class Fleet {
   /// resumable, on the worker where fewest have to stop; of these the lowest priority first, then those that
   /// have run shortest. Nothing for a trial that has the slots as soon as those named before have ended.
   std::vector<storage::RunId> preempt_for(const Demand& trial, int priority, std::size_t trials);
+  /// They could not be told to give way and may be named again.
+  void not_preempted(const std::vector<storage::RunId>& runs);
 
  private:
   struct Held {
     std::vector<std::uint32_t> slots;  // none: it has only batches left to send
     int priority = 0;
     bool resumable = false;
-    bool recalled = false;  // or preempted
+    bool recalled = false;  // where it waits; it may have begun before its worker heard of that
+    bool stopping = false;  // its slots will soon be free
   };
   struct Line {  // at a slot
     std::deque<storage::RunId> runs;

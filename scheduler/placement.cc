@@ -121,8 +121,8 @@ std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerSta
   for (WorkerState& worker : workers) {
     if (!may_take(demand, worker)) continue;
     for (SlotState& slot : worker.slots)
-      if (usable(demand, slot) && slot.busy && !slot.slow && !slot.reserved && slot.ahead < depth &&
-          (!best_slot || slot.ahead < best_slot->ahead))
+      if (usable(demand, slot) && slot.busy && !slot.slow && !slot.reserved && !slot.awaited &&
+          slot.ahead < depth && (!best_slot || slot.ahead < best_slot->ahead))
         best = &worker, best_slot = &slot;
   }
   if (!best) return std::nullopt;
@@ -134,11 +134,26 @@ bool could_take(const Demand& demand, const WorkerState& worker) {
   return may_take(demand, worker) && slots_there(demand, worker) >= slots_needed(demand);
 }
 
+bool await(const Demand& demand, std::vector<WorkerState>& workers) {
+  bool any = false;
+  for (WorkerState& worker : workers) {
+    if (!could_take(demand, worker)) continue;
+    any = true;
+    for (SlotState& slot : worker.slots)
+      if (usable(demand, slot)) slot.awaited = true;
+  }
+  return any;
+}
+
 bool reserve(const Demand& demand, std::vector<WorkerState>& workers) {
+  const auto soon_free = [&](const WorkerState& worker) {
+    return std::ranges::count_if(worker.slots, [&](const SlotState& slot) {
+      return usable(demand, slot) && (!slot.busy || slot.clearing);
+    });
+  };
   WorkerState* best = nullptr;
   for (WorkerState& worker : workers)
-    if (could_take(demand, worker) && (!best || slots_free(demand, worker) > slots_free(demand, *best)))
-      best = &worker;
+    if (could_take(demand, worker) && (!best || soon_free(worker) > soon_free(*best))) best = &worker;
   if (!best) return false;
   for (SlotState& slot : best->slots)
     if (usable(demand, slot))
@@ -148,7 +163,7 @@ bool reserve(const Demand& demand, std::vector<WorkerState>& workers) {
 
 void unreserve(std::vector<WorkerState>& workers) {
   for (WorkerState& worker : workers)
-    for (SlotState& slot : worker.slots) slot.reserved = false;
+    for (SlotState& slot : worker.slots) slot.reserved = slot.awaited = false;
 }
 
 std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& workers) {

@@ -41,6 +41,8 @@ struct SlotState {
   bool busy = false;
   int ahead = 0;      ///< runs that are leased for it and wait there until the one that executes has ended
   bool slow = false;  ///< the run that executes takes long: nothing is leased behind it
+  bool clearing = false;  ///< the run that executes was told to give way
+  bool awaited = false;   ///< a trial waits for it that goes first: nothing is leased ahead there
   bool reserved = false;  ///< kept free for a trial that needs several
 };
 
@@ -86,9 +88,13 @@ std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerSta
 /// Whether a worker could take a trial if all its slots were free.
 bool could_take(const Demand& demand, const WorkerState& worker);
 
-/// Keeps slots of one worker free, of that with most free, for a trial of several GPUs that finds no place:
-/// trials of one GPU would always be quicker than the next GPU. Until `unreserve`. Returns: whether any
-/// worker could take it once its slots are free.
+/// Of a trial that finds no place: nothing is leased ahead of it where it could run, until `unreserve`, or
+/// lines that never become empty would keep it out for ever. Returns: whether any worker could take it.
+bool await(const Demand& demand, std::vector<WorkerState>& workers);
+
+/// Keeps slots of one worker free, of that with most that are or soon will be, for a trial of several GPUs
+/// that finds no place: trials of one GPU would always be quicker than the next GPU. Until `unreserve`.
+/// Returns: whether any worker could take it once its slots are free.
 bool reserve(const Demand& demand, std::vector<WorkerState>& workers);
 void unreserve(std::vector<WorkerState>& workers);
 

@@ -194,7 +194,7 @@ std::optional<WorkQueue::Next> WorkQueue::next(const std::set<LaneId>& blocked) 
       const Place& place = *sweep.ready.at(lane).begin();
       if (const std::tuple here{owner, turn, place}; !best || here < best_turn) {
         best_turn = here;
-        best = {place.trial, lane, priority, sweep.stored.preempts, sweep.typical};
+        best = {place.trial, lane, priority, sweep.typical};
       }
     }
     if (best) return best;
@@ -202,14 +202,22 @@ std::optional<WorkQueue::Next> WorkQueue::next(const std::set<LaneId>& blocked) 
   return std::nullopt;
 }
 
-std::size_t WorkQueue::ready(LaneId lane, int priority, std::size_t most) const {
-  std::size_t count = 0;
+std::size_t WorkQueue::preempting(LaneId lane, int priority, std::size_t most) const {
+  std::set<TrialId> trials;  // sweeps may share one
   const auto level = levels_.find(priority);
   if (level == levels_.end() || !level->second.contains(lane)) return 0;
   for (const auto& [owner, sweeps] : level->second.at(lane).sweeps)
-    for (const auto& [share, sweep] : sweeps)
-      if ((count += sweeps_.at(sweep).ready.at(lane).size()) >= most) return most;
-  return count;
+    for (const auto& [share, id] : sweeps) {
+      const Sweep& sweep = sweeps_.at(id);
+      if (!sweep.stored.preempts) continue;
+      std::size_t left = sweep.stored.max_running ? *sweep.stored.max_running - sweep.running : most;
+      for (const Place& place : sweep.ready.at(lane)) {
+        if (left-- == 0) break;
+        trials.insert(place.trial);
+        if (trials.size() >= most) return most;
+      }
+    }
+  return trials.size();
 }
 
 Demand WorkQueue::demand(TrialId id) const {

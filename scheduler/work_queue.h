@@ -47,13 +47,13 @@ class WorkQueue {
     storage::TrialId trial = 0;
     LaneId lane = 0;
     int priority = 0;
-    bool preempts = false;                ///< runs of lower priority give way to it
     std::optional<Milliseconds> typical;  ///< how long runs of its sweep take; none: nobody knows yet
   };
   /// The first trial that can be run now, but for those of `blocked` lanes; nothing when there is none.
   std::optional<Next> next(const std::set<LaneId>& blocked) const;
-  /// How many trials of a lane and priority could be run now, counted up to `most`.
-  std::size_t ready(LaneId lane, int priority, std::size_t most) const;
+  /// To how many trials of a lane and priority runs of lower priority give way: of sweeps that ask for it, no
+  /// more of each than it may have under way, and `most` in all.
+  std::size_t preempting(LaneId lane, int priority, std::size_t most) const;
   /// What it needs, and where it would rather be.
   Demand demand(storage::TrialId trial) const;
   /// It is about to be leased: out of sight until `put`, `erase` or `give_back`.

@@ -18,6 +18,15 @@ struct WhichRuns {
   RunId before = 0;
 };
 
+/// A run that is leased or running, as a scheduler that starts anew has to know it.
+struct RunUnderWay {
+  RunId id = 0;
+  std::vector<std::uint32_t> slots{};  ///< of its worker, that it was leased for
+  int priority = 0;                    ///< the highest of the sweeps that want its trial
+  bool command = false;
+  bool asked_to_stop = false;
+};
+
 /// The queue, leases and runs.
 /// Thread: the connection's.
 class TrialStore {
@@ -68,6 +77,7 @@ class TrialStore {
   /// A run is under way exactly when it is leased or running, and the newest of its trial.
   bool under_way(RunId run) const;
   std::vector<RunId> under_way_on(const std::string& worker) const;
+  std::vector<RunUnderWay> runs_under_way_on(const std::string& worker) const;  ///< in the order of leases
   /// Slots of a worker that runs under way were given: index -> run; of those in one line, the first.
   std::map<std::uint32_t, RunId> slots_in_use(const std::string& worker) const;
   std::uint32_t count_under_way() const;  ///< trials, on any worker

@@ -232,6 +232,111 @@ TEST_F(CoordinatorTest, WhatWasLeasedAheadGoesBackWhenTheRunInFrontTakesLong) {
   EXPECT_EQ(trial(3).state, TrialState::kQueued);
 }
 
+/// A batch that ends a run, and says that its program ran for 3 ms.
+ablate::v1::RunBatch ended_quickly(std::uint32_t run, std::uint64_t seq = 1) {
+  ablate::v1::RunBatch batch = ended(run, seq);
+  batch.mutable_ended()->set_took_ms(3);
+  return batch;
+}
+
+/// One trial that no other sweep has, of another data set than theirs.
+sweeps::SweepSpec of_other_data(const std::string& name) {
+  sweeps::SweepSpec spec = sweep_of(name, 1, 1, "other");
+  spec.rows[0].config = R"({"data":"other"})";
+  return spec;
+}
+
+TEST_F(CoordinatorTest, LeasesAheadDoNotKeepASweepOutThatNeedsSomethingElse) {
+  submit(sweep_of("quick", 26, 4));
+  FakeWorker worker = connect({.data = {"shapes", "other"}});
+  say(worker, ended_quickly(1));
+  submit(of_other_data("patient"));
+  for (std::uint32_t run = 2; run <= 6; ++run) say(worker, ended_quickly(run));
+  const auto assigned = worker.take_assigned();
+  ASSERT_GT(assigned.size(), 6u);
+  EXPECT_EQ(assigned[6].data(), "other") << "the line becomes empty, and then it is its turn";
+}
+
+TEST_F(CoordinatorTest, WhatWasCalledBackForAMoreUrgentTrialIsNotLeasedAheadAgain) {
+  submit(sweep_of("quick", 26, 4));
+  FakeWorker worker = connect({.data = {"shapes", "other"}});
+  say(worker, ended_quickly(1));
+  worker.take_assigned();
+  submit(of_other_data("urgent"), 5);
+  EXPECT_THAT(worker.take_said(), Contains("stop 3 recalled"));
+  for (std::uint32_t run = 3; run <= 6; ++run)
+    say(worker, ended(run, 1, RunEnded::STATUS_STOPPED, "recalled"));
+  EXPECT_THAT(worker.take_assigned(), SizeIs(0));
+  say(worker, ended_quickly(2));
+  EXPECT_EQ(worker.take_assigned().at(0).data(), "other");
+}
+
+TEST_F(CoordinatorTest, WhatWasLeasedAheadIsStillCalledBackAfterAReconnection) {
+  submit(sweep_of("s", 9, 1));
+  FakeWorker worker = connect();
+  say(worker, ended_quickly(1));
+  disconnect(worker);
+  FakeWorker back = connect({.runs = {2, 3, 4, 5, 6}});  // of which 2 is in the slot
+  EXPECT_THAT(back.take_assigned(), SizeIs(0)) << "so many wait already";
+  back.take_said();
+  clock.pass(2 * policy.quick + 1ms);
+  coordinator->tick();
+  settle();
+  EXPECT_THAT(back.take_said(), testing::ElementsAre("stop 3 recalled", "stop 4 recalled", "stop 5 recalled",
+                                                     "stop 6 recalled"));
+}
+
+TEST_F(CoordinatorTest, WhatWasLeasedBeforeADrainAndNotSentGoesElsewhere) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect();
+  worker.take_assigned();
+  std::promise<void> both_are_there;
+  writer->post([&](storage::Database&) { both_are_there.get_future().get(); });
+  ablate::v1::WorkerMessage message;
+  *message.mutable_batch() = ended(1, 1);
+  coordinator->receive(worker.session, message);
+  answer_of([&](auto answer) {
+    coordinator->drain("w", "", true, answer);
+    both_are_there.set_value();
+  });
+  settle();
+  EXPECT_THAT(worker.take_assigned(), SizeIs(0));
+  EXPECT_EQ(trial(2).state, TrialState::kQueued);
+}
+
+TEST_F(CoordinatorTest, NoMoreRunsGiveWayThanASweepMayHaveUnderWay) {
+  submit(sweep_of("patient", 3, 1));
+  FakeWorker worker = connect({.slots = 3});
+  worker.take_said();
+  sweeps::SweepSpec urgent = sweep_of("urgent", 3, 1);
+  for (sweeps::Row& row : urgent.rows) row.config = R"({"urgent":")" + row.id + R"("})";
+  answer_of([&](auto answer) {
+    submit_sweep(*coordinator, urgent, {.priority = 5, .max_running = 1, .preempts = true}, answer);
+  });
+  settle();
+  EXPECT_THAT(worker.take_said(), SizeIs(1));
+}
+
+TEST_F(CoordinatorTest, RunsThatContinueAfterARestartGiveWayToo) {
+  submit(sweep_of("patient", 1, 1), 2);
+  FakeWorker worker = connect();
+  stop();
+  start();
+  FakeWorker back = connect({.runs = {1}});
+  back.take_said();
+  sweeps::SweepSpec urgent = sweep_of("urgent", 1, 1);
+  urgent.rows[0].config = R"({"row":"urgent"})";
+  for (const int priority : {2, 5}) {
+    urgent.name = "urgent-" + std::to_string(priority);
+    urgent.seeds = {priority};
+    answer_of([&](auto answer) {
+      submit_sweep(*coordinator, urgent, {.priority = priority, .preempts = true}, answer);
+    });
+    settle();
+    EXPECT_THAT(back.take_said(), SizeIs(priority > 2 ? 1 : 0)) << priority;
+  }
+}
+
 TEST_F(CoordinatorTest, RunsOfLowerPriorityGiveWayToASweepThatPreempts) {
   submit(sweep_of("patient", 3, 1));
   FakeWorker worker = connect({.slots = 2});

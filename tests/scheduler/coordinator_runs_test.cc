@@ -82,6 +82,19 @@ TEST_F(CoordinatorTest, ATrialThatIsAloneOnWorkersThatDieIsHeldUntilSomebodyRele
   EXPECT_THAT(worker.take_assigned(), SizeIs(1));
 }
 
+TEST_F(CoordinatorTest, RunsThatWereLeasedAheadAreNoCompanyInADeathAndNotToBlame) {
+  submit(sweep_of("s", 9, 1));
+  FakeWorker worker = connect();
+  ablate::v1::RunBatch quick = ended(1, 1);
+  quick.mutable_ended()->set_took_ms(3);
+  say(worker, quick);
+  EXPECT_EQ(run(6).state, storage::RunState::kLeased);
+  disconnect(worker);
+  worker = connect({.instance = "second"});  // killed by run 2
+  EXPECT_EQ(trial(2).deaths, 1);
+  for (storage::TrialId waiting = 3; waiting <= 6; ++waiting) EXPECT_EQ(trial(waiting).deaths, 0) << waiting;
+}
+
 TEST_F(CoordinatorTest, WorkersThatAreKilledWithSeveralTrialsHoldNone) {
   submit(sweep_of("s", 2, 1));
   FakeWorker worker = connect({.slots = 2});

@@ -71,6 +71,27 @@ TEST(Placement, ATrialOfFourGpusIsNotStarvedByTrialsOfOne) {
   EXPECT_FALSE(reserve(demand_of(5), workers)) << "nobody has five: it keeps nothing";
 }
 
+TEST(Placement, SlotsWhoseRunsGiveWayAreKeptForTheTrialThatTheyGiveWayTo) {
+  std::vector workers{worker_of("some-free", 1, 4, true), worker_of("clearing", 2, 4, true)};
+  for (int slot : {0, 1}) workers[0].slots[slot].busy = true;
+  for (int slot : {0, 1, 2}) workers[1].slots[slot].busy = workers[1].slots[slot].clearing = true;
+  EXPECT_TRUE(reserve(demand_of(4), workers));
+  std::vector<std::uint64_t> sessions;
+  while (const auto placement = place(demand_of(1), workers)) sessions.push_back(placement->session);
+  EXPECT_THAT(sessions, ElementsAre(1, 1)) << "not the free one among those that become free";
+}
+
+TEST(Placement, NothingIsLeasedAheadWhereATrialWaitsThatGoesFirst) {
+  std::vector workers{worker_of("cpu", 1, 1), worker_of("gpu", 2, 1, true)};
+  workers[0].slots[0].busy = workers[1].slots[0].busy = true;
+  EXPECT_TRUE(await(demand_of(1), workers));
+  EXPECT_EQ(place_ahead(demand_of(), workers, 2)->session, 1u);
+  EXPECT_EQ(place_ahead(demand_of(), workers, 2)->session, 1u);
+  EXPECT_FALSE(place_ahead(demand_of(), workers, 2));
+  unreserve(workers);
+  EXPECT_EQ(place_ahead(demand_of(), workers, 2)->session, 2u);
+}
+
 TEST(Placement, AShortTrialMayBeLeasedBehindAnother) {
   std::vector workers{worker_of("w", 1, 2)};
   EXPECT_FALSE(place_ahead(demand_of(), workers, 2)) << "a free slot needs no line";
