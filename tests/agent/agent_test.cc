@@ -225,6 +225,28 @@ TEST_F(AgentTest, AFencedRunIsKilledAndItsSpoolDropped) {
   for (const auto& batch : scheduler.batches(7)) EXPECT_FALSE(batch.has_ended());
 }
 
+TEST_F(AgentTest, ARunWaitsUntilNothingIsKeptOfOneOfItsNumberFromAnotherResultsFile) {
+  Worker worker{folder.path(), scheduler.address(), true, 2};
+  auto endless = shell_assignment(8, kEndless);
+  endless.set_slots(0, 1);
+  scheduler.assign(endless);
+  auto former = shell_assignment(7, kEndless);
+  former.set_token("former-token");
+  scheduler.assign(former);
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty() && !scheduler.batches(8).empty(); }));
+  scheduler.fence(7);
+  auto assign = shell_assignment(
+      7, "grep -l former-token ../../../spool/*.spool > found; mv found seen; exec sleep 1000");
+  assign.set_attempt(2);
+  assign.set_token("token");
+  const auto seen = folder.path() / "runs/107/2/seen";
+  ASSERT_TRUE(eventually([&] {
+    scheduler.assign(assign);
+    return std::filesystem::exists(seen);
+  }));
+  EXPECT_EQ(read_file(seen), "") << "a worker that was killed now could not tell them apart";
+}
+
 TEST_F(AgentTest, AnAssignmentToASlotThatIsStillTakenWaitsForIt) {
   Worker worker{folder.path(), scheduler.address()};
   scheduler.assign(shell_assignment(7, kEndless));

@@ -2,6 +2,8 @@
 #include "worker/agent/session.h"
 
 #include <atomic>
+#include <semaphore>
+#include <thread>
 
 #include "tests/agent/fake_scheduler.h"
 
@@ -70,6 +72,52 @@ TEST(Session, APeerThatFailsBreaksTheConnectionAndNotTheWorker) {
   ASSERT_TRUE(eventually([&] { return session.connected(); }));
   peer.fails = true;
   EXPECT_TRUE(eventually([&] { return peer.hellos >= 2 && session.connected(); }));
+}
+
+/// Is asked for a message on a thread that is slow to answer, until the test says so.
+class SlowPeer final : public Peer {
+ public:
+  ablate::v1::Hello hello() override {
+    if (is_asked) ++hellos_while_asked;
+    ++hellos;
+    return {};
+  }
+  std::optional<WorkerMessage> next() override {
+    if (std::this_thread::get_id() != slow) return std::nullopt;
+    is_asked = true;
+    may_answer.acquire();
+    is_asked = false;
+    return std::nullopt;
+  }
+  void receive(const SchedulerMessage&) override {}
+
+  std::atomic<std::thread::id> slow{};
+  std::atomic<bool> is_asked = false;
+  std::atomic<int> hellos = 0, hellos_while_asked = 0;
+  std::binary_semaphore may_answer{0};
+};
+
+TEST(Session, WhatIsAskedForInOneSessionIsNotTakenFromTheNext) {
+  const TemporaryFolder folder;
+  FakeScheduler scheduler{folder.path()};
+  SlowPeer peer;
+  Session session{scheduler.address(), peer, kQuick};
+  session.start();
+  ASSERT_TRUE(eventually([&] { return session.connected(); }));
+  std::jthread run{[&] {
+    peer.slow = std::this_thread::get_id();
+    while (!peer.is_asked && peer.hellos == 1) session.flush();
+  }};
+  ASSERT_TRUE(eventually([&] { return peer.is_asked.load(); }));
+  scheduler.stop();
+  scheduler.start();
+  // it would come at once, many times over, were it not to wait
+  for (int i = 0; i < 100 && peer.hellos_while_asked == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  EXPECT_EQ(peer.hellos_while_asked, 0);
+  peer.slow = std::thread::id{};
+  peer.may_answer.release();
+  EXPECT_TRUE(eventually([&] { return peer.hellos == 2 && session.connected(); }));
 }
 
 }  // namespace

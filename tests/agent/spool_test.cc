@@ -9,6 +9,7 @@
 
 #include "base/crc32.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "tests/agent/fixtures.h"
 
 namespace abl::agent {
@@ -300,6 +301,72 @@ TEST_F(SpoolTest, RunsMayWriteAndGoWhileOthersBegin) {
     });
   threads.clear();
   EXPECT_EQ(used_files(), 0U);
+}
+
+TEST_F(SpoolTest, WhatAnotherRunLeftBehindItsRecordsIsNotTakenForItsOwn) {
+  // as a crash of the machine may leave a file that was emptied and used again: of the old size
+  const auto other = place / "2.spool";
+  std::vector<std::string> left;
+  {
+    const auto spool = begun();
+    spool->keep_program("folder");
+    spool->append(log("a"));
+    for (const auto& [run, token] : {std::pair{13, "token"}, std::pair{12, "of another results file"}}) {
+      RunSpool before{*files, static_cast<std::uint32_t>(run), token};
+      before.append(log("of another"));
+      for (const bool is_note : {true, false}) {
+        const auto size = std::filesystem::file_size(other);
+        if (is_note)
+          before.keep_program("another folder");
+        else
+          before.append(log("of another"));
+        left.push_back(read_file(other).substr(size));
+      }
+      before.remove();
+    }
+  }
+  const std::string own = read_file(file);
+  for (const std::string& record : left) {
+    write_text(file, own + record);
+    const auto spool = reopened();
+    EXPECT_EQ(spool->program(), "folder");
+    EXPECT_EQ(spool->token(), "token");
+    EXPECT_EQ(spool->last(), 1U);
+    EXPECT_THAT(logs_after(*spool, 0), ElementsAre("a"));
+    EXPECT_EQ(read_file(file), own);
+  }
+}
+
+TEST_F(SpoolTest, AFileThatSomebodyHasDeletedServesNobody) {
+  for (std::uint32_t run = 1; run <= 3; ++run) {
+    RunSpool spool{*files, run, "token"};
+    spool.append(log("a"));
+    EXPECT_THAT(logs_after(spool, 0), ElementsAre("a"));
+    spool.remove();
+    std::filesystem::remove_all(place);
+  }
+}
+
+TEST_F(SpoolTest, ASegmentThatFindsNoRoomLeavesTheOneBeforeWhichIsAllThatIsKept) {
+  const auto spool = begun();
+  spool->append(log(std::string(600'000, 'x')));
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit unlimited{};
+  getrlimit(RLIMIT_FSIZE, &unlimited);
+  rlimit none = unlimited;
+  none.rlim_cur = 0;
+  setrlimit(RLIMIT_FSIZE, &none);
+  {
+    std::jthread acknowledging{[&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) spool->acknowledge(1);
+    }};
+    for (int i = 0; i < 5000; ++i) EXPECT_THROW(spool->append(log("b")), Error);
+  }
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  EXPECT_GT(spool->bytes(), 600'000U);
+  EXPECT_EQ(used_files(), 1U);
+  spool->append(log("b"));
+  EXPECT_THAT(logs_after(*spool, 1), ElementsAre("b"));
 }
 
 TEST_F(SpoolTest, ADamagedSegmentTakesWhatFollowsItWithIt) {

@@ -424,10 +424,14 @@ void Agent::start_waiting(State& state) {
     const auto& slots = held.waiting->slots();
     const bool free = std::ranges::none_of(
         slots, [&](std::uint32_t slot) { return state.taken.contains(slot) || wanted.contains(slot); });
-    if (free)
+    // what one of this number has left, of another results file: the next start could not tell the two apart
+    const bool clean =
+        std::ranges::none_of(state.leaving, [run = id](const auto& spool) { return spool->run() == run; });
+    if (free && clean)
       start(state, id, held);
     else
       wanted.insert(slots.begin(), slots.end());
+    if (!clean) call_clerk(state);
   }
 }
 
@@ -487,7 +491,7 @@ void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
     state.doubted.push_back(held.weights);
     call_clerk(state);
   }
-  if (held.under_way) held.run->kill();
+  if (held.run) held.run->kill();  // none while this worker ends
   settle(state, found);
 }
 
@@ -545,6 +549,8 @@ bool Agent::delete_spool(Lock& state) {
   spool->remove();
   state.mutex().lock();
   state->leaving.pop_front();
+  const auto next = state->runs.find(spool->run());  // another results file's
+  if (next != state->runs.end() && next->second.waiting) start_waiting(*state);
   return true;
 }
 

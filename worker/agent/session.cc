@@ -151,7 +151,7 @@ void Session::send_pending() {
   while (stream_ && connected_ && pending_ && stream_->writable()) {
     pending_ = false;
     stream_->begin_to_write();
-    const std::uint64_t number = streams_;
+    asking_ = true;
     lock.unlock();
     std::optional<WorkerMessage> message;
     bool failed = false;
@@ -162,7 +162,8 @@ void Session::send_pending() {
       failed = true;
     }
     lock.lock();
-    if (!stream_ || streams_ != number) return;  // what it had is said again in the next session
+    asking_ = false;
+    if (stream_->done()) changed_.notify_all();
     if (failed) stream_->cancel();
     if (message) {
       pending_ = true;  // there may be more
@@ -207,7 +208,6 @@ bool Session::converse(std::stop_token stop) {
   std::unique_lock lock{mutex_};
   connected_ = pending_ = false;
   stream_ = &stream;
-  ++streams_;
   if (stream.writable()) {  // a refused connection ends the call before
     stream.begin_to_write();
     stream.write(std::move(first));
@@ -224,6 +224,8 @@ bool Session::converse(std::stop_token stop) {
     send_pending();
     lock.lock();
   }
+  // who asks now would otherwise get, and lose, what the peer has for the next session
+  changed_.wait(lock, [this] { return !asking_; });
   stream_ = nullptr;
   const bool welcomed = std::exchange(connected_, false);
   const std::string trouble =

@@ -18,7 +18,7 @@ namespace abl::agent {
 class Peer {
  public:
   virtual ~Peer() = default;
-  /// A session begins: what is unacknowledged is to be sent again.
+  /// A session begins: what is unacknowledged is to be sent again. Nobody is in `next` then.
   virtual ablate::v1::Hello hello() = 0;
   /// The next message to be sent, or nothing until `Session::wake`.
   virtual std::optional<ablate::v1::WorkerMessage> next() = 0;
@@ -61,10 +61,10 @@ class Session {
   const Backoff backoff_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  Stream* stream_ = nullptr;   ///< the open one
-  std::uint64_t streams_ = 0;  ///< counts them
-  bool pending_ = false;       ///< `next` may have something
-  bool connected_ = false;     ///< welcomed
+  Stream* stream_ = nullptr;  ///< the open one
+  bool asking_ = false;       ///< somebody is in `next`, and will be back for the stream
+  bool pending_ = false;      ///< `next` may have something
+  bool connected_ = false;    ///< welcomed
   std::string last_trouble_;
   std::jthread thread_;
 };

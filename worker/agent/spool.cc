@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -90,6 +91,12 @@ std::optional<std::uint64_t> number_of(const fs::path& file) {
   return number_in(name);
 }
 
+/// Whether it still has a name: what has none is gone with this program.
+bool is_there(int descriptor) {
+  struct stat facts {};
+  return ::fstat(descriptor, &facts) == 0 && facts.st_nlink > 0;
+}
+
 /// Closes what was opened to be read.
 class Input {
  public:
@@ -166,7 +173,11 @@ SpoolFiles::File SpoolFiles::take() {
     file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     return file.descriptor >= 0;
   };
-  if (file.descriptor >= 0 || open()) return file;
+  if (file.descriptor >= 0) {
+    if (is_there(file.descriptor)) return file;
+    ::close(file.descriptor);
+  }
+  if (open()) return file;
   if (errno == ENOENT) {
     make_folder(folder_);
     if (open()) return file;
@@ -229,8 +240,9 @@ void RunSpool::read(std::vector<Found> segments) {
     throw system_error("cannot shorten " + writer_.file.string(), errno);
 }
 
-/// Takes the whole records of a file in. Returns: false when something else follows them, or when they are
-/// not the next ones.
+/// Takes the whole records of a file in. Returns: false when something else follows them, another run's, say,
+/// which a crash of the machine may have left where the file was used before, or when they are not the next
+/// ones.
 bool RunSpool::read_segment(const Found& found) {
   Segment segment{.file = found.file, .first = found.first, .earlier = found.earlier};
   bool whole = segments_.empty() || segment.first == last_ + 1, any = false;
@@ -238,7 +250,7 @@ bool RunSpool::read_segment(const Found& found) {
     const Input input{found.file};
     for (const std::uint64_t size = input.size(); whole && segment.bytes < size;) {
       const auto record = input.record(segment.bytes);
-      whole = record.has_value();
+      whole = record && is_own(record->batch, found.earlier && record->is_note);
       if (whole && record->is_note) {
         program_ = record->batch.log();
       } else if (whole) {
@@ -265,6 +277,11 @@ bool RunSpool::read_segment(const Found& found) {
   return whole;
 }
 
+/// `unsaid`: a note of an earlier version does not say whose it is.
+bool RunSpool::is_own(const RunBatch& batch, bool unsaid) const {
+  return (unsaid || batch.run() == run_) && (token_.empty() || batch.token() == token_);
+}
+
 /// Lets a segment's file go.
 void RunSpool::drop(Segment segment, int descriptor) {
   if (segment.earlier)
@@ -273,25 +290,21 @@ void RunSpool::drop(Segment segment, int descriptor) {
     files_.give_back({.path = std::move(segment.file), .descriptor = descriptor});
 }
 
+/// The one before it may be let go only when the new one's note is on disk.
 void RunSpool::begin_segment() {
   const SpoolFiles::File file = files_.take();
-  writer_.close();
-  writer_ = {.descriptor = file.descriptor, .file = file.path};
-  {
-    const std::scoped_lock lock{mutex_};
-    segments_.push_back({.file = file.path, .first = last_ + 1});
-  }
+  const std::uint64_t first = last() + 1;
+  const std::string record = note(first);
   try {
-    write_note();
+    write_at(file.descriptor, 0, record, file.path);
   } catch (const Error&) {  // it begins anew when there is room
-    writer_.descriptor = -1;
-    {
-      const std::scoped_lock lock{mutex_};
-      segments_.pop_back();
-    }
     files_.give_back(file);
     throw;
   }
+  writer_.close();
+  writer_ = {.descriptor = file.descriptor, .file = file.path, .offset = record.size()};
+  const std::scoped_lock lock{mutex_};
+  segments_.push_back({.file = file.path, .first = first, .bytes = record.size()});
 }
 
 /// At the end of the newest segment. Throws: Error; nothing of it stays then.
@@ -308,24 +321,25 @@ void RunSpool::write(std::string_view record) {
   segments_.back().bytes = writer_.offset;
 }
 
-void RunSpool::write_note() {
+/// The record of one, of the segment that begins with this number.
+std::string RunSpool::note(std::uint64_t first) const {
   RunBatch note;
   note.set_run(run_);
   note.set_token(token_);
+  note.set_seq(first);
   note.set_log(program_);
-  {
-    const std::scoped_lock lock{mutex_};
-    note.set_seq(segments_.back().first);
-  }
-  write(record_of(note.SerializeAsString(), /*is_note=*/true));
+  return record_of(note.SerializeAsString(), /*is_note=*/true);
 }
 
 void RunSpool::keep_program(const std::string& record) {
   program_ = record;
-  if (writer_.descriptor < 0)
-    begin_segment();
-  else
-    write_note();
+  if (writer_.descriptor < 0) return begin_segment();
+  std::uint64_t first = 0;
+  {
+    const std::scoped_lock lock{mutex_};
+    first = segments_.back().first;
+  }
+  write(note(first));
 }
 
 void RunSpool::append(RunBatch batch) {

@@ -125,7 +125,8 @@ class RunSpool {
   bool read_segment(const Found& found);
   void begin_segment();
   void write(std::string_view record);
-  void write_note();
+  std::string note(std::uint64_t first) const;
+  bool is_own(const ablate::v1::RunBatch& batch, bool unsaid) const;
   void drop(Segment segment, int descriptor);
 
   SpoolFiles& files_;
