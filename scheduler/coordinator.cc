@@ -441,7 +441,8 @@ void Coordinator::assign(const Pick& pick, const Dispatched* dispatched) {
   publish(dispatched->sweeps);
   const auto session = fleet_.session(pick.placement.session);
   if (!session) return give_back(assign.run());
-  fleet_.occupy(session->id, assign.run(), pick.placement.slots, pick.priority, !pick.demand.command,
+  fleet_.occupy(session->id, assign.run(), pick.placement.slots,
+                {.priority = pick.priority, .resumable = !pick.demand.command, .quick = pick.quick},
                 clock_.steady());
   log_info("run {} (trial {}, attempt {}) goes to {}", assign.run(), assign.trial(), assign.attempt(),
            session->hello.name());

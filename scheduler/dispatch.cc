@@ -65,9 +65,10 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
   bool reserved = false;  // for the first trial that needs it; all of them would keep every slot free
   while (const auto next = queue.next(blocked)) {
     Demand demand = queue.demand(next->trial);
+    const bool quick = next->typical && *next->typical <= policy.quick;
     auto placement = place(demand, fleet.workers());
-    if (!placement && next->typical && *next->typical <= policy.quick)
-      placement = place_ahead(demand, fleet.workers(), policy.ahead);
+    if (placement && !quick) fleet.mark_slow(*placement);
+    if (!placement && quick) placement = place_ahead(demand, fleet.workers(), policy.ahead);
     if (!placement) {
       blocked.insert(next->lane);
       const bool awaited = await(demand, fleet.workers());
@@ -82,7 +83,8 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
                             .demand = std::move(demand),
                             .worker = session->hello.name(),
                             .host = session->hello.host(),
-                            .priority = next->priority});
+                            .priority = next->priority,
+                            .quick = quick});
   }
   if (result.waits) unreserve(fleet.workers());
   return result;

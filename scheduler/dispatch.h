@@ -23,6 +23,7 @@ struct Pick {
   Demand demand;
   std::string worker, host;
   int priority = 0;
+  bool quick = false;  ///< runs of its sweep are known to be short
 };
 
 /// What a look at the queue led to.

@@ -40,7 +40,7 @@ void Fleet::mark(const Entry& entry, std::uint32_t slot) {
   const std::size_t runs = line == entry.lines.end() ? 0 : line->second.runs.size();
   marked->busy = runs > 0;
   marked->ahead = runs > 1 ? static_cast<int>(runs) - 1 : 0;
-  marked->slow = runs > 0 && line->second.slow;
+  marked->slow = runs > 0 && (line->second.slow || !entry.runs.at(line->second.runs.front()).quick);
   marked->clearing = runs == 1 && entry.runs.at(line->second.runs.front()).stopping;
 }
 
@@ -151,11 +151,11 @@ bool Fleet::ails(std::uint64_t session, const Ailments& ailments) {
 }
 
 void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots,
-                   int priority, bool resumable, Time now) {
+                   const Kind& kind, Time now) {
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) return;
   Held& held = entry->second.runs[run];
-  held = {.slots = slots, .priority = priority, .resumable = resumable};
+  held = {.slots = slots, .priority = kind.priority, .resumable = kind.resumable, .quick = kind.quick};
   count_priority(held, +1);
   session_of_run_[run] = session;
   for (const std::uint32_t slot : slots) {
@@ -180,6 +180,11 @@ void Fleet::release(storage::RunId run, Time now) {
   count_priority(entry.runs.at(run), -1);
   entry.runs.erase(run);
   entry.heard_of.erase(run);
+}
+
+void Fleet::mark_slow(const Placement& placement) {
+  for (SlotState& slot : state(placement.session).slots)
+    if (std::ranges::find(placement.slots, slot.index) != placement.slots.end()) slot.slow = true;
 }
 
 void Fleet::unmark(const Placement& placement) {

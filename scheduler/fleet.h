@@ -81,9 +81,14 @@ class Fleet {
   void set_drained(const std::string& worker, const std::optional<std::string>& reason);
   /// What is wrong with it, as it said last. Returns: whether that is news.
   bool ails(std::uint64_t session, const Ailments& ailments);
-  /// `priority` of its trial; `resumable`: it writes a checkpoint when it is stopped.
+  /// What is known of a run that is leased.
+  struct Kind {
+    int priority = 0;        ///< of its trial
+    bool resumable = false;  ///< it writes a checkpoint when it is stopped
+    bool quick = false;      ///< others may be leased behind it
+  };
   void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots,
-              int priority, bool resumable, Time now);
+              const Kind& kind, Time now);
   void release(storage::RunId run, Time now);
 
   /// It has another version of this data set, or of these weights: it gets no trial that needs it. Of weights
@@ -104,6 +109,8 @@ class Fleet {
   /// back by `unmark`.
   std::vector<WorkerState>& workers() { return workers_; }
   void unmark(const Placement& placement);
+  /// Of a trial that nobody knows to be short: nothing is leased behind it.
+  void mark_slow(const Placement& placement);
   bool any_free() const;
 
   /// Runs that were leased ahead and wait, to be recalled, each named once: those of a lower priority on
@@ -125,6 +132,7 @@ class Fleet {
     std::vector<std::uint32_t> slots;  // none: it has only batches left to send
     int priority = 0;
     bool resumable = false;
+    bool quick = false;
     bool recalled = false;  // where it waits; it may have begun before its worker heard of that
     bool stopping = false;  // its slots will soon be free
   };

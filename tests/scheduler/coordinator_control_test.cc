@@ -388,5 +388,20 @@ TEST_F(CoordinatorTest, ATrialOfFourGpusGetsAWorkerClearedAndNoMoreThanThat) {
   EXPECT_TRUE(of_one == 0 || of_two == 0) << "all of one worker";
 }
 
+TEST_F(CoordinatorTest, NothingIsLeasedBehindARunOfWhichNobodyKnowsThatItIsShort) {
+  submit(sweep_of("long", 1, 1));
+  FakeWorker worker = connect({.slots = 2});
+  EXPECT_EQ(worker.take_assigned().at(0).slots(0), 0u);
+  sweeps::SweepSpec quick = sweep_of("quick", 12, 1);
+  for (auto& row : quick.rows) row.config = R"({"quick":")" + row.id + R"("})";
+  submit(quick);
+  ablate::v1::RunBatch first = ended(2, 1);
+  first.mutable_ended()->set_took_ms(3);
+  say(worker, first);
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(2 + policy.ahead));
+  for (const auto& assign : assigned) EXPECT_EQ(assign.slots(0), 1u);
+}
+
 }  // namespace
 }  // namespace abl::scheduler

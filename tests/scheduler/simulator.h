@@ -178,8 +178,8 @@ class Simulator {
     trial.run = next_run_++;
     trial_of_run_[trial.run] = pick.demand.trial;
     put(pick.demand.trial, true);
-    fleet_.occupy(pick.placement.session, trial.run, pick.placement.slots, pick.priority, /*resumable=*/true,
-                  now_);
+    fleet_.occupy(pick.placement.session, trial.run, pick.placement.slots,
+                  {.priority = pick.priority, .resumable = true}, now_);
     const bool lost = std::bernoulli_distribution{loss_}(random_);
     Milliseconds length = trial.left;
     if (lost)

@@ -247,12 +247,12 @@ void DemoStore::lengthen(const std::string& name) {
 
 void DemoStore::submit_waiting(const std::string& name) { submit(name, 2, 1); }
 
-/// By seed, then row; those of active sweeps.
+/// By priority, seed, then row; those of active sweeps.
 std::vector<storage::TrialId> DemoStore::queued() {
   return db_
       .prepared(R"sql(SELECT t.id FROM trial t JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
                       JOIN sweep s ON s.id = st.sweep_id AND s.state = 'active' WHERE t.state = 'queued'
-                      GROUP BY t.id ORDER BY MIN((st.seed_index << 44) + (s.id << 22) + st.row), t.id)sql")
+                      GROUP BY t.id ORDER BY MAX(s.priority) DESC, MIN((st.seed_index << 44) + (s.id << 22) + st.row), t.id)sql")
       .all([](const storage::Statement& row) { return static_cast<storage::TrialId>(row.integer(0)); });
 }
 
