@@ -11,7 +11,6 @@
 #include "config/document/result_version.h"
 #include "scheduler/dispatch.h"
 #include "scheduler/fleet.h"
-#include "scheduler/queue_loader.h"
 #include "scheduler/status.h"
 #include "storage/count_store.h"
 #include "storage/due_versions.h"

@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kLowestProtocol = 1, kHighestProtocol = 1;
 ///
 /// Its thread is the writer's. Every change is a job of the writer, and everything that leaves the process
 /// (an RPC's answer, an acknowledgement, an assignment) leaves in the callback after the commit, as does
-/// every effect on the state in memory: the queue follows each commit (queue_loader.h). So one thread owns
+/// every effect on the state in memory: the queue follows each commit. So one thread owns
 /// the state, what was said is on disk, and when a commit fails (disk full) nothing was said and nothing has
 /// changed. Thread: all methods, from any; callbacks run on the coordinator's.
 class Coordinator {

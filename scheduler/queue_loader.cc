@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/queue_loader.h"
+// How the queue in memory follows the store.
+#include "scheduler/work_queue.h"
 
 #include <algorithm>
 #include <map>

@@ -157,4 +157,12 @@ class WorkQueue {
   LaneId next_lane_ = 1;
 };
 
+// How the queue follows the store (queue_loader.cc).
+
+/// Reads the whole queue: every sweep, and every trial that waits or is under way. Once, at the start, or
+/// after a read has failed.
+void load(WorkQueue& queue, storage::Database& db, Time now);
+/// Reads again what a commit has touched.
+void follow(WorkQueue& queue, storage::Database& db, const storage::Touched& touched, Time now);
+
 }  // namespace abl::scheduler
