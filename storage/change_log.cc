@@ -24,8 +24,6 @@ void ChangeLog::push(Kind kind, std::uint32_t id) {
 
 void ChangeLog::add(const Touched& touched) {
   const std::lock_guard lock{mutex_};
-  if (!kept_) forgotten_ = newest_;  // what was before was not said
-  kept_ = true;
   for (const TrialId trial : touched.trials) push(Kind::kTrial, trial);
   for (const SweepId sweep : touched.sweeps) push(Kind::kSweep, sweep);
 }
@@ -35,17 +33,12 @@ std::uint64_t ChangeLog::number() const {
   return newest_;
 }
 
-bool ChangeLog::is_kept() const {
-  const std::lock_guard lock{mutex_};
-  return kept_;
-}
-
 ChangeLog::Since ChangeLog::since(std::uint64_t number) const {
   Since since;
   {
     const std::lock_guard lock{mutex_};
     since.number = newest_;
-    since.complete = kept_ && number >= forgotten_ && number <= newest_;
+    since.complete = number >= forgotten_ && number <= newest_;
     if (!since.complete) return since;
     const auto first = std::ranges::upper_bound(entries_, number, {}, &Entry::number);
     for (auto entry = first; entry != entries_.end(); ++entry)

@@ -24,8 +24,6 @@ class ChangeLog {
   void add(const Touched& touched);
   /// Of the newest change. What is read of the store afterwards has it, or is newer.
   std::uint64_t number() const;
-  /// Whether anybody says what is touched. Otherwise nothing can be concluded from a number that stays.
-  bool is_kept() const;
 
   struct Since {
     std::uint64_t number = 0;  ///< of the newest change
@@ -47,7 +45,6 @@ class ChangeLog {
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;
   std::uint64_t forgotten_, newest_;  // up to this number; of the newest
-  bool kept_ = false;
 };
 
 }  // namespace abl::storage

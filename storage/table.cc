@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "protocol/metrics.h"
 #include "protocol/number.h"
@@ -164,43 +165,6 @@ std::string read_attributes(Database& db, SweepId sweep) {
       .value();
 }
 
-/// Columns that count the trials `t` of claims `st` by state, as their sweep sees them.
-const std::string kCountTrials = R"sql(
-    COUNT(*) FILTER (WHERE t.state = 'queued' AND NOT st.withdrawn),
-    COUNT(*) FILTER (WHERE t.state = 'leased' AND NOT st.withdrawn),
-    COUNT(*) FILTER (WHERE t.state = 'running' AND NOT st.withdrawn),
-    COUNT(*) FILTER (WHERE t.state = 'completed'), COUNT(*) FILTER (WHERE t.state = 'failed'),
-    COUNT(*) FILTER (WHERE t.state = 'held' AND NOT st.withdrawn),
-    COUNT(*) FILTER (WHERE t.state = 'cancelled' OR (st.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held'))),
-    COUNT(*) FILTER (WHERE t.state = 'completed' AND st.unfilled > 0))sql";
-
-/// What these columns hold, from `first` on.
-TrialCounts read_counts(const Statement& row, int first) {
-  const auto n = [&](int column) { return static_cast<std::uint32_t>(row.integer(first + column)); };
-  return {.queued = n(0),
-          .leased = n(1),
-          .running = n(2),
-          .completed = n(3),
-          .failed = n(4),
-          .held = n(5),
-          .cancelled = n(6),
-          .unfilled = n(7)};
-}
-
-/// The rows, without cells.
-std::vector<TableRow> read_rows(Database& db, SweepId sweep) {
-  auto rows = db.prepared("SELECT id, label FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
-                  .bind(":sweep", sweep)
-                  .all([](const Statement& s) { return TableRow{.id = s.text(0), .label = s.text(1)}; });
-  static const std::string sql =
-      "SELECT st.row, " + kCountTrials +
-      " FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE st.sweep_id = :sweep GROUP BY st.row";
-  auto& counts = db.prepared(sql.c_str());
-  counts.bind(":sweep", sweep);
-  while (counts.step()) rows.at(static_cast<std::size_t>(counts.integer(0))).trials = read_counts(counts, 1);
-  return rows;
-}
-
 /// "reported no val/top1; it reported acc, loss", of the completed trials of a row that lack a metric.
 std::string what_is_lacking(Database& db, SweepId sweep, std::size_t row, const Column& column) {
   constexpr std::size_t kShown = 8;
@@ -222,23 +186,6 @@ std::string what_is_lacking(Database& db, SweepId sweep, std::size_t row, const 
   return names.size() > kShown ? text + fmt::format(" and {} more", names.size() - kShown) : text;
 }
 
-/// Why no trial of a row has a value yet.
-std::string why_no_metric(Database& db, SweepId sweep, std::size_t row, const TrialCounts& trials) {
-  if (trials.open() == 0) {
-    const auto reason =
-        db.prepared(R"sql(SELECT CASE t.state WHEN 'held' THEN '' ELSE 'failed: ' END || t.reason
-                                          FROM sweep_trial st JOIN trial t ON t.id = st.trial_id
-                                          WHERE st.sweep_id = :sweep AND st.row = :row AND t.state IN ('failed', 'held')
-                                          ORDER BY t.state LIMIT 1)sql")
-            .bind(":sweep", sweep)
-            .bind(":row", static_cast<std::int64_t>(row))
-            .one([](const Statement& s) { return s.text(0); });
-    return reason.value_or("cancelled");
-  }
-  return fmt::format("no completed trial yet: {} running, {} waiting", trials.leased + trials.running,
-                     trials.queued);
-}
-
 /// What `best` takes: as the column says, otherwise by the metric's name.
 bool lower_is_better(const Column& column) {
   const Better better =
@@ -246,68 +193,14 @@ bool lower_is_better(const Column& column) {
   return better == Better::kLower;
 }
 
-/// Adds to each row its values of a metric.
-void read_values(Database& db, SweepId sweep, const Column& column, std::vector<Cell>& cells) {
-  const Take take = column.take != Take::kBest ? column.take
-                    : lower_is_better(column)  ? Take::kMin
-                                               : Take::kMax;
-  auto& values = db.prepared(R"sql(
-      SELECT st.row, t.run_id, t.id, st.seed,
-             CASE :take WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
-                        WHEN 'mean' THEN ms.sum / ms.finite ELSE COALESCE(ms.last, ms.last_kind) END,
-             t.result_version < t.due_version,
-             CASE :take WHEN 'last' THEN 0 ELSE CASE WHEN ms.finite > 0 THEN ms.count - ms.finite ELSE 0 END END
-      FROM sweep_trial st
-      JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
-      JOIN metric_summary ms ON ms.run_id = t.run_id AND ms.metric_id = (SELECT id FROM metric WHERE name = :name)
-      WHERE st.sweep_id = :sweep ORDER BY st.row, st.seed_index)sql");
-  values.bind(":take", name_of(take)).bind(":name", column.source).bind(":sweep", sweep);
-  while (values.step()) {
-    Cell& cell = cells.at(static_cast<std::size_t>(values.integer(0)));
-    cell.values.push_back({.run = static_cast<RunId>(values.integer(1)),
-                           .trial = static_cast<TrialId>(values.integer(2)),
-                           .seed = values.integer(3),
-                           .value = values.is_null(4)
-                                        ? std::nan("")
-                                        : protocol::non_finite_value(values.text(4)).value_or(values.real(4)),
-                           .not_finite = static_cast<std::uint32_t>(values.integer(6))});
-    cell.before_mend += values.integer(5) != 0;
-  }
-}
-
-std::vector<Cell> metric_cells(Database& db, const SweepRecord& sweep, const Column& column,
-                               const std::vector<TableRow>& rows) {
-  std::vector<Cell> cells(rows.size());
-  read_values(db, sweep.id, column, cells);
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    Cell& cell = cells[row];
-    const TrialCounts& trials = rows[row].trials;
-    cell.of = sweep.seeds;
-    cell.n = static_cast<std::uint32_t>(cell.values.size());
-    cell.unfilled = trials.completed - std::min(trials.completed, cell.n);
-    if (cell.unfilled > 0) {
-      cell.missing = what_is_lacking(db, sweep.id, row, column);
-      if (cell.n == 0) cell.text = "missing";
-    } else if (cell.n == 0) {
-      cell.missing = why_no_metric(db, sweep.id, row, trials);
-    }
-    if (cell.n == 0) continue;
-    std::vector<double> values;
-    for (const auto& value : cell.values) values.push_back(value.value);
-    const statistics::MeanSd spread = statistics::mean_sd(values);
-    cell.mean = spread.mean, cell.sd = spread.sd;
-  }
-  return cells;
-}
-
-std::vector<Cell> count_cells(Database& db, const SweepRecord& sweep, const Column& column) {
+std::vector<Cell> count_cells(Database& db, SweepId sweep, const Column& column) {
   return db
       .prepared(R"sql(
       SELECT model_hash = '', (SELECT value FROM model_count mc
                                WHERE mc.model_hash = r.model_hash AND mode = :mode ORDER BY version DESC LIMIT 1)
       FROM sweep_row r WHERE sweep_id = :sweep ORDER BY position)sql")
       .bind(":mode", column.source)
-      .bind(":sweep", sweep.id)
+      .bind(":sweep", sweep)
       .all([](const Statement& row) {
         Cell cell{.of = 1};
         if (row.integer(0) != 0)
@@ -320,13 +213,13 @@ std::vector<Cell> count_cells(Database& db, const SweepRecord& sweep, const Colu
       });
 }
 
-std::vector<Cell> setting_cells(Database& db, const SweepRecord& sweep, const Column& column) {
+std::vector<Cell> setting_cells(Database& db, SweepId sweep, const Column& column) {
   return db
       .prepared(
           "SELECT set_json ->> ('$.\"' || :key || '\"') FROM sweep_row WHERE sweep_id = :sweep ORDER BY "
           "position")
       .bind(":key", column.source)
-      .bind(":sweep", sweep.id)
+      .bind(":sweep", sweep)
       .all([&](const Statement& row) {
         Cell cell{.text = row.text(0)};
         if (cell.text.empty()) cell.missing = "the row does not set " + column.source;
@@ -334,95 +227,385 @@ std::vector<Cell> setting_cells(Database& db, const SweepRecord& sweep, const Co
       });
 }
 
-std::vector<Cell> cells_of_kind(Database& db, const SweepRecord& sweep, const Column& column,
-                                const std::vector<TableRow>& rows) {
-  switch (column.kind) {
-    case Column::Kind::kMetric:
-      return metric_cells(db, sweep, column, rows);
-    case Column::Kind::kCount:
-      return count_cells(db, sweep, column);
-    case Column::Kind::kSetting:
-      return setting_cells(db, sweep, column);
-  }
-  return {};
+/// How many counts of architectures are stored, and their sum: as long as these are the same, so are the
+/// counts.
+std::pair<std::int64_t, double> counts_known(Database& db) {
+  return db.prepared("SELECT COUNT(*), TOTAL(value) FROM model_count")
+      .one([](const Statement& row) {
+        return std::pair{row.integer(0), row.real(1)};
+      })
+      .value();
 }
 
-/// A cell for each row: a few queries for a column, however many rows there are.
-std::vector<Cell> read_cells(Database& db, const SweepRecord& sweep, const Column& column,
-                             const std::vector<TableRow>& rows) {
-  std::vector<Cell> cells = cells_of_kind(db, sweep, column, rows);
-  auto& papers = db.prepared("SELECT row, printed FROM sweep_paper WHERE sweep_id = :sweep AND name = :name");
-  papers.bind(":sweep", sweep.id).bind(":name", column.name);
-  while (papers.step()) cells.at(static_cast<std::size_t>(papers.integer(0))).paper = papers.text(1);
-  return cells;
+/// A metric column, as the pass over the trials takes it: its number in the table, and what it takes of a
+/// metric.
+struct Taken {
+  std::size_t column = 0;
+  std::string source, take;
+};
+
+std::vector<Taken> taken_metrics(const std::vector<Column>& columns) {
+  std::vector<Taken> taken;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Column& column = columns[i];
+    if (column.kind != Column::Kind::kMetric) continue;
+    const Take take = column.take != Take::kBest ? column.take
+                      : lower_is_better(column)  ? Take::kMin
+                                                 : Take::kMax;
+    taken.push_back({i, column.source, std::string{name_of(take)}});
+  }
+  return taken;
 }
 
-/// The texts of a column's cells, in the unit that fits them all, or the papers' values.
-void write_column(Table& table, std::size_t index) {
-  Column& column = table.columns[index];
-  double largest = 0;
-  for (const TableRow& row : table.rows) {
-    const Cell& cell = row.cells[index];
-    if (!cell.paper.empty()) largest = std::numeric_limits<double>::infinity();
-    largest = std::max(largest, cell.mean.value_or(0));
-  }
-  if (column.unit_fits) column.unit = fitting_unit(column.unit, largest);
-  for (TableRow& row : table.rows)
-    if (Cell& cell = row.cells[index]; cell.text.empty())
-      cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit);
+/// How many columns one pass over the trials reads: a trial costs more than a metric of its run.
+constexpr std::size_t kColumnsAtOnce = 4;
+
+/// Its value, how many of its points are not finite where the value is of the others, and whether there is
+/// one; of column `slot` of a pass.
+std::string select_value(int slot) {
+  return fmt::format(
+      ", CASE :take{0} WHEN 'min' THEN m{0}.min WHEN 'max' THEN m{0}.max WHEN 'mean' THEN m{0}.sum / "
+      "m{0}.finite "
+      "ELSE COALESCE(m{0}.last, m{0}.last_kind) END, "
+      "CASE :take{0} WHEN 'last' THEN 0 ELSE CASE WHEN m{0}.finite > 0 THEN m{0}.count - m{0}.finite ELSE 0 "
+      "END END, "
+      "m{0}.run_id IS NOT NULL",
+      slot);
 }
 
-/// What is worth a note of the completed trials of a table, from what is kept of each run.
-void look_at_runs(Database& db, SweepId sweep, Table& table) {
-  EqualCurves curves;
-  auto& runs = db.prepared(R"sql(
-      SELECT st.row, st.seed, t.id, run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points,
-             CASE WHEN t.result_version < t.due_version THEN t.due_version ELSE 0 END
-      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed' JOIN run ON run.id = t.run_id
-      WHERE st.sweep_id = :sweep ORDER BY st.row, st.seed_index)sql");
-  runs.bind(":sweep", sweep);
-  while (runs.step()) {
-    const auto row = static_cast<std::size_t>(runs.integer(0));
-    const std::string& id = table.rows.at(row).id;
-    curves.add(row, runs.integer(1), runs.integer(4), static_cast<TrialId>(runs.integer(2)));
-    if (runs.integer(5) > 0 || runs.integer(7) > 0)
-      table.lost.push_back({id, runs.integer(1), static_cast<RunId>(runs.integer(3)),
-                            static_cast<std::uint32_t>(runs.integer(5)),
-                            static_cast<std::uint32_t>(runs.integer(7)), runs.text(6)});
-    if (const auto due = static_cast<int>(runs.integer(8)); due > 0)
-      if (auto& rows = table.before_mend[due]; rows.empty() || rows.back() != id) rows.push_back(id);
+std::string join_value(int slot) {
+  return fmt::format(" LEFT JOIN metric_summary m{0} ON m{0}.run_id = run.id AND m{0}.metric_id = :metric{0}",
+                     slot);
+}
+
+/// A line for each trial of some rows, in table order, with the run that it is completed by and that run's
+/// values.
+const std::string& select_trials() {
+  static const std::string kSql = [] {
+    std::string values, joins;
+    for (int slot = 0; slot < static_cast<int>(kColumnsAtOnce); ++slot)
+      values += select_value(slot), joins += join_value(slot);
+    return R"sql(
+      SELECT st.row, st.seed, t.id, t.state, st.withdrawn, st.unfilled > 0, t.result_version < t.due_version, t.due_version,
+             CASE WHEN t.state IN ('failed', 'held') THEN t.reason END,
+             run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points)sql" +
+           values + R"sql(
+      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id LEFT JOIN run ON run.id = t.run_id AND t.state = 'completed')sql" +
+           joins +
+           " WHERE st.sweep_id = :sweep AND st.row >= :first AND st.row <= :last ORDER BY st.row, "
+           "st.seed_index";
+  }();
+  return kSql;
+}
+constexpr int kFirstValue = 14, kValueColumns = 3;  // of that line
+
+double value_of(const Statement& line, int column) {
+  if (line.is_null(column)) return std::nan("");
+  return protocol::non_finite_value(line.text(column)).value_or(line.real(column));
+}
+
+void count_trial(TrialCounts& counts, TrialState state, bool withdrawn, bool unfilled) {
+  if (withdrawn && state != TrialState::kCompleted && state != TrialState::kFailed)
+    state = TrialState::kCancelled;
+  switch (state) {
+    case TrialState::kQueued:
+      ++counts.queued;
+      break;
+    case TrialState::kLeased:
+      ++counts.leased;
+      break;
+    case TrialState::kRunning:
+      ++counts.running;
+      break;
+    case TrialState::kCompleted:
+      ++counts.completed;
+      counts.unfilled += unfilled;
+      break;
+    case TrialState::kFailed:
+      ++counts.failed;
+      break;
+    case TrialState::kHeld:
+      ++counts.held;
+      break;
+    case TrialState::kCancelled:
+      ++counts.cancelled;
+      break;
   }
-  for (const auto& group : curves.groups()) {
-    auto& ids = table.equal_rows.emplace_back();
-    for (const std::size_t row : group) ids.push_back(table.rows[row].id);
-  }
+}
+
+/// Why no trial of a row has a value yet. `reason`: of one that failed or is held, where there is one.
+std::string why_no_metric(const TrialCounts& trials, const std::optional<std::string>& reason) {
+  if (trials.open() == 0) return reason.value_or("cancelled");
+  return fmt::format("no completed trial yet: {} running, {} waiting", trials.leased + trials.running,
+                     trials.queued);
+}
+
+/// A seed's curves in 64 bits.
+std::uint64_t key_of(std::int64_t seed, std::int64_t digest) {
+  return static_cast<std::uint64_t>(digest) ^ (static_cast<std::uint64_t>(seed) * 0x9e3779b97f4a7c15);
 }
 
 }  // namespace
 
-Table read_table(Database& db, const std::string& name) {
+struct KeptTable::RowNotes {
+  struct Curve {
+    std::int64_t seed = 0, digest = 0;
+    TrialId trial = 0;
+  };
+  std::vector<Curve> curves;
+  std::vector<Diverged> diverged;
+  std::vector<LostMetrics> lost;
+  std::vector<int> due;  // versions that its results would have
+};
+
+KeptTable::KeptTable(Database& db, const std::string& name) {
   const Transaction snapshot{db, Transaction::kRead};
-  const SweepRecord sweep = SweepStore{db}.get(name);
-  Table table{.sweep = name,
-              .baseline = sweep.baseline,
-              .paper_heading = sweep.paper_heading,
-              .attributes_json = read_attributes(db, sweep.id),
-              .columns = read_columns(db, sweep.id)};
-  table.rows = read_rows(db, sweep.id);
-  for (const Column& column : table.columns) {
-    auto cells = read_cells(db, sweep, column, table.rows);
-    for (std::size_t row = 0; row < table.rows.size(); ++row)
-      table.rows[row].cells.push_back(std::move(cells[row]));
+  const SweepRecord sweep = SweepStore{db}.get_brief(name);
+  sweep_ = sweep.id;
+  seeds_ = sweep.seeds;
+  table_ = {.sweep = name,
+            .baseline = sweep.baseline,
+            .paper_heading = sweep.paper_heading,
+            .attributes_json = read_attributes(db, sweep.id),
+            .columns = read_columns(db, sweep.id)};
+  for (const Column& column : table_.columns) units_.push_back(column.unit);
+  table_.rows = db.prepared("SELECT id, label FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
+                    .bind(":sweep", sweep_)
+                    .all([](const Statement& s) { return TableRow{.id = s.text(0), .label = s.text(1)}; });
+  notes_.resize(table_.rows.size());
+  for (TableRow& row : table_.rows) row.cells.resize(table_.columns.size());
+  for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+    if (table_.columns[i].kind == Column::Kind::kSetting) {
+      auto cells = setting_cells(db, sweep_, table_.columns[i]);
+      for (std::size_t row = 0; row < cells.size(); ++row) table_.rows[row].cells[i] = std::move(cells[row]);
+    }
+    auto& papers =
+        db.prepared("SELECT row, printed FROM sweep_paper WHERE sweep_id = :sweep AND name = :name");
+    papers.bind(":sweep", sweep_).bind(":name", table_.columns[i].name);
+    while (papers.step())
+      table_.rows.at(static_cast<std::size_t>(papers.integer(0))).cells[i].paper = papers.text(1);
   }
-  for (const TableRow& row : table.rows)
-    for (std::size_t i = 0; i < row.cells.size(); ++i)
-      for (const CellValue& value : row.cells[i].values)
-        if (value.not_finite > 0)
-          table.diverged.push_back(
-              {row.id, value.seed, table.columns[i].source, table.columns[i].take, value.not_finite});
-  for (std::size_t i = 0; i < table.columns.size(); ++i) write_column(table, i);
-  look_at_runs(db, sweep.id, table);
-  return table;
+  read_counts(db);
+  if (!table_.rows.empty()) read_rows(db, 0, table_.rows.size() - 1);
+  finish();
 }
+
+KeptTable::~KeptTable() = default;
+KeptTable::KeptTable(KeptTable&&) noexcept = default;
+
+void KeptTable::update(Database& db, const std::set<std::size_t>& rows) {
+  const Transaction snapshot{db, Transaction::kRead};
+  read_counts(db);
+  for (auto row = rows.begin(); row != rows.end();) {  // neighbours together
+    const std::size_t first = *row;
+    std::size_t last = first;
+    while (++row != rows.end() && *row == last + 1) ++last;
+    if (last < table_.rows.size()) read_rows(db, first, last);
+  }
+  finish();
+}
+
+bool KeptTable::is_counted(Database& db) const { return counts_known_ == counts_known(db); }
+
+/// The counts of architectures, which nothing that happens to a trial changes.
+void KeptTable::read_counts(Database& db) {
+  if (const auto known = counts_known(db); std::exchange(counts_known_, known) == known) return;
+  for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+    if (table_.columns[i].kind != Column::Kind::kCount) continue;
+    auto cells = count_cells(db, sweep_, table_.columns[i]);
+    for (std::size_t row = 0; row < cells.size(); ++row) {
+      Cell& cell = table_.rows[row].cells[i];
+      cells[row].paper = std::move(cell.paper);
+      cell = std::move(cells[row]);
+    }
+  }
+}
+
+/// Everything of some rows that is of their trials.
+void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
+  const std::vector<Taken> taken = taken_metrics(table_.columns);
+  std::vector<std::optional<std::string>> reasons(last - first +
+                                                  1);  // of failed trials, otherwise of held ones
+  std::vector<bool> has_failed(last - first + 1);
+  for (std::size_t row = first; row <= last; ++row) {
+    forget_curves(row);
+    notes_[row] = {};
+    table_.rows[row].trials = {};
+    for (const Taken& metric : taken) {
+      Cell& cell = table_.rows[row].cells[metric.column];
+      std::string paper = std::move(cell.paper);
+      std::vector<CellValue> values = std::move(cell.values);
+      values.clear();
+      cell = {.of = seeds_, .paper = std::move(paper), .values = std::move(values)};
+    }
+  }
+  for (std::size_t begin = 0; begin == 0 || begin < taken.size(); begin += kColumnsAtOnce) {
+    const std::size_t count = std::min(kColumnsAtOnce, taken.size() - std::min(taken.size(), begin));
+    auto& lines = db.prepared(select_trials().c_str());
+    for (std::size_t slot = 0; slot < kColumnsAtOnce; ++slot) {
+      const bool is_used = slot < count;
+      lines.bind(fmt::format(":take{}", slot).c_str(), is_used ? taken[begin + slot].take : "");
+      lines.bind(fmt::format(":metric{}", slot).c_str(),
+                 is_used ? metric_id(db, taken[begin + slot].source) : std::nullopt);
+    }
+    lines.bind(":sweep", sweep_)
+        .bind(":first", static_cast<std::int64_t>(first))
+        .bind(":last", static_cast<std::int64_t>(last));
+    while (lines.step()) {
+      const auto place = static_cast<std::size_t>(lines.integer(0));
+      TableRow& row = table_.rows.at(place);
+      const std::int64_t seed = lines.integer(1);
+      const auto trial = static_cast<TrialId>(lines.integer(2));
+      const bool is_completed = !lines.is_null(9);
+      const auto run = static_cast<RunId>(lines.integer(9));
+      if (begin == 0) {
+        const TrialState state = trial_state(lines.text(3));
+        count_trial(row.trials, state, lines.integer(4) != 0, lines.integer(5) != 0);
+        auto& reason = reasons[place - first];
+        if (state == TrialState::kFailed && !has_failed[place - first])
+          has_failed[place - first] = true, reason = "failed: " + lines.text(8);
+        else if (state == TrialState::kHeld && !reason)
+          reason = lines.text(8);
+        if (is_completed) note_run(lines, row.id, notes_[place]);
+      }
+      for (std::size_t slot = 0; slot < count; ++slot) {
+        const int value = kFirstValue + kValueColumns * static_cast<int>(slot);
+        if (lines.integer(value + 2) == 0) continue;
+        Cell& cell = row.cells[taken[begin + slot].column];
+        cell.values.push_back({.run = run,
+                               .trial = trial,
+                               .seed = seed,
+                               .value = value_of(lines, value),
+                               .not_finite = static_cast<std::uint32_t>(lines.integer(value + 1))});
+        cell.before_mend += lines.integer(6) != 0;
+      }
+    }
+  }
+  for (std::size_t row = first; row <= last; ++row) {
+    for (const Taken& metric : taken) sum_up(db, row, metric.column, reasons[row - first]);
+    keep_curves(row);
+  }
+}
+
+std::optional<std::int64_t> KeptTable::metric_id(Database& db, const std::string& name) {
+  return db.prepared("SELECT id FROM metric WHERE name = :name")
+      .bind(":name", name)
+      .one([](const Statement& row) { return row.integer(0); });
+}
+
+/// What is worth a note of a completed trial, from what is kept of its run.
+void KeptTable::note_run(const Statement& line, const std::string& row, RowNotes& notes) {
+  const std::int64_t seed = line.integer(1);
+  if (const std::int64_t digest = line.integer(10); digest != 0)
+    notes.curves.push_back({seed, digest, static_cast<TrialId>(line.integer(2))});
+  if (line.integer(11) > 0 || line.integer(13) > 0)
+    notes.lost.push_back({row, seed, static_cast<RunId>(line.integer(9)),
+                          static_cast<std::uint32_t>(line.integer(11)),
+                          static_cast<std::uint32_t>(line.integer(13)), line.text(12)});
+  if (const auto due = static_cast<int>(line.integer(7));
+      line.integer(6) != 0 && std::ranges::find(notes.due, due) == notes.due.end())
+    notes.due.push_back(due);
+}
+
+/// A cell from its values, which are there.
+void KeptTable::sum_up(Database& db, std::size_t row, std::size_t column,
+                       const std::optional<std::string>& reason) {
+  Cell& cell = table_.rows[row].cells[column];
+  const TrialCounts& trials = table_.rows[row].trials;
+  cell.n = static_cast<std::uint32_t>(cell.values.size());
+  cell.unfilled = trials.completed - std::min(trials.completed, cell.n);
+  if (cell.unfilled > 0) {
+    cell.missing = what_is_lacking(db, sweep_, row, table_.columns[column]);
+    if (cell.n == 0) cell.text = "missing";
+  } else if (cell.n == 0) {
+    cell.missing = why_no_metric(trials, reason);
+  }
+  if (cell.n == 0) return;
+  std::vector<double> values;
+  for (const auto& value : cell.values) values.push_back(value.value);
+  const statistics::MeanSd spread = statistics::mean_sd(values);
+  cell.mean = spread.mean, cell.sd = spread.sd;
+  for (const CellValue& value : cell.values)
+    if (value.not_finite > 0)
+      notes_[row].diverged.push_back({table_.rows[row].id, value.seed, table_.columns[column].source,
+                                      table_.columns[column].take, value.not_finite});
+}
+
+void KeptTable::keep_curves(std::size_t row) {
+  for (const RowNotes::Curve& curve : notes_[row].curves)
+    equal_ += ++curves_[key_of(curve.seed, curve.digest)] == 2;
+  if (const RowNotes& notes = notes_[row]; notes.diverged.size() + notes.lost.size() + notes.due.size() > 0)
+    noted_.insert(row);
+}
+
+void KeptTable::forget_curves(std::size_t row) {
+  noted_.erase(row);
+  for (const RowNotes::Curve& curve : notes_[row].curves) {
+    const auto kept = curves_.find(key_of(curve.seed, curve.digest));
+    equal_ -= --kept->second == 1;
+    if (kept->second == 0) curves_.erase(kept);
+  }
+}
+
+/// What is of all rows together: units and texts, and what is to be noted.
+void KeptTable::finish() {
+  for (std::size_t i = 0; i < table_.columns.size(); ++i) write_column(i);
+  table_.diverged.clear();
+  table_.lost.clear();
+  table_.before_mend.clear();
+  for (const std::size_t row : noted_) {
+    const RowNotes& notes = notes_[row];
+    table_.diverged.insert(table_.diverged.end(), notes.diverged.begin(), notes.diverged.end());
+    table_.lost.insert(table_.lost.end(), notes.lost.begin(), notes.lost.end());
+    for (const int due : notes.due) table_.before_mend[due].push_back(table_.rows[row].id);
+  }
+  table_.equal_rows.clear();
+  if (equal_ == 0) return;  // no two trials have equal curves of one seed
+  EqualCurves curves;
+  for (std::size_t row = 0; row < notes_.size(); ++row) {
+    // a row of which no other has a curve is equal to none
+    const bool is_candidate = std::ranges::any_of(notes_[row].curves, [&](const RowNotes::Curve& curve) {
+      return curves_.at(key_of(curve.seed, curve.digest)) > 1;
+    });
+    if (!is_candidate) continue;
+    for (const RowNotes::Curve& curve : notes_[row].curves)
+      curves.add(row, curve.seed, curve.digest, curve.trial);
+  }
+  for (const auto& group : curves.groups()) {
+    auto& ids = table_.equal_rows.emplace_back();
+    for (const std::size_t row : group) ids.push_back(table_.rows[row].id);
+  }
+}
+
+/// The texts of a column's cells, in the unit that fits them all, or the papers' values.
+void KeptTable::write_column(std::size_t index) {
+  Column& column = table_.columns[index];
+  if (column.unit_fits) {
+    double largest = 0;
+    for (const TableRow& row : table_.rows) {
+      const Cell& cell = row.cells[index];
+      if (!cell.paper.empty()) largest = std::numeric_limits<double>::infinity();
+      largest = std::max(largest, cell.mean.value_or(0));
+    }
+    const auto fitting = fitting_unit(units_[index], largest);
+    if (std::exchange(column.unit, fitting) != fitting)
+      for (TableRow& row : table_.rows)
+        if (row.cells[index].mean) row.cells[index].text.clear();
+  }
+  for (TableRow& row : table_.rows)
+    if (Cell& cell = row.cells[index]; cell.text.empty())
+      cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit);
+}
+
+std::size_t KeptTable::bytes() const {
+  std::size_t bytes = sizeof *this + curves_.size() * 40;
+  for (const TableRow& row : table_.rows)
+    bytes += sizeof row + sizeof(RowNotes) + row.cells.size() * (sizeof(Cell) + 32) +
+             row.trials.completed * 24 +
+             (row.cells.empty() ? 0 : row.trials.completed * row.cells.size() * sizeof(CellValue));
+  return bytes;
+}
+
+Table read_table(Database& db, const std::string& name) { return KeptTable{db, name}.take(); }
 
 }  // namespace abl::storage

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "storage/database.h"
@@ -67,8 +72,52 @@ struct Table {
 };
 
 /// The table of a sweep: metrics from the completed run of each trial, counts from the cache, settings from
-/// the rows.
-/// Throws: Error{kNotFound}.
+/// the rows. It is kept and brought up to date by the rows of which a trial changed: each of them is read
+/// anew as a whole, so that a mean is the same to the last bit however its values came. What nobody reads
+/// costs nothing. Thread: one.
+class KeptTable {
+ public:
+  /// Reads all of it. Throws: Error{kNotFound}.
+  KeptTable(Database& db, const std::string& sweep);
+  ~KeptTable();
+  KeptTable(KeptTable&&) noexcept;
+
+  /// Reads these rows anew, and the counts of architectures where there are new ones. After an error it is of
+  /// no use.
+  void update(Database& db, const std::set<std::size_t>& rows);
+  /// Whether no architecture was counted since.
+  bool is_counted(Database& db) const;
+
+  SweepId sweep() const { return sweep_; }
+  const Table& table() const { return table_; }
+  Table take() && { return std::move(table_); }
+  std::size_t bytes() const;  ///< about as much memory as it takes
+
+ private:
+  struct RowNotes;
+  void read_counts(Database& db);
+  void read_rows(Database& db, std::size_t first, std::size_t last);
+  static std::optional<std::int64_t> metric_id(Database& db, const std::string& name);
+  static void note_run(const Statement& line, const std::string& row, RowNotes& notes);
+  void sum_up(Database& db, std::size_t row, std::size_t column, const std::optional<std::string>& reason);
+  void keep_curves(std::size_t row);
+  void forget_curves(std::size_t row);
+  void finish();
+  void write_column(std::size_t index);
+
+  SweepId sweep_ = 0;
+  std::uint32_t seeds_ = 0;
+  std::pair<std::int64_t, double> counts_known_{-1, 0};  // how many counts of architectures, and their sum
+  Table table_;
+  std::vector<std::optional<protocol::Unit>> units_;  // of the columns, as submitted
+  std::vector<RowNotes> notes_;                       // of each row
+  std::set<std::size_t> noted_;                       // rows with something to note beside their curves
+  std::unordered_map<std::uint64_t, std::uint32_t>
+      curves_;             // of one seed: how many trials of the table have them
+  std::size_t equal_ = 0;  // of them, those that several have
+};
+
+/// The same once. Throws: Error{kNotFound}.
 Table read_table(Database& db, const std::string& sweep);
 
 /// "79.79 ± 0.12" with `unit` applied ("M": /10^6, "G": /10^9, "%": as it is) and `digits` after the point,

@@ -5,6 +5,7 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "config/document/result_version.h"
 #include "views/comparison.h"
@@ -240,8 +241,10 @@ v1::Cell cell_message(const storage::Cell& cell) {
 
 }  // namespace
 
-/// Its rows go as they are converted: a table may have 100,000, and would be there twice.
-v1::Table to_proto(storage::Table table) {
+namespace {
+
+/// `done`: called with the index of a row that was converted.
+v1::Table table_message(const storage::Table& table, const std::function<void(std::size_t)>& done) {
   v1::Table message = as_submitted(table.attributes_json);
   message.set_sweep(table.sweep);
   message.set_baseline(table.baseline);
@@ -253,17 +256,29 @@ v1::Table to_proto(storage::Table table) {
     column->set_has_paper(
         std::ranges::any_of(table.rows, [i](const auto& row) { return !row.cells[i].paper.empty(); }));
   }
-  for (auto& row : table.rows) {
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const auto& row = table.rows[i];
     auto* line = message.add_rows();
     line->set_id(row.id);
     line->set_label(row.label);
     *line->mutable_trials() = to_proto(row.trials);
     for (const auto& cell : row.cells) *line->add_cells() = cell_message(cell);
-    row.cells = {};
+    done(i);
   }
   for (const auto& note : table_notes(table)) message.add_notes(note);
   compare_cells(message);
   return message;
+}
+
+}  // namespace
+
+v1::Table to_proto(const storage::Table& table) {
+  return table_message(table, [](std::size_t) {});
+}
+
+/// A table may have 100,000 rows, and would be there twice.
+v1::Table to_proto(storage::Table&& table) {
+  return table_message(table, [&](std::size_t row) { table.rows[row].cells = {}; });
 }
 
 }  // namespace abl::views

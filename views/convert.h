@@ -24,7 +24,9 @@ ablate::v1::MetricSummary to_proto(const storage::MetricSummary& summary);
 ablate::v1::Series to_proto(const storage::Series& series);
 ablate::v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint);
 ablate::v1::Column to_proto(const storage::Column& column);
-ablate::v1::Table to_proto(storage::Table table);
+ablate::v1::Table to_proto(const storage::Table& table);
+/// The same of a table that nobody needs any more: its rows go as they are converted.
+ablate::v1::Table to_proto(storage::Table&& table);
 google::protobuf::Timestamp to_proto(Time time);
 
 }  // namespace abl::views

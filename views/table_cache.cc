@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
 #include <utility>
+
+#include "storage/sweep_store.h"
+#include "views/convert.h"
 
 namespace abl::views {
 
@@ -13,44 +17,79 @@ std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, cons
   std::unique_lock lock{mutex_};
   const std::int64_t asked = watched_.data_version();
   for (;; computed_.wait(lock)) {
-    if (auto found = find(sweep, asked)) return found;
+    if (const auto kept = find(sweep); kept != kept_.end() && kept->version >= asked) return kept->table;
     if (!under_way_.contains(sweep)) break;
   }
   under_way_.insert(sweep);
-  const std::int64_t version = watched_.data_version();  // before the reading begins: it sees that, or more
+  Kept next{.sweep = sweep};
+  if (const auto kept = find(sweep); kept != kept_.end()) next = *kept;
+  next.version = watched_.data_version();  // before the reading begins: it sees that, or more
   lock.unlock();
-  std::shared_ptr<const PackedTable> table;
   std::exception_ptr error;  // of this caller alone, who may have left: the next one tries by itself
   try {
-    table = std::make_shared<PackedTable>(views::table(db, sweep));
+    next = compute(db, sweep, std::move(next));
   } catch (...) {
     error = std::current_exception();
   }
   lock.lock();
   under_way_.erase(sweep);
-  if (table) keep({sweep, version, table});
+  if (error)
+    forget(sweep);  // what it was made of may have been changed by half
+  else
+    keep(next);
   computed_.notify_all();
   if (error) std::rethrow_exception(error);
-  return table;
+  return next.table;
 }
 
-std::shared_ptr<const PackedTable> TableCache::find(const std::string& sweep, std::int64_t version) {
+/// The table as it is now, from what it was before, where that is known. Alone for a sweep.
+TableCache::Kept TableCache::compute(storage::Database& db, const std::string& sweep, Kept next) const {
+  if (!log_) {
+    next.table = std::make_shared<PackedTable>(views::table(db, sweep));
+    next.bytes = next.table->bytes();
+    return next;
+  }
+  const storage::ChangeLog::Since since = log_->since(next.number);
+  next.number = since.number;
+  if (!next.rows || !since.complete) {
+    next.rows = std::make_shared<storage::KeptTable>(db, sweep);
+  } else {
+    std::set<std::size_t> rows;
+    for (const storage::TrialId trial : since.touched.trials)
+      for (const int row : storage::SweepStore{db}.rows_with(next.rows->sweep(), trial))
+        rows.insert(static_cast<std::size_t>(row));
+    if (rows.empty() && next.rows->is_counted(db)) return next;
+    next.rows->update(db, rows);
+  }
+  next.table = std::make_shared<PackedTable>(to_proto(next.rows->table()));
+  next.bytes = next.table->bytes() + next.rows->bytes();
+  return next;
+}
+
+std::list<TableCache::Kept>::iterator TableCache::find(const std::string& sweep) {
   const auto kept = std::ranges::find(kept_, sweep, &Kept::sweep);
-  if (kept == kept_.end() || kept->version < version) return nullptr;
-  kept_.splice(kept_.begin(), kept_, kept);
-  return kept->table;
+  if (kept != kept_.end()) kept_.splice(kept_.begin(), kept_, kept);
+  return kept;
+}
+
+void TableCache::forget(const std::string& sweep) {
+  std::erase_if(kept_, [&](const Kept& other) {
+    if (other.sweep != sweep) return false;
+    bytes_ -= other.bytes;
+    return true;
+  });
 }
 
 void TableCache::keep(Kept table) {
-  std::erase_if(kept_, [&](const Kept& other) {
-    if (other.sweep != table.sweep) return false;
-    bytes_ -= other.table->bytes();
-    return true;
-  });
-  if (table.table->bytes() > most_bytes_) return;
-  bytes_ += table.table->bytes();
+  forget(table.sweep);
+  if (table.bytes > most_bytes_) {  // then without what it is brought up to date from
+    table.rows = nullptr;
+    table.bytes = table.table->bytes();
+  }
+  if (table.bytes > most_bytes_) return;
+  bytes_ += table.bytes;
   kept_.push_front(std::move(table));
-  for (; bytes_ > most_bytes_; kept_.pop_back()) bytes_ -= kept_.back().table->bytes();
+  for (; bytes_ > most_bytes_; kept_.pop_back()) bytes_ -= kept_.back().bytes;
 }
 
 }  // namespace abl::views

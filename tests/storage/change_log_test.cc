@@ -40,13 +40,5 @@ TEST(ChangeLogTest, ANumberOfAnotherStartIsUnknown) {
   EXPECT_FALSE(log.since(5000).complete);
 }
 
-TEST(ChangeLogTest, NothingIsConcludedWhileNobodySaysWhatIsTouched) {
-  ChangeLog log{10};
-  EXPECT_FALSE(log.is_kept());
-  EXPECT_FALSE(log.since(10).complete);
-  log.add({.sweeps = {1}});
-  EXPECT_TRUE(log.is_kept());
-}
-
 }  // namespace
 }  // namespace abl::storage

@@ -2,9 +2,14 @@
 #include "storage/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <set>
 
 #include "storage/count_store.h"
 #include "tests/storage/fixtures.h"
@@ -254,6 +259,142 @@ TEST_F(TableTest, AWordThatIsUnknownIsNamed) {
     EXPECT_EQ(code, Code::kDataLoss);
     EXPECT_THAT(message, testing::AllOf(HasSubstr(key), HasSubstr("'median'")));
   }
+}
+
+/// Every bit of a table.
+std::string dump(const Table& table) {
+  std::string text;
+  const auto bits = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:x}", std::bit_cast<std::uint64_t>(*value)) : "-";
+  };
+  const auto counts = [](const TrialCounts& c) {
+    return fmt::format("{} {} {} {} {} {} {} {}", c.queued, c.leased, c.running, c.completed, c.failed,
+                       c.held, c.cancelled, c.unfilled);
+  };
+  for (const Column& column : table.columns)
+    text += fmt::format("{} {}\n", column.name, name_of(column.unit));
+  for (const TableRow& row : table.rows) {
+    text += fmt::format("{} {} [{}]\n", row.id, row.label, counts(row.trials));
+    for (const Cell& cell : row.cells) {
+      text += fmt::format("  {} {} {}/{} {} {} '{}' '{}' '{}'", bits(cell.mean), bits(cell.sd), cell.n,
+                          cell.of, cell.unfilled, cell.before_mend, cell.text, cell.paper, cell.missing);
+      for (const CellValue& value : cell.values)
+        text += fmt::format(" ({} {} {} {} {})", value.run, value.trial, value.seed, bits(value.value),
+                            value.not_finite);
+      text += "\n";
+    }
+  }
+  for (const auto& diverged : table.diverged)
+    text += fmt::format("diverged {} {} {} {} {}\n", diverged.row, diverged.seed, diverged.metric,
+                        name_of(diverged.take), diverged.points);
+  for (const auto& rows : table.equal_rows) text += fmt::format("equal {}\n", fmt::join(rows, " "));
+  for (const auto& [due, rows] : table.before_mend)
+    text += fmt::format("due {} {}\n", due, fmt::join(rows, " "));
+  for (const auto& lost : table.lost)
+    text += fmt::format("lost {} {} {} {} {} {}\n", lost.row, lost.seed, lost.run, lost.lines, lost.points,
+                        lost.example);
+  return text;
+}
+
+TEST_F(TableTest, AKeptTableIsToTheLastBitTheOneThatIsReadAnew) {
+  std::minstd_rand random{7};
+  const auto any = [&](int count) { return std::uniform_int_distribution{0, count - 1}(random); };
+  const std::vector<std::string> names{"s0", "s1", "s2"};
+  for (int i = 0; i < 3; ++i) {  // which share trials
+    auto text = sweep_of(names[static_cast<std::size_t>(i)], 3 + i, 3);
+    Column best = text.sweep.columns[0];
+    best.name = "best", best.take = protocol::Take::kBest, best.unit = protocol::Unit::kMillion;
+    best.unit_fits = true;
+    for (const char* source : {"val/loss", "val/top1", "lr"}) {  // more than one pass takes
+      best.name = std::string{"best "} + source, best.source = source;
+      text.sweep.columns.push_back(best);
+    }
+    best.name = "mean", best.take = protocol::Take::kMean;
+    text.sweep.columns.push_back(best);
+    for (auto& row : text.sweep.rows) row.paper = {};
+    submit(text);
+  }
+  const Renew as_it_is = [](const TrialRecord& trial) {
+    return RenewedTrial{trial.config, trial.identity.config_hash,
+                        std::max(trial.due_version, trial.identity.result_version)};
+  };
+  db.note_touched();
+  std::vector<KeptTable> kept;
+  for (const auto& name : names) kept.emplace_back(db, name);
+  int equal = 0, noted = 0, diverged = 0, due = 0;
+  for (int step = 0; step < 500; ++step) {
+    now += std::chrono::seconds{1};
+    const auto sweep = static_cast<SweepId>(1 + any(3));
+    const auto last = static_cast<int>(db.prepared("SELECT MAX(id) FROM trial")
+                                           .one([](const Statement& row) { return row.integer(0); })
+                                           .value());
+    const auto trial = static_cast<TrialId>(1 + any(last));
+    const TrialRecord record = trials.get(trial);
+    switch (any(24)) {
+      case 0:
+        sweeps.withdraw(sweep, now);
+        break;
+      case 1:
+      case 2:
+        sweeps.retry(
+            sweep, any(2) == 0 ? "" : "b", now, as_it_is,
+            {.ended = any(2) == 0, .held = any(2) == 0, .unfilled = any(2) == 0, .before_mend = any(2) == 0});
+        break;
+      case 3:
+        sweeps.claim_instead(std::nullopt, trial, static_cast<TrialId>(1 + any(last)));
+        break;
+      case 4:  // a correction of the trainer
+        db.prepared("UPDATE trial SET due_version = result_version + 1 WHERE id = :trial")
+            .bind(":trial", trial)
+            .run();
+        break;
+      case 5:
+        CountStore{db}.insert("{\"model\":\"" + std::string(1, static_cast<char>('a' + any(4))) + "\"}",
+                              {{"params.weights", 1e5 * (1 + any(3))}});
+        break;
+      default:
+        if (record.state == TrialState::kQueued) {
+          if (const auto leased = trials.lease(trial, "alice", "host", now, now + std::chrono::seconds{30});
+              leased && any(4) > 0)
+            trials.start(leased->run, {.total_steps = 100, .data_fingerprint = "f1"}, now);
+        } else if (record.state == TrialState::kLeased || record.state == TrialState::kRunning) {
+          const double values[]{0.1 * any(30), 80 + 0.1 * any(3), std::nan(""), 3e6 * any(2)};
+          const bool usual = any(3) == 0;  // as others are
+          for (const char* metric : {"val/top1", "val/loss", "lr"})
+            if (usual || any(4) > 0)
+              metrics.append(*record.run,
+                             {{.name = metric,
+                               .steps = {50, 100},
+                               .values = {usual ? 1 : values[any(4)], usual ? 2 : values[any(2)]},
+                               .times_ms = {1, 2}}});
+          if (any(5) == 0) metrics.add_refused(*record.run, 2, "'x' (not a number)");
+          constexpr RunState kEnds[]{RunState::kCompleted, RunState::kCompleted, RunState::kCompleted,
+                                     RunState::kFailed,    RunState::kStopped,   RunState::kLost};
+          trials.end(*record.run,
+                     {.state = kEnds[any(6)],
+                      .reason = "exit code 3",
+                      .retryable = any(2) == 0,
+                      .worker_trouble = true},
+                     now);
+        }
+    }
+    const Touched touched = db.take_touched();
+    for (KeptTable& table : kept) {
+      std::set<std::size_t> rows;
+      for (const TrialId changed : touched.trials)
+        for (const int row : sweeps.rows_with(table.sweep(), changed))
+          rows.insert(static_cast<std::size_t>(row));
+      if (!rows.empty() || !table.is_counted(db)) table.update(db, rows);
+      const Table anew = read_table(db, table.table().sweep);
+      ASSERT_EQ(dump(table.table()), dump(anew)) << "after step " << step;
+      equal += !anew.equal_rows.empty(), noted += !anew.lost.empty(), diverged += !anew.diverged.empty();
+      due += !anew.before_mend.empty();
+    }
+  }
+  EXPECT_GT(equal, 10) << "the history has all that is noted";
+  EXPECT_GT(noted, 10);
+  EXPECT_GT(diverged, 10);
+  EXPECT_GT(due, 10);
 }
 
 TEST_F(TableTest, UnknownSweepIsNotFound) {

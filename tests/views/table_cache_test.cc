@@ -95,6 +95,42 @@ TEST_F(TableCacheTest, ReadersOfOneTableNeverSeeItOlderThanTheyAsked) {
   EXPECT_FALSE(stale);
 }
 
+TEST_F(TableCacheTest, WhereCommitsSayWhatTheyTouchATableIsReadAnewByItsRows) {
+  submit(sweep_of("s", 20, 3));
+  submit(sweep_of("t", 2, 1, "other"));
+  storage::ChangeLog log;
+  db.note_touched();
+  const auto commit = [&] { log.add(db.take_touched()); };
+  TableCache tables{folder / "results.db"};
+  tables.follow(log);
+  const auto first = tables.table(reader, "s");
+  db.execute("UPDATE store SET id = id");  // as a heartbeat does
+  EXPECT_EQ(tables.table(reader, "s"), first);
+  complete(61, 80);
+  commit();
+  EXPECT_EQ(tables.table(reader, "s"), first) << "it is another sweep's";
+  const auto steps_of = [&](auto work) {
+    const std::int64_t before = reader.steps();
+    work();
+    return reader.steps() - before;
+  };
+  complete(1, 80);
+  commit();
+  std::shared_ptr<const PackedTable> second;
+  const auto steps = steps_of([&] { second = tables.table(reader, "s"); });
+  v1::Table anew;
+  EXPECT_LT(steps * 3, steps_of([&] { anew = table(reader, "s"); }));
+  EXPECT_EQ(second->part({}).SerializeAsString(), anew.SerializeAsString());
+  storage::ChangeLog forgetful{log.number(), 1};
+  TableCache others{folder / "results.db"};
+  others.follow(forgetful);
+  (void)others.table(reader, "s");
+  for (const storage::TrialId trial : {2u, 3u}) complete(trial, 81);
+  forgetful.add(db.take_touched());
+  EXPECT_EQ(others.table(reader, "s")->part({}).SerializeAsString(), table(reader, "s").SerializeAsString())
+      << "more than is remembered";
+}
+
 TEST_F(TableCacheTest, APartHasItsRowsAndTheBaseline) {
   auto text = sweep_of("s", 5, 1);
   text.sweep.baseline = "c";
