@@ -71,6 +71,7 @@ class Watcher {
   }
 
   bool finished() const { return is_finished(screen_.summary().state()); }
+  std::uint64_t number() const { return screen_.number(); }
 
  private:
   Table whole_table() const {
@@ -116,6 +117,7 @@ int watch(const Context& context, const std::string& sweep) {
           waiting = false;
           watcher.show(message);
         };
+        request.set_since(watcher.number());
         client.stream(&Sweeps::Stub::WatchSweep, request, show, 3600s);
         if (!watcher.finished())
           throw Error{Code::kUnavailable, "the scheduler closed the stream before the sweep was finished"};

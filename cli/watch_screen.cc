@@ -21,8 +21,14 @@ namespace {
 
 using namespace ablate::v1;
 
-bool is_under_way(const TrialSummary& trial) {
-  return trial.state() == TRIAL_STATE_LEASED || trial.state() == TRIAL_STATE_RUNNING;
+bool is_under_way(TrialState state) { return state == TRIAL_STATE_LEASED || state == TRIAL_STATE_RUNNING; }
+
+bool is_under_way(const TrialSummary& trial) { return is_under_way(trial.state()); }
+
+/// While it runs, or at the end.
+bool is_shown(const TrialSummary& trial) {
+  return is_under_way(trial) || trial.state() == TRIAL_STATE_FAILED || trial.state() == TRIAL_STATE_HELD ||
+         trial.unfilled();
 }
 
 std::string place_of(const TrialSummary& trial) {
@@ -64,19 +70,26 @@ std::string without_countdown(std::string reason) {
 }  // namespace
 
 std::vector<std::string> WatchScreen::update(const SweepProgress& progress) {
-  const bool first = !progress_.has_table();  // of a long sweep the first messages say how everything stands
-  SweepProgress now = progress;
-  if (!first && !now.has_table()) now.mutable_table()->Swap(progress_.mutable_table());
-  progress_ = std::move(now);
+  const bool first = !begun_;  // how everything stands is no news
+  begun_ = begun_ || !progress.more();
+  if (progress.number() > 0) number_ = progress.number();
+  *progress_.mutable_summary() = progress.summary();
+  *progress_.mutable_waiting() = progress.waiting();
+  progress_.set_trouble(progress.trouble());
+  if (progress.has_table()) *progress_.mutable_table() = progress.table();
   std::vector<std::string> news;
   for (const auto& trial : progress.trials()) {
     const Key key{trial.row(), trial.seed()};
-    const auto known = trials_.find(key);
-    const bool changed = known == trials_.end() || known->second.state() != trial.state();
-    const bool was_under_way = known != trials_.end() && is_under_way(known->second);
+    const auto known = states_.find(key);
+    const bool changed = known == states_.end() || known->second != trial.state();
+    const bool was_under_way = known != states_.end() && is_under_way(known->second);
     const bool returned = trial.state() == TRIAL_STATE_QUEUED && was_under_way;
     const bool ended = !is_under_way(trial) && trial.state() != TRIAL_STATE_QUEUED;
-    trials_[key] = trial;
+    states_[key] = trial.state();
+    if (is_shown(trial))
+      trials_[key] = trial;
+    else
+      trials_.erase(key);
     if (first || !changed || !(returned || ended)) continue;
     std::string line =
         fmt::format("{}: {}", place_of(trial), returned ? "back in the queue" : word(trial.state()));
@@ -155,8 +168,7 @@ std::vector<std::string> WatchScreen::failures() const {
 
 std::vector<std::string> WatchScreen::waiting() const {
   std::map<std::string, std::uint64_t> counts;
-  for (const auto& [key, trial] : trials_)
-    if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty()) ++counts[first_line(trial.reason())];
+  for (const auto& waiting : progress_.waiting()) counts[first_line(waiting.reason())] += waiting.trials();
   std::vector<std::string> lines;
   for (const auto& [reason, count] : counts)
     lines.push_back(fmt::format("{} wait{}: {}", plural(count, "trial"), count == 1 ? "s" : "", reason));
@@ -165,9 +177,8 @@ std::vector<std::string> WatchScreen::waiting() const {
 
 std::set<std::string> WatchScreen::reasons() const {
   std::set<std::string> reasons;
-  for (const auto& [key, trial] : trials_)
-    if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty())
-      reasons.insert(without_countdown(first_line(trial.reason())));
+  for (const auto& waiting : progress_.waiting())
+    reasons.insert(without_countdown(first_line(waiting.reason())));
   return reasons;
 }
 

@@ -12,7 +12,8 @@
 
 namespace abl::cli {
 
-/// A sweep under way as people watch it: keeps what the stream of changes has said so far. Thread: one.
+/// A sweep under way as people watch it: keeps what the stream of changes has said so far, of trials that
+/// ended well or wait no more than that. Thread: one.
 class WatchScreen {
  public:
   /// Takes the next message. Returns a line for each trial that finished, failed or went back to the queue
@@ -34,6 +35,8 @@ class WatchScreen {
 
   const ablate::v1::SweepSummary& summary() const { return progress_.summary(); }
   const ablate::v1::Table& table() const { return progress_.table(); }
+  /// Where the stream is to go on after a break.
+  std::uint64_t number() const { return number_; }
   /// Work done, of all: a running trial counts by its steps.
   double fraction() const;
 
@@ -44,8 +47,11 @@ class WatchScreen {
   std::vector<ablate::v1::Column> metrics() const;
   std::vector<std::string> running(const Terminal& terminal) const;
 
-  ablate::v1::SweepProgress progress_;
-  std::map<Key, ablate::v1::TrialSummary> trials_;
+  ablate::v1::SweepProgress progress_;  // the last, without trials, and with the table that was said last
+  std::map<Key, ablate::v1::TrialSummary> trials_;  // that are shown, or will be
+  std::map<Key, ablate::v1::TrialState> states_;
+  bool begun_ = false;  // it is known how everything stood
+  std::uint64_t number_ = 0;
 };
 
 }  // namespace abl::cli

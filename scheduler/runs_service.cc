@@ -8,6 +8,7 @@
 
 #include "scheduler/answer.h"
 #include "scheduler/feed_stream.h"
+#include "scheduler/slow_answer.h"
 #include "storage/metric_store.h"
 #include "storage/trial_store.h"
 #include "views/views.h"
@@ -57,7 +58,7 @@ class LogStream final : public FeedStream<LogText> {
 /// before has left, so that a reader who stops holds no thread.
 class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBlock>, ExportBlock> {
  public:
-  ExportStream(storage::ReadPool& pool, std::string sweep) : pool_{pool}, sweep_{std::move(sweep)} {}
+  ExportStream(Lane& lane, std::string sweep) : lane_{lane}, sweep_{std::move(sweep)} {}
 
   auto* start() {
     auto* reactor = keep();
@@ -75,7 +76,7 @@ class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBl
       else
         stream->finish(status);
     };
-    pool_.post(std::move(read), stop_.get_token());
+    lane_.post(std::move(read), stop_.get_token());
   }
   std::optional<ExportBlock> next(storage::Database& db) {
     if (!blocks_) blocks_.emplace(db, sweep_);
@@ -89,7 +90,7 @@ class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBl
     finish(grpc::Status::CANCELLED);
   }
 
-  storage::ReadPool& pool_;
+  Lane& lane_;
   const std::string sweep_;
   std::optional<views::PointBlocks> blocks_;
   std::stop_source stop_;
@@ -99,7 +100,8 @@ class ExportStream final : public ServerStream<grpc::ServerWriteReactor<ExportBl
 
 grpc::ServerUnaryReactor* RunsService::ListRuns(Context*, const ablate::v1::ListRunsRequest* request,
                                                 ablate::v1::ListRunsResponse* response) {
-  return answer(pool_, response, [request](storage::Database& db) { return views::list_runs(db, *request); });
+  return slow_answer(pool_, slow_, response,
+                     [request](storage::Database& db) { return views::list_runs(db, *request); });
 }
 
 grpc::ServerUnaryReactor* RunsService::GetRun(Context*, const ablate::v1::RunRequest* request,
@@ -110,7 +112,8 @@ grpc::ServerUnaryReactor* RunsService::GetRun(Context*, const ablate::v1::RunReq
 
 grpc::ServerUnaryReactor* RunsService::GetMetrics(Context*, const ablate::v1::GetMetricsRequest* request,
                                                   ablate::v1::GetMetricsResponse* response) {
-  return answer(pool_, response, [request](storage::Database& db) { return views::metrics(db, *request); });
+  return slow_answer(pool_, slow_, response,
+                     [request](storage::Database& db) { return views::metrics(db, *request); });
 }
 
 grpc::ServerWriteReactor<LogText>* RunsService::TailLog(Context*, const ablate::v1::TailLogRequest* request) {
@@ -119,7 +122,7 @@ grpc::ServerWriteReactor<LogText>* RunsService::TailLog(Context*, const ablate::
 
 grpc::ServerWriteReactor<ExportBlock>* RunsService::Export(Context*,
                                                            const ablate::v1::SweepRequest* request) {
-  return std::make_shared<ExportStream>(pool_, request->sweep())->start();
+  return std::make_shared<ExportStream>(slow_, request->sweep())->start();
 }
 
 }  // namespace abl::scheduler

@@ -7,6 +7,8 @@
 #include "scheduler/change_feed.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
+#include "scheduler/lane.h"
+#include "scheduler/watch_hub.h"
 #include "storage/read_pool.h"
 #include "views/table_cache.h"
 
@@ -15,7 +17,7 @@ namespace abl::scheduler {
 /// Runs: what they did, said and measured.
 class RunsService final : public ablate::v1::Runs::CallbackService {
  public:
-  RunsService(storage::ReadPool& pool, ChangeFeed& feed) : pool_{pool}, feed_{feed} {}
+  RunsService(storage::ReadPool& pool, ChangeFeed& feed) : pool_{pool}, slow_{pool, 1}, feed_{feed} {}
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -29,16 +31,26 @@ class RunsService final : public ablate::v1::Runs::CallbackService {
 
  private:
   storage::ReadPool& pool_;
+  Lane slow_;  // curves, lists, exports: they leave threads of the pool to others
   ChangeFeed& feed_;
 };
 
 /// Sweeps and their tables: reads come from the pool, changes go to the coordinator and are answered after
 /// the commit.
-class SweepsService final : public ablate::v1::Sweeps::CallbackService {
+class SweepsService final
+    : public ablate::v1::Sweeps::WithRawCallbackMethod_WatchSweep<ablate::v1::Sweeps::CallbackService> {
  public:
   SweepsService(Coordinator& coordinator, storage::ReadPool& pool, views::TableCache& tables,
                 Counter& counter, ChangeFeed& feed)
-      : coordinator_{coordinator}, pool_{pool}, tables_{tables}, counter_{counter}, feed_{feed} {}
+      : coordinator_{coordinator},
+        pool_{pool},
+        slow_{pool, 1},
+        tables_{tables},
+        counter_{counter},
+        feed_{feed},
+        watched_{slow_, feed, tables, coordinator, {}} {
+    tables.follow(feed.log());
+  }
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -48,8 +60,8 @@ class SweepsService final : public ablate::v1::Sweeps::CallbackService {
   Unary* ListSweeps(Context*, const ablate::v1::ListSweepsRequest*, ablate::v1::ListSweepsResponse*) override;
   Unary* GetSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepDetail*) override;
   grpc::ServerWriteReactor<ablate::v1::Table>* GetTable(Context*, const ablate::v1::SweepRequest*) override;
-  grpc::ServerWriteReactor<ablate::v1::SweepProgress>* WatchSweep(Context*,
-                                                                  const ablate::v1::SweepRequest*) override;
+  /// Of messages as bytes, which many have in common.
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchSweep(Context*, const grpc::ByteBuffer*) override;
   Unary* CancelSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* PauseSweep(Context*, const ablate::v1::PauseSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* ResumeSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
@@ -62,9 +74,11 @@ class SweepsService final : public ablate::v1::Sweeps::CallbackService {
 
   Coordinator& coordinator_;
   storage::ReadPool& pool_;
+  Lane slow_;  // sweep files, tables, what is watched
   views::TableCache& tables_;
   Counter& counter_;
   ChangeFeed& feed_;
+  WatchHub watched_;
 };
 
 /// Workers: the list of them, and what people want of one.

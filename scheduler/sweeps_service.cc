@@ -7,6 +7,7 @@
 
 #include "planning/validate.h"
 #include "scheduler/answer.h"
+#include "scheduler/slow_answer.h"
 #include "scheduler/sweep_control.h"
 #include "scheduler/table_stream.h"
 #include "scheduler/watch_stream.h"
@@ -19,7 +20,7 @@ namespace {
 using ablate::v1::SweepSummary;
 
 // What one answer holds at most, some megabytes each; the caller goes on with `next`.
-constexpr std::uint32_t kMostRows = 10'000, kMostTrials = 10'000, kMostSweeps = 10'000;
+constexpr std::uint32_t kMostRows = 10'000, kMostTrials = 2000, kMostSweeps = 10'000;
 
 SweepSummary read_summary(storage::Database& db, const std::string& sweep) {
   return views::sweep_summary(db, storage::SweepStore{db}.get(sweep));
@@ -50,14 +51,14 @@ void SweepsService::finish_with_summary(Unary* reactor, std::exception_ptr error
 
 grpc::ServerUnaryReactor* SweepsService::Validate(Context*, const ablate::v1::ValidateRequest* request,
                                                   ablate::v1::ValidateResponse* response) {
-  return answer(pool_, response,
-                [request](storage::Database&) { return planning::validate(request->file()); });
+  return slow_answer(pool_, slow_, response,
+                     [request](storage::Database&) { return planning::validate(request->file()); });
 }
 
 grpc::ServerUnaryReactor* SweepsService::Plan(Context*, const ablate::v1::PlanRequest* request,
                                               ablate::v1::SweepPlan* response) {
   auto* reactor = new Cancellable;
-  if (reactor->refused_by(pool_.full() || counter_.full())) return reactor;
+  if (reactor->refused_by(slow_.full() || counter_.full())) return reactor;
   const auto plan = [=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
       const sweeps::SweepSpec spec = planning::parse(request->file());
@@ -68,15 +69,15 @@ grpc::ServerUnaryReactor* SweepsService::Plan(Context*, const ablate::v1::PlanRe
     });
     if (!status.ok()) reactor->Finish(status);
   };
-  pool_.post(plan, reactor->stop_token());
+  slow_.post(plan, reactor->stop_token());
   return reactor;
 }
 
 grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::SubmitRequest* request,
                                                 ablate::v1::SubmitResponse* response) {
   auto* reactor = new Cancellable;
-  if (reactor->refused_by(pool_.full())) return reactor;
-  pool_.post([=, this](storage::Database&) {
+  if (reactor->refused_by(slow_.full())) return reactor;
+  slow_.post([=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
       sweeps::SweepSpec spec = planning::parse(request->file());
       for (const std::string& doubt : spec.doubts) response->add_notes(doubt);
@@ -110,18 +111,24 @@ grpc::ServerUnaryReactor* SweepsService::GetSweep(Context*, const ablate::v1::Sw
         db, request->sweep(),
         {.first = request->first(),
          .count = request->count() == 0 ? kMostRows : std::min(request->count(), kMostRows),
-         .most_trials = kMostTrials});
+         .most_trials = request->trials() == 0 ? kMostTrials : std::min(request->trials(), kMostTrials)});
   });
 }
 
 grpc::ServerWriteReactor<ablate::v1::Table>* SweepsService::GetTable(
     Context*, const ablate::v1::SweepRequest* request) {
-  return std::make_shared<TableStream>(pool_, tables_, *request)->start();
+  return std::make_shared<TableStream>(pool_, slow_, tables_, *request)->start();
 }
 
-grpc::ServerWriteReactor<ablate::v1::SweepProgress>* SweepsService::WatchSweep(
-    Context*, const ablate::v1::SweepRequest* request) {
-  return std::make_shared<WatchStream>(pool_, feed_, tables_, coordinator_, request->sweep())->start();
+grpc::ServerWriteReactor<grpc::ByteBuffer>* SweepsService::WatchSweep(Context*,
+                                                                      const grpc::ByteBuffer* bytes) {
+  grpc::ByteBuffer copy{*bytes};  // which reading consumes
+  ablate::v1::SweepRequest request;
+  const grpc::Status status =
+      grpc::SerializationTraits<ablate::v1::SweepRequest>::Deserialize(&copy, &request);
+  const auto stream = std::make_shared<WatchStream>(watched_, request.sweep());
+  if (!status.ok()) stream->finish(status);
+  return stream->start(request.since());
 }
 
 grpc::ServerUnaryReactor* SweepsService::CancelSweep(Context* context,

@@ -12,15 +12,15 @@ constexpr std::uint32_t kRowsAtOnce = 10'000;  // some megabytes
 
 }  // namespace
 
-TableStream::TableStream(storage::ReadPool& pool, views::TableCache& tables,
+TableStream::TableStream(storage::ReadPool& pool, Lane& lane, views::TableCache& tables,
                          const ablate::v1::SweepRequest& request)
-    : pool_{pool}, tables_{tables}, sweep_{request.sweep()}, rest_{.first = request.first()} {
+    : pool_{pool}, lane_{lane}, tables_{tables}, sweep_{request.sweep()}, rest_{.first = request.first()} {
   if (request.count() > 0) rest_.count = request.count();
 }
 
 grpc::ServerWriteReactor<ablate::v1::Table>* TableStream::start() {
   auto* reactor = keep();
-  if (pool_.full()) {
+  if (lane_.full()) {
     finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many requests; try again later"});
     return reactor;
   }
@@ -28,7 +28,7 @@ grpc::ServerWriteReactor<ablate::v1::Table>* TableStream::start() {
     const grpc::Status status = status_of([&] { stream->read(db); });
     if (!status.ok()) stream->finish(status);
   };
-  pool_.post(std::move(first), stop_.get_token());
+  lane_.post(std::move(first), stop_.get_token());
   return reactor;
 }
 

@@ -5,6 +5,7 @@
 #include <stop_token>
 
 #include "ablate/v1/sweeps.grpc.pb.h"
+#include "scheduler/lane.h"
 #include "scheduler/server_stream.h"
 #include "storage/read_pool.h"
 #include "views/table_cache.h"
@@ -16,7 +17,9 @@ namespace abl::scheduler {
 class TableStream final
     : public ServerStream<grpc::ServerWriteReactor<ablate::v1::Table>, ablate::v1::Table> {
  public:
-  TableStream(storage::ReadPool& pool, views::TableCache& tables, const ablate::v1::SweepRequest& request);
+  /// The table is read on the lane; `pool` has room for it.
+  TableStream(storage::ReadPool& pool, Lane& lane, views::TableCache& tables,
+              const ablate::v1::SweepRequest& request);
   grpc::ServerWriteReactor<ablate::v1::Table>* start();
 
  private:
@@ -26,6 +29,7 @@ class TableStream final
   void OnCancel() override;
 
   storage::ReadPool& pool_;
+  Lane& lane_;
   views::TableCache& tables_;
   const std::string sweep_;
   views::Page rest_;  // rows that are asked for and not sent yet

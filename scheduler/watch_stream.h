@@ -1,42 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
-#include <vector>
 
-#include "ablate/v1/sweeps.grpc.pb.h"
-#include "scheduler/coordinator.h"
-#include "scheduler/feed_stream.h"
-#include "storage/types.h"
-#include "views/table_cache.h"
+#include "scheduler/server_stream.h"
+#include "scheduler/watch_hub.h"
 
 namespace abl::scheduler {
 
-/// A sweep's progress after each change until nothing of it waits or runs: every trial at first, then those
-/// that are under way or changed.
-class WatchStream final : public FeedStream<ablate::v1::SweepProgress> {
+/// One reader of a watched sweep, until nothing of it waits or runs. He takes the next message when the last
+/// has left: if he stops, one message is on its way, and nothing waits for him.
+class WatchStream final : public ServerStream<grpc::ServerWriteReactor<grpc::ByteBuffer>, grpc::ByteBuffer>,
+                          public WatchedSweep::Reader {
  public:
-  WatchStream(storage::ReadPool& pool, ChangeFeed& feed, views::TableCache& tables,
-              const Coordinator& coordinator, std::string sweep)
-      : FeedStream{pool, feed}, tables_{tables}, coordinator_{coordinator}, sweep_{std::move(sweep)} {}
+  WatchStream(WatchHub& hub, const std::string& sweep) : hub_{hub}, sweep_{hub.open(sweep)} {}
+
+  /// `since`: the number of the last message that he had, or 0.
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* start(std::uint64_t since);
+  void woken() override;
 
  private:
-  bool concerns(const std::set<storage::Change>& changes) const override;
-  bool look(storage::Database& db) override;
-  ablate::v1::SweepDetail look_at_rows(storage::Database& db);
+  void send_next();
+  void on_sent() override { woken(); }
+  void OnCancel() override { finish(grpc::Status::CANCELLED); }
 
-  views::TableCache& tables_;
-  const Coordinator& coordinator_;  // says what is wrong with the store
-  const std::string sweep_;
-  // the first of the rows is looked at together with the sweep as such
-  storage::SweepRecord record_;  // without its texts
-  ablate::v1::SweepSummary summary_;
-  std::uint32_t next_ = 0;  // row to look at
-  std::size_t place_ = 0;   // of its first trial in the whole list
-  bool over_ = false;
-  std::vector<std::size_t> sent_;  // by place: a hash of each trial as last sent
+  WatchHub& hub_;
+  const std::shared_ptr<WatchedSweep> sweep_;
+  WatchPlace place_;  // of who sends, one at a time
+  std::mutex mutex_;
+  bool sending_ = false, again_ = false;
 };
 
 }  // namespace abl::scheduler

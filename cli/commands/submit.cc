@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -57,16 +58,22 @@ std::string said(const SubmitResponse& response) {
 /// What the scheduler says of the sweep's waiting trials, once it has looked at them; nothing where they run,
 /// or are so many that to ask would be a burden.
 std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep, const Terminal& terminal) {
-  constexpr std::uint32_t kMostTrials = 5000;
+  constexpr std::uint32_t kMostTrials = 2000;  // of one answer
   if (sweep.trials().total() > kMostTrials) return {};
   SweepRequest request;
   request.set_sweep(sweep.name());
   for (int look = 0; look < 10; ++look) {
     if (look > 0) std::this_thread::sleep_for(100ms);  // it looks twice a second
     const auto detail = shown(client.call(&Sweeps::Stub::GetSweep, request, 10s), terminal);
+    std::map<std::string, std::uint32_t> reasons;
+    for (const TrialSummary& trial : detail.trials())
+      if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty()) ++reasons[trial.reason()];
     SweepProgress progress;
-    *progress.mutable_summary() = detail.summary();
-    *progress.mutable_trials() = detail.trials();
+    for (const auto& [reason, trials] : reasons) {
+      Waiting& waiting = *progress.add_waiting();
+      waiting.set_reason(reason);
+      waiting.set_trials(trials);
+    }
     WatchScreen screen;
     screen.update(progress);
     auto lines = screen.waiting();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "cli/table_renderer.h"
 #include "cli/words.h"
@@ -46,7 +47,16 @@ SweepProgress progress(std::initializer_list<TrialSummary> trials, std::uint32_t
   progress.mutable_summary()->mutable_trials()->set_total(4);
   progress.mutable_summary()->mutable_trials()->set_completed(completed);
   progress.mutable_summary()->mutable_trials()->set_running(1);
-  for (const auto& trial : trials) *progress.add_trials() = trial;
+  std::map<std::string, std::uint32_t> reasons;
+  for (const auto& trial : trials) {
+    *progress.add_trials() = trial;
+    if (trial.state() == TRIAL_STATE_QUEUED && !trial.reason().empty()) ++reasons[trial.reason()];
+  }
+  for (const auto& [reason, count] : reasons) {
+    Waiting& waiting = *progress.add_waiting();
+    waiting.set_reason(reason);
+    waiting.set_trials(count);
+  }
   *progress.mutable_table() = sample_table();
   return progress;
 }
@@ -201,6 +211,34 @@ TEST(WatchScreen, TheFirstMessageIsNoNewsAndLaterChangesAreALineEach) {
               ElementsAre("row h seed 0: completed  val/top1 42.13", "row a seed 0: failed: exit code 3"));
   EXPECT_THAT(screen.update(progress({done, failed}, 2)), IsEmpty()) << "said once";
   EXPECT_THAT(screen.failures(), ElementsAre("row a seed 0: failed at attempt 1: exit code 3"));
+}
+
+TEST(WatchScreen, WhatComesBeforeTheEndOfABeginningIsNoNews) {
+  WatchScreen screen;
+  SweepProgress page = progress({trial("o", TRIAL_STATE_COMPLETED), running("h", 1)}, 1);
+  page.set_begins(true);
+  page.set_more(true);
+  page.clear_table();
+  EXPECT_THAT(screen.update(page), IsEmpty());
+  SweepProgress last = progress({trial("a", TRIAL_STATE_COMPLETED)}, 2);
+  last.set_number(7);
+  EXPECT_THAT(screen.update(last), IsEmpty());
+  EXPECT_EQ(screen.number(), 7u);
+  const int rows = last.table().rows_size();
+  EXPECT_EQ(screen.table().rows_size(), rows);
+  last.clear_trials();
+  *last.add_trials() = trial("h", TRIAL_STATE_COMPLETED);
+  last.clear_table();
+  EXPECT_THAT(screen.update(last), ElementsAre("row h seed 0: completed"));
+  EXPECT_EQ(screen.table().rows_size(), rows) << "the table that was said last";
+}
+
+TEST(WatchScreen, AfterABreakWhatEndedMeanwhileIsNews) {
+  WatchScreen screen;
+  screen.update(progress({trial("o", TRIAL_STATE_COMPLETED), running("h", 1)}, 1));
+  SweepProgress again = progress({trial("o", TRIAL_STATE_COMPLETED), trial("h", TRIAL_STATE_COMPLETED)}, 2);
+  again.set_begins(true);
+  EXPECT_THAT(screen.update(again), ElementsAre("row h seed 0: completed"));
 }
 
 TEST(WatchScreen, AHeldTrialIsSaidWithItsReasonAndEndsTheSweep) {

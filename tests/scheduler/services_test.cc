@@ -430,6 +430,8 @@ TEST_F(ServicesTest, ALongTableIsOfOneMomentThoughItComesInParts) {
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(rows, 25'001);
   EXPECT_EQ(parts, 3);
+  stop();  // of which a scheduler heard nothing
+  start();
   SweepRequest request = sweep_request("s");
   request.set_first(12'000);
   request.set_count(10'001);
