@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "config/document/trial_document.h"
 #include "config/model/family.h"
 #include "worker/trainer/tasks/backbone.h"
