@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "cli/terminal.h"
 
@@ -30,7 +31,7 @@ void Grid::add(std::vector<std::string> cells) {
 std::vector<int> Grid::natural_widths() const {
   std::vector<int> widths;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
-    int width = display_width(columns_[column].heading);
+    int width = std::max(columns_[column].width, display_width(columns_[column].heading));
     for (const auto& row : rows_) width = std::max(width, display_width(row.at(column)));
     widths.push_back(width);
   }
@@ -127,6 +128,17 @@ std::vector<std::string> Grid::lines(const Terminal* terminal) const {
   lines.push_back(bold(join([&](std::size_t column) { return columns_[column].heading; })));
   for (const auto& row : rows_) lines.push_back(join([&](std::size_t column) { return row[column]; }));
   return lines;
+}
+
+std::string Grid::take_text(const Terminal* terminal) {
+  const auto width = widths();
+  const auto all = lines(terminal);
+  std::string text;
+  const std::size_t heads = std::exchange(headed_, true) ? all.size() - rows_.size() : 0;
+  for (std::size_t i = heads; i < all.size(); ++i) text += all[i] + "\n";
+  for (std::size_t i = 0; i < columns_.size(); ++i) columns_[i].width = width[i];
+  rows_.clear();
+  return text;
 }
 
 std::string Grid::text(const Terminal* terminal) const {

@@ -17,6 +17,7 @@ class Grid {
     std::string group = {};  ///< printed once above neighbouring columns that share it
     int least = 0;           ///< where there is no room it is cut down to so many columns; 0: never cut
     int rank = 0;            ///< where there is still none, the highest rank is left out first; 0: never
+    int width = 0;           ///< at least, whatever its cells are
   };
   explicit Grid(std::vector<Column> columns) : columns_{std::move(columns)} {}
 
@@ -32,6 +33,9 @@ class Grid {
   std::vector<std::string> lines(const Terminal* terminal = nullptr) const;
   /// The same as one text, each line ended.
   std::string text(const Terminal* terminal = nullptr) const;
+  /// Takes the rows away and keeps the columns as wide as they are: other rows go on below. Returns: the text
+  /// of the rows, with the headings where there were none yet.
+  std::string take_text(const Terminal* terminal = nullptr);
 
  private:
   std::vector<int> natural_widths() const;
@@ -41,6 +45,7 @@ class Grid {
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
+  bool headed_ = false;  // `take_text` has given the headings
 };
 
 }  // namespace abl::cli

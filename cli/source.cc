@@ -69,19 +69,15 @@ class SchedulerSource final : public Source {
     all.set_left_out(0);
     return all;
   }
-  SweepDetail sweep(const std::string& name) override {
+  SweepDetail rows(const std::string& name, std::uint32_t first, std::uint32_t trials) override {
     SweepRequest request = named<SweepRequest>(name);
-    SweepDetail all = client_.call(&Sweeps::Stub::GetSweep, request);
-    while (all.next() != 0) {
-      request.set_first(all.next());
-      SweepDetail page = client_.call(&Sweeps::Stub::GetSweep, request);
-      move_all(*page.mutable_trials(), *all.mutable_trials());
-      all.set_next(page.next());
-    }
-    all.set_left_out(0);
-    return all;
+    request.set_first(first);
+    request.set_trials(trials);
+    return client_.call(&Sweeps::Stub::GetSweep, request);
   }
-  Table table(const std::string& name) override {
+  Table table(const std::string& name, std::uint32_t rows) override {
+    SweepRequest request = named<SweepRequest>(name);
+    request.set_count(rows);
     Table all;
     const std::function<void(const Table&)> add = [&](const Table& part) {
       if (all.rows().empty())
@@ -89,8 +85,8 @@ class SchedulerSource final : public Source {
       else
         all.mutable_rows()->MergeFrom(part.rows());
     };
-    client_.stream(&Sweeps::Stub::GetTable, named<SweepRequest>(name), add, 60s);
-    all.set_left_out(0);
+    client_.stream(&Sweeps::Stub::GetTable, request, add, 60s);
+    if (rows == 0) all.set_left_out(0);
     all.set_next(0);
     return all;
   }
@@ -142,8 +138,19 @@ class StoreSource final : public Source {
   int known_version() { return storage::DueVersions{db_}.known(); }
 
   ListSweepsResponse list_sweeps() override { return views::list_sweeps(db_); }
-  SweepDetail sweep(const std::string& name) override { return views::sweep_detail(db_, name); }
-  Table table(const std::string& name) override { return views::table(db_, name); }
+  SweepDetail rows(const std::string& name, std::uint32_t first, std::uint32_t trials) override {
+    constexpr std::uint32_t kTrialsAtOnce = 2000;
+    return views::sweep_detail(db_, name,
+                               {.first = first, .most_trials = trials == 0 ? kTrialsAtOnce : trials});
+  }
+  Table table(const std::string& name, std::uint32_t rows) override {
+    Table table = views::table(db_, name);
+    if (const auto all = static_cast<std::uint32_t>(table.rows_size()); rows > 0 && all > rows) {
+      table.mutable_rows()->DeleteSubrange(static_cast<int>(rows), static_cast<int>(all - rows));
+      table.set_left_out(all - rows);
+    }
+    return table;
+  }
   ListWorkersResponse list_workers() override { return views::list_workers(db_); }
 
   RunDetail run(std::uint32_t run) override { return views::run_detail(db_, run); }
@@ -188,6 +195,17 @@ std::unique_ptr<StoreSource> open_store(const Context& context, const std::files
 }
 
 }  // namespace
+
+SweepDetail Source::sweep(const std::string& name) {
+  SweepDetail all = rows(name, 0);
+  while (all.next() != 0) {
+    SweepDetail page = rows(name, all.next());
+    move_all(*page.mutable_trials(), *all.mutable_trials());
+    all.set_next(page.next());
+  }
+  all.set_left_out(0);
+  return all;
+}
 
 std::unique_ptr<Source> open_source(const Context& context) {
   if (!context.store_flag.empty()) return open_store(context, context.store_flag);

@@ -20,8 +20,14 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual ablate::v1::ListSweepsResponse list_sweeps() = 0;
-  virtual ablate::v1::SweepDetail sweep(const std::string& name) = 0;
-  virtual ablate::v1::Table table(const std::string& name) = 0;
+  /// Some whole rows of a sweep, from one on, by its place: as many as have `trials` trials together, one at
+  /// least (0: as many as one answer holds). `next` of the message is where to go on.
+  virtual ablate::v1::SweepDetail rows(const std::string& name, std::uint32_t first,
+                                       std::uint32_t trials = 0) = 0;
+  /// All of them at once: a sweep has 100,000 trials at most.
+  ablate::v1::SweepDetail sweep(const std::string& name);
+  /// `rows`: of a longer table the first so many, and `left_out` says how many there are beside; 0: all.
+  virtual ablate::v1::Table table(const std::string& name, std::uint32_t rows = 0) = 0;
   virtual ablate::v1::ListWorkersResponse list_workers() = 0;
   /// Calls `sink` with the log of a run in pieces; with `follow` until the run has ended.
   virtual void log(std::uint32_t run, bool follow,

@@ -22,6 +22,8 @@ using ablate::v1::SweepProgress;
 
 constexpr std::uint32_t kTrialsAtOnce = 2000, kRowsShown = 1000;
 constexpr std::size_t kReasonsSaid = 20;
+/// Of a table in a message: a row may have thousands of seeds.
+constexpr std::size_t kMostTableBytes = 256 << 10;
 /// Pages of all sweeps, for readers who begin.
 constexpr std::size_t kMostPageBytes = 64 << 20;
 /// Beyond so many touched trials everything is looked at: it costs no more.
@@ -411,7 +413,8 @@ bool WatchedSweep::read_table(storage::Database& db, bool at_once) {
   const bool is_due = table_changed_ && (at_once || begin >= table_due_);
   SweepProgress part;
   if (is_due) {
-    *part.mutable_table() = hub_.tables_.table(db, name_)->part({.count = kRowsShown, .with_baseline = true});
+    *part.mutable_table() = hub_.tables_.table(db, name_)->part(
+        {.count = kRowsShown, .with_baseline = true, .most_bytes = kMostTableBytes});
     table_changed_ = false;
     const auto end = Steady::now();
     table_due_ = end + hub_.limits_.table_share * (end - begin);

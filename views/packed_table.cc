@@ -33,7 +33,14 @@ v1::TableRow PackedTable::row(std::size_t index) const {
 
 v1::Table PackedTable::part(const Page& page) const {
   v1::Table part = head_;
-  const std::uint32_t first = std::min(page.first, rows()), count = std::min(page.count, rows() - first);
+  const std::uint32_t first = std::min(page.first, rows());
+  std::uint32_t count = std::min(page.count, rows() - first);
+  if (const std::size_t begin = first == 0 ? 0 : ends_[first - 1];
+      count > 1 && ends_[first + count - 1] - begin > page.most_bytes) {
+    const auto from = ends_.begin() + first;
+    const auto end = std::ranges::upper_bound(from, from + count, begin + page.most_bytes);
+    count = std::max(1u, static_cast<std::uint32_t>(end - from));
+  }
   const auto is_elsewhere = [&](std::uint32_t row) { return row < first || row - first >= count; };
   const bool more = page.with_baseline && baseline_ && is_elsewhere(*baseline_);
   if (more && *baseline_ < first) *part.add_rows() = row(*baseline_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -25,6 +26,8 @@ struct Page {
   std::uint32_t first = 0, count = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t most_trials = std::numeric_limits<std::uint32_t>::max();
   bool with_baseline = false;  ///< of rows: the baseline's too, before the others where it is none of them
+  /// Of a table's rows: as many as fit, one at least.
+  std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
 };
 
 ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep);

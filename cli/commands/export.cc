@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -33,9 +32,8 @@ Run declare_export(CLI::App& app, Context& context) {
       throw Error{Code::kInvalidArgument,
                   fmt::format("cannot write {}: it is a folder; expected a file", flags->output)};
     const auto source = open_source(context);
-    const auto sweep = source->sweep(flags->sweep);
-    const auto expected =
-        std::ranges::count_if(sweep.trials(), [](const auto& trial) { return trial.run() != 0; });
+    const auto trials = source->rows(flags->sweep, 0, 1).summary().trials();
+    const auto expected = trials.total() - trials.queued();
     const bool to_file = !flags->output.empty();
     const bool as_json = flags->format == "jsonl" || (context.json && !to_file);
 

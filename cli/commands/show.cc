@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -13,6 +15,7 @@
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/words.h"
+#include "views/json.h"
 
 namespace abl::cli {
 namespace {
@@ -60,37 +63,96 @@ std::string reasons_text(const ablate::v1::SweepDetail& sweep) {
   return text.empty() ? text : "\n" + text;
 }
 
-std::string detail_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
-  const auto& summary = sweep.summary();
-  std::string text = summary_text(summary, terminal) + "\n";
-  text += fmt::format("{} × {}, priority {}, submitted {} from {}\n\n", plural(summary.rows(), "row"),
-                      plural(summary.seeds(), "seed"), summary.priority(),
-                      format_age(summary.created(), SystemClock{}.now()), sweep.file());
-  constexpr int kLeastOfANote = 16;
-  enum Rank { kWorker = 1, kStep, kAttempt };  // what a narrow terminal leaves out, the last of these first
-  Grid grid{{{.heading = "row", .least = 6},
-             {"seed", true},
-             {"state"},
-             {"run", true},
-             {.heading = "attempt", .right_aligned = true, .rank = kAttempt},
-             {.heading = "worker", .rank = kWorker},
-             {.heading = "step", .right_aligned = true, .rank = kStep},
-             {.heading = "why", .least = kLeastOfANote}}};
+constexpr int kLeastOfANote = 16;
+enum Rank { kWorker = 1, kStep, kAttempt };  // what a narrow terminal leaves out, the last of these first
+
+Grid empty_grid() {
+  return Grid{{{.heading = "row", .least = 6},
+               {"seed", true},
+               {"state"},
+               {"run", true},
+               {.heading = "attempt", .right_aligned = true, .rank = kAttempt},
+               {.heading = "worker", .rank = kWorker},
+               {.heading = "step", .right_aligned = true, .rank = kStep},
+               {.heading = "why", .least = kLeastOfANote}}};
+}
+
+void add_trials(Grid& grid, const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
   for (const auto& trial : sweep.trials())
     grid.add({trial.row(), fmt::format("{}", trial.seed()), painted(trial.state(), terminal),
               trial.run() ? fmt::format("{}", trial.run()) : "",
               trial.attempt() ? fmt::format("{}", trial.attempt()) : "", trial.worker(), step_text(trial),
               why_text(trial)});
+}
+
+std::string head_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
+  const auto& summary = sweep.summary();
+  return fmt::format("{}\n{} × {}, priority {}, submitted {} from {}\n\n", summary_text(summary, terminal),
+                     plural(summary.rows(), "row"), plural(summary.seeds(), "seed"), summary.priority(),
+                     format_age(summary.created(), SystemClock{}.now()), sweep.file());
+}
+
+/// What fits a terminal, of the first rows where there are many.
+std::string terminal_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
+  Grid grid = empty_grid();
+  add_trials(grid, sweep, terminal);
   const bool cut = terminal.width() > 0 && std::ranges::any_of(grid.lines(), [&](const std::string& line) {
                      return display_width(line) > terminal.width();
                    });
   std::vector<std::string> left_out;
   for (const auto& column : grid.fit_to(terminal.width())) left_out.push_back(column.heading);
-  text += grid.text(&terminal);
+  std::string text = head_text(sweep, terminal) + grid.text(&terminal);
   if (!left_out.empty())
     text +=
         fmt::format("\nno room for: {} (a wider terminal, or --json, has them)\n", fmt::join(left_out, ", "));
-  return cut ? text + reasons_text(sweep) : text;
+  if (cut) text += reasons_text(sweep);
+  if (sweep.left_out() > 0)
+    text += fmt::format("\n{} not shown: 'ablate show {} | less', or --json, has all\n",
+                        plural(sweep.left_out(), "more trial"), sweep.summary().name());
+  return text;
+}
+
+/// Everything, page by page: a sweep may have 100,000 trials.
+void write_text(const Context& context, Source& source, const std::string& name) {
+  Grid grid = empty_grid();
+  for (std::optional<std::uint32_t> first = 0; first;) {
+    const auto page = source.rows(name, *first);
+    if (*first == 0) context.out.write(head_text(page, context.out));
+    add_trials(grid, page, context.out);
+    context.out.write(grid.take_text(&context.out));
+    first = page.next() == 0 ? std::nullopt : std::optional{page.next()};
+  }
+}
+
+/// One SweepDetail with all trials, which is never there as a whole but where people read it.
+void write_json(const Context& context, Source& source, const std::string& name) {
+  if (context.out.interactive()) return context.print_json(source.sweep(name));
+  auto page = source.rows(name, 0);
+  auto head = page;
+  head.clear_trials();
+  head.clear_next();
+  head.clear_left_out();
+  const std::string text = views::to_json(head), list = R"("trials":[)";
+  const std::size_t place = text.find(list + "]") + list.size();  // in a text the quotes would be escaped
+  std::string piece = text.substr(0, place);
+  for (bool is_first = true;; page = source.rows(name, page.next())) {
+    for (const auto& trial : page.trials())
+      piece += (std::exchange(is_first, false) ? "" : ",") + views::to_json(trial);
+    context.out.write(std::exchange(piece, {}));
+    if (page.next() == 0) break;
+  }
+  context.out.write(text.substr(place) + "\n");
+}
+
+/// The first trials. A row has as many as there are seeds: not all of its, perhaps.
+ablate::v1::SweepDetail first_trials(Source& source, const std::string& name) {
+  constexpr int kMostOnATerminal = 200;
+  auto sweep = source.rows(name, 0, kMostOnATerminal);
+  if (const int more = sweep.trials_size() - kMostOnATerminal; more > 0) {
+    sweep.mutable_trials()->DeleteSubrange(kMostOnATerminal, more);
+    sweep.set_left_out(sweep.left_out() + static_cast<std::uint32_t>(more));
+  }
+  return sweep;
 }
 
 Run declare_show(CLI::App& app, Context& context) {
@@ -98,11 +160,13 @@ Run declare_show(CLI::App& app, Context& context) {
   add_sweep(app, *sweep);
   add_source(app, context);
   return [&context, sweep]() -> int {
-    const auto detail = open_source(context)->sweep(*sweep);
+    const auto source = open_source(context);
     if (context.json)
-      context.print_json(detail);
+      write_json(context, *source, *sweep);
+    else if (context.out.interactive())
+      context.out.write(terminal_text(shown(first_trials(*source, *sweep), context.out), context.out));
     else
-      context.out.write(detail_text(shown(detail, context.out), context.out));
+      write_text(context, *source, *sweep);
     return kExitOk;
   };
 }
@@ -112,7 +176,7 @@ Run declare_show(CLI::App& app, Context& context) {
 extern const Command kShowCommand{
     .place = 70,
     .name = "show",
-    .summary = "Show a sweep and its trials",
+    .summary = "Show a sweep and its trials, on a terminal the first of many",
     .example = "ablate show msf-sharing",
     .declare = declare_show,
 };

@@ -6,12 +6,15 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/format.h"
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/table_renderer.h"
 
 namespace abl::cli {
 namespace {
+
+constexpr std::uint32_t kMostOnATerminal = 1000;  // rows
 
 Run declare_table(CLI::App& app, Context& context) {
   struct Flags {
@@ -29,13 +32,18 @@ Run declare_table(CLI::App& app, Context& context) {
       throw Error{
           Code::kInvalidArgument,
           fmt::format("--json and --format {} exclude each other: expected one of them", flags->format)};
-    const auto table = open_source(context)->table(flags->sweep);
     const auto named =
         std::ranges::find(kTableFormats, flags->format, [](const auto& entry) { return entry.first; });
+    const bool is_for_eyes =
+        context.out.interactive() && !context.json && named->second == TableFormat::kText;
+    const auto table = open_source(context)->table(flags->sweep, is_for_eyes ? kMostOnATerminal : 0);
     if (context.json)
       context.print_json(table);
     else
       context.out.write(render_table(shown(table, context.out), named->second, &context.out));
+    if (is_for_eyes && table.left_out() > 0)
+      context.out.line(fmt::format("{} not shown: a pipe, a file or --format csv has all",
+                                   plural(table.left_out(), "more row")));
     return kExitOk;
   };
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "scheduler/server.h"
@@ -133,6 +134,43 @@ TEST_F(WithScheduler, AFileThatIsNoTextIsRefusedBeforeItIsSent) {
     EXPECT_EQ(outcome.code, kExitUsage) << command;
     EXPECT_EQ(outcome.err, file.string() + ":2:8: the file is not UTF-8 text: byte 0xff\n") << command;
   }
+}
+
+/// Two rows of so many seeds.
+std::string sweep_with_seeds(int count) {
+  std::string seeds = "0", text = kSweep;
+  for (int seed = 1; seed < count; ++seed) seeds += ", " + std::to_string(seed);
+  return text.replace(text.find("seeds: [0, 1]"), 13, "seeds: [" + seeds + "]");
+}
+
+TEST_F(WithScheduler, ALongSweepIsPrintedWholeAndPageByPage) {
+  home_.run({"submit", home_.file("long.yaml", sweep_with_seeds(1500))});
+  for (const std::vector<std::string>& source :
+       {std::vector<std::string>{}, {"--store", home_.folder() / "results.db"}}) {
+    std::vector<std::string> show{"show", "two-rows"};
+    show.insert(show.end(), source.begin(), source.end());
+    const auto detail = json(show);
+    std::set<std::pair<std::string, std::string>> trials;
+    for (const auto& trial : detail.at("trials")) trials.emplace(trial.at("row"), trial.at("seed"));
+    EXPECT_EQ(trials.size(), 3000u);
+    EXPECT_EQ(detail.at("left_out"), 0);
+    EXPECT_EQ(detail.at("next"), 0);
+    EXPECT_EQ(detail.at("summary").at("trials").at("total"), 3000);
+    EXPECT_EQ(detail.at("file"), (home_.folder() / "long.yaml").string());
+    const std::string text = home_.run(show).out;
+    EXPECT_EQ(std::ranges::count(text, '\n'), 3 + 1 + 3000) << "the sweep, headings, a line for each trial";
+    EXPECT_EQ(text.find("row "), text.rfind("row ")) << "headings once";
+  }
+}
+
+TEST_F(WithScheduler, OnATerminalALongSweepIsShownByItsFirstTrials) {
+  ABL_NEEDS_PSEUDO_TERMINAL();
+  home_.run({"submit", home_.file("long.yaml", sweep_with_seeds(1500))});
+  const std::string shown = on_terminal(std::string{ABLATE_BIN_DIR} + "/ablate show two-rows",
+                                        {"NO_COLOR=1", "ABLATE_HOME=" + home_.folder().string()});
+  EXPECT_THAT(shown, AllOf(HasSubstr("0/3000 trials"), HasSubstr("2,800 more trials not shown"),
+                           HasSubstr("| less")));
+  EXPECT_LT(std::ranges::count(shown, '\n'), 300);
 }
 
 TEST_F(WithScheduler, ShowAndTableSpeakOfEveryTrialAndRow) {

@@ -74,5 +74,16 @@ TEST(Grid, AlignsColumnsUnderTheirGroup) {
             "x    10  1   2\n");
 }
 
+TEST(Grid, GoesOnBelowInTheSameColumns) {
+  Grid grid{{{"row"}, {"n", true}}};
+  grid.add({"a long name", "1"});
+  EXPECT_EQ(grid.take_text(),
+            "row          n\n"
+            "a long name  1\n");
+  EXPECT_EQ(grid.take_text(), "");
+  grid.add({"x", "2"});
+  EXPECT_EQ(grid.take_text(), "x            2\n");
+}
+
 }  // namespace
 }  // namespace abl::cli

@@ -149,6 +149,10 @@ TEST_F(TableCacheTest, APartHasItsRowsAndTheBaseline) {
   EXPECT_EQ(part.next(), 0u);
   EXPECT_EQ(part.left_out(), 2u);
   EXPECT_TRUE(packed.part({.first = 9}).rows().empty());
+  const std::size_t row = packed.part({}).rows(1).ByteSizeLong();
+  EXPECT_THAT(ids_of(packed.part({.first = 1, .most_bytes = 3 * row - 1})), ElementsAre("b", "c"));
+  EXPECT_EQ(packed.part({.first = 1, .most_bytes = 3 * row - 1}).next(), 3u);
+  EXPECT_THAT(ids_of(packed.part({.first = 1, .most_bytes = 1})), ElementsAre("b")) << "one at least";
   EXPECT_EQ(packed.part({}).SerializeAsString(), table(db, "s").SerializeAsString());
 }
 

@@ -35,6 +35,7 @@ v1::ListSweepsResponse list_sweeps(storage::Database& db, const Page& page, cons
 extern const Read kSweepsRead{
     .path = "sweeps",
     .parameters = {"after", "first", "count"},
+    .quick = true,
     .answer =
         [](const Query& query, const Stored& stored) {
           const std::string after = query.value("after").value_or("");
