@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array kMigrations{Migration{1, kSchemaV1}, Migration{2, kSchemaV2}, Migration{3, kSchemaV3},
                                  Migration{4, kSchemaV4}, Migration{5, kSchemaV5}, Migration{6, kSchemaV6},
-                                 Migration{7, kSchemaV7}};
+                                 Migration{7, kSchemaV7}, Migration{8, kSchemaV8}};
 
 void execute(sqlite3* db, const std::string& sql) {
   if (const int result = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr); result != SQLITE_OK)

@@ -699,4 +699,7 @@ JOIN trial t ON t.id = st.trial_id
 LEFT JOIN run ON run.id = t.run_id;
 )sql";
 
+inline constexpr const char* kSchemaV8 = R"sql(
+)sql";
+
 }  // namespace abl::storage
