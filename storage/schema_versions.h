@@ -700,6 +700,48 @@ LEFT JOIN run ON run.id = t.run_id;
 )sql";
 
 inline constexpr const char* kSchemaV8 = R"sql(
+-- Which workers a trial may run on, and which get nothing for a while.
+ALTER TABLE worker ADD COLUMN labels_json TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(labels_json));  -- what it says of itself: {"gpu": "h100"}
+ALTER TABLE worker ADD COLUMN quarantine TEXT;  -- why it gets one trial at a time at most: trials failed on it one after the other; NULL: they did not
+ALTER TABLE worker ADD COLUMN quarantine_until_ms INTEGER NOT NULL DEFAULT 0;     -- when it gets that one, by the wall clock
+ALTER TABLE worker ADD COLUMN quarantine_back_off_ms INTEGER NOT NULL DEFAULT 0;  -- how long it waits for that; twice as long when it fails too
+ALTER TABLE trial ADD COLUMN where_json TEXT NOT NULL DEFAULT '' CHECK (where_json = '' OR json_valid(where_json));  -- label -> values that its worker may have, "!x": that it may not; '': any worker
+
+-- What of a sweep is held because it fails.
+ALTER TABLE sweep ADD COLUMN breaker INTEGER NOT NULL DEFAULT 0 CHECK (breaker IN (0, 1));  -- trials are held that share what fails
+ALTER TABLE sweep ADD COLUMN canary INTEGER NOT NULL DEFAULT 0 CHECK (canary IN (0, 1));    -- a few run first: none has got through yet
+ALTER TABLE sweep ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;      -- trials that failed for good by themselves, since it was submitted or retried
+ALTER TABLE sweep ADD COLUMN failed_on TEXT NOT NULL DEFAULT '';       -- the worker on which they did; '*': several
+ALTER TABLE sweep ADD COLUMN open_levels INTEGER NOT NULL DEFAULT 0;   -- sweep_level of which no trial has completed
+ALTER TABLE sweep ADD COLUMN held TEXT NOT NULL DEFAULT '';            -- why all that is left of it is held, or ''
+CREATE TABLE sweep_level (       -- of a sweep with a breaker: what its factors' levels came to, those that three trials or more have
+  sweep_id INTEGER NOT NULL REFERENCES sweep,
+  factor TEXT NOT NULL,          -- a key of sweep_row.set_json; '': the row itself
+  level TEXT NOT NULL,           -- its value there; the row's id
+  completed INTEGER NOT NULL DEFAULT 0 CHECK (completed IN (0, 1)),  -- a trial of it has
+  failures INTEGER NOT NULL DEFAULT 0,   -- as of the sweep
+  failed_on TEXT NOT NULL DEFAULT '',
+  held TEXT NOT NULL DEFAULT '',         -- why its trials are held, or ''
+  PRIMARY KEY (sweep_id, factor, level)
+) STRICT, WITHOUT ROWID;
+
+DROP VIEW trial_waiting;
+CREATE VIEW trial_waiting AS     -- why a queued trial waits: what is of it alone, or of all that need the same
+SELECT t.id AS trial,
+       CASE WHEN t.state <> 'queued' THEN ''
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active') THEN 'sweep is paused'
+            WHEN t.waiting <> '' THEN t.waiting
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
+                               AND (s.max_running IS NULL OR n.leased + n.running < s.max_running))
+            THEN 'sweep runs as many trials at once as it may'
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
+                               AND NOT (s.canary AND n.leased + n.running > 0))
+            THEN 'a few trials of its sweep run first: none has got through yet'
+            ELSE COALESCE((SELECT waiting FROM shape WHERE id = t.shape_id), '') END AS reason
+FROM trial t;
 )sql";
 
 }  // namespace abl::storage
