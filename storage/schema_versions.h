@@ -742,6 +742,29 @@ SELECT t.id AS trial,
             THEN 'a few trials of its sweep run first: none has got through yet'
             ELSE COALESCE((SELECT waiting FROM shape WHERE id = t.shape_id), '') END AS reason
 FROM trial t;
+
+ALTER TABLE run ADD COLUMN took_ms INTEGER;                       -- from the start of its program to its end, as its worker has measured; NULL: not told
+ALTER TABLE run ADD COLUMN packed_with INTEGER NOT NULL DEFAULT 0;  -- other runs on its GPU, as many as there were at once
+ALTER TABLE sweep_row ADD COLUMN work_hash TEXT NOT NULL DEFAULT '';  -- of what in its configuration takes time: all but real numbers of the recipe; '' for a command
+CREATE TABLE measured (          -- what runs took that completed: what trials like theirs will take
+  hash TEXT NOT NULL,            -- sweep_row.config_hash, or sweep_row.work_hash
+  gpus INTEGER NOT NULL,
+  runs INTEGER NOT NULL,         -- how many there were
+  mean_ms REAL NOT NULL,         -- of a whole trial, in a slot of its own; each new run counts as a tenth at least
+  memory_bytes REAL,             -- the most that one took of its GPU's memory; NULL: not reported
+  steps_per_second REAL,         -- of the newest that had its GPU for itself; NULL: not reported
+  packing TEXT NOT NULL DEFAULT '',  -- why its trials are not put beside others any more, or ''
+  PRIMARY KEY (hash, gpus)
+) STRICT, WITHOUT ROWID;
+INSERT INTO measured (hash, gpus, runs, mean_ms)
+SELECT hash, gpus, COUNT(*), AVG(took) FROM (
+  SELECT DISTINCT r.config_hash AS hash, t.gpus AS gpus, run.id,
+         (run.ended_ms - run.started_ms) * CASE WHEN COALESCE(run.resumed_from_step, 0) > 0 AND run.total_steps > run.resumed_from_step
+           THEN CAST(run.total_steps AS REAL) / (run.total_steps - run.resumed_from_step) ELSE 1.0 END AS took
+  FROM run JOIN trial t ON t.id = run.trial_id JOIN sweep_trial st ON st.trial_id = t.id
+    JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
+  WHERE run.state = 'completed' AND run.ended_ms >= run.started_ms AND r.config_hash <> ''
+) GROUP BY hash, gpus;
 )sql";
 
 }  // namespace abl::storage
