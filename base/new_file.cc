@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fail_point.h"
 
 namespace abl {
 namespace {
@@ -82,7 +83,10 @@ void NewFile::take_content_of(const std::filesystem::path& written) {
 }
 
 void NewFile::publish() {
-  if (::fsync(descriptor_) != 0 || ::rename(part_.c_str(), file_.c_str()) != 0) fail();
+  if (::fsync(descriptor_) != 0) fail();
+  fail_point(FailPoint::kBeforeRename);
+  if (::rename(part_.c_str(), file_.c_str()) != 0) fail();
+  fail_point(FailPoint::kAfterRename);
   ::close(std::exchange(descriptor_, -1));
   // the name too; where a file system, or a folder that cannot be read, refuses, the content is safe at least
   const auto folder = std::filesystem::absolute(file_).parent_path();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/fail_point.h"
 #include "storage/curves.h"
 #include "storage/database.h"
 #include "storage/schema_versions.h"
@@ -91,6 +92,7 @@ void migrate(sqlite3* db, const fs::path& file, std::span<const Migration> steps
       back_up(file, file.string() + ".v" + std::to_string(kind.version) + ".bak");
     add_curve_digest(db);
     if (kind.version < last) apply(db, file, steps, kind.version);
+    fail_point(FailPoint::kMigration);
     execute(db, "COMMIT");
   } catch (...) {
     if (sqlite3_get_autocommit(db) == 0) sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr);

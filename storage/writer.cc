@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fail_point.h"
 #include "base/log.h"
 
 namespace abl::storage {
@@ -120,12 +121,14 @@ void Writer::commit_group(std::deque<Entry> group) {
         if (!db_.in_transaction()) throw;  // a full disk has undone the whole group
       }
     }
+    fail_point(FailPoint::kBeforeCommit);
     transaction.commit();
   } catch (const Error& error) {  // one object for each job: their threads share nothing
     for (auto& failure : errors) failure = std::make_exception_ptr(Error{error.code(), error.what()});
   } catch (...) {
     errors.assign(group.size(), std::current_exception());
   }
+  fail_point(FailPoint::kAfterCommit);
   db_.end_statements();  // of jobs that threw halfway
   const bool committed = std::ranges::any_of(errors, [](const auto& error) { return !error; });
   if (Touched touched = db_.take_touched(); observer_ && committed && !touched.empty())

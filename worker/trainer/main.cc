@@ -9,6 +9,7 @@
 
 #include "base/command_line.h"
 #include "base/error.h"
+#include "base/fail_point.h"
 #include "base/manual_page.h"
 #include "config/document/result_version.h"
 #include "config/document/trial_document.h"
@@ -107,6 +108,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes is an error like any other, and ends no work unasked
   try {
+    read_fail_points();
     return run(argc, argv);
   } catch (const Error& error) {
     std::cerr << "ablate-trainer: " << error.what() << '\n';
