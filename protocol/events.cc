@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/fail_point.h"
 #include "base/nearest_name.h"
 #include "protocol/number.h"
 
@@ -114,6 +115,8 @@ End read_end(const json& event) {
   if (has_fault) end.fault = Fault{.part = value_of<Fault::Part>(event, "fault")};
   const auto needed = event.contains("needed_bytes") ? bytes_of(event, "needed_bytes") : 0;
   if (end.fault) end.fault->needed_bytes = needed;
+  if (const bool names_class = !text_of(event, "failure", "").empty(); names_class)
+    end.failure = value_of<FailureClass>(event, "failure");
   return end;
 }
 
@@ -150,6 +153,7 @@ json document_of(const End& end) {
   json event{{"event", "end"}, {"status", name_of(end.status)}};
   if (!end.reason.empty()) event["reason"] = end.reason;
   if (end.status == End::Status::kFailed) event["retryable"] = end.retryable;
+  if (end.failure) event["failure"] = name_of(*end.failure);
   if (!end.fault) return event;
   event["fault"] = name_of(end.fault->part);
   if (end.fault->needed_bytes > 0) event["needed_bytes"] = end.fault->needed_bytes;
@@ -212,7 +216,13 @@ void JsonLines::checkpoint(std::int64_t step, const std::filesystem::path& path,
 }
 
 void JsonLines::end(Status status, const std::string& reason, bool retryable) {
+  fail_point(FailPoint::kBeforeTrainerEnd);
   say(End{.status = status, .reason = reason, .retryable = retryable, .fault = {}});
+}
+
+void JsonLines::end_as(FailureClass failure, const std::string& reason, bool retryable) {
+  say(End{
+      .status = Status::kFailed, .reason = reason, .retryable = retryable, .fault = {}, .failure = failure});
 }
 
 void JsonLines::end_by(const Fault& fault, const std::string& reason) {

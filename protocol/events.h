@@ -17,6 +17,7 @@
 
 #include "base/enum_names.h"
 #include "base/log.h"
+#include "protocol/failure.h"
 
 /// What a trainer says, in the words of docs/trainer-protocol.md: here it is written and read.
 namespace abl::protocol {
@@ -65,6 +66,7 @@ struct End {
   std::string reason;
   bool retryable = true;
   std::optional<Fault> fault;
+  std::optional<FailureClass> failure{};  ///< whose it is, where the program knows better than its exit code
 };
 constexpr std::string_view name_of(End::Status status) {
   switch (status) {
@@ -100,6 +102,11 @@ class Events {
   virtual void checkpoint(std::int64_t step, const std::filesystem::path& path,
                           const std::string& sha256) = 0;
   virtual void end(Status status, const std::string& reason, bool retryable) = 0;
+  /// In place of `end`, of a run that failed and knows whose failure it is.
+  virtual void end_as(FailureClass failure, const std::string& reason, bool retryable) {
+    (void)failure;
+    end(Status::kFailed, reason, retryable);
+  }
   /// In place of `end`, of a run that failed by the machine's fault.
   virtual void end_by(const Fault& fault, const std::string& reason) {
     (void)fault;
@@ -121,6 +128,7 @@ class JsonLines final : public Events {
   void log(LogLevel level, const std::string& text) override;
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
   void end(Status status, const std::string& reason, bool retryable) override;
+  void end_as(FailureClass failure, const std::string& reason, bool retryable) override;
   void end_by(const Fault& fault, const std::string& reason) override;
   bool heard() const override { return heard_; }
 
@@ -140,6 +148,9 @@ class QuietEvents final : public Events {
   void checkpoint(std::int64_t, const std::filesystem::path&, const std::string&) override {}
   void end(Status status, const std::string& reason, bool retryable) override {
     lines_.end(status, reason, retryable);
+  }
+  void end_as(FailureClass failure, const std::string& reason, bool retryable) override {
+    lines_.end_as(failure, reason, retryable);
   }
   void end_by(const Fault& fault, const std::string& reason) override { lines_.end_by(fault, reason); }
 
