@@ -765,6 +765,28 @@ SELECT hash, gpus, COUNT(*), AVG(took) FROM (
     JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
   WHERE run.state = 'completed' AND run.ended_ms >= run.started_ms AND r.config_hash <> ''
 ) GROUP BY hash, gpus;
+
+-- Sweeps are removed piece by piece; no number of a sweep, a trial or a run is given twice.
+ALTER TABLE sweep ADD COLUMN removing INTEGER;  -- it is being removed, and transitions up to this one have been looked at; NULL: it is not
+CREATE INDEX sweep_removing ON sweep (id) WHERE removing IS NOT NULL;
+ALTER TABLE store ADD COLUMN last_sweep INTEGER NOT NULL DEFAULT 0;  -- the highest number of those that were removed
+ALTER TABLE store ADD COLUMN last_trial INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE store ADD COLUMN last_run INTEGER NOT NULL DEFAULT 0;
+CREATE TRIGGER sweep_removed AFTER DELETE ON sweep BEGIN UPDATE store SET last_sweep = MAX(last_sweep, OLD.id); END;
+CREATE TRIGGER trial_removed AFTER DELETE ON trial BEGIN UPDATE store SET last_trial = MAX(last_trial, OLD.id); END;
+CREATE TRIGGER run_removed AFTER DELETE ON run BEGIN UPDATE store SET last_run = MAX(last_run, OLD.id); END;
+CREATE TRIGGER claim_removed AFTER DELETE ON sweep_trial BEGIN
+  UPDATE sweep_count SET
+    queued = queued - (t.state = 'queued' AND NOT OLD.withdrawn), leased = leased - (t.state = 'leased' AND NOT OLD.withdrawn),
+    running = running - (t.state = 'running' AND NOT OLD.withdrawn), completed = completed - (t.state = 'completed'),
+    failed = failed - (t.state = 'failed'), held = held - (t.state = 'held' AND NOT OLD.withdrawn),
+    cancelled = cancelled - (t.state = 'cancelled' OR (OLD.withdrawn AND t.state IN ('queued', 'leased', 'running', 'held'))),
+    unfilled = unfilled - (t.state = 'completed' AND OLD.unfilled > 0)
+  FROM trial t WHERE t.id = OLD.trial_id AND sweep_count.sweep_id = OLD.sweep_id;
+END;
+CREATE INDEX trial_newest_run ON trial (run_id) WHERE run_id IS NOT NULL;  -- who refers to what is removed
+CREATE INDEX trial_replaced ON trial (replaced_by) WHERE replaced_by IS NOT NULL;
+CREATE INDEX run_resumed ON run (resumed_from_run) WHERE resumed_from_run IS NOT NULL;
 )sql";
 
 }  // namespace abl::storage
