@@ -9,7 +9,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/nearest_name.h"
 
 namespace abl {
@@ -124,6 +126,16 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
     text = fmt::format("expected a command: {}", fmt::join(names, ", "));
   }
   return fmt::format("{}; see '{} --help'", text, command);
+}
+
+CLI::Option* add_log_format(CLI::App& app) {
+  const auto take = [](const std::string& given) { set_log_format(value_named<LogFormat>(given).value()); };
+  return app
+      .add_option_function<std::string>("--log-format", take,
+                                        "Log lines for people, or as an object of JSON each [text]")
+      ->envname("ABLATE_LOG_FORMAT")
+      ->check(one_of(names_of<LogFormat>()))
+      ->type_name(fmt::format("{}", fmt::join(names_of<LogFormat>(), "|")));
 }
 
 CLI::Validator one_of(const std::vector<std::string>& words) {

@@ -24,6 +24,9 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error);
 /// nothing of the parser's own. Of all commands that are added later.
 void use_plain_help(CLI::App& app);
 
+/// --log-format, or $ABLATE_LOG_FORMAT: how this program writes its log (base/log.h) once it is parsed.
+CLI::Option* add_log_format(CLI::App& app);
+
 /// A check for one of these words; its complaint names the nearest.
 CLI::Validator one_of(const std::vector<std::string>& words);
 

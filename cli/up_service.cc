@@ -13,6 +13,7 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/named_path.h"
 #include "base/nearest_name.h"
 #include "cli/client.h"
@@ -51,7 +52,16 @@ launchers::LocalOptions local_options(const Context& context, const UpOptions& o
           .threads = options.threads,
           .data = parse_named_paths(kDataFlag, options.data),
           .weights = parse_named_paths(kWeightsFlag, options.weights),
-          .allow_commands = options.allow_commands};
+          .allow_commands = options.allow_commands,
+          .log_format = log_format()};
+}
+
+/// A line of this program's log, of which people are the readers unless they asked for JSON.
+void say(const Context& context, const std::string& happened) {
+  if (log_format() == LogFormat::kJson)
+    log_info("{}", happened);
+  else
+    context.err.line(happened);
 }
 
 /// The two programs and the signals, as one thing to wait with.
@@ -73,7 +83,7 @@ class Machine {
     const Time start = clock_.steady();
     while (!done()) {
       if (signals_.wait(kTick)) return false;
-      programs_.tick(clock_.steady(), [this](const std::string& happened) { context_.err.line(happened); });
+      programs_.tick(clock_.steady(), [this](const std::string& happened) { say(context_, happened); });
       if (patience && clock_.steady() - start > *patience)
         throw Error{Code::kUnavailable, fmt::format("{} within {} s: see {}", what, patience->count() / 1000,
                                                     (context_.home() / "logs").string())};
@@ -204,7 +214,7 @@ void run_up(const Context& context, const UpOptions& options, const FileLock&,
     forget();
     throw;
   }
-  context.err.line("stopping; again to hurry");
+  say(context, "stopping; again to hurry");
   forget();
 }
 

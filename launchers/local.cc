@@ -12,16 +12,22 @@ namespace fs = std::filesystem;
 constexpr auto kWorkerGrace = 60s;  // its trainers write a checkpoint
 constexpr auto kSchedulerGrace = 15s;
 
+void add_log_format(std::vector<std::string>& argv, LogFormat format) {
+  if (format != LogFormat::kText) argv.insert(argv.end(), {"--log-format", std::string{name_of(format)}});
+}
+
 }  // namespace
 
 std::vector<std::string> scheduler_argv(const LocalOptions& options) {
-  return {(options.programs / kSchedulerProgram).string(),
-          "--store",
-          options.store.string(),
-          "--listen",
-          "unix:" + options.socket.string(),
-          "--http-port",
-          fmt::format("{}", options.http_port)};
+  std::vector<std::string> argv{(options.programs / kSchedulerProgram).string(),
+                                "--store",
+                                options.store.string(),
+                                "--listen",
+                                "unix:" + options.socket.string(),
+                                "--http-port",
+                                fmt::format("{}", options.http_port)};
+  add_log_format(argv, options.log_format);
+  return argv;
 }
 
 std::vector<std::string> worker_argv(const LocalOptions& options) {
@@ -42,6 +48,7 @@ std::vector<std::string> worker_argv(const LocalOptions& options) {
   add_named(kDataFlag, options.data);
   add_named(kWeightsFlag, options.weights);
   if (options.allow_commands) argv.emplace_back("--allow-commands");
+  add_log_format(argv, options.log_format);
   return argv;
 }
 

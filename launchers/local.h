@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/named_path.h"
 #include "launchers/supervised_program.h"
 
@@ -24,6 +25,7 @@ struct LocalOptions {
   int slots = 0, threads = 0;           ///< of the worker; 0: it decides
   NamedPaths data, weights;
   bool allow_commands = false;
+  LogFormat log_format = LogFormat::kText;  ///< of both
 };
 
 std::vector<std::string> scheduler_argv(const LocalOptions& options);

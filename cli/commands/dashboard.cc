@@ -20,6 +20,7 @@ Run declare_dashboard(CLI::App& app, Context& context) {
   app.add_option("--port", *port, fmt::format("Port on 127.0.0.1 [{}, or a free one]", kDefaultPort))
       ->check(whole_number(1, 65535))
       ->type_name("N");
+  add_log_format(app);
   add_home(app, context);
   add_json(app, context);
   return [&context, port]() -> int {

@@ -126,6 +126,7 @@ Run declare_up(CLI::App& app, Context& context) {
       ->check(whole_number(1, 65535))
       ->type_name("N");
   app.add_flag("--detach", flags->detach, "Run in the background; 'ablate down' stops it");
+  add_log_format(app);
   add_home(app, context);
   add_json(app, context);
   return [&context, flags]() -> int {

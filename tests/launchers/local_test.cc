@@ -40,5 +40,12 @@ TEST(Local, AWorkerThatIsToldWhereThingsLie) {
                           "teacher=/weights/t.safetensors", "--allow-commands"));
 }
 
+TEST(Local, BothLogAsThisProgramDoes) {
+  LocalOptions options = kOptions;
+  options.log_format = LogFormat::kJson;
+  for (const auto& argv : {scheduler_argv(options), worker_argv(options)})
+    EXPECT_THAT((std::vector<std::string>{argv.end() - 2, argv.end()}), ElementsAre("--log-format", "json"));
+}
+
 }  // namespace
 }  // namespace abl::launchers
