@@ -214,6 +214,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         welcome.mutable_welcome()->set_heartbeat_ms(static_cast<std::uint32_t>(policy_.heartbeat.count()));
         welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
         welcome.mutable_welcome()->set_store_id(store_id_);
+        welcome.mutable_welcome()->set_takes_several(true);
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
         feed_.publish(storage::Change{});

@@ -68,7 +68,7 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
     const bool quick = next->typical && *next->typical <= policy.quick;
     auto placement = place(demand, fleet.workers());
     if (placement && !quick) fleet.mark_slow(*placement);
-    if (!placement && quick) placement = place_ahead(demand, fleet.workers(), policy.ahead);
+    if (!placement && quick) placement = place_ahead(demand, fleet.workers(), policy.depth(*next->typical));
     if (!placement) {
       blocked.insert(next->lane);
       const bool awaited = await(demand, fleet.workers());

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace abl::scheduler {
@@ -14,6 +16,11 @@ void LeasePolicy::check() const {
         fmt::format(
             "heartbeat of {} ms with leases of {} ms: the heartbeat must be above 0 and at most half a lease",
             heartbeat.count(), ttl.count())};
+}
+
+int LeasePolicy::depth(Milliseconds typical) const {
+  constexpr Milliseconds kWork{100};
+  return static_cast<int>(std::clamp<std::int64_t>(kWork / std::max(typical, Milliseconds{1}), ahead, most_ahead));
 }
 
 }  // namespace abl::scheduler

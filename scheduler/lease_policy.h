@@ -16,10 +16,12 @@ struct LeasePolicy {
   Milliseconds stop_grace{10000};  ///< a trainer's time to checkpoint between SIGTERM and SIGKILL
   Milliseconds refusal{30000};     ///< a worker that refused a trial is not asked again for so long
 
-  /// A sweep whose runs take no longer gets up to `ahead` leases for a slot beyond the one that executes, so
+  /// A sweep whose runs take no longer gets up to `depth` leases for a slot beyond the one that executes, so
   /// that its workers need not wait for the scheduler between them.
   Milliseconds quick{500};
-  int ahead = 4;
+  int ahead = 4, most_ahead = 16;
+  /// So many, where runs take so long: work for a tenth of a second, and no less than `ahead`.
+  int depth(Milliseconds typical) const;
 
   /// Throws: Error{kInvalidArgument} when the heartbeat is not positive or more than half the ttl.
   void check() const;

@@ -49,6 +49,8 @@ class ServerStream : public Reactor, public std::enable_shared_from_this<ServerS
   }
 
   virtual void on_sent() {}    ///< a message has left
+  /// Before the first of `waiting` leaves: may take the next ones into it. Under this stream's mutex.
+  virtual void gather(std::deque<Response>& /*waiting*/) {}
   virtual void on_closed() {}  ///< the call is over: nothing follows
 
  private:
@@ -61,7 +63,7 @@ class ServerStream : public Reactor, public std::enable_shared_from_this<ServerS
         queue_.clear(), broken_ = true;  // the peer is gone
       writing_ = !queue_.empty();
       if (writing_)
-        this->StartWrite(&queue_.front());
+        gather(queue_), this->StartWrite(&queue_.front());
       else if (end_)
         this->Finish(*end_);
     }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/worker_link.h"
 
+#include <atomic>
+#include <deque>
+
 #include "scheduler/server_stream.h"
 #include "scheduler/status.h"
 
@@ -43,9 +46,23 @@ class WorkerSession final : public Stream {
   }
 
   void receive() {
-    if (session_) return coordinator_.receive(session_, message_);
+    if (session_) {
+      coordinator_.receive(session_, message_);
+      for (const WorkerMessage& next : message_.more()) coordinator_.receive(session_, next);
+      return;
+    }
     if (!message_.has_hello()) throw Error{Code::kFailedPrecondition, "a session begins with Hello"};
+    takes_several_ = message_.hello().takes_several();
     session_ = coordinator_.open_session(message_.hello(), std::make_shared<Channel>(shared_from_this()));
+  }
+
+  void gather(std::deque<SchedulerMessage>& waiting) override {
+    if (!takes_several_) return;
+    std::size_t bytes = waiting.front().ByteSizeLong();
+    while (waiting.size() > 1 && (bytes += waiting[1].ByteSizeLong()) <= kMostBytesTogether) {
+      *waiting.front().add_more() = std::move(waiting[1]);
+      waiting.erase(waiting.begin() + 1);
+    }
   }
 
   void OnCancel() override { finish(grpc::Status::CANCELLED); }
@@ -55,7 +72,9 @@ class WorkerSession final : public Stream {
     session_.reset();  // it holds the channel, which holds this
   }
 
+  static constexpr std::size_t kMostBytesTogether = 256 << 10;
   Coordinator& coordinator_;
+  std::atomic<bool> takes_several_{false};
   WorkerMessage message_;
   std::shared_ptr<const Session> session_;
 };

@@ -102,6 +102,8 @@ void Database::open_to_write() {
   sqlite3_wal_hook(raw, &Database::committed, this);
   migrate(raw, file_, migrations());
   execute("PRAGMA foreign_keys = ON");
+  // what a savepoint may have to undo: each one of a commit would otherwise make a file in /var/tmp, and a full one there fail it
+  execute("PRAGMA temp_store = MEMORY");
   place_ = place_of(file_.string());
   log_place_ = place_of(file_.string() + "-wal");
   gate_ = gate_of(place_.value());
@@ -267,7 +269,7 @@ Statement& Database::prepared(const char* sql) {
   return found->second;
 }
 void Database::end_statements() {
-  for (auto& [sql, statement] : statements_) statement.reset();
+  for (auto& [sql, statement] : statements_) statement.end();
 }
 void Database::execute(const std::string& sql) {
   const int result = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
@@ -289,7 +291,7 @@ std::string Database::store_id() {
 bool Database::in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
 
 Transaction::Transaction(Database& db, Kind kind) : db_{db}, kind_{kind} {
-  db_.execute(kind_ == kImmediate ? "BEGIN IMMEDIATE" : "SAVEPOINT nested");
+  db_.prepared(kind_ == kImmediate ? "BEGIN IMMEDIATE" : "SAVEPOINT nested").run();
 }
 Transaction::~Transaction() {
   if (!open_ || !db_.in_transaction()) return;
@@ -300,7 +302,7 @@ Transaction::~Transaction() {
   }
 }
 void Transaction::commit() {
-  db_.execute(kind_ == kImmediate ? "COMMIT" : "RELEASE nested");
+  db_.prepared(kind_ == kImmediate ? "COMMIT" : "RELEASE nested").run();
   open_ = false;
 }
 
@@ -364,6 +366,9 @@ bool Statement::step() {
 void Statement::reset() {
   sqlite3_reset(statement_);  // repeats the error of the last step, which `step` has thrown
   sqlite3_clear_bindings(statement_);
+}
+void Statement::end() {
+  if (sqlite3_stmt_busy(statement_) != 0) reset();
 }
 
 std::int64_t Statement::steps() const {

@@ -50,6 +50,7 @@ class Statement {
   /// `reset`.
   bool step();
   void reset();
+  void end();  ///< `reset`, where somebody stopped halfway
   /// The first row as `read` makes it, if there is one, or every row; both leave the statement reset, also
   /// when `read` throws.
   template <class F>

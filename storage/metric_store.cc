@@ -196,6 +196,7 @@ std::int64_t MetricStore::metric_id(const std::string& name) {
 }
 
 void MetricStore::append(RunId run, const std::vector<Series>& series) {
+  if (series.empty()) return;
   Transaction transaction{db_, Transaction::kSavepoint};
   std::int64_t first_step = -1, first_ms = 0, step = -1, step_ms = 0;
   std::uint64_t said = points_said(db_, run);

@@ -395,9 +395,14 @@ std::map<std::uint32_t, RunId> TrialStore::slots_in_use(const std::string& worke
 }
 
 void TrialStore::start(RunId run, const Started& started, Time now) {
-  Transaction transaction{db_, Transaction::kSavepoint};
   if (!under_way(run)) throw not_under_way(run);
   const RunRecord record = this->run(run);
+  std::optional<RunRecord> before;  // that it continues
+  if (started.resumed_from_run != 0 && started.resumed_from_step)
+    if (before = this->run(started.resumed_from_run); before->trial != record.trial)
+      throw Error{Code::kFailedPrecondition, "run " + std::to_string(run) + " claims to resume run " +
+                                                 std::to_string(started.resumed_from_run) +
+                                                 ", which belongs to another trial"};
   pin(record, started.data_fingerprint);
   WeightsStore{db_}.pin(record, started.weights);
   db_.prepared(R"sql(
@@ -415,17 +420,10 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
       .bind(":run", run)
       .run();
   db_.prepared("UPDATE trial SET state = 'running' WHERE id = :trial").bind(":trial", record.trial).run();
-  if (started.resumed_from_run != 0 && started.resumed_from_step) {
-    if (this->run(started.resumed_from_run).trial != record.trial)
-      throw Error{Code::kFailedPrecondition, "run " + std::to_string(run) + " claims to resume run " +
-                                                 std::to_string(started.resumed_from_run) +
-                                                 ", which belongs to another trial"};
-    MetricStore{db_}.copy(started.resumed_from_run, run, *started.resumed_from_step);
-    const RunRecord before = this->run(started.resumed_from_run);  // what it lacks, this one lacks
-    MetricStore{db_}.add_refused(run, before.refused_lines, before.refused_example);
-    MetricStore{db_}.add_repeated(run, before.repeated_points);
-  }
-  transaction.commit();
+  if (!before) return;
+  MetricStore{db_}.copy(before->id, run, *started.resumed_from_step);
+  MetricStore{db_}.add_refused(run, before->refused_lines, before->refused_example);  // what it lacks, this one lacks
+  MetricStore{db_}.add_repeated(run, before->repeated_points);
 }
 
 std::string TrialStore::wrong_data(const RunRecord& run, const std::string& reported) const {
@@ -521,7 +519,6 @@ bool TrialStore::came_further(const RunRecord& run) const {
 }
 
 TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
-  Transaction transaction{db_, Transaction::kSavepoint};
   if (!under_way(id)) throw not_under_way(id);
   const RunRecord run = this->run(id);
   const bool lost = ended.state == RunState::kLost, failed = ended.state == RunState::kFailed;
@@ -580,7 +577,6 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
       .bind(":trial", trial.id)
       .run();
   if (trial.state == TrialState::kCompleted) note_unfilled(db_, trial.id);
-  transaction.commit();
   return trial.state;
 }
 

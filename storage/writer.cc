@@ -112,6 +112,10 @@ void Writer::commit_group(std::deque<Entry> group) {
     rescued_.reset();  // the file is back
     Transaction transaction{db_, Transaction::kImmediate};
     for (std::size_t i = 0; i < group.size(); ++i) {
+      if (group.size() == 1) {  // it is undone with its transaction
+        group[i].job(db_);
+        break;
+      }
       try {
         Transaction job{db_, Transaction::kSavepoint};
         group[i].job(db_);

@@ -192,6 +192,7 @@ class Session final : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMes
       return;
     }
     receive(incoming_);
+    for (const SchedulerMessage& next : incoming_.more()) receive(next);
     StartRead(&incoming_);
   }
   void OnWriteDone(bool ok) override {
@@ -209,6 +210,7 @@ class Session final : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMes
   }
 
  private:
+  static constexpr int kMostTogether = 1000;  // as a worker does, which counts bytes
   struct Held {
     std::string token;
     std::uint64_t said = 0;  ///< newest batch
@@ -221,6 +223,7 @@ class Session final : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMes
     auto& hello = *message.mutable_hello();
     hello.set_lowest_protocol(1);
     hello.set_highest_protocol(1);
+    hello.set_takes_several(true);
     hello.set_name(options_.name + "-" + std::to_string(number_));
     hello.set_instance(std::to_string(getpid()) + "-" +
                        std::to_string(Clock::now().time_since_epoch().count()));
@@ -261,6 +264,7 @@ class Session final : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMes
 
   void welcome(const ablate::v1::Welcome& welcome) {
     welcomed_ = true;
+    takes_several_ = welcome.takes_several();
     {
       auto tally = tally_.lock();
       ++tally->welcomed;
@@ -345,14 +349,20 @@ class Session final : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMes
     outbox_.push_back(std::move(message));
     write();
   }
+  WorkerMessage take() {
+    WorkerMessage message = std::move(outbox_.front());
+    outbox_.pop_front();
+    if (message.has_batch())
+      if (const auto found = held_.find(message.batch().run()); found != held_.end())
+        found->second.sent = Clock::now();
+    return message;
+  }
   void write() {
     if (writing_ || over_ || outbox_.empty()) return;
     writing_ = true;
-    outgoing_ = std::move(outbox_.front());
-    outbox_.pop_front();
-    if (outgoing_.has_batch())
-      if (const auto found = held_.find(outgoing_.batch().run()); found != held_.end())
-        found->second.sent = Clock::now();
+    outgoing_ = take();
+    while (takes_several_ && !outbox_.empty() && outgoing_.more_size() < kMostTogether)
+      *outgoing_.add_more() = take();
     StartWrite(&outgoing_);
   }
 
@@ -400,7 +410,7 @@ class Session final : public grpc::ClientBidiReactor<WorkerMessage, SchedulerMes
   std::unordered_map<std::uint32_t, Held> held_;
   std::map<std::uint32_t, Clock::time_point> free_at_;  // slot -> when its last run ends
   std::chrono::milliseconds heartbeat_{1000};
-  bool welcomed_ = false, writing_ = false, over_ = false, done_ = false;
+  bool welcomed_ = false, takes_several_ = false, writing_ = false, over_ = false, done_ = false;
   grpc::Status status_;
 };
 

@@ -197,7 +197,7 @@ TEST_F(CoordinatorTest, AWorkerOfShortTrialsGetsAFewAheadAndHandsThemBackForAMor
   submit(sweep_of("s", 9, 1));
   FakeWorker worker = connect();
   ablate::v1::RunBatch quick = ended(1, 1);
-  quick.mutable_ended()->set_took_ms(3);
+  quick.mutable_ended()->set_took_ms(30);
   EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "nobody knows yet how long they take";
   say(worker, quick);
   auto assigned = worker.take_assigned();
@@ -216,7 +216,7 @@ TEST_F(CoordinatorTest, WhatWasLeasedAheadGoesBackWhenTheRunInFrontTakesLong) {
   submit(sweep_of("s", 9, 1));
   FakeWorker worker = connect();
   ablate::v1::RunBatch quick = ended(1, 1);
-  quick.mutable_ended()->set_took_ms(3);
+  quick.mutable_ended()->set_took_ms(30);
   say(worker, quick);
   worker.take_assigned();
   worker.take_said();
@@ -235,7 +235,7 @@ TEST_F(CoordinatorTest, WhatWasLeasedAheadGoesBackWhenTheRunInFrontTakesLong) {
 /// A batch that ends a run, and says that its program ran for 3 ms.
 ablate::v1::RunBatch ended_quickly(std::uint32_t run, std::uint64_t seq = 1) {
   ablate::v1::RunBatch batch = ended(run, seq);
-  batch.mutable_ended()->set_took_ms(3);
+  batch.mutable_ended()->set_took_ms(30);
   return batch;
 }
 
@@ -396,7 +396,7 @@ TEST_F(CoordinatorTest, NothingIsLeasedBehindARunOfWhichNobodyKnowsThatItIsShort
   for (auto& row : quick.rows) row.config = R"({"quick":")" + row.id + R"("})";
   submit(quick);
   ablate::v1::RunBatch first = ended(2, 1);
-  first.mutable_ended()->set_took_ms(3);
+  first.mutable_ended()->set_took_ms(30);
   say(worker, first);
   const auto assigned = worker.take_assigned();
   ASSERT_THAT(assigned, SizeIs(2 + policy.ahead));

@@ -17,6 +17,12 @@ namespace {
 
 constexpr std::uint32_t kProtocol = 1;
 
+/// Of what stands last in a message of several.
+std::size_t size_of_last(const WorkerMessage& message) {
+  return message.more().empty() ? message.ByteSizeLong() : message.more().rbegin()->ByteSizeLong();
+}
+constexpr std::size_t kEnoughBytesTogether = 256 << 10;
+
 /// A channel for one attempt: gRPC's own waiting between attempts would come on top of ours.
 std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -62,6 +68,7 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
   void give_up() { writing_ = false; }
   void cancel() { context_.TryCancel(); }
   bool done() const { return done_; }
+  bool takes_several() const { return takes_several_; }
   const grpc::Status& status() const { return status_; }
 
   void OnReadDone(bool ok) override {
@@ -76,6 +83,7 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
     if (incoming_.has_welcome()) welcome();
     try {
       session_.peer_.receive(incoming_);
+      for (const SchedulerMessage& next : incoming_.more()) session_.peer_.receive(next);
     } catch (const std::exception& error) {
       log_error("message from the scheduler dropped: {}", error.what());
     }
@@ -108,6 +116,7 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
     log_info("connected to the scheduler at {}", session_.address_);
     const std::scoped_lock lock{session_.mutex_};
     session_.connected_ = session_.pending_ = true;
+    takes_several_ = incoming_.welcome().takes_several();
     session_.changed_.notify_all();
   }
 
@@ -115,7 +124,7 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
   grpc::ClientContext context_;
   WorkerMessage outgoing_;
   SchedulerMessage incoming_;
-  bool writing_ = false, over_ = false, done_ = false;
+  bool writing_ = false, over_ = false, done_ = false, takes_several_ = false;
   grpc::Status status_;
 };
 
@@ -152,11 +161,17 @@ void Session::send_pending() {
     pending_ = false;
     stream_->begin_to_write();
     asking_ = true;
+    const bool several = stream_->takes_several();
     lock.unlock();
     std::optional<WorkerMessage> message;
     bool failed = false;
     try {
       message = peer_.next();
+      for (std::size_t bytes = 0; several && message && (bytes += size_of_last(*message)) < kEnoughBytesTogether;) {
+        auto next = peer_.next();
+        if (!next) break;
+        *message->add_more() = *std::move(next);
+      }
     } catch (const std::exception& error) {  // no memory: as a connection that broke
       log_error("the session with the scheduler broke: {}", error.what());
       failed = true;
@@ -204,6 +219,7 @@ bool Session::converse(std::stop_token stop) {
   *first.mutable_hello() = peer_.hello();
   first.mutable_hello()->set_lowest_protocol(kProtocol);
   first.mutable_hello()->set_highest_protocol(kProtocol);
+  first.mutable_hello()->set_takes_several(true);
 
   std::unique_lock lock{mutex_};
   connected_ = pending_ = false;
