@@ -47,11 +47,11 @@ class OpenTrials {
 constexpr const char* kOneOpen = R"sql(
     SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
-    WHERE t.id = :trial AND t.state IN ('queued', 'leased', 'running'))sql";
+    WHERE t.id = :trial AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running'))sql";
 constexpr const char* kOpenBetween = R"sql(
     SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
-    WHERE t.id BETWEEN :first AND :last AND t.state IN ('queued', 'leased', 'running') ORDER BY t.id)sql";
+    WHERE t.id BETWEEN :first AND :last AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running') ORDER BY t.id)sql";
 
 OpenSweep read_open_sweep(const Statement& row) {
   OpenSweep sweep{.id = static_cast<SweepId>(row.integer(0)),

@@ -787,6 +787,46 @@ END;
 CREATE INDEX trial_newest_run ON trial (run_id) WHERE run_id IS NOT NULL;  -- who refers to what is removed
 CREATE INDEX trial_replaced ON trial (replaced_by) WHERE replaced_by IS NOT NULL;
 CREATE INDEX run_resumed ON run (resumed_from_run) WHERE resumed_from_run IS NOT NULL;
+
+-- The same counts and the same index as before, at less cost: SQLite makes a table of its own for each list of three values or
+-- more, each time that it looks into it. First the trials of one claim that nobody has withdrawn, which are nearly all.
+DROP TRIGGER trial_recounted;
+DROP TRIGGER shared_trial_recounted;
+CREATE TRIGGER trial_recounted AFTER UPDATE OF state ON trial
+WHEN OLD.state <> NEW.state
+ AND (SELECT COUNT(*) = 1 AND MAX(withdrawn) = 0 AND MAX(unfilled) = 0 FROM sweep_trial WHERE trial_id = NEW.id) BEGIN
+  UPDATE sweep_count SET
+    queued = queued + (NEW.state = 'queued') - (OLD.state = 'queued'),
+    leased = leased + (NEW.state = 'leased') - (OLD.state = 'leased'),
+    running = running + (NEW.state = 'running') - (OLD.state = 'running'),
+    completed = completed + (NEW.state = 'completed') - (OLD.state = 'completed'),
+    failed = failed + (NEW.state = 'failed') - (OLD.state = 'failed'),
+    held = held + (NEW.state = 'held') - (OLD.state = 'held'),
+    cancelled = cancelled + (NEW.state = 'cancelled') - (OLD.state = 'cancelled'),
+    finished_ms = MAX(finished_ms, COALESCE(NEW.finished_ms, 0))
+  WHERE sweep_id = (SELECT sweep_id FROM sweep_trial WHERE trial_id = NEW.id);
+END;
+CREATE TRIGGER shared_trial_recounted AFTER UPDATE OF state ON trial
+WHEN OLD.state <> NEW.state
+ AND NOT (SELECT COUNT(*) = 1 AND MAX(withdrawn) = 0 AND MAX(unfilled) = 0 FROM sweep_trial WHERE trial_id = NEW.id) BEGIN
+  UPDATE sweep_count SET
+    queued = queued + wanted * ((NEW.state = 'queued') - (OLD.state = 'queued')),
+    leased = leased + wanted * ((NEW.state = 'leased') - (OLD.state = 'leased')),
+    running = running + wanted * ((NEW.state = 'running') - (OLD.state = 'running')),
+    completed = completed + claims * ((NEW.state = 'completed') - (OLD.state = 'completed')),
+    failed = failed + claims * ((NEW.state = 'failed') - (OLD.state = 'failed')),
+    held = held + wanted * ((NEW.state = 'held') - (OLD.state = 'held')),
+    cancelled = cancelled + claims * ((NEW.state = 'cancelled') - (OLD.state = 'cancelled'))
+              + (claims - wanted) * ((NEW.state IN ('queued', 'leased', 'running', 'held')) - (OLD.state IN ('queued', 'leased', 'running', 'held'))),
+    unfilled = sweep_count.unfilled + lacking * ((NEW.state = 'completed') - (OLD.state = 'completed')),
+    finished_ms = CASE WHEN wanted > 0 THEN MAX(finished_ms, COALESCE(NEW.finished_ms, 0)) ELSE finished_ms END
+  FROM (SELECT sweep_id AS sweep, COUNT(*) AS claims, COUNT(*) FILTER (WHERE NOT withdrawn) AS wanted,
+               COUNT(*) FILTER (WHERE unfilled > 0) AS lacking
+        FROM sweep_trial WHERE trial_id = NEW.id GROUP BY sweep_id) c
+  WHERE sweep_count.sweep_id = c.sweep;
+END;
+DROP INDEX trial_open;
+CREATE INDEX trial_open ON trial (id) WHERE state = 'queued' OR state = 'leased' OR state = 'running';
 )sql";
 
 }  // namespace abl::storage

@@ -259,7 +259,7 @@ void TrialStore::set_waiting(TrialId trial, const std::string& reason) {
 
 void TrialStore::end_back_offs(Time now) {
   db_.prepared(
-         R"sql(UPDATE trial SET waiting = '' WHERE state IN ('queued', 'leased', 'running') AND state = 'queued'
+         R"sql(UPDATE trial SET waiting = '' WHERE (state = 'queued' OR state = 'leased' OR state = 'running') AND +state = 'queued'
                      AND waiting <> '' AND not_before_ms <= :now)sql")
       .bind(":now", now)
       .run();
@@ -284,13 +284,16 @@ std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker,
       .run();
   if (db_.changes() == 0) return std::nullopt;
   lease.run = static_cast<RunId>(db_.last_insert_id());
-  lease.attempt =
-      db_.prepared(R"sql(UPDATE trial SET state = 'leased', attempt = attempt + 1, waiting = '', run_id = :run
-                                     WHERE id = :trial RETURNING attempt)sql")
-          .bind(":run", lease.run)
-          .bind(":trial", trial)
-          .one([](const Statement& row) { return static_cast<int>(row.integer(0)); })
-          .value();
+  lease.attempt = db_.prepared("SELECT attempt FROM run WHERE id = :run")
+                      .bind(":run", lease.run)
+                      .one([](const Statement& row) { return static_cast<int>(row.integer(0)); })
+                      .value();
+  db_.prepared(
+         "UPDATE trial SET state = 'leased', attempt = :attempt, waiting = '', run_id = :run WHERE id = :trial")
+      .bind(":attempt", lease.attempt)
+      .bind(":run", lease.run)
+      .bind(":trial", trial)
+      .run();
   return lease;
 }
 
@@ -311,7 +314,7 @@ void TrialStore::renew_all(Time expires) {
 
 void TrialStore::limit_back_offs(Time latest) {
   db_.prepared(R"sql(UPDATE trial SET not_before_ms = :latest
-                     WHERE state IN ('queued', 'leased', 'running') AND state = 'queued' AND not_before_ms > :latest)sql")
+                     WHERE (state = 'queued' OR state = 'leased' OR state = 'running') AND +state = 'queued' AND not_before_ms > :latest)sql")
       .bind(":latest", latest)
       .run();
 }
