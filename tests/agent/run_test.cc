@@ -141,6 +141,21 @@ class RunTest : public testing::Test {
     start(script);
     return keeper.wait_for_end().back().ended();
   }
+  /// Of another run, in a folder of its own.
+  RunEnded end_alone(ablate::v1::Assign assign) {
+    assign.set_attempt(static_cast<std::uint32_t>(++attempts));
+    Keeper own;
+    const agent::Run other{std::move(assign),
+                           std::vector<Slot>{{.device = "cpu", .name = "", .threads = 2, .visible = {}}},
+                           settings,
+                           own,
+                           clock,
+                           crew};
+    return own.wait_for_end().back().ended();
+  }
+  static std::string metric_line(int step, const std::string& value) {
+    return fmt::format(R"(echo '{{"event":"metric","step":{},"values":{{"val/loss":{}}}}}'; )", step, value);
+  }
   std::filesystem::path directory() const { return settings.runs_root / "101/1"; }
   /// Of a process that wrote its own id there.
   pid_t pid_in(const char* name) const { return std::stoi(read_file(directory() / name)); }
@@ -150,6 +165,7 @@ class RunTest : public testing::Test {
   SystemClock clock;
   Keeper keeper;
   Crew crew;
+  int attempts = 0;
   std::optional<agent::Run> run;
 };
 
@@ -247,6 +263,58 @@ TEST_F(RunTest, ARunThatSpeaksIsNotStalled) {
   speaking.set_stall_limit_s(1);
   start(speaking);
   EXPECT_EQ(keeper.wait_for_end().back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(RunTest, AFirstValueThatIsNotFiniteEndsTheRunWhereItsSweepWantsThat) {
+  for (const char* then : {"exec sleep 60", "exit 0", R"(echo '{"event":"end","status":"completed"}')"}) {
+    auto assign = shell_assignment(1, metric_line(3, "0.5") + metric_line(4, "NaN") + then);
+    assign.set_nan_fails(true);
+    const auto ended = end_alone(assign);
+    EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED) << then;
+    EXPECT_THAT(ended.reason(), StartsWith("val/loss is NaN at step 4, its limits.nan")) << then;
+    EXPECT_EQ(ended.failure(), ablate::v1::FAILURE_CLASS_TRIAL);
+    EXPECT_FALSE(ended.retryable()) << "the same seed would meet it again";
+  }
+}
+
+TEST_F(RunTest, AValueThatIsNotFiniteIsAValueLikeOthersOtherwise) {
+  EXPECT_EQ(end_of(metric_line(4, "NaN") + "exit 0").status(), RunEnded::STATUS_COMPLETED);
+}
+
+TEST_F(RunTest, TheClassOfAFailureFollowsFromItsEnd) {
+  const std::vector<std::pair<std::string, ablate::v1::FailureClass>> ends{
+      {"exit 1", ablate::v1::FAILURE_CLASS_TRIAL},
+      {"kill -SEGV $$", ablate::v1::FAILURE_CLASS_TRIAL},
+      {"kill -KILL $$", ablate::v1::FAILURE_CLASS_RESOURCES},
+      {"sh -c 'kill -KILL $$'; exit $?", ablate::v1::FAILURE_CLASS_RESOURCES},
+      {"echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB' >&2; exit 1",
+       ablate::v1::FAILURE_CLASS_RESOURCES},
+      {R"(echo '{"event":"end","status":"failed","failure":"data"}'; exit 1)",
+       ablate::v1::FAILURE_CLASS_DATA},
+      {"exit 0", ablate::v1::FAILURE_CLASS_UNSPECIFIED}};
+  for (const auto& [script, expected] : ends)
+    EXPECT_EQ(end_alone(shell_assignment(1, script)).failure(), expected) << script;
+}
+
+TEST_F(RunTest, AFailedRunSaysWhichPatternsItsLogEndsWith) {
+  auto assign = shell_assignment(1,
+                                 "echo NCCL error 7 >&2; seq 1 9000; echo 'lucky number 3'; echo early >&2; "
+                                 "seq 1 20000; echo NCCL error 9; exit 3");
+  for (const char* pattern : {"NCCL error [0-9]+$", "^early$", "lucky (number|star)", "("})
+    assign.add_log_patterns(pattern);
+  start(assign);
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_THAT(ended.log_patterns(), ElementsAre("NCCL error [0-9]+$")) << "of the last 64 KiB";
+  EXPECT_EQ(ended.exit_code(), 3);
+}
+
+TEST_F(RunTest, TheLogHasTheLimitOfItsSweepWhereThatIsLess) {
+  auto assign = shell_assignment(1, "seq 1 100000");
+  assign.set_log_limit_bytes(4096);
+  start(assign);
+  const std::string log = log_of(keeper.wait_for_end());
+  EXPECT_LT(log.size(), 5000u);
+  EXPECT_THAT(log, AllOf(StartsWith("1\n2\n"), EndsWith("100000\n"), HasSubstr("left out here")));
 }
 
 TEST_F(RunTest, ACommandRunsInItsFolderAndFindsItsOwnInTheEnvironment) {

@@ -14,8 +14,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fail_point.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/pattern.h"
 #include "base/unasked_stop.h"
 #include "base/utf8.h"
 #include "protocol/checkpoint_files.h"
@@ -83,7 +85,6 @@ using ablate::v1::RunEnded;
 namespace {
 
 using namespace std::chrono_literals;
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr int kMostPieces = 64;  // read after the program's end: two full pipes and more
 constexpr auto kLook = 50ms;  // between two looks at the clock, and at a child whose end cannot be waited for
@@ -96,6 +97,7 @@ bool retryable(Code code) {
 
 RunEnded failure(const std::string& reason, bool retryable) {
   RunEnded ended;
+  ended.set_failure(ablate::v1::FAILURE_CLASS_TRIAL);
   ended.set_status(RunEnded::STATUS_FAILED);
   ended.set_reason(valid_utf8(reason));
   ended.set_retryable(retryable);
@@ -109,22 +111,39 @@ bool was_told_to_go(const ChildExit& exit) {
   return exit.signal != 0 ? is_goodbye(exit.signal) : is_goodbye(exit.code - 128);
 }
 
-constexpr const char* kSilent = "printed nothing for ";
+constexpr int kOfShells = 128;  // they end with this and the number of the signal that ended their command
+constexpr std::size_t kLogEnd = 64 << 10;  // of a log, that the patterns of its sweep are looked for in
+
+ablate::v1::FailureClass to_proto(protocol::FailureClass failure) {
+  switch (failure) {
+    case protocol::FailureClass::kInfrastructure:
+      return ablate::v1::FAILURE_CLASS_INFRASTRUCTURE;
+    case protocol::FailureClass::kResources:
+      return ablate::v1::FAILURE_CLASS_RESOURCES;
+    case protocol::FailureClass::kTrial:
+      return ablate::v1::FAILURE_CLASS_TRIAL;
+    case protocol::FailureClass::kData:
+      return ablate::v1::FAILURE_CLASS_DATA;
+  }
+  return ablate::v1::FAILURE_CLASS_UNSPECIFIED;
+}
+
+/// Whose failure a program's end is that the worker is not to blame for. SIGKILL that nobody here sent is
+/// what the kernel does where memory runs out.
+protocol::FailureClass class_of(const ChildExit& exit, const TrainerOutput& output, bool killed_here) {
+  using protocol::FailureClass;
+  const auto& said = output.said_end();
+  if (said && said->failure) return *said->failure;
+  if (said && said->fault == TrainerEnd::Fault::kData) return FailureClass::kData;
+  const int signal = exit.signal != 0 ? exit.signal : exit.code - kOfShells;
+  if (!killed_here && (signal == SIGKILL || output.speaks_of_exhaustion())) return FailureClass::kResources;
+  return FailureClass::kTrial;
+}
 
 std::string duration_text(std::uint32_t seconds) {
   for (const auto& [unit, length] : {std::pair{'d', 86'400U}, std::pair{'h', 3600U}, std::pair{'m', 60U}})
     if (seconds % length == 0) return fmt::format("{}{}", seconds / length, unit);
   return fmt::format("{}s", seconds);
-}
-
-/// The limit that a run has exceeded, in words; empty: none.
-std::string exceeded_limit(const ablate::v1::Assign& assign, SteadyTime began, SteadyTime heard) {
-  const SteadyTime now = std::chrono::steady_clock::now();
-  if (assign.time_limit_s() > 0 && now - began >= std::chrono::seconds{assign.time_limit_s()})
-    return fmt::format("ran for longer than {}, its limits.time", duration_text(assign.time_limit_s()));
-  if (assign.stall_limit_s() > 0 && now - heard >= std::chrono::seconds{assign.stall_limit_s()})
-    return fmt::format("{}{}, its limits.stall", kSilent, duration_text(assign.stall_limit_s()));
-  return {};
 }
 
 }  // namespace
@@ -231,7 +250,8 @@ Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& 
       owner_{owner},
       clock_{clock},
       grace_{assign_.grace_ms() > 0 ? Milliseconds{assign_.grace_ms()} : settings.grace},
-      log_{settings.log_limit},
+      log_{assign_.log_limit_bytes() > 0 ? std::min(settings.log_limit, assign_.log_limit_bytes())
+                                         : settings.log_limit},
       wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   if (wake_ < 0) throw system_error(fmt::format("cannot start run {}", assign_.run()), errno);
   try {
@@ -281,7 +301,10 @@ void Run::execute() {
       const Resume resume = choose_checkpoint(assign_, settings_);
       directory_ = create_run_directory(settings_.runs_root, assign_);
       const std::uint32_t resume_run = resume.checkpoint ? resume.checkpoint->run() : 0;
-      output.emplace(RunFacts{.directory = directory_, .host = settings_.host, .resume_run = resume_run},
+      output.emplace(RunFacts{.directory = directory_,
+                              .host = settings_.host,
+                              .resume_run = resume_run,
+                              .log_end = assign_.log_patterns().empty() ? 0 : kLogEnd},
                      clock_);
       how = run_program(*output, resume);
     }
@@ -299,7 +322,15 @@ void Run::execute() {
       how = lost(reason);
     }
   if (orders().kill) return owner_.finished(assign_.run(), std::nullopt);
+  note_patterns(how, *output);
   owner_.finished(assign_.run(), last_batch(output->take_last(std::move(how))));
+}
+
+/// Of a failed run, which of its sweep's patterns the end of its log has.
+void Run::note_patterns(RunEnded& ended, const TrainerOutput& output) const {
+  if (ended.status() != RunEnded::STATUS_FAILED) return;
+  for (const std::string& pattern : assign_.log_patterns())
+    if (Pattern{pattern}.is_in(output.log_end())) ended.add_log_patterns(pattern);
 }
 
 /// With the end of the log, which goes ahead where it is long.
@@ -396,6 +427,7 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   options.stdout_fd = pipes.child_out();
   options.stderr_fd = pipes.child_err();
   options.grace = 0ms;  // whoever leaves here early has no time to ask
+  fail_point(FailPoint::kBeforeProgram);
   owner_.starts(assign_.run(), directory_, std::nullopt);
   std::optional<ChildProcess> child;
   try {
@@ -406,6 +438,7 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     return failure(error.what(), retryable(error.code()));  // the command that it names is not there
   }
   const auto began = std::chrono::steady_clock::now();
+  fail_point(FailPoint::kAfterProgram);
   owner_.starts(assign_.run(), directory_, child->pid());
   pipes.child_has_started();
   const ChildExit exit = supervise(*child, pipes, output);
@@ -415,6 +448,9 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   // What is still in the pipes: hardly anybody is left to write more.
   for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) keep_if_due(output);
   output.close();
+  const bool not_finite = assign_.nan_fails() && !output.not_finite().empty();
+  if (not_finite && exceeded_.limit.empty() && !orders().stop)  // said with its last words
+    exceeded_ = exceeded_limit(SteadyTime::max(), SteadyTime::max(), output);
   if (const auto trouble = trouble_of(exit, output)) return lost(*trouble);
   const auto& said = output.said_end();
   if (was_told_to_go(exit) || (said && said->status == RunEnded::STATUS_STOPPED))
@@ -458,10 +494,27 @@ bool Run::held_back(bool stopping) {
   const std::uint64_t limit = settings_.spool_limit * (stopping ? 2 : 1);
   const bool holds = owner_.backlog(assign_.run()) >= limit;
   if (holds && !holds_back_)
-    log_warning("run {} paused: {} MiB of its output await acknowledgement", assign_.run(), limit >> 20);
-  if (!holds && holds_back_) log_info("run {} resumed", assign_.run());
+    log_warning({{"run", assign_.run()}, {"trial", assign_.trial()}, {"attempt", assign_.attempt()}},
+                "run {} paused: {} MiB of its output await acknowledgement", assign_.run(), limit >> 20);
+  if (!holds && holds_back_)
+    log_info({{"run", assign_.run()}, {"trial", assign_.trial()}, {"attempt", assign_.attempt()}},
+             "run {} resumed", assign_.run());
   holds_back_ = holds;
   return holds;
+}
+
+/// The limit of its sweep that it has exceeded, if any.
+Run::Exceeded Run::exceeded_limit(SteadyTime began, SteadyTime heard, const TrainerOutput& output) const {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  const std::chrono::seconds time{assign_.time_limit_s()}, stall{assign_.stall_limit_s()};
+  if (time.count() > 0 && now - began >= time)
+    return {fmt::format("ran for longer than {}, its limits.time", duration_text(assign_.time_limit_s())),
+            true};
+  if (stall.count() > 0 && now - heard >= stall)
+    return {fmt::format("printed nothing for {}, its limits.stall", duration_text(assign_.stall_limit_s()))};
+  if (assign_.nan_fails() && !output.not_finite().empty())
+    return {output.not_finite() + ", its limits.nan", true};
+  return {};
 }
 
 ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& output) {
@@ -476,8 +529,8 @@ ChildExit Run::supervise(ChildProcess& child, Pipes& pipes, TrainerOutput& outpu
     keep_if_due(output);
     const Orders now = orders();
     if (now.kill) child.kill();
-    if (!asked && !now.stop) exceeded_ = exceeded_limit(assign_, began, heard);
-    if ((now.stop || !exceeded_.empty()) && !asked) {
+    if (!asked && !now.stop) exceeded_ = exceeded_limit(began, heard, output);
+    if ((now.stop || !exceeded_.limit.empty()) && !asked) {
       child.terminate();
       asked = true;
       deadline = std::chrono::steady_clock::now() + grace_;
@@ -505,11 +558,15 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
   const std::string how =
       overstayed_ ? fmt::format("killed {} ms after it was to end", grace_.count()) : exit.describe();
 
-  const bool completed = said && said->status == RunEnded::STATUS_COMPLETED && exit.signal == 0;
-  if (!exceeded_.empty() && !completed) {  // it may have written a checkpoint: 'ablate retry' continues there
+  ended.set_failure(to_proto(class_of(exit, output, overstayed_ || now.stop)));
+  const bool says_nan = assign_.nan_fails() && !output.not_finite().empty();
+  const bool completed = said && said->status == RunEnded::STATUS_COMPLETED && exit.signal == 0 && !says_nan;
+  if (!exceeded_.limit.empty() &&
+      !completed) {  // it may have written a checkpoint: 'ablate retry' continues there
     ended.set_status(RunEnded::STATUS_FAILED);
-    ended.set_reason(fmt::format("{} ({})", exceeded_, how));
-    ended.set_retryable(assign_.stall_limit_s() > 0 && exceeded_.starts_with(kSilent));
+    ended.set_reason(fmt::format("{} ({})", exceeded_.limit, how));
+    ended.set_retryable(!exceeded_.for_good);
+    ended.set_failure(ablate::v1::FAILURE_CLASS_TRIAL);
     return ended;
   }
   const bool our_signal = overstayed_ || (now.stop && is_goodbye(exit.signal));
@@ -536,6 +593,7 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
   }
   if (ended.status() == RunEnded::STATUS_FAILED && ended.reason().empty()) ended.set_reason(how);
   if (ended.status() == RunEnded::STATUS_STOPPED) ended.set_asked(true);
+  if (ended.status() != RunEnded::STATUS_FAILED) ended.clear_failure();
   return ended;
 }
 

@@ -126,6 +126,7 @@ class Run {
   void kill();
 
  private:
+  using SteadyTime = std::chrono::steady_clock::time_point;
   struct Orders {
     std::string stop_reason;
     bool stop = false, kill = false;
@@ -143,6 +144,7 @@ class Run {
   ablate::v1::RunEnded lost(const Trouble& trouble);
   std::optional<Trouble> trouble_of(const ChildExit& exit, const TrainerOutput& output) const;
   ablate::v1::RunEnded ended(const ChildExit& exit, const TrainerOutput& output);
+  void note_patterns(ablate::v1::RunEnded& ended, const TrainerOutput& output) const;
   void wake();
   Orders orders() { return *orders_.lock(); }
 
@@ -156,12 +158,17 @@ class Run {
   std::filesystem::path directory_;
   LogLimit log_;
   ablate::v1::RunBatch unkept_;  ///< what the owner could not keep
-  std::string exceeded_;         ///< the limit that it was stopped for, in words
-  Milliseconds took_{};          ///< from the start of its program to its end
-  bool cleared_ = false;         ///< nothing that its program had started is left
-  bool overstayed_ = false;      ///< killed after the grace period
-  bool holds_back_ = false;      ///< the program has to wait until more is acknowledged
-  int wake_ = -1;                ///< eventfd: there are new orders
+  struct Exceeded {
+    std::string limit;      ///< in words; empty: none
+    bool for_good = false;  ///< another attempt would meet it again
+  };
+  Exceeded exceeded_limit(SteadyTime began, SteadyTime heard, const TrainerOutput& output) const;
+  Exceeded exceeded_;        ///< what it was stopped for
+  Milliseconds took_{};      ///< from the start of its program to its end
+  bool cleared_ = false;     ///< nothing that its program had started is left
+  bool overstayed_ = false;  ///< killed after the grace period
+  bool holds_back_ = false;  ///< the program has to wait until more is acknowledged
+  int wake_ = -1;            ///< eventfd: there are new orders
   /// Of two owners: who says so may be the last to touch it.
   std::shared_ptr<std::binary_semaphore> over_ = std::make_shared<std::binary_semaphore>(0);
 };

@@ -174,6 +174,20 @@ RunBatch TrainerOutput::take_last(RunEnded ended) {
   return last;
 }
 
+std::string_view TrainerOutput::log_end() const {
+  const std::string_view kept = log_end_;
+  return kept.size() > facts_.log_end ? kept.substr(kept.size() - facts_.log_end) : kept;
+}
+
+bool TrainerOutput::speaks_of_exhaustion() const {
+  constexpr std::string_view kWords[] = {"out of memory",      "Out of memory",      "OutOfMemory",
+                                         "MemoryError",        "bad_alloc",          "Cannot allocate memory",
+                                         "RESOURCE_EXHAUSTED", "Disk quota exceeded"};
+  return speaks_of_full_disk() || std::ranges::any_of(kWords, [&](std::string_view word) {
+           return last_.bytes().find(word) != std::string::npos;
+         });
+}
+
 bool TrainerOutput::speaks_of_full_disk() const {
   return last_.bytes().find("No space left on device") != std::string::npos;
 }
@@ -297,6 +311,7 @@ void TrainerOutput::take(const protocol::End& end) {
     said.fault = fault_of(end.fault->part);
     said.needed_bytes = end.fault->needed_bytes;
   }
+  said.failure = end.failure;
   end_ = std::move(said);
 }
 
@@ -312,10 +327,19 @@ void TrainerOutput::begin() {
 void TrainerOutput::append_log(std::string_view bytes) {
   batch_.mutable_log()->append(bytes);
   last_.add(bytes);
+  if (facts_.log_end > 0) log_end_ += bytes;
+  if (log_end_.size() > 2 * facts_.log_end)  // not for every byte anew
+    log_end_.erase(0, log_end_.size() - facts_.log_end);
   grow(bytes.size());
 }
 
 void TrainerOutput::add_point(const std::string& name, std::uint32_t step, double value) {
+  if (!std::isfinite(value) && not_finite_.empty())
+    not_finite_ = fmt::format("{} is {} at step {}", valid_utf8(name.substr(0, kLongestExample)),
+                              std::isnan(value) ? "NaN"
+                              : value > 0       ? "Infinity"
+                                                : "-Infinity",
+                              step);
   const auto [known, is_new] = series_.try_emplace(name, batch_.series_size());
   if (is_new) {
     batch_.add_series()->set_name(name);

@@ -12,6 +12,7 @@
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
 #include "base/last_lines.h"
+#include "protocol/failure.h"
 
 namespace abl::protocol {
 struct Start;
@@ -28,6 +29,7 @@ struct RunFacts {
   std::filesystem::path directory;  ///< the run's own folder
   std::string host;
   std::uint32_t resume_run = 0;  ///< the run whose checkpoint the trainer was given; 0: none
+  std::size_t log_end = 0;       ///< so much of the end of its log is kept to be looked at
 };
 
 /// What the trainer's `end` event said.
@@ -36,8 +38,9 @@ struct TrainerEnd {
   std::string reason;
   bool retryable = true;
   enum class Fault { kDisk, kDevice, kData };
-  std::optional<Fault> fault;      ///< it is the machine's, not the trial's
-  std::uint64_t needed_bytes = 0;  ///< of a disk that had no room; 0: it did not say
+  std::optional<Fault> fault;                       ///< it is the machine's, not the trial's
+  std::uint64_t needed_bytes = 0;                   ///< of a disk that had no room; 0: it did not say
+  std::optional<protocol::FailureClass> failure{};  ///< whose it is, in its own words
 };
 
 /// Turns what a trainer prints (docs/trainer-protocol.md) into batches: events by their meaning, everything
@@ -66,8 +69,14 @@ class TrainerOutput {
   bool heard() const { return heard_; }  ///< any event
   /// The end of the log for a reason.
   std::string last_lines() const { return last_.text(); }
+  /// The last `RunFacts::log_end` bytes of the log.
+  std::string_view log_end() const;
   /// Whether the end of the log has what systems say where a write finds no room.
   bool speaks_of_full_disk() const;
+  /// Or what programs say where memory, a disk or a quota has no more.
+  bool speaks_of_exhaustion() const;
+  /// The first metric value that is not finite, in words; empty: all are.
+  const std::string& not_finite() const { return not_finite_; }
 
  private:
   void line(std::string_view text);
@@ -94,6 +103,8 @@ class TrainerOutput {
   std::unordered_map<std::string, int> series_;  ///< name -> place in `batch_`
   bool has_started_ = false, heard_ = false;
   LastLines last_;  ///< of the log
+  std::string log_end_;
+  std::string not_finite_;
   std::optional<TrainerEnd> end_;
 };
 
