@@ -724,6 +724,7 @@ CREATE TABLE sweep_level (       -- of a sweep with a breaker: what its factors'
   held TEXT NOT NULL DEFAULT '',         -- why its trials are held, or ''
   PRIMARY KEY (sweep_id, factor, level)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX sweep_level_held ON sweep_level (sweep_id) WHERE held <> '';
 
 DROP VIEW trial_waiting;
 CREATE VIEW trial_waiting AS     -- why a queued trial waits: what is of it alone, or of all that need the same
@@ -745,6 +746,7 @@ FROM trial t;
 
 ALTER TABLE run ADD COLUMN took_ms INTEGER;                       -- from the start of its program to its end, as its worker has measured; NULL: not told
 ALTER TABLE run ADD COLUMN packed_with INTEGER NOT NULL DEFAULT 0;  -- other runs on its GPU, as many as there were at once
+ALTER TABLE trial ADD COLUMN pack TEXT NOT NULL DEFAULT '';  -- its runs may share a GPU: its row's config_hash, under which `measured` has their memory
 ALTER TABLE sweep_row ADD COLUMN work_hash TEXT NOT NULL DEFAULT '';  -- of what in its configuration takes time: all but real numbers of the recipe; '' for a command
 CREATE TABLE measured (          -- what runs took that completed: what trials like theirs will take
   hash TEXT NOT NULL,            -- sweep_row.config_hash, or sweep_row.work_hash
@@ -788,6 +790,16 @@ CREATE INDEX trial_newest_run ON trial (run_id) WHERE run_id IS NOT NULL;  -- wh
 CREATE INDEX trial_replaced ON trial (replaced_by) WHERE replaced_by IS NOT NULL;
 CREATE INDEX run_resumed ON run (resumed_from_run) WHERE resumed_from_run IS NOT NULL;
 
+-- Whose failure the end of a run is, and what a sweep wants to become of its trial then; further bounds of a run.
+ALTER TABLE run ADD COLUMN failure TEXT NOT NULL DEFAULT ''  -- of a failed or lost one: as which it counts
+  CHECK (failure IN ('', 'infrastructure', 'resources', 'trial', 'data'));
+ALTER TABLE run ADD COLUMN failure_rule TEXT NOT NULL DEFAULT '';  -- what of retry_on decided that, or ''
+UPDATE run SET failure = CASE WHEN state = 'lost' THEN 'infrastructure' WHEN signal = 9 THEN 'resources' ELSE 'trial' END
+WHERE state IN ('failed', 'lost');
+ALTER TABLE trial ADD COLUMN retry_on TEXT NOT NULL DEFAULT '';  -- JSON list of [kind of failure, attempts after it or class as which it counts]
+ALTER TABLE trial ADD COLUMN retried TEXT NOT NULL DEFAULT '';   -- JSON: kind of failure -> failures that retry_on counts and max_retries does not
+ALTER TABLE trial ADD COLUMN log_limit_bytes INTEGER NOT NULL DEFAULT 0;  -- of a run's log; 0: its worker's
+ALTER TABLE trial ADD COLUMN nan_fails INTEGER NOT NULL DEFAULT 0;        -- 1: a metric value that is not finite ends the run
 -- The same counts and the same index as before, at less cost: SQLite makes a table of its own for each list of three values or
 -- more, each time that it looks into it. First the trials of one claim that nobody has withdrawn, which are nearly all.
 DROP TRIGGER trial_recounted;
