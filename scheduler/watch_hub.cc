@@ -22,6 +22,8 @@ using ablate::v1::SweepProgress;
 
 constexpr std::uint32_t kTrialsAtOnce = 2000, kRowsShown = 1000;
 constexpr std::size_t kReasonsSaid = 20;
+/// Tables are read for so long ahead of their share of the time: the first changes are shown at once.
+constexpr std::chrono::seconds kTablesAhead{1};
 /// Of a table in a message: a row may have thousands of seeds.
 constexpr std::size_t kMostTableBytes = 256 << 10;
 /// Pages of all sweeps, for readers who begin.
@@ -410,14 +412,13 @@ bool WatchedSweep::read_table(storage::Database& db, bool at_once) {
     at_once = at_once || table_.empty();
   }
   const auto begin = Steady::now();
-  const bool is_due = table_changed_ && (at_once || begin >= table_due_);
+  const bool is_due = table_changed_ && (at_once || begin + kTablesAhead >= tables_paid_);
   SweepProgress part;
   if (is_due) {
     *part.mutable_table() = hub_.tables_.table(db, name_)->part(
         {.count = kRowsShown, .with_baseline = true, .most_bytes = kMostTableBytes});
     table_changed_ = false;
-    const auto end = Steady::now();
-    table_due_ = end + hub_.limits_.table_share * (end - begin);
+    tables_paid_ = std::max(tables_paid_, begin) + hub_.limits_.table_share * (Steady::now() - begin);
   }
   Bytes table = bytes_of(part);
   const std::lock_guard lock{mutex_};

@@ -140,7 +140,7 @@ class WatchedSweep {
   bool scanned_ = false;                                   // everything was read once
   bool is_begun_ = false;                                  // something was read
   bool table_changed_ = true;
-  Steady::time_point table_due_{};
+  Steady::time_point tables_paid_{};  // until then those that were read take the share that they may
 
   mutable std::mutex mutex_;
   std::vector<std::weak_ptr<Reader>> readers_;

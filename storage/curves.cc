@@ -62,9 +62,12 @@ void finish(sqlite3_context* context) {
 
 }  // namespace
 
-void CurveDigest::add(std::string_view metric, std::int64_t step, double value) {
-  if (protocol::tells_of_the_machine(metric)) return;
-  sum_ += mixed(hash_of(metric) ^ mixed(static_cast<std::uint64_t>(step) ^ mixed(bits_of(value))));
+std::optional<std::uint64_t> CurveDigest::of_metric(std::string_view metric) {
+  return protocol::tells_of_the_machine(metric) ? std::nullopt : std::optional{hash_of(metric)};
+}
+
+void CurveDigest::add(std::uint64_t of_metric, std::int64_t step, double value) {
+  sum_ += mixed(of_metric ^ mixed(static_cast<std::uint64_t>(step) ^ mixed(bits_of(value))));
 }
 
 void add_curve_digest(sqlite3* db) {

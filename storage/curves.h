@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +20,12 @@ namespace abl::storage {
 class CurveDigest {
  public:
   explicit CurveDigest(std::uint64_t before = 0) : sum_{before} {}
-  void add(std::string_view metric, std::int64_t step, double value);
+  /// What is of the metric's name alone, for many points of it; nothing for one that is left out.
+  static std::optional<std::uint64_t> of_metric(std::string_view metric);
+  void add(std::uint64_t of_metric, std::int64_t step, double value);
+  void add(std::string_view metric, std::int64_t step, double value) {
+    if (const auto name = of_metric(metric)) add(*name, step, value);
+  }
   std::uint64_t value() const { return sum_; }
 
  private:

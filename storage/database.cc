@@ -102,7 +102,8 @@ void Database::open_to_write() {
   sqlite3_wal_hook(raw, &Database::committed, this);
   migrate(raw, file_, migrations());
   execute("PRAGMA foreign_keys = ON");
-  // what a savepoint may have to undo: each one of a commit would otherwise make a file in /var/tmp, and a full one there fail it
+  // what a savepoint may have to undo: each one of a commit would otherwise make a file in /var/tmp, and a
+  // full one there fail it
   execute("PRAGMA temp_store = MEMORY");
   place_ = place_of(file_.string());
   log_place_ = place_of(file_.string() + "-wal");
@@ -341,6 +342,19 @@ Statement& Statement::bind(const char* name, Time value) {
 Statement& Statement::bind_blob(const char* name, std::string_view value) {
   sqlite3_bind_blob64(statement_, index(name), value.data() ? value.data() : "", value.size(),
                       SQLITE_TRANSIENT);
+  return *this;
+}
+Statement& Statement::bind_at(int place, std::int64_t value) {
+  sqlite3_bind_int64(statement_, place, value);
+  return *this;
+}
+Statement& Statement::bind_at(int place, double value) {
+  sqlite3_bind_double(statement_, place, value);
+  return *this;
+}
+Statement& Statement::bind_at(int place, std::string_view value) {
+  sqlite3_bind_text64(statement_, place, value.data() ? value.data() : "", value.size(), SQLITE_TRANSIENT,
+                      SQLITE_UTF8);
   return *this;
 }
 Statement& Statement::bind_null(const char* name) {

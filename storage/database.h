@@ -39,6 +39,11 @@ class Statement {
   Statement& bind(const char* name, Time value);
   Statement& bind_blob(const char* name, std::string_view value);
   Statement& bind_null(const char* name);
+  /// By its place, from 1: where there are too many to look each up by its name.
+  Statement& bind_at(int place, std::int64_t value);
+  Statement& bind_at(int place, std::uint32_t value) { return bind_at(place, std::int64_t{value}); }
+  Statement& bind_at(int place, double value);
+  Statement& bind_at(int place, std::string_view value);
   template <class T>
   Statement& bind(const char* name, const std::optional<T>& value) {
     return value ? bind(name, *value) : bind_null(name);

@@ -119,6 +119,51 @@ bool insert_point(Database& db, RunId run, std::int64_t metric, std::int64_t ste
   return db.changes() > 0;
 }
 
+/// So many points in one statement: to begin and to end one costs as much as to store a point.
+constexpr std::size_t kTogether = 32;
+
+const char* insert_together() {
+  static const std::string sql = [] {
+    std::string text = "INSERT INTO point (run_id, metric_id, step, value, kind, time_ms) VALUES ";
+    for (std::size_t i = 0; i < kTogether; ++i)
+      text += fmt::format("{}(?1, ?2, ?{}, ?{}, ?{}, ?{})", i > 0 ? ", " : "", 4 * i + 3, 4 * i + 4,
+                          4 * i + 5, 4 * i + 6);
+    return text + " ON CONFLICT (run_id, metric_id, step) DO NOTHING";
+  }();
+  return sql.c_str();
+}
+
+/// Stores the first points of a series, as far as they are many and all of them new: whole, and each further
+/// on than whatever the metric has said. Returns: how many.
+std::size_t insert_new(Database& db, RunId run, std::int64_t metric, const Series& series,
+                       const Running& summary, std::uint64_t said) {
+  std::size_t done = 0;
+  std::int64_t last = summary.count > 0 ? summary.last_step : -1;
+  while (done + kTogether <= series.steps.size() && said + done + kTogether <= kWholeRun) {
+    Statement& insert = db.prepared(insert_together());
+    insert.bind_at(1, run).bind_at(2, metric);
+    for (std::size_t i = 0; i < kTogether; ++i) {
+      const std::int64_t step = series.steps[done + i];
+      if (step <= last) return done;
+      last = step;
+      const double value = series.values[done + i];
+      const int first = static_cast<int>(4 * i + 3);
+      insert.bind_at(first, step).bind_at(first + 3, series.times_ms[done + i]);
+      if (std::isfinite(value))
+        insert.bind_at(first + 1, value);
+      else
+        insert.bind_at(first + 2, protocol::non_finite_name(value).value());
+    }
+    insert.run();
+    if (db.changes() != static_cast<int>(kTogether))
+      throw Error{Code::kDataLoss,
+                  fmt::format("run {} has points of metric {} beyond step {}, the highest of its summary",
+                              run, metric, summary.last_step)};
+    done += kTogether;
+  }
+  return done;
+}
+
 /// All points that a run has said, kept or not, from its summaries: as many rows as it has metrics.
 std::uint64_t points_said(Database& db, RunId run) {
   return static_cast<std::uint64_t>(
@@ -206,6 +251,8 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
   for (const Series& metric : series) {
     const std::int64_t id = metric_id(metric.name);
     Running summary = load(db_, run, id);
+    const auto digest = CurveDigest::of_metric(metric.name);
+    const std::size_t inserted = insert_new(db_, run, id, metric, summary, said);
     for (std::size_t i = 0; i < metric.steps.size(); ++i) {
       const double value = metric.values.at(i);
       const auto count = static_cast<std::uint64_t>(summary.count);
@@ -213,8 +260,10 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
       // where not all are kept, a step that is not above the others may have been said before
       const bool is_doubtful = stride > 1 && metric.steps[i] <= summary.last_step;
       const bool is_kept = !is_doubtful && count % stride == 0;
-      const bool is_there =
-          is_kept ? !insert_point(db_, run, id, metric.steps[i], value, metric.times_ms.at(i)) : is_doubtful;
+      const bool is_there = i < inserted ? false
+                            : is_kept
+                                ? !insert_point(db_, run, id, metric.steps[i], value, metric.times_ms.at(i))
+                                : is_doubtful;
       if (is_there) {  // counted already
         const auto stored = stored_value(db_, run, id, metric.steps[i]);
         if (!stored)
@@ -226,7 +275,7 @@ void MetricStore::append(RunId run, const std::vector<Series>& series) {
       if (!is_kept) thinned.add(metric.name, metric.steps[i]);
       ++said;
       summary.add(metric.steps[i], value);
-      curves.add(metric.name, metric.steps[i], value);
+      if (digest) curves.add(*digest, metric.steps[i], value);
       if (first_step < 0 || metric.steps[i] < first_step)
         first_step = metric.steps[i], first_ms = metric.times_ms[i];
       if (metric.steps[i] > step) step = metric.steps[i], step_ms = metric.times_ms[i];

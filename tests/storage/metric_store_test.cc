@@ -57,6 +57,46 @@ TEST_F(MetricStoreTest, PointThatIsThereIsKeptAndCountedOnce) {
   EXPECT_EQ(metrics.summaries(id)[0].mean, 2.0);
 }
 
+/// Many at once take another way than one: with values that are not finite, with steps that are there already
+/// or stand twice, and with others before and behind.
+TEST_F(MetricStoreTest, ALongSeriesIsStoredAsItsPointsOneByOne) {
+  std::vector<std::uint32_t> steps;
+  std::vector<double> values;
+  for (std::uint32_t i = 0; i < 500; ++i) {
+    steps.push_back(i == 150 ? 20 : i >= 300 && i < 340 ? 250 + i - 300 : i + 10);
+    values.push_back(i % 37 == 0 ? kNaN : i == 90 ? -kInfinity : 1.0 / (i + 1));
+  }
+  append("train/loss", {5, 40}, {3.0, 4.0});
+  append("train/loss", steps, values);
+  const RunId together = id;
+  const auto stored = metrics.series(together, {}, 0)[0];
+  const auto summary = metrics.summaries(together)[0];
+  const auto run_together = trials.run(together);
+
+  submit(sweep_of("other", 1, 1, "another"));
+  id = run(2);
+  append("train/loss", {5}, {3.0});
+  append("train/loss", {40}, {4.0});
+  for (std::size_t i = 0; i < steps.size(); ++i) append("train/loss", {steps[i]}, {values[i]});
+  const auto single = metrics.series(id, {}, 0)[0];
+  EXPECT_EQ(stored.steps, single.steps);
+  EXPECT_EQ(stored.times_ms, single.times_ms);
+  ASSERT_EQ(stored.values.size(), single.values.size());
+  for (std::size_t i = 0; i < single.values.size(); ++i)
+    EXPECT_TRUE(stored.values[i] == single.values[i] ||
+                (std::isnan(stored.values[i]) && std::isnan(single.values[i])))
+        << i;
+  const auto one_by_one = metrics.summaries(id)[0];
+  EXPECT_EQ(summary.count, one_by_one.count);
+  EXPECT_DOUBLE_EQ(summary.mean, one_by_one.mean);
+  EXPECT_EQ(summary.min, one_by_one.min);
+  EXPECT_EQ(summary.last, one_by_one.last);
+  EXPECT_EQ(run_together.repeated_points, trials.run(id).repeated_points);
+  const auto digests =
+      db.prepared("SELECT DISTINCT curves FROM run").all([](const Statement& row) { return row.integer(0); });
+  EXPECT_EQ(digests.size(), 1u);
+}
+
 TEST_F(MetricStoreTest, RunningSummaryEqualsOneOverAllPoints) {
   std::mt19937 random{7};
   std::vector<double> all;
