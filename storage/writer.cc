@@ -48,7 +48,7 @@ Writer::~Writer() {
 void Writer::post(Job job, Done done) {
   {
     const std::lock_guard lock{mutex_};
-    queue_.push_back({std::move(job), std::move(done)});
+    queue_.push_back({std::move(job), std::move(done), std::chrono::steady_clock::now()});
   }
   wake_.notify_one();
 }
@@ -70,11 +70,22 @@ void Writer::run() {
     wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
     auto group = std::exchange(queue_, {});
+    under_way_ = group.size();
+    under_way_since_ = group.front().posted;
     lock.unlock();
     commit_group(std::move(group));
     shorten_log();
     lock.lock();
+    under_way_ = 0;
   }
+}
+
+Writer::Backlog Writer::backlog() {
+  const std::lock_guard lock{mutex_};
+  const std::size_t jobs = under_way_ + queue_.size();
+  if (jobs == 0) return {};
+  return {jobs,
+          std::chrono::steady_clock::now() - (under_way_ > 0 ? under_way_since_ : queue_.front().posted)};
 }
 
 void Writer::shorten_log() {
@@ -105,11 +116,13 @@ const std::string& Writer::rescued() {
 
 void Writer::commit_group(std::deque<Entry> group) {
   std::vector<std::exception_ptr> errors(group.size());
+  figures_.jobs.add(group.size());
   try {
     if (const std::string why = db_.displaced(); !why.empty())
       throw Error{Code::kDataLoss, why + ": nothing is being stored; " + rescued() +
                                        "; stop the scheduler and start it again"};
     rescued_.reset();  // the file is back
+    const auto begun = std::chrono::steady_clock::now();
     Transaction transaction{db_, Transaction::kImmediate};
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (group.size() == 1) {  // it is undone with its transaction
@@ -127,9 +140,14 @@ void Writer::commit_group(std::deque<Entry> group) {
     }
     fail_point(FailPoint::kBeforeCommit);
     transaction.commit();
+    figures_.seconds.add(std::chrono::steady_clock::now() - begun);
+    figures_.jobs_a_commit.add(static_cast<double>(group.size()));
+    figures_.commits.add();
   } catch (const Error& error) {  // one object for each job: their threads share nothing
+    figures_.failed.add();
     for (auto& failure : errors) failure = std::make_exception_ptr(Error{error.code(), error.what()});
   } catch (...) {
+    figures_.failed.add();
     errors.assign(group.size(), std::current_exception());
   }
   fail_point(FailPoint::kAfterCommit);

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/instruments.h"
 #include "storage/database.h"
 #include "storage/log_patience.h"
 
@@ -48,6 +49,20 @@ class Writer {
 
   void post(Job job, Done done = {});
 
+  /// What it has done since it was opened. Thread: any.
+  struct Figures {
+    Tally commits, failed, jobs;        ///< transactions, those that did not commit, jobs
+    Histogram seconds{kLatencyBounds};  ///< of a transaction, its commit included
+    Histogram jobs_a_commit{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+  };
+  const Figures& figures() const { return figures_; }
+  /// Jobs that are posted and not settled, and for how long the oldest of them has been waiting.
+  struct Backlog {
+    std::size_t jobs = 0;
+    std::chrono::steady_clock::duration oldest{};
+  };
+  Backlog backlog();
+
   /// Called after each commit that has touched something of the queue, before its `done` callbacks, on the
   /// same thread: with the connection, which is in no transaction, and what was touched.
   using Observer = std::function<void(Database&, Touched)>;
@@ -72,6 +87,7 @@ class Writer {
   struct Entry {
     Job job;
     Done done;
+    std::chrono::steady_clock::time_point posted;
   };
   void post_and_wait(Job job);
   void run();
@@ -86,6 +102,9 @@ class Writer {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Entry> queue_;
+  std::size_t under_way_ = 0;  // jobs of the transaction of now, the oldest of them posted then:
+  std::chrono::steady_clock::time_point under_way_since_;
+  Figures figures_;
   Observer observer_;
   bool stopping_ = false;
   std::thread thread_;

@@ -83,6 +83,24 @@ TEST_F(WriterTest, WhatIsPostedDuringACommitBecomesOneTransactionAndIsToldAfterI
   EXPECT_THAT(seen, ElementsAre(3, 3, 3)) << "all three were on disk before the first was told";
 }
 
+TEST_F(WriterTest, WhatItDoesIsCountedAndWhatWaitsIsKnown) {
+  Writer writer{file};
+  const auto before = writer.figures().commits.value();
+  {
+    Gate gate{writer};
+    for (const char* name : {"a", "b", "c"}) writer.post(insert(name));
+    const Writer::Backlog backlog = writer.backlog();
+    EXPECT_EQ(backlog.jobs, 4U) << "the one that is under way among them";
+    EXPECT_GT(backlog.oldest.count(), 0);
+    EXPECT_GT(writer.backlog().oldest, backlog.oldest);
+    gate.open();
+    writer.call([](Database&) {});
+  }
+  EXPECT_GE(writer.figures().commits.value(), before + 2);
+  EXPECT_EQ(writer.figures().failed.value(), 0U);
+  EXPECT_GE(writer.figures().jobs.value(), 5U);
+}
+
 TEST_F(WriterTest, JobThatThrowsUndoesOnlyItself) {
   Writer writer{file};
   std::vector<bool> failed;

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <list>
 
 #include "base/error.h"
 #include "storage/metric_store.h"
+#include "tests/exposition.h"
 #include "tests/web/demo_store.h"
 #include "tests/web/http_client.h"
 #include "views/read.h"
@@ -61,6 +63,89 @@ TEST_F(ServerTest, ListsSweepsWithTheirProgress) {
   EXPECT_EQ(sweeps[0].at("trials").at("completed"), 10);
   EXPECT_EQ(sweeps[0].at("trials").at("running"), 2);
   EXPECT_EQ(sweeps[0].at("trials").at("failed"), 0) << "zeros are present";
+}
+
+/// A program with something to say, that may be unwell.
+class FakeMonitor final : public Monitor {
+ public:
+  void expose(Exposition& exposition) const override { exposition.gauge("fake", "A figure.").add(7); }
+  std::vector<Ailment> ailments() const override {
+    if (well) return {};
+    return {{"store", "disk \"full\""}, {"writer", "stuck"}};
+  }
+  std::atomic<bool> well = true;
+};
+
+TEST_F(ServerTest, FiguresAreWrittenForPrometheus) {
+  get("/api/v1/sweeps/msf-sharing");
+  get("/api/v1/sweeps/no-such-sweep");
+  get("/api/v1/metrics");
+  get("/api/v1/%ff/x");
+  get("/somewhere/else");
+  get("/api/v1/sweeps", {{"Host", "evil.example"}});
+  const Reply reply = get("/metrics");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.headers.at("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  auto samples = test::parse_exposition(reply.body);
+  const auto answers = [&](const std::string& route, const std::string& code) {
+    return samples.at("ablate_http_requests_total{route=\"" + route + "\",code=\"" + code + "\"}");
+  };
+  EXPECT_EQ(answers("/api/v1/sweeps/*", "2xx"), 1);
+  EXPECT_EQ(answers("/api/v1/sweeps/*", "4xx"), 1);
+  EXPECT_EQ(answers("/api/v1/metrics", "4xx"), 1) << "curves, not /metrics";
+  EXPECT_EQ(answers("/api", "4xx"), 1) << "what people send is no label";
+  EXPECT_EQ(answers("/", "4xx"), 1);
+  EXPECT_EQ(answers("refused", "4xx"), 1);
+  EXPECT_EQ(answers("/metrics", "2xx"), 0) << "this one is still under way";
+  EXPECT_EQ(samples.at(R"(ablate_http_request_seconds_count{route="/api/v1/sweeps/*"})"), 2);
+  EXPECT_EQ(samples.at("ablate_http_event_streams"), 0);
+  EXPECT_GT(samples.at("process_resident_memory_bytes"), 0);
+}
+
+TEST_F(ServerTest, HealthSaysWhatIsWrong) {
+  FakeMonitor monitor;
+  Server server{{.store = folder_ / "results.db", .version = "1.2.3", .monitor = &monitor}};
+  HttpClient client{server.port()};
+  Reply reply = client.get("/healthz");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.json(), (nlohmann::json{{"status", "ok"}, {"version", "1.2.3"}}));
+  monitor.well = false;
+  reply = client.get("/healthz?verbose");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.json().at("status"), "unhealthy");
+  EXPECT_EQ(reply.json().at("reasons")[0],
+            (nlohmann::json{{"check", "store"}, {"message", "disk \"full\""}}));
+  EXPECT_EQ(reply.json().at("reasons").size(), 2U);
+  auto samples = test::parse_exposition(client.get("/metrics").body);
+  EXPECT_EQ(samples.at("fake"), 7);
+  EXPECT_EQ(samples.at(R"(ablate_http_requests_total{route="/healthz",code="5xx"})"), 1);
+  EXPECT_EQ(samples.at(R"(ablate_build_info{version="1.2.3"})"), 1);
+}
+
+TEST_F(ServerTest, AResultsFileThatIsGoneMakesItsDashboardUnhealthy) {
+  Server server{{.store = folder_ / "results.db", .watch_store = true}};
+  EXPECT_EQ(HttpClient{server.port()}.get("/healthz").status, 200);
+  std::filesystem::rename(folder_ / "results.db", folder_ / "elsewhere.db");
+  EXPECT_EQ(HttpClient{server.port()}.get("/healthz").status, 503);
+}
+
+TEST_F(ServerTest, AScraperOfThisMachineMayAskAndAPageOfAnotherSiteMayNot) {
+  const std::string own = "127.0.0.1:" + std::to_string(server_->port());
+  for (const char* path : {"/metrics", "/healthz"}) {
+    EXPECT_EQ(get(path, {{"Host", own},
+                         {"User-Agent", "Prometheus/2.42.0"},
+                         {"X-Prometheus-Scrape-Timeout-Seconds", "10"}})
+                  .status,
+              200);
+    EXPECT_EQ(get(path, {{"Host", "localhost"}}).status, 200);
+    EXPECT_EQ(get(path, {{"Host", "gpu-head:8571"}}).status, 403);
+    EXPECT_EQ(get(path, {{"Origin", "http://evil.example"}}).status, 403);
+    EXPECT_EQ(get(path, {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}}).status, 403);
+    EXPECT_EQ(HttpClient{server_->port()}.send("POST", path).status, 405);
+    const Reply head = HttpClient{server_->port()}.send("HEAD", path);
+    EXPECT_EQ(head.status, 200);
+    EXPECT_EQ(head.body, "");
+  }
 }
 
 TEST_F(ServerTest, ShowsASweepItsTrialsAndItsFile) {

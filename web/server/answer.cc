@@ -53,6 +53,8 @@ Shown shown(Code code) {
 
 }  // namespace
 
+const char* code_name(Code code) { return shown(code).name; }
+
 Answer error_answer(Code code, const std::string& message) {
   return error_answer(shown(code).status, code, message);
 }

@@ -18,6 +18,9 @@ struct Answer {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
+/// "NOT_FOUND", as gRPC calls it.
+const char* code_name(Code code);
+
 /// {"code": "NOT_FOUND", "message": …} with the status that fits `code`.
 Answer error_answer(Code code, const std::string& message);
 /// The same with a status of its own, where HTTP knows it better (405, 431).

@@ -19,6 +19,7 @@ namespace {
 
 using Path = std::span<const std::string>;
 
+const std::string kBelow = "/api/v1/";
 constexpr std::string_view kLogPath = "runs/*/log";
 constexpr std::size_t kLogChunkBytes = 256 * 1024;
 
@@ -72,6 +73,19 @@ Answer route(const Target& target, const views::Stored& stored) {
 }
 
 }  // namespace
+
+std::string api_route(const Target& target) {
+  const auto path = below_version(target);
+  if (path && match(kLogPath, *path)) return kBelow + std::string{kLogPath};
+  const views::Read* read = path ? find_read(*path) : nullptr;
+  return read ? kBelow + std::string{read->path} : "/api";
+}
+
+std::vector<std::string> api_routes() {
+  std::vector<std::string> routes{kBelow + std::string{kLogPath}, "/api"};
+  for (const views::Read* read : views::all_reads()) routes.push_back(kBelow + std::string{read->path});
+  return routes;
+}
 
 bool is_quick(const Target& target) {
   const auto path = below_version(target);

@@ -59,7 +59,8 @@ class Server::Impl {
  public:
   explicit Impl(const ServerOptions& options)
       : options_{options},
-        site_{new Site{.readers = Readers{options.store},
+        site_{new Site{.options = options,
+                       .readers = Readers{options.store},
                        .hub = Hub{network_.get_executor(), options.heartbeat}}},
         acceptor_{listen_on(network_, options.address, options.port)},
         endpoint_{acceptor_.local_endpoint()} {

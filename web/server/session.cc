@@ -7,11 +7,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stop_token>
 #include <variant>
 
 #include "access/request_guard.h"
+#include "web/server/routes.h"
 #include "web/server/static_files.h"
 
 namespace abl::web {
@@ -46,6 +48,15 @@ bool is_of_api(std::string_view target) {
   return target == "/api" || target.starts_with("/api/") || target.starts_with("/api?");
 }
 
+/// Kinds of addresses that are not of the API: what programs ask for that watch over this one; everything
+/// else; and what is answered before anybody looks where it leads.
+constexpr std::string_view kMetrics = "/metrics", kHealth = "/healthz", kApp = "/", kRefused = "refused";
+
+bool is_page(std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
+  return !is_of_api(target) && path != kMetrics && path != kHealth;
+}
+
 /// Why a request is not looked at any further, or nothing.
 std::optional<Answer> objection(const Parser& parser) {
   const Request& request = parser.get();
@@ -53,7 +64,7 @@ std::optional<Answer> objection(const Parser& parser) {
                                         .origin = field_of(request, "Origin"),
                                         .site = field_of(request, "Sec-Fetch-Site").value_or(""),
                                         .mode = field_of(request, "Sec-Fetch-Mode").value_or(""),
-                                        .page = !is_of_api(request.target())}))
+                                        .page = is_page(request.target())}))
     return error_answer(Code::kPermissionDenied, *why);
   if (request.method() != http::verb::get && request.method() != http::verb::head) {
     Answer answer = error_answer(405, Code::kUnimplemented,
@@ -82,14 +93,53 @@ net::awaitable<void> leaving(Stream& stream, std::stop_source abandoned) {
   co_await for_ever.async_wait(net::use_awaitable);
 }
 
+Answer metrics_answer(const Site& site) {
+  Exposition exposition;
+  if (site.options.monitor) site.options.monitor->expose(exposition);
+  site.requests.expose(exposition);
+  exposition.gauge("ablate_http_event_streams", "Event streams of dashboards that are open.")
+      .add(static_cast<double>(site.hub.readers()));
+  exposition.gauge("ablate_build_info", "Always 1; the labels say which version this is.")
+      .add(1, {{"version", site.options.version}});
+  exposition.add_process();
+  return Answer{.type = Exposition::kType, .body = exposition.text()};
+}
+
+Answer health_answer(const Site& site) {
+  std::vector<Monitor::Ailment> ailments;
+  if (site.options.monitor) ailments = site.options.monitor->ailments();
+  std::error_code unknown;
+  if (site.options.watch_store && !std::filesystem::exists(site.options.store, unknown))
+    ailments.push_back({"store", site.options.store.string() + " is gone"});
+  nlohmann::ordered_json health;
+  health["status"] = ailments.empty() ? "ok" : "unhealthy";
+  health["version"] = site.options.version;
+  for (const auto& [check, message] : ailments)
+    health["reasons"].push_back({{"check", check}, {"message", message}});
+  return Answer{.status = ailments.empty() ? 200 : 503,
+                .body = health.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"};
+}
+
+/// Which of few kinds of address it is, for figures: what people send is no label.
+std::string route_of(const Target& target) {
+  if (!target.path.empty() && target.path.front() == "api") return api_route(target);
+  for (const std::string_view route : {kMetrics, kHealth})
+    if (match(route, target.path)) return std::string{route};
+  return std::string{kApp};
+}
+
 /// Nothing: the peer has left.
-net::awaitable<std::optional<Answer>> answer(const Request& request, Stream& stream, Site& site) {
+net::awaitable<std::optional<Answer>> answer(const Request& request, Stream& stream, Site& site,
+                                             std::string& route) {
   Target target;
   try {
     target = parse_target(request.target());
   } catch (const Error& error) {
     co_return error_answer(error.code(), error.what());
   }
+  route = route_of(target);
+  if (route == kMetrics) co_return metrics_answer(site);
+  if (route == kHealth) co_return health_answer(site);
   if (target.path.empty() || target.path.front() != "api")
     co_return static_answer(embedded_app(), target, request[http::field::if_none_match],
                             request[http::field::accept].find("text/html") != std::string_view::npos);
@@ -167,7 +217,32 @@ std::optional<Answer> complaint(beast::error_code ec) {
 
 }  // namespace
 
+RequestFigures::RequestFigures() {
+  for (const std::string& route : api_routes()) routes_.try_emplace(route);
+  for (const std::string_view route : {kMetrics, kHealth, kApp, kRefused})
+    routes_.try_emplace(std::string{route});
+}
+
+void RequestFigures::add(std::string_view route, int status, std::chrono::steady_clock::duration time) {
+  const auto found = routes_.find(route);
+  if (found == routes_.end()) return;
+  const auto kind = static_cast<std::size_t>(status / 100);
+  if (kind < found->second.answers.size()) found->second.answers[kind].add();
+  found->second.seconds.add(time);
+}
+
+void RequestFigures::expose(Exposition& exposition) const {
+  exposition.counter("ablate_http_requests_total",
+                     "Requests over HTTP by address and class of the answer's status.");
+  for (const auto& [route, figures] : routes_)
+    for (std::size_t kind = 2; kind < figures.answers.size(); ++kind)
+      exposition.add(figures.answers[kind], {{"route", route}, {"code", std::to_string(kind) + "xx"}});
+  exposition.histogram("ablate_http_request_seconds", "Time from a request to the beginning of its answer.");
+  for (const auto& [route, figures] : routes_) exposition.add(figures.seconds, {{"route", route}});
+}
+
 net::awaitable<void> serve(Stream stream, std::shared_ptr<Site> site) {
+  using Steady = std::chrono::steady_clock;
   beast::flat_buffer buffer;
   for (bool keep_alive = true; keep_alive;) {
     Parser parser;
@@ -183,7 +258,9 @@ net::awaitable<void> serve(Stream stream, std::shared_ptr<Site> site) {
     }
     const Request& request = parser.get();
     const bool head_only = request.method() == http::verb::head;
+    const Steady::time_point asked = Steady::now();
     if (auto refused = objection(parser)) {
+      site->requests.add(kRefused, refused->status, Steady::now() - asked);
       co_await send(stream, site->outbox, std::move(*refused), false,
                     head_only);  // what follows may be a body: not ours to read
       break;
@@ -191,8 +268,10 @@ net::awaitable<void> serve(Stream stream, std::shared_ptr<Site> site) {
     if (wants_events(request))
       co_await site->hub.stream_to(stream, event_stream_head());  // ends by an exception alone
     keep_alive = request.keep_alive();
-    std::optional<Answer> found = co_await answer(request, stream, *site);
+    std::string route{kRefused};
+    std::optional<Answer> found = co_await answer(request, stream, *site, route);
     if (!found) break;
+    site->requests.add(route, found->status, Steady::now() - asked);
     co_await send(stream, site->outbox, std::move(*found), keep_alive, head_only);
   }
   beast::error_code ignored;

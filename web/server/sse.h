@@ -66,6 +66,8 @@ class Hub {
   /// What is wrong with the store goes out with heartbeats, and at once where it is another. Thread: any.
   void set_trouble(std::string trouble);
 
+  std::size_t readers() const { return subscribers_.size(); }
+
   /// Answers with `head`, a heartbeat, then events, and a heartbeat wherever there are none for so long. Ends
   /// by an exception: the peer is gone.
   net::awaitable<void> stream_to(Stream& stream, std::string head);
