@@ -35,7 +35,8 @@ void Counter::count(std::vector<std::string> models, Job job, std::stop_token st
 
 void Counter::fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed) {
   count(std::move(models), [sweep, &feed](storage::Database&, const planning::ModelCounter::Result& result) {
-    if (!result.missing.empty()) log_warning("sweep {}: counts are missing: {}", sweep, result.missing);
+    if (!result.missing.empty())
+      log_warning({{"sweep", sweep}}, "sweep {}: counts are missing: {}", sweep, result.missing);
     feed.publish({sweep});
   });
 }
