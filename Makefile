@@ -6,7 +6,7 @@ PRESET ?= release
 BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup setup-tests build demo test numeric parity sanitize sanitize-quick cuda-check trainer-bundle install format check clean
+.PHONY: help setup setup-tests build demo test numeric parity chaos sanitize sanitize-quick cuda-check trainer-bundle install format check clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -26,6 +26,10 @@ demo: build  ## train a projection-sharing table on the embedded images (DATA=fo
 test: setup-tests  ## build and run every test
 	@deploy/build.sh $(PRESET) $(JOBS)
 	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
+
+chaos: setup-tests  ## kill, stop, cut, fill and lock everything KILLS times, then judge what is stored (KILLS=1000 SEED=1)
+	@deploy/build.sh $(PRESET) $(JOBS)
+	@ABLATE_BIN=$(CURDIR)/$(BUILD)/bin python3 tests/chaos/chaos.py --kills $(or $(KILLS),200) --seed $(or $(SEED),1)
 
 numeric: setup-tests  ## run the tests that compute in LibTorch as on other processors, as far as this one can
 	@deploy/build.sh $(PRESET) $(JOBS)
