@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/sha256.h"
 
-#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -35,8 +35,13 @@ Sha256& Sha256::update(std::string_view bytes) {
 std::string Sha256::hex() {
   std::array<unsigned char, 32> digest;
   expect(EVP_DigestFinal_ex(state_.get(), digest.data(), nullptr));
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (const auto byte : digest) text += fmt::format("{:02x}", byte);
+  text.reserve(2 * digest.size());
+  for (const auto byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
   return text;
 }
 

@@ -230,7 +230,7 @@ std::optional<TrialRecord> TrialStore::find_same(const std::string& config_hash,
   const auto id = db_.prepared(R"sql(
       SELECT id FROM trial
       WHERE config_hash = :config_hash AND result_version = :result_version AND reusable = 1
-        AND data_fingerprint IN ('', (SELECT fingerprint FROM data_pin WHERE data = :data)))sql")
+        AND (data_fingerprint = '' OR data_fingerprint = (SELECT fingerprint FROM data_pin WHERE data = :data)))sql")
                       .bind(":config_hash", config_hash)
                       .bind(":result_version", result_version)
                       .bind(":data", data)
