@@ -29,7 +29,7 @@ test: setup-tests  ## build and run every test
 
 chaos: setup-tests  ## kill, stop, cut, fill and lock everything KILLS times, then judge what is stored (KILLS=1000 SEED=1)
 	@deploy/build.sh $(PRESET) $(JOBS)
-	@ABLATE_BIN=$(CURDIR)/$(BUILD)/bin python3 tests/chaos/chaos.py --kills $(or $(KILLS),200) --seed $(or $(SEED),1)
+	@ABLATE_BIN=$(CURDIR)/$(BUILD)/bin python3 tests/chaos/chaos.py --train --kills $(or $(KILLS),200) --seed $(or $(SEED),1)
 
 numeric: setup-tests  ## run the tests that compute in LibTorch as on other processors, as far as this one can
 	@deploy/build.sh $(PRESET) $(JOBS)

@@ -16,6 +16,7 @@ import pathlib
 import resource
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -37,6 +38,7 @@ def options():
     parser.add_argument("--kills", type=int, default=50, help="processes that are ended with SIGKILL; other faults come on top [50]")
     parser.add_argument("--seed", type=int, default=1, help="of what is done, and when [1]")
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--train", action="store_true", help="also trains a little with our own trainer, where it is built")
     parser.add_argument("--interval", type=float, default=0.3, help="mean seconds between two faults [0.3]")
     parser.add_argument("--patience", type=float, default=900, help="seconds for what was begun to end, when nothing is done to it any more [900]")
     parser.add_argument("--keep", action="store_true", help="leave the results file, logs and records although all is well")
@@ -177,10 +179,41 @@ def tables_of(world, names):
     return tables
 
 
+VOLATILE = ("images_per_s", "memory_bytes", "time/")  # of a metric's name: what the machine made of it
+
+
+def check_trained(world):
+    """Our own trainer promises more: a trial that was killed, and went on from a checkpoint, has the points of one that never was, to the bit."""
+    reader = world.reader()
+    for trial, run, config in reader.execute("SELECT id, run_id, config FROM trial WHERE command_json = '' AND state = 'completed'").fetchall():
+        folder = world.home / "undisturbed" / str(trial)
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text(config)
+        environment = {name: value for name, value in os.environ.items() if name != "ABLATE_FAIL_POINTS"}
+        done = subprocess.run([world.trainer, "train", "--config", folder / "config.json", "--run-dir", folder / "run", "--threads", "1",
+                               "--device", "cpu"], env=environment, text=True, capture_output=True, timeout=600, stdin=subprocess.DEVNULL)
+        undisturbed = {}
+        for line in done.stdout.splitlines():
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+                if event.get("event") == "metric":
+                    undisturbed.update({(name, event["step"]): value for name, value in event["values"].items() if not name.startswith(VOLATILE)})
+        stored = {(name, step): value for name, step, value in reader.execute(
+            "SELECT m.name, step, value FROM point JOIN metric m ON m.id = metric_id WHERE run_id = ?", (run,)) if not name.startswith(VOLATILE)}
+        attempts = reader.execute("SELECT COUNT(*) FROM run WHERE trial_id = ?", (trial,)).fetchone()[0]
+        if done.returncode != 0 or stored != undisturbed:
+            world.find("trained", f"trial {trial} has {len(stored)} points after {attempts} attempts, undisturbed {len(undisturbed)}; different: "
+                                  f"{sorted(set(stored.items()) ^ set(undisturbed.items()))[:4]} {done.stderr[-300:]}")
+        else:
+            say(f"trial {trial}, trained in {attempts} attempts, has the {len(stored)} points of an undisturbed training, to the bit")
+    reader.close()
+
+
 def print_verdict(given, world, faults, work, recoveries, violations, seconds, settled, checked):
-    print(f"\nchaos: seed {given.seed}, {kills_of(world, faults)} kills, {sum(world.counts.values())} faults in {seconds:.0f} s; settled in {settled:.0f} s")
-    print(f"  {len(work.sweeps)} sweeps, {checked['trials']} trials, {checked['runs']} runs, {checked['programs']} programs, {checked['points']} points, "
-          f"{checked['transitions']} transitions; trials {checked['states']}; runs {checked['run_states']}")
+    print(f"\nchaos: seed {given.seed}, {kills_of(world, faults)} kills, {sum(world.counts.values())} faults in {seconds:.0f} s; "
+          f"settled in {settled:.0f} s")
+    print(f"  {len(work.sweeps)} sweeps, {checked['trials']} trials, {checked['runs']} runs, {checked['programs']} programs, "
+          f"{checked['points']} points, {checked['transitions']} transitions; trials {checked['states']}; runs {checked['run_states']}")
     print(f"\n  {'fault':50} {'times':>6}   recovery: median, 95th percentile, longest")
     for kind in sorted(world.counts, key=lambda kind: (kind.startswith("fail point"), -world.counts[kind])):
         print(f"  {kind:50} {world.counts[kind]:6}   {spread(recoveries.times.get(kind, []))}")
@@ -213,9 +246,12 @@ def main():
     shim, stranger = (pathlib.Path(os.environ.get(name, BIN / file)) for name, file in
                       (("CHAOS_CLOCK_SHIM", "../tests/libchaos_clock.so"), ("CHAOS_STRANGER", "../tests/chaos_stranger")))
     home = pathlib.Path(tempfile.mkdtemp(prefix="ablate-chaos-"))
-    world = World(home, given.workers, chance_of(given.seed, "world"), mounts, shim if shim.exists() else None)
-    say(f"in {home}: a scheduler, {given.workers} workers; {'full disks on tmpfs' if mounts else 'no tmpfs may be mounted here: full disks are left out'}; "
-        f"{'clock jumps' if shim.exists() else 'no clock shim: clock jumps are left out'}")
+    trainer = pathlib.Path(os.environ.get("CHAOS_TRAINER", BIN / "ablate-trainer"))
+    world = World(home, given.workers, chance_of(given.seed, "world"), mounts, shim if shim.exists() else None,
+                  trainer if given.train and trainer.exists() else None)
+    left_out = [what for what, there in (("full disks (no tmpfs may be mounted here)", mounts), ("clock jumps (no shim)", shim.exists()),
+                                         ("workers of another protocol", stranger.exists()), ("trainings", world.trainer)) if not there]
+    say(f"in {home}: a scheduler, {len(world.workers())} workers{'; left out: ' + ', '.join(left_out) if left_out else ''}")
     recoveries = Recoveries(world)
     work = Work(world, chance_of(given.seed, "work"), enough=12 * given.workers)
     faults = Faults(world, chance_of(given.seed, "faults"), recoveries.note, str(stranger) if stranger.exists() else None)
@@ -229,6 +265,8 @@ def main():
         if released:
             say(f"{released} sweeps had trials held, which were released with 'ablate retry --held'")
         tables = tables_of(world, [name for name, sweep in work.sweeps.items() if sweep["acknowledged"]][:300]) if is_over else {}
+        if world.trainer and is_over:
+            check_trained(world)
         world.end()
         if alive := world.programs():
             world.find("overlap", f"programs of trials outlive everything: {alive}")

@@ -137,6 +137,8 @@ class Checker:
         for trial in self.trials.values():
             self.check_path(trial)
             self.check_trial(trial)
+            if trial["id"] not in self.configs and trial["state"] != "completed":
+                self.blame("lost", f"trial {trial['id']} of our trainer is {trial['state']}: {trial['reason']}")
             if trial["id"] in self.configs:
                 self.check_end(trial)
                 self.check_overlap(trial)
@@ -163,8 +165,8 @@ class Checker:
         unwithdrawn = ("queued", "leased", "running", "held")
         for sweep in stored.values():
             count = collections.Counter()
-            for row in self.rows("SELECT t.state, st.withdrawn, st.unfilled FROM sweep_trial st JOIN trial t ON t.id = st.trial_id WHERE sweep_id = ?",
-                                 sweep["id"]):
+            for row in self.rows("SELECT t.state, st.withdrawn, st.unfilled FROM sweep_trial st JOIN trial t ON t.id = st.trial_id "
+                                 "WHERE sweep_id = ?", sweep["id"]):
                 count["cancelled" if row["withdrawn"] and row["state"] in unwithdrawn else row["state"]] += 1
                 count["unfilled"] += row["state"] == "completed" and row["unfilled"] > 0
             kept = self.rows("SELECT * FROM sweep_count WHERE sweep_id = ?", sweep["id"])[0]
@@ -302,13 +304,15 @@ class Checker:
 
     def check_completed(self, what, params, run, ran, stored):
         if not ran or ran.code != 0 or ran.stopped or params["kind"] == "fails":
-            self.blame("twice", f"{what} is completed; its program ended with {ran.code if ran else 'no start'}{' when asked to stop' if ran and ran.stopped else ''}")
+            self.blame("twice", f"{what} is completed; its program ended with {ran.code if ran else 'no start'}"
+                                f"{' when asked to stop' if ran and ran.stopped else ''}")
         if len(stored.get("value", {})) != params["points"]:
             self.blame("missing", f"{what} is completed with {len(stored.get('value', {}))} of {params['points']} points")
         if ran and run["repeated_points"] < ran.repeated:
             self.blame("missing", f"{what}: {ran.repeated} points were said twice, {run['repeated_points']} are counted")
         if ran and params["chatter"]:
-            log = b"".join(row["bytes"] for row in self.rows("SELECT bytes FROM log_chunk WHERE run_id = ? ORDER BY offset", run["id"])).decode(errors="replace")
+            chunks = self.rows("SELECT bytes FROM log_chunk WHERE run_id = ? ORDER BY offset", run["id"])
+            log = b"".join(row["bytes"] for row in chunks).decode(errors="replace")
             told = [line.split(" ·")[0] for line in log.splitlines() if line.startswith(f"{params['tag']} at step ")]
             if told != [f"{params['tag']} at step {step}" for step, _ in ran.points]:
                 self.blame("missing", f"{what} printed {len(ran.points)} lines, its log has {len(told)}")
@@ -331,7 +335,8 @@ class Checker:
 
     def check_cells(self):
         columns = collections.defaultdict(list)
-        for row in self.rows("SELECT s.name AS sweep, c.* FROM sweep_column c JOIN sweep s ON s.id = c.sweep_id WHERE c.kind = 'metric' ORDER BY c.position"):
+        for row in self.rows("SELECT s.name AS sweep, c.* FROM sweep_column c JOIN sweep s ON s.id = c.sweep_id "
+                             "WHERE c.kind = 'metric' ORDER BY c.position"):
             columns[row["sweep"]].append(row)
         values = collections.defaultdict(list)
         for row in self.rows("SELECT s.name, r.id AS row, t.run_id FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_row r "

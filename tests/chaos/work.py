@@ -19,8 +19,18 @@ KINDS = {  # kind -> points, pause between them in ms, points between checkpoint
     "flaky": ((1, 8), (0, 20), 3, 0),
     "fails": ((0, 5), (0, 20), 0, 0),
 }
-COLUMNS = [{"name": "last", "metric": "value"}, {"name": "best", "metric": "value", "take": "max"}, {"name": "least", "metric": "value", "take": "min"},
-           {"name": "mean", "metric": "value", "take": "mean"}, {"name": "who", "metric": "attempt", "take": "max"}]
+COLUMNS = [{"name": "last", "metric": "value"}, {"name": "best", "metric": "value", "take": "max"},
+           {"name": "least", "metric": "value", "take": "min"}, {"name": "mean", "metric": "value", "take": "mean"}, {"name": "who", "metric": "attempt", "take": "max"}]
+
+
+TRAINED = {"ablate": 1, "name": "trained",
+           "base": {"model": {"family": "simple-vit", "dim": 16, "depth": 1, "heads": 2, "dim_head": 8, "patch": 8},
+                    "data": {"name": "shapes", "train_images": 600, "val_images": 100},
+                    "recipe": {"use": "demo", "epochs": 8, "batch": 20, "eval_every": 1}},
+           "rows": [{"id": "orig", "label": "Orig."},
+                    {"id": "msf", "label": "MSF", "set": {"model.attention.kernel": "gaussian", "model.attention.probe": "inside"}}],
+           "seeds": [0, 1], "retry": {"max": 100},
+           "table": {"columns": [{"name": "loss", "metric": "val/loss"}, {"name": "acc", "metric": "val/top1"}]}}
 
 
 class Work:
@@ -34,10 +44,16 @@ class Work:
         self.shared = []  # rows that are to be claimed again
         self.number = 0
         self.next_look = 0.0
+        if world.trainer:
+            (world.home / "sweeps" / "trained.yaml").write_text(json.dumps(TRAINED))
+            self.sweeps["trained"] = {"acknowledged": False, "trials": 4, "cancelled": False}
+            self.waiting = "trained"
 
     def rows(self, name):
         """One sweep's rows: either of programs that come to their end, or of those that fail."""
-        kinds = ["fails"] if self.chance.random() < 0.12 else self.chance.choices([k for k in KINDS if k != "fails"], [6, 8, 2, 1, 3, 2], k=self.chance.randint(1, 4))
+        kinds = ["fails"]
+        if self.chance.random() > 0.12:
+            kinds = self.chance.choices([kind for kind in KINDS if kind != "fails"], [6, 8, 2, 1, 3, 2], k=self.chance.randint(1, 4))
         rows = []
         for number, kind in enumerate(kinds):
             points, pause, checkpoints, chatter = KINDS[kind]
@@ -57,9 +73,10 @@ class Work:
         rows = [row for row in rows if (row["kind"] == "fails") == fails]
         seeds = self.chance.choice((1, 1, 2))
         sweep = {"ablate": 1, "name": name,
-                 "command": {"argv": [sys.executable, "-S", "-E", str(HERE / "trial.py"), str(self.world.records)], "folder": "/", "version": "1", "reuse": True,
-                             "params": {key: rows[0][key] for key in rows[0]}},
-                 "rows": [{"id": f"r{i}", "label": row["kind"], "set": {f"params.{key}": value for key, value in row.items()}} for i, row in enumerate(rows)],
+                 "command": {"argv": [sys.executable, "-S", "-E", str(HERE / "trial.py"), str(self.world.records)], "folder": "/",
+                             "version": "1", "reuse": True, "params": {key: rows[0][key] for key in rows[0]}},
+                 "rows": [{"id": f"r{i}", "label": row["kind"], "set": {f"params.{key}": value for key, value in row.items()}}
+                          for i, row in enumerate(rows)],
                  "seeds": list(range(seeds)), "retry": {"max": 1 if fails else 100}, "table": {"columns": COLUMNS}}
         (self.world.home / "sweeps" / f"{name}.yaml").write_text(json.dumps(sweep))
         self.sweeps[name] = {"acknowledged": False, "trials": len(rows) * seeds, "cancelled": False}
@@ -108,7 +125,8 @@ class Work:
             self.waiting = name if code != 0 else None
             if code == 0:
                 self.sweeps[name]["acknowledged"] = True
-                self.open.add(name)
+                if name != "trained":
+                    self.open.add(name)
             elif code not in (1, 3, -9):  # 1: a fail point's error; 3: no scheduler, no room
                 self.world.find("command", f"ablate submit {name}: exit code {code}: see logs/ablate.log")
             self.next_look = time.monotonic() + (0.3 if code != 0 else 0)

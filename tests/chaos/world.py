@@ -18,14 +18,16 @@ from fleet import BIN, say
 from proxy import Network
 
 HEARTBEAT_MS, LEASE_MS = 200, 1500
-POINTS = {  # name -> what may be done there
-    "scheduler": {name: ("kill", "stop", "delay", *(("error", "enospc") if can_fail else ()))
-                  for name, can_fail in (("submit", True), ("before-commit", True), ("after-commit", False), ("before-ack", False),
-                                         ("after-ack", False), ("before-assign", False), ("after-assign", False))},
-    "worker": {name: ("kill", "stop", "delay", *(("error", "enospc") if can_fail else ()))
-               for name, can_fail in (("before-program", True), ("after-program", False), ("before-spool-write", True),
-                                      ("after-spool-write", False), ("before-spool-delete", False), ("after-spool-delete", False),
-                                      ("before-end", False), ("after-end", False))},
+TRAINING = "t0"  # the worker that has a trainer
+ANYWHERE, WHERE_IT_CAN_FAIL = ("kill", "stop", "delay"), ("kill", "stop", "delay", "error", "enospc")
+POINTS = {  # who passes them -> name -> what may be done there
+    "scheduler": {"scheduler.submit": WHERE_IT_CAN_FAIL, "scheduler.before-commit": WHERE_IT_CAN_FAIL, "scheduler.after-commit": ANYWHERE,
+                  "scheduler.before-ack": ANYWHERE, "scheduler.after-ack": ANYWHERE, "scheduler.before-assign": ANYWHERE,
+                  "scheduler.after-assign": ANYWHERE},
+    "worker": {"worker.before-program": WHERE_IT_CAN_FAIL, "worker.after-program": ANYWHERE, "worker.before-spool-write": WHERE_IT_CAN_FAIL,
+               "worker.after-spool-write": ANYWHERE, "worker.before-spool-delete": ANYWHERE, "worker.after-spool-delete": ANYWHERE,
+               "worker.before-end": ANYWHERE, "worker.after-end": ANYWHERE},
+    "trainer": {"file.before-rename": ("kill", "delay"), "file.after-rename": ("kill", "delay"), "trainer.before-end": ("kill", "delay")},
 }
 
 
@@ -46,8 +48,8 @@ class Process:
 
 
 class World:
-    def __init__(self, home, workers, chance, disks, shim):
-        self.home, self.chance, self.shim = home, chance, shim
+    def __init__(self, home, workers, chance, disks, shim, trainer):
+        self.home, self.chance, self.shim, self.trainer = home, chance, shim, trainer
         (home / "run").mkdir(mode=0o700)
         for folder in ("records", "sweeps", "logs"):
             (home / folder).mkdir()
@@ -75,12 +77,12 @@ class World:
         self.busy = {}  # what is being done to what: one thing at a time
         self.add("scheduler", "ablate-scheduler", "--store", self.store, "--listen", self.address, "--http-port", 0,
                  "--heartbeat-ms", HEARTBEAT_MS, "--lease-ms", LEASE_MS, *self.if_known("ablate-scheduler", "--quarantine-after", 1_000_000))
-        for number in range(workers):
-            name = f"w{number}"
+        for name in [f"w{number}" for number in range(workers)] + ([TRAINING] if trainer else []):
             self.proxies[name] = self.network.proxy(self.socket)
+            training = name == TRAINING
             self.add(name, "ablate-worker", "--scheduler", self.proxies[name].address, "--home", self.worker_disk / name, "--name", name,
-                     "--slots", 2, "--threads", 1, "--runs-root", self.worker_disk / "runs", "--allow-commands", "--trainer", "/bin/false",
-                     "--grace-ms", 1000)
+                     "--slots", 1 if training else 2, "--threads", 1, "--runs-root", self.worker_disk / "runs", "--grace-ms", 1000,
+                     "--trainer", trainer if training else "/bin/false", *(() if training else ("--allow-commands",)))
 
     def find(self, kind, text):
         """Something that must not be."""
@@ -99,7 +101,7 @@ class World:
 
     def environment(self, process):
         environment = dict(os.environ, ABLATE_HOME=str(self.home), ABLATE_SCHEDULER=self.address, NO_COLOR="1", ABLATE_CHECK_QUEUE="1",
-                           CHAOS_CLOCK=str(self.clock))
+                           ABLATE_CHECKPOINT_SECONDS="1", CHAOS_CLOCK=str(self.clock))
         environment.pop("ABLATE_FAIL_POINTS", None)
         if self.shim:
             environment["LD_PRELOAD"] = str(self.shim)
@@ -112,11 +114,12 @@ class World:
         process.points = ""
         if self.calm or self.chance.random() < 0.3:
             return
-        kind = "scheduler" if process.name == "scheduler" else "worker"
-        name = self.chance.choice(list(POINTS[kind]))
-        action = self.chance.choices(POINTS[kind][name], [10, 2, 2, 1, 1][:len(POINTS[kind][name])])[0]
-        nth = 1 if name == "submit" else int(1 + self.chance.expovariate(1 / (30 if kind == "scheduler" else 5)))
-        process.points = f"{kind}.{name}={action}" + (f":{self.chance.choice((50, 500, 2500))}" if action == "delay" else "") + f"@{nth}"
+        who = "scheduler" if process.name == "scheduler" else "trainer" if process.name == TRAINING else "worker"
+        name = self.chance.choice(list(POINTS[who]))
+        actions = POINTS[who][name]
+        action = self.chance.choices(actions, [10, 2, 2, 1, 1][:len(actions)])[0]
+        nth = 1 if name in ("scheduler.submit", "trainer.before-end") else int(1 + self.chance.expovariate(1 / (30 if who == "scheduler" else 5)))
+        process.points = f"{name}={action}" + (f":{self.chance.choice((50, 500, 2500))}" if action == "delay" else "") + f"@{nth}"
 
     def start(self, process):
         self.draw_points(process)
