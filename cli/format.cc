@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/format.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +30,39 @@ std::string format_eta(std::optional<double> seconds) {
   return seconds ? format_duration(*seconds) : kUnknown;
 }
 
+std::string format_moment(Time moment, Time now) {
+  constexpr std::chrono::days kWeek{6};
+  const auto local = [](Time time) {
+    const auto seconds =
+        static_cast<std::time_t>(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
+    std::tm parts{};
+    ::localtime_r(&seconds, &parts);
+    return parts;
+  };
+  const std::tm there = local(moment), here = local(now);
+  if (there.tm_year == here.tm_year && there.tm_yday == here.tm_yday) return fmt::format("{:%H:%M}", there);
+  return moment - now < kWeek ? fmt::format("{:%a %H:%M}", there) : fmt::format("{:%b %d}", there);
+}
+
+std::string format_forecast(const ablate::v1::Forecast& forecast, Time now) {
+  if (!forecast.has_seconds()) return forecast.unknown();
+  const auto left = std::chrono::duration_cast<Milliseconds>(Seconds{std::min(forecast.seconds(), 1e9)});
+  return fmt::format("{} ({})", format_duration(forecast.seconds()), format_moment(now + left, now));
+}
+
+std::string forecast_line(const ablate::v1::Forecast& forecast, std::string_view what, Time now) {
+  const std::string when = format_forecast(forecast, now);
+  if (!forecast.has_seconds()) return fmt::format("{} an unknown time: {}\n", what, when);
+  const std::string from =
+      forecast.runs() > 0 ? plural(forecast.runs(), "completed run") : "the rates of its runs";
+  std::string text = fmt::format("{} about {}: from {}, {:.{}f} at once", what, when, from,
+                                 forecast.at_once(), forecast.at_once() < 9.95 ? 1 : 0);
+  if (forecast.guessed() > 0)
+    text += fmt::format("; {} of rows that have not run taken as the mean of the others",
+                        plural(forecast.guessed(), "trial"));
+  return text + "\n";
+}
+
 std::string format_rate(double per_second, std::string_view unit) {
   if (!std::isfinite(per_second) || per_second <= 0) return kUnknown;
   if (per_second >= 1) return fmt::format("{:.{}f} {}/s", per_second, per_second < 100 ? 1 : 0, unit);
@@ -37,6 +72,18 @@ std::string format_rate(double per_second, std::string_view unit) {
 
 std::string format_millions(double count) { return fmt::format("{:.2f}", count / 1e6); }
 std::string format_billions(double count) { return fmt::format("{:.2f}", count / 1e9); }
+
+std::string format_bytes(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  const char* unit = "KiB";
+  for (const char* larger : {"MiB", "GiB", "TiB"}) {
+    if (value < 1023.95) break;
+    value /= 1024;
+    unit = larger;
+  }
+  return fmt::format("{:.1f} {}", value, unit);
+}
 
 std::string format_mib(double bytes) { return fmt::format("{:.2f}", bytes / (1 << 20)); }
 std::string format_gib(double bytes) { return fmt::format("{:.2f}", bytes / (1 << 30)); }

@@ -188,6 +188,10 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
     text += fmt::format("{}\nsubmitted already: 'ablate submit' queues nothing{}\n",
                         left > 0 ? fmt::format(", {} failed or cancelled", left) : "",
                         left > 0 ? fmt::format(", 'ablate retry {}' what failed", plan.sweep()) : "");
+  if (plan.has_forecast())
+    text +=
+        forecast_line(plan.forecast(), plan.submitted() ? "complete in" : "submitted now, it is complete in",
+                      SystemClock{}.now());
   text += counts_legend(plan);
   text += memory_text(plan, format_memory, memory_unit);
   if (!plan.counts_missing().empty())

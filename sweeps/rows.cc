@@ -95,6 +95,16 @@ std::optional<std::string> text_in(const json& document, std::string key) {
   return config::plain_text(document[pointer]);
 }
 
+/// The same for rows that take the same time: a step does as much whatever the learning rate, the weight
+/// decay or a probability is.
+std::string work_hash(json document) {
+  if (const auto recipe = document.find("recipe"); recipe != document.end() && recipe->is_object())
+    for (auto it = recipe->begin(); it != recipe->end();)
+      it = it->is_number_float() && it.key() != "epochs" && it.key() != "eval_every" ? recipe->erase(it)
+                                                                                     : std::next(it);
+  return config::config_hash(config::canonical_json(document));
+}
+
 void resolve_trial(const Settings& settings, const std::vector<std::string>& columns, Row& row,
                    RowProblems& found, RowProblems& doubts) {
   std::vector<config::Problem> problems;
@@ -110,6 +120,7 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   document.erase("seed");
   row.config = config::canonical_json(document);
   row.config_hash = config::config_hash(row.config);
+  row.work_hash = work_hash(document);
   row.result_version = config::result_version(document);
   row.model = config::canonical_model_text(trial);
   row.batch = (trial.recipe.batch + trial.recipe.accumulate - 1) / trial.recipe.accumulate;

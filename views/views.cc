@@ -2,13 +2,13 @@
 #include "views/views.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "views/convert.h"
-#include "views/eta.h"
+#include "views/forecast.h"
 
 namespace abl::views {
 namespace {
@@ -17,7 +17,14 @@ namespace v1 = ablate::v1;
 using storage::Transaction;
 using storage::TrialState;
 
-v1::SweepSummary summary_of(const storage::SweepRecord& sweep, std::optional<double> eta) {
+/// Whether something of it waits or runs.
+bool has_forecast(const storage::SweepRecord& sweep) {
+  return sweep.state == storage::SweepState::kActive && sweep.trials.open() > 0;
+}
+
+}  // namespace
+
+v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep, std::optional<v1::Forecast> forecast) {
   v1::SweepSummary message;
   message.set_name(sweep.name);
   message.set_state(state_of(sweep));
@@ -28,49 +35,39 @@ v1::SweepSummary summary_of(const storage::SweepRecord& sweep, std::optional<dou
   message.set_owner(sweep.owner);
   message.set_weight(sweep.weight);
   message.set_preempts(sweep.preempts);
+  message.set_breaker(sweep.breaker);
+  message.set_canary(sweep.canary);
+  for (const std::string& held : sweep.holds) message.add_holds(held);
   message.set_max_running(sweep.max_running.value_or(0));
   *message.mutable_created() = to_proto(sweep.created);
   if (sweep.finished) *message.mutable_finished() = to_proto(*sweep.finished);
-  if (eta && sweep.state == storage::SweepState::kActive) message.set_eta_seconds(*eta);
+  if (forecast && has_forecast(sweep)) {
+    if (forecast->has_seconds()) message.set_eta_seconds(forecast->seconds());
+    *message.mutable_forecast() = *std::move(forecast);
+  }
   return message;
 }
 
-/// When sweeps will be complete. Of a short one every trial is looked at; of others those that run and some
-/// that ran last, which are looked up once for all.
-class Etas {
- public:
-  explicit Etas(storage::Database& db) : sweeps_{db} {}
-
-  std::optional<double> of(const storage::SweepRecord& sweep) {
-    constexpr std::uint32_t kShort = 200;
-    if (sweep.trials.leased + sweep.trials.running == 0) return std::nullopt;
-    if (sweep.trials.total() <= kShort) return sweep_eta(sweeps_.paces(sweep.id));
-    if (!newest_) newest_ = sweeps_.newest_paces();
-    const std::vector<storage::Pace>& paces = (*newest_)[sweep.id];
-    const auto seen = static_cast<std::uint32_t>(std::ranges::count_if(paces, [](const auto& pace) {
-      return pace.state == TrialState::kQueued || pace.state == TrialState::kLeased ||
-             pace.state == TrialState::kRunning;
-    }));
-    return sweep_eta(paces, sweep.trials.open() - std::min(seen, sweep.trials.open()));
-  }
-
- private:
-  const storage::SweepStore sweeps_;
-  std::optional<std::map<storage::SweepId, std::vector<storage::Pace>>> newest_;
-};
-
-}  // namespace
-
-v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep) {
-  return std::move(sweep_summaries(db, {sweep}).front());
+v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep, Time now) {
+  return std::move(sweep_summaries(db, {sweep}, now).front());
 }
 
 std::vector<v1::SweepSummary> sweep_summaries(storage::Database& db,
-                                              const std::vector<storage::SweepRecord>& sweeps) {
-  Etas etas{db};
+                                              const std::vector<storage::SweepRecord>& sweeps, Time now) {
+  std::set<storage::SweepId> asked;
+  for (const auto& sweep : sweeps)
+    if (has_forecast(sweep)) asked.insert(sweep.id);
+  std::optional<Forecasts> forecasts;
+  if (!asked.empty()) forecasts.emplace(db, asked, now);
   std::vector<v1::SweepSummary> messages;
-  for (const auto& sweep : sweeps) messages.push_back(summary_of(sweep, etas.of(sweep)));
+  for (const auto& sweep : sweeps)
+    messages.push_back(
+        sweep_summary(sweep, asked.contains(sweep.id) ? forecasts->of(sweep.id) : std::nullopt));
   return messages;
+}
+
+std::optional<v1::Forecast> forecast_of(storage::Database& db, const storage::SweepRecord& sweep, Time now) {
+  return has_forecast(sweep) ? Forecasts{db, {sweep.id}, now}.of(sweep.id) : std::nullopt;
 }
 
 v1::RunSummary run_summary(storage::Database& db, const storage::RunRecord& run, std::uint32_t most_metrics) {

@@ -30,10 +30,17 @@ struct Page {
   std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
 };
 
-ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep);
+ablate::v1::SweepSummary sweep_summary(storage::Database& db, const storage::SweepRecord& sweep,
+                                       Time now = SystemClock{}.now());
 /// The same of several, for little more than one costs.
 std::vector<ablate::v1::SweepSummary> sweep_summaries(storage::Database& db,
-                                                      const std::vector<storage::SweepRecord>& sweeps);
+                                                      const std::vector<storage::SweepRecord>& sweeps,
+                                                      Time now = SystemClock{}.now());
+/// One of which it is known when it will be complete; and that.
+ablate::v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep,
+                                       std::optional<ablate::v1::Forecast> forecast);
+std::optional<ablate::v1::Forecast> forecast_of(storage::Database& db, const storage::SweepRecord& sweep,
+                                                Time now = SystemClock{}.now());
 /// A run with its place in the sweeps that claim its trial, and its metrics, at most so many.
 ablate::v1::RunSummary run_summary(storage::Database& db, const storage::RunRecord& run,
                                    std::uint32_t most_metrics = std::numeric_limits<std::uint32_t>::max());

@@ -2,6 +2,7 @@
 #include "cli/format.h"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <limits>
 
@@ -17,6 +18,30 @@ TEST(Format, DurationsKeepTwoUnits) {
   EXPECT_EQ(format_duration(185), "3m 05s");
   EXPECT_EQ(format_duration(8040), "2h 14m");
   EXPECT_EQ(format_duration(86400 * 3 + 3600 * 4), "3d 04h");
+}
+
+TEST(Format, AMomentSaysItsDayWhereThatIsAnother) {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  const Time now{std::chrono::sys_days{std::chrono::year{2026} / 11 / 23} + std::chrono::hours{20}};
+  EXPECT_EQ(format_moment(now + std::chrono::hours{2}, now), "22:00");
+  EXPECT_EQ(format_moment(now + std::chrono::hours{6}, now), "Tue 02:00");
+  EXPECT_EQ(format_moment(now + std::chrono::hours{24 * 30}, now), "Dec 23");
+  ablate::v1::Forecast forecast;
+  forecast.set_unknown("no trial of row b has run");
+  EXPECT_EQ(forecast_line(forecast, "complete in", now),
+            "complete in an unknown time: no trial of row b has run\n");
+  forecast.clear_unknown();
+  forecast.set_seconds(7500);
+  forecast.set_at_once(2);
+  EXPECT_EQ(forecast_line(forecast, "complete in", now),
+            "complete in about 2h 05m (22:05): from the rates of its runs, 2.0 at once\n");
+  forecast.set_runs(6);
+  forecast.set_guessed(1);
+  EXPECT_EQ(forecast_line(forecast, "complete in", now),
+            "complete in about 2h 05m (22:05): from 6 completed runs, 2.0 at once; 1 trial of rows that have "
+            "not run taken "
+            "as the mean of the others\n");
 }
 
 TEST(Format, WhatIsUnknownIsADash) {

@@ -135,6 +135,26 @@ TEST_F(PlanTest, EveryRowIsShownWithItsCountsAndTwinsAreNamed) {
   EXPECT_EQ(plan.rows(1).config_hash(), spec.rows[1].config_hash);
 }
 
+TEST_F(PlanTest, EarlierRunsOfTheSameRowsOrOfTheSameWorkSayWhenItWouldBeComplete) {
+  auto earlier = storage::sweep_of("earlier", 1, 1, "x");
+  earlier.sweep.rows[0].config_hash = spec.rows[0].config_hash;
+  earlier.sweep.rows[0].work_hash = spec.rows[0].work_hash = spec.rows[1].work_hash = "work";
+  submit(earlier);
+  EXPECT_EQ(planning::plan(spec, &db, {}).forecast().unknown(), "no trial of rows a, b has run");
+  trials.end(run(1), {.state = storage::RunState::kCompleted, .took = std::chrono::seconds{100}}, now);
+  EXPECT_EQ(planning::plan(spec, &db, {}).forecast().unknown(), "no worker is connected");
+  storage::WorkerStore{db}.upsert({.name = "alice",
+                                   .slots_json = R"([{"index":0,"device":"cpu"},{"index":1,"device":"cpu"}])",
+                                   .data_json = R"(["cifar10"])",
+                                   .weights_json = "[]",
+                                   .result_version = 9,
+                                   .connected = true});
+  const auto forecast = planning::plan(spec, &db, {}).forecast();
+  EXPECT_NEAR(forecast.seconds(), 200, 1) << "four trials in two slots";
+  EXPECT_EQ(forecast.runs(), 1u) << "for both rows";
+  EXPECT_FALSE(planning::plan(spec, nullptr, {}).has_forecast());
+}
+
 /// Two rows whose step of 7 images takes 980 bytes and 10 for each, or 900 and 4; the optimiser 1000 or 1200.
 ModelCounter::Result count_memory(sweeps::SweepSpec& spec) {
   ModelCounter::Result counts;

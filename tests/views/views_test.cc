@@ -183,7 +183,9 @@ TEST_F(ViewsTest, CancelledSweepOfWhichOneRowWasRetriedEndsCancelled) {
 }
 
 TEST_F(ViewsTest, DetailShowsEveryTrialAndTheTimeLeft) {
-  submit(sweep_of("s", 2, 1));
+  auto text = sweep_of("s", 2, 1);
+  for (auto& row : text.sweep.rows) row.work_hash = "the same work";
+  submit(text);
   report(run(1), 5);  // 10 steps a second, 50 of 100 done
   trials.set_waiting(2, "all 1 slots are busy");
   const auto detail = sweep_detail(db, "s");

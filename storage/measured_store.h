@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/types.h"
+
+namespace abl::storage {
+
+/// What runs took that completed.
+struct Measured {
+  std::uint32_t runs = 0;
+  double seconds = 0;  ///< of a whole trial, in a slot of its own
+};
+
+/// What is left of a sweep's rows, from a bounded part of its trials.
+struct LeftOfRow {
+  std::string id, config_hash, work_hash;
+  TrialId first = 0;
+  std::uint32_t shape = 0;  ///< of its trials (QueueStore)
+  int gpus = 0;             ///< of each
+  double waiting = 0;       ///< queued trials, where not all were looked at its part of them
+};
+
+/// A run that has been leased and has not ended.
+struct RunningTrial {
+  TrialId trial = 0;
+  std::string row, config_hash, work_hash;  ///< of its row
+  bool started = false;                     ///< otherwise it is on its way, or waits behind another run
+  Time since{};                             ///< its start, by the wall clock
+  std::uint32_t step = 0, total_steps = 0;
+  double steps_per_second = 0;
+};
+
+/// An active sweep of which something waits or runs.
+struct OpenStanding {
+  SweepId id = 0;
+  std::string name, owner;
+  int priority = 0;
+  double weight = 1;
+  std::optional<std::uint32_t> max_running;
+  std::uint32_t queued = 0, under_way = 0;
+};
+
+/// How long what is left will take, by what has been measured. Nothing here looks at all trials of a sweep or
+/// at all runs there were.
+/// Thread: the connection's.
+class MeasuredStore {
+ public:
+  explicit MeasuredStore(Database& db) : db_{db} {}
+
+  /// How a run went that completes.
+  struct Went {
+    std::optional<Milliseconds> took{};  ///< as its worker says; otherwise from its start to `now`
+    double beside = 0;                   ///< other runs on its GPU, on the average of its time
+  };
+  void note(const RunRecord& run, const TrialRecord& trial, const Went& went, Time now);
+  /// Of runs of such rows, by `sweep_row.config_hash` or `work_hash`. Nothing where none has completed.
+  std::optional<Measured> find(const std::string& hash, int gpus) const;
+
+  /// What is known of runs that may share a GPU, under `TrialRecord::pack`.
+  struct Packing {
+    double memory_bytes = 0;      ///< the most that one took; 0: not measured yet
+    double steps_per_second = 0;  ///< of one that had its GPU for itself; 0: not known
+    std::string stopped;          ///< why none is put beside others any more, or empty
+    bool fits() const { return memory_bytes > 0 && stopped.empty(); }
+  };
+  Packing packing(const std::string& pack, int gpus) const;
+  /// From now on its runs have their GPUs for themselves.
+  void stop_packing(const std::string& pack, int gpus, const std::string& why);
+  /// `TrialRecord::pack` -> bytes that a run takes which may be put beside others: of all that there are, to
+  /// be read once, at the start.
+  std::map<std::string, double> memories() const;
+
+  /// The rows of a sweep, and how many trials of each wait; of many trials about `most` are looked at, evenly
+  /// spread.
+  std::vector<LeftOfRow> left(SweepId sweep, std::uint32_t queued, std::uint32_t most) const;
+  /// What is under way, by the sweeps that want it: as much as there are slots, and what is leased ahead.
+  std::map<SweepId, std::vector<RunningTrial>> running() const;
+  /// By priority, the highest first, then the oldest; `most` of them.
+  std::vector<OpenStanding> open(std::uint32_t most) const;
+
+ private:
+  Database& db_;
+};
+
+}  // namespace abl::storage

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/sweeps.pb.h"
+#include "storage/measured_store.h"
+#include "storage/queue_store.h"
+#include "storage/types.h"
+#include "storage/worker_store.h"
+#include "views/eta.h"
+
+namespace abl::views {
+
+/// When sweeps will be complete: from what completed runs of their rows took, here or in earlier sweeps, from
+/// what rows that take as long took, from the rates of those that run; and from the slots that the connected
+/// workers have for them beside the other sweeps. Reads a bounded part of each open sweep, once for all.
+/// Thread: the connection's.
+class Forecasts {
+ public:
+  /// `asked`: the sweeps of which it will be asked; they are looked at more closely than those that compete.
+  Forecasts(storage::Database& db, std::set<storage::SweepId> asked, Time now);
+
+  /// Nothing for a sweep that is paused, or of which nothing waits or runs.
+  std::optional<ablate::v1::Forecast> of(storage::SweepId sweep);
+  /// Of one that is not in the store, as of an owner of its own: of its rows what `LeftOfRow` needs but what
+  /// is measured.
+  ablate::v1::Forecast of_new(std::vector<storage::LeftOfRow> rows, const storage::StoredDemand& demand);
+
+ private:
+  struct Looked {
+    storage::OpenStanding standing;
+    Remaining remaining;
+    std::uint32_t runs = 0, guessed = 0;
+    std::string unknown;
+  };
+  void look();
+  Looked look_at(const storage::OpenStanding& standing, const std::vector<storage::LeftOfRow>& rows,
+                 const std::vector<storage::RunningTrial>& running);
+  double places(const storage::StoredDemand& demand) const;
+  double places(std::uint32_t shape);
+  const std::optional<storage::Measured>& measured(const std::string& hash, int gpus);
+  ablate::v1::Forecast forecast(const Looked& looked, const Completion& completion,
+                                const std::vector<Looked>& all) const;
+
+  static constexpr std::uint32_t kNewShape = 0xffffffff;
+  storage::Database& db_;
+  const std::set<storage::SweepId> asked_;
+  const Time now_;
+  bool looked_ = false;
+  std::vector<storage::WorkerRecord> workers_;  // that take trials
+  double slots_ = 0;                            // of theirs
+  std::vector<Looked> sweeps_;
+  std::vector<Completion> completions_;
+  std::map<std::uint32_t, double> places_;  // by shape
+  std::map<std::pair<std::string, int>, std::optional<storage::Measured>> measured_;
+};
+
+}  // namespace abl::views
