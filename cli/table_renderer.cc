@@ -194,7 +194,9 @@ std::string latex_text(std::string_view text) {
                                                       {'^', "\\textasciicircum{}"},
                                                       {'<', "\\textless{}"},
                                                       {'>', "\\textgreater{}"}});
-  return replace_all(replace_all(replace_all(escaped, "±", "$\\pm$"), "–", "--"), "†", "$^\\dagger$");
+  return replace_all(
+      replace_all(replace_all(replace_all(escaped, "±", "$\\pm$"), "–", "--"), "†", "$^\\dagger$"), "‡",
+      "$^\\ddagger$");
 }
 
 std::string latex(const Table& table) {

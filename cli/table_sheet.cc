@@ -38,7 +38,9 @@ std::vector<bool> counted_columns(const Table& table) {
 }
 
 /// With a mark where a value was made before a correction; a note says of which.
-std::string text_of(const Cell& cell) { return cell.before_mend() > 0 ? cell.text() + " †" : cell.text(); }
+std::string text_of(const Cell& cell) {
+  return cell.text() + (cell.before_mend() > 0 ? " †" : "") + (cell.packed() > 0 ? " ‡" : "");
+}
 
 // what goes first where there is no room
 enum Rank { kOtherMetric = 1, kCountOfSeeds, kCount, kSetting, kPaper };

@@ -288,7 +288,7 @@ const std::string& select_trials() {
     return R"sql(
       SELECT st.row, st.seed, t.id, t.state, st.withdrawn, st.unfilled > 0, t.result_version < t.due_version, t.due_version,
              CASE WHEN t.state IN ('failed', 'held') THEN t.reason END,
-             run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points)sql" +
+             run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points, run.packed_with)sql" +
            values + R"sql(
       FROM sweep_trial st JOIN trial t ON t.id = st.trial_id LEFT JOIN run ON run.id = t.run_id AND t.state = 'completed')sql" +
            joins +
@@ -297,7 +297,7 @@ const std::string& select_trials() {
   }();
   return kSql;
 }
-constexpr int kFirstValue = 14, kValueColumns = 3;  // of that line
+constexpr int kFirstValue = 15, kValueColumns = 3;  // of that line
 
 double value_of(const Statement& line, int column) {
   if (line.is_null(column)) return std::nan("");
@@ -356,6 +356,7 @@ struct KeptTable::RowNotes {
   std::vector<Diverged> diverged;
   std::vector<LostMetrics> lost;
   std::vector<int> due;  // versions that its results would have
+  std::vector<Packed> packed;
 };
 
 KeptTable::KeptTable(Database& db, const std::string& name) {
@@ -367,7 +368,8 @@ KeptTable::KeptTable(Database& db, const std::string& name) {
             .baseline = sweep.baseline,
             .paper_heading = sweep.paper_heading,
             .attributes_json = read_attributes(db, sweep.id),
-            .columns = read_columns(db, sweep.id)};
+            .columns = read_columns(db, sweep.id),
+            .holds = sweep.holds};
   for (const Column& column : table_.columns) units_.push_back(column.unit);
   table_.rows = db.prepared("SELECT id, label FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
                     .bind(":sweep", sweep_)
@@ -395,6 +397,7 @@ KeptTable::KeptTable(KeptTable&&) noexcept = default;
 
 void KeptTable::update(Database& db, const std::set<std::size_t>& rows) {
   const Transaction snapshot{db, Transaction::kRead};
+  table_.holds = SweepStore{db}.holds(sweep_);
   read_counts(db);
   for (auto row = rows.begin(); row != rows.end();) {  // neighbours together
     const std::size_t first = *row;
@@ -477,12 +480,18 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
                                .seed = seed,
                                .value = value_of(lines, value),
                                .not_finite = static_cast<std::uint32_t>(lines.integer(value + 1))});
+        if (const auto others = static_cast<std::uint32_t>(lines.integer(14));
+            others > 0 && protocol::tells_of_the_machine(taken[begin + slot].source))
+          cell.values.back().packed_with = others;
         cell.before_mend += lines.integer(6) != 0;
       }
     }
   }
   for (std::size_t row = first; row <= last; ++row) {
-    for (const Taken& metric : taken) sum_up(db, row, metric.column, reasons[row - first]);
+    for (const Taken& metric : taken) {
+      sum_up(db, row, metric.column, reasons[row - first]);
+      note_packed(row, metric.column);
+    }
     keep_curves(row);
   }
 }
@@ -531,10 +540,22 @@ void KeptTable::sum_up(Database& db, std::size_t row, std::size_t column,
                                       table_.columns[column].take, value.not_finite});
 }
 
+/// What is to be said of values of runs that shared their GPUs.
+void KeptTable::note_packed(std::size_t row, std::size_t column) {
+  Cell& cell = table_.rows[row].cells[column];
+  Packed packed{.row = table_.rows[row].id, .metric = table_.columns[column].source};
+  for (const CellValue& value : cell.values) {
+    cell.packed += value.packed_with > 0;
+    packed.others = std::max(packed.others, value.packed_with);
+  }
+  if (cell.packed > 0) notes_[row].packed.push_back(std::move(packed));
+}
+
 void KeptTable::keep_curves(std::size_t row) {
   for (const RowNotes::Curve& curve : notes_[row].curves)
     equal_ += ++curves_[key_of(curve.seed, curve.digest)] == 2;
-  if (const RowNotes& notes = notes_[row]; notes.diverged.size() + notes.lost.size() + notes.due.size() > 0)
+  if (const RowNotes& notes = notes_[row];
+      notes.diverged.size() + notes.lost.size() + notes.due.size() + notes.packed.size() > 0)
     noted_.insert(row);
 }
 
@@ -552,11 +573,13 @@ void KeptTable::finish() {
   for (std::size_t i = 0; i < table_.columns.size(); ++i) write_column(i);
   table_.diverged.clear();
   table_.lost.clear();
+  table_.packed.clear();
   table_.before_mend.clear();
   for (const std::size_t row : noted_) {
     const RowNotes& notes = notes_[row];
     table_.diverged.insert(table_.diverged.end(), notes.diverged.begin(), notes.diverged.end());
     table_.lost.insert(table_.lost.end(), notes.lost.begin(), notes.lost.end());
+    table_.packed.insert(table_.packed.end(), notes.packed.begin(), notes.packed.end());
     for (const int due : notes.due) table_.before_mend[due].push_back(table_.rows[row].id);
   }
   table_.equal_rows.clear();

@@ -23,6 +23,8 @@ struct CellValue {
   double value = 0;
   /// Points of the metric that are not finite, where the value is taken of the others: the run diverged.
   std::uint32_t not_finite = 0;
+  /// Of a metric that tells of the machine: other runs shared its GPU, so many at most.
+  std::uint32_t packed_with = 0;
 };
 
 /// One row in one column. `text` has the same digits in every output: "79.79 ± 0.12", "23.68", "–"; "missing"
@@ -32,6 +34,7 @@ struct Cell {
   std::uint32_t n = 0, of = 0;     ///< values there are, seeds of the sweep
   std::uint32_t unfilled = 0;      ///< completed trials whose runs lack the metric
   std::uint32_t before_mend = 0;   ///< of the values: made by a trainer that was mended since
+  std::uint32_t packed = 0;        ///< of the values: `packed_with` is not 0
   std::string text, paper, missing;
   std::vector<CellValue> values;
 };
@@ -57,6 +60,11 @@ struct Diverged {
   protocol::Take take = protocol::Take::kLast;
   std::uint32_t points = 0;  ///< that are not finite
 };
+/// A cell of a metric that tells of the machine, with values of runs that shared their GPUs.
+struct Packed {
+  std::string row, metric;
+  std::uint32_t others = 0;  ///< at most
+};
 struct Table {
   std::string sweep, baseline, paper_heading;
   /// The table of the sweep's canonical text: these and `columns` as submitted, and what else is said of both
@@ -69,6 +77,8 @@ struct Table {
   std::map<int, std::vector<std::string>>
       before_mend;  ///< version that results would have -> ids of their rows
   std::vector<LostMetrics> lost;
+  std::vector<Packed> packed;
+  std::vector<std::string> holds;  ///< why trials are held that share what fails
 };
 
 /// The table of a sweep: metrics from the completed run of each trial, counts from the cache, settings from
@@ -100,6 +110,7 @@ class KeptTable {
   static std::optional<std::int64_t> metric_id(Database& db, const std::string& name);
   static void note_run(const Statement& line, const std::string& row, RowNotes& notes);
   void sum_up(Database& db, std::size_t row, std::size_t column, const std::optional<std::string>& reason);
+  void note_packed(std::size_t row, std::size_t column);
   void keep_curves(std::size_t row);
   void forget_curves(std::size_t row);
   void finish();

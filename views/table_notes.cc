@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "config/document/result_version.h"
@@ -87,6 +88,20 @@ void add_losses(const std::vector<storage::LostMetrics>& all, std::vector<std::s
                          : " repeat earlier steps with different values; the first values were kept"));
 }
 
+/// Values marked ‡: what runs took that had a part of their GPU is not what they would take alone.
+void add_packed(const std::vector<storage::Packed>& packed, std::vector<std::string>& notes) {
+  std::map<std::string, std::pair<std::vector<std::string>, std::uint32_t>>
+      metrics;  // -> rows, others at most
+  for (const auto& cell : packed) {
+    auto& [rows, others] = metrics[cell.metric];
+    rows.push_back(cell.row);
+    others = std::max(others, cell.others);
+  }
+  for (const auto& [metric, found] : metrics)
+    notes.push_back(fmt::format("‡ {}: {} of runs that shared their GPU with up to {} other{}",
+                                rows_text(found.first), metric, found.second, found.second == 1 ? "" : "s"));
+}
+
 std::string diverged_text(const storage::Diverged& diverged) {
   return fmt::format("row {}, seed {}: {} of {} {} not finite; {} is of the others", diverged.row,
                      diverged.seed,
@@ -98,6 +113,9 @@ std::string diverged_text(const storage::Diverged& diverged) {
 
 std::vector<std::string> table_notes(const storage::Table& table) {
   std::vector<std::string> notes;
+  for (const std::string& held : table.holds)
+    notes.push_back(
+        fmt::format("{}; the others are held ('ablate retry {} --held' runs them)", held, table.sweep));
   for (std::size_t i = 0; i < std::min(table.equal_rows.size(), kNamed); ++i)
     notes.push_back(rows_text(table.equal_rows[i]) +
                     " have identical curves: does what differs between them have an effect?");
@@ -113,6 +131,7 @@ std::vector<std::string> table_notes(const storage::Table& table) {
     notes.push_back(fmt::format(
         "{}: results made before a correction: {} ('ablate retry {} --before-mend' trains them again)",
         rows_text(rows), config::what_changed(due), table.sweep));
+  add_packed(table.packed, notes);
   add_losses(table.lost, notes);
   return notes;
 }

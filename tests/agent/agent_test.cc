@@ -285,6 +285,27 @@ TEST_F(AgentTest, RunsLeasedAheadStartOneAfterTheOtherAsTheirSlotBecomesFree) {
   EXPECT_TRUE(is_spool_empty(folder.path()));
 }
 
+TEST_F(AgentTest, RunsThatShareASlotAreUnderWayTogetherAndItIsFreeAfterTheLastOfThem) {
+  Worker worker{folder.path(), scheduler.address()};
+  scheduler.assign(shell_assignment(7, "echo ready; " + until("go")));
+  auto packed = shell_assignment(8, "echo ready; " + until("go"));
+  packed.set_packed(true);
+  scheduler.assign(packed);
+  scheduler.assign(shell_assignment(9, kTwoSteps));
+  ASSERT_TRUE(eventually([&] { return !scheduler.batches(7).empty() && !scheduler.batches(8).empty(); }));
+  scheduler.stop();
+  scheduler.start();
+  const auto slot = scheduler.hello(2).slots(0);
+  EXPECT_EQ(slot.run(), 7u);
+  EXPECT_THAT(slot.beside(), ElementsAre(8u));
+  write_text(folder.path() / "runs/107/1/go", "");
+  scheduler.wait_for_end(7);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "runs/109")) << "one of them is there";
+  write_text(folder.path() / "runs/108/1/go", "");
+  scheduler.wait_for_end(8);
+  EXPECT_EQ(scheduler.wait_for_end(9).back().ended().status(), RunEnded::STATUS_COMPLETED);
+}
+
 TEST_F(AgentTest, TheNextRunNeedNotWaitUntilItIsSaidHowTheOneBeforeEnded) {
   Worker worker{folder.path(), scheduler.address(), true, 1, {}, std::chrono::hours{5}};
   scheduler.assign(shell_assignment(7, "sleep 0; exit 0"));  // perhaps because the whole service is to go

@@ -59,7 +59,10 @@ TEST(Slots, NvidiaSmisListIsRead) {
   ASSERT_EQ(gpus.size(), 2U);
   EXPECT_EQ(gpus[1].index, "1");
   EXPECT_EQ(gpus[1].name, "NVIDIA A100-SXM4-40GB");
+  EXPECT_EQ(gpus[1].memory, 0u) << "of a driver that does not say";
   EXPECT_TRUE(parse_gpus("No devices were found\n").empty());
+  EXPECT_EQ(parse_gpus("0, NVIDIA H200, 143771\n")[0].memory, 143'771ull << 20);
+  EXPECT_EQ(parse_gpus("0, NVIDIA GB10, [N/A]\n")[0].memory, 0u);
 }
 
 }  // namespace

@@ -114,6 +114,7 @@ struct WorkerOptions {
   std::vector<std::uint32_t> runs = {};  ///< that it still has, one for each slot from the first on
   std::vector<std::string> weights = {};
   std::map<std::uint32_t, std::string> tokens = {};  ///< of `runs`, where the worker says them
+  std::uint64_t slot_memory = 0;                     ///< bytes
 };
 
 inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
@@ -130,6 +131,7 @@ inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
   for (int i = 0; i < options.slots; ++i) {
     ablate::v1::Slot& slot = *hello.add_slots();
     slot.set_index(static_cast<std::uint32_t>(i));
+    slot.set_memory_bytes(options.slot_memory);
     slot.set_device(options.device == "cuda" ? "cuda:" + std::to_string(i) : options.device);
     if (i < static_cast<int>(options.runs.size())) slot.set_run(options.runs[static_cast<std::size_t>(i)]);
   }

@@ -28,20 +28,23 @@ TEST(Json, NumbersThatAreNotFiniteAndThoseOf64BitsAreTexts) {
   run.set_run(7);
   run.set_seed(-3);
   run.set_value(std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(to_json(run), R"({"run":7,"trial":0,"seed":"-3","value":"NaN","not_finite":0})");
+  EXPECT_EQ(to_json(run), R"({"run":7,"trial":0,"seed":"-3","value":"NaN","not_finite":0,"packed_with":0})");
   run.set_value(-std::numeric_limits<double>::infinity());
-  EXPECT_EQ(to_json(run), R"({"run":7,"trial":0,"seed":"-3","value":"-Infinity","not_finite":0})");
+  EXPECT_EQ(to_json(run),
+            R"({"run":7,"trial":0,"seed":"-3","value":"-Infinity","not_finite":0,"packed_with":0})");
 }
 
 TEST(Json, EmptyListsAndZerosAreThereAndWhatIsUnsetIsNot) {
-  EXPECT_EQ(to_json(v1::Cell{}),
-            R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"before_mend":0})");
+  EXPECT_EQ(
+      to_json(v1::Cell{}),
+      R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"packed":0,"before_mend":0})");
   v1::Cell compared;
   compared.set_mean(1);
   compared.mutable_comparison()->set_best(true);
-  EXPECT_EQ(to_json(compared),
-            R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"before_mend":0,)"
-            R"("comparison":{"verdict":"VERDICT_UNSPECIFIED","why":"","best":true,"best_why":""},"mean":1})");
+  EXPECT_EQ(
+      to_json(compared),
+      R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"packed":0,"before_mend":0,)"
+      R"("comparison":{"verdict":"VERDICT_UNSPECIFIED","why":"","best":true,"best_why":""},"mean":1})");
   v1::RunSeries series;
   series.mutable_series()->set_name("loss");
   series.mutable_series()->add_times_ms(5);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fail_point.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "worker/agent/leftovers.h"
@@ -111,11 +112,11 @@ Agent::Agent(AgentOptions options, const Clock& clock)
     const std::shared_ptr<RunSpool> spool = std::move(found);
     const std::uint32_t run = spool->run();
     if (const int killed = end_leftovers(spool->program()); killed > 0)
-      log_warning("killed {} process{} left over from run {} of an earlier start", killed,
+      log_warning({{"run", run}}, "killed {} process{} left over from run {} of an earlier start", killed,
                   killed == 1 ? "" : "es", run);
     if (!spool->ended())
       append_last(*spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"));
-    log_info("run {} of an earlier start: {} batches to be sent again", run, spool->last());
+    log_info({{"run", run}}, "run {} of an earlier start: {} batches to be sent again", run, spool->last());
     state->runs.emplace(run, Held{.spool = spool, .token = spool->token()});
   }
   clerk_ = std::jthread{[this](const std::stop_token& stop) { work_as_clerk(stop); }};
@@ -192,14 +193,18 @@ ablate::v1::Hello Agent::hello() {
   hello.set_draining(!state->stopping.empty());
   for (const auto& [name, folder] : options_.runs.data) hello.add_data(name);
   for (const auto& [name, file] : options_.runs.weights) hello.add_weights(name);
+  hello.mutable_labels()->insert(options_.labels.begin(), options_.labels.end());
   for (std::uint32_t i = 0; i < options_.slots.size(); ++i) {
-    const auto taken = state->taken.find(i);
+    const auto [taken, end] = state->taken.equal_range(i);
     auto& slot = *hello.add_slots();
     slot.set_index(i);
     slot.set_device(options_.slots[i].device);
     slot.set_name(options_.slots[i].name);
     slot.set_threads(static_cast<std::uint32_t>(options_.slots[i].threads));
-    slot.set_run(taken == state->taken.end() ? 0 : taken->second);
+    slot.set_memory_bytes(options_.slots[i].memory);
+    slot.set_run(taken == end ? 0 : taken->second);
+    for (auto other = taken; other != end; ++other)
+      if (other != taken) slot.add_beside(other->second);
   }
   for (auto& [id, held] : state->runs) {
     if (held.fenced) continue;
@@ -252,7 +257,7 @@ void Agent::receive(const SchedulerMessage& message) {
     case SchedulerMessage::kStop:
       if (const auto found = state->runs.find(message.stop().run());
           found != state->runs.end() && (found->second.waiting || !message.stop().only_waiting())) {
-        log_info("stopping run {}: {}", found->first, message.stop().reason());
+        log_info({{"run", found->first}}, "stopping run {}: {}", found->first, message.stop().reason());
         stop_run(*state, found->second, message.stop().reason());
       }
       break;
@@ -286,7 +291,9 @@ std::shared_ptr<RunSpool> Agent::spool_of(std::uint32_t run) {
 void Agent::append(std::uint32_t run, const RunBatch& batch) {
   const auto spool = spool_of(run);
   if (!spool) return;
+  fail_point(FailPoint::kBeforeSpoolWrite);
   spool->append(batch);
+  fail_point(FailPoint::kAfterSpoolWrite);
   if (offer(*state_.lock(), run)) session_.flush();
 }
 
@@ -338,9 +345,11 @@ void Agent::vacated(std::uint32_t run) {
 void Agent::finished(std::uint32_t run, std::optional<RunBatch> last) {
   vacated(run);  // before the disk has its last words
   if (last)
-    log_info("run {} {}{}{}", run, status_text(last->ended()), last->ended().reason().empty() ? "" : ": ",
-             last->ended().reason());
+    log_info({{"run", run}}, "run {} {}{}{}", run, status_text(last->ended()),
+             last->ended().reason().empty() ? "" : ": ", last->ended().reason());
+  fail_point(FailPoint::kBeforeEnd);
   if (const auto spool = spool_of(run); spool && last) append_last(*spool, *std::move(last));
+  fail_point(FailPoint::kAfterEnd);
   {
     auto state = state_.lock();
     const auto held = state->runs.find(run);
@@ -377,7 +386,7 @@ void Agent::assign(State& state, const Assign& assign) {
 }
 
 void Agent::refuse(State& state, std::uint32_t run, const std::string& reason) {
-  log_warning("run {} refused: {}", run, reason);
+  log_warning({{"run", run}}, "run {} refused: {}", run, reason);
   auto& refused = *state.refusals.emplace_back().mutable_refused();
   refused.set_run(run);
   refused.set_reason(valid_utf8(reason));
@@ -422,8 +431,9 @@ void Agent::start_waiting(State& state) {
   for (auto& [id, held] : state.runs) {
     if (!held.waiting) continue;
     const auto& slots = held.waiting->slots();
-    const bool free = std::ranges::none_of(
-        slots, [&](std::uint32_t slot) { return state.taken.contains(slot) || wanted.contains(slot); });
+    const bool free = std::ranges::none_of(slots, [&, packed = held.waiting->packed()](std::uint32_t slot) {
+      return (state.taken.contains(slot) && !packed) || wanted.contains(slot);
+    });
     // what one of this number has left, of another results file: the next start could not tell the two apart
     const bool clean =
         std::ranges::none_of(state.leaving, [run = id](const auto& spool) { return spool->run() == run; });
@@ -439,17 +449,18 @@ void Agent::start(State& state, std::uint32_t run, Held& held) {
   const Assign assign = *std::exchange(held.waiting, std::nullopt);
   std::vector<Slot> slots;
   for (const std::uint32_t slot : assign.slots()) {
-    state.taken[slot] = run;
+    state.taken.emplace(slot, run);
     slots.push_back(options_.slots[slot]);
   }
-  log_info("run {} starts: trial {}, attempt {}, slot {}", run, assign.trial(), assign.attempt(),
+  log_info({{"run", run}, {"trial", assign.trial()}, {"attempt", assign.attempt()}},
+           "run {} starts: trial {}, attempt {}, slot {}", run, assign.trial(), assign.attempt(),
            fmt::join(assign.slots(), ", "));
   RunOwner& owner = *this;
   try {
     held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_, crew_);
     held.under_way = true;
   } catch (const std::exception& error) {  // no thread or descriptor to be had: the slot is free again
-    log_warning("run {} cannot start: {}", run, error.what());
+    log_warning({{"run", run}}, "run {} cannot start: {}", run, error.what());
     std::erase_if(state.taken, [run](const auto& entry) { return entry.second == run; });
     held.last_words = last_batch(RunEnded::STATUS_LOST, std::string{kUnhealthy} + error.what());
     held.last_words->mutable_ended()->set_worker_trouble(true);
@@ -483,7 +494,7 @@ void Agent::fence(State& state, std::uint32_t run, const std::string& reason) {
   const auto found = state.runs.find(run);
   if (found == state.runs.end() || found->second.fenced) return;
   Held& held = found->second;
-  log_info("run {} is dropped: {}", run, reason);
+  log_info({{"run", run}}, "run {} is dropped: {}", run, reason);
   std::erase_if(state.outbox, [run](const WorkerMessage& message) { return message.batch().run() == run; });
   held.fenced = true;
   // perhaps for its weights: a program may do well with a file that is not the wanted one
@@ -546,7 +557,9 @@ bool Agent::delete_spool(Lock& state) {
   if (state->leaving.empty()) return false;
   const auto spool = state->leaving.front();
   state.mutex().unlock();
+  fail_point(FailPoint::kBeforeSpoolDelete);
   spool->remove();
+  fail_point(FailPoint::kAfterSpoolDelete);
   state.mutex().lock();
   state->leaving.pop_front();
   const auto next = state->runs.find(spool->run());  // another results file's

@@ -32,6 +32,7 @@ struct AgentOptions {
   std::string name, version;
   std::uint32_t result_version = 0;  ///< of the trainer; 0: there is none
   bool allow_commands = false;
+  std::map<std::string, std::string> labels{};  ///< what sweeps may ask for: gpu -> h100
   std::vector<Slot> slots;
   RunSettings runs;
   Backoff backoff;
@@ -81,7 +82,7 @@ class Agent final : private Peer, private RunOwner {
   using Runs = std::map<std::uint32_t, Held>;
   struct State {
     Runs runs;
-    std::map<std::uint32_t, std::uint32_t> taken;  ///< slot -> run
+    std::multimap<std::uint32_t, std::uint32_t> taken;  ///< slot -> run; several where they share its GPU
     std::vector<ablate::v1::WorkerMessage> refusals;
     std::deque<ablate::v1::WorkerMessage> outbox;   ///< batches of the spools
     bool outbox_was_full = false;                   ///< the clerk waits for room

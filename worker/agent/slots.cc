@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -53,8 +54,8 @@ std::vector<Gpu> driver_gpus() {
 
 std::vector<Gpu> find_gpus() {
   try {
-    return parse_gpus(
-        run_program({"nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"}, "", 20s));
+    return parse_gpus(run_program(
+        {"nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits"}, "", 20s));
   } catch (const Error& error) {
     if (error.code() != Code::kNotFound)
       log_warning("{}; asking the driver for its GPUs instead", error.what());
@@ -66,12 +67,15 @@ std::vector<Gpu> find_gpus() {
 /// is no device.
 std::vector<Slot> gpu_slots(const Machine& machine) {
   std::vector<Slot> slots;
-  const auto add = [&](const std::string& visible, const std::string& name) {
-    slots.push_back(
-        {.device = fmt::format("cuda:{}", slots.size()), .name = name, .threads = 1, .visible = visible});
+  const auto add = [&](const std::string& visible, const std::string& name, std::uint64_t memory) {
+    slots.push_back({.device = fmt::format("cuda:{}", slots.size()),
+                     .name = name,
+                     .threads = 1,
+                     .visible = visible,
+                     .memory = memory});
   };
   if (!machine.visible) {
-    for (const Gpu& gpu : machine.gpus) add(gpu.index, gpu.name);
+    for (const Gpu& gpu : machine.gpus) add(gpu.index, gpu.name, gpu.memory);
     return slots;
   }
   if (machine.gpus.empty()) return slots;
@@ -79,9 +83,13 @@ std::vector<Slot> gpu_slots(const Machine& machine) {
     const auto gpu = std::find_if(machine.gpus.begin(), machine.gpus.end(),
                                   [&](const Gpu& it) { return it.index == entry; });
     if (gpu != machine.gpus.end()) {
-      add(entry, gpu->name);
+      add(entry, gpu->name, gpu->memory);
     } else if (entry.starts_with("GPU-") || entry.starts_with("MIG-")) {
-      add(entry, machine.gpus.front().name);
+      // a part of a GPU has less than the GPU; of a whole one it is known where all are alike
+      const bool alike = std::ranges::all_of(
+          machine.gpus, [&](const Gpu& it) { return it.memory == machine.gpus.front().memory; });
+      add(entry, machine.gpus.front().name,
+          entry.starts_with("GPU-") && alike ? machine.gpus.front().memory : 0);
     } else {
       break;
     }
@@ -102,9 +110,15 @@ Machine look_at_machine() {
 std::vector<Gpu> parse_gpus(const std::string& csv) {
   std::vector<Gpu> gpus;
   for (const auto& line : parts(csv, '\n')) {
-    const auto comma = line.find(',');
-    if (comma != std::string::npos)
-      gpus.push_back({.index = trimmed(line.substr(0, comma)), .name = trimmed(line.substr(comma + 1))});
+    const auto fields = parts(line, ',');
+    if (fields.size() < 2) continue;
+    Gpu gpu{.index = fields[0], .name = fields[1]};
+    if (std::uint64_t mib = 0; fields.size() > 2)  // "[N/A]" where the memory is the machine's
+      if (const auto [end, error] =
+              std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), mib);
+          error == std::errc{})
+        gpu.memory = mib << 20;
+    gpus.push_back(std::move(gpu));
   }
   return gpus;
 }

@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import type { Cell, CellRun, PlanRow, RunSeries, SweepSummary } from "./generated/ablate";
 
-const kRun: CellRun = { run: 7, trial: 0, seed: "-3", value: "NaN", not_finite: 0 };
+const kRun: CellRun = { run: 7, trial: 0, seed: "-3", value: "NaN", not_finite: 0, packed_with: 0 };
 const kCell: Cell = {
   n: 0,
   of: 0,
@@ -13,6 +13,7 @@ const kCell: Cell = {
   missing: "",
   runs: [],
   unfilled: 0,
+  packed: 0,
   before_mend: 0,
 };
 const kSeries: RunSeries = { run: 0, series: { name: "loss", steps: [], values: [], times_ms: ["5"] } };
@@ -37,6 +38,9 @@ const kSweep: SweepSummary = {
   weight: 1,
   preempts: false,
   max_running: 0,
+  breaker: true,
+  canary: false,
+  holds: [],
   created: "2023-11-14T22:13:20Z",
 };
 const kRow: PlanRow = {

@@ -232,6 +232,7 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
       <span>{mean}</span>
       <span class="sd">{sd ? ` ± ${sd}` : ""}</span>
       {cell.before_mend > 0 && <abbr title="made before a correction of the trainer">†</abbr>}
+      {cell.packed > 0 && <abbr title="of runs that shared their GPU with others">‡</abbr>}
     </Link>
   );
 }
