@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/context.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -33,6 +36,16 @@ void Context::print_json(const google::protobuf::Message& message) const {
   const bool pretty = out.interactive();
   views::write_json(message, pretty, [this](std::string_view piece) { out.write(piece); });
   if (!pretty) out.line("");
+}
+
+void Context::confirm(const std::string& question, bool yes) const {
+  if (yes) return;
+  if (isatty(STDIN_FILENO) != 1 || !err.interactive())
+    throw Error{Code::kInvalidArgument, question + " Nobody can be asked here: pass --yes"};
+  err.write(printable(question) + " [y/N] ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "y" && answer != "Y" && answer != "yes") throw Error{Code::kCancelled, "nothing was changed"};
 }
 
 void Context::note(const std::string& text) const {

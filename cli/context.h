@@ -29,6 +29,9 @@ struct Context {
 
   /// Prints a message as JSON, indented on a terminal, otherwise on one line.
   void print_json(const google::protobuf::Message& message) const;
+  /// Asks on the terminal before something is deleted; not where `yes` was given.
+  /// Throws: Error{kCancelled} when the answer is no, kInvalidArgument where nobody can be asked.
+  void confirm(const std::string& question, bool yes) const;
   /// Something worth knowing, on stderr: "note: …". Not twice in a row.
   void note(const std::string& text) const;
   mutable std::string last_note;

@@ -20,9 +20,11 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       workers_{coordinator_, *reads_},
       worker_link_{coordinator_} {
   coordinator_.recover();
+  remover_ = std::make_unique<Remover>(*writer_, clock, feed_);
 }
 
 Scheduler::~Scheduler() {
+  remover_.reset();
   counter_.reset();  // stores what it has counted
   reads_.reset();    // who still reads keeps the log from being emptied
   tables_.reset();

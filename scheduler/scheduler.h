@@ -10,6 +10,7 @@
 #include "scheduler/change_feed.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
+#include "scheduler/remover.h"
 #include "scheduler/services.h"
 #include "scheduler/worker_link.h"
 #include "storage/read_pool.h"
@@ -53,6 +54,7 @@ class Scheduler {
   RunsService runs_;
   WorkersService workers_;
   WorkerLinkService worker_link_;
+  std::unique_ptr<Remover> remover_;
 };
 
 }  // namespace abl::scheduler

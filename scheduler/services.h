@@ -66,6 +66,11 @@ class SweepsService final
   Unary* PauseSweep(Context*, const ablate::v1::PauseSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* ResumeSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* RetrySweep(Context*, const ablate::v1::RetrySweepRequest*, ablate::v1::RetrySweepResponse*) override;
+  Unary* RemoveSweep(Context*, const ablate::v1::RemoveSweepRequest*,
+                     ablate::v1::RemoveSweepResponse*) override;
+  Unary* RenameSweep(Context*, const ablate::v1::RenameSweepRequest*, ablate::v1::SweepSummary*) override;
+
+  std::size_t watchers() { return watched_.readers(); }
 
  private:
   /// Answers a change once it is committed: with the error, or with the sweep's summary read back.

@@ -6,10 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/sha256.h"
+#include "config/field_table.h"
+#include "config/json.h"
 #include "scheduler/renewal.h"
+#include "storage/removal.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 
@@ -115,13 +119,15 @@ std::uint32_t requeue(storage::Database& db, const std::string& name, const std:
   storage::SweepStore store{db};
   const storage::SweepRecord record = store.get(name);
   const storage::SweepId sweep = record.id;
+  storage::Removal{db}.refuse(sweep);
   const std::uint32_t queued = store.retry(sweep, row, now, renewed, which);
   if (queued == 0 && !which.ended && record.state == SweepState::kCancelled)
     throw Error{Code::kFailedPrecondition,
                 fmt::format("sweep {0} is cancelled and has no trials {1}; 'ablate retry {0}' requeues its "
                             "cancelled trials",
                             name,
-                            which.held       ? "that are held"
+                            which.completed  ? "that are completed"
+                            : which.held     ? "that are held"
                             : which.unfilled ? "with missing metrics"
                                              : "with results from before a correction")};
   storage::TrialStore{db}.take_stops_back(sweep);
@@ -142,6 +148,16 @@ void change_and_tell(Coordinator& coordinator, const std::string& sweep, const c
       [result, answer = std::move(answer)](std::exception_ptr error) {
         answer(error, error ? Result{} : *result);  // the job may have had one, which is undone
       });
+}
+
+void rename(storage::Database& db, const std::string& sweep, const std::string& name) {
+  storage::SweepStore store{db};
+  const storage::SweepRecord record = store.get(sweep);
+  storage::Removal{db}.refuse(record.id);
+  if (name == sweep) return;
+  nlohmann::json canonical = nlohmann::json::parse(record.canonical);
+  canonical["name"] = name;  // so that the file under its new name is this sweep
+  store.rename(record.id, name, config::canonical_json(canonical));
 }
 
 }  // namespace
@@ -196,6 +212,43 @@ void resume_sweep(Coordinator& coordinator, const std::string& sweep, Coordinato
         storage::SweepStore{db}.set_state(record.id, SweepState::kActive, now);
         storage::TrialStore{db}.take_stops_back(record.id);
         return Coordinator::Stops{};
+      },
+      std::move(answer));
+}
+
+void remove_sweep(Coordinator& coordinator, const std::string& sweep,
+                  Coordinator::Answer<storage::SweepId> answer) {
+  change_and_tell<storage::SweepId>(
+      coordinator, sweep, "is being removed",
+      [sweep](storage::Database& db, Time now) { return storage::Removal{db}.begin(sweep, now); }, std::move(answer));
+}
+
+void rename_sweep(Coordinator& coordinator, const std::string& sweep, const std::string& name,
+                  Coordinator::Answer<> answer) {
+  constexpr std::size_t kLongest = 100;  // as in a sweep file
+  if (name.empty() || name.size() > kLongest ||
+      name.find_first_not_of(config::kNameLetters) != std::string::npos)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("invalid name '{}'; expected at most {} letters, digits, '.', '_' and '-'", name,
+                            kLongest)};
+  coordinator.change(
+      sweep, "is renamed",
+      [sweep, name](storage::Database& db, Time) {
+        rename(db, sweep, name);
+        return Coordinator::Stops{};
+      },
+      std::move(answer));
+}
+
+void rerun_rows(Coordinator& coordinator, const std::string& sweep, const std::vector<std::string>& rows,
+                Coordinator::Answer<std::uint32_t> answer) {
+  change_and_tell<std::uint32_t>(
+      coordinator, sweep, "completed trials run again",
+      [sweep, rows](storage::Database& db, Time now) {
+        std::uint32_t queued = 0;
+        for (const std::string& row : std::set<std::string>{rows.begin(), rows.end()})
+          queued += requeue(db, sweep, row, {.ended = false, .held = false, .completed = true}, now);
+        return queued;
       },
       std::move(answer));
 }

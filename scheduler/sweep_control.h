@@ -46,6 +46,17 @@ void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_r
 
 void resume_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer);
 
+/// Begins to take a sweep out of the store (storage::Removal); the Remover does the rest. Answers its number.
+void remove_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<storage::SweepId> answer);
+
+/// Throws: Error{kInvalidArgument} for a name that no sweep file could have.
+void rename_sweep(Coordinator& coordinator, const std::string& sweep, const std::string& name,
+                  Coordinator::Answer<> answer);
+
+/// New trials take the places of all completed ones of some rows; the old ones stay. Answers how many.
+void rerun_rows(Coordinator& coordinator, const std::string& sweep, const std::vector<std::string>& rows,
+                Coordinator::Answer<std::uint32_t> answer);
+
 /// Runs trials again, of one row when `row` is given. Answers how many.
 void retry_sweep(Coordinator& coordinator, const std::string& sweep, const std::string& row,
                  const storage::Retry& which, Coordinator::Answer<std::uint32_t> answer);

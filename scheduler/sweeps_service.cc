@@ -11,6 +11,7 @@
 #include "scheduler/sweep_control.h"
 #include "scheduler/table_stream.h"
 #include "scheduler/watch_stream.h"
+#include "storage/removal.h"
 #include "storage/sweep_store.h"
 #include "views/views.h"
 
@@ -165,16 +166,56 @@ grpc::ServerUnaryReactor* SweepsService::RetrySweep(Context* context,
                                                     const ablate::v1::RetrySweepRequest* request,
                                                     ablate::v1::RetrySweepResponse* response) {
   Unary* reactor = context->DefaultReactor();
+  auto answered = [=, this](std::exception_ptr error, std::uint32_t retried) {
+    response->set_retried(retried);
+    finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());
+  };
+  if (!request->rerun().empty()) {
+    rerun_rows(coordinator_, request->sweep(), {request->rerun().begin(), request->rerun().end()}, answered);
+    return reactor;
+  }
   const bool completed = request->unfilled() || request->before_mend();
   retry_sweep(coordinator_, request->sweep(), request->row(),
               {.ended = !completed && !request->only_held(),
                .held = !completed,
                .unfilled = request->unfilled(),
                .before_mend = request->before_mend()},
-              [=, this](std::exception_ptr error, std::uint32_t retried) {
-                response->set_retried(retried);
-                finish_with_summary(reactor, error, request->sweep(), response->mutable_sweep());
-              });
+              answered);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::RemoveSweep(Context* context,
+                                                     const ablate::v1::RemoveSweepRequest* request,
+                                                     ablate::v1::RemoveSweepResponse* response) {
+  const auto tell = [response](storage::Database& db, storage::SweepId sweep) {
+    response->set_id(sweep);
+    const auto left = storage::Removal{db}.left(sweep);
+    response->set_gone(!left);
+    response->set_trials(left ? left->trials : 0);
+    response->set_stopping(left ? left->stopping : 0);
+  };
+  Unary* reactor = context->DefaultReactor();
+  const auto answer = [=, this](std::exception_ptr error, storage::SweepId sweep) {
+    if (error) return reactor->Finish(to_status(error));
+    pool_.post([=](storage::Database& db) { reactor->Finish(status_of([&] { tell(db, sweep); })); });
+  };
+  if (request->id() != 0)
+    answer(nullptr, request->id());
+  else
+    remove_sweep(coordinator_, request->sweep(), answer);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::RenameSweep(Context* context,
+                                                     const ablate::v1::RenameSweepRequest* request,
+                                                     SweepSummary* response) {
+  Unary* reactor = context->DefaultReactor();
+  const grpc::Status status = status_of([&] {
+    rename_sweep(coordinator_, request->sweep(), request->name(), [=, this](std::exception_ptr error) {
+      finish_with_summary(reactor, error, request->name(), response);
+    });
+  });
+  if (!status.ok()) reactor->Finish(status);
   return reactor;
 }
 

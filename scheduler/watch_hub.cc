@@ -11,6 +11,7 @@
 
 #include "scheduler/status.h"
 #include "storage/queue_store.h"
+#include "storage/removal.h"
 #include "storage/trial_store.h"
 #include "views/convert.h"
 #include "views/views.h"
@@ -74,6 +75,14 @@ std::uint32_t values_each(const storage::SweepRecord& sweep) {
                   SweepStore::kMostValues / std::clamp(sweep.trials.total(), 1u, kTrialsAtOnce));
 }
 
+/// Throws: Error{kAborted} where a sweep was removed or has another name now: another may have its name.
+void check_still_there(storage::Database& db, storage::SweepId sweep, const std::string& name) {
+  const auto now = storage::SweepStore{db}.name_of(sweep);
+  if (now == name) return;
+  if (!now || storage::Removal{db}.left(sweep)) throw Error{Code::kAborted, "sweep " + name + " was removed"};
+  throw Error{Code::kAborted, "sweep " + name + " was renamed: it is now " + *now};
+}
+
 }  // namespace
 
 // --- what readers see ---
@@ -86,6 +95,12 @@ WatchedSweep::~WatchedSweep() { forget_pages(); }
 void WatchedSweep::add(std::weak_ptr<Reader> reader) {
   const std::lock_guard lock{mutex_};
   readers_.push_back(std::move(reader));
+}
+
+std::size_t WatchedSweep::readers() const {
+  const std::lock_guard lock{mutex_};
+  return static_cast<std::size_t>(
+      std::ranges::count_if(readers_, [](const auto& reader) { return !reader.expired(); }));
 }
 
 WatchPlace WatchedSweep::resume(std::uint64_t number) {
@@ -259,6 +274,7 @@ void WatchedSweep::look(storage::Database& db, Marks marks) {
   {
     const storage::Transaction snapshot{db, storage::Transaction::kRead};
     const storage::SweepStore sweeps{db};
+    if (const auto known = id()) check_still_there(db, *known, name_);
     record_ = sweeps.get_brief(name_);
     for (const storage::RunId run : marks.runs)
       if (const auto trial = sweeps.trial_of(run)) marks.trials.insert(*trial);
@@ -461,6 +477,17 @@ WatchHub::Sweeps WatchHub::watched() {
     return false;
   });
   return sweeps;
+}
+
+std::size_t WatchHub::readers() {
+  Sweeps sweeps;
+  {
+    const std::lock_guard lock{mutex_};
+    sweeps = watched();
+  }
+  std::size_t readers = 0;
+  for (const auto& sweep : sweeps) readers += sweep->readers();
+  return readers;
 }
 
 void WatchHub::request() {

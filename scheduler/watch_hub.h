@@ -64,6 +64,7 @@ class WatchedSweep {
     virtual void woken() = 0;
   };
   void add(std::weak_ptr<Reader> reader);
+  std::size_t readers() const;
 
  private:
   friend class WatchHub;
@@ -171,6 +172,8 @@ class WatchHub {
   std::shared_ptr<WatchedSweep> open(const std::string& sweep);
   /// Something has to be read for a reader.
   void request();
+  /// How many watch, all sweeps together.
+  std::size_t readers();
 
   static constexpr std::chrono::seconds kSilence{5};  ///< after so much a reader hears that nothing changed
 

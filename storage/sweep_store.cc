@@ -312,6 +312,22 @@ SweepRecord SweepStore::get(const std::string& name) const {
   throw Error{Code::kNotFound, "unknown sweep '" + name + "'" + hint};
 }
 
+void SweepStore::rename(SweepId sweep, const std::string& name, const std::string& canonical) {
+  if (find(name)) throw Error{Code::kAlreadyExists, "a sweep named '" + name + "' is in the store already"};
+  db_.prepared("UPDATE sweep SET name = :name, canonical = :canonical, canonical_hash = :hash, state = state WHERE id = :sweep")
+      .bind(":name", name)
+      .bind(":canonical", canonical)
+      .bind(":hash", sha256_hex(canonical))
+      .bind(":sweep", sweep)
+      .run();
+}
+
+std::optional<std::string> SweepStore::name_of(SweepId sweep) const {
+  return db_.prepared("SELECT name FROM sweep WHERE id = :sweep").bind(":sweep", sweep).one([](const Statement& row) {
+    return row.text(0);
+  });
+}
+
 void SweepStore::set_state(SweepId sweep, SweepState state, Time now) {
   db_.prepared("UPDATE sweep SET state = :state, state_ms = :now WHERE id = :sweep")
       .bind(":state", to_text(state))
@@ -714,8 +730,18 @@ bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew&
                .one([](const Statement&) { return true; })
                .has_value();
   };
+  TrialRecord newest = first;
+  if (which.completed) {  // of those that stand in for each other the newest: it alone may be shared
+    if (first.state != TrialState::kCompleted) return false;
+    while (newest.replaced_by && newest.state == TrialState::kCompleted)
+      newest = TrialStore{db_}.get(*newest.replaced_by);
+    if (newest.state != TrialState::kCompleted) {  // another sweep has it run again at this moment
+      claim_instead(sweep, first.id, newest.id);
+      return true;
+    }
+  }
   bool again = false;
-  for (TrialRecord trial = first; is_to(trial); again = true) {
+  for (TrialRecord trial = newest; is_to(trial) || (which.completed && !again); again = true) {
     TrialId next = trial.replaced_by.value_or(0);
     const RenewedTrial today = trial.before_mend() ? renewed(trial)
                                                    : RenewedTrial{trial.config, trial.identity.config_hash,
@@ -732,7 +758,7 @@ bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew&
           .bind(":trial", trial.id)
           .run();
     }
-    claim_instead(sweep, trial.id, next);
+    claim_instead(sweep, which.completed ? first.id : trial.id, next);
     trial = TrialStore{db_}.get(next);
   }
   return again;

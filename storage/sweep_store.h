@@ -24,6 +24,7 @@ struct Retry {
   bool held = true;
   bool unfilled = false;     ///< completed ones that lack a metric which a column of the sweep takes
   bool before_mend = false;  ///< completed ones whose results are of an older version
+  bool completed = false;    ///< every completed one
 };
 
 /// Some rows of a sweep, by position: as many of them as have no more trials than that, whole rows, one at
@@ -74,6 +75,10 @@ class SweepStore {
   /// as many sweeps as it is told.
   SweepId newest_but(std::uint32_t others) const;
   void set_state(SweepId sweep, SweepState state, Time now);
+  /// `canonical`: of the same sweep under that name.
+  /// Throws: Error{kAlreadyExists}.
+  void rename(SweepId sweep, const std::string& name, const std::string& canonical);
+  std::optional<std::string> name_of(SweepId sweep) const;
   void set_priority(SweepId sweep, int priority);
   void set_weight(SweepId sweep, double weight);
   void set_preempts(SweepId sweep, bool preempts);

@@ -51,7 +51,9 @@ TableCache::Kept TableCache::compute(storage::Database& db, const std::string& s
   }
   const storage::ChangeLog::Since since = log_->since(next.number);
   next.number = since.number;
-  if (!next.rows || !since.complete) {
+  // a sweep that was removed may have given its name to another
+  const bool is_same = next.rows && storage::SweepStore{db}.get_brief(sweep).id == next.rows->sweep();
+  if (!is_same || !since.complete) {
     next.rows = std::make_shared<storage::KeptTable>(db, sweep);
   } else {
     std::set<std::size_t> rows;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/run_target.h"
+#include "cli/shown.h"
+#include "cli/source.h"
+#include "cli/words.h"
+
+namespace abl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ablate::v1::RunDetail;
+
+std::optional<std::uint64_t> size_here(const std::string& file) {
+  std::error_code absent;
+  if (!fs::is_regular_file(file, absent)) return std::nullopt;
+  const auto size = fs::file_size(file, absent);
+  return absent ? std::nullopt : std::optional<std::uint64_t>{size};
+}
+
+/// 'it'\''s': one word of a shell.
+std::string quoted(const std::string& text) {
+  if (!text.empty() &&
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@") ==
+          std::string::npos)
+    return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return word + "'";
+}
+
+struct Place {
+  bool is_here = false;  // the folder is, on this machine
+  std::string command;   // that leads there; empty where there is no folder
+};
+
+Place place_of(const RunDetail& run) {
+  if (run.directory().empty()) return {};
+  std::error_code absent;
+  if (fs::is_directory(run.directory(), absent)) return {true, "cd " + quoted(run.directory())};
+  return {false, fmt::format("ssh {} -t {}", quoted(run.summary().host()),
+                             quoted(fmt::format("cd {} && exec $SHELL", quoted(run.directory()))))};
+}
+
+std::string text_of(const RunDetail& run, const Place& place) {
+  const auto& summary = run.summary();
+  std::string text = fmt::format("run {}: {}, trial {}, attempt {}, worker {} on {}{}\n", summary.id(),
+                                 word(summary.state()), summary.trial(), summary.attempt(), summary.worker(),
+                                 summary.host(), place.is_here ? ", which is here" : "");
+  text += fmt::format("folder       {}\n",
+                      run.directory().empty() ? "none: its program has not started" : run.directory());
+  const char* heading = "checkpoints";
+  for (const auto& checkpoint : run.checkpoints()) {
+    const auto size = size_here(checkpoint.path());
+    text += fmt::format("{:<13}step {:<8} {:>10}  {}\n", heading, checkpoint.step(),
+                        size ? format_bytes(*size) : "not here", checkpoint.path());
+    heading = "";
+  }
+  if (run.checkpoints().empty()) text += "checkpoints  none\n";
+  text += fmt::format("log          {}\n",
+                      run.log_bytes() == 0
+                          ? "empty"
+                          : fmt::format("{}: ablate logs {}", format_bytes(run.log_bytes()), summary.id()));
+  heading = "shown by";
+  for (const auto& row : summary.rows()) {
+    text += fmt::format("{:<13}{}/{}/{}{}\n", heading, row.sweep(), row.row(), row.seed(),
+                        row.label().empty() || row.label() == row.row() ? "" : "  " + row.label());
+    heading = "";
+  }
+  if (summary.rows().empty()) text += "shown by     no sweep\n";
+  if (!place.command.empty()) text += "go there     " + place.command + "\n";
+  return text;
+}
+
+nlohmann::ordered_json json_of(const RunDetail& run, const Place& place) {
+  const auto& summary = run.summary();
+  nlohmann::ordered_json checkpoints = nlohmann::json::array(), sweeps = nlohmann::json::array();
+  for (const auto& checkpoint : run.checkpoints()) {
+    const auto size = size_here(checkpoint.path());
+    checkpoints.push_back({{"step", checkpoint.step()},
+                           {"host", checkpoint.host()},
+                           {"path", checkpoint.path()},
+                           {"here", size.has_value()},
+                           {"bytes", size ? nlohmann::json(*size) : nlohmann::json()}});
+  }
+  for (const auto& row : summary.rows())
+    sweeps.push_back(
+        {{"sweep", row.sweep()}, {"row", row.row()}, {"label", row.label()}, {"seed", row.seed()}});
+  return {{"run", summary.id()},
+          {"trial", summary.trial()},
+          {"attempt", summary.attempt()},
+          {"state", word(summary.state())},
+          {"worker", summary.worker()},
+          {"host", summary.host()},
+          {"directory", run.directory()},
+          {"here", place.is_here},
+          {"checkpoints", checkpoints},
+          {"log_bytes", run.log_bytes()},
+          {"sweeps", sweeps},
+          {"command", place.command}};
+}
+
+Run declare_where(CLI::App& app, Context& context) {
+  auto target = std::make_shared<std::string>();
+  app.add_option("RUN", *target, kRunTarget)->required()->type_name("");
+  add_source(app, context);
+  return [&context, target]() -> int {
+    const auto source = open_source(context);
+    const RunDetail run = source->run(run_of(*source, *target));
+    const Place place = place_of(run);
+    if (context.json)
+      context.out.line(json_of(run, place).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    else
+      context.out.write(text_of(shown(run, context.out), place));
+    return kExitOk;
+  };
+}
+
+}  // namespace
+
+extern const Command kWhereCommand{
+    .place = 95,
+    .name = "where",
+    .summary = "Where a run's folder, checkpoints and log are, and which sweeps show it",
+    .example = "ablate where 17\nablate where msf-sharing/r/0",
+    .declare = declare_where,
+};
+
+}  // namespace abl::cli
