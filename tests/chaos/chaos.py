@@ -138,8 +138,7 @@ def make_trouble(world, faults, work, recoveries, given, chance):
 
 def settle(world, work, recoveries, patience):
     """Everything that was begun comes to its end. Returns: how long that took, and whether it did."""
-    began = reported = time.monotonic()
-    released = 0
+    began, reported, released = time.monotonic(), "", 0
     while time.monotonic() - began < patience:
         world.look_after()
         recoveries.look()
@@ -152,9 +151,10 @@ def settle(world, work, recoveries, patience):
                 released += len(held)
                 for name in held:
                     work.command(lambda code: None, "retry", name, "--held")
-            if time.monotonic() - reported > 5:
-                reported = time.monotonic()
-                say(f"settling: {left}")
+            open_now = {state: left[state] for state in ("queued", "leased", "running", "held") if left.get(state)}
+            if f"{open_now}" != reported:
+                reported = f"{open_now}"
+                say(f"settling: {open_now}")
         time.sleep(0.05)
     return time.monotonic() - began, False, released
 
@@ -207,6 +207,17 @@ def check_trained(world):
         else:
             say(f"trial {trial}, trained in {attempts} attempts, has the {len(stored)} points of an undisturbed training, to the bit")
     reader.close()
+
+
+RAW = ("::at", "terminate called", "bad_alloc", "bad_function_call", "bad_optional", "Assertion", "Sanitizer", "runtime error:")
+
+
+def read_logs(world):
+    """What no program of ours should have to say, whatever happens to it."""
+    for log in sorted((world.home / "logs").glob("*.log")):
+        for line in log.read_text(errors="replace").splitlines():
+            if any(word in line for word in RAW):
+                world.find("log", f"{log.name}: {line[:300]}")
 
 
 def print_verdict(given, world, faults, work, recoveries, violations, seconds, settled, checked):
@@ -268,6 +279,7 @@ def main():
         if world.trainer and is_over:
             check_trained(world)
         world.end()
+        read_logs(world)
         if alive := world.programs():
             world.find("overlap", f"programs of trials outlive everything: {alive}")
         checker = Checker(world.store, world.records, work.sweeps, world.killed, tables)

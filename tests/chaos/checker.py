@@ -108,6 +108,7 @@ class Checker:
         self.programs = read_records(records)
         self.trials = {row["id"]: row for row in self.rows("SELECT * FROM trial")}
         self.runs = {row["id"]: row for row in self.rows("SELECT * FROM run ORDER BY id")}
+        self.classes = any("failure" in run.keys() and run["failure"] for run in self.runs.values())
         self.runs_of = collections.defaultdict(list)
         for run in self.runs.values():
             self.runs_of[run["trial_id"]].append(run)
@@ -291,6 +292,7 @@ class Checker:
             self.check_completed(what, params, run, ran, stored)
 
     def check_how_it_ended(self, what, params, run, ran):
+        by_itself = False
         if run["state"] == "failed":
             by_itself = ran and ran.code and run["exit_code"] == ran.code and params["kind"] in ("fails", "flaky")
             by_a_kill = (run["trial_id"], run["attempt"]) in self.killed and run["signal"] == 9  # perhaps before its first word
@@ -299,6 +301,9 @@ class Checker:
                                       f"and nobody killed it")
             if by_itself and f"exit code {ran.code}" not in run["reason"]:
                 self.blame("failure", f"{what} failed with exit code {ran.code}; the reason is '{run['reason']}'")
+        of = {"failed": "trial" if by_itself else "resources", "lost": "infrastructure"}.get(run["state"], "")
+        if self.classes and run["failure"] != of:
+            self.blame("failure", f"{what} is {run['state']} ({run['reason']}): it counts as '{run['failure']}', not as '{of}'")
         if run["state"] in ("lost", "stopped") and not run["reason"]:
             self.blame("failure", f"{what} is {run['state']}, without a reason")
 

@@ -89,6 +89,7 @@ SQL = [  # what is made, the kind that it is to be found as, and the statements 
     ("a run failed by what its program did not do", "failure", f"UPDATE run SET exit_code = 42 WHERE id = {of('flaky', 'failed')}"),
     ("a run was killed by nobody", "failure", f"UPDATE run SET exit_code = NULL, signal = 9 WHERE id = {of('fails', 'failed')}"),
     ("a failed run has another reason", "failure", f"UPDATE run SET reason = 'tired' WHERE id = {of('fails', 'failed')}"),
+    ("a failure counts as one of the machine", "failure", f"UPDATE run SET failure = 'infrastructure' WHERE id = {of('fails', 'failed')}"),
     ("a trial gave up too early", "failure", "UPDATE trial SET max_retries = 9 WHERE state = 'failed'"),
     ("a run is lost without a reason", "failure", f"UPDATE run SET reason = '' WHERE id = {of('steady', 'lost')}"),
 ]

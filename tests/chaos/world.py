@@ -118,7 +118,7 @@ class World:
         name = self.chance.choice(list(POINTS[who]))
         actions = POINTS[who][name]
         action = self.chance.choices(actions, [10, 2, 2, 1, 1][:len(actions)])[0]
-        nth = 1 if name in ("scheduler.submit", "trainer.before-end") else int(1 + self.chance.expovariate(1 / (30 if who == "scheduler" else 5)))
+        nth = 1 if name in ("scheduler.submit", "trainer.before-end") else int(1 + self.chance.expovariate(1 / (10 if who == "scheduler" else 3)))
         process.points = f"{name}={action}" + (f":{self.chance.choice((50, 500, 2500))}" if action == "delay" else "") + f"@{nth}"
 
     def start(self, process):
