@@ -78,6 +78,7 @@ std::optional<std::size_t> specific_rule(const RetryRules& rules, const Failure&
 std::optional<FailureKind> FailureKind::read(std::string_view text) {
   text = trimmed(text);
   if (const auto of = value_named<FailureClass>(text)) return FailureKind{.of = *of};
+  if (text == trimmed(kLog)) return FailureKind{.by = By::kLog};  // without a pattern
   if (text.starts_with(kLog))
     return FailureKind{.by = By::kLog, .pattern = std::string{trimmed(text.substr(kLog.size()))}};
   if (text.starts_with(kExit)) {

@@ -15,15 +15,15 @@ namespace abl::trainer {
 namespace {
 
 torch::Tensor sums(double loss, double correct, double images) {
-  return torch::tensor({loss, correct, images}, torch::kFloat64);
+  return torch::tensor({loss, correct, images, 10.0}, torch::kFloat64);
 }
 
 TEST(ProgressReportsTest, APointIsSaidWhenItsStepIsDone) {
   Recorder events;
   training::ProgressReports reports{events, torch::kCPU};
   reports.begin();
-  reports.add(10, sums(30, 5, 20), 0.1);
-  reports.add(20, sums(10, 20, 20), 0.05);
+  reports.add(10, 0, sums(30, 5, 20), 0.1);
+  reports.add(20, 10, sums(10, 20, 20), 0.05);
   reports.say(9);
   EXPECT_TRUE(events.points.empty());
   reports.say(11);
@@ -39,7 +39,7 @@ TEST(ProgressReportsTest, TheSumsAreThoseOfTheirTime) {
   Recorder events;
   training::ProgressReports reports{events, torch::kCPU};
   auto loss = sums(30, 5, 20);
-  reports.add(10, loss, 0.1);
+  reports.add(10, 0, loss, 0.1);
   loss.zero_();
   reports.say_all();
   EXPECT_EQ(events.points["train/loss"].at(10), 1.5);
@@ -70,10 +70,10 @@ TEST(ProgressReportsTest, WhatTheTimeWasSpentOnIsSaidOnce) {
   reports.begin();
   reports.count(20);
   reports.spend(Spent::kData, std::chrono::hours{1});  // more than there was: clocks may differ
-  reports.add(10, sums(30, 5, 20), 0.1);
+  reports.add(10, 0, sums(30, 5, 20), 0.1);
   reports.say_all();
   reports.count(20);
-  reports.add(20, sums(30, 5, 20), 0.1);
+  reports.add(20, 10, sums(30, 5, 20), 0.1);
   reports.say_all();
   ASSERT_EQ(events.points.size(), 2u);
   EXPECT_EQ(events.points[0].at("time/data"), 1);
@@ -94,7 +94,7 @@ TEST(ProgressReportsTest, TheRateIsThatOfAllTheTime) {
   const auto spent = std::chrono::steady_clock::now() - begun;
   reports.spend(training::ProgressReports::Spent::kEvaluation, spent);
   reports.count(20);
-  reports.add(10, sums(30, 5, 20), 0.1);
+  reports.add(10, 0, sums(30, 5, 20), 0.1);
   reports.say_all();
   const double seconds = std::chrono::duration<double>(spent).count();
   EXPECT_LE(events.points.at(0).at("images_per_s"), 20 / seconds) << "nothing is left out";
@@ -107,9 +107,9 @@ TEST(ProgressReportsTest, PointsThatAreSaidTogetherShareTheirTimeByTheirImages) 
   reports.begin();
   reports.spend(training::ProgressReports::Spent::kData, std::chrono::hours{1});
   reports.count(20);
-  reports.add(10, sums(30, 5, 20), 0.1);
+  reports.add(10, 0, sums(30, 5, 20), 0.1);
   reports.count(40);
-  reports.add(20, sums(30, 5, 40), 0.1);
+  reports.add(20, 10, sums(30, 5, 40), 0.1);
   std::this_thread::sleep_for(std::chrono::milliseconds{1});
   reports.say_all();
   const double longest = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -149,11 +149,17 @@ TEST_F(TimeOfATraining, HasCheckpointsAndWaitingForDataInItsSharesAndInItsRate) 
   EXPECT_LE(seconds, whole);
 }
 
-TEST(ProgressReportsTest, ALossThatIsNotFiniteIsSaidAndEndsTheTraining) {
+TEST(ProgressReportsTest, ALossThatIsNotFiniteIsSaidAndEndsTheTrainingWithTheFirstStepOfWhichThatIsSo) {
   Recorder events;
   training::ProgressReports reports{events, torch::kCPU};
-  reports.add(7, sums(NAN, 0, 20), 0.1);
-  EXPECT_THROW(reports.say(7), Error);
+  reports.add(7, 4, torch::tensor({double{NAN}, 0.0, 20.0, 3.0, 1.0}, torch::kFloat64), 0.1);  // of two ranks
+  try {
+    reports.say(7);
+    ADD_FAILURE() << "it goes on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kAborted);
+    EXPECT_STREQ(error.what(), "diverged: the training loss is not finite since step 6");
+  }
   EXPECT_EQ(events.points["train/loss"].count(7), 1u);
 }
 

@@ -99,6 +99,8 @@ int train_with_ranks(const RankFlags& flags, const std::string& device, protocol
     const auto [end, code] = run_ranks(flags.ranks, own_arguments(), events);
     if (end.fault)
       events.end_by(*end.fault, end.reason);
+    else if (end.failure)
+      events.end_as(*end.failure, end.reason, end.retryable);
     else
       events.end(end.status, end.reason, end.retryable);
     return code;

@@ -32,6 +32,12 @@ bool is_of_the_data(Code code) {
          code == Code::kUnknown;
 }
 
+protocol::FailureClass class_of(const Error& error) {
+  if (dynamic_cast<const DataMismatch*>(&error)) return protocol::FailureClass::kData;
+  return error.code() == Code::kResourceExhausted ? protocol::FailureClass::kResources
+                                                  : protocol::FailureClass::kTrial;
+}
+
 }  // namespace
 
 void throw_as_disk_fault(const Error& error, std::uint64_t needed_bytes) {
@@ -42,7 +48,7 @@ void throw_as_disk_fault(const Error& error, std::uint64_t needed_bytes) {
 
 void throw_as_data_fault(const Error& error) {
   if (is_of_the_data(error.code())) throw MachineFault{error, {.part = Part::kData}};
-  throw;
+  throw DataMismatch{error};
 }
 
 std::optional<MachineFault> lost_device(const std::exception& error) {
@@ -58,8 +64,7 @@ int fail(protocol::Events& events, const Error& error) {
     events.end_by(machine->fault(), error.what());
   else  // what the same machine would meet again is not worth a retry; memory that others held may pass, and
         // so may a file system that was away (the system errors that have no code of their own)
-    events.end(protocol::End::Status::kFailed, error.what(),
-               code == kExitUnavailable || error.code() == Code::kUnknown);
+    events.end_as(class_of(error), error.what(), code == kExitUnavailable || error.code() == Code::kUnknown);
   return code;
 }
 

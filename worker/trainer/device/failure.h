@@ -26,13 +26,20 @@ class MachineFault : public Error {
   protocol::Events::Fault fault_;
 };
 
+/// What a trial asks of its data and they do not have: other classes, fewer images.
+class DataMismatch : public Error {
+ public:
+  explicit DataMismatch(const Error& error) : Error{error} {}
+};
+
 /// What writing to a run's folder threw, as a MachineFault where the disk gave it. `needed_bytes`: what was
 /// to be written; 0: not known. To be called while it is handled. Throws: always.
 [[noreturn]] void throw_as_disk_fault(const Error& error, std::uint64_t needed_bytes);
 
 /// What opening the data threw, as a MachineFault where the place is to blame: it holds nothing of a known
 /// format, a part is missing or damaged, nobody may read it. Another machine may have it whole. Other classes
-/// or fewer images than the trial wants are no such fault. To be called while it is handled. Throws: always.
+/// or fewer images than the trial wants are no such fault, but a DataMismatch. To be called while it is
+/// handled. Throws: always.
 [[noreturn]] void throw_as_data_fault(const Error& error);
 
 /// An exception of LibTorch that says that a GPU cannot be reached or has failed: nothing that a model or its

@@ -224,7 +224,8 @@ RunEnd failure(const Ranks& ranks, bool asked) {
   return {.end = {.status = protocol::End::Status::kFailed,
                   .reason = who + reason_of(first),
                   .retryable = !end || end->retryable,
-                  .fault = end ? end->fault : std::nullopt},
+                  .fault = end ? end->fault : std::nullopt,
+                  .failure = end ? end->failure : std::nullopt},
           .exit_code = has_code ? first.exit()->code : kExitFailed};
 }
 

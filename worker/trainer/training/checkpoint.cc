@@ -44,6 +44,11 @@ Error not_finite(std::int64_t step, const std::string& what) {
                   what, step)};
 }
 
+Error diverged(std::int64_t from, const torch::Tensor& finite_steps) {
+  const auto first = from + static_cast<std::int64_t>(finite_steps.min().item<double>()) + 1;
+  return Error{Code::kAborted, fmt::format("diverged: the training loss is not finite since step {}", first)};
+}
+
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
   expect_finite_weights(checkpoint);
   const auto& machine = checkpoint.machine;

@@ -41,6 +41,10 @@ struct Checkpoint {
 /// What ends a run whose checkpoint of a step would be of no use, for `what` is not finite.
 Error not_finite(std::int64_t step, const std::string& what);
 
+/// What ends a run whose training loss is not finite. `finite_steps`: of each rank, since step `from`
+/// (`Learner::finite_steps`).
+Error diverged(std::int64_t from, const torch::Tensor& finite_steps);
+
 /// Writes the file as a whole, synced, with a CRC-32 of each tensor. Returns: its SHA-256.
 /// Throws: Error{kAborted} naming step and tensor where a loss or a number of the tensors is not finite: what
 /// lies there stays, for nothing can be continued from such a file; Error{kResourceExhausted} when the disk

@@ -34,7 +34,8 @@ Learner::Learner(std::shared_ptr<models::Classifier> model, std::shared_ptr<mode
       graph_{std::move(graph)},
       lr_{new_rate(device)},
       loss_sum_{torch::zeros({}, torch::TensorOptions{torch::kFloat64}.device(device))},
-      correct_{torch::zeros_like(loss_sum_)} {
+      correct_{torch::zeros_like(loss_sum_)},
+      finite_steps_{torch::zeros_like(loss_sum_)} {
   if (average) average_.emplace(std::move(average), weights_.state(), recipe.ema);
   if (recipe.precision == config::Precision::kFloat16) scaler_.emplace(device);
 }
@@ -64,6 +65,7 @@ void Learner::take_step(const torch::Tensor& images, const tasks::Targets& targe
   optimiser_->step(lr_, overflow);
   weights_.publish();
   if (average_) average_->follow(weights_.state());
+  finite_steps_ += (loss_sum_ * 0).eq_(0);  // once it is not finite it stays so
 }
 
 void Learner::step(const torch::Tensor& images, const tasks::Targets& targets, double lr,

@@ -56,6 +56,9 @@ class Learner {
   /// Of the images since it was set: the sum of their losses, and how many were recognised. [], float64.
   torch::Tensor& loss_sum() { return loss_sum_; }
   torch::Tensor& correct() { return correct_; }
+  /// And the steps since both were set before the first whose loss was not finite: that is one to find
+  /// without a look at each. [], float64.
+  torch::Tensor& finite_steps() { return finite_steps_; }
 
   /// All that a checkpoint needs, by name: "model.NAME", "adamw.first.NAME", "ema.NAME", … They share memory.
   std::map<std::string, torch::Tensor> state() const;
@@ -76,7 +79,7 @@ class Learner {
   std::optional<WeightAverage> average_;
   std::optional<LossScaler> scaler_;        ///< with half precision
   const std::unique_ptr<StepGraph> graph_;  ///< or null
-  torch::Tensor lr_, loss_sum_, correct_;
+  torch::Tensor lr_, loss_sum_, correct_, finite_steps_;
 };
 
 }  // namespace abl::training

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "protocol/metrics.h"
 #include "worker/trainer/device/gpu.h"
+#include "worker/trainer/training/checkpoint.h"
 
 namespace abl::training {
 
@@ -26,11 +27,11 @@ constexpr std::array kShares{metric::kTimeData, metric::kTimeCheckpoints, metric
 ProgressReports::ProgressReports(protocol::Events& events, torch::Device device)
     : events_{events}, device_{device} {}
 
-void ProgressReports::add(std::int64_t step, const torch::Tensor& sums, double lr) {
+void ProgressReports::add(std::int64_t step, std::int64_t from, const torch::Tensor& sums, double lr) {
   auto on_host =
       torch::empty(sums.sizes(), sums.options().device(torch::kCPU).pinned_memory(device_.is_cuda()));
   on_host.copy_(sums, /*non_blocking=*/true);
-  points_.push_back({step, std::exchange(images_, 0), on_host, lr});
+  points_.push_back({step, from, std::exchange(images_, 0), on_host, lr});
 }
 
 void ProgressReports::say(std::int64_t done) {
@@ -63,8 +64,7 @@ void ProgressReports::say(const Point& point, std::map<std::string, double> valu
   values[metric::kLearningRate] = point.lr;
   values[metric::kMemoryBytes] = device::peak_memory_bytes(device_);
   events_.metric(point.step, values);
-  if (!std::isfinite(loss))
-    throw Error{Code::kAborted, fmt::format("the training loss is not finite at step {}", point.step)};
+  if (!std::isfinite(loss)) throw diverged(point.from, point.sums.slice(0, 3));
 }
 
 }  // namespace abl::training

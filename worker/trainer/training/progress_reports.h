@@ -29,19 +29,20 @@ class ProgressReports {
   /// What kept the training from taking steps: images that were not ready, a checkpoint, an evaluation.
   enum class Spent { kData, kCheckpoints, kEvaluation };
   void spend(Spent on, Clock::duration time) { spent_.at(static_cast<std::size_t>(on)) += time; }
-  /// A point at `step`; `sums`: loss, correct answers and images since the last one, [3], on the device.
-  void add(std::int64_t step, const torch::Tensor& sums, double lr);
+  /// A point at `step`; `sums`: loss, correct answers and images since the last one, at step `from`, and of
+  /// each rank `Learner::finite_steps`, [3 + ranks], on the device.
+  void add(std::int64_t step, std::int64_t from, const torch::Tensor& sums, double lr);
   /// Says the points up to a step that is done. Several share the time since the one before them by their
   /// images: nobody knows when the device was done with each. Throws: Error{kAborted} where the loss is not
-  /// finite.
+  /// finite, naming the first step of which that is so.
   void say(std::int64_t done);
   /// Waits for all steps that were taken, and says all points.
   void say_all();
 
  private:
   struct Point {
-    std::int64_t step, images;  ///< taken since the point before
-    torch::Tensor sums;         ///< [3], on the host, once the step is done
+    std::int64_t step, from, images;  ///< taken since the point before, at `from`
+    torch::Tensor sums;               ///< [3 + ranks], on the host, once the step is done
     double lr;
   };
   /// `values`: those of the time, to which it adds the point's own.

@@ -93,6 +93,7 @@ Training::Training(TrainingOptions options, protocol::Events& events)
   for (const auto& what : data_.passed_over) events_.log(LogLevel::kWarning, "data: " + what);
   reports_.begin();
   written_at_ = Clock::now();
+  reported_ = done_;  // the sums of a step that a checkpoint has are finite up to there
 }
 
 /// Of a GPU alone: the others' gradients travel while it computes. Recomputed blocks set random numbers back,
@@ -209,10 +210,11 @@ void Training::step(const tasks::Batch& batch) {
 }
 
 void Training::report() {
-  auto all = sums();
+  auto all = torch::cat({sums(), finite_steps()});
   ranks_.sum(all);
-  reports_.add(done_, all, learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps));
-  learner_->loss_sum().zero_(), learner_->correct().zero_(), seen_ = 0;
+  reports_.add(done_, reported_, all, learning_rate(options_.trial.recipe, done_ - 1, length_.total_steps));
+  learner_->loss_sum().zero_(), learner_->correct().zero_(), learner_->finite_steps().zero_();
+  seen_ = 0, reported_ = done_;
 }
 
 bool Training::evaluate_as(const std::string& split, models::Classifier& model,
@@ -262,7 +264,8 @@ void Training::hold() {
   const auto begun = Clock::now();
   const auto states = ranks::gather_states(ranks_, sums().cpu());
   const auto all = states.sums.sum(0);
-  if (!std::isfinite(all[0].item<double>())) throw not_finite(done_, "the training loss");  // on all ranks
+  if (!std::isfinite(all[0].item<double>()))  // on all ranks
+    throw diverged(reported_, ranks_.gather(learner_->finite_steps().cpu().reshape({1})));
   const bool is_best = std::exchange(is_best_, false);
   held_step_ = done_, is_held_ = true;
   if (ranks_.first()) {
@@ -363,6 +366,15 @@ void Training::join_ranks() {
   seen_ = static_cast<std::int64_t>(own[2].item<double>());
   if (options_.trial.recipe.sync_batch_norm)
     models::synchronise_batch_norms(learner_->model(), [this](torch::Tensor& tensor) { ranks_.sum(tensor); });
+}
+
+/// Of each rank, in this one's place: they are added up. [ranks]
+torch::Tensor Training::finite_steps() const {
+  const auto& own = learner_->finite_steps();
+  if (ranks_.alone()) return own.reshape({1});
+  auto all = torch::zeros({ranks_.ranks()}, own.options());
+  all[ranks_.rank()] = own;
+  return all;
 }
 
 torch::Tensor Training::sums() const {

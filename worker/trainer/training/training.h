@@ -82,6 +82,7 @@ class Training {
   std::unique_ptr<StepGraph> new_graph() const;
   void step(const tasks::Batch& batch);
   torch::Tensor sums() const;
+  torch::Tensor finite_steps() const;
   void report();
   bool evaluate_if_due(const std::atomic<bool>& stop);
   bool evaluate_as(const std::string& split, models::Classifier& model, const std::atomic<bool>& stop);
@@ -107,7 +108,8 @@ class Training {
   ranks::BatchShare share_;
   ranks::RankStates states_;  ///< that the ranks begin with
   std::int64_t done_ = 0, evaluated_ = 0;
-  std::int64_t seen_ = 0;  ///< images since the newest report
+  std::int64_t seen_ = 0;      ///< images since the newest report
+  std::int64_t reported_ = 0;  ///< the step of that, or from which this process counts
   ProgressReports reports_;
   std::chrono::steady_clock::time_point written_at_;  ///< when the newest checkpoint was begun
   std::int64_t held_step_ = -1;  ///< of the newest state that was copied for a checkpoint
