@@ -50,8 +50,13 @@ std::string canonical_spec(const SweepSpec& spec) {
                 {"gpus", spec.gpus},
                 {"max_retries", spec.max_retries},
                 {"data", spec.data}};
+  if (spec.pack) document["pack"] = true;
+  if (!spec.where.empty()) document["where"] = spec.where;
   if (spec.limits.any())
     document["limits"] = {{"time_s", spec.limits.time.count()}, {"stall_s", spec.limits.stall.count()}};
+  if (spec.limits.log > 0) document["limits"]["log_bytes"] = spec.limits.log;
+  if (spec.limits.nan_fails) document["limits"]["nan"] = "fail";
+  if (!spec.retry_on.empty()) document["retry_on"] = json::parse(protocol::to_text(spec.retry_on));
   if (spec.command) document["reuse"] = spec.command->reuse;
   if (spec.command && !spec.command->folder.empty()) document["folder"] = spec.command->folder;
   return config::canonical_json(document);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/nearest_name.h"
+#include "base/pattern.h"
 #include "config/document/trial_document.h"
 #include "config/field_table.h"
 #include "config/model/model_section.h"
@@ -51,15 +52,112 @@ std::vector<std::int64_t> read_seeds(YamlReader& reader, const Node& node) {
   return seeds;
 }
 
-/// `section: {key: n}`, as resources and retry are.
-int read_one_number(YamlReader& reader, const Node& root, const char* section, const char* key,
-                    std::int64_t high) {
-  const Node* node = root.find(section);
-  if (!node || !reader.is_mapping(*node, section)) return 0;
-  reader.allow_only(*node, section, {key});
-  const Node* number = node->find(key);
-  return number ? static_cast<int>(reader.whole_number(*number, dotted(section, key), 0, high).value_or(0))
-                : 0;
+constexpr int kMostAttempts = 1000;
+using protocol::FailureClass, protocol::FailureKind;
+
+/// What a misspelt kind of failure may have meant.
+std::string nearest_kind(const std::string& written) {
+  std::vector<std::string> known = names_of<FailureClass>();
+  for (int signal = 1; signal < 32; ++signal)
+    known.push_back(FailureKind{.by = FailureKind::By::kSignal, .number = signal}.text());
+  return nearest_name(written, known, 0.3);
+}
+
+/// "resources", "exit 75", "signal SEGV" or "log PATTERN".
+std::optional<FailureKind> read_kind(YamlReader& reader, const Node::Entry& entry, const std::string& field) {
+  const auto problem = [&](const std::string& message, const std::string& nearest = {}) {
+    reader.problems().add(entry.place, field, message, nearest);
+    return std::nullopt;
+  };
+  const auto kind = FailureKind::read(entry.key);
+  if (!kind)
+    return problem(fmt::format("unknown kind of failure '{}'; expected {}, 'exit N' with N from 1 to 255, "
+                               "'signal NAME' or 'log PATTERN'",
+                               entry.key, fmt::join(names_of<FailureClass>(), ", ")),
+                   nearest_kind(entry.key));
+  if (kind->by == FailureKind::By::kLog && kind->pattern.empty())
+    return problem("no pattern; expected 'log ' and a regular expression");
+  if (kind->by == FailureKind::By::kLog)
+    if (const std::string why = Pattern{kind->pattern}.problem(); !why.empty())
+      return problem(fmt::format("invalid pattern: {}; expected a regular expression of RE2", why));
+  if (kind->by == FailureKind::By::kClass && kind->of == FailureClass::kInfrastructure)
+    return problem("a failure of the infrastructure fails no trial and has no limit; expected another kind");
+  return kind;
+}
+
+/// `on: {resources: 1, "exit 75": infrastructure}`.
+void read_retry_rules(YamlReader& reader, const Node& on, protocol::RetryRules& rules) {
+  const std::string field = "retry.on";
+  if (!reader.is_mapping(on, field)) return;
+  for (const Node::Entry& entry : on.entries) {
+    const std::string its_field = dotted(field, entry.key);
+    const auto kind = read_kind(reader, entry, its_field);
+    protocol::RetryRule rule{.kind = kind.value_or(FailureKind{})};
+    if (const auto of = value_named<FailureClass>(entry.value.text)) {
+      rule.counts_as = of;
+      if (kind && kind->by == FailureKind::By::kClass &&
+          (kind->of == *of || kind->of == FailureClass::kTrial))
+        reader.problems().add(entry.value.place, its_field,
+                              fmt::format("'{}' cannot count as {}; expected a number of further attempts",
+                                          entry.key, entry.value.text));
+    } else if (const auto json = entry.value.json();
+               json.is_number_integer() && json >= 0 && json <= kMostAttempts) {
+      rule.attempts = json.get<int>();
+    } else {
+      reader.problems().add(
+          entry.value.place, its_field,
+          fmt::format("invalid value '{}'; expected a number of further attempts from 0 to {}, or as which "
+                      "class it counts: {}",
+                      entry.value.text, kMostAttempts, any_of(names_of<FailureClass>())),
+          nearest_name(entry.value.text, names_of<FailureClass>()));
+    }
+    if (!kind) continue;
+    if (std::ranges::find(rules, *kind, &protocol::RetryRule::kind) != rules.end())
+      reader.problems().add(entry.place, its_field, fmt::format("'{}' is listed twice", kind->text()));
+    rules.push_back(std::move(rule));
+  }
+}
+
+/// `retry: {max: 3, on: {…}}`.
+void read_retry(YamlReader& reader, const Node& root, SweepSpec& spec) {
+  const Node* node = root.find("retry");
+  if (!node || !reader.is_mapping(*node, "retry")) return;
+  reader.allow_only(*node, "retry", {"max", "on"});
+  if (const Node* max = node->find("max"))
+    spec.max_retries = static_cast<int>(reader.whole_number(*max, "retry.max", 0, kMostAttempts).value_or(0));
+  if (const Node* on = node->find("on")) read_retry_rules(reader, *on, spec.retry_on);
+}
+
+/// `resources: {gpus: 1, where: {gpu: h100, host: ["!node7", "!node8"]}}`.
+void read_resources(YamlReader& reader, const Node& root, SweepSpec& spec) {
+  const Node* node = root.find("resources");
+  if (!node || !reader.is_mapping(*node, "resources")) return;
+  reader.allow_only(*node, "resources", {"gpus", "pack", "where"});
+  if (const Node* gpus = node->find("gpus"))
+    spec.gpus = static_cast<int>(reader.whole_number(*gpus, "resources.gpus", 0, kMostGpus).value_or(0));
+  if (const Node* pack = node->find("pack")) {
+    spec.pack = reader.boolean(*pack, "resources.pack").value_or(false);
+    if (spec.pack && spec.gpus > 1)
+      reader.problems().add(
+          pack->place, "resources.pack",
+          fmt::format("trials of {} GPUs have them for themselves; expected gpus: 1", spec.gpus));
+  }
+  const Node* where = node->find("where");
+  if (!where || !reader.is_mapping(*where, "resources.where")) return;
+  for (const auto& [label, place, value] : where->entries) {
+    const std::string field = "resources.where." + label;
+    const std::vector<Node> one{value};
+    const std::vector<Node>& values = value.kind == Node::Kind::kSequence ? value.items : one;
+    if (values.empty()) reader.problems().add(place, field, "an empty list; expected a value of the label");
+    for (const Node& item : values) {
+      if (item.kind != Node::Kind::kScalar || item.text.empty() || item.text == "!")
+        reader.problems().add(
+            item.place, field,
+            "expected a value of the label, such as h100, or \"!node7\" (in quotes) for any other");
+      else
+        spec.where[label].push_back(item.text);
+    }
+  }
 }
 
 /// "90s", "10m", "2h", "3d" in seconds; nothing for anything else.
@@ -77,12 +175,38 @@ std::optional<std::chrono::seconds> duration(const std::string& text) {
   return std::chrono::seconds{number * unit};
 }
 
-/// `limits: {time: 2h, stall: 10m}`.
+/// "64MiB" in bytes; nothing for anything else.
+std::optional<std::uint64_t> byte_size(const std::string& text) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50, kLeast = 1 << 10;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+  const int shift = unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : 0;
+  if ((shift == 0 && !unit.empty()) || number > kMost >> shift || number << shift < kLeast)
+    return std::nullopt;
+  return number << shift;
+}
+
+/// `limits: {time: 2h, stall: 10m, log: 64MiB, nan: fail}`.
 Limits read_limits(YamlReader& reader, const Node& root) {
   Limits limits;
   const Node* node = root.find("limits");
   if (!node || !reader.is_mapping(*node, "limits")) return limits;
-  reader.allow_only(*node, "limits", {"time", "stall"});
+  reader.allow_only(*node, "limits", {"time", "stall", "log", "nan"});
+  if (const Node* value = node->find("log"))
+    if (const auto text = reader.text(*value, "limits.log")) {
+      if (const auto size = byte_size(*text))
+        limits.log = *size;
+      else
+        reader.problems().add(
+            value->place, "limits.log",
+            fmt::format("invalid size '{}'; expected a whole number and KiB, MiB or GiB, such as 64MiB, from "
+                        "1KiB",
+                        *text));
+    }
+  if (const Node* value = node->find("nan"))
+    limits.nan_fails = reader.choice(*value, "limits.nan", {"fail", "keep"}) == "fail";
   for (const auto& [key, limit] : {std::pair{"time", &limits.time}, std::pair{"stall", &limits.stall}}) {
     const Node* value = node->find(key);
     if (!value) continue;
@@ -416,8 +540,8 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
   spec.table = read_table(reader, table, root.place, spec.command.has_value());
   const Node* seeds = root.find("seeds");
   spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
-  spec.gpus = read_one_number(reader, root, "resources", "gpus", kMostGpus);
-  spec.max_retries = read_one_number(reader, root, "retry", "max", 1000);
+  read_resources(reader, root, spec);
+  read_retry(reader, root, spec);
   spec.limits = read_limits(reader, root);
   const std::vector<DraftRow> drafts = read_drafts(reader, root, shared, spec);
   if (root.find("base") || root.find("command")) {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "config/trial_choices.h"
 #include "protocol/column.h"
+#include "protocol/failure.h"
 #include "protocol/metrics.h"
 
 namespace abl::sweeps {
@@ -63,6 +64,8 @@ struct Row {
   std::map<std::string, std::string> paper;  ///< column name -> value as printed
   std::string config;       ///< canonical JSON without the seed; of a command: argv, params, version
   std::string config_hash;  ///< its SHA-256
+  std::string
+      work_hash;  ///< of what in it takes time: all but real numbers of the recipe; empty for a command
   int result_version =
       0;                ///< of the trainer for this configuration; 0: a command, whose own is in its document
   std::string model;    ///< canonical model document for counting; empty for a command trial
@@ -93,7 +96,10 @@ struct Command {
 struct Limits {
   std::chrono::seconds time{0};   ///< from the start of its program
   std::chrono::seconds stall{0};  ///< without a byte of output
-  bool any() const { return time.count() > 0 || stall.count() > 0; }
+  std::uint64_t log = 0;          ///< bytes of its log that are kept
+  bool nan_fails = false;         ///< its first metric value that is not finite ends it
+  bool any() const { return *this != Limits{}; }
+  bool operator==(const Limits&) const = default;
 };
 
 struct SweepSpec {
@@ -102,8 +108,12 @@ struct SweepSpec {
   std::vector<Row> rows;   ///< as written, or the product of the factors, the first varying slowest
   std::vector<std::int64_t> seeds;
   TableSpec table;
-  int gpus = 0;         ///< of one worker that a trial needs; 0: any one slot
-  int max_retries = 0;  ///< further attempts after a failure
+  int gpus = 0;       ///< of one worker that a trial needs; 0: any one slot
+  bool pack = false;  ///< trials of one GPU or slot may share it, where their memory is known and fits
+  /// Which workers will do: of each of these labels one of the values, none of those that begin with "!".
+  std::map<std::string, std::vector<std::string>> where;
+  int max_retries = 0;            ///< further attempts after a failure
+  protocol::RetryRules retry_on;  ///< what holds in place of that after failures of some kinds
   Limits limits;
   std::optional<Command> command;
   std::string data;  ///< logical data name that its trials need; empty for a command without data

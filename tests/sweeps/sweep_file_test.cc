@@ -172,6 +172,130 @@ TEST(SweepFileTest, WhatIsNotSaidHasADefault) {
   EXPECT_EQ(spec.table.columns[0].better, protocol::Better::kHigher);
 }
 
+TEST(SweepFile, AsksForLabelsOfWorkersWhichChangeNoTrial) {
+  const std::string small =
+      "ablate: 1\nname: small\ncommand: {argv: [\"true\"]}\nrows: [{id: a}]\n"
+      "table: {columns: [{name: acc, metric: acc}]}\n";
+  const SweepSpec without = parse(small);
+  EXPECT_EQ(without.canonical.find("where"), std::string::npos);
+  const SweepSpec spec =
+      parse(small + "resources: {gpus: 2, where: {gpu: [h100, h200], host: \"!node7\", rack: 4}}\n");
+  EXPECT_EQ(spec.gpus, 2);
+  EXPECT_EQ(spec.where.at("gpu"), (std::vector<std::string>{"h100", "h200"}));
+  EXPECT_EQ(spec.where.at("host"), (std::vector<std::string>{"!node7"}));
+  EXPECT_EQ(spec.where.at("rack"), (std::vector<std::string>{"4"}));
+  EXPECT_NE(spec.canonical, without.canonical) << "it is another sweep";
+  EXPECT_EQ(spec.rows[0].config_hash, without.rows[0].config_hash) << "of the same trials";
+  for (const std::string wrong :
+       {"{gpu: }", "{host: !node7}", "{gpu: []}", "{gpu: {a: b}}", "{host: \"!\"}"}) {
+    try {
+      parse(small + "resources: {where: " + wrong + "}\n");
+      ADD_FAILURE() << wrong;
+    } catch (const SweepFileError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("of the label")) << wrong;
+    }
+  }
+}
+
+TEST(SweepFile, PackingIsForTrialsOfOneGpuAndChangesNoTrial) {
+  const std::string small =
+      "ablate: 1\nname: small\ncommand: {argv: [\"true\"]}\nrows: [{id: a}]\n"
+      "table: {columns: [{name: acc, metric: acc}]}\n";
+  const SweepSpec without = parse(small), spec = parse(small + "resources: {gpus: 1, pack: true}\n");
+  EXPECT_FALSE(without.pack);
+  EXPECT_EQ(without.canonical.find("pack"), std::string::npos) << "as it was before";
+  EXPECT_TRUE(spec.pack);
+  EXPECT_EQ(spec.rows[0].config_hash, without.rows[0].config_hash);
+  try {
+    parse(small + "resources: {gpus: 2, pack: true}\n");
+    ADD_FAILURE();
+  } catch (const SweepFileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("trials of 2 GPUs have them for themselves; expected gpus: 1"));
+  }
+}
+
+TEST(SweepFile, RowsThatTakeAsLongHaveTheSameWork) {
+  const SweepSpec spec = parse(R"(
+ablate: 1
+name: lr
+base:
+  model: {preset: simple-vit-ti}
+  data: {name: imagenet-1k}
+  recipe: {use: msf-imagenet}
+rows:
+  - {id: a}
+  - {id: lr, set: {recipe.lr: 0.5, recipe.weight_decay: 0.25}}
+  - {id: epochs, set: {recipe.epochs: 7}}
+  - {id: batch, set: {recipe.batch: 64}}
+  - {id: model, set: {model.preset: simple-vit-s}}
+table: {columns: [{name: acc, metric: val/top1}]}
+)");
+  EXPECT_EQ(spec.rows[0].work_hash, spec.rows[1].work_hash);
+  EXPECT_NE(spec.rows[0].config_hash, spec.rows[1].config_hash);
+  for (const int row : {2, 3, 4}) EXPECT_NE(spec.rows[0].work_hash, spec.rows[row].work_hash) << row;
+  EXPECT_EQ(parse("ablate: 1\nname: small\ncommand: {argv: [\"true\"]}\nrows: [{id: a}]\n"
+                  "table: {columns: [{name: acc, metric: acc}]}\n")
+                .rows[0]
+                .work_hash,
+            "");
+}
+
+constexpr const char* kOwnProgram =
+    "ablate: 1\nname: small\ncommand: {argv: [\"true\"]}\nrows: [{id: a}]\n"
+    "table: {columns: [{name: acc, metric: accuracy}]}\n";
+
+TEST(SweepFileTest, RetryHasRulesForKindsOfFailures) {
+  const SweepSpec without = parse(std::string{kOwnProgram} + "retry: {max: 3}\n");
+  EXPECT_EQ(without.canonical.find("retry_on"), std::string::npos) << "it is the sweep that it was";
+  const SweepSpec spec = parse(std::string{kOwnProgram} +
+                               "retry: {max: 3, on: {resources: 1, data: 0, \"exit 75\": infrastructure, "
+                               "\"signal 11\": 0, \"log NCCL error .*\": infrastructure}}\n");
+  EXPECT_EQ(spec.max_retries, 3);
+  EXPECT_EQ(protocol::to_text(spec.retry_on),
+            R"([["resources",1],["data",0],["exit 75","infrastructure"],["signal SEGV",0],)"
+            R"(["log NCCL error .*","infrastructure"]])");
+  EXPECT_NE(spec.canonical, without.canonical);
+  EXPECT_EQ(spec.rows[0].config_hash, without.rows[0].config_hash) << "of the same trials";
+}
+
+TEST(SweepFileTest, ARetryRuleThatMeansNothingIsNamedWithItsPlace) {
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"{resurces: 1}",
+       "sweep.yaml:6:14: retry.on.resurces: unknown kind of failure 'resurces'; expected "
+       "infrastructure, resources, trial, data, 'exit N' with N from 1 to 255, 'signal NAME' or "
+       "'log PATTERN'; did you mean 'resources'?"},
+      {"{\"signal SEGF\": 1}", "did you mean 'signal SEGV'?"},
+      {"{\"exit 0\": 1}", "unknown kind of failure 'exit 0'"},
+      {"{\"log (a\": 1}", "invalid pattern: missing )"},
+      {"{\"log \": 1}", "no pattern"},
+      {"{resources: infrastrcture}",
+       "invalid value 'infrastrcture'; expected a number of further attempts from 0 to 1000, or as "
+       "which class it counts: infrastructure, resources, trial or data; did you mean "
+       "'infrastructure'?"},
+      {"{resources: -1}", "invalid value '-1'"},
+      {"{infrastructure: 3}", "fails no trial"},
+      {"{trial: infrastructure}", "'trial' cannot count as infrastructure"},
+      {"{data: data}", "'data' cannot count as data"},
+      {"{\"signal 11\": 1, \"signal SEGV\": 2}", "'signal SEGV' is listed twice"},
+      {"3", "retry.on"}};
+  for (const auto& [on, message] : wrong)
+    EXPECT_THAT(problem_of(std::string{kOwnProgram} + "retry: {on: " + on + "}\n"), HasSubstr(message)) << on;
+  EXPECT_THAT(problem_of(std::string{kOwnProgram} + "retry: {onn: {}}\n"), HasSubstr("did you mean 'on'?"));
+}
+
+TEST(SweepFileTest, ALogHasALimitAndNaNMayFail) {
+  const SweepSpec spec = parse(std::string{kOwnProgram} + "limits: {log: 2MiB, nan: fail}\n");
+  EXPECT_EQ(spec.limits.log, 2U << 20);
+  EXPECT_TRUE(spec.limits.nan_fails);
+  EXPECT_FALSE(parse(std::string{kOwnProgram} + "limits: {nan: keep}\n").limits.any());
+  for (const char* size : {"2MB", "2 MiB", "0", "1023", "-1MiB", "MiB", "99999999GiB"})
+    EXPECT_THAT(problem_of(std::string{kOwnProgram} + "limits: {log: " + size + "}\n"),
+                HasSubstr("expected a whole number and KiB, MiB or GiB"))
+        << size;
+  EXPECT_THAT(problem_of(std::string{kOwnProgram} + "limits: {nan: fial}\n"),
+              HasSubstr("did you mean 'fail'?"));
+}
+
 TEST(SweepFileTest, LimitsAreDurationsAndASweepWithoutThemIsTheOneThatItWas) {
   const std::string small = std::string{kSmall}.replace(std::string{kSmall}.find(", paper"), 21, "");
   const SweepSpec without = parse(small);
