@@ -64,6 +64,12 @@ export function Summary({ detail }: { detail: RunDetail }) {
             </span>
           )}
         </Fact>
+        {summary.failure !== "FAILURE_CLASS_UNSPECIFIED" && (
+          <Fact name="Failure">
+            {summary.failure.replace("FAILURE_CLASS_", "").toLowerCase()}
+            {summary.failure_rule && <span class="muted">by retry.on: {summary.failure_rule}</span>}
+          </Fact>
+        )}
         {detail.exit_code !== undefined && <Fact name="Exit code">{detail.exit_code}</Fact>}
         {detail.signal !== undefined && <Fact name="Signal">{detail.signal}</Fact>}
         <Fact name="Trial">
