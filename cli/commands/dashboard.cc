@@ -42,7 +42,8 @@ Run declare_dashboard(CLI::App& app, Context& context) {
     StopSignals signals;  // before the server's threads, which must not take them
     web::Server server{{.store = store,
                         .port = choose_port(*port ? std::optional{*port} : std::nullopt),
-                        .watch_store = true}};
+                        .watch_store = true,
+                        .version = ABLATE_VERSION}};
     say(server.url(), store.string());
     if (!context.json) context.out.line("read-only; stop it with Ctrl-C");
     signals.wait();

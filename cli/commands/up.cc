@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_lock.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/format.h"
@@ -50,6 +51,9 @@ UpRecord wait_for_other(const Context& context) {
 
 int run_here(const Context& context, const UpOptions& options, const FileLock& lock, bool detached) {
   run_up(context, options, lock, [&](const UpRecord& record, const ablate::v1::WorkerSummary& worker) {
+    if (log_format() == LogFormat::kJson && !context.json)
+      return log_info({{"dashboard", record.url}, {"store", record.store}, {"worker", worker.name()}},
+                      "ablate is up, with its dashboard at {}", record.url);
     say(context, record, "ablate is up", worker_text(worker));
     if (!context.json && !detached)
       context.out.line("Submit a sweep from another terminal: ablate submit FILE. Stop: Ctrl-C");
