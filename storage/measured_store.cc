@@ -137,6 +137,7 @@ std::vector<LeftOfRow> MeasuredStore::left(SweepId sweep, std::uint32_t queued, 
             return true;
           });
     seen += row.waiting;
+    row.stands_for_others = some_rows < rows;
     db_.prepared(
            "SELECT id, config_hash, work_hash FROM sweep_row WHERE sweep_id = :sweep AND position = :row")
         .bind(":sweep", sweep)

@@ -20,9 +20,9 @@ using storage::RunningTrial;
 using storage::StoredDemand;
 using storage::WorkerRecord;
 
-constexpr std::uint32_t kSweepsThatCompete = 500;  // that compete for slots
-constexpr std::uint32_t kTrialsLookedAt =
-    1000;  // that are looked at, of all that are asked for, and of all others
+constexpr std::uint32_t kSweepsThatCompete = 500;
+/// Trials that are looked at: of one sweep, of all that are asked for, and of all others.
+constexpr std::uint32_t kTrialsOfOne = 1000, kTrialsOfAsked = 4000, kTrialsOfOthers = 1000;
 /// A row of which no trial has run takes the mean of the others, where there are so many.
 constexpr int kEnoughRows = 8;
 
@@ -50,12 +50,15 @@ bool may_take(const StoredDemand& demand, const WorkerRecord& worker) {
 }
 
 /// "no trial of rows b, c and 3 more has run"
-std::string not_run(const std::vector<std::string>& rows) {
+std::string not_run(const std::vector<std::string>& rows, bool and_others) {
   constexpr std::size_t kNamed = 3;
   const std::vector<std::string> named{
       rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kNamed))};
-  return fmt::format("no trial of row{} {}{} has run", rows.size() == 1 ? "" : "s", fmt::join(named, ", "),
-                     rows.size() > kNamed ? fmt::format(" and {} more", rows.size() - kNamed) : "");
+  return fmt::format("no trial of row{} {}{} has run", rows.size() == 1 && !and_others ? "" : "s",
+                     fmt::join(named, ", "),
+                     and_others             ? " and others"
+                     : rows.size() > kNamed ? fmt::format(" and {} more", rows.size() - kNamed)
+                                            : "");
 }
 
 }  // namespace
@@ -162,7 +165,7 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
   } else if (!unknown.empty()) {
     std::ranges::sort(unknown);
     unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
-    looked.unknown = not_run(unknown);
+    looked.unknown = not_run(unknown, !rows.empty() && rows.front().stands_for_others);
     remaining.known = false;
   }
   for (const auto& [shape, seconds] : work_of_shape) {
@@ -191,8 +194,9 @@ void Forecasts::look() {
   const auto share = [&](bool asked) {
     const auto sweeps =
         std::ranges::count_if(open, [&](const auto& sweep) { return asked_.contains(sweep.id) == asked; });
-    return std::max<std::uint32_t>(
-        8, kTrialsLookedAt / static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(1, sweeps)));
+    const std::uint32_t all = asked ? kTrialsOfAsked : kTrialsOfOthers;
+    return std::clamp<std::uint32_t>(all / static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(1, sweeps)), 8,
+                                     kTrialsOfOne);
   };
   const std::uint32_t for_asked = share(true), for_others = share(false);
   const auto running = store.running();

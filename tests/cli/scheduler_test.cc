@@ -158,7 +158,8 @@ TEST_F(WithScheduler, ALongSweepIsPrintedWholeAndPageByPage) {
     EXPECT_EQ(detail.at("summary").at("trials").at("total"), 3000);
     EXPECT_EQ(detail.at("file"), (home_.folder() / "long.yaml").string());
     const std::string text = home_.run(show).out;
-    EXPECT_EQ(std::ranges::count(text, '\n'), 3 + 1 + 3000) << "the sweep, headings, a line for each trial";
+    EXPECT_EQ(std::ranges::count(text, '\n'), 4 + 1 + 3000)
+        << "the sweep and when it will be complete, headings, a line for each trial";
     EXPECT_EQ(text.find("row "), text.rfind("row ")) << "headings once";
   }
 }

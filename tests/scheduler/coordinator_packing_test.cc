@@ -177,5 +177,26 @@ TEST_F(CoordinatorPackingTest, AWorkerThatComesBackKeepsTheRunsThatShareItsSlot)
   EXPECT_THAT(worker.take_assigned(), SizeIs(2)) << "the two that are left";
 }
 
+TEST_F(CoordinatorPackingTest, ASlotStaysTakenByThoseThatAreLeftOfThoseThatSharedIt) {
+  submit_packed(6);
+  FakeWorker worker = worker_with(4 * kBytesOfGiB);
+  worker.take_assigned();
+  begin(worker, 1);
+  finish(worker, 1, kBytesOfGiB, 10s);
+  for (const std::uint32_t shared : {2, 3, 4}) begin(worker, shared);
+  disconnect(worker);
+  ablate::v1::Hello hello = hello_of({.slot_memory = 4 * kBytesOfGiB});
+  hello.add_runs(3);
+  hello.mutable_slots(0)->set_run(2);  // of which it has nothing to say any more
+  hello.mutable_slots(0)->add_beside(3);
+  worker = {};
+  worker.session = coordinator->open_session(hello, worker.channel);
+  settle();
+  EXPECT_EQ(run(2).state, storage::RunState::kLost);
+  EXPECT_THAT(worker.take_assigned(), SizeIs(0));
+  finish(worker, 3, kBytesOfGiB, 10s);
+  EXPECT_THAT(worker.take_assigned(), SizeIs(3));
+}
+
 }  // namespace
 }  // namespace abl::scheduler

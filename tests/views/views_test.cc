@@ -153,6 +153,28 @@ TEST_F(ViewsTest, NotesAreBoundedHoweverManyRowsAreEqual) {
   EXPECT_EQ(message.notes(20), "and 4 more groups of rows have identical curves");
 }
 
+TEST_F(ViewsTest, TimesAndRatesOfRunsThatSharedTheirGpuAreMarkedAndNothingElse) {
+  auto text = sweep_of("s", 2, 2);
+  text.sweep.columns.push_back({.name = "rate", .heading = "rate", .source = "images_per_s"});
+  submit(text);
+  for (const storage::TrialId trial : {1, 2, 3, 4}) {
+    const auto id = run(trial);
+    for (const char* metric : {"val/top1", "images_per_s"})
+      metrics.append(id, {{.name = metric, .steps = {1}, .values = {50.0 + trial}, .times_ms = {1}}});
+    if (trial != 2) trials.note_packed({id}, trial == 1 ? 1 : 3);
+    trials.note_packed({id}, 0);
+    end(id, RunState::kCompleted);
+  }
+  const auto message = table(db, "s");
+  EXPECT_EQ(message.rows(0).cells(0).packed(), 0u) << "an accuracy is the same on any GPU";
+  EXPECT_EQ(message.rows(0).cells(3).packed(), 2u);
+  EXPECT_EQ(message.rows(0).cells(3).runs(0).packed_with(), 1u);
+  EXPECT_EQ(message.rows(1).cells(3).packed(), 1u);
+  EXPECT_THAT(message.notes(),
+              ElementsAre("‡ rows a, b: images_per_s of runs that shared their GPU with up to 3 others"));
+  EXPECT_EQ(run_detail(db, 1).summary().packed_with(), 1u);
+}
+
 TEST_F(ViewsTest, WhatRunsLostForOneReasonIsOneNoteWithRowsAndSeeds) {
   submit(sweep_of("s", 3, 2));
   for (const storage::TrialId trial : {1, 2, 3, 4, 5, 6}) {
