@@ -10,6 +10,7 @@
 #include "ablate/v1/workers.grpc.pb.h"
 #include "scheduler/counter.h"
 #include "scheduler/scheduler.h"
+#include "storage/removal.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {
@@ -105,6 +106,14 @@ class ServicesTest : public testing::Test {
     server->Wait();
     server.reset();
     scheduler.reset();
+  }
+
+  /// Asks for the removal, and how far it is, until the sweep is gone.
+  void wait_until_removed(RemoveSweepRequest request) {
+    for (RemoveSweepResponse removed; !removed.gone(); request.set_id(removed.id())) {
+      Patience context;
+      ASSERT_TRUE(sweeps->RemoveSweep(&context, request, &removed).ok());
+    }
   }
 
   grpc::Status submit(const SweepFile& file, SubmitResponse* response = nullptr) {
@@ -230,6 +239,70 @@ TEST_F(ServicesTest, CancelAnswersWithTheSweepAsItIsThen) {
   PauseSweepRequest pause;
   pause.set_sweep("s");
   EXPECT_EQ(sweeps->PauseSweep(&other, pause, &summary).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(ServicesTest, ASweepIsRemovedAndItsFileCanBeSubmittedAgain) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  RemoveSweepRequest request;
+  request.set_sweep("s");
+  RemoveSweepResponse removed;
+  {
+    Patience context;
+    const grpc::Status status = sweeps->RemoveSweep(&context, request, &removed);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(status.error_message(), HasSubstr("ablate cancel s"));
+  }
+  SweepSummary summary;
+  Patience cancel;
+  ASSERT_TRUE(sweeps->CancelSweep(&cancel, sweep_request("s"), &summary).ok());
+  wait_until_removed(request);
+  SubmitResponse again;
+  ASSERT_TRUE(submit(file_of("s"), &again).ok());
+  EXPECT_TRUE(again.created());
+  EXPECT_EQ(again.new_trials(), 2u);
+}
+
+TEST_F(ServicesTest, ARemovalThatWasBegunGoesOnWithTheNextStart) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  SweepSummary summary;
+  Patience cancel;
+  ASSERT_TRUE(sweeps->CancelSweep(&cancel, sweep_request("s"), &summary).ok());
+  stop();
+  RemoveSweepRequest request;
+  {
+    storage::Database db{folder / "results.db", storage::Database::Mode::kWrite};
+    request.set_id(storage::Removal{db}.begin("s", clock.now()));
+  }
+  start();
+  wait_until_removed(request);
+}
+
+TEST_F(ServicesTest, WhoWatchesASweepHearsThatItHasAnotherName) {
+  ASSERT_TRUE(submit(file_of("s")).ok());
+  Patience context, renaming;
+  const auto watch = sweeps->WatchSweep(&context, sweep_request("s"));
+  SweepProgress progress;
+  ASSERT_TRUE(watch->Read(&progress));
+  RenameSweepRequest request;
+  request.set_sweep("s");
+  request.set_name("not a name");
+  SweepSummary summary;
+  {
+    Patience other;
+    EXPECT_EQ(sweeps->RenameSweep(&other, request, &summary).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  request.set_name("t");
+  ASSERT_TRUE(sweeps->RenameSweep(&renaming, request, &summary).ok());
+  EXPECT_EQ(summary.name(), "t");
+  while (watch->Read(&progress)) {
+  }
+  const grpc::Status end = watch->Finish();
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(end.error_message(), "sweep s was renamed: it is now t");
+  SubmitResponse same;
+  ASSERT_TRUE(submit(file_of("t"), &same).ok());
+  EXPECT_FALSE(same.created()) << "the file with its new name is this sweep";
 }
 
 TEST_F(ServicesTest, AWatcherSeesEveryTrialOnceAndTheEnd) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "storage/run_files.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -211,6 +212,31 @@ TEST_F(RemovalTest, AStepCostsTheSameWhateverTheSweepHas) {
     const int steps = remove(name, 500);
     EXPECT_LT((db.steps() - before) / steps, 30'000) << points;
   }
+}
+
+TEST_F(RemovalTest, OfEachTrialItIsKnownWhatItsRunsHaveLeftOnDisks) {
+  submit(sweep_of("msf", 3, 1));
+  const RunId first = run(1);
+  trials.add_checkpoint({.run = first, .step = 10, .host = "h", .path = "/r/1/1/a", .sha256 = "s"});
+  trials.add_checkpoint({.run = first, .step = 20, .host = "h", .path = "/r/1/1/b", .sha256 = "s"});
+  end(first, RunState::kLost);
+  now += std::chrono::hours{1};
+  complete(1, 80);
+  complete(2, 80, "other");
+  sweeps.retry(1, "b", now, as_due, {.ended = false, .held = false, .completed = true});
+  std::vector<TrialFiles> all;
+  each_trial_with_files(db, [&](TrialFiles trial) { all.push_back(std::move(trial)); });
+  ASSERT_EQ(all.size(), 2u) << "those that never ran have none";
+  ASSERT_EQ(all[0].runs.size(), 2u);
+  EXPECT_EQ(all[0].state, TrialState::kCompleted);
+  EXPECT_THAT(all[0].runs[0].checkpoints,
+              testing::ElementsAre(testing::Pair(10, "/r/1/1/a"), testing::Pair(20, "/r/1/1/b")));
+  EXPECT_TRUE(all[1].shown) << "its sweep has it back where the new one does not complete";
+  complete(4, 80);
+  all.clear();
+  each_trial_with_files(db, [&](TrialFiles trial) { all.push_back(std::move(trial)); });
+  EXPECT_FALSE(all[1].shown);
+  EXPECT_TRUE(all[2].shown);
 }
 
 TEST_F(RemovalTest, StepsOfASweepWithManyTrialsDoNotLookAtAllOfThem) {

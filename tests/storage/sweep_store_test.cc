@@ -213,6 +213,36 @@ TEST_F(SweepStoreTest, RetryTakesTheTrialThatAnotherSweepHasPutInThePlace) {
   EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2));
 }
 
+TEST_F(SweepStoreTest, ARerunPutsNewTrialsInThePlaceOfCompletedOnesInThisSweepAlone) {
+  constexpr Retry kRerun{.ended = false, .held = false, .completed = true};
+  submit(sweep_of("first", 2, 1));
+  submit(sweep_of("second", 2, 1));
+  complete(1, 80);
+  EXPECT_EQ(sweeps.retry(1, "b", now, as_due, kRerun), 0u) << "it is not completed";
+  EXPECT_EQ(sweeps.retry(1, "a", now, as_due, kRerun), 1u);
+  EXPECT_THAT(queue(), testing::UnorderedElementsAre(2, 3));
+  EXPECT_EQ(sweeps.retry(2, "a", now, as_due, kRerun), 1u) << "it takes the one that is to come";
+  EXPECT_THAT(sweeps.claimants(3), ElementsAre(1, 2));
+  complete(3, 70);
+  EXPECT_EQ(sweeps.retry(2, "a", now, as_due, kRerun), 1u);
+  EXPECT_EQ(sweeps.claims(1)[0].last.at("val/top1"), 70);
+  EXPECT_EQ(sweeps.claims(2)[0].trial, 4u);
+  EXPECT_EQ(sweeps.claims(2)[0].state, TrialState::kQueued);
+  sweeps.withdraw(2, now);
+  EXPECT_EQ(sweeps.claims(2)[0].trial, 3u) << "cancelled before it was there: the result before has its place back";
+}
+
+TEST_F(SweepStoreTest, ASweepKeepsEverythingUnderAnotherName) {
+  submit(sweep_of("first", 1, 1));
+  submit(sweep_of("second", 1, 1));
+  EXPECT_EQ(error_of([&] { sweeps.rename(1, "second", "{}"); }).first, Code::kAlreadyExists);
+  sweeps.rename(1, "third", "{}");
+  EXPECT_EQ(sweeps.find("first"), std::nullopt);
+  EXPECT_EQ(sweeps.get("third").id, 1u);
+  EXPECT_EQ(sweeps.get("third").canonical_hash, sha256_hex("{}"));
+  EXPECT_EQ(sweeps.name_of(1), "third");
+}
+
 TEST_F(SweepStoreTest, RetryNeverSharesACommandThatMayNotBe) {
   auto text = sweep_of("s", 1, 1);
   text.trials[0].reusable = false;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/store_report.h"
+#include "storage/backup.h"
+
+namespace abl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BackupFlags {
+  std::string file;
+  bool force = false;
+};
+
+/// The results file of --store, of a running `up`, or of the home.
+fs::path store_of(const Context& context) {
+  if (!context.store_flag.empty()) return context.store_flag;
+  const auto up = running_up(context);
+  return up && !up->store.empty() ? fs::path{up->store} : context.default_store();
+}
+
+Run declare_backup(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<BackupFlags>();
+  app.add_option("FILE", flags->file, "The copy; it appears when it is whole and checked")
+      ->required()
+      ->type_name("");
+  app.add_flag("--force", flags->force, "Replace a file that is there");
+  add_home(app, context);
+  add_json(app, context);
+  app.add_option("--store", context.store_flag, "Copy this results file [the home's]")->type_name("FILE");
+  return [&context, flags]() -> int {
+    const fs::path from = store_of(context), to = flags->file;
+    std::error_code unknown;
+    if (fs::is_directory(to, unknown))
+      throw Error{Code::kInvalidArgument, fmt::format("{}: is a folder; expected the name of a file, e.g. {}",
+                                                      to.string(), (to / "results.db").string())};
+    if (fs::equivalent(from, to, unknown))
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("{}: is the results file itself; give another name", to.string())};
+    if (!flags->force && fs::exists(to, unknown))
+      throw Error{
+          Code::kAlreadyExists,
+          fmt::format("{}: is there already; give another name, or replace it with --force", to.string())};
+    StoreProgress progress{context.err};
+    storage::StoreFile store{from, progress.callback()};
+    store.copy_to(to);
+    progress.end();
+    const auto& contents = store.contents();
+    if (context.json)
+      context.out.line(contents_json(to, contents).dump());
+    else
+      context.out.line(fmt::format("{}: {}", to.string(), contents_text(to, contents)));
+    return kExitOk;
+  };
+}
+
+}  // namespace
+
+extern const Command kBackupCommand{
+    .place = 181,
+    .name = "backup",
+    .summary = "Copy the results file while it is in use, and check the copy",
+    .example = "ablate backup /backups/results-$(date +%F).db",
+    .success = "copied, checked and equal",
+    .declare = declare_backup,
+};
+
+}  // namespace abl::cli
