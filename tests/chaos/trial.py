@@ -93,6 +93,9 @@ def main():
         record.write("stopped", step=step)
         say(event="end", status="stopped")
         end(0)
+    except OSError as error:  # of a checkpoint: the machine's fault, and a program that knows says so
+        say(event="end", status="failed", reason=f"cannot write a checkpoint: {error.strerror}", fault="disk", needed_bytes=4096)
+        end(1)
     if kind == "fails":
         end(1)
     if kind == "flaky" and not (failed := pathlib.Path(sys.argv[1]) / f"{params['tag']}-{seed}.failed").exists():

@@ -76,7 +76,7 @@ class World:
         self.calm = False
         self.busy = {}  # what is being done to what: one thing at a time
         self.add("scheduler", "ablate-scheduler", "--store", self.store, "--listen", self.address, "--http-port", 0,
-                 "--heartbeat-ms", HEARTBEAT_MS, "--lease-ms", LEASE_MS, *self.if_known("ablate-scheduler", "--quarantine-after", 1_000_000))
+                 "--heartbeat-ms", HEARTBEAT_MS, "--lease-ms", LEASE_MS, *self.if_known("ablate-scheduler", "--quarantine-after", 0))
         for name in [f"w{number}" for number in range(workers)] + ([TRAINING] if trainer else []):
             self.proxies[name] = self.network.proxy(self.socket)
             training = name == TRAINING
