@@ -71,6 +71,7 @@ std::string without_countdown(std::string reason) {
 
 std::vector<std::string> WatchScreen::update(const SweepProgress& progress) {
   const bool first = !begun_;  // how everything stands is no news
+  const std::set<std::string> known{summary().holds().begin(), summary().holds().end()};
   begun_ = begun_ || !progress.more();
   if (progress.number() > 0) number_ = progress.number();
   *progress_.mutable_summary() = progress.summary();
@@ -78,11 +79,15 @@ std::vector<std::string> WatchScreen::update(const SweepProgress& progress) {
   progress_.set_trouble(progress.trouble());
   if (progress.has_table()) *progress_.mutable_table() = progress.table();
   std::vector<std::string> news;
+  const std::set<std::string> holds{summary().holds().begin(), summary().holds().end()};
+  if (const auto lines = holds_of(summary()); !first)
+    for (int i = 0; i < summary().holds_size(); ++i)
+      if (!known.contains(summary().holds(i))) news.push_back(lines[static_cast<std::size_t>(i)]);
   for (const auto& trial : progress.trials()) {
     const Key key{trial.row(), trial.seed()};
-    const auto known = states_.find(key);
-    const bool changed = known == states_.end() || known->second != trial.state();
-    const bool was_under_way = known != states_.end() && is_under_way(known->second);
+    const auto seen = states_.find(key);
+    const bool changed = seen == states_.end() || seen->second != trial.state();
+    const bool was_under_way = seen != states_.end() && is_under_way(seen->second);
     const bool returned = trial.state() == TRIAL_STATE_QUEUED && was_under_way;
     const bool ended = !is_under_way(trial) && trial.state() != TRIAL_STATE_QUEUED;
     states_[key] = trial.state();
@@ -91,6 +96,7 @@ std::vector<std::string> WatchScreen::update(const SweepProgress& progress) {
     else
       trials_.erase(key);
     if (first || !changed || !(returned || ended)) continue;
+    if (trial.state() == TRIAL_STATE_HELD && holds.contains(trial.reason())) continue;  // said of all of them
     std::string line =
         fmt::format("{}: {}", place_of(trial), returned ? "back in the queue" : word(trial.state()));
     if (trial.state() == TRIAL_STATE_COMPLETED)
@@ -153,9 +159,12 @@ std::string WatchScreen::status() const {
 }
 
 std::vector<std::string> WatchScreen::failures() const {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = holds_of(summary());
+  const std::set<std::string> holds{summary().holds().begin(), summary().holds().end()};
   for (const auto& [key, trial] : trials_)
-    if (trial.state() == TRIAL_STATE_FAILED)
+    if (trial.state() == TRIAL_STATE_HELD && holds.contains(trial.reason()))
+      continue;
+    else if (trial.state() == TRIAL_STATE_FAILED)
       lines.push_back(fmt::format("{}: failed at attempt {}: {}", place_of(trial), trial.attempt(),
                                   first_line(trial.reason())));
     else if (trial.state() == TRIAL_STATE_HELD)

@@ -27,6 +27,9 @@ std::string paint(std::optional<Style> style, const std::string& text, const Ter
 
 std::string word(SweepState state) { return lower_without(SweepState_Name(state), "SWEEP_STATE_"); }
 std::string word(RunState state) { return lower_without(RunState_Name(state), "RUN_STATE_"); }
+std::string word(ablate::v1::FailureClass failure) {
+  return lower_without(FailureClass_Name(failure), "FAILURE_CLASS_");
+}
 std::string word(TrialState state) { return lower_without(TrialState_Name(state), "TRIAL_STATE_"); }
 
 std::string painted(SweepState state, const Terminal& terminal) {
@@ -62,6 +65,13 @@ std::string counts_text(const TrialCounts& counts) {
 std::string summary_text(const SweepSummary& sweep, const Terminal& terminal) {
   return fmt::format("{}: {}, {}", terminal.paint(Style::kBold, sweep.name()),
                      painted(sweep.state(), terminal), counts_text(sweep.trials()));
+}
+
+std::vector<std::string> holds_of(const SweepSummary& sweep) {
+  std::vector<std::string> lines;
+  for (const std::string& held : sweep.holds())
+    lines.push_back(fmt::format("held: {} ('ablate retry {} --held' runs the others)", held, sweep.name()));
+  return lines;
 }
 
 bool is_finished(SweepState state) {

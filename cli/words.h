@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
@@ -14,6 +15,7 @@ namespace abl::cli {
 std::string word(ablate::v1::SweepState state);
 std::string word(ablate::v1::TrialState state);
 std::string word(ablate::v1::RunState state);
+std::string word(ablate::v1::FailureClass failure);
 /// The same in the state's colour, where the terminal takes colours.
 std::string painted(ablate::v1::SweepState state, const Terminal& terminal);
 std::string painted(ablate::v1::TrialState state, const Terminal& terminal);
@@ -22,6 +24,8 @@ std::string painted(ablate::v1::TrialState state, const Terminal& terminal);
 std::string counts_text(const ablate::v1::TrialCounts& counts);
 /// "msf-sharing: active, 5/12 trials, 2 running".
 std::string summary_text(const ablate::v1::SweepSummary& sweep, const Terminal& terminal);
+/// "held: all cells with groups=8 fail: … (3 of 3) ('ablate retry …", a line for each.
+std::vector<std::string> holds_of(const ablate::v1::SweepSummary& sweep);
 /// True when nothing waits or runs any more.
 bool is_finished(ablate::v1::SweepState state);
 

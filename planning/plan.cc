@@ -16,6 +16,7 @@
 #include "storage/trial_store.h"
 #include "storage/worker_store.h"
 #include "views/convert.h"
+#include "views/forecast.h"
 
 namespace abl::planning {
 namespace v1 = ablate::v1;
@@ -82,6 +83,17 @@ bool has_worker_with(storage::Database& db, std::string storage::WorkerRecord::*
   return !connected;
 }
 
+}  // namespace
+
+std::string missing_labels(const sweeps::SweepSpec& spec, storage::Database& db) {
+  std::vector<storage::Labels> connected;
+  for (const auto& worker : storage::WorkerStore{db}.list())
+    if (worker.connected) connected.push_back(worker.labels);
+  return connected.empty() ? std::string{} : storage::why_nobody_suits(spec.where, connected);
+}
+
+namespace {
+
 /// What no connected worker has and the sweep needs.
 std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::Database& db) {
   std::vector<std::string> notes;
@@ -95,7 +107,32 @@ std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::D
     if (!has_worker_with(db, &storage::WorkerRecord::weights_json, name))
       notes.push_back(
           fmt::format("no connected worker has the weights {0}: start one with --weights {0}=FILE", name));
+  if (std::string nobody = missing_labels(spec, db); !nobody.empty()) notes.push_back(std::move(nobody));
   return notes;
+}
+
+/// Says when it would be complete, or will be where it was submitted. `left`: trials of each row.
+void set_forecast(const sweeps::SweepSpec& spec, storage::Database& db, const std::vector<double>& left,
+                  v1::SweepPlan& plan) {
+  const Time now = SystemClock{}.now();
+  if (plan.submitted()) {
+    const auto sweep = storage::SweepStore{db}.get_brief(spec.name).id;
+    if (auto forecast = views::Forecasts{db, {sweep}, now}.of(sweep))
+      *plan.mutable_forecast() = *std::move(forecast);
+    return;
+  }
+  storage::StoredDemand demand{
+      .command = spec.command.has_value(), .data = spec.data, .gpus = spec.gpus, .where = spec.where};
+  std::vector<storage::LeftOfRow> rows;
+  for (std::size_t i = 0; i < spec.rows.size(); ++i) {
+    const sweeps::Row& row = spec.rows[i];
+    rows.push_back(
+        {.id = row.id, .config_hash = row.config_hash, .work_hash = row.work_hash, .waiting = left[i]});
+    demand.result_version = std::max(demand.result_version, row.result_version);
+    demand.weights.insert(row.weights.begin(), row.weights.end());
+  }
+  if (std::ranges::any_of(left, [](double trials) { return trials > 0; }))
+    *plan.mutable_forecast() = views::Forecasts{db, {}, now}.of_new(std::move(rows), demand);
 }
 
 /// Fills in what the whole plan says of its rows' memory.
@@ -160,8 +197,9 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     if (!is_first) line->set_same_as(first->second);
   }
   sum_up_memory(spec, message);
-  std::map<std::string, Found> distinct;  // by identity
-  std::set<int> mended;                   // versions of trials with results from before
+  std::map<std::string, Found> distinct;       // by identity
+  std::vector<double> left(spec.rows.size());  // trials of each row that are to run
+  std::set<int> mended;                        // versions of trials with results from before
   const auto own = own_trials(db, spec);
   message.set_submitted(own.has_value());
   for (const auto& trial : sweeps::expand(spec)) {
@@ -174,8 +212,11 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
       line->set_before_mend(line->before_mend() + 1);
       mended.insert(trial.result_version);
     }
-    distinct.emplace(trial.config_hash, found);
+    const bool is_new = distinct.emplace(trial.config_hash, found).second;
+    if (is_new && found != Found::kStored && found != Found::kHeld)
+      ++left[static_cast<std::size_t>(trial.row)];
   }
+  if (db) set_forecast(spec, *db, left, message);
   message.set_trials(static_cast<std::uint32_t>(distinct.size()));
   if (db)
     for (const auto& note : missing_files(spec, *db)) message.add_notes(note);

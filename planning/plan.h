@@ -38,4 +38,7 @@ class ModelCounter {
 ablate::v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db,
                            const ModelCounter::Result& counts);
 
+/// Why no connected worker has the labels that a sweep asks for; empty: one has, or none is connected.
+std::string missing_labels(const sweeps::SweepSpec& spec, storage::Database& db);
+
 }  // namespace abl::planning

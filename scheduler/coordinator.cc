@@ -3,15 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "base/fail_point.h"
 #include "base/log.h"
 #include "config/document/result_version.h"
 #include "scheduler/dispatch.h"
 #include "scheduler/fleet.h"
 #include "scheduler/status.h"
+#include "storage/breaker_store.h"
 #include "storage/count_store.h"
 #include "storage/due_versions.h"
 #include "storage/queue_store.h"
@@ -44,7 +49,13 @@ SchedulerMessage stop_message(RunId run, const std::string& reason) {
 
 Coordinator::Coordinator(storage::Writer& writer, const Clock& clock, const LeasePolicy& policy,
                          ChangeFeed& feed)
-    : writer_{writer}, clock_{clock}, policy_{policy}, feed_{feed}, last_tick_{clock.steady()} {
+    : writer_{writer},
+      clock_{clock},
+      policy_{policy},
+      feed_{feed},
+      checks_queue_{std::getenv("ABLATE_CHECK_QUEUE") != nullptr},
+      quarantine_{policy.quarantine},
+      last_tick_{clock.steady()} {
   policy_.check();
   writer_.observe([this](Database& db, const storage::Touched& touched) { follow_commit(db, touched); });
 }
@@ -76,15 +87,21 @@ void Coordinator::recover() {
     // what is stored was measured by another clock: an earlier start's, perhaps before the machine was
     // started
     storage::TrialStore{db}.renew_all(policy_.expires_after_restart(clock_.steady()));
-    storage::TrialStore{db}.limit_back_offs(clock_.steady() + storage::TrialStore::kLongestBackOff);
+    storage::TrialStore{db}.limit_back_offs(clock_.steady());
     store_id_ = db.store_id();
     storage::WorkerStore{db}.disconnect_all();
     storage::DueVersions{db}.update(config::newest_result_version(), [](const std::string& document) {
       return config::result_version(nlohmann::json::parse(document, nullptr, /*allow_exceptions=*/false));
     });
     storage::TrialStore{db}.end_back_offs(clock_.steady());
+    storage::BreakerStore breaker{db};
+    for (const storage::SweepLevel& level : breaker.held())  // it may have ended in the middle of that
+      for (std::optional<std::uint32_t> row = 0; row;) row = breaker.hold(level, *row, clock_.now());
   });
-  writer_.call([this](Database& db) { load(queue_, db, clock_.steady()); });
+  writer_.call([this](Database& db) {
+    load(queue_, db, clock_.steady());
+    recovered_ = true;
+  });
   explain_due_ = true;
 }
 
@@ -93,10 +110,27 @@ void Coordinator::follow_commit(Database& db, const storage::Touched& touched) {
   feed_.publish(touched);
   try {
     follow(queue_, db, touched, clock_.steady());
+    if (checks_queue_ && recovered_ && queue_lost_ == 0) check_queue(db);
   } catch (const std::exception& error) {
     ++queue_lost_;
     log_error("cannot read the queue: {}", error.what());
   }
+}
+
+/// Ends the program where the queue is not what is stored.
+void Coordinator::check_queue(Database& db) const {
+  WorkQueue stored;
+  load(stored, db, clock_.steady());
+  std::vector<std::string> here = queue_.dump(), there = stored.dump(), differing;
+  if (dispatching_)  // slots count as in use before their lease is stored
+    for (auto* lines : {&here, &there})
+      std::erase_if(*lines, [](const std::string& line) { return line.starts_with("sweep "); });
+  std::ranges::set_symmetric_difference(here, there, std::back_inserter(differing));
+  if (differing.empty()) return;
+  for (const std::string& line : differing)
+    log_error("the queue is not what is stored: {}: {}",
+              std::ranges::binary_search(here, line) ? "only in memory" : "only in the store", line);
+  std::abort();
 }
 
 std::pair<std::vector<std::string>, std::vector<std::string>> Coordinator::queue_and_store() {
@@ -116,7 +150,7 @@ void Coordinator::change(const std::string& sweep, const char* what,
            answer(error);
            if (error) return;
            stop_runs(stops.runs, stops.reason);
-           log_info("sweep {}: {}", sweep, what);
+           log_info({{"sweep", sweep}}, "sweep {}: {}", sweep, what);
            publish({sweep});
            explain_now_ = true;
            look_at_queue();
@@ -140,6 +174,7 @@ void Coordinator::drain(const std::string& worker, const std::optional<std::stri
   commit(
       [this, worker, reason, stop_running](Database& db) {
         storage::WorkerStore{db}.set_drained(worker, reason);
+        if (!reason) storage::WorkerStore{db}.set_quarantine(worker, std::nullopt);
         std::vector<RunId> runs;
         if (stop_running) runs = storage::TrialStore{db}.under_way_on(worker);
         storage::TrialStore{db}.ask_to_stop(runs, kDrained);
@@ -150,8 +185,12 @@ void Coordinator::drain(const std::string& worker, const std::optional<std::stri
         answer(error);
         if (error) return;
         fleet_.set_drained(worker, reason);
+        if (!reason) {
+          quarantine_.forgive(worker);
+          fleet_.set_quarantine(worker, std::nullopt, {});
+        }
         stop_runs(runs, kDrained);
-        log_info("worker {} {}{}", worker, reason ? "is drained" : "gets trials again",
+        log_info({{"worker", worker}}, "worker {} {}{}", worker, reason ? "is drained" : "gets trials again",
                  reason && !reason->empty() ? ": " + *reason : "");
         for (const RunId run : fleet_.recall_of(worker)) call_back(run);
         feed_.publish(storage::Change{});
@@ -175,6 +214,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
     std::vector<Reported> reports;
     std::vector<storage::RunUnderWay> under_way;
     std::optional<std::string> drained;
+    std::optional<storage::WorkerRecord::Quarantine> quarantine;
   };
   commit(
       [this, session, name](Database& db) {
@@ -188,7 +228,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         auto reports = settle(db, session->hello, now, policy_.expires(now.steady));
         storage::WorkerStore{db}.upsert(worker_record(session->hello, now.wall));
         return Result{std::move(reports), storage::TrialStore{db}.runs_under_way_on(name),
-                      storage::WorkerStore{db}.drained(name)};
+                      storage::WorkerStore{db}.drained(name), storage::WorkerStore{db}.quarantine(name)};
       },
       [this, session, name](std::exception_ptr error, const Result& result) {
         const std::vector<Reported>& reports = result.reports;
@@ -206,7 +246,15 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
           replaced->channel->close(
               {Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
         fleet_.set_drained(name, result.drained);
-        log_info("worker {} on {} is connected: {} slots, {} runs continue", name, session->hello.host(),
+        if (const auto& stored = result.quarantine) {
+          if (!quarantine_.contains(name)) quarantine_.set(name, stored->why, stored->back_off);
+          const Milliseconds left{stored->until - clock_.now()};  // the wall clock may have been set
+          fleet_.set_quarantine(name, stored->why,
+                                clock_.steady() + std::clamp(left, Milliseconds{}, stored->back_off));
+        }
+        count_workers();
+        log_info({{"worker", name}, {"host", session->hello.host()}},
+                 "worker {} on {} is connected: {} slots, {} runs continue", name, session->hello.host(),
                  session->hello.slots_size(), runs.size());
         SchedulerMessage welcome;
         welcome.mutable_welcome()->set_protocol(
@@ -263,9 +311,10 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
         const bool ails = fleet_.ails(session->id, ailments);
         if (ails) {
           if (const std::string text = ailments.text(); !text.empty())
-            log_warning("worker {} is unhealthy: {}", session->hello.name(), text);
+            log_warning({{"worker", session->hello.name()}}, "worker {} is unhealthy: {}",
+                        session->hello.name(), text);
           else
-            log_info("worker {} is well again", session->hello.name());
+            log_info({{"worker", session->hello.name()}}, "worker {} is well again", session->hello.name());
           feed_.publish(storage::Change{});
         }
         if (error) return;
@@ -277,19 +326,32 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
 }
 
 void Coordinator::batch(const std::shared_ptr<const Session>& session, const ablate::v1::RunBatch& batch) {
+  const auto arrived = std::chrono::steady_clock::now();
+  figures_.batches.add();
+  figures_.batch_bytes.add(batch.ByteSizeLong());
+  for (const auto& series : batch.series())
+    figures_.points.add(static_cast<std::uint64_t>(series.values_size()));
   commit(
       [this, session, batch](Database& db) {
         if (!current(*session)) return Reported{};
         const bool first = fleet_.first_batch(session->id, batch.run());
-        return store_batch(db, session->hello.name(), batch, first, clock_.moment());
+        Reported report = store_batch(db, session->hello.name(), batch, first, clock_.moment(),
+                                      batch.has_ended() ? fleet_.beside(batch.run(), clock_.steady()) : 0);
+        judge(db, session->hello.name(), batch.series_size() > 0, report);
+        return report;
       },
-      [this, session, run = batch.run()](std::exception_ptr error, const Reported& report) {
+      [this, session, arrived, run = batch.run(), measured = batch.series_size() > 0](
+          std::exception_ptr error, const Reported& report) {
+        if (!error) figures_.batch_seconds.add(std::chrono::steady_clock::now() - arrived);
         if (error)  // not acknowledged: the worker keeps it and sends it again in its next session
           return session->channel->close({static_cast<Code>(to_status(error).error_code()),
                                           fmt::format("run {}: {}", run, message_of(error))});
+        if (!report.pack.empty()) queue_.put_memory(report.pack, report.memory_bytes);
         if (report.took) queue_.ran(report.claimants, *report.took);
+        const bool probe = report.ended && fleet_.is_probe(run);
         apply(session.get(), report);
-        if (report.ended) look_at_queue();
+        learn(session->hello.name(), measured, probe, report);
+        if (report.ended || report.through) look_at_queue();
       });
 }
 
@@ -302,6 +364,7 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
       [this, session, refused](Database& db) {
         if (!current(*session)) return Result{};
         Result result{.report = store_refusal(db, session->hello.name(), refused, clock_.moment())};
+        judge(db, session->hello.name(), false, result.report);
         if (result.report.sweeps.empty()) return result;
         result.trial = storage::TrialStore{db}.run(refused.run()).trial;
         storage::TrialStore{db}.set_waiting(
@@ -325,7 +388,10 @@ void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
       },
       [this, session](std::exception_ptr, bool) {
         if (!fleet_.remove(session->id)) return;
-        log_info("worker {} is disconnected; its runs are requeued when their leases expire",
+        quarantine_.gone(session->hello.name());
+        count_workers();
+        log_info({{"worker", session->hello.name()}},
+                 "worker {} is disconnected; its runs are requeued when their leases expire",
                  session->hello.name());
         feed_.publish(storage::Change{});
         explain_now_ = true;
@@ -359,8 +425,11 @@ void Coordinator::tick() {
         }
         const int lost = queue_lost_;
         if (lost > 0) load(queue_, db, now);
-        for (const storage::TrialId trial : queue_.wake(now)) storage::TrialStore{db}.set_waiting(trial, "");
+        for (const storage::TrialId trial : queue_.wake(now))
+          storage::TrialStore{db}.set_waiting(trial, queue_.why_elsewhere(trial));
         if (now - last_tidied_ >= kTidyEvery) storage::TrialStore{db}.forget_transitions();
+        if (now - last_tidied_ >= kTidyEvery && queue_.tries_some())
+          storage::BreakerStore{db}.got_through_before(clock_.now() - kCanaryTime);
         // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody
         // is to blame.
         const bool was_away = store_failed_ || policy_.was_away(last_tick_, now);
@@ -369,12 +438,14 @@ void Coordinator::tick() {
         return Result{{}, true, now, lost};
       },
       [this](std::exception_ptr error, const Result& result) {
+        note_standing();
         if (error) return;  // as if it had not looked: the next look sees the gap
         if (queue_lost_ == result.read_after) queue_lost_ = 0;
         const Time now = last_tick_ = result.looked;
         if (now - last_tidied_ >= kTidyEvery) last_tidied_ = now;
         if (result.was_away)
           for (const auto& session : fleet_.all()) fleet_.heard(session->id, clock_.steady());
+        figures_.expired.add(result.expired.size());
         for (const Reported& report : result.expired) {
           const auto session = fleet_.session_with(report.run);
           apply(session.get(), report);
@@ -384,15 +455,38 @@ void Coordinator::tick() {
         for (const auto& session : fleet_.silent(policy_, now)) close_silent(session);
         for (const RunId run : fleet_.recall_behind(now - 2 * policy_.quick)) call_back(run);
         explain_now_ = std::exchange(explain_due_, false) || explain_now_;
+        explain_now_ = fleet_.end_rests(now) || explain_now_;
         look_at_queue();
       });
 }
 
+/// For those who ask how things stand, who cannot look themselves.
+void Coordinator::note_standing() {
+  Figures::Standing standing{.at = std::chrono::steady_clock::now(), .queue = queue_.load()};
+  standing.queued = queue_.size() - standing.queue.under_way;
+  if (standing.queue.longest) standing.longest_wait = clock_.steady() - *standing.queue.longest;
+  for (const WorkerState& worker : fleet_.workers()) {
+    ++standing.connected;
+    standing.unhealthy += worker.trouble.empty() ? 0 : 1;
+    standing.drained += worker.drained ? 1 : 0;
+    standing.stopping += worker.draining ? 1 : 0;
+    standing.quarantined += worker.quarantine ? 1 : 0;
+    for (const SlotState& slot : worker.slots) {
+      ++(slot.busy ? standing.busy : standing.free);
+      standing.ahead += static_cast<std::size_t>(slot.ahead);
+    }
+  }
+  *figures_.standing.lock() = std::move(standing);
+}
+
 void Coordinator::close_silent(const std::shared_ptr<const Session>& session) {
-  log_warning("no heartbeat from worker {} for {} ms: closing its session", session->hello.name(),
+  log_warning({{"worker", session->hello.name()}},
+              "no heartbeat from worker {} for {} ms: closing its session", session->hello.name(),
               policy_.ttl.count());
   session->channel->close({Code::kUnavailable, "lease expired without a heartbeat"});
   fleet_.remove(session->id);  // now: the next look at the queue must not count on it
+  quarantine_.gone(session->hello.name());
+  count_workers();
   disconnected(session);
   feed_.publish(storage::Change{});
 }
@@ -442,13 +536,25 @@ void Coordinator::assign(const Pick& pick, const Dispatched* dispatched) {
   const auto session = fleet_.session(pick.placement.session);
   if (!session) return give_back(assign.run());
   fleet_.occupy(session->id, assign.run(), pick.placement.slots,
-                {.priority = pick.priority, .resumable = !pick.demand.command, .quick = pick.quick},
+                {.priority = pick.priority,
+                 .resumable = !pick.demand.command,
+                 .quick = pick.quick,
+                 .memory_bytes = pick.demand.packs ? pick.demand.memory_bytes : 0,
+                 .beside = pick.placement.beside},
                 clock_.steady());
-  log_info("run {} (trial {}, attempt {}) goes to {}", assign.run(), assign.trial(), assign.attempt(),
+  quarantine_.began(session->hello.name(), queue_.claimants(assign.trial()));
+  figures_.leases.add();
+  log_info({{"run", assign.run()},
+            {"trial", assign.trial()},
+            {"attempt", assign.attempt()},
+            {"worker", session->hello.name()}},
+           "run {} (trial {}, attempt {}) goes to {}", assign.run(), assign.trial(), assign.attempt(),
            session->hello.name());
   SchedulerMessage message;
   *message.mutable_assign() = assign;
+  fail_point(FailPoint::kBeforeAssignment);
   session->channel->send(std::move(message));
+  fail_point(FailPoint::kAfterAssignment);
 }
 
 /// Its worker hands a run back that was leased ahead, if it has not begun meanwhile.
@@ -507,20 +613,113 @@ void Coordinator::give_back(RunId run) {
          });
 }
 
+// --- failures of many runs ---
+
+/// In the job that stores what a run says: what that means for trials that have something in common with its
+/// own. `measured`: it has reported a number.
+void Coordinator::judge(Database& db, const std::string& worker, bool measured, Reported& report) {
+  if (report.trial == 0) return;
+  report.claimants = queue_.claimants(report.trial);
+  storage::BreakerStore breaker{db};
+  report.through = measured && queue_.is_tried(report.trial);
+  if (report.through) breaker.got_through(report.trial);
+  if (report.trial_state == storage::TrialState::kCompleted) breaker.completed(report.trial);
+  if (report.trial_state == storage::TrialState::kQueued) breaker.hold_again(report.trial, clock_.now());
+  if (report.trial_state != storage::TrialState::kFailed) return;
+  if (quarantine_.contains(worker)) return;  // more likely its fault
+  const bool elsewhere =
+      queue_.contains(report.trial) && fleet_.could_go_elsewhere(queue_.demand(report.trial), worker);
+  std::set<storage::SweepId> done;  // one reason is enough for a sweep
+  for (const storage::FailureCounts& counts : breaker.failed(report.trial, worker)) {
+    if (done.contains(counts.of.sweep) || !is_to_hold(counts, elsewhere)) continue;
+    done.insert(counts.of.sweep);
+    report.note +=
+        "; held: " + breaker.begin_hold(counts.of, level_text(counts.of, counts.sweep), counts.failures);
+    for (const RunId run : breaker.leased(counts.of)) report.unwanted.push_back(run);
+    if (const auto row = breaker.hold(counts.of, 0, clock_.now())) report.holds.emplace_back(counts.of, *row);
+  }
+}
+
+/// Goes on with what was held in part: it may be a hundred thousand trials.
+void Coordinator::hold_on(const storage::SweepLevel& level, std::uint32_t row) {
+  commit(
+      [this, level, row](Database& db) { return storage::BreakerStore{db}.hold(level, row, clock_.now()); },
+      [this, level, row](std::exception_ptr error, const std::optional<std::uint32_t>& next) {
+        if (!error && next) hold_on(level, *next);
+      });
+}
+
+/// After the commit: what it says of its worker.
+void Coordinator::learn(const std::string& worker, bool measured, bool probe, const Reported& report) {
+  for (const auto& [level, row] : report.holds) hold_on(level, row);
+  for (const RunId run : report.unwanted) call_back(run);  // its trial is held when it comes back
+  if (measured && report.state != storage::RunState::kFailed)
+    quarantine_.got_through(worker, report.claimants);
+  if (report.state == storage::RunState::kCompleted)
+    if (auto change = quarantine_.completed(worker, report.claimants)) confine({*std::move(change)});
+  if (report.state == storage::RunState::kFailed)
+    confine(quarantine_.failed(worker, report.trial, report.claimants, report.reason, probe));
+}
+
+/// Workers come into quarantine, or out of it: at once, lest they get another trial meanwhile.
+void Coordinator::confine(std::vector<Quarantine::Change> changes) {
+  if (changes.empty()) return;
+  for (const Quarantine::Change& change : changes)
+    fleet_.set_quarantine(change.worker, change.why, clock_.steady() + change.back_off);
+  commit(
+      [this, changes](Database& db) {
+        for (const Quarantine::Change& change : changes) {
+          std::optional<storage::WorkerRecord::Quarantine> stored;
+          if (change.why) stored = {*change.why, clock_.now() + change.back_off, change.back_off};
+          storage::WorkerStore{db}.set_quarantine(change.worker, stored);
+        }
+        return true;
+      },
+      [this, changes](std::exception_ptr, bool) {  // what cannot be stored now holds until the next start
+        for (const Quarantine::Change& change : changes) {
+          if (change.why)
+            log_warning({{"worker", change.worker}}, "worker {} is in quarantine for {} s: {}", change.worker,
+                        change.back_off.count() / 1000, *change.why);
+          else
+            log_info({{"worker", change.worker}}, "worker {} is out of quarantine", change.worker);
+          for (const RunId run : fleet_.recall_of(change.worker)) call_back(run);
+        }
+        feed_.publish(storage::Change{});
+        explain_now_ = true;
+        look_at_queue();
+      });
+}
+
+void Coordinator::count_workers() {
+  queue_.set_canaries(std::clamp(static_cast<std::uint32_t>(fleet_.workers().size()), 1u, kCanaries));
+}
+
 // --- after the commit ---
 
 /// What a stored report means for the worker (nullptr: not connected), its slots and the watchers.
 void Coordinator::apply(const Session* session, const Reported& report) {
-  if (!report.note.empty()) log_info("{}", report.note);
+  if (!report.note.empty())
+    log_info({{"run", report.run},
+              {"trial", report.trial},
+              {"attempt", report.attempt},
+              {"sweep", report.sweeps.empty() ? std::string_view{} : report.sweeps.front()},
+              {"worker", session ? std::string_view{session->hello.name()} : std::string_view{}}},
+             "{}", report.note);
+  if (report.state) figures_.ended.at(static_cast<std::size_t>(*report.state)).add();
+  if (report.state == storage::RunState::kFailed)
+    figures_.failed.at(static_cast<std::size_t>(report.failure)).add();
   SchedulerMessage message;
   if (session && report.stored > 0) {
     message.mutable_ack()->set_run(report.run);
     message.mutable_ack()->set_seq(report.stored);
+    fail_point(FailPoint::kBeforeAcknowledgement);
     session->channel->send(message);
+    fail_point(FailPoint::kAfterAcknowledgement);
   }
   if (session && !report.stop.empty()) session->channel->send(stop_message(report.run, report.stop));
   if (session && !report.fenced.empty()) {
-    log_warning("run {} on {} is fenced: {}", report.run, session->hello.name(), report.fenced);
+    log_warning({{"run", report.run}, {"worker", session->hello.name()}}, "run {} on {} is fenced: {}",
+                report.run, session->hello.name(), report.fenced);
     message.mutable_fenced()->set_run(report.run);
     message.mutable_fenced()->set_reason(report.fenced);
     session->channel->send(message);

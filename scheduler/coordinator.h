@@ -16,6 +16,8 @@
 #include "base/guarded.h"
 #include "scheduler/change_feed.h"
 #include "scheduler/dispatch.h"
+#include "scheduler/failure_policy.h"
+#include "scheduler/figures.h"
 #include "scheduler/fleet.h"
 #include "scheduler/lease_policy.h"
 #include "scheduler/run_reports.h"
@@ -83,6 +85,11 @@ class Coordinator {
   /// Thread: any.
   std::string trouble() const { return *trouble_.lock(); }
 
+  /// What its work comes to. Thread: any.
+  const Figures& figures() const { return figures_; }
+  /// Nothing is leased, for a commit could not be followed: the next tick reads the queue anew. Thread: any.
+  bool has_lost_queue() const { return queue_lost_ > 0; }
+
   /// The queue as it is in memory and as it is stored (`WorkQueue::dump`): equal, between two commits. For
   /// tests. Throws: as Writer::call.
   std::pair<std::vector<std::string>, std::vector<std::string>> queue_and_store();
@@ -92,6 +99,13 @@ class Coordinator {
   void commit(Work work, Then then);
   void follow_commit(storage::Database& db, const storage::Touched& touched);  // like all below, on the
                                                                                // coordinator's thread only
+  void check_queue(storage::Database& db) const;
+  void note_standing();
+  void judge(storage::Database& db, const std::string& worker, bool measured, Reported& report);
+  void learn(const std::string& worker, bool measured, bool probe, const Reported& report);
+  void hold_on(const storage::SweepLevel& level, std::uint32_t row);
+  void confine(std::vector<Quarantine::Change> changes);
+  void count_workers();
   void look_at_queue();
   void dispatch_queue();
   void assign(const Pick& pick, const Dispatched* dispatched);
@@ -113,16 +127,22 @@ class Coordinator {
   const Clock& clock_;
   const LeasePolicy policy_;
   ChangeFeed& feed_;
+  const bool
+      checks_queue_;  ///< $ABLATE_CHECK_QUEUE, for tests: after each commit, at the price of reading all
   std::atomic<std::uint64_t> next_session_{1};
   std::string store_id_;
+  Figures figures_;
   mutable Guarded<std::string> trouble_;  // what was said when store_failed_ became true
 
   // The state: of the coordinator's thread alone.
   Fleet fleet_;
+  Quarantine quarantine_;
   std::map<std::string, std::uint64_t>
       newest_session_;  // by worker name, from the moment its Hello is handled
   WorkQueue queue_;
-  int queue_lost_ = 0;  // so often what a commit changed could not be read: it is to be read as a whole
+  bool recovered_ = false;  // it was read as a whole
+  std::atomic<int> queue_lost_ =
+      0;  // so often what a commit changed could not be read: it is to be read as a whole
   std::map<storage::ShapeId, std::string> waiting_reasons_;  // as stored
   bool explain_now_ = false;  // something happened that people wait to see explained
   bool explain_due_ = false;  // the reasons may have changed since they were written down

@@ -2,6 +2,7 @@
 #include "scheduler/dispatch.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -49,6 +50,11 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   assign.set_seed(trial.seed);
   assign.set_time_limit_s(static_cast<std::uint32_t>(trial.time_limit.count()));
   assign.set_stall_limit_s(static_cast<std::uint32_t>(trial.stall_limit.count()));
+  assign.set_log_limit_bytes(trial.log_limit);
+  assign.set_nan_fails(trial.nan_fails);
+  if (!trial.retry_on.empty())
+    for (std::string& pattern : protocol::log_patterns(protocol::retry_rules(trial.retry_on)))
+      *assign.add_log_patterns() = std::move(pattern);
   assign.set_token(lease.token);
   assign.set_grace_ms(static_cast<std::uint32_t>(policy.stop_grace.count()));
   return assign;
@@ -65,10 +71,13 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
   bool reserved = false;  // for the first trial that needs it; all of them would keep every slot free
   while (const auto next = queue.next(blocked)) {
     Demand demand = queue.demand(next->trial);
+    allow_where_it_failed(demand, fleet.workers());
     const bool quick = next->typical && *next->typical <= policy.quick;
     auto placement = place(demand, fleet.workers());
     if (placement && !quick) fleet.mark_slow(*placement);
-    if (!placement && quick) placement = place_ahead(demand, fleet.workers(), policy.depth(*next->typical));
+    if (!placement) placement = place_beside(demand, fleet.workers(), policy.pack_at_most);
+    if (!placement && quick && !demand.packs)
+      placement = place_ahead(demand, fleet.workers(), policy.depth(*next->typical));
     if (!placement) {
       blocked.insert(next->lane);
       const bool awaited = await(demand, fleet.workers());
@@ -79,12 +88,15 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
     }
     queue.take(next->trial);
     const auto session = fleet.session(placement->session);
+    const auto others = placement->beside ? fleet.executing(placement->session, placement->slots.front())
+                                          : std::vector<storage::RunId>{};
     result.picks.push_back({.placement = *std::move(placement),
                             .demand = std::move(demand),
                             .worker = session->hello.name(),
                             .host = session->hello.host(),
                             .priority = next->priority,
-                            .quick = quick});
+                            .quick = quick,
+                            .beside = others});
   }
   if (result.waits) unreserve(fleet.workers());
   return result;
@@ -96,6 +108,7 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
   TrialStore trials{db};
   const storage::SweepStore sweeps{db};
   const storage::WorkerStore workers{db};
+  std::map<std::pair<std::string, std::uint32_t>, std::set<storage::RunId>> together;  // by worker and slot
   for (const Pick& pick : picks) {
     auto& assigned = result.assignments.emplace_back();
     const TrialRecord trial = trials.get(pick.demand.trial);
@@ -104,8 +117,16 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
     const auto lease = trials.lease(trial.id, pick.worker, pick.host, now.wall, policy.expires(now.steady),
                                     pick.placement.slots);
     if (!lease) continue;
+    if (pick.demand.packs) {
+      std::set<storage::RunId>& runs = together[{pick.worker, pick.placement.slots.front()}];
+      runs.insert(pick.beside.begin(), pick.beside.end());
+      runs.insert(lease->run);
+      if (runs.size() > 1)
+        trials.note_packed({runs.begin(), runs.end()}, static_cast<std::uint32_t>(runs.size() - 1));
+    }
     assigned = {.assign = assignment(trials, trial, pick.demand, *lease, pick.placement.slots, policy),
                 .sweeps = sweeps.names_of(trial.id)};
+    assigned->assign.set_packed(pick.placement.beside);
   }
   return result;
 }

@@ -23,7 +23,8 @@ struct Pick {
   Demand demand;
   std::string worker, host;
   int priority = 0;
-  bool quick = false;  ///< runs of its sweep are known to be short
+  bool quick = false;                    ///< runs of its sweep are known to be short
+  std::vector<storage::RunId> beside{};  ///< the runs that it is put beside, but for those of the same look
 };
 
 /// What a look at the queue led to.

@@ -14,6 +14,13 @@
 namespace abl::scheduler {
 namespace {
 
+/// Those that it was given, and those that every worker has.
+storage::Labels labels_of(const ablate::v1::Hello& hello) {
+  storage::Labels labels{{"host", hello.host()}, {"name", hello.name()}};
+  labels.insert(hello.labels().begin(), hello.labels().end());
+  return labels;
+}
+
 void add_reason(std::string& all, const std::string& why) { all += (all.empty() ? "" : "; ") + why; }
 
 }  // namespace
@@ -40,8 +47,55 @@ void Fleet::mark(const Entry& entry, std::uint32_t slot) {
   const std::size_t runs = line == entry.lines.end() ? 0 : line->second.runs.size();
   marked->busy = runs > 0;
   marked->ahead = runs > 1 ? static_cast<int>(runs) - 1 : 0;
-  marked->slow = runs > 0 && (line->second.slow || !entry.runs.at(line->second.runs.front()).quick);
+  marked->slow = runs > 0 && (line->second.slow || !entry.runs.at(line->second.runs.front()).quick ||
+                              entry.runs.at(line->second.runs.front()).memory_bytes > 0);
   marked->clearing = runs == 1 && entry.runs.at(line->second.runs.front()).stopping;
+  marked->sharing = 0, marked->used = 0;
+  if (runs != 1) return;
+  std::set<storage::RunId> executing = line->second.beside;
+  executing.insert(line->second.runs.front());
+  if (executing.size() > 1) marked->clearing = false;
+  const auto shares = [&](storage::RunId run) {
+    const Held& held = entry.runs.at(run);
+    marked->used += held.memory_bytes;
+    return held.memory_bytes > 0 && !held.stopping;
+  };
+  if (std::ranges::all_of(executing, shares)) marked->sharing = static_cast<int>(executing.size());
+}
+
+/// Before a run of a line comes or goes: how long those that execute have been as many as they are.
+void Fleet::count_shared(Entry& entry, Line& line, Time now) {
+  const double time = static_cast<double>((now - std::exchange(line.changed, now)).count());
+  if (line.beside.empty() || line.runs.empty()) return;
+  const double others = static_cast<double>(line.beside.size()) * time;
+  entry.runs.at(line.runs.front()).shared_ms += others;
+  for (const storage::RunId run : line.beside) entry.runs.at(run).shared_ms += others;
+}
+
+std::vector<storage::RunId> Fleet::executing(std::uint64_t session, std::uint32_t slot) const {
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) return {};
+  const auto line = entry->second.lines.find(slot);
+  if (line == entry->second.lines.end() || line->second.runs.empty()) return {};
+  std::vector<storage::RunId> runs{line->second.beside.begin(), line->second.beside.end()};
+  runs.push_back(line->second.runs.front());
+  return runs;
+}
+
+double Fleet::beside(storage::RunId run, Time now) const {
+  const auto session = session_of_run_.find(run);
+  if (session == session_of_run_.end()) return 0;
+  const Entry& entry = entries_.at(session->second);
+  const Held& held = entry.runs.at(run);
+  if (held.slots.empty()) return 0;
+  const auto line = entry.lines.find(held.slots.front());
+  if (line == entry.lines.end()) return 0;
+  double shared = held.shared_ms;
+  if (line->second.beside.contains(run) || (!line->second.runs.empty() && line->second.runs.front() == run))
+    shared += static_cast<double>(line->second.beside.size()) *
+              static_cast<double>((now - line->second.changed).count());
+  const auto whole = static_cast<double>((now - held.leased).count());
+  return whole > 0 ? shared / whole : 0;
 }
 
 void Fleet::count_priority(const Held& held, int sign) {
@@ -75,6 +129,7 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
   }
   WorkerState worker{.name = hello.name(),
                      .host = hello.host(),
+                     .labels = labels_of(hello),
                      .session = session->id,
                      .result_version = static_cast<int>(hello.result_version()),
                      .allows_commands = hello.allows_commands(),
@@ -82,12 +137,23 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
                      .data = {.names = {hello.data().begin(), hello.data().end()}},
                      .weights = {.names = {hello.weights().begin(), hello.weights().end()}}};
   for (const ablate::v1::Slot& slot : hello.slots()) {
-    worker.slots.push_back({.index = slot.index(), .cuda = slot.device().starts_with("cuda")});
-    const auto run = entry.runs.find(slot.run());
-    if (run == entry.runs.end()) continue;
-    run->second.slots.push_back(slot.index());
-    entry.lines[slot.index()] = {{slot.run()}, now};
+    worker.slots.push_back({.index = slot.index(),
+                            .cuda = slot.device().starts_with("cuda"),
+                            .memory = static_cast<double>(slot.memory_bytes())});
+    std::vector<storage::RunId> there{slot.run()};
+    there.insert(there.end(), slot.beside().begin(), slot.beside().end());
+    for (const storage::RunId id : there) {
+      const auto run = entry.runs.find(id);
+      if (run == entry.runs.end()) continue;
+      run->second.slots.push_back(slot.index());
+      Line& line = entry.lines[slot.index()];
+      if (line.runs.empty())
+        line = {.runs = {id}, .changed = now, .since = now};
+      else
+        line.beside.insert(id);
+    }
   }
+  for (auto& [id, held] : entry.runs) held.leased = now;  // from now on it is known what is beside it
   for (const storage::RunUnderWay& run : runs) {
     const bool waits = std::ranges::any_of(run.slots, [&](std::uint32_t slot) {
       const auto line = entry.lines.find(slot);
@@ -139,6 +205,38 @@ void Fleet::set_drained(const std::string& worker, const std::optional<std::stri
   if (const auto session = session_of(worker)) state(session->id).drained = reason;
 }
 
+void Fleet::set_quarantine(const std::string& worker, const std::optional<std::string>& why, Time until) {
+  const auto session = session_of(worker);
+  if (!session) return;
+  Entry& entry = entries_.at(session->id);
+  entry.rests_until = until;
+  if (!why) entry.probe = 0;
+  state(session->id).quarantine = why;
+  state(session->id).resting = why.has_value();
+}
+
+bool Fleet::end_rests(Time now) {
+  bool any = false;
+  for (auto& [id, entry] : entries_) {
+    WorkerState& worker = state(id);
+    if (!worker.quarantine || !worker.resting || entry.probe != 0 || entry.rests_until > now) continue;
+    worker.resting = false;
+    any = true;
+  }
+  return any;
+}
+
+bool Fleet::is_probe(storage::RunId run) const {
+  const auto session = session_of_run_.find(run);
+  return session != session_of_run_.end() && entries_.at(session->second).probe == run;
+}
+
+bool Fleet::could_go_elsewhere(const Demand& demand, const std::string& worker) const {
+  return std::ranges::any_of(workers_, [&](const WorkerState& other) {
+    return other.name != worker && !other.quarantine && could_take(demand, other);
+  });
+}
+
 bool Fleet::ails(std::uint64_t session, const Ailments& ailments) {
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) return false;
@@ -155,13 +253,23 @@ void Fleet::occupy(std::uint64_t session, storage::RunId run, const std::vector<
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) return;
   Held& held = entry->second.runs[run];
-  held = {.slots = slots, .priority = kind.priority, .resumable = kind.resumable, .quick = kind.quick};
+  if (state(session).quarantine && entry->second.rests_until <= now) entry->second.probe = run;
+  held = {.slots = slots,
+          .priority = kind.priority,
+          .resumable = kind.resumable,
+          .quick = kind.quick,
+          .memory_bytes = kind.memory_bytes,
+          .leased = now};
   count_priority(held, +1);
   session_of_run_[run] = session;
   for (const std::uint32_t slot : slots) {
     Line& line = entry->second.lines[slot];
+    count_shared(entry->second, line, now);
     if (line.runs.empty()) line.since = now, line.slow = false;
-    line.runs.push_back(run);
+    if (kind.beside && !line.runs.empty())
+      line.beside.insert(run);
+    else
+      line.runs.push_back(run);
     mark(entry->second, slot);
   }
 }
@@ -173,10 +281,16 @@ void Fleet::release(storage::RunId run, Time now) {
   session_of_run_.erase(session);
   for (const std::uint32_t slot : entry.runs.at(run).slots) {
     Line& line = entry.lines.at(slot);
-    if (line.runs.front() == run) line.since = now, line.slow = false;
-    std::erase(line.runs, run);
+    count_shared(entry, line, now);
+    if (line.beside.erase(run) == 0) {
+      if (line.runs.front() == run) line.since = now, line.slow = false;
+      std::erase(line.runs, run);
+      if (line.runs.empty() && !line.beside.empty())
+        line.runs.push_front(line.beside.extract(line.beside.begin()).value());
+    }
     mark(entry, slot);
   }
+  if (entry.probe == run) entry.probe = 0;  // which leaves it resting, until a tick looks
   count_priority(entry.runs.at(run), -1);
   entry.runs.erase(run);
   entry.heard_of.erase(run);
@@ -195,7 +309,7 @@ void Fleet::unmark(const Placement& placement) {
 
 bool Fleet::any_free() const {
   return std::ranges::any_of(workers_, [](const WorkerState& worker) {
-    return !worker.draining && !worker.drained && worker.trouble.empty() &&
+    return !worker.draining && !worker.drained && !worker.resting && worker.trouble.empty() &&
            std::ranges::any_of(worker.slots, [](const SlotState& slot) { return !slot.busy; });
   });
 }
@@ -241,6 +355,7 @@ std::vector<storage::RunId> Fleet::preempt_for(const Demand& trial, int priority
         if (!slot.busy) ++way.clear;  // else a lease for it is on its way
         continue;
       }
+      if (!line->second.beside.empty()) continue;  // several would have to go for one
       const storage::RunId run = line->second.runs.front();
       const Held& held = entry.runs.at(run);
       if (held.stopping)
@@ -382,7 +497,8 @@ storage::WorkerRecord worker_record(const ablate::v1::Hello& hello, Time now) {
     slots.push_back({{"index", slot.index()},
                      {"device", slot.device()},
                      {"name", slot.name()},
-                     {"threads", slot.threads()}});
+                     {"threads", slot.threads()},
+                     {"memory_bytes", slot.memory_bytes()}});
   return {.name = hello.name(),
           .host = hello.host(),
           .instance = hello.instance(),
@@ -394,7 +510,8 @@ storage::WorkerRecord worker_record(const ablate::v1::Hello& hello, Time now) {
           .allows_commands = hello.allows_commands(),
           .connected = true,
           .last_heartbeat = now,
-          .trouble = Ailments::of(hello).text()};
+          .trouble = Ailments::of(hello).text(),
+          .labels = labels_of(hello)};
 }
 
 }  // namespace abl::scheduler

@@ -79,17 +79,32 @@ class Fleet {
   bool drain(std::uint64_t session);
   /// Somebody wants a worker to get nothing, and why; nothing: it may get trials.
   void set_drained(const std::string& worker, const std::optional<std::string>& reason);
+  /// A worker gets one trial at a time, none before `until`, and why; nothing: it gets what it can take.
+  void set_quarantine(const std::string& worker, const std::optional<std::string>& why, Time until);
+  /// Of workers in quarantine, those whose time is over may get their one trial. Returns: whether that is
+  /// news.
+  bool end_rests(Time now);
+  /// Whether a run is that one trial.
+  bool is_probe(storage::RunId run) const;
+  /// Whether a worker but this one could take such trials.
+  bool could_go_elsewhere(const Demand& demand, const std::string& worker) const;
   /// What is wrong with it, as it said last. Returns: whether that is news.
   bool ails(std::uint64_t session, const Ailments& ailments);
   /// What is known of a run that is leased.
   struct Kind {
-    int priority = 0;        ///< of its trial
-    bool resumable = false;  ///< it writes a checkpoint when it is stopped
-    bool quick = false;      ///< others may be leased behind it
+    int priority = 0;         ///< of its trial
+    bool resumable = false;   ///< it writes a checkpoint when it is stopped
+    bool quick = false;       ///< others may be leased behind it
+    double memory_bytes = 0;  ///< that it takes of its GPU, where others may be put beside it; 0: none may
+    bool beside = false;      ///< it executes at once, beside those that do in its slot
   };
   void occupy(std::uint64_t session, storage::RunId run, const std::vector<std::uint32_t>& slots,
               const Kind& kind, Time now);
   void release(storage::RunId run, Time now);
+  /// The runs that execute in a slot.
+  std::vector<storage::RunId> executing(std::uint64_t session, std::uint32_t slot) const;
+  /// Other runs in a run's slot, on the average since it was leased.
+  double beside(storage::RunId run, Time now) const;
 
   /// It has another version of this data set, or of these weights: it gets no trial that needs it. Of weights
   /// it says so itself when it has looked at its file; from then on its own word holds (`ails`).
@@ -135,11 +150,16 @@ class Fleet {
     bool quick = false;
     bool recalled = false;  // where it waits; it may have begun before its worker heard of that
     bool stopping = false;  // its slots will soon be free
+    double memory_bytes = 0;
+    Time leased{};
+    double shared_ms = 0;  // other runs in its slot times their time, until its line's `changed`
   };
   struct Line {  // at a slot
     std::deque<storage::RunId> runs;
-    Time since{};       // the first one executes
-    bool slow = false;  // and takes long
+    std::set<storage::RunId> beside;  // that execute as the first one does
+    Time changed{};                   // those that execute
+    Time since{};                     // the first one executes
+    bool slow = false;                // and takes long
   };
   struct Entry {
     std::shared_ptr<const Session> session;
@@ -149,12 +169,15 @@ class Fleet {
     std::map<std::uint32_t, Line> lines;
     std::map<Wanted, std::string> wrong_data, wrong_weights;  // how it differs
     Ailments ailments;
+    Time rests_until{};        // in quarantine
+    storage::RunId probe = 0;  // the one run that it has got there
   };
   template <class Wanted>
   std::vector<storage::RunId> recall_if(Wanted wanted);
   WorkerState& state(std::uint64_t session);
   void count_priority(const Held& held, int sign);
   void mark(const Entry& entry, std::uint32_t slot);
+  static void count_shared(Entry& entry, Line& line, Time now);
   void note_files(const Entry& entry);
 
   std::map<std::uint64_t, Entry> entries_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "scheduler/failure_policy.h"
 
 namespace abl::scheduler {
 
@@ -16,12 +17,16 @@ struct LeasePolicy {
   Milliseconds stop_grace{10000};  ///< a trainer's time to checkpoint between SIGTERM and SIGKILL
   Milliseconds refusal{30000};     ///< a worker that refused a trial is not asked again for so long
 
+  QuarantinePolicy quarantine;  ///< of workers on which trials fail that would do well elsewhere
+
   /// A sweep whose runs take no longer gets up to `depth` leases for a slot beyond the one that executes, so
   /// that its workers need not wait for the scheduler between them.
   Milliseconds quick{500};
   int ahead = 4, most_ahead = 16;
   /// So many, where runs take so long: work for a tenth of a second, and no less than `ahead`.
   int depth(Milliseconds typical) const;
+  /// Runs that share a GPU, where their sweep packs; 1: none do.
+  int pack_at_most = 4;
 
   /// Throws: Error{kInvalidArgument} when the heartbeat is not positive or more than half the ttl.
   void check() const;

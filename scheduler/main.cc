@@ -10,6 +10,7 @@
 #include "base/command_line.h"
 #include "base/enum_names.h"
 #include "base/error.h"
+#include "base/fail_point.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/manual_page.h"
@@ -29,7 +30,8 @@ struct Flags {
   std::string store, log_level{name_of(abl::LogLevel::kInfo)}, trainer;
   std::vector<std::string> listen;
   std::optional<std::uint16_t> http_port;
-  long heartbeat_ms = 2000, lease_ms = 15000;
+  long heartbeat_ms = 2000, lease_ms = 15000, quarantine_ms = 60000;
+  int quarantine_after = 5, pack_at_most = 4;
 };
 
 void add_flags(CLI::App& app, Flags& flags) {
@@ -47,11 +49,29 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--lease-ms", flags.lease_ms, "Requeue a worker's runs after this long without a heartbeat")
       ->capture_default_str();
+  app.add_option("--quarantine-after", flags.quarantine_after,
+                 "Failures in a row, of different trials that fail nowhere else, after which a worker gets "
+                 "one trial at a "
+                 "time; 0: never")
+      ->check(abl::whole_number(0, 1000))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--quarantine-ms", flags.quarantine_ms,
+                 "It gets that one after so long; after twice as long when that fails too, up to an hour")
+      ->check(abl::whole_number(1, 3600000))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--pack-at-most", flags.pack_at_most,
+                 "Trials that share a GPU, of sweeps with resources.pack; 1: none do")
+      ->check(abl::whole_number(1, 64))
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--trainer", flags.trainer,
                  "Trainer for parameter counts [$ABLATE_TRAINER, or ablate-trainer beside this program]");
   app.add_option("--log-level", flags.log_level, abl::any_of(abl::names_of<abl::LogLevel>()))
       ->check(CLI::IsMember(abl::names_of<abl::LogLevel>()))
       ->capture_default_str();
+  abl::add_log_format(app);
 }
 
 int serve(const Flags& flags) {
@@ -69,17 +89,24 @@ int serve(const Flags& flags) {
   options.scheduler.store = flags.store;
   options.scheduler.trainer = flags.trainer;
   options.scheduler.policy.heartbeat = abl::Milliseconds{flags.heartbeat_ms};
+  options.scheduler.policy.quarantine.after = flags.quarantine_after;
+  options.scheduler.policy.quarantine.first = abl::Milliseconds{flags.quarantine_ms};
+  options.scheduler.policy.pack_at_most = flags.pack_at_most;
   options.scheduler.policy.ttl = abl::Milliseconds{flags.lease_ms};
   options.listen = flags.listen;
   options.http_port = flags.http_port;
   const abl::scheduler::SchedulerServer server{options};
 
   const std::string ready =
-      fmt::format("ablate-scheduler {} is ready: store {}, listens on {}{}\n", ABLATE_VERSION, flags.store,
+      fmt::format("ablate-scheduler {} is ready: store {}, listens on {}{}", ABLATE_VERSION, flags.store,
                   fmt::join(server.addresses(), ", "),
                   server.dashboard().empty() ? "" : ", dashboard at " + server.dashboard());
-  std::fputs(ready.c_str(), stdout);  // nobody need read it
-  std::fflush(stdout);
+  if (abl::log_format() == abl::LogFormat::kJson) {
+    abl::log_info({{"store", flags.store}, {"dashboard", server.dashboard()}}, "{}", ready);
+  } else {
+    std::puts(ready.c_str());  // nobody need read it
+    std::fflush(stdout);
+  }
   int signal = 0;
   sigwait(&stop, &signal);
   abl::log_info("{}: the scheduler stops", signal == SIGINT ? "SIGINT" : "SIGTERM");
@@ -94,6 +121,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", ABLATE_VERSION);
   abl::add_manual_flag(app);
   try {
+    abl::read_fail_points();
     Flags flags;
     add_flags(app, flags);
     abl::check_spelling(app, argc, argv);

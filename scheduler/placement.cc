@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "config/document/result_version.h"
+#include "storage/worker_store.h"
 
 namespace abl::scheduler {
 namespace {
@@ -85,9 +86,11 @@ std::string gpus(std::size_t count) { return fmt::format("{} GPU{}", count, coun
 namespace {
 
 bool may_take(const Demand& demand, const WorkerState& worker) {
-  return !worker.draining && !worker.drained && worker.trouble.empty() &&
+  return !worker.draining && !worker.drained && !worker.resting && worker.trouble.empty() &&
          (!demand.command || worker.allows_commands) && right_trainer(demand, worker) &&
-         has_files(demand, worker) && !demand.refused_by.contains(worker.session);
+         storage::suits(demand.where, worker.labels) && has_files(demand, worker) &&
+         !demand.refused_by.contains(worker.session) &&
+         std::ranges::find(demand.failed_on, worker.host) == demand.failed_on.end();
 }
 
 }  // namespace
@@ -100,7 +103,7 @@ std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& w
     if (free < slots_needed(demand) || !may_take(demand, worker)) continue;
     const bool home = !demand.home.empty() && worker.host == demand.home;
     const auto load = static_cast<std::int64_t>(free);
-    const std::tuple score{home, demand.gpus == 0 ? load : -load};
+    const std::tuple score{home, demand.gpus == 0 || demand.spread ? load : -load};
     if (!best || score > best_score) std::tie(best, best_score) = std::tuple{&worker, score};
   }
   if (!best) return std::nullopt;
@@ -109,8 +112,11 @@ std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& w
     if (placement.slots.size() == slots_needed(demand)) break;
     if (slot.busy || slot.reserved || !usable(demand, slot)) continue;
     slot.busy = true;
+    if (demand.packs && demand.memory_bytes > 0)
+      slot.sharing = 1, slot.used = demand.memory_bytes, slot.slow = true;
     placement.slots.push_back(slot.index);
   }
+  best->resting = best->quarantine.has_value();  // until that trial has ended
   return placement;
 }
 
@@ -119,7 +125,7 @@ std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerSta
   WorkerState* best = nullptr;
   SlotState* best_slot = nullptr;
   for (WorkerState& worker : workers) {
-    if (!may_take(demand, worker)) continue;
+    if (worker.quarantine || !may_take(demand, worker)) continue;
     for (SlotState& slot : worker.slots)
       if (usable(demand, slot) && slot.busy && !slot.slow && !slot.reserved && !slot.awaited &&
           slot.ahead < depth && (!best_slot || slot.ahead < best_slot->ahead))
@@ -130,8 +136,43 @@ std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerSta
   return Placement{.trial = demand.trial, .session = best->session, .slots = {best_slot->index}};
 }
 
+std::optional<Placement> place_beside(const Demand& demand, std::vector<WorkerState>& workers, int most) {
+  constexpr double kUsable = 0.9;                       // of a GPU's memory
+  constexpr double kOfEachProcess = 512.0 * (1 << 20);  // CUDA's own, which no trainer counts
+  if (!demand.packs || demand.memory_bytes <= 0 || slots_needed(demand) != 1) return std::nullopt;
+  WorkerState* best = nullptr;
+  SlotState* best_slot = nullptr;
+  for (WorkerState& worker : workers) {
+    if (worker.quarantine || !may_take(demand, worker)) continue;
+    for (SlotState& slot : worker.slots) {
+      if (!usable(demand, slot) || slot.sharing == 0 || slot.sharing >= most || slot.reserved ||
+          slot.clearing)
+        continue;
+      const double together =
+          slot.used + demand.memory_bytes + (slot.cuda ? (slot.sharing + 1) * kOfEachProcess : 0);
+      if (together <= kUsable * slot.memory && (!best_slot || slot.sharing < best_slot->sharing))
+        best = &worker, best_slot = &slot;
+    }
+  }
+  if (!best) return std::nullopt;
+  ++best_slot->sharing, best_slot->used += demand.memory_bytes;
+  return Placement{
+      .trial = demand.trial, .session = best->session, .slots = {best_slot->index}, .beside = true};
+}
+
+bool sharing_pays(double alone, double shared, double at_once) {
+  constexpr double kWanted = 1.05;  // of what one does for itself, in the same time
+  return alone <= 0 || shared <= 0 || shared * at_once >= kWanted * alone;
+}
+
 bool could_take(const Demand& demand, const WorkerState& worker) {
   return may_take(demand, worker) && slots_there(demand, worker) >= slots_needed(demand);
+}
+
+void allow_where_it_failed(Demand& demand, const std::vector<WorkerState>& workers) {
+  if (demand.failed_on.empty()) return;  // as nearly always
+  if (std::ranges::none_of(workers, [&](const WorkerState& worker) { return could_take(demand, worker); }))
+    demand.failed_on.clear();
 }
 
 bool await(const Demand& demand, std::vector<WorkerState>& workers) {
@@ -177,6 +218,14 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
   if (left.empty())
     return fmt::format("worker {} is drained{}{} ('ablate workers resume {}' ends that)", drained.name,
                        drained.drained->empty() ? "" : ": ", *drained.drained, drained.name);
+  const auto suitable =
+      those(left, [&](const WorkerState& worker) { return storage::suits(demand.where, worker.labels); });
+  if (suitable.empty()) {
+    std::vector<storage::Labels> labels;
+    for (const WorkerState* worker : left) labels.push_back(worker->labels);
+    return storage::why_nobody_suits(demand.where, labels);
+  }
+  left = suitable;
 
   if (demand.command) {
     left = those(left, [](const WorkerState& worker) { return worker.allows_commands; });
@@ -217,6 +266,11 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
   if (well.empty())
     return fmt::format("worker {} is unhealthy: {}", left.front()->name, left.front()->trouble);
   left = well;
+  const auto trusted = those(left, [](const WorkerState& worker) { return !worker.resting; });
+  if (trusted.empty())
+    return fmt::format("worker {} is in quarantine: {} ('ablate workers resume {}' ends that)",
+                       left.front()->name, left.front()->quarantine.value_or(""), left.front()->name);
+  left = trusted;
 
   std::size_t slots = 0, most_free = 0;
   for (const WorkerState* worker : left) {

@@ -27,11 +27,16 @@ struct Demand {
   std::string data;             ///< logical data name, or empty
   std::vector<Wanted> weights;  ///< by their SHA-256
   bool command = false;
+  storage::Where where{};  ///< labels of its worker
+  bool spread = false;     ///< rather where little runs, though it takes GPUs
   /// Of its results: a trainer of that version or a newer one makes them, as far as this release knows its
   /// version and so that nothing in between touches the trial. Nothing: any (a command, or not looked at).
   std::optional<int> result_version;
-  std::string home;  ///< host with its newest checkpoint: preferred, since there it can be resumed
-  std::set<std::uint64_t> refused_by;  ///< sessions that are not asked again for a while
+  bool packs = false;       ///< it may share a GPU
+  double memory_bytes = 0;  ///< that its runs take; 0: not measured yet, or not to be shared with
+  std::string home;         ///< host with its newest checkpoint: preferred, since there it can be resumed
+  std::set<std::uint64_t> refused_by;    ///< sessions that are not asked again for a while
+  std::vector<std::string> failed_on{};  ///< hosts that it is kept from
 };
 
 /// One slot of a connected worker.
@@ -44,6 +49,9 @@ struct SlotState {
   bool clearing = false;  ///< the run that executes was told to give way
   bool awaited = false;   ///< a trial waits for it that goes first: nothing is leased ahead there
   bool reserved = false;  ///< kept free for a trial that needs several
+  double memory = 0;      ///< of its GPU, in bytes; 0: not known
+  int sharing = 0;        ///< runs that execute in it, where others may be put beside them; 0: none may
+  double used = 0;        ///< bytes that these take
 };
 
 /// What a worker has of one kind, by logical names: data sets, or weights.
@@ -59,11 +67,14 @@ struct Mapped {
 /// A connected worker, as placement sees it.
 struct WorkerState {
   std::string name, host;
+  storage::Labels labels{};
   std::uint64_t session = 0;
   int result_version = 0;  ///< the newest that its trainer has; 0: it has no trainer
   bool allows_commands = false;
-  bool draining = false;               ///< it is stopping: it gets nothing more
-  std::optional<std::string> drained;  ///< somebody wants it to get nothing, and why
+  bool draining = false;                  ///< it is stopping: it gets nothing more
+  std::optional<std::string> drained;     ///< somebody wants it to get nothing, and why
+  std::optional<std::string> quarantine;  ///< it gets one trial at a time, and why
+  bool resting = false;                   ///< in quarantine: it gets nothing now
   std::string trouble;  ///< why it gets nothing until it is well again, in its words; empty: it is
   Mapped data, weights;
   std::vector<SlotState> slots;
@@ -74,6 +85,7 @@ struct Placement {
   storage::TrialId trial = 0;
   std::uint64_t session = 0;
   std::vector<std::uint32_t> slots;
+  bool beside = false;  ///< others execute in the slot
 };
 
 /// Places a trial, if any worker can take it now, and marks its slots busy. Among several workers the trial's
@@ -84,6 +96,17 @@ std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& w
 /// Places a trial of one slot behind another run, where at most `depth` wait there then: for runs so short
 /// that their worker would otherwise wait for the scheduler. The shortest such line goes first.
 std::optional<Placement> place_ahead(const Demand& demand, std::vector<WorkerState>& workers, int depth);
+
+/// Places a trial beside the runs in a slot, `most` together, where memory for all of them is known and a
+/// tenth of the GPU's is left: in the one that has fewest runs.
+std::optional<Placement> place_beside(const Demand& demand, std::vector<WorkerState>& workers, int most);
+
+/// Whether runs that share a GPU get enough done: by the steps a second of one that had it for itself, and of
+/// one of so many at once. True where either is not known.
+bool sharing_pays(double alone, double shared, double at_once);
+
+/// Of a trial that has failed on some hosts: no other than these could take it, so that they may.
+void allow_where_it_failed(Demand& demand, const std::vector<WorkerState>& workers);
 
 /// Whether a worker could take a trial if all its slots were free.
 bool could_take(const Demand& demand, const WorkerState& worker);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "storage/measured_store.h"
 #include "storage/queue_store.h"
 
 namespace abl::scheduler {
@@ -16,7 +17,11 @@ using storage::OpenTrial;
 using storage::QueueStore;
 
 Demand demand_of(const storage::StoredDemand& stored, const std::map<std::string, std::string>& pins) {
-  Demand demand{.gpus = stored.gpus, .data = stored.data, .command = stored.command};
+  Demand demand{.gpus = stored.gpus,
+                .data = stored.data,
+                .command = stored.command,
+                .where = stored.where,
+                .packs = stored.pack};
   if (!stored.command) demand.result_version = stored.result_version;
   for (const auto& [name, sha256] : stored.weights) {
     const auto pin = pins.find(name);
@@ -42,6 +47,7 @@ void load(WorkQueue& queue, storage::Database& db, Time now) {
   const storage::Transaction snapshot{db, storage::Transaction::kRead};
   const QueueStore store{db};
   queue.clear();
+  for (const auto& [pack, bytes] : storage::MeasuredStore{db}.memories()) queue.put_memory(pack, bytes);
   for (const storage::OpenSweep& sweep : store.sweeps()) queue.put_sweep(sweep);
   store.each_open([&](OpenTrial trial) { put(queue, store, std::move(trial), now); });
 }

@@ -10,6 +10,7 @@
 
 #include "base/unasked_stop.h"
 #include "base/utf8.h"
+#include "storage/measured_store.h"
 #include "storage/metric_store.h"
 #include "storage/sqlite_error.h"
 #include "storage/sweep_store.h"
@@ -82,6 +83,12 @@ Reported end_run(storage::Database& db, const storage::RunRecord& run, const Tri
           .note = fmt::format("run {} (trial {}, attempt {}) on {}: {}{}{}; the trial is {}", run.id,
                               run.trial, run.attempt, run.worker, to_text(ended.state),
                               ended.reason.empty() ? "" : ", ", ended.reason, to_text(state)),
+          .trial = run.trial,
+          .attempt = run.attempt,
+          .state = ended.state,
+          .trial_state = state,
+          .reason = ended.reason,
+          .failure = ended.failure,
           .sweeps = sweeps_of(db, run.trial)};
 }
 
@@ -119,6 +126,21 @@ TrialStore::Started started_record(const ablate::v1::RunStarted& started) {
           .bit_exact = started.bit_exact()};
 }
 
+/// Of a failed run. A worker of an older release does not say it.
+protocol::FailureClass failure_class(const RunEnded& ended) {
+  using protocol::FailureClass;
+  switch (ended.failure()) {
+    case ablate::v1::FAILURE_CLASS_INFRASTRUCTURE:
+      return FailureClass::kInfrastructure;
+    case ablate::v1::FAILURE_CLASS_RESOURCES:
+      return FailureClass::kResources;
+    case ablate::v1::FAILURE_CLASS_DATA:
+      return FailureClass::kData;
+    default:
+      return FailureClass::kTrial;
+  }
+}
+
 /// `was_asked`: this scheduler has told the run to stop. A worker that stops says so itself.
 /// Throws: Error{kInvalidArgument} for a status that this release does not know.
 TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
@@ -145,8 +167,42 @@ TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
                                                       ended.reason().empty() ? "" : ", ", ended.reason())};
   }
   if (ended.has_exit_code()) record.exit_code = ended.exit_code();
+  if (ended.has_took_ms()) record.took = Milliseconds{ended.took_ms()};
   if (ended.has_signal()) record.signal = ended.signal();
+  record.failure = failure_class(ended);
+  record.log_patterns = {ended.log_patterns().begin(), ended.log_patterns().end()};
   return record;
+}
+
+/// `TrialRecord::pack` and the GPUs of a trial that may share one.
+std::optional<std::pair<std::string, int>> pack_of(storage::Database& db, storage::TrialId trial) {
+  return db.prepared("SELECT pack, gpus FROM trial WHERE id = :trial AND pack <> ''")
+      .bind(":trial", trial)
+      .one([](const storage::Statement& row) {
+        return std::pair{row.text(0), static_cast<int>(row.integer(1))};
+      });
+}
+
+/// What the end of a run that shared its GPU says of runs like it: one that ran out of memory is not its
+/// trial's failure, and where they do not get more done together, each has its GPU for itself from now on.
+void judge_sharing(storage::Database& db, const storage::RunRecord& run, const std::string& pack, int gpus,
+                   TrialStore::Ended& ended) {
+  storage::MeasuredStore measured{db};
+  if (ended.state == RunState::kFailed && ended.failure == protocol::FailureClass::kResources) {
+    const std::string why = fmt::format("ran out of memory beside {} other run{} on its GPU", run.packed_with,
+                                        run.packed_with == 1 ? "" : "s");
+    measured.stop_packing(pack, gpus, why);
+    ended.state = RunState::kLost;
+    ended.reason = fmt::format("packed: {}: {}", why, ended.reason);
+  }
+  constexpr double kMostly = 0.5;  // otherwise its rate says little of that
+  if (ended.state != RunState::kCompleted || ended.beside < kMostly) return;
+  const auto known = measured.packing(pack, gpus);
+  const double at_once = 1 + ended.beside;
+  if (sharing_pays(known.steps_per_second, run.steps_per_second, at_once)) return;
+  measured.stop_packing(pack, gpus,
+                        fmt::format("{:.1f} runs at once did {:.2f} times the steps of one", at_once,
+                                    at_once * run.steps_per_second / known.steps_per_second));
 }
 
 /// Metric names of a run, all its batches together, and the length of each: the rest is not stored.
@@ -263,7 +319,7 @@ std::string missing_here(storage::Database& db, const storage::RunRecord& run, c
 }  // namespace
 
 Reported store_batch(storage::Database& db, const std::string& worker, const RunBatch& batch, bool first,
-                     Moment now) {
+                     Moment now, double beside) {
   const auto run = find_run(db, worker, batch.run(), batch.token());
   if (run && batch.seq() <= run->last_seq) return {.run = run->id, .stored = run->last_seq};
   if (!run || !TrialStore{db}.under_way(run->id)) return fence(batch.run(), fence_reason(run));
@@ -291,9 +347,21 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
     if (!storage::is_of_what_is_stored(error.code()) || !db.in_transaction()) throw;
     return end_here({.state = RunState::kFailed, .reason = error.what(), .retryable = false});
   }
+  const auto pack = ended ? pack_of(db, run->trial) : std::nullopt;
+  if (pack) ended->beside = beside;
+  if (pack && run->packed_with > 0)
+    judge_sharing(db, TrialStore{db}.run(run->id), pack->first, pack->second, *ended);
   Reported reported =
       ended ? end_run(db, *run, *ended, now) : Reported{.run = run->id, .sweeps = sweeps_of(db, run->trial)};
   reported.stored = batch.seq();
+  if (pack) {
+    const auto known = storage::MeasuredStore{db}.packing(pack->first, pack->second);
+    reported.pack = pack->first;
+    reported.memory_bytes = known.fits() ? known.memory_bytes : 0;
+    if (!known.stopped.empty())
+      reported.note += "; runs like it have their GPUs for themselves: " + known.stopped;
+  }
+  reported.trial = run->trial;
   if (ended && ended->state == RunState::kCompleted && batch.ended().has_took_ms()) {
     reported.took = Milliseconds{batch.ended().took_ms()};
     reported.claimants = storage::SweepStore{db}.claimants(run->trial);
@@ -356,7 +424,9 @@ std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hel
                        .stored = run.last_seq,
                        .stop = run.stop_reason,  // it may not have heard
                        .note = fmt::format("run {} (trial {}, attempt {}) continues on {}", id, run.trial,
-                                           run.attempt, worker)});
+                                           run.attempt, worker),
+                       .trial = run.trial,
+                       .attempt = run.attempt});
   }
   for (const RunId id : has) {
     if (std::find(under_way.begin(), under_way.end(), id) != under_way.end()) continue;
@@ -372,6 +442,8 @@ std::vector<Reported> settle(storage::Database& db, const ablate::v1::Hello& hel
            .note = fmt::format(
                "run {} (trial {}, attempt {}) continues on {}, which had stopped sending heartbeats", id,
                run->trial, run->attempt, worker),
+           .trial = run->trial,
+           .attempt = run->attempt,
            .sweeps = sweeps_of(db, run->trial)});
     } else {
       reports.push_back(over(run, id));

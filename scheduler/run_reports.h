@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ablate/v1/workers.pb.h"
+#include "protocol/failure.h"
 #include "scheduler/placement.h"
+#include "storage/breaker_store.h"
 #include "storage/database.h"
 #include "storage/types.h"
 
@@ -30,9 +33,21 @@ struct Reported {
   bool silent = false;                        ///< it ended because its worker said nothing for too long
   std::string stop;                           ///< why it is to be stopped, or empty
   std::string note;                           ///< for the log, or empty
+  storage::TrialId trial = 0;
+  int attempt = 0;
+  std::optional<storage::RunState> state{};                         ///< in which it ended
+  std::optional<storage::TrialState> trial_state{};                 ///< in which that left its trial
+  std::string reason{};                                             ///< of that end
+  protocol::FailureClass failure = protocol::FailureClass::kTrial;  ///< of a failed one
   std::string wrong_data;               ///< a data set that this worker has another version of, or empty
   std::optional<Wanted> wrong_weights;  ///< of which this worker has another version
   std::vector<std::string> sweeps;      ///< that see a change
+  /// What is held from now on because its trials fail, and the row from which on that is still to be done.
+  std::vector<std::pair<storage::SweepLevel, std::uint32_t>> holds{};
+  std::vector<storage::RunId> unwanted{};  ///< runs of that which were leased ahead
+  bool through = false;     ///< it is the first of its sweep that got through: others may run now
+  std::string pack{};       ///< of a run that ended and may share its GPU: TrialRecord::pack, and
+  double memory_bytes = 0;  ///< what such a run is known to take; 0: it is not, or none is put beside others
 };
 
 /// Stores a batch in the order started, series, log, checkpoints, ended; one that is stored already is
@@ -40,10 +55,10 @@ struct Reported {
 /// not the pinned ones ends, and its trial goes to another worker. What cannot be stored, and could not be
 /// however often it came, ends its run and that alone: as lost where this results file is at fault (it is
 /// older than the run and lacks what it refers to), as failed where the run is. `first`: of this run in its
-/// session, so what is missing before it will not come.
+/// session, so what is missing before it will not come. `beside`: other runs on its GPU, on the average.
 /// Throws: Error for trouble that passes, as a full disk; the worker is to come again.
 Reported store_batch(storage::Database& db, const std::string& worker, const ablate::v1::RunBatch& batch,
-                     bool first, Moment now);
+                     bool first, Moment now, double beside = 0);
 
 /// An assignment that the worker cannot carry out: the trial fails when `permanent`, otherwise it goes back
 /// to the queue.

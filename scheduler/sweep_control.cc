@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/fail_point.h"
 #include "base/sha256.h"
 #include "config/field_table.h"
 #include "config/json.h"
@@ -38,14 +39,17 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& st
                            .owner = standing.owner,
                            .weight = standing.weight.value_or(1),
                            .max_running = limit(standing.max_running.value_or(0)),
-                           .preempts = standing.preempts.value_or(false)};
+                           .preempts = standing.preempts.value_or(false),
+                           .breaker = standing.breaker.value_or(true)};
   for (const sweeps::Row& row : spec.rows)
     record.rows.push_back({.id = row.id,
                            .label = row.label,
                            .set_json = nlohmann::json(row.set).dump(),
                            .config_hash = row.config_hash,
                            .model = row.model,
-                           .paper = row.paper});
+                           .work_hash = row.work_hash,
+                           .paper = row.paper,
+                           .levels = row.set});
   for (const sweeps::Column& column : spec.table.columns)
     record.columns.push_back({.name = column.name,
                               .heading = column.heading,
@@ -74,9 +78,14 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
                        .reusable = !spec.command || spec.command->reuse,
                        .gpus = spec.gpus,
                        .max_retries = spec.max_retries,
+                       .retry_on = spec.retry_on,
                        .time_limit = spec.limits.time,
                        .stall_limit = spec.limits.stall,
-                       .weights = spec.rows[static_cast<std::size_t>(trial.row)].weights});
+                       .log_limit = spec.limits.log,
+                       .nan_fails = spec.limits.nan_fails,
+                       .weights = spec.rows[static_cast<std::size_t>(trial.row)].weights,
+                       .where = spec.where,
+                       .pack = spec.pack ? spec.rows[static_cast<std::size_t>(trial.row)].config_hash : ""});
   return records;
 }
 
@@ -88,6 +97,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
       if (standing.priority) store.set_priority(stored->id, *standing.priority);
       if (standing.weight) store.set_weight(stored->id, *standing.weight);
       if (standing.preempts) store.set_preempts(stored->id, *standing.preempts);
+      if (standing.breaker) store.set_breaker(stored->id, *standing.breaker);
       if (standing.max_running) store.set_max_running(stored->id, limit(*standing.max_running));
       return {.created = false};
     }
@@ -99,6 +109,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
   }
   const storage::Submitted submitted = store.insert(sweep_record(spec, standing), trial_records(spec), now);
   storage::TrialStore{db}.take_stops_back(submitted.sweep);  // of trials that another sweep gave up
+  fail_point(FailPoint::kSubmit);
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }
 
@@ -220,7 +231,8 @@ void remove_sweep(Coordinator& coordinator, const std::string& sweep,
                   Coordinator::Answer<storage::SweepId> answer) {
   change_and_tell<storage::SweepId>(
       coordinator, sweep, "is being removed",
-      [sweep](storage::Database& db, Time now) { return storage::Removal{db}.begin(sweep, now); }, std::move(answer));
+      [sweep](storage::Database& db, Time now) { return storage::Removal{db}.begin(sweep, now); },
+      std::move(answer));
 }
 
 void rename_sweep(Coordinator& coordinator, const std::string& sweep, const std::string& name,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "scheduler/coordinator.h"
 #include "storage/sweep_store.h"
@@ -28,6 +29,7 @@ struct Standing {
   std::optional<double> weight;              ///< above 0
   std::optional<std::uint32_t> max_running;  ///< 0: as many as there is room for
   std::optional<bool> preempts;              ///< runs of lower priority give way
+  std::optional<bool> breaker;               ///< trials are held that share what fails [true]
 };
 
 /// Stores a checked sweep with its trials. The same content under the same name changes nothing but how it
@@ -47,7 +49,8 @@ void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_r
 void resume_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer);
 
 /// Begins to take a sweep out of the store (storage::Removal); the Remover does the rest. Answers its number.
-void remove_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<storage::SweepId> answer);
+void remove_sweep(Coordinator& coordinator, const std::string& sweep,
+                  Coordinator::Answer<storage::SweepId> answer);
 
 /// Throws: Error{kInvalidArgument} for a name that no sweep file could have.
 void rename_sweep(Coordinator& coordinator, const std::string& sweep, const std::string& name,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "planning/plan.h"
 #include "planning/validate.h"
 #include "scheduler/answer.h"
 #include "scheduler/slow_answer.h"
@@ -23,8 +24,9 @@ using ablate::v1::SweepSummary;
 // What one answer holds at most, some megabytes each; the caller goes on with `next`.
 constexpr std::uint32_t kMostRows = 10'000, kMostTrials = 2000, kMostSweeps = 10'000;
 
+/// After a change, without a forecast: that looks at all sweeps.
 SweepSummary read_summary(storage::Database& db, const std::string& sweep) {
-  return views::sweep_summary(db, storage::SweepStore{db}.get(sweep));
+  return views::sweep_summary(storage::SweepStore{db}.get_brief(sweep), std::nullopt);
 }
 
 /// Throws: Error{kInvalidArgument} for a weight that is none.
@@ -32,6 +34,7 @@ Standing standing_of(const ablate::v1::SubmitRequest& request) {
   Standing standing{.owner = request.owner()};
   if (request.has_priority()) standing.priority = request.priority();
   if (request.has_weight()) standing.weight = request.weight();
+  if (request.has_breaker()) standing.breaker = request.breaker();
   if (request.has_preempt()) standing.preempts = request.preempt();
   if (request.has_max_running()) standing.max_running = request.max_running();
   if (standing.weight && !(*standing.weight > 0 && *standing.weight <= 1e6))
@@ -78,10 +81,12 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
                                                 ablate::v1::SubmitResponse* response) {
   auto* reactor = new Cancellable;
   if (reactor->refused_by(slow_.full())) return reactor;
-  slow_.post([=, this](storage::Database&) {
+  slow_.post([=, this](storage::Database& db) {
     const grpc::Status status = status_of([&] {
       sweeps::SweepSpec spec = planning::parse(request->file());
       for (const std::string& doubt : spec.doubts) response->add_notes(doubt);
+      if (const std::string nobody = planning::missing_labels(spec, db); !nobody.empty())
+        response->add_notes(nobody);
       auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
                                                                             const Submission& submission) {
         response->set_created(submission.created);

@@ -394,13 +394,15 @@ void WatchedSweep::add_waiting(storage::Database& db, SweepProgress& state) cons
   std::map<std::string, std::uint32_t> reasons;
   const auto under_way = record_.trials.leased + record_.trials.running;
   const bool is_full = record_.max_running && under_way >= *record_.max_running;
+  const bool is_tried = record_.canary && under_way > 0;
   const bool is_paused = record_.state != storage::SweepState::kActive;
   for (const auto& [reason, trials] : own_reasons_)
     reasons[is_paused ? storage::kPausedReason : reason] += trials;
   for (const auto& [shape, trials] : waiting_shapes_)
-    reasons[is_paused ? storage::kPausedReason
-            : is_full ? storage::kFullReason
-                      : storage::QueueStore{db}.waiting(shape)] += trials;
+    reasons[is_paused  ? storage::kPausedReason
+            : is_full  ? storage::kFullReason
+            : is_tried ? storage::kCanaryReason
+                       : storage::QueueStore{db}.waiting(shape)] += trials;
   reasons.erase("");
   std::vector<std::pair<std::string, std::uint32_t>> sorted{reasons.begin(), reasons.end()};
   std::ranges::stable_sort(sorted, std::greater{}, &std::pair<std::string, std::uint32_t>::second);
@@ -413,9 +415,15 @@ void WatchedSweep::add_waiting(storage::Database& db, SweepProgress& state) cons
 }
 
 /// What every message has.
-WatchedSweep::Bytes WatchedSweep::state_of(storage::Database& db) const {
+WatchedSweep::Bytes WatchedSweep::state_of(storage::Database& db) {
   SweepProgress state;
-  *state.mutable_summary() = views::sweep_summary(db, record_);
+  const auto begin = Steady::now();
+  if (begin >= forecast_due_) {
+    forecast_ = views::forecast_of(db, record_);
+    forecast_due_ = begin + std::max<Steady::duration>(kForecastEvery,
+                                                       hub_.limits_.table_share * (Steady::now() - begin));
+  }
+  *state.mutable_summary() = views::sweep_summary(record_, forecast_);
   state.set_trouble(hub_.coordinator_.trouble());
   if (scanned_) add_waiting(db, state);
   return bytes_of(state);

@@ -31,12 +31,50 @@ void WorkQueue::put_sweep(const storage::OpenSweep& stored) {
   Sweep& sweep = sweeps_[stored.id];
   if (sweep.stored == stored) return;
   change_owner(sweep.stored.owner, [&](Owner& owner) { owner.slots -= sweep.slots; });
-  change(sweep, [&] { sweep.stored = stored; });
+  const bool is_resumed = stored.active && !sweep.stored.active;
+  change(sweep, [&] {
+    sweep.stored = stored;
+    sweep.canaries = canaries_;
+    if (is_resumed) sweep.since = now_;
+  });
   change_owner(stored.owner, [&](Owner& owner) { owner.slots += sweep.slots; });
+  if (stored.canary)
+    canary_sweeps_.insert(stored.id);
+  else
+    canary_sweeps_.erase(stored.id);
 }
 
-void WorkQueue::enter_lane(const Sweep& sweep, LaneId lane) {
+void WorkQueue::set_canaries(std::uint32_t trials) {
+  if (canaries_ == trials) return;
+  canaries_ = trials;
+  for (const SweepId id : canary_sweeps_) {
+    Sweep& sweep = sweeps_.at(id);
+    change(sweep, [&] { sweep.canaries = trials; });
+  }
+}
+
+std::vector<SweepId> WorkQueue::claimants(TrialId trial) const {
+  const auto found = trials_.find(trial);
+  return found == trials_.end() ? std::vector<SweepId>{} : sweeps_of(found->second.stored);
+}
+
+bool WorkQueue::is_tried(TrialId trial) const {
+  return tries_some() &&
+         std::ranges::any_of(claimants(trial), [&](SweepId sweep) { return canary_sweeps_.contains(sweep); });
+}
+
+/// So many more of its claims stand in lanes.
+void WorkQueue::count_waiting(const Sweep& sweep, std::ptrdiff_t claims) {
   if (!sweep.may_run()) return;
+  std::size_t& waiting = waiting_[sweep.stored.priority];
+  waiting += static_cast<std::size_t>(claims);
+  if (waiting == 0) waiting_.erase(sweep.stored.priority);
+}
+
+void WorkQueue::enter_lane(Sweep& sweep, LaneId lane) {
+  if (!sweep.may_run()) return;
+  count_waiting(sweep, std::ssize(sweep.ready.at(lane)));
+  if (sweep.standing++ == 0) sweeps_waiting_.emplace(sweep.since, sweep.stored.id);
   Turns& turns = levels_[sweep.stored.priority][lane];
   Owner& owner = owners_[sweep.stored.owner];
   turns.sweeps[sweep.stored.owner].emplace(sweep.share(), sweep.stored.id);
@@ -44,8 +82,10 @@ void WorkQueue::enter_lane(const Sweep& sweep, LaneId lane) {
   ++owner.turns[{sweep.stored.priority, lane}];
 }
 
-void WorkQueue::leave_lane(const Sweep& sweep, LaneId lane) {
+void WorkQueue::leave_lane(Sweep& sweep, LaneId lane) {
   if (!sweep.may_run()) return;
+  count_waiting(sweep, -std::ssize(sweep.ready.at(lane)));
+  if (--sweep.standing == 0) sweeps_waiting_.erase({sweep.since, sweep.stored.id});
   const auto level = levels_.find(sweep.stored.priority);
   const auto turns = level->second.find(lane);
   Owner& owner = owners_.at(sweep.stored.owner);
@@ -85,6 +125,7 @@ void WorkQueue::change_owner(const std::string& name, Change change) {
 void WorkQueue::count(Trial& trial, bool counted) {
   if (trial.counted == counted) return;
   trial.counted = counted;
+  counted_ = counted ? counted_ + 1 : counted_ - 1;
   const int sign = counted ? 1 : -1;
   const int slots = sign * std::max(1, shapes_.at(trial.stored.shape).demand.gpus);
   for (const SweepId id : sweeps_of(trial.stored)) {
@@ -102,15 +143,17 @@ void WorkQueue::count(Trial& trial, bool counted) {
 LaneId WorkQueue::lane_of(const Trial& trial) {
   std::set<std::uint64_t> refusing;
   for (const auto& [session, until] : trial.refusals) refusing.insert(session);
-  const auto [found, fresh] = lane_ids_.try_emplace({trial.stored.shape, refusing}, next_lane_);
-  if (fresh) lanes_.emplace(next_lane_++, Lane{trial.stored.shape, std::move(refusing)});
+  auto failed_on = trial.elsewhere ? trial.stored.failed_on : std::vector<std::string>{};
+  const auto [found, fresh] = lane_ids_.try_emplace({trial.stored.shape, refusing, failed_on}, next_lane_);
+  if (fresh)
+    lanes_.emplace(next_lane_++, Lane{trial.stored.shape, std::move(refusing), std::move(failed_on)});
   return found->second;
 }
 
 void WorkQueue::drop_lane(LaneId id) {
   const auto lane = lanes_.find(id);
   if (--lane->second.trials > 0) return;
-  lane_ids_.erase({lane->second.shape, lane->second.refusing});
+  lane_ids_.erase({lane->second.shape, lane->second.refusing, lane->second.failed_on});
   lanes_.erase(lane);
 }
 
@@ -124,18 +167,24 @@ void WorkQueue::enter(Trial& trial) {
   for (const OpenTrial::Claim& claim : trial.stored.claims) {
     Sweep& sweep = sweeps_[claim.sweep];
     auto& places = sweep.ready[trial.lane];
-    places.insert({claim.seed_index, claim.row, trial.stored.id});
-    if (places.size() == 1) enter_lane(sweep, trial.lane);
+    if (sweep.standing == 0 && places.empty()) sweep.since = now_;
+    if (!places.insert({claim.seed_index, claim.row, trial.stored.id}).second) continue;
+    if (places.size() == 1)
+      enter_lane(sweep, trial.lane);
+    else
+      count_waiting(sweep, 1);
   }
   trial.ready = true;
+  ++ready_;
 }
 
 void WorkQueue::leave(Trial& trial) {
   if (!std::exchange(trial.ready, false)) return;
+  --ready_;
   for (const OpenTrial::Claim& claim : trial.stored.claims) {
     Sweep& sweep = sweeps_[claim.sweep];
     const auto places = sweep.ready.find(trial.lane);
-    places->second.erase({claim.seed_index, claim.row, trial.stored.id});
+    if (places->second.erase({claim.seed_index, claim.row, trial.stored.id}) > 0) count_waiting(sweep, -1);
     if (!places->second.empty()) continue;
     leave_lane(sweep, trial.lane);
     sweep.ready.erase(places);
@@ -146,10 +195,14 @@ void WorkQueue::leave(Trial& trial) {
 
 /// Where what is known of it says.
 void WorkQueue::place(Trial& trial, Time now) {
+  now_ = now;
   count(trial, trial.stored.under_way || trial.taken);
   if (trial.stored.under_way || trial.taken) return;
   const bool waits = trial.stored.not_before > now;
   trial.wakes = waits ? trial.stored.not_before : Time{};
+  const Time anywhere = trial.stored.not_before + kElsewhereFirst;
+  trial.elsewhere = !trial.stored.failed_on.empty() && anywhere > now;
+  if (trial.elsewhere && !waits) trial.wakes = anywhere;
   for (const auto& [session, until] : trial.refusals)
     if (trial.wakes == Time{} || until < trial.wakes) trial.wakes = until;
   if (trial.wakes != Time{}) timers_.emplace(trial.wakes, trial.stored.id);
@@ -178,9 +231,20 @@ void WorkQueue::erase(TrialId id) {
   trials_.erase(found);
 }
 
-void WorkQueue::clear() { *this = {}; }
+void WorkQueue::clear() {
+  const std::uint32_t canaries = canaries_;
+  *this = {};
+  canaries_ = canaries;
+}
 
 void WorkQueue::put_shape(ShapeId shape, const Demand& demand) { shapes_[shape].demand = demand; }
+
+void WorkQueue::put_memory(const std::string& pack, double bytes) {
+  if (bytes > 0)
+    memories_[pack] = bytes;
+  else
+    memories_.erase(pack);
+}
 
 std::optional<WorkQueue::Next> WorkQueue::next(const std::set<LaneId>& blocked) const {
   for (const auto& [priority, lanes] : levels_) {
@@ -210,7 +274,7 @@ std::size_t WorkQueue::preempting(LaneId lane, int priority, std::size_t most) c
     for (const auto& [share, id] : sweeps) {
       const Sweep& sweep = sweeps_.at(id);
       if (!sweep.stored.preempts) continue;
-      std::size_t left = sweep.stored.max_running ? *sweep.stored.max_running - sweep.running : most;
+      std::size_t left = std::min<std::size_t>(most, sweep.most() - sweep.running);
       for (const Place& place : sweep.ready.at(lane)) {
         if (left-- == 0) break;
         trials.insert(place.trial);
@@ -225,8 +289,19 @@ Demand WorkQueue::demand(TrialId id) const {
   Demand demand = shapes_.at(trial.stored.shape).demand;
   demand.trial = id;
   demand.home = trial.stored.home;
+  demand.spread = is_tried(id);  // what one worker says of it may be the worker's fault
+  if (const auto memory = memories_.find(trial.stored.pack); memory != memories_.end())
+    demand.memory_bytes = memory->second;
   for (const auto& [session, until] : trial.refusals) demand.refused_by.insert(session);
+  if (trial.elsewhere) demand.failed_on = trial.stored.failed_on;
   return demand;
+}
+
+std::string WorkQueue::why_elsewhere(TrialId id) const {
+  const auto found = trials_.find(id);
+  if (found == trials_.end() || !found->second.ready || !found->second.elsewhere) return {};
+  return fmt::format("first tried on another host than {}, where it failed",
+                     fmt::join(found->second.stored.failed_on, ", "));
 }
 
 void WorkQueue::take(TrialId id) {
@@ -236,7 +311,7 @@ void WorkQueue::take(TrialId id) {
   const std::uint64_t served = ++served_;
   for (const SweepId claiming : sweeps_of(trial.stored)) {
     Sweep& sweep = sweeps_[claiming];
-    change(sweep, [&] { sweep.served = served; });
+    change(sweep, [&] { sweep.served = served, sweep.since = now_; });
     change_owner(sweep.stored.owner, [&](Owner& owner) { owner.served = served; });
   }
   count(trial, true);
@@ -266,6 +341,7 @@ void WorkQueue::ran(const std::vector<SweepId>& sweeps, Milliseconds time) {
 }
 
 std::vector<TrialId> WorkQueue::wake(Time now) {
+  now_ = now;
   std::vector<TrialId> woken;
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const TrialId id = timers_.begin()->second;
@@ -276,6 +352,14 @@ std::vector<TrialId> WorkQueue::wake(Time now) {
     woken.push_back(id);
   }
   return woken;
+}
+
+WorkQueue::Load WorkQueue::load() const {
+  return {.under_way = counted_,
+          .ready = ready_,
+          .lanes = lanes_.size(),
+          .by_priority = waiting_,
+          .longest = sweeps_waiting_.empty() ? std::nullopt : std::optional{sweeps_waiting_.begin()->first}};
 }
 
 std::vector<std::pair<ShapeId, Demand>> WorkQueue::waiting_shapes() const {
@@ -297,10 +381,10 @@ std::vector<std::string> WorkQueue::dump() const {
     std::vector<std::string> claims;
     for (const auto& claim : trial.stored.claims)
       claims.push_back(fmt::format("{}.{}.{}", claim.sweep, claim.row, claim.seed_index));
-    lines.push_back(fmt::format("trial {}, shape {}, {}, home '{}', not before {}, claims {}", id,
-                                trial.stored.shape, trial.stored.under_way ? "under way" : "queued",
-                                trial.stored.home, trial.stored.not_before.time_since_epoch().count(),
-                                fmt::join(claims, " ")));
+    lines.push_back(fmt::format("trial {}, shape {}, {}, home '{}', failed on '{}', not before {}, claims {}",
+                                id, trial.stored.shape, trial.stored.under_way ? "under way" : "queued",
+                                trial.stored.home, fmt::join(trial.stored.failed_on, " "),
+                                trial.stored.not_before.time_since_epoch().count(), fmt::join(claims, " ")));
   }
   std::map<SweepId, int> slots;  // recounted
   for (const auto& [id, trial] : trials_)
@@ -308,11 +392,24 @@ std::vector<std::string> WorkQueue::dump() const {
       slots[sweep] += trial.counted ? std::max(1, shapes_.at(trial.stored.shape).demand.gpus) : 0;
   for (const auto& [id, counted] : slots) {
     const Sweep& sweep = sweeps_.at(id);
-    lines.push_back(fmt::format("sweep {}, {}, priority {}, slots in use {}{}", id,
-                                sweep.stored.active ? "active" : "not active", sweep.stored.priority,
-                                sweep.slots,
-                                sweep.slots == counted ? "" : fmt::format(" (counted {})", counted)));
+    lines.push_back(fmt::format(
+        "sweep {}, {}{}, priority {}, slots in use {}{}", id, sweep.stored.active ? "active" : "not active",
+        sweep.stored.canary ? ", tries some first" : "", sweep.stored.priority, sweep.slots,
+        sweep.slots == counted ? "" : fmt::format(" (counted {})", counted)));
   }
+  Load counted;  // again
+  for (const auto& [id, trial] : trials_) {
+    counted.under_way += trial.counted ? 1 : 0;
+    counted.ready += trial.ready ? 1 : 0;
+    for (const auto& claim : trial.stored.claims)
+      if (trial.ready && sweeps_.at(claim.sweep).may_run())
+        ++counted.by_priority[sweeps_.at(claim.sweep).stored.priority];
+  }
+  const Load kept = load();
+  if (std::tie(kept.under_way, kept.ready, kept.by_priority) !=
+      std::tie(counted.under_way, counted.ready, counted.by_priority))
+    lines.push_back(fmt::format("load {} {} {} (counted {} {} {})", kept.under_way, kept.ready,
+                                kept.by_priority, counted.under_way, counted.ready, counted.by_priority));
   std::ranges::sort(lines);
   return lines;
 }

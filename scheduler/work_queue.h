@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -14,7 +18,8 @@
 
 namespace abl::scheduler {
 
-/// Trials that the same workers can take: of one shape, and refused by the same sessions.
+/// Trials that the same workers can take: of one shape, refused by the same sessions, kept from the same
+/// hosts.
 using LaneId = std::uint32_t;
 
 /// The queue in memory: which trial is next. It holds every trial that waits or is under way, as it is
@@ -33,6 +38,12 @@ class WorkQueue {
   void put_sweep(const storage::OpenSweep& sweep);
   /// As it is stored now: new, or instead of what was known of it.
   void put(storage::OpenTrial trial, Time now);
+  /// Of a sweep that tries a few trials first (`OpenSweep::canary`) so many may be under way.
+  void set_canaries(std::uint32_t trials);
+  bool tries_some() const { return !canary_sweeps_.empty(); }
+  bool is_tried(storage::TrialId trial) const;  ///< by such a sweep
+  /// The sweeps that want a trial; none of one that is neither queued nor under way.
+  std::vector<storage::SweepId> claimants(storage::TrialId trial) const;
   /// It is neither queued nor under way any more.
   void erase(storage::TrialId trial);
   void clear();
@@ -42,6 +53,9 @@ class WorkQueue {
   void put_shape(storage::ShapeId shape, const Demand& demand);
   bool has_shape(storage::ShapeId shape) const { return shapes_.contains(shape); }
   std::vector<storage::ShapeId> shapes() const;  ///< all that it was told
+
+  /// What runs of trials of this `OpenTrial::pack` take of a GPU; 0: not known, or not to be shared.
+  void put_memory(const std::string& pack, double bytes);
 
   struct Next {
     storage::TrialId trial = 0;
@@ -54,6 +68,11 @@ class WorkQueue {
   /// To how many trials of a lane and priority runs of lower priority give way: of sweeps that ask for it, no
   /// more of each than it may have under way, and `most` in all.
   std::size_t preempting(LaneId lane, int priority, std::size_t most) const;
+  /// So long after its back-off a trial that has failed is kept from the hosts where it did, while another
+  /// could take it.
+  static constexpr std::chrono::seconds kElsewhereFirst{60};
+  /// Why a trial that could run now is kept from some hosts, for people; empty: it is not.
+  std::string why_elsewhere(storage::TrialId trial) const;
   /// What it needs, and where it would rather be.
   Demand demand(storage::TrialId trial) const;
   /// It is about to be leased: out of sight until `put`, `erase` or `give_back`.
@@ -71,6 +90,16 @@ class WorkQueue {
   /// Shapes of which some trial could be run now, with what they need.
   std::vector<std::pair<storage::ShapeId, Demand>> waiting_shapes() const;
   std::size_t size() const { return trials_.size(); }
+  /// How much there is, for those who look after the scheduler. Costs the number of priorities.
+  struct Load {
+    std::size_t under_way = 0, ready = 0;  ///< trials; the others back off
+    std::size_t lanes = 0;
+    /// Trials that could be run now, by the priority of their sweep; one of several sweeps counts in each.
+    std::map<int, std::size_t, std::greater<>> by_priority;
+    /// Of the sweeps that wait, since when the one has got no slot that has waited for longest.
+    std::optional<Time> longest;
+  };
+  Load load() const;
   bool contains(storage::TrialId trial) const { return trials_.contains(trial); }
 
   /// What it holds, a line for each sweep with a trial and for each trial, in order: to be compared with a
@@ -90,6 +119,7 @@ class WorkQueue {
     bool taken = false;
     bool ready = false;                      // it stands in its sweeps' lanes
     bool counted = false;                    // among the slots that its sweeps use
+    bool elsewhere = false;                  // it is kept from hosts where it failed
     Time wakes{};                            // its timer; 0: none
     std::map<std::uint64_t, Time> refusals;  // by session
   };
@@ -104,10 +134,17 @@ class WorkQueue {
     int slots = 0;              // in use
     std::uint32_t running = 0;  // trials
     std::uint64_t served = 0;   // when one of its trials was taken last
+    Time since{};               // that moment, or when it began to wait after that
+    int standing = 0;           // in so many lanes
     std::optional<Milliseconds> typical;
     std::map<LaneId, std::set<Place>> ready;
 
-    bool may_run() const { return stored.active && running < stored.max_running.value_or(running + 1); }
+    std::uint32_t canaries = 0;  // as many as may run while it tries some
+    std::uint32_t most() const {
+      const auto most = stored.max_running.value_or(std::numeric_limits<std::uint32_t>::max());
+      return stored.canary ? std::min(most, canaries) : most;
+    }
+    bool may_run() const { return stored.active && running < most(); }
     Share share() const { return {slots / stored.weight, served}; }
   };
   /// The sweeps with ready trials of one priority and lane that may run.
@@ -128,15 +165,17 @@ class WorkQueue {
   };
   struct Lane {
     storage::ShapeId shape = 0;
-    std::set<std::uint64_t> refusing;  // sessions
+    std::set<std::uint64_t> refusing;    // sessions
+    std::vector<std::string> failed_on;  // hosts
     std::size_t trials = 0;
   };
   void place(Trial& trial, Time now);
   void unplace(Trial& trial);
   void enter(Trial& trial);
   void leave(Trial& trial);
-  void enter_lane(const Sweep& sweep, LaneId lane);
-  void leave_lane(const Sweep& sweep, LaneId lane);
+  void enter_lane(Sweep& sweep, LaneId lane);
+  void leave_lane(Sweep& sweep, LaneId lane);
+  void count_waiting(const Sweep& sweep, std::ptrdiff_t claims);
   template <class Change>
   void change(Sweep& sweep, Change change);
   template <class Change>
@@ -148,13 +187,20 @@ class WorkQueue {
   std::unordered_map<storage::TrialId, Trial> trials_;
   std::unordered_map<storage::SweepId, Sweep> sweeps_;
   std::map<storage::ShapeId, Shape> shapes_;
+  std::unordered_map<std::string, double> memories_;
   std::map<LaneId, Lane> lanes_;
-  std::map<std::pair<storage::ShapeId, std::set<std::uint64_t>>, LaneId> lane_ids_;
+  std::map<std::tuple<storage::ShapeId, std::set<std::uint64_t>, std::vector<std::string>>, LaneId> lane_ids_;
   std::map<std::string, Owner> owners_;
   std::map<int, std::map<LaneId, Turns>, std::greater<>> levels_;  // by priority
   std::set<std::pair<Time, storage::TrialId>> timers_;             // back-offs and refusals
+  std::uint32_t canaries_ = 1;
+  std::set<storage::SweepId> canary_sweeps_;
   std::uint64_t served_ = 0;
   LaneId next_lane_ = 1;
+  Time now_{};                                          // as it was told last
+  std::size_t counted_ = 0, ready_ = 0;                 // trials
+  std::map<int, std::size_t, std::greater<>> waiting_;  // claims that stand in lanes, by priority
+  std::set<std::pair<Time, storage::SweepId>> sweeps_waiting_;
 };
 
 // How the queue follows the store (queue_loader.cc).

@@ -11,8 +11,9 @@ namespace {
 /// Reads trials whose claims stand in lines of their own, one after the other.
 class OpenTrials {
  public:
-  OpenTrials(const std::function<void(OpenTrial)>& take, const std::function<std::string(TrialId)>& home_of)
-      : take_{take}, home_of_{home_of} {}
+  OpenTrials(const std::function<void(OpenTrial)>& take, const std::function<std::string(TrialId)>& home_of,
+             const std::function<std::vector<std::string>(TrialId)>& failed_on)
+      : take_{take}, home_of_{home_of}, failed_on_{failed_on} {}
   ~OpenTrials() = default;
 
   /// id, shape, under way, not before, attempted, sweep, row, seed index
@@ -23,8 +24,10 @@ class OpenTrials {
       trial_ = {.id = id,
                 .shape = static_cast<ShapeId>(line.integer(1)),
                 .under_way = line.integer(2) != 0,
-                .not_before = line.time(3)};
+                .not_before = line.time(3),
+                .pack = line.text(8)};
       attempted_ = line.integer(4) != 0;
+      has_failed_ = line.integer(9) != 0;
     }
     if (line.is_null(5)) return;
     trial_.claims.push_back({.sweep = static_cast<SweepId>(line.integer(5)),
@@ -34,22 +37,26 @@ class OpenTrials {
   void hand_over() {
     if (trial_.id == 0) return;
     if (attempted_ && !trial_.under_way) trial_.home = home_of_(trial_.id);
+    if (has_failed_ && !trial_.under_way) trial_.failed_on = failed_on_(trial_.id);
     take_(std::exchange(trial_, {}));
   }
 
  private:
   const std::function<void(OpenTrial)>& take_;
   const std::function<std::string(TrialId)> home_of_;
+  const std::function<std::vector<std::string>(TrialId)> failed_on_;
   OpenTrial trial_;
-  bool attempted_ = false;
+  bool attempted_ = false, has_failed_ = false;
 };
 
 constexpr const char* kOneOpen = R"sql(
-    SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index
+    SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index, t.pack,
+           t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> '')
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
     WHERE t.id = :trial AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running'))sql";
 constexpr const char* kOpenBetween = R"sql(
-    SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index
+    SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index, t.pack,
+           t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> '')
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
     WHERE t.id BETWEEN :first AND :last AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running') ORDER BY t.id)sql";
 
@@ -59,7 +66,8 @@ OpenSweep read_open_sweep(const Statement& row) {
                   .priority = static_cast<int>(row.integer(2)),
                   .owner = row.text(3),
                   .weight = row.real(4),
-                  .preempts = row.integer(6) != 0};
+                  .preempts = row.integer(6) != 0,
+                  .canary = row.integer(7) != 0};
   if (!row.is_null(5)) sweep.max_running = static_cast<std::uint32_t>(row.integer(5));
   return sweep;
 }
@@ -74,13 +82,15 @@ bool are_neighbours(std::span<const TrialId> trials) {
 }  // namespace
 
 std::string StoredDemand::text() const {
-  return nlohmann::json{
+  nlohmann::json demand{
       {"command", command},
       {"data", data},
       {"gpus", gpus},
       {"result_version", result_version},
-      {"weights", nlohmann::json(weights).is_null() ? nlohmann::json::object() : nlohmann::json(weights)}}
-      .dump();
+      {"weights", nlohmann::json(weights).is_null() ? nlohmann::json::object() : nlohmann::json(weights)}};
+  if (pack) demand["pack"] = true;
+  if (!where.empty()) demand["where"] = where;  // left out where there is none, as older files have it
+  return demand.dump();
 }
 
 StoredDemand StoredDemand::parse(const std::string& text) {
@@ -89,7 +99,9 @@ StoredDemand StoredDemand::parse(const std::string& text) {
           .data = stored.at("data").get<std::string>(),
           .gpus = stored.at("gpus").get<int>(),
           .result_version = stored.at("result_version").get<int>(),
-          .weights = stored.at("weights").get<std::map<std::string, std::string>>()};
+          .weights = stored.at("weights").get<std::map<std::string, std::string>>(),
+          .where = stored.value("where", Where{}),
+          .pack = stored.value("pack", false)};
 }
 
 ShapeId QueueStore::shape_of(const StoredDemand& demand) {
@@ -104,14 +116,19 @@ ShapeId QueueStore::shape_of(const StoredDemand& demand) {
 
 void QueueStore::set_shape(TrialId trial) {
   auto demand =
-      db_.prepared("SELECT command_json <> '', data, gpus, result_version FROM trial WHERE id = :trial")
+      db_.prepared(
+             "SELECT command_json <> '', data, gpus, result_version, where_json, pack <> '' FROM trial WHERE "
+             "id = :trial")
           .bind(":trial", trial)
           .one([](const Statement& row) {
             const bool command = row.integer(0) != 0;
-            return StoredDemand{.command = command,
-                                .data = row.text(1),
-                                .gpus = static_cast<int>(row.integer(2)),
-                                .result_version = command ? 0 : static_cast<int>(row.integer(3))};
+            return StoredDemand{
+                .command = command,
+                .data = row.text(1),
+                .gpus = static_cast<int>(row.integer(2)),
+                .result_version = command ? 0 : static_cast<int>(row.integer(3)),
+                .where = row.text(4).empty() ? Where{} : nlohmann::json::parse(row.text(4)).get<Where>(),
+                .pack = row.integer(5) != 0};
           });
   if (!demand) throw Error{Code::kNotFound, "unknown trial " + std::to_string(trial)};
   const auto weights = db_.prepared("SELECT name, sha256 FROM trial_weights WHERE trial_id = :trial")
@@ -157,8 +174,18 @@ std::string QueueStore::home_of(TrialId trial) const {
       .value_or("");
 }
 
+/// Those where its program itself ended badly: a worker that is lost or in trouble says nothing of the host.
+std::vector<std::string> QueueStore::failed_on(TrialId trial) const {
+  return db_
+      .prepared(R"sql(SELECT DISTINCT host FROM run
+                      WHERE trial_id = :trial AND (state = 'failed' OR failure_rule <> '') ORDER BY host)sql")
+      .bind(":trial", trial)
+      .all([](const Statement& row) { return row.text(0); });
+}
+
 void QueueStore::each_open(const std::function<void(OpenTrial)>& take) const {
-  OpenTrials trials{take, [this](TrialId trial) { return home_of(trial); }};
+  OpenTrials trials{take, [this](TrialId trial) { return home_of(trial); },
+                    [this](TrialId trial) { return failed_on(trial); }};
   auto& lines = db_.prepared(kOpenBetween).bind(":first", 0).bind(":last", std::int64_t{1} << 40);
   while (lines.step()) trials.read(lines);
   trials.hand_over();
@@ -175,7 +202,8 @@ void QueueStore::each_open(std::span<const TrialId> trials,
                            const std::function<void(OpenTrial)>& take) const {
   if (!are_neighbours(trials)) {
     for (const TrialId trial : trials) {
-      OpenTrials reader{take, [this](TrialId id) { return home_of(id); }};
+      OpenTrials reader{take, [this](TrialId id) { return home_of(id); },
+                        [this](TrialId id) { return failed_on(id); }};
       auto& lines = db_.prepared(kOneOpen).bind(":trial", trial);
       while (lines.step()) reader.read(lines);
       reader.hand_over();
@@ -185,7 +213,8 @@ void QueueStore::each_open(std::span<const TrialId> trials,
   const std::function<void(OpenTrial)> pick = [&](OpenTrial trial) {
     if (std::ranges::binary_search(trials, trial.id)) take(std::move(trial));
   };
-  OpenTrials reader{pick, [this](TrialId id) { return home_of(id); }};
+  OpenTrials reader{pick, [this](TrialId id) { return home_of(id); },
+                    [this](TrialId id) { return failed_on(id); }};
   auto& lines = db_.prepared(kOpenBetween).bind(":first", trials.front()).bind(":last", trials.back());
   while (lines.step()) reader.read(lines);
   reader.hand_over();
@@ -194,7 +223,8 @@ void QueueStore::each_open(std::span<const TrialId> trials,
 std::optional<OpenSweep> QueueStore::sweep(SweepId sweep) const {
   return db_
       .prepared(
-          "SELECT id, state = 'active', priority, owner, weight, max_running, preempts FROM sweep WHERE id = "
+          "SELECT id, state = 'active', priority, owner, weight, max_running, preempts, canary FROM sweep "
+          "WHERE id = "
           ":sweep")
       .bind(":sweep", sweep)
       .one(read_open_sweep);
@@ -202,7 +232,8 @@ std::optional<OpenSweep> QueueStore::sweep(SweepId sweep) const {
 
 std::vector<OpenSweep> QueueStore::sweeps() const {
   return db_
-      .prepared("SELECT id, state = 'active', priority, owner, weight, max_running, preempts FROM sweep")
+      .prepared(
+          "SELECT id, state = 'active', priority, owner, weight, max_running, preempts, canary FROM sweep")
       .all(read_open_sweep);
 }
 

@@ -23,6 +23,8 @@ struct StoredDemand {
   int gpus = 0;                                ///< 0: any one slot
   int result_version = 0;                      ///< of the trainer; 0 for a command
   std::map<std::string, std::string> weights;  ///< name -> SHA-256, or empty: the pinned one
+  Where where{};
+  bool pack = false;  ///< beside others on a GPU
 
   std::string text() const;
   static StoredDemand parse(const std::string& text);
@@ -38,9 +40,12 @@ struct OpenTrial {
   };
   TrialId id = 0;
   ShapeId shape = 0;
-  bool under_way = false;     ///< leased or running; otherwise queued
-  Time not_before{};          ///< by the steady clock
-  std::string home;           ///< host with its newest checkpoint, or empty
+  bool under_way = false;                ///< leased or running; otherwise queued
+  Time not_before{};                     ///< by the steady clock
+  std::string home;                      ///< host with its newest checkpoint, or empty
+  std::vector<std::string> failed_on{};  ///< hosts of its failed attempts, in order of their names
+  std::string
+      pack{};  ///< under which its memory is known (MeasuredStore::memories), where it may share a GPU
   std::vector<Claim> claims;  ///< of sweeps that want it, whether they are paused or not; by sweep, row, seed
 };
 
@@ -53,6 +58,7 @@ struct OpenSweep {
   double weight = 1;  ///< of its owner's slots it gets twice as many with 2 as with 1
   std::optional<std::uint32_t> max_running;  ///< so many of its trials are under way at once, no more
   bool preempts = false;                     ///< runs of lower priority give way to its trials
+  bool canary = false;                       ///< a few run first: none has got through yet
   bool operator==(const OpenSweep&) const = default;
 };
 
@@ -86,6 +92,7 @@ class QueueStore {
 
  private:
   std::string home_of(TrialId trial) const;
+  std::vector<std::string> failed_on(TrialId trial) const;
   Database& db_;
 };
 

@@ -2,10 +2,14 @@
 #include "storage/sweep_store.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
+#include <utility>
 
 #include "base/nearest_name.h"
 #include "base/sha256.h"
+#include "storage/breaker_store.h"
 #include "storage/metric_store.h"
 #include "storage/queue_store.h"
 #include "storage/trial_store.h"
@@ -16,8 +20,9 @@ namespace abl::storage {
 namespace {
 
 void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
-  db.prepared(R"sql(INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash)
-                    VALUES (:sweep, :position, :id, :label, :set, :config_hash, :model_hash))sql")
+  db.prepared(
+        R"sql(INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash, work_hash)
+                    VALUES (:sweep, :position, :id, :label, :set, :config_hash, :model_hash, :work_hash))sql")
       .bind(":sweep", sweep)
       .bind(":position", position)
       .bind(":id", row.id)
@@ -25,6 +30,7 @@ void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
       .bind(":set", row.set_json.empty() ? "{}" : std::string_view{row.set_json})
       .bind(":config_hash", row.config_hash)
       .bind(":model_hash", row.model.empty() ? "" : sha256_hex(row.model))
+      .bind(":work_hash", row.work_hash)
       .run();
   for (const auto& [name, printed] : row.paper)
     db.prepared(
@@ -56,10 +62,12 @@ void insert_column(Database& db, SweepId sweep, int position, const Column& colu
 
 TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fingerprint, ShapeId shape) {
   db.prepared(
-        R"sql(INSERT INTO trial (config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
-                                       max_retries, time_limit_s, stall_limit_s, state, shape_id)
-                    VALUES (:config_hash, :result_version, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
-                            :max_retries, :time_limit, :stall_limit, 'queued', :shape))sql")
+        R"sql(INSERT INTO trial (id, config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json, gpus,
+                                       max_retries, time_limit_s, stall_limit_s, state, shape_id, where_json,
+                                       retry_on, log_limit_bytes, nan_fails, pack)
+                    VALUES ((SELECT last_trial + 1 FROM store WHERE last_trial >= COALESCE((SELECT MAX(id) FROM trial), 0)),
+                            :config_hash, :result_version, :result_version, :fingerprint, :reusable, :config, :seed, :data, :command, :gpus,
+                            :max_retries, :time_limit, :stall_limit, 'queued', :shape, :where, :retry_on, :log_limit, :nan_fails, :pack))sql")
       .bind(":config_hash", trial.config_hash)
       .bind(":result_version", trial.result_version)
       .bind(":fingerprint", fingerprint)
@@ -70,9 +78,14 @@ TrialId insert_trial(Database& db, const NewTrial& trial, const std::string& fin
       .bind(":command", trial.command_json)
       .bind(":gpus", trial.gpus)
       .bind(":max_retries", trial.max_retries)
+      .bind(":retry_on", protocol::to_text(trial.retry_on))
+      .bind(":log_limit", static_cast<std::int64_t>(trial.log_limit))
+      .bind(":nan_fails", trial.nan_fails)
+      .bind(":pack", trial.pack)
       .bind(":time_limit", std::int64_t{trial.time_limit.count()})
       .bind(":stall_limit", std::int64_t{trial.stall_limit.count()})
       .bind(":shape", shape)
+      .bind(":where", trial.where.empty() ? std::string{} : nlohmann::json(trial.where).dump())
       .run();
   return static_cast<TrialId>(db.last_insert_id());
 }
@@ -87,7 +100,9 @@ class Shapes {
                         .data = trial.data,
                         .gpus = trial.gpus,
                         .result_version = command ? 0 : trial.result_version,
-                        .weights = trial.weights};
+                        .weights = trial.weights,
+                        .where = trial.where,
+                        .pack = !trial.pack.empty()};
     if (id_ == 0 || demand != last_) {
       id_ = store_.shape_of(demand);
       last_ = std::move(demand);
@@ -105,7 +120,7 @@ class Shapes {
 /// wanted.
 bool queue_again(Database& db, TrialId trial, Retry which) {
   db.prepared(
-        R"sql(UPDATE trial SET state = 'queued', failures = 0, losses = 0, deaths = 0, reason = '', waiting = '', not_before_ms = 0,
+        R"sql(UPDATE trial SET state = 'queued', failures = 0, retried = '', losses = 0, deaths = 0, reason = '', waiting = '', not_before_ms = 0,
                                finished_ms = NULL
               WHERE id = :trial AND (:ended AND state IN ('failed', 'cancelled') OR :held AND state = 'held'))sql")
       .bind(":ended", which.ended)
@@ -140,6 +155,7 @@ ClaimRecord read_claim(const Statement& row) {
                     .step = number(17),
                     .total_steps = number(18),
                     .steps_per_second = row.real(19),
+                    .failure = value_named<protocol::FailureClass>(row.text(25)),
                     .refused_lines = number(20),
                     .refused_example = row.text(21),
                     .repeated_points = number(22)};
@@ -156,7 +172,8 @@ std::string select_sweeps(const std::string& texts, const std::string& where) {
              COALESCE((SELECT MAX(position) + 1 FROM sweep_seed WHERE sweep_id = s.id), 0),
              n.queued, n.leased, n.running, n.completed, n.failed, n.held, n.cancelled, n.unfilled,
              s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END, n.finished_ms),
-             s.owner, s.weight, s.max_running, s.preempts
+             s.owner, s.weight, s.max_running, s.preempts, s.breaker, s.canary, s.held,
+             (SELECT json_group_array(held) FROM sweep_level WHERE sweep_id = s.id AND held <> '')
       FROM sweep s JOIN sweep_count n ON n.sweep_id = s.id
       WHERE )sql" +
          where + " ORDER BY s.id DESC";
@@ -189,8 +206,56 @@ SweepRecord read_sweep(const Statement& row) {
                     .created = row.time(20)};
   if (!row.is_null(24)) sweep.max_running = count(24);
   sweep.preempts = row.integer(25) != 0;
+  sweep.breaker = row.integer(26) != 0;
+  sweep.canary = row.integer(27) != 0;
+  if (std::string held = row.text(28); !held.empty()) sweep.holds.push_back(std::move(held));
+  if (const std::string levels = row.text(29); levels != "[]")
+    for (auto& held : nlohmann::json::parse(levels)) sweep.holds.push_back(held.get<std::string>());
   if (sweep.trials.open() == 0) sweep.finished = row.time(21);
   return sweep;
+}
+
+}  // namespace
+
+namespace {
+
+/// What rows of a sweep share, as its trials are inserted.
+class Levels {
+ public:
+  explicit Levels(const std::vector<NewRow>& rows) : rows_{rows} {}
+  void add(int row, bool completed) {
+    const NewRow& of = rows_[static_cast<std::size_t>(row)];
+    for (const auto& [factor, level] : of.levels) add(factor, level, completed);
+    add({}, of.id, completed);
+    ++trials_;
+  }
+  std::vector<BreakerStore::NewLevel> all() {
+    std::vector<BreakerStore::NewLevel> levels;
+    for (auto& [key, level] : levels_)
+      if (level.trials < trials_) levels.push_back(std::move(level));  // what all share says nothing of any
+    return levels;
+  }
+
+ private:
+  void add(const std::string& factor, const std::string& level, bool completed) {
+    key_.assign(factor).append(1, '\0').append(level);
+    auto& counted = levels_[key_];
+    if (counted.trials++ == 0) counted.factor = factor, counted.level = level;
+    counted.completed = counted.completed || completed;
+  }
+  const std::vector<NewRow>& rows_;
+  std::unordered_map<std::string, BreakerStore::NewLevel> levels_;
+  std::uint32_t trials_ = 0;
+  std::string key_;
+};
+
+/// A few run first where many wait and none has completed.
+void begin_canary(Database& db, SweepId sweep) {
+  db.prepared(R"sql(UPDATE sweep SET canary = 1 WHERE id = :sweep AND breaker
+                    AND (SELECT queued >= :many AND completed = 0 FROM sweep_count WHERE sweep_id = :sweep))sql")
+      .bind(":many", std::int64_t{SweepStore::kCanaryFrom})
+      .bind(":sweep", sweep)
+      .run();
 }
 
 }  // namespace
@@ -201,9 +266,10 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
                 "a sweep named '" + sweep.name + "' is in the store already; give this one another name"};
   Transaction transaction{db_, Transaction::kSavepoint};
   db_.prepared(
-         R"sql(INSERT INTO sweep (name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, owner, weight, max_running, preempts,
+         R"sql(INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, owner, weight, max_running, preempts, breaker,
                                         created_ms)
-                     VALUES (:name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority, :owner, :weight, :max_running, :preempts,
+                     VALUES ((SELECT last_sweep + 1 FROM store WHERE last_sweep >= COALESCE((SELECT MAX(id) FROM sweep), 0)),
+                             :name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority, :owner, :weight, :max_running, :preempts, :breaker,
                              :now))sql")
       .bind(":name", sweep.name)
       .bind(":file", sweep.file)
@@ -217,6 +283,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
       .bind(":weight", sweep.weight)
       .bind(":max_running", sweep.max_running)
       .bind(":preempts", sweep.preempts)
+      .bind(":breaker", sweep.breaker)
       .bind(":now", now)
       .run();
   Submitted result{.sweep = static_cast<SweepId>(db_.last_insert_id())};
@@ -232,6 +299,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
         .run();
 
   const TrialStore store{db_};
+  Levels levels{sweep.rows};
   Shapes shapes{db_};
   std::set<TrialId> mine, shared;  // two rows of one sweep may share a trial too
   for (const NewTrial& trial : trials) {
@@ -247,6 +315,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
       shared.insert(id);
       queue_again(db_, id, {.held = false});  // what may bring workers down stays held
     }
+    if (sweep.breaker) levels.add(trial.row, same && same->state == TrialState::kCompleted);
     db_.prepared(
            "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
            ":seed_index, :seed, :trial)")
@@ -258,6 +327,10 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
         .run();
   }
   for (const TrialId id : shared) note_unfilled(db_, id);
+  if (sweep.breaker) {
+    BreakerStore{db_}.add_levels(result.sweep, levels.all());
+    begin_canary(db_, result.sweep);
+  }
   transaction.commit();
   result.new_trials = static_cast<std::uint32_t>(mine.size());
   result.shared_trials = static_cast<std::uint32_t>(shared.size());
@@ -314,7 +387,9 @@ SweepRecord SweepStore::get(const std::string& name) const {
 
 void SweepStore::rename(SweepId sweep, const std::string& name, const std::string& canonical) {
   if (find(name)) throw Error{Code::kAlreadyExists, "a sweep named '" + name + "' is in the store already"};
-  db_.prepared("UPDATE sweep SET name = :name, canonical = :canonical, canonical_hash = :hash, state = state WHERE id = :sweep")
+  db_.prepared(
+         "UPDATE sweep SET name = :name, canonical = :canonical, canonical_hash = :hash, state = state WHERE "
+         "id = :sweep")
       .bind(":name", name)
       .bind(":canonical", canonical)
       .bind(":hash", sha256_hex(canonical))
@@ -323,9 +398,9 @@ void SweepStore::rename(SweepId sweep, const std::string& name, const std::strin
 }
 
 std::optional<std::string> SweepStore::name_of(SweepId sweep) const {
-  return db_.prepared("SELECT name FROM sweep WHERE id = :sweep").bind(":sweep", sweep).one([](const Statement& row) {
-    return row.text(0);
-  });
+  return db_.prepared("SELECT name FROM sweep WHERE id = :sweep")
+      .bind(":sweep", sweep)
+      .one([](const Statement& row) { return row.text(0); });
 }
 
 void SweepStore::set_state(SweepId sweep, SweepState state, Time now) {
@@ -357,6 +432,21 @@ void SweepStore::set_preempts(SweepId sweep, bool preempts) {
       .run();
 }
 
+std::vector<std::string> SweepStore::holds(SweepId sweep) const {
+  return db_
+      .prepared(R"sql(SELECT held FROM sweep WHERE id = :sweep AND held <> '' UNION ALL
+                      SELECT held FROM sweep_level WHERE sweep_id = :sweep AND held <> '')sql")
+      .bind(":sweep", sweep)
+      .all([](const Statement& row) { return row.text(0); });
+}
+
+void SweepStore::set_breaker(SweepId sweep, bool breaker) {
+  db_.prepared("UPDATE sweep SET breaker = :breaker, canary = canary AND :breaker WHERE id = :sweep")
+      .bind(":breaker", breaker)
+      .bind(":sweep", sweep)
+      .run();
+}
+
 void SweepStore::set_max_running(SweepId sweep, std::optional<std::uint32_t> trials) {
   db_.prepared("UPDATE sweep SET max_running = :trials WHERE id = :sweep")
       .bind(":trials", trials)
@@ -373,7 +463,7 @@ std::string select_claims(const std::string& where) {
              t.config_hash, t.attempt, t.run_id, t.result_version, t.due_version, st.row, st.seed_index, r.id, r.label, st.seed,
              EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
              st.withdrawn, st.unfilled, run.worker, run.step, run.total_steps, run.steps_per_second, run.refused_lines,
-             run.refused_example, run.repeated_points, t.shape_id, t.waiting
+             run.refused_example, run.repeated_points, t.shape_id, t.waiting, run.failure
       FROM sweep_trial st
       JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
       JOIN trial t ON t.id = st.trial_id
@@ -444,47 +534,6 @@ std::optional<int> SweepStore::row(SweepId sweep, const std::string& id) const {
       .bind(":sweep", sweep)
       .bind(":id", id)
       .one([](const Statement& found) { return static_cast<int>(found.integer(0)); });
-}
-
-std::vector<Pace> SweepStore::paces(SweepId sweep) const {
-  return db_
-      .prepared(R"sql(SELECT t.id, t.state, st.withdrawn, run.step, run.total_steps, run.steps_per_second
-                      FROM sweep_trial st JOIN trial t ON t.id = st.trial_id LEFT JOIN run ON run.id = t.run_id
-                      WHERE st.sweep_id = :sweep GROUP BY t.id)sql")
-      .bind(":sweep", sweep)
-      .all([](const Statement& row) {
-        Pace pace{.trial = static_cast<TrialId>(row.integer(0)),
-                  .state = trial_state(row.text(1)),
-                  .step = static_cast<std::uint32_t>(row.integer(3)),
-                  .total_steps = static_cast<std::uint32_t>(row.integer(4)),
-                  .steps_per_second = row.real(5)};
-        if (row.integer(2) != 0 && is_open(pace.state)) pace.state = TrialState::kCancelled;
-        return pace;
-      });
-}
-
-std::map<SweepId, std::vector<Pace>> SweepStore::newest_paces() const {
-  constexpr int kNewestRuns = 500;
-  std::map<SweepId, std::vector<Pace>> paces;
-  auto& rows = db_.prepared(R"sql(
-      SELECT st.sweep_id, t.id, t.state, MAX(st.withdrawn), run.step, run.total_steps, run.steps_per_second
-      FROM (SELECT id FROM run WHERE state IN ('leased', 'running')
-            UNION SELECT id FROM (SELECT id FROM run ORDER BY id DESC LIMIT :newest)) r
-      CROSS JOIN run ON run.id = r.id
-      CROSS JOIN trial t ON t.id = run.trial_id AND t.run_id = run.id
-      CROSS JOIN sweep_trial st ON st.trial_id = t.id
-      GROUP BY st.sweep_id, t.id)sql");
-  rows.bind(":newest", kNewestRuns);
-  while (rows.step()) {
-    Pace pace{.trial = static_cast<TrialId>(rows.integer(1)),
-              .state = trial_state(rows.text(2)),
-              .step = static_cast<std::uint32_t>(rows.integer(4)),
-              .total_steps = static_cast<std::uint32_t>(rows.integer(5)),
-              .steps_per_second = rows.real(6)};
-    if (rows.integer(3) != 0 && is_open(pace.state)) pace.state = TrialState::kCancelled;
-    paces[static_cast<SweepId>(rows.integer(0))].push_back(pace);
-  }
-  return paces;
 }
 
 std::vector<RunId> SweepStore::runs(std::optional<SweepId> sweep, RunId before, std::uint32_t count) const {
@@ -672,6 +721,10 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
           .run();
     queued += again || run_again(sweep, TrialStore{db_}.get(trial), renewed, which);
   }
+  if (which.ended || which.held) {
+    BreakerStore{db_}.reset(sweep);
+    begin_canary(db_, sweep);
+  }
   if (queued > 0)
     db_.prepared(
            "UPDATE sweep SET state = 'active', state_ms = :now WHERE id = :sweep AND state = 'cancelled'")
@@ -697,10 +750,11 @@ void SweepStore::claim_instead(std::optional<SweepId> sweep, TrialId trial, Tria
 /// A new trial of the same settings, as they are today.
 TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today) {
   db_.prepared(R"sql(
-      INSERT INTO trial (config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json,
-                         gpus, max_retries, time_limit_s, stall_limit_s, state)
-      SELECT :config_hash, :version, :version, data_fingerprint, :reusable, :config, seed, data, command_json, gpus, max_retries,
-             time_limit_s, stall_limit_s, 'queued' FROM trial WHERE id = :trial)sql")
+      INSERT INTO trial (id, config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json,
+                         gpus, max_retries, time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, state)
+      SELECT (SELECT last_trial + 1 FROM store WHERE last_trial >= COALESCE((SELECT MAX(id) FROM trial), 0)),
+             :config_hash, :version, :version, data_fingerprint, :reusable, :config, seed, data, command_json, gpus, max_retries,
+             time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, 'queued' FROM trial WHERE id = :trial)sql")
       .bind(":config_hash", today.config_hash)
       .bind(":version", today.result_version)
       .bind(":config", today.config)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +38,7 @@ struct Rows {
 /// Why trials wait of which nothing else is known, as the view trial_waiting says it.
 inline constexpr const char* kPausedReason = "sweep is paused";
 inline constexpr const char* kFullReason = "sweep runs as many trials at once as it may";
+inline constexpr const char* kCanaryReason = "a few trials of its sweep run first: none has got through yet";
 
 /// A claim as those see it who keep count of what waits.
 struct SeenClaim {
@@ -82,6 +82,11 @@ class SweepStore {
   void set_priority(SweepId sweep, int priority);
   void set_weight(SweepId sweep, double weight);
   void set_preempts(SweepId sweep, bool preempts);
+  /// Why trials of it are held that share what fails.
+  std::vector<std::string> holds(SweepId sweep) const;
+  /// Whether trials are held that share what fails; with it a few run first where many wait.
+  void set_breaker(SweepId sweep, bool breaker);
+  static constexpr std::uint32_t kCanaryFrom = 1000;  ///< so many queued trials are many
   void set_max_running(SweepId sweep, std::optional<std::uint32_t> trials);
 
   /// Last values of metrics in one answer of `claims`. Where there are more, each trial has its share: those
@@ -96,12 +101,6 @@ class SweepStore {
   std::vector<SeenClaim> seen_claims(SweepId sweep, TrialId trial, std::uint32_t values) const;
   /// The position of a row by its id; nothing where there is none.
   std::optional<int> row(SweepId sweep, const std::string& id) const;
-  /// How fast its trials go, each once and without its configuration: what an ETA needs. Looks at all of
-  /// them.
-  std::vector<Pace> paces(SweepId sweep) const;
-  /// The same of trials that are under way, on any worker, and of those of the newest runs, by the sweeps
-  /// that claim them: as many as there are slots, and some, however long a sweep is.
-  std::map<SweepId, std::vector<Pace>> newest_paces() const;
   /// The runs of a sweep's trials, or of all, newest first: those before one (0: from the newest on), at most
   /// so many.
   std::vector<RunId> runs(std::optional<SweepId> sweep, RunId before, std::uint32_t count) const;

@@ -12,9 +12,14 @@
 
 #include "base/clock.h"
 #include "protocol/column.h"
+#include "protocol/failure.h"
 #include "protocol/metrics.h"
 
 namespace abl::storage {
+
+using Labels = std::map<std::string, std::string>;  ///< what a worker says of itself: gpu -> h100
+/// Which workers will do: of each of these labels one of the values; none of those that begin with "!".
+using Where = std::map<std::string, std::vector<std::string>>;
 
 using SweepId = std::uint32_t;
 using TrialId = std::uint32_t;
@@ -51,8 +56,10 @@ struct TrialIdentity {
 
 struct NewRow {
   std::string id, label, set_json, config_hash,
-      model;                                 ///< `model`: canonical model document for counting, or empty
-  std::map<std::string, std::string> paper;  ///< column name -> as printed
+      model;                                    ///< `model`: canonical model document for counting, or empty
+  std::string work_hash{};                      ///< of what in its configuration takes time, or empty
+  std::map<std::string, std::string> paper;     ///< column name -> as printed
+  std::map<std::string, std::string> levels{};  ///< what it shares with other rows: factor -> level
 };
 struct Column {
   using Kind = protocol::ColumnKind;
@@ -75,6 +82,7 @@ struct NewSweep {
   double weight = 1;                         ///< against its owner's other sweeps
   std::optional<std::uint32_t> max_running;  ///< trials under way at once
   bool preempts = false;                     ///< runs of lower priority give way to its trials
+  bool breaker = false;  ///< trials are held that share what fails (storage/breaker_store.h)
 };
 /// A row with a seed, as submitted.
 struct NewTrial {
@@ -86,8 +94,14 @@ struct NewTrial {
   std::string command_json;         ///< argv of a command trial, as a JSON list; empty for the trainer
   bool reusable = true;             ///< false: never the same as another (a command without `reuse`)
   int gpus = 0, max_retries = 0;
+  protocol::RetryRules retry_on{};                     ///< what holds in place of `max_retries`
   std::chrono::seconds time_limit{0}, stall_limit{0};  ///< of a run; 0: none
+  std::uint64_t log_limit = 0;                         ///< of a run's log, in bytes; 0: its worker's
+  bool nan_fails = false;                              ///< a metric value that is not finite ends a run
   std::map<std::string, std::string> weights;  ///< that the recipe names -> SHA-256 it wants, or empty
+  Where where;
+  std::string
+      pack{};  ///< its runs may share a GPU: the hash of its row's configuration without the seed; or empty
 };
 
 struct SweepRecord {
@@ -98,7 +112,9 @@ struct SweepRecord {
   std::string owner;
   double weight = 1;
   std::optional<std::uint32_t> max_running;
-  bool preempts = false;
+  bool preempts = false, breaker = false;
+  bool canary = false;             ///< a few of its trials run first: none has got through yet
+  std::vector<std::string> holds;  ///< why trials are held that share what fails
   std::uint32_t rows = 0, seeds = 0;
   TrialCounts trials;  ///< a claim withdrawn before its trial ended is cancelled
   Time created{};
@@ -110,9 +126,14 @@ struct TrialRecord {
   TrialId id = 0;
   TrialIdentity identity;
   std::string config, data, command_json;
-  int gpus = 0, max_retries = 0, failures = 0;
+  int gpus = 0, max_retries = 0;
+  int failures = 0;                   ///< that count against `max_retries`
+  std::string retry_on{}, retried{};  ///< rules, and the failures that they count, as they are stored
   std::chrono::seconds time_limit{0}, stall_limit{0};  ///< of a run; 0: none
-  int losses = 0;  ///< runs lost one after the other, none further than those before
+  std::uint64_t log_limit = 0;                         ///< of a run's log, in bytes; 0: its worker's
+  bool nan_fails = false;
+  std::string pack{};  ///< as of NewTrial
+  int losses = 0;      ///< runs lost one after the other, none further than those before
   int deaths = 0;  ///< of them, those that were all that their worker had when it died, or left it in trouble
   TrialState state = TrialState::kQueued;
   std::string reason;  ///< why it failed or is held; why it waits is the scheduler's to say
@@ -160,7 +181,8 @@ struct ClaimRecord {
   std::uint32_t step = 0, total_steps = 0;
   double steps_per_second = 0;
   bool unfilled = false;  ///< completed, and its run lacks a metric that a column of the sweep takes
-  std::uint32_t refused_lines = 0;  ///< of the newest run
+  std::optional<protocol::FailureClass> failure;  ///< of the newest run, where it failed or was lost
+  std::uint32_t refused_lines = 0;                ///< of the newest run
   std::string refused_example;
   std::uint32_t repeated_points = 0;
   std::map<std::string, double> last;  ///< last value of each metric of the newest run
@@ -207,11 +229,14 @@ struct RunRecord {
   std::optional<std::uint32_t> resumed_from_step;
   bool bit_exact = true;
   std::optional<int> exit_code, signal;
-  std::uint64_t last_seq = 0;  ///< newest batch stored
+  std::optional<protocol::FailureClass> failure;  ///< of a failed or lost one
+  std::string failure_rule;                       ///< what of its trial's rules decided that, or empty
+  std::uint64_t last_seq = 0;                     ///< newest batch stored
   std::uint64_t log_bytes = 0;
   std::uint32_t refused_lines = 0;    ///< of its output, meant as metrics and not readable as such
   std::string refused_example;        ///< one of them, and what is wrong with it
   std::uint32_t repeated_points = 0;  ///< not kept: their steps had another value already
+  std::uint32_t packed_with = 0;      ///< other runs on its GPU, as many as there were at once
 };
 
 struct Series {

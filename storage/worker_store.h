@@ -20,8 +20,23 @@ struct WorkerRecord {
   bool connected = false;
   Time last_heartbeat{};
   std::string trouble;                   ///< what is wrong with it, in its own words, or empty
+  Labels labels{};                       ///< `host` and `name` among them
   std::optional<std::string> drained{};  ///< it gets no trials, and why; told by people, not by its hello
+  /// It gets one trial at a time, and nothing until then: trials failed on it one after the other.
+  struct Quarantine {
+    std::string why;
+    Time until{};             ///< by the wall clock, also after a restart
+    Milliseconds back_off{};  ///< twice as long when that one fails too
+    bool operator==(const Quarantine&) const = default;
+  };
+  std::optional<Quarantine> quarantine{};
 };
+
+/// Whether a worker with these labels will do.
+bool suits(const Where& where, const Labels& labels);
+/// Why none of these workers will do, for people, with the nearest label where none has one that is asked
+/// for; empty: one will.
+std::string why_nobody_suits(const Where& where, const std::vector<Labels>& workers);
 
 /// Workers that have said hello.
 /// Thread: the connection's.
@@ -36,6 +51,8 @@ class WorkerStore {
   /// hello. Throws: Error{kNotFound} naming the nearest worker that there is.
   void set_drained(const std::string& name, const std::optional<std::string>& reason);
   std::optional<std::string> drained(const std::string& name) const;
+  std::optional<WorkerRecord::Quarantine> quarantine(const std::string& name) const;
+  void set_quarantine(const std::string& name, const std::optional<WorkerRecord::Quarantine>& quarantine);
   std::vector<WorkerRecord> list() const;
 
  private:

@@ -46,6 +46,12 @@ void report(const std::string& name, Simulator& simulator, std::size_t sweeps, s
       took.count());
 }
 
+std::size_t failed(const Simulator& simulator, std::size_t sweeps) {
+  std::size_t failed = 0;
+  for (std::size_t sweep = 0; sweep < sweeps; ++sweep) failed += simulator.outcome(sweep).failed;
+  return failed;
+}
+
 /// Four owners with as much work each, and a sweep of five that arrives in the fifth hour.
 void submit(Simulator& simulator, int trials_each, int gpus = 1, bool urgent = false) {
   for (int i = 0; i < 4; ++i)
@@ -92,6 +98,25 @@ int main() {
     simulator.lose(0.1);
     submit(simulator, 25'000);
     report("every tenth run is lost", simulator, 5, 4);
+  }
+  {
+    Simulator simulator{1000, 4};
+    simulator.break_worker(500);
+    submit(simulator, 25'000);
+    report("on one worker all fails", simulator, 5, 4);
+    fmt::print("{:28} {} trials failed, the worker was {} times in quarantine\n", "", failed(simulator, 5),
+               simulator.quarantined());
+  }
+  {
+    Simulator simulator{1000, 4};
+    for (int i = 0; i < 4; ++i)
+      simulator.submit({.owner = fmt::format("owner {}", i),
+                        .lengths = lengths_of(25'000, 10u + static_cast<unsigned>(i)),
+                        .levels = 10,
+                        .failing_level = i == 0 ? 3 : -1});
+    simulator.submit({.owner = "late", .arrives = 5h, .lengths = lengths_of(5, 5)});
+    report("of one, a tenth fails", simulator, 5, 4);
+    fmt::print("{:28} {} trials failed, {} were held\n", "", failed(simulator, 5), simulator.outcome(0).held);
   }
   return 0;
 }

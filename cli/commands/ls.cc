@@ -16,6 +16,32 @@
 namespace abl::cli {
 namespace {
 
+/// Why it is not known of some when they will be complete.
+std::string unknown_text(const ablate::v1::ListSweepsResponse& list) {
+  constexpr int kMost = 5;
+  std::string text;
+  int unknown = 0;
+  for (const auto& sweep : list.sweeps())
+    if (const auto& trials = sweep.trials(); !sweep.forecast().unknown().empty() &&
+                                             trials.leased() + trials.running() + trials.completed() > 0 &&
+                                             ++unknown <= kMost)
+      text += fmt::format("{}: ETA unknown: {}\n", sweep.name(), sweep.forecast().unknown());
+  if (unknown > kMost) text += fmt::format("ETA unknown of {} more\n", unknown - kMost);
+  return text.empty() ? text : "\n" + text;
+}
+
+/// What of some is held because it fails.
+std::string holds_text(const ablate::v1::ListSweepsResponse& list) {
+  constexpr int kMost = 10;
+  std::string text;
+  int lines = 0;
+  for (const auto& sweep : list.sweeps())
+    for (const std::string& line : holds_of(sweep))
+      if (++lines <= kMost) text += fmt::format("{}: {}\n", sweep.name(), line);
+  if (lines > kMost) text += fmt::format("and {} more held levels\n", lines - kMost);
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal& terminal) {
   if (list.sweeps().empty()) return "no sweeps yet: submit one with 'ablate submit FILE'\n";
   const bool lacks =
@@ -25,12 +51,12 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
                                     {"ETA", true}, {"submitted", true}};
   if (lacks) columns.insert(columns.begin() + 6, Grid::Column{"missing", true});
   Grid grid{columns};
+  const Time now = SystemClock{}.now();
   for (const auto& sweep : list.sweeps()) {
     const auto& trials = sweep.trials();
     const auto filled = trials.completed() - trials.unfilled();
     const double done = trials.total() ? static_cast<double>(filled) / trials.total() : 0;
-    const std::optional<double> eta =
-        sweep.has_eta_seconds() ? std::optional{sweep.eta_seconds()} : std::nullopt;
+    const bool has_eta = sweep.forecast().has_seconds();
     std::vector<std::string> cells{
         sweep.name(),
         painted(sweep.state(), terminal),
@@ -38,12 +64,14 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
         bar(done, 10),
         fmt::format("{}", trials.leased() + trials.running()),
         fmt::format("{}", trials.failed()) + (trials.held() ? fmt::format(", {} held", trials.held()) : ""),
-        is_finished(sweep.state()) ? "" : format_eta(eta),
-        format_age(sweep.created(), SystemClock{}.now())};
+        is_finished(sweep.state()) ? ""
+        : has_eta                  ? format_forecast(sweep.forecast(), now)
+                                   : format_eta(std::nullopt),
+        format_age(sweep.created(), now)};
     if (lacks) cells.insert(cells.begin() + 6, fmt::format("{}", trials.unfilled()));
     grid.add(std::move(cells));
   }
-  return grid.text(&terminal);
+  return grid.text(&terminal) + unknown_text(list) + holds_text(list);
 }
 
 /// Throws: Error{kNotFound} for a name that is not in the list.

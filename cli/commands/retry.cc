@@ -18,7 +18,8 @@ Run declare_retry(CLI::App& app, Context& context) {
   app.add_option("--row", *request->mutable_row(), "Only this row's trials")->type_name("ROW");
   app.add_flag_callback(
       "--held", [request] { request->set_only_held(true); },
-      "Only held trials: those whose workers kept dying while running nothing else");
+      "Only held trials: those whose workers kept dying while running nothing else, and those that share "
+      "what fails");
   app.add_flag_callback(
       "--missing", [request] { request->set_unfilled(true); },
       "Only completed trials that did not report a metric of the table");

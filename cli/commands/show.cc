@@ -29,6 +29,10 @@ std::string step_text(const ablate::v1::TrialSummary& trial) {
 std::string why_text(const ablate::v1::TrialSummary& trial) {
   std::vector<std::string> reasons;
   if (!trial.reason().empty()) reasons.push_back(trial.reason().substr(0, trial.reason().find('\n')));
+  if (trial.state() == ablate::v1::TRIAL_STATE_FAILED &&
+      trial.failure() > ablate::v1::FAILURE_CLASS_UNSPECIFIED &&
+      trial.failure() != ablate::v1::FAILURE_CLASS_TRIAL && !reasons.empty())
+    reasons.back() += fmt::format(" ({})", word(trial.failure()));  // not its own
   if (trial.unfilled()) reasons.emplace_back("missing: it did not report a metric of the table");
   if (trial.refused_lines() > 0)
     reasons.push_back(fmt::format("{} refused, such as {}", plural(trial.refused_lines(), "metric report"),
@@ -87,9 +91,14 @@ void add_trials(Grid& grid, const ablate::v1::SweepDetail& sweep, const Terminal
 
 std::string head_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
   const auto& summary = sweep.summary();
-  return fmt::format("{}\n{} × {}, priority {}, submitted {} from {}\n\n", summary_text(summary, terminal),
-                     plural(summary.rows(), "row"), plural(summary.seeds(), "seed"), summary.priority(),
-                     format_age(summary.created(), SystemClock{}.now()), sweep.file());
+  const Time now = SystemClock{}.now();
+  std::string holds;
+  for (const std::string& line : holds_of(summary)) holds += terminal.paint(Style::kYellow, line) + "\n";
+  return fmt::format(
+      "{}\n{} × {}, priority {}, submitted {} from {}\n{}{}\n", summary_text(summary, terminal),
+      plural(summary.rows(), "row"), plural(summary.seeds(), "seed"), summary.priority(),
+      format_age(summary.created(), now), sweep.file(),
+      summary.has_forecast() ? forecast_line(summary.forecast(), "complete in", now) : "", holds);
 }
 
 /// What fits a terminal, of the first rows where there are many.

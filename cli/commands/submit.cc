@@ -29,7 +29,7 @@ struct SubmitFlags {
   std::optional<int> priority, max_running;
   std::optional<double> weight;
   std::string owner;
-  bool watch = false, preempt = false;
+  bool watch = false, preempt = false, no_breaker = false;
 };
 
 /// Who runs this program; empty where the environment does not say.
@@ -97,6 +97,8 @@ Run declare_submit(CLI::App& app, Context& context) {
       ->type_name("N");
   app.add_flag("--preempt", flags->preempt,
                "Runs of lower priority checkpoint and give way while its trials find no slot");
+  app.add_flag("--no-breaker", flags->no_breaker,
+               "Hold nothing back, however many of its trials fail, and let all start at once");
   app.add_flag("--watch", flags->watch, "Follow the sweep until it is finished");
   add_scheduler(app, context);
   return [&context, flags]() -> int {
@@ -105,6 +107,7 @@ Run declare_submit(CLI::App& app, Context& context) {
     if (flags->priority) request.set_priority(*flags->priority);
     request.set_owner(flags->owner.empty() ? user_name() : flags->owner);
     if (flags->weight) request.set_weight(*flags->weight);
+    if (flags->no_breaker) request.set_breaker(false);
     if (flags->preempt) request.set_preempt(true);
     if (flags->max_running) request.set_max_running(static_cast<std::uint32_t>(*flags->max_running));
     const auto response = submit(context, request);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <memory>
 
 #include "base/error.h"
@@ -39,11 +41,30 @@ std::string slots_text(const ablate::v1::WorkerSummary& worker) {
   return text;
 }
 
+/// "gpu=h100, rack=7": those that it was given.
+std::string labels_text(const ablate::v1::WorkerSummary& worker) {
+  const std::map<std::string, std::string> labels{worker.labels().begin(), worker.labels().end()};
+  std::string text;
+  for (const auto& [label, value] : labels)
+    if (label != "host" && label != "name")
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", label, value);
+  return text;
+}
+
 std::string state_text(const ablate::v1::WorkerSummary& worker, const Terminal& terminal) {
   if (!worker.connected()) return terminal.paint(Style::kRed, "gone");
   if (worker.has_drained()) return terminal.paint(Style::kYellow, "drained");
   if (!worker.trouble().empty()) return terminal.paint(Style::kYellow, "unhealthy");
+  if (!worker.quarantine().empty()) return terminal.paint(Style::kYellow, "quarantine");
   return terminal.paint(Style::kGreen, "connected");
+}
+
+/// What is the matter with it, and of one in quarantine when it gets its next trial.
+std::string note_text(const ablate::v1::WorkerSummary& worker) {
+  if (worker.quarantine().empty() || worker.note().empty()) return worker.note();
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(SystemClock{}.now().time_since_epoch());
+  const auto left = worker.quarantined_until().seconds() - now.count();
+  return left <= 0 ? worker.note() : fmt::format("{} (the next in {} s)", worker.note(), left);
 }
 
 std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Terminal& terminal) {
@@ -54,6 +75,7 @@ std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Term
              {"state"},
              {"busy", true},
              {"slots"},
+             {"labels"},
              {"data"},
              {"weights"},
              {"seen", true},
@@ -61,9 +83,9 @@ std::string workers_text(const ablate::v1::ListWorkersResponse& list, const Term
   for (const auto& worker : list.workers()) {
     const auto busy = std::ranges::count_if(worker.slots(), [](const auto& slot) { return slot.run() != 0; });
     grid.add({worker.name(), worker.host(), state_text(worker, terminal),
-              fmt::format("{}/{}", busy, worker.slots_size()), slots_text(worker), joined(worker.data()),
-              joined(worker.weights()), format_age(worker.last_heartbeat(), SystemClock{}.now()),
-              worker.note()});
+              fmt::format("{}/{}", busy, worker.slots_size()), slots_text(worker), labels_text(worker),
+              joined(worker.data()), joined(worker.weights()),
+              format_age(worker.last_heartbeat(), SystemClock{}.now()), note_text(worker)});
   }
   return grid.text(&terminal);
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "config/document/result_version.h"
+#include "storage/worker_store.h"
 
 namespace abl::scheduler {
 namespace {
@@ -54,6 +55,135 @@ TEST(Placement, AWorkerThatRefusedATrialIsNotAskedAgain) {
   demand.refused_by = {1};
   EXPECT_EQ(place(demand, workers)->session, 2u);
   EXPECT_FALSE(place(demand, workers));
+}
+
+TEST(Placement, ATrialThatFailedOnAHostGoesToAnotherWhereThereIsOneThatCouldTakeIt) {
+  std::vector workers{worker_of("bad", 1, 4), worker_of("good", 2, 1)};
+  const auto failed = [&] {
+    Demand demand = demand_of();
+    demand.failed_on = {"bad-host"}, demand.home = "bad-host";
+    allow_where_it_failed(demand, workers);
+    return demand;
+  };
+  EXPECT_EQ(place(failed(), workers)->session, 2u) << "although its checkpoint lies where it failed";
+  EXPECT_FALSE(place(failed(), workers)) << "it waits for the other, which is busy";
+  workers[1].data.names.clear();
+  EXPECT_EQ(place(failed(), workers)->session, 1u) << "the other could not take it at all";
+}
+
+constexpr double kGiB = 1 << 30;
+
+/// A GPU of 16 GiB with runs that take 3 GiB each and may share it.
+WorkerState shared_worker(int runs) {
+  WorkerState worker = worker_of("w", 1, 1, true);
+  worker.slots[0].busy = runs > 0;
+  worker.slots[0].memory = 16 * kGiB;
+  worker.slots[0].sharing = runs;
+  worker.slots[0].used = runs * 3 * kGiB;
+  return worker;
+}
+Demand packing(double memory) {
+  Demand demand = demand_of(1);
+  demand.packs = true, demand.memory_bytes = memory;
+  return demand;
+}
+
+TEST(Packing, TrialsShareAGpuAsLongAsATenthOfItsMemoryIsLeft) {
+  std::vector workers{shared_worker(1)};
+  const auto placement = place_beside(packing(3 * kGiB), workers, 4);
+  ASSERT_TRUE(placement);
+  EXPECT_TRUE(placement->beside);
+  EXPECT_THAT(placement->slots, ElementsAre(0));
+  EXPECT_TRUE(place_beside(packing(3 * kGiB), workers, 4)) << "9 + 1.5 of 14.4";
+  EXPECT_FALSE(place_beside(packing(3.5 * kGiB), workers, 4)) << "12.5 + 2 of 14.4";
+  workers = {shared_worker(3)};
+  EXPECT_TRUE(place_beside(packing(3.3 * kGiB), workers, 4)) << "9 + 3.3 + 2 of 14.4";
+  workers = {shared_worker(3)};
+  EXPECT_FALSE(place_beside(packing(3.5 * kGiB), workers, 4));
+}
+
+TEST(Packing, ATrialThatGetsAFreeSlotMayBeSharedWithByTheNext) {
+  std::vector workers{shared_worker(0)};
+  EXPECT_FALSE(place_beside(packing(kGiB), workers, 4)) << "there is nobody";
+  EXPECT_FALSE(place(packing(kGiB), workers)->beside);
+  EXPECT_TRUE(place_beside(packing(kGiB), workers, 4));
+  workers = {shared_worker(0)};
+  place(demand_of(1), workers);
+  EXPECT_FALSE(place_beside(packing(kGiB), workers, 4)) << "who does not share";
+}
+
+TEST(Packing, NoMoreTrialsShareAGpuThanMay) {
+  std::vector workers{shared_worker(2)};
+  EXPECT_FALSE(place_beside(packing(kGiB), workers, 2));
+  EXPECT_TRUE(place_beside(packing(kGiB), workers, 3));
+  workers = {shared_worker(1)};
+  EXPECT_FALSE(place_beside(packing(kGiB), workers, 1)) << "packing is off";
+}
+
+TEST(Packing, WhatIsNotMeasuredOrMayNotShareHasItsSlotForItself) {
+  std::vector workers{shared_worker(1)};
+  EXPECT_FALSE(place_beside(packing(0), workers, 4)) << "nobody knows what it takes";
+  Demand alone = packing(kGiB);
+  alone.packs = false;
+  EXPECT_FALSE(place_beside(alone, workers, 4));
+  Demand two = packing(kGiB);
+  two.gpus = 2;
+  EXPECT_FALSE(place_beside(two, workers, 4));
+  workers[0].slots[0].sharing = 0;
+  EXPECT_FALSE(place_beside(packing(kGiB), workers, 4)) << "beside one that may not share";
+  workers = {shared_worker(1)};
+  workers[0].slots[0].memory = 0;
+  EXPECT_FALSE(place_beside(packing(kGiB), workers, 4)) << "a worker of an older release";
+  workers = {shared_worker(1)};
+  workers[0].drained = "new driver";
+  EXPECT_FALSE(place_beside(packing(kGiB), workers, 4));
+}
+
+TEST(Packing, TheSlotWithTheFewestRunsGoesFirst) {
+  std::vector workers{shared_worker(2), shared_worker(1)};
+  workers[1].session = 2;
+  EXPECT_EQ(place_beside(packing(kGiB), workers, 4)->session, 2u);
+}
+
+TEST(Packing, SharingPaysWhereRunsTogetherDoMoreThanOneAlone) {
+  EXPECT_TRUE(sharing_pays(10, 6, 2));
+  EXPECT_FALSE(sharing_pays(10, 5.2, 2)) << "1.04 times";
+  EXPECT_FALSE(sharing_pays(10, 2, 4));
+  EXPECT_TRUE(sharing_pays(0, 2, 4)) << "nobody knows";
+  EXPECT_TRUE(sharing_pays(10, 0, 4));
+}
+
+TEST(Placement, ATrialGoesWhereTheLabelsAreThatItAsksFor) {
+  std::vector workers{worker_of("a", 1, 4), worker_of("b", 2, 1), worker_of("c", 3, 1)};
+  workers[0].labels = {{"host", "node7"}, {"gpu", "h100"}};
+  workers[1].labels = {{"host", "node8"}, {"gpu", "a100"}};
+  workers[2].labels = {{"host", "node9"}};
+  const auto session = [&](const storage::Where& where) {
+    auto copy = workers;
+    Demand demand = demand_of();
+    demand.where = where;
+    const auto placed = place(demand, copy);
+    return placed ? placed->session : 0;
+  };
+  EXPECT_EQ(session({{"gpu", {"a100"}}}), 2u);
+  EXPECT_EQ(session({{"gpu", {"a100", "b200"}}}), 2u) << "any of a list";
+  EXPECT_EQ(session({{"host", {"!node7", "!node8"}}}), 3u) << "none of those with !";
+  EXPECT_EQ(session({{"gpu", {"!h100"}}, {"host", {"!node8"}}}), 3u)
+      << "who has no such label has not that value";
+  EXPECT_EQ(session({{"gpu", {"h100"}}, {"host", {"!node7"}}}), 0u) << "each of the labels";
+  EXPECT_EQ(session({{"gpu", {"v100"}}}), 0u);
+}
+
+TEST(Placement, SaysWhichLabelNobodyHasAndTheNearest) {
+  const std::vector<storage::Labels> workers{{{"gpu", "h100"}, {"host", "node7"}}, {{"host", "node8"}}};
+  const auto why = [&](const storage::Where& where) { return storage::why_nobody_suits(where, workers); };
+  EXPECT_EQ(why({{"gpu", {"h100"}}}), "");
+  EXPECT_EQ(why({{"gpu", {"a100", "b200"}}}), "no worker with gpu=a100 or b200: gpu is h100");
+  EXPECT_EQ(why({{"gpus", {"h100"}}}),
+            "no worker with gpus=h100: none has a label gpus; did you mean 'gpu'?");
+  EXPECT_EQ(why({{"gpu", {"h100"}}, {"host", {"!node7"}}}), "no worker with gpu=h100, host not node7");
+  EXPECT_EQ(why({{"host", {"!node7", "!node8"}}}),
+            "no worker with host not node7 or node8: host is node7 or node8");
 }
 
 TEST(Placement, ATrialOfFourGpusIsNotStarvedByTrialsOfOne) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 #include "tests/scheduler/simulator.h"
 
 namespace abl::scheduler {
@@ -72,6 +74,85 @@ TEST(Simulation, LostRunsAreRunAgainAndNothingIsForgotten) {
   EXPECT_EQ(simulator.outcome(0).waits.size(), 2000u);
   EXPECT_GT(simulator.lost(), 300u);
   EXPECT_LE(simulator.makespan(), 1.1 * simulator.lower_bound()) << "they go on from their checkpoints";
+}
+
+TEST(Simulation, AWorkerOnWhichAllFailsCostsFewTrialsAndNobodyElseIsBlamed) {
+  Simulator simulator{100, 4};
+  simulator.break_worker(7);
+  simulator.submit({.lengths = lengths_of(8000), .retries = 1});
+  simulator.run();
+  const auto& outcome = simulator.outcome(0);
+  EXPECT_EQ(outcome.completed + outcome.failed, 8000u) << "nothing is held for it";
+  EXPECT_LE(outcome.failed, 20u);
+  EXPECT_GE(simulator.quarantined(), 1u);
+  EXPECT_LE(simulator.quarantined(), 20u) << "it is looked at ever less often";
+  EXPECT_LE(simulator.makespan(), 1.1 * simulator.lower_bound());
+}
+
+TEST(Simulation, ALevelThatFailsIsHeldAfterAFewTrialsAndNoWorkerIsBlamed) {
+  Simulator simulator{100, 4};
+  simulator.submit({.lengths = lengths_of(5000), .levels = 10, .failing_level = 3});
+  simulator.submit({.owner = "bob", .lengths = lengths_of(2000, 2)});
+  simulator.run();
+  EXPECT_EQ(simulator.outcome(0).completed, 4500u);
+  EXPECT_EQ(simulator.outcome(0).failed + simulator.outcome(0).held, 500u);
+  EXPECT_LE(simulator.outcome(0).failed, 100u) << "no more than ran before another level had completed";
+  EXPECT_EQ(simulator.outcome(1).completed, 2000u);
+  EXPECT_EQ(simulator.quarantined(), 0u);
+}
+
+TEST(Simulation, OfASweepThatAlwaysFailsOnlyAFewTrialsRun) {
+  Simulator simulator{100, 4};
+  simulator.submit({.lengths = lengths_of(5000), .failing_level = 0});
+  simulator.run();
+  EXPECT_LE(simulator.outcome(0).failed, 2 * kCanaryFailures);
+  EXPECT_GE(simulator.outcome(0).held, 5000u - 2 * kCanaryFailures);
+  EXPECT_EQ(simulator.quarantined(), 0u);
+}
+
+/// The error of the forecasts for each sweep, relative to its true end, at these parts of all trials.
+std::vector<double> errors_of_forecasts(Simulator& simulator, std::size_t sweeps, std::size_t trials,
+                                        const std::vector<double>& parts) {
+  std::vector<std::vector<double>> said;
+  for (const double part : parts)
+    simulator.when_completed(static_cast<std::size_t>(part * static_cast<double>(trials)), [&] {
+      auto& ends = said.emplace_back();
+      for (const auto& completion : simulator.forecast())
+        ends.push_back(simulator.now() + completion.seconds.value_or(1e9));
+    });
+  simulator.run();
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < said.size(); ++i)
+    for (std::size_t sweep = 0; sweep < sweeps; ++sweep) {
+      const double end = simulator.outcome(sweep).end;
+      errors.push_back(said[i][sweep] / end - 1);
+      std::cout << fmt::format("at {:.0f} %: sweep {} ends at {:.1f} h, {:+.1f} % off\n", parts[i] * 100,
+                               sweep, end / 3600, errors.back() * 100);
+    }
+  return errors;
+}
+
+TEST(Simulation, TheEndOfASweepOfEqualTrialsIsForeseenAtATenthOfIt) {
+  Simulator simulator{25, 4};
+  simulator.submit({.lengths = std::vector<Simulator::Seconds>(1030, 30min)});
+  EXPECT_THAT(errors_of_forecasts(simulator, 1, 1030, {0.1, 0.5}),
+              testing::Each(testing::DoubleNear(0, 0.05)));
+}
+
+TEST(Simulation, TheEndsOfSweepsOfTwoOwnersAreForeseenBesideEachOther) {
+  Simulator simulator{25, 4};
+  simulator.submit({.owner = "alice", .lengths = std::vector<Simulator::Seconds>(1500, 20min)});
+  simulator.submit({.owner = "bob", .lengths = std::vector<Simulator::Seconds>(500, 40min)});
+  simulator.submit({.owner = "bob", .weight = 3, .lengths = std::vector<Simulator::Seconds>(500, 10min)});
+  EXPECT_THAT(errors_of_forecasts(simulator, 3, 2500, {0.1, 0.3}),
+              testing::Each(testing::DoubleNear(0, 0.2)));
+}
+
+TEST(Simulation, TheEndOfASweepOfTrialsOfOneToSixPartsIsForeseen) {
+  Simulator simulator{25, 4};
+  simulator.submit({.lengths = lengths_of(2000)});
+  EXPECT_THAT(errors_of_forecasts(simulator, 1, 2000, {0.1, 0.5, 0.9}),
+              testing::Each(testing::DoubleNear(0, 0.2)));
 }
 
 }  // namespace

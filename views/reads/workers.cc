@@ -19,6 +19,7 @@ std::string why_idle(const storage::WorkerRecord& worker) {
   if (worker.drained) return "drained" + (worker.drained->empty() ? "" : ": " + *worker.drained);
   if (!worker.connected) return "not connected";
   if (!worker.trouble.empty()) return worker.trouble;
+  if (worker.quarantine) return "gets one trial at a time: " + worker.quarantine->why;
   if (worker.result_version == 0)
     return worker.allows_commands ? "no trainer: it gets commands only"
                                   : "no trainer and no --allow-commands: it gets nothing";
@@ -64,9 +65,14 @@ v1::ListWorkersResponse list_workers(storage::Database& db) {
     summary->set_version(worker.version);
     summary->set_result_version(static_cast<std::uint32_t>(worker.result_version));
     summary->set_allows_commands(worker.allows_commands);
+    summary->mutable_labels()->insert(worker.labels.begin(), worker.labels.end());
     summary->set_note(why_idle(worker));
     if (worker.connected) summary->set_trouble(worker.trouble);
     if (worker.drained) summary->set_drained(*worker.drained);
+    if (worker.quarantine) {
+      summary->set_quarantine(worker.quarantine->why);
+      *summary->mutable_quarantined_until() = to_proto(worker.quarantine->until);
+    }
   }
   return message;
 }

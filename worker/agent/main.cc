@@ -13,6 +13,7 @@
 #include "base/child_process.h"
 #include "base/command_line.h"
 #include "base/error.h"
+#include "base/fail_point.h"
 #include "base/file.h"
 #include "base/file_lock.h"
 #include "base/log.h"
@@ -48,8 +49,8 @@ struct Flags {
   std::string scheduler, name, trainer;
   fs::path home, runs_root;
   int slots = 0, threads = 0, grace_ms = 5000;
-  std::uint64_t log_limit_mib = 64, spool_limit_mib = 128;
-  std::vector<std::string> data, weights;
+  std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128;
+  std::vector<std::string> data, weights, labels;
   bool allow_commands = false, verbose = false, check = false;
 };
 
@@ -71,6 +72,30 @@ NamedPaths absolute_paths(const NamedPathFlag& flag, const std::vector<std::stri
   for (auto& [name, path] : paths) path = fs::absolute(path);
   expect_there(flag, paths);
   return paths;
+}
+
+/// What goes to the scheduler must be UTF-8, and paths and names do.
+void require_utf8(const std::string& what, const std::string& text) {
+  if (valid_utf8(text) != text)
+    throw Error{Code::kInvalidArgument, fmt::format("{} is not valid UTF-8: {}", what, valid_utf8(text))};
+}
+
+/// What sweeps may ask for. Every worker has the labels `host` and `name` by itself.
+std::map<std::string, std::string> parse_labels(const std::vector<std::string>& given) {
+  std::map<std::string, std::string> labels;
+  for (const auto& text : given) {
+    require_utf8("--label", text);
+    const auto equals = text.find('=');
+    const auto refuse = [&](const char* why) {
+      throw Error{Code::kInvalidArgument, fmt::format("--label {}: {}", text, why)};
+    };
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size() || text[equals + 1] == '!')
+      refuse("expected KEY=VALUE, such as gpu=h100");
+    const std::string key = text.substr(0, equals);
+    if (key == "host" || key == "name") refuse("every worker has this label by itself; expected another");
+    if (!labels.emplace(key, text.substr(equals + 1)).second) refuse("duplicate label");
+  }
+  return labels;
 }
 
 /// 0 where there is no trainer, or one that does not start.
@@ -114,8 +139,11 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.version = ABLATE_VERSION;
   options.allow_commands = flags.allow_commands;
   options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
+  if (flags.slot_memory_mib > 0)
+    for (agent::Slot& slot : options.slots) slot.memory = flags.slot_memory_mib << 20;
   options.runs.runs_root = flags.runs_root;
   options.runs.data = absolute_paths(kDataFlag, flags.data);
+  options.labels = parse_labels(flags.labels);
   options.runs.weights = absolute_paths(kWeightsFlag, flags.weights);
   options.runs.host = host_name();
   options.runs.grace = Milliseconds{flags.grace_ms};
@@ -188,12 +216,6 @@ int work(Flags flags) {
   return kExitOk;
 }
 
-/// What goes to the scheduler must be UTF-8, and paths and names do.
-void require_utf8(const std::string& what, const std::string& text) {
-  if (valid_utf8(text) != text)
-    throw Error{Code::kInvalidArgument, fmt::format("{} is not valid UTF-8: {}", what, valid_utf8(text))};
-}
-
 int run(int argc, char** argv) {
   CLI::App app{
       "Runs trials on this machine for a scheduler: one slot for each GPU, or shares of the processor cores.",
@@ -213,9 +235,18 @@ int run(int argc, char** argv) {
   app.add_option("--threads", flags.threads, "CPU threads per slot [cores / slots]")
       ->check(whole_number(1, 1024))
       ->type_name("N");
+  app.add_option(
+         "--slot-memory", flags.slot_memory_mib,
+         "Memory of each slot in MiB, which trials with resources.pack share [what the driver says of a "
+         "GPU; a CPU slot is not shared]")
+      ->check(whole_number(1, 1 << 24))
+      ->type_name("N");
   app.add_option("--weights", flags.weights, "Location of weights that recipes name (repeatable)");
   app.add_option("--data", flags.data,
                  "NAME=FOLDER: where a data set lies, of a format that the trainer knows (repeatable)")
+      ->allow_extra_args(false);
+  app.add_option("--label", flags.labels,
+                 "KEY=VALUE that resources.where of sweep files may ask for, such as gpu=h100 (repeatable)")
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", flags.allow_commands,
                "Run trials that use command:, that is, programs named in sweep files");
@@ -235,6 +266,7 @@ int run(int argc, char** argv) {
       ->check(whole_number(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
+  add_log_format(app);
   app.add_flag("--verbose", flags.verbose, "Log more");
   app.add_flag("--check", flags.check)->group("");  // hidden: what a start would refuse, for `ablate up`
   check_spelling(app, argc, argv);
@@ -264,6 +296,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    read_fail_points();
     return run(argc, argv);
   } catch (const Error& error) {
     std::cerr << "ablate-worker: " << error.what() << '\n';
