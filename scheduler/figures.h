@@ -30,8 +30,8 @@ struct Figures {
     WorkQueue::Load queue;
     std::size_t queued = 0;                    ///< trials that wait, those that back off among them
     std::optional<Milliseconds> longest_wait;  ///< as WorkQueue::Load::longest, from then to now
-    std::size_t connected = 0, unhealthy = 0, drained = 0, stopping = 0;  ///< workers
-    std::size_t busy = 0, free = 0, ahead = 0;                            ///< slots; runs that wait at one
+    std::size_t connected = 0, unhealthy = 0, drained = 0, stopping = 0, quarantined = 0;  ///< workers
+    std::size_t busy = 0, free = 0, ahead = 0;  ///< slots; runs that wait at one
   };
   mutable Guarded<Standing> standing;
 };

@@ -39,6 +39,8 @@ class Scheduler {
 
   void register_services(grpc::ServerBuilder& builder);
   Coordinator& coordinator() { return coordinator_; }
+  storage::Writer& writer() { return *writer_; }
+  std::size_t watchers() { return sweeps_.watchers(); }  ///< of sweeps, over gRPC
   ChangeFeed& feed() { return feed_; }
   /// Ends the program that counts architectures; those who wait for it are answered.
   void stop_counting() { counter_->stop(); }

@@ -2,23 +2,30 @@
 #include "scheduler/server.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/support/server_interceptor.h>
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
 
 #include "access/listen_address.h"
+#include "base/enum_names.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_lock.h"
+#include "base/instruments.h"
 #include "base/made_paths.h"
+#include "web/server/answer.h"
 #include "web/server/server.h"
 
 namespace abl::scheduler {
@@ -41,34 +48,236 @@ constexpr auto kGoodbye = std::chrono::seconds{2};
 namespace fs = std::filesystem;
 using access::ListenAddress;
 
-/// Adds what is wrong with the store to the end of every answer, as metadata: answers are read from a state
-/// that may be lost, and whoever reads one should know. `trouble` is called on gRPC's threads.
-class TroubleNotes final : public grpc::experimental::ServerInterceptorFactoryInterface {
- public:
-  explicit TroubleNotes(std::function<std::string()> trouble) : trouble_{std::move(trouble)} {}
+constexpr const char* kStoreCheck = "store";  // of those that health tells of
 
-  grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo*) override {
-    return new Note{trouble_};
+/// How often each method was called and how it ended; of those that are no streams, how long they took.
+/// Thread: any.
+class CallFigures {
+ public:
+  struct Method {
+    std::string name;
+    std::array<Tally, 17> calls;  // by gRPC's codes
+    Histogram seconds{kLatencyBounds};
+    bool streams = false;
+  };
+
+  CallFigures() {
+    const auto* pool = google::protobuf::DescriptorPool::generated_pool();
+    for (const char* name : {"Sweeps", "Runs", "Workers", "WorkerLink"}) {
+      const auto* service = pool->FindServiceByName(fmt::format("ablate.v1.{}", name));
+      for (int i = 0; service && i < service->method_count(); ++i)
+        add(fmt::format("{}/{}", service->full_name(), service->method(i)->name()),
+            service->method(i)->server_streaming() || service->method(i)->client_streaming());
+    }
+    add(kOther, true);
+  }
+
+  /// `path`: "/ablate.v1.Sweeps/Submit". What is not ours, health and reflection, is one.
+  Method& method(std::string_view path) {
+    const auto found = methods_.find(path.substr(std::min<std::size_t>(path.size(), 1)));
+    return found == methods_.end() ? methods_.find(kOther)->second : found->second;
+  }
+
+  void expose(Exposition& exposition) const {
+    exposition.counter("ablate_rpcs_total", "Calls over gRPC that have ended, by method and code.");
+    for (const auto& [name, method] : methods_)
+      for (std::size_t code = 0; code < method.calls.size(); ++code)
+        if (code == 0 || method.calls[code].value() > 0)
+          exposition.add(method.calls[code],
+                         {{"method", name}, {"code", web::code_name(static_cast<Code>(code))}});
+    exposition.histogram("ablate_rpc_seconds", "Time from a call to its end, of those that are no streams.");
+    for (const auto& [name, method] : methods_)
+      if (!method.streams) exposition.add(method.seconds, {{"method", name}});
+  }
+
+ private:
+  static constexpr const char* kOther = "other";
+  void add(const std::string& name, bool streams) { methods_[name].streams = streams; }
+  std::map<std::string, Method, std::less<>> methods_;  // all that there are, before the first call
+};
+
+/// Counts calls, and adds to the end of every answer, as metadata, which version answers and what is wrong
+/// here: answers are read from a state that may be lost, and whoever reads one should know.
+class CallNotes final : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  CallNotes(const web::Monitor& monitor, CallFigures& figures) : monitor_{monitor}, figures_{figures} {}
+
+  grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* info) override {
+    return new Note{monitor_, figures_.method(info->method())};
   }
 
  private:
   class Note final : public grpc::experimental::Interceptor {
    public:
-    explicit Note(const std::function<std::string()>& trouble) : trouble_{trouble} {}
+    Note(const web::Monitor& monitor, CallFigures::Method& method) : monitor_{monitor}, method_{method} {}
+    /// gRPC lets go of it when the call is over.
+    ~Note() override {
+      method_.calls.at(static_cast<std::size_t>(code_)).add();
+      method_.seconds.add(std::chrono::steady_clock::now() - begun_);
+    }
+    Note(const Note&) = delete;
+    Note& operator=(const Note&) = delete;
+
     void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
       using grpc::experimental::InterceptionHookPoints;
       constexpr std::size_t kLongest = 2000;  // metadata has a limit
-      if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS))
-        if (const std::string trouble = trouble_(); !trouble.empty())
-          methods->GetSendTrailingMetadata()->emplace("ablate-trouble-bin", trouble.substr(0, kLongest));
+      if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
+        code_ = std::clamp(static_cast<int>(methods->GetSendStatus().error_code()), 0, 16);
+        auto* metadata = methods->GetSendTrailingMetadata();
+        metadata->emplace("ablate-version", ABLATE_VERSION);
+        std::string health;
+        for (const auto& [check, message] : monitor_.ailments()) {
+          if (check == kStoreCheck) metadata->emplace("ablate-trouble-bin", message.substr(0, kLongest));
+          health += (health.empty() ? "" : "; ") + message;
+        }
+        if (!health.empty()) metadata->emplace("ablate-health-bin", health.substr(0, kLongest));
+      }
       methods->Proceed();
     }
 
    private:
-    const std::function<std::string()>& trouble_;
+    const web::Monitor& monitor_;
+    CallFigures::Method& method_;
+    const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+    int code_ = static_cast<int>(grpc::StatusCode::CANCELLED);  // where no status was sent
   };
 
-  const std::function<std::string()> trouble_;
+  const web::Monitor& monitor_;
+  CallFigures& figures_;
+};
+
+constexpr auto kStuck = std::chrono::seconds{10};  // a job of the writer takes milliseconds
+
+double number(std::size_t count) { return static_cast<double>(count); }
+double seconds_of(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+/// What /metrics and /healthz say of a scheduler: what its parts have counted, and a few looks at the disk.
+class SchedulerMonitor final : public web::Monitor {
+ public:
+  SchedulerMonitor(fs::path store, Scheduler& scheduler, const CallFigures& calls)
+      : store_{std::move(store)}, scheduler_{scheduler}, calls_{calls} {}
+
+  void expose(Exposition& exposition) const override {
+    const Figures& figures = scheduler_.coordinator().figures();
+    expose_queue(exposition, *figures.standing.lock());
+    expose_runs(exposition, figures);
+    expose_store(exposition);
+    calls_.expose(exposition);
+    exposition.gauge("ablate_watchers", "Programs that watch a sweep over gRPC.")
+        .add(number(scheduler_.watchers()));
+  }
+
+  std::vector<Ailment> ailments() const override {
+    std::vector<Ailment> ailments;
+    if (const std::string trouble = scheduler_.coordinator().trouble(); !trouble.empty())
+      ailments.push_back({kStoreCheck, trouble});
+    const storage::Writer::Backlog backlog = scheduler_.writer().backlog();
+    if (backlog.oldest >= kStuck)
+      ailments.push_back({"writer", fmt::format("changes wait to be stored: {}, the oldest for {:.0f} s",
+                                                backlog.jobs, seconds_of(backlog.oldest))});
+    if (scheduler_.coordinator().has_lost_queue())
+      ailments.push_back(
+          {"queue",
+           "a change of the queue could not be read: nothing is leased until it has been read anew"});
+    return ailments;
+  }
+
+ private:
+  static void expose_queue(Exposition& exposition, const Figures::Standing& standing) {
+    exposition.gauge("ablate_trials", "Trials that wait (queued; delayed: in a back-off) or are under way.")
+        .add(number(standing.queue.ready), {{"state", "queued"}})
+        .add(number(standing.queued - std::min(standing.queue.ready, standing.queued)),
+             {{"state", "delayed"}})
+        .add(number(standing.queue.under_way), {{"state", "leased"}});
+    exposition.gauge("ablate_queue_trials",
+                     "Trials that could be run now, by the priority of their sweep; one of several sweeps "
+                     "counts in each.");
+    constexpr std::size_t kMostPriorities = 16;  // people choose them
+    std::size_t shown = 0, others = 0;
+    for (const auto& [priority, trials] : standing.queue.by_priority)
+      if (++shown < kMostPriorities)
+        exposition.add(number(trials), {{"priority", std::to_string(priority)}});
+      else
+        others += trials;
+    exposition.add(number(others), {{"priority", "lower"}});
+    exposition.gauge("ablate_queue_lanes", "Kinds of trials that the same workers can take.")
+        .add(number(standing.queue.lanes));
+    exposition
+        .gauge("ablate_queue_longest_wait_seconds",
+               "Of the sweeps that wait, how long the one has got no slot that has waited for longest.")
+        .add(standing.longest_wait ? Seconds{*standing.longest_wait}.count() : 0);
+    exposition.gauge("ablate_workers", "Connected workers; the other states are of these.")
+        .add(number(standing.connected), {{"state", "connected"}})
+        .add(number(standing.unhealthy), {{"state", "unhealthy"}})
+        .add(number(standing.drained), {{"state", "drained"}})
+        .add(number(standing.quarantined), {{"state", "quarantined"}})
+        .add(number(standing.stopping), {{"state", "stopping"}});
+    exposition.gauge("ablate_slots", "Slots of connected workers.")
+        .add(number(standing.busy), {{"state", "busy"}})
+        .add(number(standing.free), {{"state", "free"}});
+    exposition.gauge("ablate_leases_ahead", "Leases of runs that wait at a busy slot.")
+        .add(number(standing.ahead));
+    exposition
+        .gauge("ablate_scheduler_look_age_seconds", "How old the figures of the queue and of workers are.")
+        .add(seconds_of(std::chrono::steady_clock::now() - standing.at));
+  }
+
+  static void expose_runs(Exposition& exposition, const Figures& figures) {
+    exposition.counter("ablate_leases_granted_total", "Leases given to workers.").add(figures.leases);
+    exposition.counter("ablate_leases_expired_total", "Leases that ran out while their worker was silent.")
+        .add(figures.expired);
+    exposition.counter("ablate_runs_ended_total", "Runs that ended, by how.");
+    for (const auto state : {storage::RunState::kCompleted, storage::RunState::kFailed,
+                             storage::RunState::kStopped, storage::RunState::kLost})
+      exposition.add(figures.ended.at(static_cast<std::size_t>(state)), {{"state", storage::to_text(state)}});
+    exposition.counter("ablate_runs_failed_total", "Runs that failed, by whose failure it is.");
+    for (const auto failure : values_of<protocol::FailureClass>())
+      exposition.add(figures.failed.at(static_cast<std::size_t>(failure)), {{"class", name_of(failure)}});
+    exposition.counter("ablate_batches_total", "Batches of runs that came in.").add(figures.batches);
+    exposition.counter("ablate_batch_points_total", "Metric points in them.").add(figures.points);
+    exposition.counter("ablate_batch_bytes_total", "Their bytes.").add(figures.batch_bytes);
+    exposition
+        .histogram("ablate_batch_seconds",
+                   "Time from the arrival of a batch to its acknowledgement, which follows its commit.")
+        .add(figures.batch_seconds);
+  }
+
+  void expose_store(Exposition& exposition) const {
+    const storage::Writer::Figures& figures = scheduler_.writer().figures();
+    exposition.counter("ablate_store_commits_total", "Transactions committed.").add(figures.commits);
+    exposition.counter("ablate_store_commits_failed_total", "Transactions that could not be committed.")
+        .add(figures.failed);
+    exposition.counter("ablate_store_changes_total", "Changes in them: several may share one.")
+        .add(figures.jobs);
+    exposition.histogram("ablate_store_commit_seconds", "Time of a transaction, its commit included.")
+        .add(figures.seconds);
+    exposition.histogram("ablate_store_changes_per_commit", "Changes that shared a transaction.")
+        .add(figures.jobs_a_commit);
+    const storage::Writer::Backlog backlog = scheduler_.writer().backlog();
+    exposition.gauge("ablate_store_changes_waiting", "Changes that are not stored yet.")
+        .add(number(backlog.jobs));
+    exposition.gauge("ablate_store_oldest_change_seconds", "How long the oldest of them has been waiting.")
+        .add(seconds_of(backlog.oldest));
+    exposition.gauge("ablate_store_writable", "1 unless nothing can be stored.")
+        .add(scheduler_.coordinator().trouble().empty() ? 1 : 0);
+    exposition.gauge("ablate_store_bytes", "Size of the results file and of its log.");
+    for (const auto& [name, file] :
+         {std::pair{"file", store_.string()}, std::pair{"log", store_.string() + "-wal"}}) {
+      std::error_code absent;
+      const auto bytes = fs::file_size(file, absent);
+      exposition.add(absent ? 0 : static_cast<double>(bytes), {{"part", name}});
+    }
+    exposition.gauge("ablate_disk_free_bytes", "Room for this user on the disk of the results file.");
+    std::error_code unknown;
+    const fs::space_info space = fs::space(fs::absolute(store_).parent_path(), unknown);
+    if (!unknown) exposition.add(static_cast<double>(space.available));
+  }
+
+  const fs::path store_;
+  Scheduler& scheduler_;
+  const CallFigures& calls_;
 };
 
 /// The folder of the store, made where it is absent.
@@ -110,10 +319,13 @@ class SchedulerServer::Impl {
       : addresses_{checked(options)},
         lock_{with_folder(options.scheduler.store, folders_)},
         store_{new_store(options.scheduler.store, files_)},
-        scheduler_{options.scheduler, clock_} {
+        scheduler_{options.scheduler, clock_},
+        monitor_{options.scheduler.store, scheduler_, calls_} {
     if (options.http_port) {
-      web_ = std::make_unique<web::Server>(
-          web::ServerOptions{.store = options.scheduler.store, .port = *options.http_port});
+      web_ = std::make_unique<web::Server>(web::ServerOptions{.store = options.scheduler.store,
+                                                              .port = *options.http_port,
+                                                              .version = ABLATE_VERSION,
+                                                              .monitor = &monitor_});
       web_subscription_ = scheduler_.feed().subscribe([this](const std::set<storage::Change>& changes) {
         web_->set_trouble(scheduler_.coordinator().trouble());
         for (const storage::Change& change : changes) web_->publish(change);
@@ -171,8 +383,7 @@ class SchedulerServer::Impl {
     }
     scheduler_.register_services(builder);
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
-    interceptors.push_back(
-        std::make_unique<TroubleNotes>([this] { return scheduler_.coordinator().trouble(); }));
+    interceptors.push_back(std::make_unique<CallNotes>(monitor_, calls_));
     builder.experimental().SetInterceptorCreators(std::move(interceptors));
     server_ = builder.BuildAndStart();
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
@@ -202,6 +413,8 @@ class SchedulerServer::Impl {
   MadePaths files_;
   fs::path store_;
   Scheduler scheduler_;
+  CallFigures calls_;
+  SchedulerMonitor monitor_;
   std::unique_ptr<web::Server> web_;
   ChangeFeed::Subscription web_subscription_;
   std::unique_ptr<grpc::Server> server_;

@@ -111,7 +111,7 @@ class WatchedSweep {
   Seen& seen(const storage::ClaimRecord& claim);
   void count_waiting(const Seen& seen, int by);
   void add_waiting(storage::Database& db, ablate::v1::SweepProgress& state) const;
-  Bytes state_of(storage::Database& db) const;
+  Bytes state_of(storage::Database& db);
   bool read_table(storage::Database& db, bool at_once);
 
   void say(const std::vector<Bytes>& trials, bool with_table);
@@ -141,6 +141,9 @@ class WatchedSweep {
   bool scanned_ = false;                                   // everything was read once
   bool is_begun_ = false;                                  // something was read
   bool table_changed_ = true;
+  static constexpr std::chrono::seconds kForecastEvery{1};  // it looks at a part of all sweeps
+  std::optional<ablate::v1::Forecast> forecast_;
+  Steady::time_point forecast_due_{};
   Steady::time_point tables_paid_{};  // until then those that were read take the share that they may
 
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,6 +15,7 @@
 
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "access/listen_address.h"
+#include "tests/exposition.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {
@@ -78,6 +80,75 @@ TEST_F(ServerTest, TheHealthServiceAnswers) {
   grpc::Slice answer;
   ASSERT_TRUE(response.DumpToSingleSlice(&answer).ok());
   EXPECT_EQ(std::string(answer.begin(), answer.end()), "\x08\x01") << "status: SERVING";
+}
+
+/// The body of what is answered at `path` of a dashboard, "http://127.0.0.1:8080/".
+std::string http_get(const std::string& dashboard, const std::string& path) {
+  const std::string address = dashboard.substr(7, dashboard.size() - 8);
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in place{.sin_family = AF_INET};
+  place.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+  const std::string request =
+      "GET " + path + " HTTP/1.1\r\nHost: " + address + "\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(::write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+  std::string answer(1 << 20, '\0');
+  std::size_t size = 0;
+  for (ssize_t got; (got = ::read(fd, answer.data() + size, answer.size() - size)) > 0;)
+    size += static_cast<std::size_t>(got);
+  ::close(fd);
+  answer.resize(size);
+  return answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
+TEST_F(ServerTest, FiguresOfTheSchedulerAreThoseOfItsParts) {
+  auto with_dashboard = options({socket()});
+  with_dashboard.http_port = 0;
+  const SchedulerServer server{with_dashboard};
+  ASSERT_TRUE(list_sweeps(socket()).ok());
+  ASSERT_TRUE(list_sweeps(socket()).ok());
+  const std::string calls = R"(ablate_rpcs_total{method="ablate.v1.Sweeps/ListSweeps",code="OK"})";
+  auto samples = test::parse_exposition(http_get(server.dashboard(), "/metrics"));
+  while (samples.at(calls) < 2)  // counted when gRPC lets go of the call, which its caller need not wait for
+    samples = test::parse_exposition(http_get(server.dashboard(), "/metrics"));
+  EXPECT_EQ(samples.at(calls), 2);
+  EXPECT_EQ(samples.at(R"(ablate_rpc_seconds_count{method="ablate.v1.Sweeps/ListSweeps"})"), 2);
+  EXPECT_FALSE(samples.contains(R"(ablate_rpc_seconds_count{method="ablate.v1.WorkerLink/Session"})"))
+      << "a stream";
+  EXPECT_GT(samples.at("ablate_store_commits_total"), 0);
+  EXPECT_EQ(samples.at("ablate_store_writable"), 1);
+  EXPECT_GT(
+      samples.at(R"(ablate_store_bytes{part="file"})") + samples.at(R"(ablate_store_bytes{part="log"})"), 0);
+  EXPECT_GT(samples.at("ablate_disk_free_bytes"), 0);
+  EXPECT_EQ(samples.at(R"(ablate_trials{state="queued"})"), 0);
+  EXPECT_EQ(samples.at(R"(ablate_workers{state="connected"})"), 0);
+  EXPECT_EQ(samples.at(R"(ablate_runs_ended_total{state="completed"})"), 0);
+  EXPECT_EQ(samples.at("ablate_watchers"), 0);
+}
+
+TEST_F(ServerTest, AResultsFileThatWasDeletedMakesTheSchedulerUnhealthy) {
+  auto with_dashboard = options({socket()});
+  with_dashboard.http_port = 0;
+  const SchedulerServer server{with_dashboard};
+  EXPECT_THAT(http_get(server.dashboard(), "/healthz"), HasSubstr(R"("status":"ok")"));
+  std::filesystem::remove(folder / "results.db");
+  std::string health;
+  do health = http_get(server.dashboard(), "/healthz");  // until the next commit has found out
+  while (health.find("unhealthy") == std::string::npos);
+  EXPECT_THAT(health, AllOf(HasSubstr(R"("check":"store")"), HasSubstr("was deleted while it was in use")));
+}
+
+TEST_F(ServerTest, AnAnswerSaysWhichVersionGaveIt) {
+  const SchedulerServer server{options({socket()})};
+  const auto stub =
+      ablate::v1::Sweeps::NewStub(grpc::CreateChannel(socket(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  ablate::v1::ListSweepsResponse response;
+  ASSERT_TRUE(stub->ListSweeps(&context, {}, &response).ok());
+  EXPECT_EQ(context.GetServerTrailingMetadata().count("ablate-version"), 1U);
+  EXPECT_EQ(context.GetServerTrailingMetadata().count("ablate-health-bin"), 0U);
 }
 
 TEST_F(ServerTest, APortInUseIsNamed) {

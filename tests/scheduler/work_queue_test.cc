@@ -173,6 +173,24 @@ TEST_F(WorkQueueTest, ATrialThatAWorkerRefusedIsNoLongerOfItsLane) {
   EXPECT_EQ(next({queue.next({})->lane}), 0u) << "they are of one lane again";
 }
 
+TEST_F(WorkQueueTest, ATrialThatFailedOnAHostIsKeptFromItForAWhileAfterItsBackOff) {
+  sweep(1);
+  trial(2, {{1, 1, 0}});
+  queue.put({.id = 1, .shape = 1, .not_before = now + 4s, .failed_on = {"bad-host"}, .claims = {{1, 0, 0}}},
+            now);
+  EXPECT_EQ(next(), 2u) << "the other backs off";
+  EXPECT_EQ(queue.why_elsewhere(1), "");
+  EXPECT_THAT(queue.wake(now + 4s), ElementsAre(1));
+  EXPECT_EQ(next(), 1u);
+  EXPECT_THAT(queue.demand(1).failed_on, ElementsAre("bad-host"));
+  EXPECT_THAT(queue.why_elsewhere(1), testing::HasSubstr("another host than bad-host"));
+  EXPECT_EQ(next({queue.next({})->lane}), 2u) << "who can take the one need not be able to take the other";
+  EXPECT_THAT(queue.wake(now + 4s + WorkQueue::kElsewhereFirst), ElementsAre(1));
+  EXPECT_THAT(queue.demand(1).failed_on, IsEmpty());
+  EXPECT_EQ(queue.why_elsewhere(1), "");
+  EXPECT_EQ(next({queue.next({})->lane}), 0u) << "they are of one lane again";
+}
+
 TEST_F(WorkQueueTest, WhatWasTakenAndNotLeasedIsWhereItWas) {
   sweep(1);
   trial(1, {{1, 0, 0}});
@@ -198,6 +216,53 @@ TEST_F(WorkQueueTest, OneLongRunIsEnoughForASweepNotToBeQuick) {
 }
 
 /// Whatever happens in whatever order, it is as if it were filled anew.
+TEST_F(WorkQueueTest, ItsLoadIsToldByPriorityWithoutWhatMayNotRun) {
+  sweep(1);
+  sweep(2, 5);
+  sweep(3, 5, /*active=*/false);
+  trial(1, {{1, 0, 0}});
+  trial(2, {{1, 0, 1}, {2, 0, 0}});
+  trial(3, {{3, 0, 0}});
+  trial(4, {{2, 1, 0}}, 1, now + 1min);
+  under_way(5, {{1, 1, 0}});
+  WorkQueue::Load load = queue.load();
+  EXPECT_EQ(load.under_way, 1U);
+  EXPECT_EQ(load.ready, 3U);
+  EXPECT_THAT(load.by_priority, ElementsAre(testing::Pair(5, 1U), testing::Pair(0, 2U)));
+  sweep(3, 7);
+  sweep(2, 0);
+  EXPECT_THAT(queue.load().by_priority, ElementsAre(testing::Pair(7, 1U), testing::Pair(0, 3U)));
+  drain();
+  load = queue.load();
+  EXPECT_THAT(load.by_priority, IsEmpty());
+  EXPECT_EQ(load.under_way, 4U);
+  EXPECT_EQ(load.ready, 0U);
+}
+
+TEST_F(WorkQueueTest, TheLongestWaitIsOfTheSweepThatGotNothingForLongest) {
+  EXPECT_EQ(queue.load().longest, std::nullopt);
+  const Time begin = now;
+  sweep(1);
+  sweep(2);
+  for (TrialId id = 1; id <= 3; ++id) trial(id, {{1, static_cast<std::uint32_t>(id), 0}});
+  now += 1min;
+  for (TrialId id = 11; id <= 13; ++id) trial(id, {{2, static_cast<std::uint32_t>(id), 0}});
+  EXPECT_EQ(queue.load().longest, begin);
+  now += 1min;
+  queue.wake(now);
+  queue.take(1);
+  EXPECT_EQ(queue.load().longest, begin + 1min) << "sweep 2's turn";
+  queue.take(11);
+  EXPECT_EQ(queue.load().longest, now);
+  sweep(1, 0, /*active=*/false);
+  sweep(2, 0, /*active=*/false);
+  EXPECT_EQ(queue.load().longest, std::nullopt) << "what is paused does not wait";
+  now += 1h;
+  queue.wake(now);
+  sweep(1);
+  EXPECT_EQ(queue.load().longest, now);
+}
+
 TEST_F(WorkQueueTest, AThousandRandomChangesLeaveTheSameQueueAsTheirResult) {
   std::minstd_rand random{7};
   const auto any = [&](std::uint32_t count) {

@@ -224,7 +224,8 @@ void RunSpool::read(std::vector<Found> segments) {
   std::ranges::stable_sort(segments, {}, &Found::first);
   for (auto found = segments.begin(); found != segments.end(); ++found) {
     if (read_segment(*found)) continue;
-    log_warning("run {}: {} ends in the middle of a batch, or is damaged; what follows is left out", run_,
+    log_warning({{"run", run_}},
+                "run {}: {} ends in the middle of a batch, or is damaged; what follows is left out", run_,
                 found->file.string());
     for (auto later = found + 1; later != segments.end(); ++later)
       drop({.file = later->file, .earlier = later->earlier}, -1);
