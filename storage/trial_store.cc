@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "storage/measured_store.h"
 #include "storage/metric_store.h"
 #include "storage/unfilled.h"
 #include "storage/weights_store.h"
@@ -46,11 +47,14 @@ RunRecord read_run(const Statement& row) {
                    .bit_exact = row.integer(17) != 0,
                    .exit_code = optional<int>(row, 18),
                    .signal = optional<int>(row, 19),
+                   .failure = value_named<protocol::FailureClass>(row.text(30)),
+                   .failure_rule = row.text(31),
                    .last_seq = static_cast<std::uint64_t>(row.integer(20)),
                    .log_bytes = static_cast<std::uint64_t>(row.integer(21)),
                    .refused_lines = static_cast<std::uint32_t>(row.integer(26)),
                    .refused_example = row.text(27),
-                   .repeated_points = static_cast<std::uint32_t>(row.integer(28))};
+                   .repeated_points = static_cast<std::uint32_t>(row.integer(28)),
+                   .packed_with = static_cast<std::uint32_t>(row.integer(29))};
 }
 
 Statement& select_runs(Database& db, const char* sql, const WhichRuns& which) {
@@ -66,7 +70,7 @@ RunRecord TrialStore::run(RunId run) const {
   auto found = db_.prepared(R"sql(
       SELECT id, trial_id, attempt, state, worker, host, directory, reason, environment_json, leased_ms, started_ms, ended_ms,
              lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes, stop_reason,
-             token, silent, alone, refused_lines, refused_example, repeated_points
+             token, silent, alone, refused_lines, refused_example, repeated_points, packed_with, failure, failure_rule
       FROM run WHERE id = :run)sql")
                    .bind(":run", run)
                    .one(read_run);
@@ -162,7 +166,7 @@ Milliseconds loss_back_off(int losses) {
 }
 
 /// What it waits for; the moment from which it counts is in the run that ended.
-std::string back_off_reason(Milliseconds wait, const char* after) {
+std::string back_off_reason(Milliseconds wait, const std::string& after) {
   return fmt::format("runs again {} s after {}",
                      std::chrono::duration_cast<std::chrono::seconds>(wait).count(), after);
 }
@@ -196,8 +200,13 @@ TrialRecord read_trial(const Statement& row) {
       .gpus = static_cast<int>(row.integer(7)),
       .max_retries = static_cast<int>(row.integer(8)),
       .failures = static_cast<int>(row.integer(9)),
+      .retry_on = row.text(23),
+      .retried = row.text(24),
       .time_limit = std::chrono::seconds{row.integer(21)},
       .stall_limit = std::chrono::seconds{row.integer(22)},
+      .log_limit = static_cast<std::uint64_t>(row.integer(25)),
+      .nan_fails = row.integer(26) != 0,
+      .pack = row.text(27),
       .losses = static_cast<int>(row.integer(16)),
       .deaths = static_cast<int>(row.integer(17)),
       .state = trial_state(row.text(10)),
@@ -217,7 +226,7 @@ TrialRecord TrialStore::get(TrialId trial) const {
   auto found = db_.prepared(R"sql(
       SELECT id, config_hash, result_version, data_fingerprint, config, data, command_json, gpus, max_retries, failures, state,
              CASE state WHEN 'queued' THEN (SELECT w.reason FROM trial_waiting w WHERE w.trial = trial.id) ELSE reason END, seed, attempt, run_id, not_before_ms, losses, deaths,
-             due_version, reusable, replaced_by, time_limit_s, stall_limit_s
+             due_version, reusable, replaced_by, time_limit_s, stall_limit_s, retry_on, retried, log_limit_bytes, nan_fails, pack
       FROM trial WHERE id = :trial)sql")
                    .bind(":trial", trial)
                    .one(read_trial);
@@ -269,8 +278,9 @@ std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker,
                                        Time now, Time expires, const std::vector<std::uint32_t>& slots) {
   Lease lease{.trial = trial, .expires = expires, .token = random_token()};
   db_.prepared(R"sql(
-      INSERT INTO run (trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, slots, token)
-      SELECT id, attempt + 1, 'leased', :worker, :host, :now, :expires, :slots, :token FROM trial
+      INSERT INTO run (id, trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, slots, token)
+      SELECT (SELECT last_run + 1 FROM store WHERE last_run >= COALESCE((SELECT MAX(id) FROM run), 0)),
+             id, attempt + 1, 'leased', :worker, :host, :now, :expires, :slots, :token FROM trial
       WHERE id = :trial AND state = 'queued'
         AND EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
                     WHERE st.trial_id = :trial AND st.withdrawn = 0 AND s.state = 'active'))sql")
@@ -289,7 +299,8 @@ std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker,
                       .one([](const Statement& row) { return static_cast<int>(row.integer(0)); })
                       .value();
   db_.prepared(
-         "UPDATE trial SET state = 'leased', attempt = :attempt, waiting = '', run_id = :run WHERE id = :trial")
+         "UPDATE trial SET state = 'leased', attempt = :attempt, waiting = '', run_id = :run WHERE id = "
+         ":trial")
       .bind(":attempt", lease.attempt)
       .bind(":run", lease.run)
       .bind(":trial", trial)
@@ -312,10 +323,15 @@ void TrialStore::renew_all(Time expires) {
       .run();
 }
 
-void TrialStore::limit_back_offs(Time latest) {
-  db_.prepared(R"sql(UPDATE trial SET not_before_ms = :latest
-                     WHERE (state = 'queued' OR state = 'leased' OR state = 'running') AND +state = 'queued' AND not_before_ms > :latest)sql")
-      .bind(":latest", latest)
+void TrialStore::limit_back_offs(Time now) {
+  db_.prepared(R"sql(
+      UPDATE trial SET not_before_ms = longest.until FROM (
+        SELECT id, :now + 1000 * MAX(MIN(60, 1 << MIN(MAX(failures, 1) - 1, 6)),
+                                     CASE WHEN losses > 1 THEN MIN(:longest, 1 << MIN(losses - 2, 10)) ELSE 0 END) AS until
+        FROM trial WHERE (state = 'queued' OR state = 'leased' OR state = 'running') AND +state = 'queued' AND not_before_ms > :now) longest
+      WHERE trial.id = longest.id AND not_before_ms > longest.until)sql")
+      .bind(":now", now)
+      .bind(":longest", std::int64_t{std::chrono::seconds{kLongestBackOff}.count()})
       .run();
 }
 
@@ -333,6 +349,14 @@ void TrialStore::ask_to_stop(const std::vector<RunId>& runs, const std::string& 
   for (const RunId run : runs)
     db_.prepared("UPDATE run SET stop_reason = :reason WHERE id = :run AND state IN ('leased', 'running')")
         .bind(":reason", reason)
+        .bind(":run", run)
+        .run();
+}
+
+void TrialStore::note_packed(const std::vector<RunId>& runs, std::uint32_t others) {
+  for (const RunId run : runs)
+    db_.prepared("UPDATE run SET packed_with = MAX(packed_with, :others) WHERE id = :run")
+        .bind(":others", others)
         .bind(":run", run)
         .run();
 }
@@ -425,7 +449,8 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
   db_.prepared("UPDATE trial SET state = 'running' WHERE id = :trial").bind(":trial", record.trial).run();
   if (!before) return;
   MetricStore{db_}.copy(before->id, run, *started.resumed_from_step);
-  MetricStore{db_}.add_refused(run, before->refused_lines, before->refused_example);  // what it lacks, this one lacks
+  MetricStore{db_}.add_refused(run, before->refused_lines,
+                               before->refused_example);  // what it lacks, this one lacks
   MetricStore{db_}.add_repeated(run, before->repeated_points);
 }
 
@@ -495,7 +520,7 @@ bool TrialStore::adopt(RunId id, Time expires) {
   if (free) {
     const RunState state = run.started ? RunState::kRunning : RunState::kLeased;
     db_.prepared(
-           R"sql(UPDATE run SET state = :state, reason = '', ended_ms = NULL, lease_expires_ms = :expires
+           R"sql(UPDATE run SET state = :state, reason = '', failure = '', ended_ms = NULL, lease_expires_ms = :expires
                        WHERE id = :run)sql")
         .bind(":state", to_text(state))
         .bind(":expires", expires)
@@ -521,23 +546,84 @@ bool TrialStore::came_further(const RunRecord& run) const {
              .value_or(0) < run.step;
 }
 
+namespace {
+
+/// What becomes of a trial whose run has failed, or was lost, by its rules: its counts of failures are kept
+/// here.
+class Policy {
+ public:
+  Policy(TrialRecord& trial, const TrialStore::Ended& ended) : trial_{trial}, ended_{ended} {
+    if (ended.state == RunState::kLost) verdict_.of = protocol::FailureClass::kInfrastructure;
+    if (ended.state == RunState::kFailed)
+      verdict_ = protocol::judge(rules_, {.of = ended.failure,
+                                          .exit_code = ended.exit_code,
+                                          .signal = ended.signal,
+                                          .log_patterns = ended.log_patterns});
+  }
+
+  protocol::FailureClass of() const { return verdict_.of; }
+  const std::string& rule() const { return verdict_.decided_by; }
+  bool infrastructure() const { return verdict_.of == protocol::FailureClass::kInfrastructure; }
+
+  /// Counts the failure. Returns: whether it leaves another attempt.
+  bool count() {
+    if (!verdict_.rule) return ++trial_.failures <= trial_.max_retries && ended_.retryable;
+    const protocol::RetryRule& rule = rules_[*verdict_.rule];
+    nlohmann::json counts = nlohmann::json::parse(trial_.retried, nullptr, /*allow_exceptions=*/false);
+    if (!counts.is_object()) counts = nlohmann::json::object();
+    const int failures = counts.value(rule.kind.text(), 0) + 1;
+    counts[rule.kind.text()] = failures;
+    trial_.retried = counts.dump();
+    // who names this very failure knows better than the worker that it may pass
+    return failures <= rule.attempts && (ended_.retryable || verdict_.specific);
+  }
+
+  /// Failures so far, whatever counts them.
+  static int failures(const TrialRecord& trial) {
+    int all = trial.failures;
+    const auto counts = nlohmann::json::parse(trial.retried, nullptr, /*allow_exceptions=*/false);
+    if (counts.is_object())
+      for (const auto& count : counts) all += count.get<int>();
+    return all;
+  }
+
+ private:
+  TrialRecord& trial_;
+  const TrialStore::Ended& ended_;
+  const protocol::RetryRules rules_ = protocol::retry_rules(trial_.retry_on);
+  protocol::Verdict verdict_;
+};
+
+/// "it failed (resources)": what a trial backs off from.
+std::string after_failure(protocol::FailureClass of) {
+  return of == protocol::FailureClass::kTrial ? "it failed" : fmt::format("it failed ({})", name_of(of));
+}
+
+}  // namespace
+
 TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
   if (!under_way(id)) throw not_under_way(id);
   const RunRecord run = this->run(id);
-  const bool lost = ended.state == RunState::kLost, failed = ended.state == RunState::kFailed;
+  TrialRecord trial = get(run.trial);
+  Policy policy{trial, ended};
+  const bool lost =
+      ended.state == RunState::kLost || (ended.state == RunState::kFailed && policy.infrastructure());
+  const bool failed = ended.state == RunState::kFailed && !lost;
   db_.prepared(
          R"sql(UPDATE run SET state = :state, reason = :reason, exit_code = :exit_code, signal = :signal, ended_ms = :now,
-                              silent = :silent WHERE id = :run)sql")
-      .bind(":state", to_text(ended.state))
+                              silent = :silent, took_ms = :took, failure = :failure, failure_rule = :rule WHERE id = :run)sql")
+      .bind(":state", to_text(lost ? RunState::kLost : ended.state))
+      .bind(":failure", lost || failed ? name_of(policy.of()) : "")
+      .bind(":rule", policy.rule())
       .bind(":reason", ended.reason)
       .bind(":exit_code", ended.exit_code)
       .bind(":signal", ended.signal)
       .bind(":now", now.wall)
       .bind(":silent", lost && ended.silent)
+      .bind(":took", ended.took ? std::optional{ended.took->count()} : std::nullopt)
       .bind(":run", id)
       .run();
-  TrialRecord trial = get(run.trial);
-  if (failed) ++trial.failures;
+  const bool another_attempt = failed && policy.count();
   if (lost ? came_further(run) : run.started.has_value()) trial.losses = trial.deaths = 0;
   const bool may_be_cause = lost && (run.alone || ended.worker_trouble);
   if (lost) ++trial.losses, trial.deaths += may_be_cause ? 1 : 0;
@@ -546,7 +632,7 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
   trial.not_before = {};
   if (ended.state == RunState::kCompleted)
     trial.state = TrialState::kCompleted;
-  else if (failed && (!ended.retryable || trial.failures > trial.max_retries))
+  else if (failed && !another_attempt)
     trial.state = TrialState::kFailed;
   else if (!claimed(trial.id))
     trial.state = TrialState::kCancelled;
@@ -557,20 +643,21 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
     trial.reason = held_reason(trial.deaths, ended.worker_trouble, ended.reason);
   std::string waiting;
   if (trial.state == TrialState::kQueued) {
-    const Milliseconds wait = failed                     ? back_off(trial.failures)
+    const Milliseconds wait = failed                     ? back_off(Policy::failures(trial))
                               : lost && trial.losses > 1 ? loss_back_off(trial.losses)
                                                          : Milliseconds{};
     if (wait > Milliseconds{}) {
       trial.not_before = now.steady + wait;
-      waiting = back_off_reason(wait, failed ? "it failed" : "its run was lost");
+      waiting = back_off_reason(wait, failed ? after_failure(policy.of()) : "its run was lost");
     }
   }
   const bool over = trial.state != TrialState::kQueued;
   db_.prepared(
-         R"sql(UPDATE trial SET state = :state, failures = :failures, losses = :losses, deaths = :deaths, reason = :reason,
+         R"sql(UPDATE trial SET state = :state, failures = :failures, retried = :retried, losses = :losses, deaths = :deaths, reason = :reason,
                                 waiting = :waiting, not_before_ms = :not_before, finished_ms = :finished WHERE id = :trial)sql")
       .bind(":state", to_text(trial.state))
       .bind(":failures", trial.failures)
+      .bind(":retried", trial.retried)
       .bind(":losses", trial.losses)
       .bind(":deaths", trial.deaths)
       .bind(":reason", trial.reason)
@@ -579,7 +666,10 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
       .bind(":finished", over ? std::optional{now.wall} : std::nullopt)
       .bind(":trial", trial.id)
       .run();
-  if (trial.state == TrialState::kCompleted) note_unfilled(db_, trial.id);
+  if (trial.state == TrialState::kCompleted) {
+    note_unfilled(db_, trial.id);
+    MeasuredStore{db_}.note(run, trial, {ended.took, ended.beside}, now.wall);
+  }
   return trial.state;
 }
 

@@ -58,8 +58,9 @@ class TrialStore {
   bool renew(RunId run, Time expires);
   /// Extends every lease there is: after a restart workers get the time to come back.
   void renew_all(Time expires);
-  /// No trial backs off until later than `latest`: what was stored before a restart is of another clock.
-  void limit_back_offs(Time latest);
+  /// No trial backs off for longer from now on than its failures and losses make it: what was stored before a
+  /// restart is of another clock, and may be anywhere by this one.
+  void limit_back_offs(Time now);
   /// Leases that ran out by `now` (steady).
   std::vector<RunId> expired(Time now) const;
   /// The worker of these runs died, or fell silent: notes which of them was all that it had. To be called
@@ -73,6 +74,9 @@ class TrialStore {
   void ask_to_stop(const std::vector<RunId>& runs, const std::string& reason);
   /// A sweep wants its trials again: what was not told to a worker yet need not be.
   void take_stops_back(SweepId sweep);
+
+  /// Runs under way that share a GPU with so many others now.
+  void note_packed(const std::vector<RunId>& runs, std::uint32_t others);
 
   /// A run is under way exactly when it is leased or running, and the newest of its trial.
   bool under_way(RunId run) const;
@@ -102,13 +106,20 @@ class TrialStore {
     RunState state = RunState::kCompleted;  ///< completed | failed | stopped | lost
     std::string reason;
     std::optional<int> exit_code, signal;
-    bool retryable = true;
+    bool retryable = true;  ///< false: the same would happen again
+    protocol::FailureClass failure =
+        protocol::FailureClass::kTrial;       ///< of a failed one, before its trial's rules
+    std::vector<std::string> log_patterns{};  ///< of these rules', those that the end of its log has
     bool silent = false;          ///< of a lost one: its lease ran out, its worker may still have it
     bool worker_trouble = false;  ///< of a lost one: its worker could not run it
+    double beside = 0;            ///< other runs on its GPU, on the average of its time
+    std::optional<Milliseconds>
+        took{};  ///< from the start of its program to its end, where its worker says so
   };
   /// Ends a run. completed -> the trial is completed; stopped, lost -> queued again (cancelled when nobody
   /// claims it); failed -> queued again after a back-off (1 s, 2 s, 4 s … at most 60 s) while retries are
-  /// left and `retryable`, otherwise failed with the reason.
+  /// left and `retryable`, otherwise failed with the reason. The trial's rules may give failures of this kind
+  /// attempts of their own, or count them as another class: as infrastructure's, the run is lost.
   ///
   /// A loss is no fault of the trial and never fails it: the first leads to the queue at once, each further
   /// one that comes no further than those before to a longer back-off (1 s, 2 s … at most kLongestBackOff). A

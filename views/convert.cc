@@ -57,6 +57,21 @@ v1::RunState to_proto(storage::RunState state) {
   return v1::RUN_STATE_UNSPECIFIED;
 }
 
+v1::FailureClass to_proto(std::optional<protocol::FailureClass> failure) {
+  if (!failure) return v1::FAILURE_CLASS_UNSPECIFIED;
+  switch (*failure) {
+    case protocol::FailureClass::kInfrastructure:
+      return v1::FAILURE_CLASS_INFRASTRUCTURE;
+    case protocol::FailureClass::kResources:
+      return v1::FAILURE_CLASS_RESOURCES;
+    case protocol::FailureClass::kTrial:
+      return v1::FAILURE_CLASS_TRIAL;
+    case protocol::FailureClass::kData:
+      return v1::FAILURE_CLASS_DATA;
+  }
+  return v1::FAILURE_CLASS_UNSPECIFIED;
+}
+
 v1::SweepState state_of(const storage::SweepRecord& sweep) {
   if (sweep.state == storage::SweepState::kCancelled) return v1::SWEEP_STATE_CANCELLED;
   if (sweep.trials.open() > 0)
@@ -108,6 +123,7 @@ v1::TrialSummary to_proto(const storage::ClaimRecord& claim) {
   if (claim.state == storage::TrialState::kCompleted && claim.before_mend())
     message.set_before_mend(config::what_changed(claim.due_version));
   message.set_unfilled(claim.unfilled);
+  message.set_failure(to_proto(claim.failure));
   message.set_refused_lines(claim.refused_lines);
   message.set_refused_example(claim.refused_example);
   message.set_repeated_points(claim.repeated_points);
@@ -126,6 +142,8 @@ v1::RunSummary to_proto(const storage::RunRecord& run) {
   if (run.started) *message.mutable_started() = to_proto(*run.started);
   if (run.ended) *message.mutable_ended() = to_proto(*run.ended);
   message.set_reason(run.reason);
+  message.set_failure(to_proto(run.failure));
+  message.set_failure_rule(run.failure_rule);
   message.set_step(run.step);
   message.set_total_steps(run.total_steps);
   message.set_steps_per_second(run.steps_per_second);
@@ -134,6 +152,7 @@ v1::RunSummary to_proto(const storage::RunRecord& run) {
   message.set_refused_lines(run.refused_lines);
   message.set_refused_example(run.refused_example);
   message.set_repeated_points(run.repeated_points);
+  message.set_packed_with(run.packed_with);
   return message;
 }
 
@@ -228,6 +247,7 @@ v1::Cell cell_message(const storage::Cell& cell) {
   message.set_missing(cell.missing);
   message.set_unfilled(cell.unfilled);
   message.set_before_mend(cell.before_mend);
+  message.set_packed(cell.packed);
   for (const auto& value : cell.values) {
     auto* run = message.add_runs();
     run->set_run(value.run);
@@ -235,6 +255,7 @@ v1::Cell cell_message(const storage::Cell& cell) {
     run->set_seed(value.seed);
     run->set_value(value.value);
     run->set_not_finite(value.not_finite);
+    run->set_packed_with(value.packed_with);
   }
   return message;
 }

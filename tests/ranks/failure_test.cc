@@ -63,7 +63,7 @@ TEST_F(FailureTest, WhatAllRanksMeetIsSaidOnceAndAsByOneRank) {
   auto recipe = full_recipe();
   recipe["lr"] = 1e30, recipe["clip_norm"] = 0, recipe["optimiser"] = "sgd";
   const auto one = run(trial(small_vit(), recipe), 1), two = run(trial(small_vit(), recipe), 2);
-  EXPECT_THAT(one.end.value("reason", ""), HasSubstr("the training loss is not finite at step"));
+  EXPECT_THAT(one.end.value("reason", ""), HasSubstr("diverged: the training loss is not finite since step"));
   EXPECT_EQ(two.end, one.end);
   EXPECT_EQ(two.exit_code, one.exit_code);
 }

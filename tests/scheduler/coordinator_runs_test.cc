@@ -330,5 +330,46 @@ TEST_F(CoordinatorTest, AFailureBacksOffAndIsRetriedByPolicy) {
   EXPECT_THAT(worker.take_assigned(), SizeIs(1));
 }
 
+TEST_F(CoordinatorTest, AFailedTrialGoesToAnotherHostFirst) {
+  sweeps::SweepSpec spec = sweep_of("s", 1, 2);
+  spec.max_retries = 3;
+  submit(spec);
+  FakeWorker a = connect({.name = "a"}), b = connect({.name = "b"});
+  const auto first = a.take_assigned(), second = b.take_assigned();
+  ASSERT_THAT(first, SizeIs(1));
+  ASSERT_THAT(second, SizeIs(1));
+  say(a, ended(first[0].run(), 1, RunEnded::STATUS_FAILED, "killed by SIGSEGV (11)"));
+  pass(2s);
+  EXPECT_THAT(a.take_assigned(), SizeIs(0)) << "its slot stays free for others";
+  EXPECT_EQ(trial(first[0].trial()).reason, "first tried on another host than a-host, where it failed");
+  say(b, ended(second[0].run(), 1, RunEnded::STATUS_COMPLETED));
+  const auto third = b.take_assigned();
+  ASSERT_THAT(third, SizeIs(1));
+  EXPECT_EQ(third[0].trial(), first[0].trial());
+}
+
+TEST_F(CoordinatorTest, WhatASweepCountsAsInfrastructureIsLostAndTheWorkerIsAskedForItsPatterns) {
+  sweeps::SweepSpec spec = sweep_of("s", 1, 1);
+  spec.retry_on = protocol::retry_rules(R"([["exit 75", "infrastructure"], ["log NCCL .*", 0]])");
+  spec.limits.log = 4096, spec.limits.nan_fails = true;
+  submit(spec);
+  FakeWorker worker = connect();
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_THAT(assigned[0].log_patterns(), testing::ElementsAre("NCCL .*"));
+  EXPECT_EQ(assigned[0].log_limit_bytes(), 4096u);
+  EXPECT_TRUE(assigned[0].nan_fails());
+  auto no_node = ended(1, 1, RunEnded::STATUS_FAILED, "exit code 75");
+  no_node.mutable_ended()->set_exit_code(75);
+  no_node.mutable_ended()->set_failure(ablate::v1::FAILURE_CLASS_TRIAL);
+  say(worker, no_node);
+  EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "after the first loss at once";
+  auto nccl = ended(2, 1, RunEnded::STATUS_FAILED, "exit code 75");
+  nccl.mutable_ended()->set_exit_code(75);
+  nccl.mutable_ended()->add_log_patterns("NCCL .*");
+  say(worker, nccl);
+  EXPECT_EQ(trial(1).state, storage::TrialState::kFailed) << "the log's rule goes before that of the code";
+}
+
 }  // namespace
 }  // namespace abl::scheduler

@@ -266,6 +266,55 @@ TEST_F(TrialStoreTest, UnclaimedRunThatCompletesAllTheSameIsKept) {
   EXPECT_EQ(end(id, RunState::kCompleted), TrialState::kCompleted);
 }
 
+TEST_F(TrialStoreTest, RulesGiveKindsOfFailuresAttemptsOfTheirOwn) {
+  auto text = sweep_of("s", 1, 1, "s");
+  text.trials[0].retry_on = protocol::retry_rules(R"([["resources", 2], ["exit 7", 0], ["signal SEGV", 1]])");
+  submit(text);
+  const auto fail = [&](TrialStore::Ended how) {
+    how.state = RunState::kFailed;
+    return trials.end(run(1), how, now);
+  };
+  using Of = protocol::FailureClass;
+  EXPECT_EQ(fail({.reason = "memory", .failure = Of::kResources}), TrialState::kQueued);
+  EXPECT_EQ(trials.get(1).not_before, now + 1s);
+  EXPECT_EQ(trials.get(1).reason, "runs again 1 s after it failed (resources)");
+  EXPECT_EQ(fail({.reason = "crash", .signal = 11, .retryable = false}), TrialState::kQueued)
+      << "who names this signal knows that it may pass";
+  EXPECT_EQ(trials.get(1).not_before, now + 2s) << "all failures lengthen the back-off";
+  EXPECT_EQ(fail({.reason = "other"}), TrialState::kQueued) << "the first that retry.max counts";
+  EXPECT_EQ(fail({.reason = "memory", .failure = Of::kResources}), TrialState::kQueued);
+  EXPECT_EQ(fail({.reason = "memory", .failure = Of::kResources}), TrialState::kFailed);
+  EXPECT_EQ(trials.run(1).failure, Of::kResources);
+  EXPECT_EQ(trials.run(1).failure_rule, "resources");
+  EXPECT_EQ(trials.run(2).failure, Of::kTrial);
+  EXPECT_EQ(trials.run(2).failure_rule, "signal SEGV");
+  EXPECT_EQ(trials.run(3).failure_rule, "");
+
+  sweeps.retry(sweeps.get("s").id, "", now, as_due, {});
+  EXPECT_EQ(fail({.reason = "memory", .failure = Of::kResources}), TrialState::kQueued) << "counted anew";
+  EXPECT_EQ(fail({.reason = "seven", .exit_code = 7}), TrialState::kFailed);
+}
+
+TEST_F(TrialStoreTest, WhatARuleCountsAsInfrastructureIsLostAndFailsNoTrial) {
+  auto text = sweep_of("s", 1, 1, "s");
+  text.trials[0].retry_on =
+      protocol::retry_rules(R"([["exit 75", "infrastructure"], ["log NCCL .*", "infrastructure"]])");
+  text.trials[0].max_retries = 0;
+  submit(text);
+  for (int time = 0; time < 8; ++time) {
+    const RunId id = run(1);
+    const TrialStore::Ended by_code{.state = RunState::kFailed, .reason = "no node", .exit_code = 75};
+    const TrialStore::Ended by_log{
+        .state = RunState::kFailed, .reason = "exit code 1", .exit_code = 1, .log_patterns = {"NCCL .*"}};
+    EXPECT_EQ(trials.end(id, time % 2 == 0 ? by_code : by_log, now), TrialState::kQueued);
+    EXPECT_EQ(trials.run(id).state, RunState::kLost);
+    EXPECT_EQ(trials.run(id).failure, protocol::FailureClass::kInfrastructure);
+    EXPECT_EQ(trials.run(id).failure_rule, time % 2 == 0 ? "exit 75" : "log NCCL .*");
+  }
+  EXPECT_EQ(trials.get(1).not_before, now + 64s) << "it waits longer each time";
+  EXPECT_EQ(trials.end(run(1), {.state = RunState::kFailed, .exit_code = 1}, now), TrialState::kFailed);
+}
+
 TEST_F(TrialStoreTest, UnclaimedRunThatFailsIsNotRetried) {
   submit(sweep_of("s", 1, 1));
   const RunId id = run(1);
