@@ -224,7 +224,7 @@ def print_verdict(given, world, faults, work, recoveries, violations, seconds, s
     print(f"\nchaos: seed {given.seed}, {kills_of(world, faults)} kills, {sum(world.counts.values())} faults in {seconds:.0f} s; "
           f"settled in {settled:.0f} s")
     print(f"  {len(work.sweeps)} sweeps, {checked['trials']} trials, {checked['runs']} runs, {checked['programs']} programs, "
-          f"{checked['points']} points, {checked['transitions']} transitions; trials {checked['states']}; runs {checked['run_states']}")
+          f"{checked['points']} points, {checked['transitions']} transitions\n  trials {checked['states']}\n  runs {checked['run_states']}")
     print(f"\n  {'fault':50} {'times':>6}   recovery: median, 95th percentile, longest")
     for kind in sorted(world.counts, key=lambda kind: (kind.startswith("fail point"), -world.counts[kind])):
         print(f"  {kind:50} {world.counts[kind]:6}   {spread(recoveries.times.get(kind, []))}")
