@@ -14,7 +14,9 @@ struct Migration {
   const char* sql;
 };
 
-/// Every step there is, in order, from 1 without gaps. A step that has been released is never changed.
+/// Every step there is, in order, from 1 without gaps. A step that has been released is never changed. Of
+/// each but the newest a file is kept, which is written when the next one begins:
+/// tests/storage/frozen/make.py.
 std::span<const Migration> migrations();
 
 /// What marks an SQLite file as ours (PRAGMA application_id): "abl1".

@@ -217,6 +217,9 @@ class Collector {
     if (extent.newest < before_) items_.push_back({kind, path, extent.bytes});
   }
 
+  /// How many folders there are, where none of them is of this results file.
+  std::size_t all_foreign() const { return known_.empty() ? folders_.size() : 0; }
+
   const std::vector<Item>& items() const { return items_; }
   const std::map<std::string, int>& elsewhere() const { return elsewhere_; }
 
@@ -364,7 +367,13 @@ int collect(const Context& context, GcFlags flags) {
   Collector collector{root, fs::file_time_type::clock::now() - older, flags.keep_checkpoints.value_or(2)};
   storage::Database db{store, storage::Database::Mode::kReadOnly};
   storage::each_trial_with_files(db, [&](const TrialFiles& trial) { collector.add(trial); });
-  collector.add_unknown();
+  if (const auto foreign = collector.all_foreign();
+      foreign > 0 && flags.only != std::vector<std::string>{kUnknown})
+    context.note(
+        fmt::format("{} in {}, and none is of {}: are they another's? '--only {}' takes them all the same",
+                    plural(foreign, "run folder"), root.string(), store.string(), kUnknown));
+  else
+    collector.add_unknown();
   add_copies(collector, store);
   add_logs(collector, context);
 

@@ -184,6 +184,10 @@ def collect(home):
     expect(stray.exists(), "and what goes")
     policy.write_text("keep-checkpoint = 1\n")
     expect("did you mean 'keep-checkpoints'" in home.ablate("gc", "--policy", policy, code=2), "a wrong key is named")
+    others = home.folder / "others" / "7" / "1"
+    others.mkdir(parents=True)
+    foreign = home.ablate("gc", "--older-than", "0s", "--runs-root", others.parents[1], "--yes")
+    expect("are they another's?" in foreign and others.exists(), "a folder of runs none of which is known stays")
     home.ablate("gc", "--older-than", "0s", "--yes")
     expect(not stray.exists() and (outside / "precious").exists(), "links are not followed")
     expect(0 < len(home.runs()) < folders, "runs that a sweep shows keep their folders")
