@@ -185,7 +185,12 @@ std::vector<FailureCounts> BreakerStore::failed(TrialId trial, const std::string
       if (counts_here) here.push_back(*std::move(counts_here));
     }
     // what is held for one thing that they share needs no other reason
-    if (std::ranges::any_of(here, &FailureCounts::held)) continue;
+    if (std::ranges::any_of(here, &FailureCounts::held)) {  // and says nothing more of the others
+      db_.prepared("UPDATE sweep SET failures = MAX(failures - 1, 0) WHERE id = :sweep")
+          .bind(":sweep", claim.sweep)
+          .run();
+      continue;
+    }
     std::ranges::rotate(here, here.begin() + 1);
     std::ranges::move(here, std::back_inserter(counts));
   }

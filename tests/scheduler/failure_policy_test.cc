@@ -252,6 +252,18 @@ TEST_F(FailurePolicyTest, ALevelThatFailsFastDoesNotTakeSlowerOnesWithIt) {
   EXPECT_THAT(sweep().holds, ElementsAre("all cells with groups=8 fail: boom (10 of 10)"));
   EXPECT_EQ(sweep().trials.held, 2u);
   EXPECT_EQ(trial(14).state, TrialState::kLeased);
+  say(worker, ended(1, 1, RunEnded::STATUS_LOST, "its worker was started again"));
+  EXPECT_THAT(sweep().holds, SizeIs(1));
+}
+
+TEST_F(FailurePolicyTest, WhatFailsOfALevelThatIsHeldSaysNothingOfTheOthers) {
+  std::vector<std::string> groups(26, "8");
+  groups[0] = groups[25] = "1";
+  submit(grouped(groups));
+  FakeWorker worker = connect({.slots = 24});
+  for (std::uint32_t run = 2; run <= 23; ++run) end(worker, run, false);
+  EXPECT_THAT(sweep().holds, ElementsAre("all cells with groups=8 fail: boom (10 of 10)"));
+  EXPECT_EQ(trial(26).state, TrialState::kLeased);
 }
 
 TEST_F(FailurePolicyTest, NothingIsHeldOfASweepWithoutABreaker) {

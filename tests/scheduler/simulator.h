@@ -232,6 +232,7 @@ class Simulator {
     auto& levels = levels_[trial.sweep];
     const int of = static_cast<int>(trial.place) % plans_[trial.sweep].levels;
     const bool any = std::ranges::any_of(levels, [](const auto& level) { return level.second.completed; });
+    if (levels[of].held) return;
     for (const int index : {of, -1}) {
       ++levels[index].failures;
       levels[index].failed_on.insert(trial.session);

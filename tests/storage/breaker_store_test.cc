@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/breaker_store.h"
+
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class BreakerStoreTest : public StoreTest {
+ protected:
+  /// Rows that set groups to 1, 8, 1, 8 …, and the learning rate to one value for all.
+  SweepId grouped(const std::string& name, int rows, int seeds) {
+    SweepText text = sweep_of(name, rows, seeds, name);
+    text.sweep.breaker = true;
+    for (std::size_t i = 0; i < text.sweep.rows.size(); ++i) {
+      auto& row = text.sweep.rows[i];
+      row.levels = {{"model.groups", i % 2 == 0 ? "1" : "8"}, {"recipe.lr", "0.1"}};
+      row.set_json = R"({"model.groups":")" + row.levels.at("model.groups") + R"(","recipe.lr":"0.1"})";
+    }
+    submit(text);
+    return sweeps.get(name).id;
+  }
+  void end(TrialId trial, TrialState state, const std::string& reason = "boom") {
+    db.prepared("UPDATE trial SET state = :state, reason = :reason WHERE id = :trial")
+        .bind(":state", to_text(state))
+        .bind(":reason", reason)
+        .bind(":trial", trial)
+        .run();
+  }
+  std::vector<std::string> levels(SweepId sweep) {
+    return db.prepared("SELECT factor || '=' || level FROM sweep_level WHERE sweep_id = :sweep")
+        .bind(":sweep", sweep)
+        .all([](const Statement& row) { return row.text(0); });
+  }
+  BreakerStore breaker{db};
+};
+
+TEST_F(BreakerStoreTest, CountsLevelsThatThreeTrialsHaveAndNotAll) {
+  EXPECT_THAT(levels(grouped("pairs", 2, 2)), IsEmpty());
+  EXPECT_THAT(levels(grouped("s", 4, 2)), UnorderedElementsAre("model.groups=1", "model.groups=8"));
+  EXPECT_THAT(levels(grouped("seeds", 2, 3)),
+              UnorderedElementsAre("model.groups=1", "model.groups=8", "=a", "=b"));
+}
+
+TEST_F(BreakerStoreTest, AFailureCountsForWhatItsTrialSharesAndSaysOnHowManyWorkers) {
+  grouped("s", 4, 2);
+  end(2, TrialState::kFailed);
+  auto counts = breaker.failed(2, "one");
+  ASSERT_EQ(counts.size(), 2u);
+  EXPECT_EQ(counts[0].of.level, "8");
+  EXPECT_EQ(counts[0].failures, 1u);
+  EXPECT_FALSE(counts[0].several_workers);
+  EXPECT_EQ(counts[1].of, SweepLevel{.sweep = counts[0].of.sweep}) << "the whole sweep is the last";
+  end(4, TrialState::kFailed);
+  counts = breaker.failed(4, "two");
+  EXPECT_EQ(counts[0].failures, 2u);
+  EXPECT_EQ(counts[0].sweep_failures, 2u);
+  EXPECT_TRUE(counts[0].several_workers);
+}
+
+TEST_F(BreakerStoreTest, WhatIsHeldGoesOnWhenOneOfItCompletes) {
+  const SweepId sweep = grouped("s", 4, 2);
+  end(2, TrialState::kFailed, "shape");
+  breaker.failed(2, "one");
+  const SweepLevel eight{sweep, "model.groups", "8"};
+  EXPECT_EQ(breaker.begin_hold(eight, "all cells with groups=8", 1),
+            "all cells with groups=8 fail: shape (1 of 1)");
+  EXPECT_FALSE(breaker.hold(eight, 0, now));
+  EXPECT_EQ(sweeps.get("s").trials.held, 3u);
+  EXPECT_THAT(breaker.held(), ElementsAre(eight));
+  EXPECT_THAT(breaker.failed(4, "one"), IsEmpty()) << "it is held already";
+  end(4, TrialState::kCompleted, "");
+  breaker.completed(4);
+  EXPECT_EQ(sweeps.get("s").trials.held, 0u);
+  EXPECT_THAT(sweeps.get("s").holds, IsEmpty());
+}
+
+TEST_F(BreakerStoreTest, AnEndCostsTheSameInALongSweep) {
+  const auto cost_of = [&](int seeds) {
+    const SweepId sweep = grouped("s" + std::to_string(seeds), 20, seeds);
+    const auto first = db.prepared("SELECT MIN(trial_id) FROM sweep_trial WHERE sweep_id = :sweep")
+                           .bind(":sweep", sweep)
+                           .one([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); })
+                           .value();
+    end(first + 1, TrialState::kFailed);
+    end(first, TrialState::kCompleted, "");
+    const auto before = db.steps();
+    breaker.failed(first + 1, "one");
+    breaker.completed(first);
+    breaker.hold_again(first + 2, now);
+    return db.steps() - before;
+  };
+  const auto few = cost_of(10), many = cost_of(1000);
+  EXPECT_LT(many, few + few / 5);
+}
+
+}  // namespace
+}  // namespace abl::storage
