@@ -25,6 +25,8 @@
 #include "base/file_lock.h"
 #include "base/instruments.h"
 #include "base/made_paths.h"
+#include "protocol/failure.h"
+#include "scheduler/figures.h"
 #include "web/server/answer.h"
 #include "web/server/server.h"
 
