@@ -226,7 +226,10 @@ class Checker:
             return
         if trial["state"] in OVER and trial["state"] != deserved:
             self.blame("lost", f"trial {trial['id']} ({kind}) is {trial['state']} ({trial['reason']}); its program earned {deserved}")
-        failures = [run for run in self.runs_of[trial["id"]] if run["state"] == "failed"]
+        # who asks for it again after its end gives it its retries anew
+        again = [step["run_id"] or 0 for step in self.transitions[trial["id"]]
+                 if step["was"] in ("cancelled", "failed", "held") and step["state"] == "queued"]
+        failures = [run for run in self.runs_of[trial["id"]] if run["state"] == "failed" and run["id"] > max(again, default=0)]
         if trial["state"] == "failed" and len(failures) <= trial["max_retries"]:
             self.blame("failure", f"trial {trial['id']} failed after {len(failures)} failures; it has {trial['max_retries']} retries")
         if trial["failures"] != len(failures):
