@@ -132,7 +132,7 @@ bool is_unheeding(pid_t pid) {
   const auto name_end = text.rfind(')');  // the name before it may hold anything
   if (name_end == std::string::npos) return false;
   constexpr int kState = 3;  // the first field behind the name; see proc(5)
-  constexpr int kChildrensFaults = 11, kBlocked = 32, kIgnored = 33, kCaught = 34;
+  constexpr int kChildrensFaults = 11, kBlocked = 32, kCaught = 34;  // between them what is ignored
   std::uint64_t watched = 0;
   for (const int number : kAsDefault) watched |= std::uint64_t{1} << (number - 1);
   const char *at = text.data() + name_end + 1, *const end = text.data() + text.size();

@@ -52,6 +52,8 @@ using access::ListenAddress;
 
 constexpr const char* kStoreCheck = "store";  // of those that health tells of
 
+}  // namespace
+
 /// How often each method was called and how it ended; of those that are no streams, how long they took.
 /// Thread: any.
 class CallFigures {
@@ -148,12 +150,16 @@ class CallNotes final : public grpc::experimental::ServerInterceptorFactoryInter
   CallFigures& figures_;
 };
 
+namespace {
+
 constexpr auto kStuck = std::chrono::seconds{10};  // a job of the writer takes milliseconds
 
 double number(std::size_t count) { return static_cast<double>(count); }
 double seconds_of(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
+
+}  // namespace
 
 /// What /metrics and /healthz say of a scheduler: what its parts have counted, and a few looks at the disk.
 class SchedulerMonitor final : public web::Monitor {
@@ -297,8 +303,6 @@ fs::path new_store(const fs::path& store, MadePaths& made) {
   if (!fs::exists(store)) made.add({store, store.string() + "-wal", store.string() + "-shm"});
   return store;
 }
-
-}  // namespace
 
 /// One scheduler a store: a lock on `<store>.lock`, held until the object, or the process, ends. A file that
 /// it made goes with it unless `keep` is called.

@@ -102,8 +102,8 @@ StoreFile::StoreFile(fs::path file, Progress progress)
   sqlite3_progress_handler(
       raw, kStepsBetweenWords,
       [](void* self) {
-        auto& file = *static_cast<StoreFile*>(self);
-        if (!file.what_.empty()) file.say(file.what_, ++file.looked_, 0);
+        auto& looked_at = *static_cast<StoreFile*>(self);
+        if (!looked_at.what_.empty()) looked_at.say(looked_at.what_, ++looked_at.looked_, 0);
         return 0;
       },
       this);
