@@ -48,13 +48,13 @@ void MeasuredStore::note(const RunRecord& run, const TrialRecord& trial, const W
         .bind(":took", whole)
         .bind(":newest", kNewestRuns)
         .run();
-  if (trial.pack.empty() || run.packed_with > 0) return;
+  if (trial.pack.empty()) return;
   db_.prepared(R"sql(
       UPDATE measured SET steps_per_second = COALESCE(NULLIF(:rate, 0), steps_per_second),
         memory_bytes = COALESCE((SELECT MAX(ms.max, COALESCE(measured.memory_bytes, 0)) FROM metric_summary ms
                                  JOIN metric m ON m.id = ms.metric_id AND m.name = :memory WHERE ms.run_id = :run), memory_bytes)
       WHERE hash = :pack AND gpus = :gpus)sql")
-      .bind(":rate", run.steps_per_second)
+      .bind(":rate", run.packed_with > 0 ? 0 : run.steps_per_second)  // memory is its own beside others too
       .bind(":memory", std::string_view{protocol::metric::kMemoryBytes})
       .bind(":run", run.id)
       .bind(":pack", trial.pack)

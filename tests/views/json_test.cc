@@ -143,8 +143,11 @@ class Filler {
       case Type::CPPTYPE_STRING:
         return put(&pb::Reflection::SetString, &pb::Reflection::AddString, text());
       case Type::CPPTYPE_MESSAGE:
-        return fill(field.is_repeated() ? *to.AddMessage(&message, &field)
-                                        : *to.MutableMessage(&message, &field));
+        if (depth_ == kDeepest) return;  // some hold others of their own type
+        ++depth_;
+        fill(field.is_repeated() ? *to.AddMessage(&message, &field) : *to.MutableMessage(&message, &field));
+        --depth_;
+        return;
     }
   }
   double real() {
@@ -157,7 +160,9 @@ class Filler {
     return kSome[random_() % std::size(kSome)];
   }
 
+  static constexpr int kDeepest = 4;
   std::mt19937_64 random_;
+  int depth_ = 0;
 };
 
 TEST(Json, IsTheTextThatProtobufWrites) {
