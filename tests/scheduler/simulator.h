@@ -127,7 +127,7 @@ class Simulator {
         events_.pop();
         happen(other);
       }
-      fleet_.end_rests(now_);
+      if (quarantined_ > 0) fleet_.end_rests(now_);  // else there is no need to look at each worker
       dispatch();
     }
   }
