@@ -53,6 +53,7 @@ std::vector<std::int64_t> read_seeds(YamlReader& reader, const Node& node) {
 }
 
 constexpr int kMostAttempts = 1000;
+constexpr std::size_t kMostRules = 100;  // patterns among them are searched for after each failure
 using protocol::FailureClass, protocol::FailureKind;
 
 /// What a misspelt kind of failure may have meant.
@@ -89,6 +90,10 @@ std::optional<FailureKind> read_kind(YamlReader& reader, const Node::Entry& entr
 void read_retry_rules(YamlReader& reader, const Node& on, protocol::RetryRules& rules) {
   const std::string field = "retry.on";
   if (!reader.is_mapping(on, field)) return;
+  if (on.entries.size() > kMostRules)
+    return reader.problems().add(
+        on.place, field,
+        fmt::format("{} kinds of failures; expected at most {}", on.entries.size(), kMostRules));
   for (const Node::Entry& entry : on.entries) {
     const std::string its_field = dotted(field, entry.key);
     const auto kind = read_kind(reader, entry, its_field);

@@ -281,6 +281,10 @@ TEST(SweepFileTest, ARetryRuleThatMeansNothingIsNamedWithItsPlace) {
   for (const auto& [on, message] : wrong)
     EXPECT_THAT(problem_of(std::string{kOwnProgram} + "retry: {on: " + on + "}\n"), HasSubstr(message)) << on;
   EXPECT_THAT(problem_of(std::string{kOwnProgram} + "retry: {onn: {}}\n"), HasSubstr("did you mean 'on'?"));
+  std::string many;
+  for (int code = 1; code <= 101; ++code) many += "    exit " + std::to_string(code) + ": 1\n";
+  EXPECT_THAT(problem_of(std::string{kOwnProgram} + "retry:\n  on:\n" + many),
+              HasSubstr("101 kinds of failures; expected at most 100"));
 }
 
 TEST(SweepFileTest, ALogHasALimitAndNaNMayFail) {
