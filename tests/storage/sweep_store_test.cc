@@ -229,7 +229,8 @@ TEST_F(SweepStoreTest, ARerunPutsNewTrialsInThePlaceOfCompletedOnesInThisSweepAl
   EXPECT_EQ(sweeps.claims(2)[0].trial, 4u);
   EXPECT_EQ(sweeps.claims(2)[0].state, TrialState::kQueued);
   sweeps.withdraw(2, now);
-  EXPECT_EQ(sweeps.claims(2)[0].trial, 3u) << "cancelled before it was there: the result before has its place back";
+  EXPECT_EQ(sweeps.claims(2)[0].trial, 3u)
+      << "cancelled before it was there: the result before has its place back";
 }
 
 TEST_F(SweepStoreTest, ASweepKeepsEverythingUnderAnotherName) {
@@ -403,18 +404,6 @@ TEST_F(SweepStoreTest, ATrialIsSeenWhereItStandsWithWhatItWaitsFor) {
   EXPECT_FALSE(sweeps.seen_claims(2, 1, 0)[0].waits);
   EXPECT_THAT(sweeps.seen_claims(2, 1, 0)[0].claim.last, IsEmpty());
   EXPECT_EQ(sweeps.seen_claims(2, 1, 5)[0].claim.last.at("val/top1"), 80);
-}
-
-TEST_F(SweepStoreTest, TheNewestPacesAreThoseOfWhatRunsAndWhatRanLast) {
-  submit(sweep_of("s", 3, 1));
-  submit(sweep_of("t", 1, 1));
-  complete(1, 80);
-  run(2);
-  const auto newest = sweeps.newest_paces();
-  ASSERT_EQ(newest.at(1).size(), 2u) << "the queued one has never run";
-  EXPECT_EQ(newest.at(1)[0].state, TrialState::kCompleted);
-  EXPECT_EQ(newest.at(1)[1].state, TrialState::kRunning);
-  EXPECT_EQ(newest.at(2).size(), 1u) << "which shares the first";
 }
 
 TEST_F(SweepStoreTest, OfTooManyMetricsThoseThatColumnsTakeAreThere) {
