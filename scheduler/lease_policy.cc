@@ -20,7 +20,8 @@ void LeasePolicy::check() const {
 
 int LeasePolicy::depth(Milliseconds typical) const {
   constexpr Milliseconds kWork{100};
-  return static_cast<int>(std::clamp<std::int64_t>(kWork / std::max(typical, Milliseconds{1}), ahead, most_ahead));
+  return static_cast<int>(
+      std::clamp<std::int64_t>(kWork / std::max(typical, Milliseconds{1}), ahead, most_ahead));
 }
 
 }  // namespace abl::scheduler

@@ -48,7 +48,7 @@ class ServerStream : public Reactor, public std::enable_shared_from_this<ServerS
     return queue_.size();
   }
 
-  virtual void on_sent() {}    ///< a message has left
+  virtual void on_sent() {}  ///< a message has left
   /// Before the first of `waiting` leaves: may take the next ones into it. Under this stream's mutex.
   virtual void gather(std::deque<Response>& /*waiting*/) {}
   virtual void on_closed() {}  ///< the call is over: nothing follows

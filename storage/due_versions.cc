@@ -30,9 +30,10 @@ void DueVersions::update(int newest, const std::function<int(const std::string& 
 }
 
 bool DueVersions::renew_queued(const Renew& renewed) {
-  const auto outdated =
-      db_.prepared("SELECT id FROM trial INDEXED BY trial_to_renew WHERE state = 'queued' AND result_version < due_version ORDER BY id")
-          .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  const auto outdated = db_.prepared(
+                               "SELECT id FROM trial INDEXED BY trial_to_renew WHERE state = 'queued' AND "
+                               "result_version < due_version ORDER BY id")
+                            .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
   for (const TrialId id : outdated) {
     const TrialRecord trial = TrialStore{db_}.get(id);
     renew(trial, renewed(trial));

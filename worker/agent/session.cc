@@ -167,7 +167,8 @@ void Session::send_pending() {
     bool failed = false;
     try {
       message = peer_.next();
-      for (std::size_t bytes = 0; several && message && (bytes += size_of_last(*message)) < kEnoughBytesTogether;) {
+      for (std::size_t bytes = 0;
+           several && message && (bytes += size_of_last(*message)) < kEnoughBytesTogether;) {
         auto next = peer_.next();
         if (!next) break;
         *message->add_more() = *std::move(next);
