@@ -143,6 +143,7 @@ Judged judge_gpus(const Seen& seen) {
 
 Judged judge_store_opens(const Seen& seen) {
   if (!seen.store.exists) return noted(seen.store.file + " is not there", "the first 'ablate up' makes it");
+  if (seen.store.is_of_another_release) return noted(seen.store.error, "do not restore a copy for that");
   if (!seen.store.error.empty())
     return wrong(seen.store.error,
                  "'ablate restore' puts a copy in its place; 'sqlite3 FILE .recover' reads what is left");

@@ -51,8 +51,9 @@ struct Seen {
   struct Store {
     std::string file;
     bool exists = false;
-    std::string error;  ///< why it cannot be opened
-    int version = 0;    ///< of its schema
+    std::string error;                   ///< why it cannot be opened
+    bool is_of_another_release = false;  ///< that is why: nothing is wrong with it
+    int version = 0;                     ///< of its schema
     std::uint64_t bytes = 0, free_bytes = 0, log_bytes = 0;
     std::uint32_t mode = 0;
     bool is_ours = true;  ///< its owner is this user

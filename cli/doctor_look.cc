@@ -188,6 +188,7 @@ void look_at_store(Seen::Store& store, bool deep, const std::function<void()>& w
     if (deep) store.damages = damages_of(db, waiting);
   } catch (const Error& error) {
     store.error = error.what();
+    store.is_of_another_release = error.code() == Code::kFailedPrecondition;
   }
 }
 

@@ -46,7 +46,7 @@ Place place_of(const RunDetail& run) {
   if (run.directory().empty()) return {};
   std::error_code absent;
   if (fs::is_directory(run.directory(), absent)) return {true, "cd " + quoted(run.directory())};
-  return {false, fmt::format("ssh {} -t {}", quoted(run.summary().host()),
+  return {false, fmt::format("ssh -t -- {} {}", quoted(run.summary().host()),
                              quoted(fmt::format("cd {} && exec $SHELL", quoted(run.directory()))))};
 }
 
@@ -114,12 +114,13 @@ Run declare_where(CLI::App& app, Context& context) {
   add_source(app, context);
   return [&context, target]() -> int {
     const auto source = open_source(context);
-    const RunDetail run = source->run(run_of(*source, *target));
+    RunDetail run = source->run(run_of(*source, *target));
+    if (!context.json) run = shown(run, context.out);
     const Place place = place_of(run);
     if (context.json)
       context.out.line(json_of(run, place).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     else
-      context.out.write(text_of(shown(run, context.out), place));
+      context.out.write(text_of(run, place));
     return kExitOk;
   };
 }

@@ -277,6 +277,20 @@ TEST_F(RunTest, AFirstValueThatIsNotFiniteEndsTheRunWhereItsSweepWantsThat) {
   }
 }
 
+TEST_F(RunTest, ARunThatCompletesWithAValueThatIsNotFiniteHasFailedAlsoWhereItWasAskedToStop) {
+  auto assign = shell_assignment(
+      1,
+      "trap '" + std::string{R"(echo {\"event\":\"metric\",\"step\":4,\"values\":{\"val/loss\":NaN}}; )"} +
+          R"(echo {\"event\":\"end\",\"status\":\"completed\"}; exit 0' TERM; echo ready; while :; do sleep 0.01; done)");
+  assign.set_nan_fails(true);
+  auto& stopped = start(assign);
+  ASSERT_TRUE(keeper.heard("ready"));
+  stopped.stop("paused");
+  const auto ended = keeper.wait_for_end().back().ended();
+  EXPECT_EQ(ended.status(), RunEnded::STATUS_FAILED);
+  EXPECT_THAT(ended.reason(), StartsWith("val/loss is NaN at step 4, its limits.nan"));
+}
+
 TEST_F(RunTest, AValueThatIsNotFiniteIsAValueLikeOthersOtherwise) {
   EXPECT_EQ(end_of(metric_line(4, "NaN") + "exit 0").status(), RunEnded::STATUS_COMPLETED);
 }

@@ -164,6 +164,12 @@ TEST(Doctor, GpusAreThoseOfTheDriverAndOfTheTrainer) {
 TEST(Doctor, AStoreThatDoesNotOpenIsAProblem) {
   expect_one([](Seen& seen) { seen.store.error = "results.db: file is not a database"; }, "store/file",
              Verdict::kProblem, "not a database");
+  expect_one(
+      [](Seen& seen) {
+        seen.store.error = "results.db: written by an older version; start a scheduler on it once";
+        seen.store.is_of_another_release = true;
+      },
+      "store/file", Verdict::kNote, "older version");
   expect_one([](Seen& seen) { seen.store.file_system = "nfs4"; }, "store/place", Verdict::kProblem, "nfs4");
   expect_one([](Seen& seen) { seen.store.mode = 0666; }, "store/owner", Verdict::kProblem, "0666");
   expect_one([](Seen& seen) { seen.store.mode = 0644; }, "store/owner", Verdict::kNote, "0644");

@@ -449,7 +449,8 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) keep_if_due(output);
   output.close();
   const bool not_finite = assign_.nan_fails() && !output.not_finite().empty();
-  if (not_finite && exceeded_.limit.empty() && !orders().stop)  // said with its last words
+  const bool says_done = output.said_end() && output.said_end()->status == RunEnded::STATUS_COMPLETED;
+  if (not_finite && exceeded_.limit.empty() && (says_done || !orders().stop))  // said with its last words
     exceeded_ = exceeded_limit(SteadyTime::max(), SteadyTime::max(), output);
   if (const auto trouble = trouble_of(exit, output)) return lost(*trouble);
   const auto& said = output.said_end();

@@ -81,12 +81,8 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
       return;
     }
     if (incoming_.has_welcome()) welcome();
-    try {
-      session_.peer_.receive(incoming_);
-      for (const SchedulerMessage& next : incoming_.more()) session_.peer_.receive(next);
-    } catch (const std::exception& error) {
-      log_error("message from the scheduler dropped: {}", error.what());
-    }
+    receive(incoming_);
+    for (const SchedulerMessage& next : incoming_.more()) receive(next);
     StartRead(&incoming_);
   }
 
@@ -107,6 +103,14 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
   }
 
  private:
+  void receive(const SchedulerMessage& message) {
+    try {
+      session_.peer_.receive(message);
+    } catch (const std::exception& error) {
+      log_error("message from the scheduler dropped: {}", error.what());
+    }
+  }
+
   void welcome() {
     if (incoming_.welcome().protocol() != kProtocol) {
       log_error("the scheduler speaks protocol {}, this worker {}: use programs of one version",

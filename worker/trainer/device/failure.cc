@@ -48,6 +48,7 @@ void throw_as_disk_fault(const Error& error, std::uint64_t needed_bytes) {
 
 void throw_as_data_fault(const Error& error) {
   if (is_of_the_data(error.code())) throw MachineFault{error, {.part = Part::kData}};
+  if (error.code() == Code::kResourceExhausted) throw;  // no descriptors, no memory
   throw DataMismatch{error};
 }
 
