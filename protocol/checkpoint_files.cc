@@ -4,15 +4,18 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <fstream>
 #include <system_error>
 #include <vector>
 
+#include "base/file.h"
 #include "base/new_file.h"
 
 namespace abl::protocol {
 namespace {
 
 constexpr std::string_view kBegin = "checkpoint-";
+constexpr const char* kStore = ".store";
 
 }  // namespace
 
@@ -42,6 +45,20 @@ void remove_unfinished_checkpoints(const std::filesystem::path& folder) {
   }
   std::error_code gone;  // somebody else may have removed it
   for (const auto& file : unfinished) std::filesystem::remove(file, gone);
+}
+
+void sign_folder(const std::filesystem::path& folder, const std::string& store) {
+  write_file(folder / kStore, store);
+}
+
+std::string store_of_folder(const std::filesystem::path& folder) {
+  std::error_code absent;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(folder / kStore, absent))) return {};
+  std::string id(256, '\0');  // a program may have made it anything
+  std::ifstream file{folder / kStore, std::ios::binary};
+  file.read(id.data(), static_cast<std::streamsize>(id.size()));
+  id.resize(static_cast<std::size_t>(file.gcount()));
+  return id;
 }
 
 }  // namespace abl::protocol

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -174,8 +176,9 @@ std::string host_name() {
 
 class Collector {
  public:
-  Collector(fs::path root, fs::file_time_type before, int keep)
-      : root_{std::move(root)}, before_{before}, keep_{keep} {
+  /// `store`: the id of the results file, which workers leave in the folders of its runs.
+  Collector(fs::path root, fs::file_time_type before, int keep, std::string store)
+      : root_{std::move(root)}, before_{before}, keep_{keep}, store_{std::move(store)} {
     std::error_code absent;
     if (const auto real = fs::canonical(root_, absent); !absent) root_ = real;
     find_folders();
@@ -187,25 +190,44 @@ class Collector {
                         return run.state == RunState::kLeased || run.state == RunState::kRunning;
                       });
     for (const auto& run : trial.runs) {
-      const auto folder = run.directory.empty()
-                              ? root_ / std::to_string(trial.id) / std::to_string(run.attempt)
-                              : real_place(run.directory).value_or(fs::path{});
-      if (!folder.empty() && folders_.contains(folder))
-        known_.insert(folder);
-      else if (!run.directory.empty() && (run.host != host_ || fs::exists(run.directory, absent_)))
+      if (run.directory.empty()) {  // where it may have written: a guess protects, and is never taken
+        known_.insert(root_ / std::to_string(trial.id) / std::to_string(run.attempt));
+        continue;
+      }
+      const auto folder = real_place(run.directory);
+      if (folder && folders_.contains(*folder)) {
+        known_.insert(*folder);
+        if (!live && !trial.shown && !is_anothers(*folder)) due_.emplace_back(kRuns, *folder);
+      } else if (run.host != host_ || fs::exists(run.directory, absent_)) {
         ++elsewhere_[run.host];
-      if (!live && !trial.shown && known_.contains(folder)) take(kRuns, folder);
+      }
     }
     if (live)  // whatever name its folder has got
-      for (const auto& [folder, number] : folders_)
-        if (number == trial.id) known_.insert(folder);
-    if (!live && trial.shown) add_checkpoints(trial);
+      for (const auto& [path, folder] : folders_)
+        if (folder.trial == trial.id) known_.insert(path);
+    if (live || trial.shown) add_checkpoints(trial, live);
   }
 
-  /// After every trial: folders that belong to none.
-  void add_unknown() {
-    for (const auto& [folder, trial] : folders_)
-      if (!known_.contains(folder)) take(kUnknown, folder);
+  /// Which folders that belong to no trial go.
+  enum class Unknown {
+    kNone,
+    kOurs,      ///< those that say that they are of this results file
+    kUnsigned,  ///< and those that do not say of which they are
+  };
+  /// After every trial: what goes beneath the root.
+  void finish(Unknown which) {
+    for (const auto& [kind, path] : due_) take(kind, path);
+    for (const auto& [path, folder] : folders_) {
+      if (known_.contains(path)) continue;
+      if (is_anothers(path))
+        ++others_;
+      else if (folder.store.empty() && which != Unknown::kUnsigned)
+        ++unsigned_;
+      else if (which == Unknown::kNone)
+        ++ours_left_;
+      else
+        take(kUnknown, path);
+    }
   }
 
   void take(const char* kind, const fs::path& path) {
@@ -217,9 +239,11 @@ class Collector {
     if (extent.newest < before_) items_.push_back({kind, path, extent.bytes});
   }
 
-  /// How many folders there are, where none of them is of this results file.
-  std::size_t all_foreign() const { return known_.empty() ? folders_.size() : 0; }
-
+  /// Folders of runs that are in no trial and were left: of another results file; of which nobody says whose
+  /// they are; of this results file.
+  std::size_t others() const { return others_; }
+  std::size_t unsigned_ones() const { return unsigned_; }
+  std::size_t ours_left() const { return ours_left_; }
   const std::vector<Item>& items() const { return items_; }
   const std::map<std::string, int>& elsewhere() const { return elsewhere_; }
 
@@ -227,6 +251,16 @@ class Collector {
   struct Use {
     fs::path file, owner;  // that the run of this folder has read
   };
+  struct Folder {
+    storage::TrialId trial = 0;
+    std::string store;  // empty: of a worker of an older release, or not of ours
+  };
+
+  /// That a worker has made it for a run of another results file, which uses the same root.
+  bool is_anothers(const fs::path& folder) const {
+    const auto found = folders_.find(folder);
+    return found != folders_.end() && !found->second.store.empty() && found->second.store != store_;
+  }
 
   static bool is_within(const fs::path& path, const fs::path& folder) {
     const auto [end, rest] = std::ranges::mismatch(folder, path);
@@ -251,7 +285,7 @@ class Collector {
       if (!number || trial.is_symlink(failed) || !trial.is_directory(failed)) continue;
       for (const auto& run : fs::directory_iterator{trial.path(), failed}) {
         if (!numbers(run.path().filename()) || run.is_symlink(failed) || !run.is_directory(failed)) continue;
-        folders_[run.path()] = number->first;
+        folders_[run.path()] = {.trial = number->first, .store = protocol::store_of_folder(run.path())};
         note_uses(run.path());
       }
     }
@@ -273,49 +307,74 @@ class Collector {
     for (const auto& [name, path] : record.value("weights", nlohmann::json::object()).items()) note(path);
   }
 
-  void add_checkpoints(const TrialFiles& trial) {
+  /// That the file itself, and no link, lies in a folder of the trial's own: a program may say any path.
+  bool is_own(const fs::path& path, storage::TrialId trial) const {
+    const auto place = real_place(path);
+    std::error_code absent;
+    const auto own = root_ / std::to_string(trial);
+    if (!place || *place == own || !is_within(*place, own)) return false;
+    if (!fs::is_regular_file(fs::symlink_status(*place, absent))) return false;
+    return !is_anothers(own / *place->lexically_relative(own).begin());
+  }
+
+  /// Which of the trial's checkpoints go. Those that it counts on keep others' folders, where they lie there.
+  void add_checkpoints(const TrialFiles& trial, bool live) {
+    // as resuming looks for them; whether they are among those of which some are kept, and stored, goes first
+    using Rank = std::tuple<bool, bool, int, std::uint32_t>;
     struct File {
-      bool counts;  // among those of which some are kept
-      std::uint32_t step;
-      int attempt;
-      fs::path path;
+      Rank rank;
+      bool own = false;
     };
     const bool completed = trial.state == TrialState::kCompleted;
-    std::vector<File> files;
+    std::map<fs::path, File> files;  // a path may be reported for many steps, by many attempts
     for (const auto& run : trial.runs) {
       const bool counts = !completed || run.state == RunState::kCompleted;
-      std::set<fs::path> seen;
-      const auto add = [&](std::uint32_t step, const fs::path& path) {
-        const auto place = real_place(path);
+      const auto add = [&](std::uint32_t step, const fs::path& path, bool stored) {
         std::error_code absent;
-        if (place && fs::exists(*place, absent) && seen.insert(*place).second)
-          files.push_back({counts, step, run.attempt, *place});
+        const auto real = fs::canonical(path, absent);
+        if (absent || !is_within(real, root_)) return;
+        File& file = files[real];
+        file.rank = std::max(file.rank, Rank{counts, stored, run.attempt, step});
+        file.own = file.own || is_own(path, trial.id);
       };
-      for (const auto& [step, path] : run.checkpoints) add(step, path);
+      for (const auto& [step, path] : run.checkpoints) add(step, path, /*stored=*/true);
       std::error_code failed;
       if (!run.directory.empty())
         for (const auto& entry : fs::directory_iterator{run.directory, failed}) {
           const std::string name = entry.path().filename();
           if (const auto step = protocol::step_of_checkpoint(name))
-            add(static_cast<std::uint32_t>(*step), entry.path());
+            add(static_cast<std::uint32_t>(*step), entry.path(), /*stored=*/false);
           else if (name == protocol::kBestCheckpoint && (!counts || keep_ == 0) && completed)
-            add(0, entry.path());
+            add(0, entry.path(), /*stored=*/false);
         }
     }
-    std::ranges::sort(files, [](const File& a, const File& b) {
-      return std::tuple{b.counts, b.step, b.attempt} < std::tuple{a.counts, a.step, a.attempt};
-    });
+    std::vector<std::pair<Rank, fs::path>> ranked;
+    for (const auto& [path, file] : files) ranked.emplace_back(file.rank, path);
+    std::ranges::sort(ranked, std::greater{});
     constexpr int kToGoOn = 2;  // the newest may be damaged
-    int kept = completed ? keep_ : std::max(keep_, kToGoOn);
-    for (const File& file : files)
-      if (!file.counts || kept-- <= 0) take(kCheckpoints, file.path);
+    int left = completed ? keep_ : std::max(keep_, kToGoOn);
+    bool any_stored = false;
+    for (const auto& [rank, path] : ranked) {
+      const auto [counts, stored, attempt, step] = rank;
+      any_stored = any_stored || (counts && stored);
+      bool kept = live;
+      if (counts && stored)
+        kept = left-- > 0 || live;
+      else if (!stored)  // found there: nobody says what it is
+        kept = !completed || (counts && keep_ > 0 && !any_stored) || live;
+      if (!kept && files.at(path).own) due_.emplace_back(kCheckpoints, path);
+      if (kept && !is_within(path, root_ / std::to_string(trial.id))) used_.push_back({path, {}});
+    }
   }
 
   fs::path root_;
   const fs::file_time_type before_;
   const int keep_;
-  std::map<fs::path, storage::TrialId> folders_;  // of runs, as they lie there
-  std::set<fs::path> known_;
+  const std::string store_;
+  std::map<fs::path, Folder> folders_;                 // of runs, as they lie there
+  std::set<fs::path> known_;                           // that may be of a run that the results file has
+  std::vector<std::pair<const char*, fs::path>> due_;  // unless it is used
+  std::size_t others_ = 0, unsigned_ = 0, ours_left_ = 0;
   std::vector<Use> used_;
   std::map<std::string, int> elsewhere_;  // runs by host
   const std::string host_ = host_name();
@@ -323,16 +382,23 @@ class Collector {
   std::vector<Item> items_;
 };
 
-/// "results.db.v7.bak" and the like, each with its log.
-void add_copies(Collector& collector, const fs::path& store) {
+/// "results.db.v7.bak" and the like, each with its log. `only_copies`: those that may be the only ones of
+/// some results too.
+void add_copies(Collector& collector, const fs::path& store, bool only_copies) {
   std::error_code failed;
   const std::string name = store.filename().string() + ".";
   for (const auto& entry : fs::directory_iterator{store.parent_path(), failed}) {
     const std::string other = entry.path().filename();
     if (!other.starts_with(name) || entry.is_symlink(failed) || !entry.is_regular_file(failed)) continue;
-    const std::string rest = other.substr(name.size());
-    if (rest.starts_with("rescued-") || rest.starts_with("before-restore-") || rest == "partial" ||
-        rest == "restored" || (rest.starts_with("v") && rest.ends_with(".bak")))
+    std::string rest = other.substr(name.size());
+    if (rest.starts_with("rescued-") || rest.starts_with("before-restore-")) {
+      if (only_copies) collector.take(kCopies, entry.path());
+      continue;
+    }
+    for (const std::string log : {"-wal", "-shm", "-journal"})
+      if (rest.ends_with(log)) rest.resize(rest.size() - log.size());
+    if (rest == "partial" || rest == "restored" || rest == "restored.partial" ||
+        (rest.starts_with("v") && (rest.ends_with(".bak") || rest.ends_with(".bak.partial"))))
       collector.take(kCopies, entry.path());
   }
 }
@@ -348,7 +414,10 @@ void add_logs(Collector& collector, const Context& context) {
 /// Takes it away, and the folder of its trial with the last of it. Returns: what went wrong, or empty.
 std::string remove(const Item& item) {
   std::error_code failed;
-  fs::remove_all(item.path, failed);
+  if (item.kind == kRuns || item.kind == kUnknown)
+    fs::remove_all(item.path, failed);
+  else
+    fs::remove(item.path, failed);
   if (failed) return fmt::format("{}: {}", item.path.string(), failed.message());
   if (item.kind == kRuns || item.kind == kUnknown)
     fs::remove(item.path.parent_path(), failed);  // an empty one goes
@@ -363,26 +432,40 @@ int collect(const Context& context, GcFlags flags) {
                          : up && !up->store.empty()  ? fs::path{up->store}
                                                      : context.default_store();
   const fs::path root = flags.runs_root.empty() ? context.home() / "runs" : fs::absolute(flags.runs_root);
-  // the folders first: what a run makes after that is not among them
-  Collector collector{root, fs::file_time_type::clock::now() - older, flags.keep_checkpoints.value_or(2)};
+  const auto is_named = [&](const char* kind) {
+    return std::ranges::find(flags.only, kind) != flags.only.end();
+  };
   storage::Database db{store, storage::Database::Mode::kReadOnly};
+  // the folders before the trials: what a run makes after that is not among them
+  Collector collector{root, fs::file_time_type::clock::now() - older, flags.keep_checkpoints.value_or(2),
+                      db.store_id()};
   storage::each_trial_with_files(db, [&](const TrialFiles& trial) { collector.add(trial); });
-  if (const auto foreign = collector.all_foreign();
-      foreign > 0 && flags.only != std::vector<std::string>{kUnknown})
-    context.note(
-        fmt::format("{} in {}, and none is of {}: are they another's? '--only {}' takes them all the same",
-                    plural(foreign, "run folder"), root.string(), store.string(), kUnknown));
-  else
-    collector.add_unknown();
-  add_copies(collector, store);
+  // a file that --store names may be a copy, which does not know the newest runs
+  const bool in_doubt = !context.store_flag.empty() && !is_named(kUnknown);
+  const bool all = flags.only == std::vector<std::string>{kUnknown};
+  using Unknown = Collector::Unknown;
+  collector.finish(in_doubt ? Unknown::kNone : all ? Unknown::kUnsigned : Unknown::kOurs);
+  if (flags.only.empty() || is_named(kUnknown)) {
+    const auto note = [&](std::size_t folders, const std::string& which) {
+      if (folders > 0)
+        context.note(fmt::format("left {} in {} {}", plural(folders, "run folder"), root.string(), which));
+    };
+    note(collector.others(), fmt::format("of another results file than {}", store.string()));
+    note(collector.unsigned_ones(),
+         fmt::format("without the id of a results file, unknown to {}: '--only {}' "
+                     "takes them",
+                     store.string(), kUnknown));
+    note(collector.ours_left(),
+         fmt::format("unknown to {}, which may be a copy: '--only {}' takes them", store.string(), kUnknown));
+  }
+  add_copies(collector, store, is_named(kCopies));
   add_logs(collector, context);
 
   std::vector<Item> items;
   for (const Item& item : collector.items())
-    if (flags.only.empty() || std::ranges::find(flags.only, item.kind) != flags.only.end())
-      items.push_back(item);
+    if (flags.only.empty() || is_named(item.kind.c_str())) items.push_back(item);
   std::map<std::string, std::pair<int, std::uint64_t>> sums;
-  std::uint64_t all = 0;
+  std::uint64_t bytes_of_all = 0;
   std::vector<std::string> failures;
   {
     Progress progress{context.err, "removing", "files and folders", static_cast<double>(items.size())};
@@ -398,11 +481,12 @@ int collect(const Context& context, GcFlags flags) {
       auto& [count, bytes] = sums[item.kind];
       ++count;
       bytes += item.bytes;
-      all += item.bytes;
+      bytes_of_all += item.bytes;
     }
   }
   if (context.json) {
-    nlohmann::ordered_json json{{"removed", flags.yes}, {"bytes", all}, {"kinds", nlohmann::json::array()}};
+    nlohmann::ordered_json json{
+        {"removed", flags.yes}, {"bytes", bytes_of_all}, {"kinds", nlohmann::json::array()}};
     for (const auto& [kind, sum] : sums)
       json["kinds"].push_back({{"kind", kind}, {"count", sum.first}, {"bytes", sum.second}});
     if (flags.verbose) {
@@ -410,6 +494,9 @@ int collect(const Context& context, GcFlags flags) {
       for (const Item& item : items) json["paths"].push_back(item.path.string());
     }
     json["elsewhere"] = collector.elsewhere();
+    json["others"] = collector.others();
+    json["unsigned"] = collector.unsigned_ones();
+    json["unasked"] = collector.ours_left();
     json["failures"] = failures;
     context.out.line(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
@@ -425,9 +512,9 @@ int collect(const Context& context, GcFlags flags) {
           plural(static_cast<std::uint64_t>(runs), "run folder"), host));
     context.out.line(items.empty() ? "nothing to remove"
                      : flags.yes
-                         ? fmt::format("removed {}", format_bytes(all))
+                         ? fmt::format("removed {}", format_bytes(bytes_of_all))
                          : fmt::format("{} would be removed: pass --yes to do it, --verbose to see the paths",
-                                       format_bytes(all)));
+                                       format_bytes(bytes_of_all)));
   }
   for (const std::string& failure : failures) context.err.line("error: cannot remove " + failure);
   return failures.empty() ? kExitOk : kExitFailed;

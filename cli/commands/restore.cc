@@ -78,6 +78,9 @@ std::optional<fs::path> exchange(const fs::path& fresh, const fs::path& store) {
       if (fs::exists(store.string() + log, unknown)) rename_file(store.string() + log, kept->string() + log);
     fs::create_hard_link(store, *kept, unknown);
     if (unknown) rename_file(store, *kept);  // a file system without links
+    // its age, by which 'ablate gc' may take it, is from now
+    for (const char* part : {"", "-wal", "-shm"})
+      fs::last_write_time(kept->string() + part, fs::file_time_type::clock::now(), unknown);
   }
   rename_file(fresh, store);
   return kept;

@@ -165,6 +165,7 @@ def collect(home):
     stray = home.home / "runs" / "9000" / "1"
     stray.mkdir(parents=True)
     (stray / "file").write_bytes(b"x" * 5000)
+    (stray / ".store").write_text(next(iter(home.runs().values())).joinpath(".store").read_text())
     outside = home.folder / "outside"
     outside.mkdir()
     (outside / "precious").write_text("kept")
@@ -187,7 +188,10 @@ def collect(home):
     others = home.folder / "others" / "7" / "1"
     others.mkdir(parents=True)
     foreign = home.ablate("gc", "--older-than", "0s", "--runs-root", others.parents[1], "--yes")
-    expect("are they another's?" in foreign and others.exists(), "a folder of runs none of which is known stays")
+    expect("without the id of a results file" in foreign and others.exists(), "a folder that may be another's stays")
+    (others / ".store").write_text("f" * 32)
+    foreign = home.ablate("gc", "--older-than", "0s", "--runs-root", others.parents[1], "--only", "unknown", "--yes")
+    expect("of another results file" in foreign and others.exists(), "and one that is another's in any case")
     home.ablate("gc", "--older-than", "0s", "--yes")
     expect(not stray.exists() and (outside / "precious").exists(), "links are not followed")
     expect(0 < len(home.runs()) < folders, "runs that a sweep shows keep their folders")

@@ -380,6 +380,7 @@ void Agent::assign(State& state, const Assign& assign) {
   state.runs.emplace(assign.run(),
                      Held{.spool = std::make_shared<RunSpool>(files_, assign.run(), assign.token()),
                           .token = assign.token(),
+                          .store = state.store_id,
                           .weights = assign.weights_sha256(),
                           .waiting = assign});
   start_waiting(state);
@@ -457,7 +458,8 @@ void Agent::start(State& state, std::uint32_t run, Held& held) {
            fmt::join(assign.slots(), ", "));
   RunOwner& owner = *this;
   try {
-    held.run = std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_, crew_);
+    held.run =
+        std::make_unique<Run>(assign, std::move(slots), options_.runs, owner, clock_, crew_, held.store);
     held.under_way = true;
   } catch (const std::exception& error) {  // no thread or descriptor to be had: the slot is free again
     log_warning({{"run", run}}, "run {} cannot start: {}", run, error.what());

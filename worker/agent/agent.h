@@ -69,6 +69,7 @@ class Agent final : private Peer, private RunOwner {
   struct Held {
     std::shared_ptr<RunSpool> spool;
     std::string token;                               ///< as its assignment had it; it goes with every batch
+    std::string store;                               ///< the results file that it is in
     WantedDigests weights;                           ///< that its trial wants, where it says which files
     std::optional<ablate::v1::Assign> waiting;       ///< its slots are not free yet
     std::unique_ptr<Run> run;                        ///< none: waiting, or of an earlier program

@@ -243,8 +243,9 @@ void Crew::wait_for_work() {
 }
 
 Run::Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& settings, RunOwner& owner,
-         const Clock& clock, Crew& crew)
+         const Clock& clock, Crew& crew, std::string store)
     : assign_{std::move(assign)},
+      store_{std::move(store)},
       slots_{std::move(slots)},
       settings_{settings},
       owner_{owner},
@@ -300,6 +301,7 @@ void Run::execute() {
     } else {
       const Resume resume = choose_checkpoint(assign_, settings_);
       directory_ = create_run_directory(settings_.runs_root, assign_);
+      if (!store_.empty()) protocol::sign_folder(directory_, store_);
       const std::uint32_t resume_run = resume.checkpoint ? resume.checkpoint->run() : 0;
       output.emplace(RunFacts{.directory = directory_,
                               .host = settings_.host,

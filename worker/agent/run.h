@@ -111,9 +111,10 @@ class RunOwner {
 /// never call it where `RunOwner` would block.
 class Run {
  public:
+  /// `store`: the results file that it is in, which its folder says; empty: none that is known.
   /// Throws: std::exception when there is no thread or descriptor for it.
   Run(ablate::v1::Assign assign, std::vector<Slot> slots, const RunSettings& settings, RunOwner& owner,
-      const Clock& clock, Crew& crew);
+      const Clock& clock, Crew& crew, std::string store = {});
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -149,6 +150,7 @@ class Run {
   Orders orders() { return *orders_.lock(); }
 
   const ablate::v1::Assign assign_;
+  const std::string store_;
   const std::vector<Slot> slots_;
   const RunSettings& settings_;
   RunOwner& owner_;
