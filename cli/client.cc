@@ -54,6 +54,12 @@ void Client::check(const grpc::Status& status, seconds deadline) const {
         code, fmt::format(
                   "no scheduler answers at {}: start one with 'ablate up', or name another with --scheduler",
                   address_)};
+  if (code == Code::kCancelled)  // not by us: nobody looks at a call that we have given up
+    throw Error{
+        Code::kUnavailable,
+        fmt::format("the scheduler at {} stopped before it had answered: whether it heeded the request is "
+                    "not known; give it again when it is back",
+                    address_)};
   if (code == Code::kDeadlineExceeded)
     throw Error{code,
                 fmt::format("the scheduler at {} gave no answer within {} s", address_, deadline.count())};

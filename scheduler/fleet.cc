@@ -144,7 +144,7 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
     there.insert(there.end(), slot.beside().begin(), slot.beside().end());
     for (const storage::RunId id : there) {
       const auto run = entry.runs.find(id);
-      if (run == entry.runs.end()) continue;
+      if (run == entry.runs.end() || std::ranges::count(run->second.slots, slot.index()) > 0) continue;
       run->second.slots.push_back(slot.index());
       Line& line = entry.lines[slot.index()];
       if (line.runs.empty())

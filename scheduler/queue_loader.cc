@@ -57,8 +57,12 @@ void follow(WorkQueue& queue, storage::Database& db, const storage::Touched& tou
   const QueueStore store{db};
   if (touched.pins)
     for (const storage::ShapeId shape : queue.shapes()) read_shape(queue, store, shape);
+  std::vector<storage::SweepId> removed;
   for (const storage::SweepId id : touched.sweeps)
-    if (const auto sweep = store.sweep(id)) queue.put_sweep(*sweep);
+    if (const auto sweep = store.sweep(id))
+      queue.put_sweep(*sweep);
+    else
+      removed.push_back(id);
   auto trials = touched.trials;
   std::ranges::sort(trials);
   trials.erase(std::unique(trials.begin(), trials.end()), trials.end());
@@ -69,6 +73,7 @@ void follow(WorkQueue& queue, storage::Database& db, const storage::Touched& tou
     put(queue, store, std::move(open), now);
   });
   for (; next != trials.end(); ++next) queue.erase(*next);
+  for (const storage::SweepId id : removed) queue.erase_sweep(id);
 }
 
 }  // namespace abl::scheduler

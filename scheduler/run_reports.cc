@@ -141,6 +141,12 @@ protocol::FailureClass failure_class(const RunEnded& ended) {
   }
 }
 
+/// How long a run took, as its worker says it: none takes a thousand years.
+Milliseconds time_of(const RunEnded& ended) {
+  constexpr Milliseconds kLongest = std::chrono::years{1000};
+  return Milliseconds{std::min<std::uint64_t>(ended.took_ms(), kLongest.count())};
+}
+
 /// `was_asked`: this scheduler has told the run to stop. A worker that stops says so itself.
 /// Throws: Error{kInvalidArgument} for a status that this release does not know.
 TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
@@ -167,7 +173,7 @@ TrialStore::Ended ended_record(const RunEnded& ended, bool was_asked) {
                                                       ended.reason().empty() ? "" : ", ", ended.reason())};
   }
   if (ended.has_exit_code()) record.exit_code = ended.exit_code();
-  if (ended.has_took_ms()) record.took = Milliseconds{ended.took_ms()};
+  if (ended.has_took_ms()) record.took = time_of(ended);
   if (ended.has_signal()) record.signal = ended.signal();
   record.failure = failure_class(ended);
   record.log_patterns = {ended.log_patterns().begin(), ended.log_patterns().end()};
@@ -363,7 +369,7 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
   }
   reported.trial = run->trial;
   if (ended && ended->state == RunState::kCompleted && batch.ended().has_took_ms()) {
-    reported.took = Milliseconds{batch.ended().took_ms()};
+    reported.took = time_of(batch.ended());
     reported.claimants = storage::SweepStore{db}.claimants(run->trial);
   }
   return reported;

@@ -44,6 +44,14 @@ void WorkQueue::put_sweep(const storage::OpenSweep& stored) {
     canary_sweeps_.erase(stored.id);
 }
 
+void WorkQueue::erase_sweep(SweepId id) {
+  const auto found = sweeps_.find(id);
+  if (found == sweeps_.end() || found->second.standing > 0 || found->second.running > 0) return;
+  change_owner(found->second.stored.owner, [&](Owner& owner) { owner.slots -= found->second.slots; });
+  canary_sweeps_.erase(id);
+  sweeps_.erase(found);
+}
+
 void WorkQueue::set_canaries(std::uint32_t trials) {
   if (canaries_ == trials) return;
   canaries_ = trials;

@@ -36,6 +36,7 @@ using LaneId = std::uint32_t;
 class WorkQueue {
  public:
   void put_sweep(const storage::OpenSweep& sweep);
+  void erase_sweep(storage::SweepId sweep);  ///< which was removed from the store, with its trials
   /// As it is stored now: new, or instead of what was known of it.
   void put(storage::OpenTrial trial, Time now);
   /// Of a sweep that tries a few trials first (`OpenSweep::canary`) so many may be under way.

@@ -160,7 +160,7 @@ std::map<SweepId, std::vector<RunningTrial>> MeasuredStore::running() const {
   std::map<SweepId, std::vector<RunningTrial>> running;
   auto& rows = db_.prepared(R"sql(
       SELECT st.sweep_id, t.id, r.id, r.config_hash, r.work_hash, run.state = 'running', COALESCE(run.started_ms, 0), run.step, run.total_steps,
-             run.steps_per_second
+             run.steps_per_second, t.gpus
       FROM run INDEXED BY run_under_way CROSS JOIN trial t ON t.id = run.trial_id AND t.run_id = run.id
       CROSS JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
       CROSS JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
@@ -177,7 +177,8 @@ std::map<SweepId, std::vector<RunningTrial>> MeasuredStore::running() const {
                         .since = rows.time(6),
                         .step = static_cast<std::uint32_t>(rows.integer(7)),
                         .total_steps = static_cast<std::uint32_t>(rows.integer(8)),
-                        .steps_per_second = rows.real(9)});
+                        .steps_per_second = rows.real(9),
+                        .gpus = static_cast<int>(rows.integer(10))});
   }
   return running;
 }

@@ -36,6 +36,7 @@ struct RunningTrial {
   Time since{};                             ///< its start, by the wall clock
   std::uint32_t step = 0, total_steps = 0;
   double steps_per_second = 0;
+  int gpus = 0;
 };
 
 /// An active sweep of which something waits or runs.

@@ -11,8 +11,6 @@
 #include "storage/trial_store.h"
 
 namespace abl::storage {
-namespace {}  // namespace
-
 SweepId Removal::begin(const std::string& name, Time now) {
   const SweepRecord sweep = SweepStore{db_}.get_brief(name);
   refuse(sweep.id);
@@ -22,7 +20,8 @@ SweepId Removal::begin(const std::string& name, Time now) {
         fmt::format("sweep {0} has {1} that wait{2} or run{2}: 'ablate cancel {0}' first", name,
                     wanted == 1 ? "a trial" : fmt::format("{} trials", wanted), wanted == 1 ? "s" : "")};
   db_.prepared(
-         "UPDATE sweep SET name = :name, state = 'cancelled', state_ms = :now, removing = 0 WHERE id = "
+         "UPDATE sweep SET name = :name, state = 'cancelled', state_ms = :now, removing = 0, canary = 0 "
+         "WHERE id = "
          ":sweep")
       .bind(":name", fmt::format("{} (being removed, {})", name, sweep.id))  // no file can have such a name
       .bind(":now", now)
@@ -78,7 +77,7 @@ Removal::Step Removal::step(Time now, int rows) {
   }
   if (waits_) return Step::kWaits;
   if (rows_ <= 0 || !erase_lines(sweep)) return Step::kMore;
-  if (looked_at == 0) let_go_of_pins();
+  if (looked_at == 0 && !let_go_of_pins()) return Step::kMore;
   if (!forget_transitions(sweep, looked_at)) return Step::kMore;
   db_.prepared("DELETE FROM sweep WHERE id = :sweep").bind(":sweep", sweep).run();
   return Step::kMore;
@@ -268,7 +267,7 @@ bool Removal::forget_transitions(SweepId sweep, std::int64_t from) {
 
 /// Runs that were kept since a name of data or weights stands for what they have reported: where no trial
 /// that anybody claims needs that name any more, it is free, and they go.
-void Removal::let_go_of_pins() {
+bool Removal::let_go_of_pins() {
   struct Pin {
     std::string name;
     RunId run;
@@ -290,6 +289,7 @@ void Removal::let_go_of_pins() {
                                        static_cast<TrialId>(row.integer(2))};
                           });
     for (const Pin& pin : pins) {
+      if (!erase_run(pin.run)) return false;  // what it has said: a run stays for its pin
       db_.prepared(weights ? "DELETE FROM weights_pin WHERE name = :name"
                            : "DELETE FROM data_pin WHERE data = :name")
           .bind(":name", pin.name)
@@ -298,11 +298,12 @@ void Removal::let_go_of_pins() {
               ":of",
               pin.run))
         continue;
-      db_.prepared("DELETE FROM run WHERE id = :run").bind(":run", pin.run).run();
+      if (!erase(pin.trial)) return false;
       if (!has("SELECT 1 FROM run WHERE trial_id = :of", pin.trial))
         db_.prepared("DELETE FROM trial WHERE id = :trial").bind(":trial", pin.trial).run();
     }
   }
+  return true;
 }
 
 }  // namespace abl::storage

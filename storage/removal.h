@@ -47,7 +47,7 @@ class Removal {
   bool erase_run(RunId run);
   bool erase_lines(SweepId sweep);
   bool forget_transitions(SweepId sweep, std::int64_t from);
-  void let_go_of_pins();
+  bool let_go_of_pins();
   int take(const char* sql, std::int64_t of);
   bool has(const char* sql, std::int64_t of) const;
 

@@ -93,7 +93,7 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
   Remaining& remaining = looked.remaining;
   remaining.priority = standing.priority, remaining.owner = standing.owner,
   remaining.weight = standing.weight;
-  const int gpus = rows.empty() ? 0 : rows.front().gpus;
+  const int gpus = !rows.empty() ? rows.front().gpus : !running.empty() ? running.front().gpus : 0;
   remaining.slots_each = std::max(1, gpus);
 
   std::map<std::string, double> rates;  // hash -> seconds, of rows whose first trials run

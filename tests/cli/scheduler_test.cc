@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real program against a real scheduler in this process; no worker, so nothing trains.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ablate/v1/sweeps.grpc.pb.h"
 #include "base/error.h"
 #include "scheduler/server.h"
 #include "storage/database.h"
@@ -127,6 +129,28 @@ TEST_F(WithScheduler, WithJsonTheProblemsOfASubmittedFileHaveTheirPlaces) {
   EXPECT_EQ(nlohmann::json::parse(absent.out).at("error").at("code"), "NOT_FOUND");
 }
 
+/// What a client sees of calls that a scheduler drops when it stops.
+class Dropping final : public ablate::v1::Sweeps::Service {
+  grpc::Status ListSweeps(grpc::ServerContext*, const ablate::v1::ListSweepsRequest*,
+                          ablate::v1::ListSweepsResponse*) override {
+    return grpc::Status::CANCELLED;
+  }
+};
+
+TEST(Client, ASchedulerThatStopsBeforeItAnswersIsNoInterruptionOfOurs) {
+  Home home;
+  const std::string address = "unix:" + (home.folder() / "s").string();
+  Dropping service;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  const auto outcome = home.run({"ls", "--scheduler", address});
+  EXPECT_EQ(outcome.code, kExitUnavailable);
+  EXPECT_THAT(outcome.err, HasSubstr("stopped before it had answered"));
+  server->Shutdown();
+}
+
 TEST_F(WithScheduler, AFileThatIsNoTextIsRefusedBeforeItIsSent) {
   const auto file = home_.file("bad.yaml", "# \u00e4\nname: \u00e4\xff\xfe");
   for (const char* command : {"submit", "plan", "validate"}) {
@@ -211,6 +235,13 @@ TEST_F(WithScheduler, WithoutASchedulerItIsSaidWhatWasRunningWhenItStopped) {
   storage::Database{home_.folder() / "results.db", storage::Database::Mode::kWrite}.execute(
       "UPDATE trial SET state = 'running' WHERE id < 3");
   EXPECT_THAT(home_.run({"ls"}).err, HasSubstr("; 2 trials were running when the scheduler stopped"));
+}
+
+TEST_F(WithScheduler, ARowWithoutANameIsNotEveryRow) {
+  home_.run({"submit", sweep_});
+  const Outcome outcome = home_.run({"rerun", "two-rows", ""});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("a row without a name"));
 }
 
 TEST_F(WithScheduler, AMisspeltSweepIsNamedWithTheNearest) {

@@ -203,6 +203,18 @@ TEST_F(RemovalTest, WhatANameOfDataStandsForStaysForOthers) {
   EXPECT_EQ(count("trial"), 0);
 }
 
+/// As after a correction of the trainer: another trial took its place, and it was the first with its data.
+TEST_F(RemovalTest, ARunThatSaidWhatDataStandForGoesWithThemAlsoWhereNobodyClaimsItsTrial) {
+  submit(sweep_of("s", 2, 1));
+  fill("s", 50);
+  db.execute(
+      "DELETE FROM sweep_trial WHERE trial_id = (SELECT trial_id FROM run JOIN data_pin ON run_id = run.id)");
+  remove("s", 10);
+  EXPECT_EQ(trials.fingerprint("cifar10"), std::nullopt);
+  for (const char* table : {"sweep", "trial", "run", "point", "log_chunk", "metric_summary"})
+    EXPECT_EQ(count(table), 0) << table;
+}
+
 TEST_F(RemovalTest, AStepCostsTheSameWhateverTheSweepHas) {
   for (const int points : {200, 20'000}) {
     const std::string name = fmt::format("s{}", points);
