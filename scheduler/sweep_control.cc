@@ -254,11 +254,12 @@ void rename_sweep(Coordinator& coordinator, const std::string& sweep, const std:
 
 void rerun_rows(Coordinator& coordinator, const std::string& sweep, const std::vector<std::string>& rows,
                 Coordinator::Answer<std::uint32_t> answer) {
-  if (std::ranges::find(rows, "") != rows.end())  // which would be all of them
-    throw Error{Code::kInvalidArgument, "a row without a name; expected ids of rows: 'ablate show' has them"};
   change_and_tell<std::uint32_t>(
       coordinator, sweep, "completed trials run again",
       [sweep, rows](storage::Database& db, Time now) {
+        if (std::ranges::find(rows, "") != rows.end())  // which would be all of them
+          throw Error{Code::kInvalidArgument,
+                      "a row without a name; expected ids of rows: 'ablate show' has them"};
         std::uint32_t queued = 0;
         for (const std::string& row : std::set<std::string>{rows.begin(), rows.end()})
           queued += requeue(db, sweep, row, {.ended = false, .held = false, .completed = true}, now);
