@@ -365,7 +365,7 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
         if (!current(*session)) return Result{};
         Result result{.report = store_refusal(db, session->hello.name(), refused, clock_.moment())};
         judge(db, session->hello.name(), false, result.report);
-        if (result.report.sweeps.empty()) return result;
+        if (result.report.trial_state != storage::TrialState::kQueued) return result;
         result.trial = storage::TrialStore{db}.run(refused.run()).trial;
         storage::TrialStore{db}.set_waiting(
             result.trial, fmt::format("worker {} refused it: {}", session->hello.name(), refused.reason()));
@@ -376,6 +376,7 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
         const Time now = clock_.steady();
         if (result.trial != 0) queue_.refuse(result.trial, session->id, now, now + policy_.refusal);
         apply(session.get(), result.report);
+        follow_holds(result.report);
         look_at_queue();
       });
 }
@@ -441,6 +442,7 @@ void Coordinator::tick() {
         note_standing();
         if (error) return;  // as if it had not looked: the next look sees the gap
         if (queue_lost_ == result.read_after) queue_lost_ = 0;
+        for (const auto& [level, row] : std::exchange(holds_left_, {})) hold_on(level, row);
         const Time now = last_tick_ = result.looked;
         if (now - last_tidied_ >= kTidyEvery) last_tidied_ = now;
         if (result.was_away)
@@ -624,7 +626,6 @@ void Coordinator::judge(Database& db, const std::string& worker, bool measured, 
   report.through = measured && queue_.is_tried(report.trial);
   if (report.through) breaker.got_through(report.trial);
   if (report.trial_state == storage::TrialState::kCompleted) breaker.completed(report.trial);
-  if (report.trial_state == storage::TrialState::kQueued) breaker.hold_again(report.trial, clock_.now());
   if (report.trial_state != storage::TrialState::kFailed) return;
   if (quarantine_.contains(worker)) return;  // more likely its fault
   const bool elsewhere =
@@ -633,8 +634,10 @@ void Coordinator::judge(Database& db, const std::string& worker, bool measured, 
   for (const storage::FailureCounts& counts : breaker.failed(report.trial, worker)) {
     if (done.contains(counts.of.sweep) || !is_to_hold(counts, elsewhere)) continue;
     done.insert(counts.of.sweep);
-    report.note +=
-        "; held: " + breaker.begin_hold(counts.of, level_text(counts.of, counts.sweep), counts.failures);
+    const std::string why =
+        breaker.begin_hold(counts.of, level_text(counts.of, counts.sweep), counts.failures);
+    if (why.empty()) continue;
+    report.note += "; held: " + why;
     for (const RunId run : breaker.leased(counts.of)) report.unwanted.push_back(run);
     if (const auto row = breaker.hold(counts.of, 0, clock_.now())) report.holds.emplace_back(counts.of, *row);
   }
@@ -645,14 +648,20 @@ void Coordinator::hold_on(const storage::SweepLevel& level, std::uint32_t row) {
   commit(
       [this, level, row](Database& db) { return storage::BreakerStore{db}.hold(level, row, clock_.now()); },
       [this, level, row](std::exception_ptr error, const std::optional<std::uint32_t>& next) {
-        if (!error && next) hold_on(level, *next);
+        if (!error && next) return hold_on(level, *next);
+        if (error) holds_left_.emplace_back(level, row);  // the disk is full, say: the next tick goes on
       });
+}
+
+/// After the commit: the rest of what it holds.
+void Coordinator::follow_holds(const Reported& report) {
+  for (const auto& [level, row] : report.holds) hold_on(level, row);
+  for (const RunId run : report.unwanted) call_back(run);  // its trial is held when it comes back
 }
 
 /// After the commit: what it says of its worker.
 void Coordinator::learn(const std::string& worker, bool measured, bool probe, const Reported& report) {
-  for (const auto& [level, row] : report.holds) hold_on(level, row);
-  for (const RunId run : report.unwanted) call_back(run);  // its trial is held when it comes back
+  follow_holds(report);
   if (measured && report.state != storage::RunState::kFailed)
     quarantine_.got_through(worker, report.claimants);
   if (report.state == storage::RunState::kCompleted)

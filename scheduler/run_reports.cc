@@ -77,7 +77,9 @@ bool is_another_program(storage::Database& db, const ablate::v1::Hello& hello) {
 
 Reported end_run(storage::Database& db, const storage::RunRecord& run, const TrialStore::Ended& ended,
                  Moment now) {
-  const storage::TrialState state = TrialStore{db}.end(run.id, ended, now);
+  storage::TrialState state = TrialStore{db}.end(run.id, ended, now);
+  if (state == storage::TrialState::kQueued && storage::BreakerStore{db}.hold_again(run.trial, now.wall))
+    state = storage::TrialState::kHeld;
   return {.run = run.id,
           .ended = true,
           .note = fmt::format("run {} (trial {}, attempt {}) on {}: {}{}{}; the trial is {}", run.id,

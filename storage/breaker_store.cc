@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/utf8.h"
@@ -20,6 +22,34 @@ constexpr std::size_t kLongestReason = 300;
 constexpr const char* kOfLevel =
     R"sql((:factor = '' AND (:level = '' OR r.id = :level) OR :factor <> '' AND EXISTS (
         SELECT 1 FROM json_each(r.set_json) e WHERE e.key = :factor AND e.value = :level)))sql";
+
+/// A statement about the claims `st` of a level in rows from `:row` on, for each kind of level the one that
+/// reads no more than it has: of a factor all rows of the sweep, which say what they set.
+class OfClaims {
+ public:
+  /// `sql`: with {0} for FROM and {1} for WHERE.
+  explicit OfClaims(fmt::format_string<const char*&, const char*&> sql) {
+    const std::array<std::array<const char*, 2>, 3> kinds{
+        {{"sweep_trial st", "st.sweep_id = :sweep AND :factor = '' AND :level = '' AND st.row >= :row"},
+         {"sweep_trial st",
+          "st.sweep_id = :sweep AND :factor = '' AND +st.row >= :row AND "
+          "st.row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :level)"},
+         {"sweep_row r CROSS JOIN sweep_trial st ON st.sweep_id = r.sweep_id AND st.row = r.position",
+          "r.sweep_id = :sweep AND r.position >= :row AND EXISTS (SELECT 1 FROM json_each(r.set_json) e "
+          "WHERE e.key = :factor AND "
+          "e.value = :level)"}}};
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      auto [from, where] = kinds[i];
+      sql_[i] = fmt::format(sql, from, where);
+    }
+  }
+  const char* operator()(const SweepLevel& level) const {
+    return sql_[!level.factor.empty() ? 2 : !level.level.empty() ? 1 : 0].c_str();
+  }
+
+ private:
+  std::array<std::string, 3> sql_;
+};
 
 /// What a row shares with others.
 std::vector<SweepLevel> levels_of(Database& db, SweepId sweep, std::int64_t row) {
@@ -41,6 +71,30 @@ Statement& at(Statement& statement, const SweepLevel& level) {
   return statement.bind(":sweep", level.sweep).bind(":factor", level.factor).bind(":level", level.level);
 }
 
+/// Why one of these levels is held, or empty.
+std::string why_held(Database& db, const std::vector<SweepLevel>& levels) {
+  for (const SweepLevel& level : levels) {
+    auto why = at(db.prepared("SELECT held FROM sweep_level WHERE sweep_id = :sweep AND factor = :factor AND "
+                              "level = :level AND held <> ''"),
+                  level)
+                   .one([](const Statement& row) { return row.text(0); });
+    if (why) return *std::move(why);
+  }
+  return {};
+}
+
+/// False where it is not queued.
+bool hold_queued(Database& db, TrialId trial, const std::string& why, Time now) {
+  db.prepared(
+        R"sql(UPDATE trial SET state = 'held', reason = :why, waiting = '', not_before_ms = 0, finished_ms = :now
+              WHERE id = :trial AND state = 'queued')sql")
+      .bind(":why", why)
+      .bind(":now", now)
+      .bind(":trial", trial)
+      .run();
+  return db.changes() > 0;
+}
+
 }  // namespace
 
 void BreakerStore::add_levels(SweepId sweep, const std::vector<NewLevel>& levels) {
@@ -49,9 +103,10 @@ void BreakerStore::add_levels(SweepId sweep, const std::vector<NewLevel>& levels
     if (level.trials < kLeastTrials) continue;
     open += level.completed ? 0 : 1;
     at(db_.prepared(
-           "INSERT INTO sweep_level (sweep_id, factor, level, completed) VALUES (:sweep, :factor, :level, "
-           ":completed)"),
+           "INSERT INTO sweep_level (sweep_id, factor, level, trials, completed) VALUES (:sweep, :factor, "
+           ":level, :trials, :completed)"),
        {sweep, level.factor, level.level})
+        .bind(":trials", level.trials)
         .bind(":completed", level.completed)
         .run();
   }
@@ -197,15 +252,47 @@ std::vector<FailureCounts> BreakerStore::failed(TrialId trial, const std::string
   return counts;
 }
 
+/// Whether some of it is queued or leased.
+bool BreakerStore::is_left(const SweepLevel& level) const {
+  const bool whole = level.factor.empty() && level.level.empty();
+  const auto may_be = at(db_.prepared(R"sql(
+      SELECT n.queued + n.leased > 0 AND COALESCE(l.failures < l.trials, 1) FROM sweep_count n
+      LEFT JOIN sweep_level l ON l.sweep_id = :sweep AND l.factor = :factor AND l.level = :level
+      WHERE n.sweep_id = :sweep)sql"),
+                         level)
+                          .one([](const Statement& row) { return row.integer(0) != 0; });
+  if (whole || !may_be.value_or(false)) return may_be.value_or(false);
+  static const OfClaims any{R"sql(
+      SELECT 1 FROM {0} CROSS JOIN trial t ON t.id = st.trial_id AND t.state IN ('queued', 'leased')
+      WHERE {1} AND st.withdrawn = 0 LIMIT 1)sql"};
+  return at(db_.prepared(any(level)), level)
+      .bind(":row", 0)
+      .one([](const Statement&) { return true; })
+      .has_value();
+}
+
 std::string BreakerStore::begin_hold(const SweepLevel& level, const std::string& what,
                                      std::uint32_t failures) {
-  static const std::string most_common = fmt::format(R"sql(
-      SELECT t.reason, COUNT(*) AS trials FROM sweep_trial st
-      JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row JOIN trial t ON t.id = st.trial_id
-      WHERE st.sweep_id = :sweep AND st.withdrawn = 0 AND t.state = 'failed' AND {}
-      GROUP BY t.reason ORDER BY trials DESC, MAX(t.id) DESC LIMIT 1)sql",
-                                                     kOfLevel);
-  auto found = at(db_.prepared(most_common.c_str()), level).one([](const Statement& row) {
+  const bool whole = level.factor.empty() && level.level.empty();
+  const bool left = is_left(level);
+  if (!whole)  // they say nothing more of the others
+    db_.prepared("UPDATE sweep SET failures = MAX(failures - :failures, 0) WHERE id = :sweep")
+        .bind(":failures", failures)
+        .bind(":sweep", level.sweep)
+        .run();
+  if (!left) {
+    if (!whole)
+      at(db_.prepared("UPDATE sweep_level SET failures = 0, failed_on = '' WHERE sweep_id = :sweep AND "
+                      "factor = :factor AND level = :level"),
+         level)
+          .run();
+    return {};
+  }
+  static const OfClaims most_common{R"sql(
+      SELECT t.reason, COUNT(*) AS trials FROM {0} CROSS JOIN trial t ON t.id = st.trial_id
+      WHERE {1} AND st.withdrawn = 0 AND t.state = 'failed'
+      GROUP BY t.reason ORDER BY trials DESC, MAX(t.id) DESC LIMIT 1)sql"};
+  auto found = at(db_.prepared(most_common(level)), level).bind(":row", 0).one([](const Statement& row) {
     return std::pair{row.text(0), row.integer(1)};
   });
   auto [reason, trials] = found.value_or(std::pair{std::string{}, std::int64_t{failures}});
@@ -213,23 +300,17 @@ std::string BreakerStore::begin_hold(const SweepLevel& level, const std::string&
   const std::string why =
       fmt::format("{} fail: {} ({} of {})", what, reason.empty() ? "no reason given" : reason, trials,
                   std::max<std::int64_t>(trials, failures));
-  if (level.factor.empty() && level.level.empty()) {
+  if (whole)
     db_.prepared("UPDATE sweep SET held = :why WHERE id = :sweep")
         .bind(":why", why)
         .bind(":sweep", level.sweep)
         .run();
-  } else {
+  else
     at(db_.prepared("UPDATE sweep_level SET held = :why WHERE sweep_id = :sweep AND factor = :factor AND "
                     "level = :level"),
        level)
         .bind(":why", why)
         .run();
-    // they say nothing more of the others
-    db_.prepared("UPDATE sweep SET failures = MAX(failures - :failures, 0) WHERE id = :sweep")
-        .bind(":failures", failures)
-        .bind(":sweep", level.sweep)
-        .run();
-  }
   return why;
 }
 
@@ -243,34 +324,25 @@ std::optional<std::uint32_t> BreakerStore::hold(const SweepLevel& level, std::ui
                             level)
                              .one([](const Statement& line) { return line.text(0); });
   if (!why || why->empty()) return std::nullopt;  // let go meanwhile
-  static const std::string queued = fmt::format(R"sql(
-      SELECT st.trial_id, st.row FROM sweep_trial st
-      JOIN trial t ON t.id = st.trial_id AND t.state = 'queued'
-      JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
-      WHERE st.sweep_id = :sweep AND st.row >= :row AND st.withdrawn = 0 AND {}
+  static const OfClaims queued{R"sql(
+      SELECT st.trial_id, st.row FROM {0} CROSS JOIN trial t ON t.id = st.trial_id AND t.state = 'queued'
+      WHERE {1} AND st.withdrawn = 0
+        AND (SELECT queued > 0 FROM sweep_count WHERE sweep_id = :sweep)
         AND NOT EXISTS (SELECT 1 FROM sweep_trial o JOIN sweep s ON s.id = o.sweep_id
                         WHERE o.trial_id = st.trial_id AND o.sweep_id <> :sweep AND o.withdrawn = 0 AND s.state = 'active')
-      ORDER BY st.row LIMIT :most)sql",
-                                                kOfLevel);
+      ORDER BY st.row LIMIT :most)sql"};
   struct Queued {
     TrialId trial = 0;
     std::uint32_t row = 0;
   };
   const auto trials =
-      at(db_.prepared(queued.c_str()), level)
+      at(db_.prepared(queued(level)), level)
           .bind(":row", row)
           .bind(":most", kHeldAtOnce)
           .all([](const Statement& line) {
             return Queued{static_cast<TrialId>(line.integer(0)), static_cast<std::uint32_t>(line.integer(1))};
           });
-  for (const Queued& trial : trials)
-    db_.prepared(
-           R"sql(UPDATE trial SET state = 'held', reason = :why, waiting = '', not_before_ms = 0, finished_ms = :now
-                       WHERE id = :trial AND state = 'queued')sql")
-        .bind(":why", *why)
-        .bind(":now", now)
-        .bind(":trial", trial.trial)
-        .run();
+  for (const Queued& trial : trials) hold_queued(db_, trial.trial, *why, now);
   if (trials.size() < kHeldAtOnce) return std::nullopt;
   return trials.back().row;
 }
@@ -286,37 +358,34 @@ std::vector<RunId> BreakerStore::leased(const SweepLevel& level) const {
   });
 }
 
-void BreakerStore::hold_again(TrialId trial, Time now) {
+bool BreakerStore::hold_again(TrialId trial, Time now) {
   struct Claim {
     SweepId sweep = 0;
     std::int64_t row = 0;
-    bool held = false;
+    bool active = false, of_levels = false;
+    std::string why;
   };
-  const auto claims =
-      db_.prepared(R"sql(
-      SELECT st.sweep_id, st.row, s.held <> '' FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
-      WHERE st.trial_id = :trial AND st.withdrawn = 0
-        AND (s.held <> '' OR EXISTS (SELECT 1 FROM sweep_level l INDEXED BY sweep_level_held WHERE l.sweep_id = s.id AND l.held <> '')))sql")
-          .bind(":trial", trial)
-          .all([](const Statement& row) {
-            return Claim{static_cast<SweepId>(row.integer(0)), row.integer(1), row.integer(2) != 0};
-          });
-  for (const Claim& claim : claims) {
-    if (claim.held) {
-      hold({.sweep = claim.sweep}, static_cast<std::uint32_t>(claim.row), now);
-      return;
-    }
-    for (const SweepLevel& level : levels_of(db_, claim.sweep, claim.row)) {
-      const auto held =
-          at(db_.prepared("SELECT 1 FROM sweep_level WHERE sweep_id = :sweep AND factor = :factor AND "
-                          "level = :level AND held <> ''"),
-             level)
-              .one([](const Statement&) { return true; });
-      if (!held) continue;
-      hold(level, static_cast<std::uint32_t>(claim.row), now);
-      return;
-    }
+  auto claims = db_.prepared(R"sql(
+      SELECT st.sweep_id, st.row, s.state = 'active',
+             EXISTS (SELECT 1 FROM sweep_level l INDEXED BY sweep_level_held WHERE l.sweep_id = s.id AND l.held <> ''), s.held
+      FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id WHERE st.trial_id = :trial AND st.withdrawn = 0)sql")
+                    .bind(":trial", trial)
+                    .all([](const Statement& row) {
+                      return Claim{static_cast<SweepId>(row.integer(0)), row.integer(1), row.integer(2) != 0,
+                                   row.integer(3) != 0, row.text(4)};
+                    });
+  std::set<SweepId> wanting, holding;
+  std::string reason;
+  for (Claim& claim : claims) {
+    if (claim.active) wanting.insert(claim.sweep);
+    if (claim.why.empty() && claim.of_levels)
+      claim.why = why_held(db_, levels_of(db_, claim.sweep, claim.row));
+    if (claim.why.empty()) continue;
+    holding.insert(claim.sweep);
+    if (reason.empty()) reason = claim.why;
   }
+  if (holding.empty() || !std::ranges::includes(holding, wanting)) return false;
+  return hold_queued(db_, trial, reason, now);
 }
 
 std::vector<SweepLevel> BreakerStore::held() const {

@@ -53,15 +53,17 @@ class BreakerStore {
   std::vector<FailureCounts> failed(TrialId trial, const std::string& worker);
 
   /// From now on these are held, for the reason that most of them failed for. `what`: "all cells with
-  /// groups=8". Returns: that reason in a sentence.
+  /// groups=8". Returns: that reason in a sentence; empty: nothing of them is queued or leased, so nothing is
+  /// held, and they say nothing more of the others all the same.
   std::string begin_hold(const SweepLevel& level, const std::string& what, std::uint32_t failures);
   /// Holds the queued ones in rows from `row` on, as many as one transaction may; those that another sweep
   /// wants too stay in the queue. Returns: the row to go on from; nothing: there are no more.
   std::optional<std::uint32_t> hold(const SweepLevel& level, std::uint32_t row, Time now);
   /// Runs of them that are leased and have not begun, as far as their workers have said.
   std::vector<RunId> leased(const SweepLevel& level) const;
-  /// A trial that went back to the queue is held where what it shares with others is.
-  void hold_again(TrialId trial, Time now);
+  /// A trial that went back to the queue is held where what it shares with others is, and no other sweep
+  /// wants it still. Returns: whether it is held now.
+  bool hold_again(TrialId trial, Time now);
   std::vector<SweepLevel> held() const;  ///< all that are
 
   /// A level of a new sweep: how many trials have it, and whether one of them has completed, for another.
@@ -76,6 +78,7 @@ class BreakerStore {
   void reset(SweepId sweep);
 
  private:
+  bool is_left(const SweepLevel& level) const;
   void let_go(SweepId sweep, const std::string& reason);
   Database& db_;
 };

@@ -718,6 +718,7 @@ CREATE TABLE sweep_level (       -- of a sweep with a breaker: what its factors'
   sweep_id INTEGER NOT NULL REFERENCES sweep,
   factor TEXT NOT NULL,          -- a key of sweep_row.set_json; '': the row itself
   level TEXT NOT NULL,           -- its value there; the row's id
+  trials INTEGER NOT NULL,       -- that it had when the sweep was submitted
   completed INTEGER NOT NULL DEFAULT 0 CHECK (completed IN (0, 1)),  -- a trial of it has
   failures INTEGER NOT NULL DEFAULT 0,   -- as of the sweep
   failed_on TEXT NOT NULL DEFAULT '',

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/sweep_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -173,10 +175,18 @@ std::string select_sweeps(const std::string& texts, const std::string& where) {
              n.queued, n.leased, n.running, n.completed, n.failed, n.held, n.cancelled, n.unfilled,
              s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END, n.finished_ms),
              s.owner, s.weight, s.max_running, s.preempts, s.breaker, s.canary, s.held,
-             (SELECT json_group_array(held) FROM sweep_level WHERE sweep_id = s.id AND held <> '')
+             (SELECT json_group_array(held) FROM (SELECT held FROM sweep_level INDEXED BY sweep_level_held
+                                                  WHERE sweep_id = s.id AND held <> '' LIMIT 20)),
+             (SELECT COUNT(*) FROM sweep_level INDEXED BY sweep_level_held WHERE sweep_id = s.id AND held <> '')
       FROM sweep s JOIN sweep_count n ON n.sweep_id = s.id
       WHERE )sql" +
          where + " ORDER BY s.id DESC";
+}
+
+/// After the first of the `levels` that are held: how many more there are.
+void say_more(std::vector<std::string>& holds, std::int64_t levels) {
+  constexpr std::int64_t kSaid = 20;
+  if (levels > kSaid) holds.push_back(fmt::format("and {} more fail", levels - kSaid));
 }
 
 SweepRecord read_sweep(const Statement& row) {
@@ -211,6 +221,7 @@ SweepRecord read_sweep(const Statement& row) {
   if (std::string held = row.text(28); !held.empty()) sweep.holds.push_back(std::move(held));
   if (const std::string levels = row.text(29); levels != "[]")
     for (auto& held : nlohmann::json::parse(levels)) sweep.holds.push_back(held.get<std::string>());
+  say_more(sweep.holds, row.integer(30));
   if (sweep.trials.open() == 0) sweep.finished = row.time(21);
   return sweep;
 }
@@ -433,11 +444,19 @@ void SweepStore::set_preempts(SweepId sweep, bool preempts) {
 }
 
 std::vector<std::string> SweepStore::holds(SweepId sweep) const {
-  return db_
-      .prepared(R"sql(SELECT held FROM sweep WHERE id = :sweep AND held <> '' UNION ALL
-                      SELECT held FROM sweep_level WHERE sweep_id = :sweep AND held <> '')sql")
-      .bind(":sweep", sweep)
-      .all([](const Statement& row) { return row.text(0); });
+  auto holds = db_.prepared(R"sql(
+      SELECT held FROM sweep WHERE id = :sweep AND held <> '' UNION ALL
+      SELECT held FROM (SELECT held FROM sweep_level INDEXED BY sweep_level_held
+                        WHERE sweep_id = :sweep AND held <> '' LIMIT 20))sql")
+                   .bind(":sweep", sweep)
+                   .all([](const Statement& row) { return row.text(0); });
+  if (holds.size() >= 20)
+    say_more(holds, db_.prepared("SELECT COUNT(*) FROM sweep_level INDEXED BY sweep_level_held WHERE "
+                                 "sweep_id = :sweep AND held <> ''")
+                        .bind(":sweep", sweep)
+                        .one([](const Statement& row) { return row.integer(0); })
+                        .value_or(0));
+  return holds;
 }
 
 void SweepStore::set_breaker(SweepId sweep, bool breaker) {

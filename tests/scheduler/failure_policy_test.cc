@@ -234,6 +234,70 @@ TEST_F(FailurePolicyTest, WhatComesBackToTheQueueIsHeldWithTheOthersOfItsLevel) 
   EXPECT_EQ(trial(2).state, TrialState::kHeld);
 }
 
+TEST_F(FailurePolicyTest, WhatIsLostWithItsWorkerIsHeldWithTheOthersOfItsLevel) {
+  submit(grouped({"1", "8", "8", "8", "8", "8"}));
+  FakeWorker worker = connect({.slots = 3});
+  end(worker, 1, true);  // 2 and 3 run beside 4
+  for (std::uint32_t run = 4; run <= 6; ++run) end(worker, run, false);
+  EXPECT_THAT(sweep().holds, SizeIs(1));
+  disconnect(worker);
+  worker = connect({.slots = 3, .runs = {3}});
+  EXPECT_EQ(trial(2).state, TrialState::kHeld) << "it came back without it";
+  disconnect(worker);
+  pass(60s);
+  EXPECT_EQ(run(3).state, storage::RunState::kLost);
+  EXPECT_EQ(trial(3).state, TrialState::kHeld) << "its lease ran out";
+  connect({.slots = 3, .runs = {3}});
+  EXPECT_EQ(trial(3).state, TrialState::kLeased) << "it lives after all";
+}
+
+TEST_F(FailurePolicyTest, WhatWorkersRefuseForGoodIsHeldToTheLastTrial) {
+  submit(sweep_of("s", 26, 100));  // more than are held at once
+  FakeWorker worker = connect();
+  for (std::uint32_t run = 1; run <= 4; ++run) refuse(worker, run, "no such program", true);
+  for (int i = 0; i < 3; ++i) settle();
+  EXPECT_EQ(sweep().trials.held, 2596u);
+}
+
+TEST_F(FailurePolicyTest, AHoldThatCouldNotBeStoredGoesOnAtTheNextTick) {
+  submit(sweep_of("s", 26, 100));
+  FakeWorker worker = connect();
+  for (std::uint32_t run = 1; run <= 3; ++run) end(worker, run, false);
+  writer->call([](storage::Database& db) {
+    db.execute(R"sql(CREATE TRIGGER stuck BEFORE UPDATE OF state ON trial WHEN NEW.state = 'held'
+                       AND EXISTS (SELECT 1 FROM sweep_trial WHERE trial_id = NEW.id AND row > 22)
+                     BEGIN SELECT RAISE(ABORT, 'stuck'); END)sql");
+  });
+  end(worker, 4, false);
+  pass(2s);
+  EXPECT_EQ(sweep().trials.held, 2000u);
+  writer->call([](storage::Database& db) { db.execute("DROP TRIGGER stuck"); });
+  pass(2s);
+  EXPECT_EQ(sweep().trials.queued, 0u);
+  EXPECT_EQ(sweep().trials.held, 2595u) << "one was leased meanwhile";
+}
+
+TEST_F(FailurePolicyTest, NothingIsSaidToBeHeldOfALevelOfWhichNothingIsLeft) {
+  submit(grouped({"1", "8", "8", "8", "1"}));
+  FakeWorker worker = connect();
+  end(worker, 1, true);
+  for (std::uint32_t run = 2; run <= 4; ++run) end(worker, run, false);
+  EXPECT_THAT(sweep().holds, IsEmpty());
+  EXPECT_EQ(trial(5).state, TrialState::kLeased);
+}
+
+TEST_F(FailurePolicyTest, ALevelThatHasFailedAsAWholeDoesNotTakeSlowerOnesWithIt) {
+  std::vector<std::string> groups(13, "8");
+  groups[0] = groups[11] = groups[12] = "1";
+  submit(grouped(groups));
+  FakeWorker worker = connect({.slots = 2});
+  for (std::uint32_t run = 2; run <= 11; ++run) end(worker, run, false);  // run 1 goes on
+  EXPECT_THAT(sweep().holds, IsEmpty());
+  EXPECT_EQ(trial(12).state, TrialState::kLeased);
+  end(worker, 12, false);
+  EXPECT_EQ(sweep().trials.held, 0u) << "it is the first of its level";
+}
+
 TEST_F(FailurePolicyTest, ASweepThatNeverSucceedsIsHeldAfterTenFailures) {
   submit(sweep_of("s", 15, 1));
   FakeWorker worker = connect();

@@ -13,8 +13,9 @@ using testing::UnorderedElementsAre;
 class BreakerStoreTest : public StoreTest {
  protected:
   /// Rows that set groups to 1, 8, 1, 8 …, and the learning rate to one value for all.
-  SweepId grouped(const std::string& name, int rows, int seeds) {
-    SweepText text = sweep_of(name, rows, seeds, name);
+  /// `trials`: sweeps that say the same here have the same ones.
+  SweepId grouped(const std::string& name, int rows, int seeds, const std::string& trials = {}) {
+    SweepText text = sweep_of(name, rows, seeds, trials.empty() ? name : trials);
     text.sweep.breaker = true;
     for (std::size_t i = 0; i < text.sweep.rows.size(); ++i) {
       auto& row = text.sweep.rows[i];
@@ -79,6 +80,31 @@ TEST_F(BreakerStoreTest, WhatIsHeldGoesOnWhenOneOfItCompletes) {
   EXPECT_THAT(sweeps.get("s").holds, IsEmpty());
 }
 
+TEST_F(BreakerStoreTest, OneThatComesBackIsHeldAloneAndNotWhileAnotherSweepWantsIt) {
+  const SweepId sweep = grouped("s", 4, 2, "both"), other = grouped("other", 4, 2, "both");
+  const SweepLevel eight{sweep, "model.groups", "8"}, there{other, "model.groups", "8"};
+  breaker.begin_hold(eight, "all cells with groups=8", 3);
+  EXPECT_FALSE(breaker.hold_again(2, now));
+  breaker.begin_hold(there, "all of the other with groups=8", 3);
+  EXPECT_FALSE(breaker.hold_again(1, now)) << "of another level";
+  EXPECT_TRUE(breaker.hold_again(2, now));
+  EXPECT_EQ(sweeps.get("s").trials.held, 1u);
+  EXPECT_FALSE(breaker.hold_again(2, now)) << "it is";
+}
+
+TEST_F(BreakerStoreTest, SaysTwentyHoldsAndHowManyMore) {
+  const SweepId sweep = grouped("s", 26, 4);
+  for (char row = 'a'; row <= 'z'; ++row) {
+    const std::string id(1, row);
+    EXPECT_NE(breaker.begin_hold({sweep, "", id}, "all trials of row " + id, 3), "");
+  }
+  for (const auto& holds : {sweeps.get("s").holds, sweeps.holds(sweep)}) {
+    ASSERT_EQ(holds.size(), 21u);
+    EXPECT_EQ(holds[19], "all trials of row t fail: no reason given (3 of 3)");
+    EXPECT_EQ(holds[20], "and 6 more fail");
+  }
+}
+
 TEST_F(BreakerStoreTest, AnEndCostsTheSameInALongSweep) {
   const auto cost_of = [&](int seeds) {
     const SweepId sweep = grouped("s" + std::to_string(seeds), 20, seeds);
@@ -91,10 +117,24 @@ TEST_F(BreakerStoreTest, AnEndCostsTheSameInALongSweep) {
     const auto before = db.steps();
     breaker.failed(first + 1, "one");
     breaker.completed(first);
+    db.execute("UPDATE sweep_level SET held = 'c fails' WHERE factor = '' AND level = 'c'");
     breaker.hold_again(first + 2, now);
     return db.steps() - before;
   };
   const auto few = cost_of(10), many = cost_of(1000);
+  EXPECT_LT(many, few + few / 5);
+}
+
+TEST_F(BreakerStoreTest, ToHoldARowCostsWhatTheRowHas) {
+  const auto cost_of = [&](int rows) {
+    const SweepLevel row{grouped("s" + std::to_string(rows), rows, 40), "", "c"};
+    const auto before = db.steps();
+    EXPECT_NE(breaker.begin_hold(row, "all trials of row c", 3), "");
+    breaker.leased(row);
+    breaker.hold(row, 0, now);
+    return db.steps() - before;
+  };
+  const auto few = cost_of(5), many = cost_of(26);
   EXPECT_LT(many, few + few / 5);
 }
 
