@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/change_feed.h"
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -53,6 +54,9 @@ ChangeFeed::Subscription::~Subscription() {
 }
 
 void ChangeFeed::run() {
+  using Steady = std::chrono::steady_clock;
+  std::uint32_t quick = kQuickOnes;
+  Steady::time_point earned_up_to = Steady::now();
   std::unique_lock lock{mutex_};
   while (true) {
     wake_.wait_for(lock, kBeat, [this] { return stopping_ || !pending_.empty(); });
@@ -66,7 +70,13 @@ void ChangeFeed::run() {
       for (const auto& subscriber : called) (*subscriber)(changes);
     }
     lock.lock();
-    wake_.wait_for(lock, interval_, [this] { return stopping_; });
+    if (changes.empty()) continue;
+    for (; quick < kQuickOnes && Steady::now() - earned_up_to >= interval_; earned_up_to += interval_)
+      ++quick;
+    if (quick == kQuickOnes) earned_up_to = Steady::now();
+    const bool is_quick = quick > 0;
+    if (is_quick) --quick;
+    wake_.wait_for(lock, is_quick ? std::min(kQuickly, interval_) : interval_, [this] { return stopping_; });
   }
 }
 

@@ -18,12 +18,15 @@
 namespace abl::scheduler {
 
 /// Tells watchers what changed, after the commit. Changes are collected, so that a watcher hears of each at
-/// once after a quiet time and otherwise once in an interval; when there are none, every second that there
-/// are none. Thread: all methods, from any; subscribers are called on the feed's thread.
+/// once after a quiet time, of the few that follow quickly (a short trial is leased, runs and completes
+/// within milliseconds), and otherwise once in an interval; when there are none, every second that there are
+/// none. Thread: all methods, from any; subscribers are called on the feed's thread.
 class ChangeFeed {
  public:
   using Subscriber = std::function<void(const std::set<storage::Change>&)>;
   static constexpr Milliseconds kBeat{1000};
+  static constexpr Milliseconds kQuickly{10};
+  static constexpr std::uint32_t kQuickOnes = 16;  ///< one more in each interval, up to these
 
   explicit ChangeFeed(Milliseconds interval = Milliseconds{250});
   ~ChangeFeed();

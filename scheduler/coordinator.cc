@@ -625,7 +625,7 @@ void Coordinator::judge(Database& db, const std::string& worker, bool measured, 
   storage::BreakerStore breaker{db};
   report.through = measured && queue_.is_tried(report.trial);
   if (report.through) breaker.got_through(report.trial);
-  if (report.trial_state == storage::TrialState::kCompleted) breaker.completed(report.trial);
+  if (report.trial_state == storage::TrialState::kCompleted) breaker.completed(report.trial, clock_.now());
   if (report.trial_state != storage::TrialState::kFailed) return;
   if (quarantine_.contains(worker)) return;  // more likely its fault
   const bool elsewhere =

@@ -14,6 +14,7 @@
 #include "config/field_table.h"
 #include "config/json.h"
 #include "scheduler/renewal.h"
+#include "storage/breaker_store.h"
 #include "storage/removal.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -221,6 +222,7 @@ void resume_sweep(Coordinator& coordinator, const std::string& sweep, Coordinato
       [sweep](storage::Database& db, Time now) {
         const storage::SweepRecord record = get_not_cancelled(db, sweep, "resumed");
         storage::SweepStore{db}.set_state(record.id, SweepState::kActive, now);
+        storage::BreakerStore{db}.want(record.id, now);
         storage::TrialStore{db}.take_stops_back(record.id);
         return Coordinator::Stops{};
       },

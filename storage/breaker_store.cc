@@ -116,7 +116,7 @@ void BreakerStore::add_levels(SweepId sweep, const std::vector<NewLevel>& levels
       .run();
 }
 
-void BreakerStore::completed(TrialId trial) {
+void BreakerStore::completed(TrialId trial, Time now) {
   struct Claim {
     SweepId sweep = 0;
     std::int64_t row = 0, open_levels = 0;
@@ -134,7 +134,7 @@ void BreakerStore::completed(TrialId trial) {
     db_.prepared("UPDATE sweep SET canary = 0, held = '' WHERE id = :sweep AND (canary OR held <> '')")
         .bind(":sweep", claim.sweep)
         .run();
-    if (!claim.held.empty()) let_go(claim.sweep, claim.held);
+    if (!claim.held.empty()) let_go(claim.sweep, claim.held, now);
     if (claim.open_levels == 0) continue;
     std::int64_t closed = 0;
     for (const SweepLevel& level : levels_of(db_, claim.sweep, claim.row)) {
@@ -150,7 +150,7 @@ void BreakerStore::completed(TrialId trial) {
                       "level = :level"),
          level)
           .run();
-      if (!held->empty()) let_go(claim.sweep, *held);
+      if (!held->empty()) let_go(claim.sweep, *held, now);
     }
     if (closed > 0)
       db_.prepared("UPDATE sweep SET open_levels = open_levels - :closed WHERE id = :sweep")
@@ -160,14 +160,32 @@ void BreakerStore::completed(TrialId trial) {
   }
 }
 
-/// What was held for a reason that holds no longer goes back to the queue.
-void BreakerStore::let_go(SweepId sweep, const std::string& reason) {
-  db_.prepared(R"sql(UPDATE trial SET state = 'queued', reason = '', finished_ms = NULL
-                     WHERE state = 'held' AND reason = :reason
-                       AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep AND withdrawn = 0))sql")
-      .bind(":reason", reason)
-      .bind(":sweep", sweep)
-      .run();
+/// What was held for a reason that holds no longer goes back to the queue, but for what is held for another.
+void BreakerStore::let_go(SweepId sweep, const std::string& reason, Time now) {
+  const auto trials = db_.prepared(R"sql(
+      UPDATE trial SET state = 'queued', reason = '', finished_ms = NULL
+      WHERE state = 'held' AND reason = :reason
+        AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep AND withdrawn = 0)
+      RETURNING id)sql")
+                          .bind(":reason", reason)
+                          .bind(":sweep", sweep)
+                          .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  for (const TrialId trial : trials) hold_again(trial, now);
+}
+
+void BreakerStore::want(SweepId sweep, Time now) {
+  const auto trials = db_.prepared(R"sql(
+      UPDATE trial SET state = 'queued', reason = '', finished_ms = NULL
+      WHERE state = 'held' AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep AND withdrawn = 0)
+        AND EXISTS (SELECT 1 FROM sweep_trial o JOIN sweep s ON s.id = o.sweep_id
+                    WHERE o.trial_id = trial.id AND o.sweep_id <> :sweep AND o.withdrawn = 0
+                      AND (s.held = trial.reason OR EXISTS (
+                        SELECT 1 FROM sweep_level l INDEXED BY sweep_level_held
+                        WHERE l.sweep_id = s.id AND l.held <> '' AND l.held = trial.reason)))
+      RETURNING id)sql")
+                          .bind(":sweep", sweep)
+                          .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  for (const TrialId trial : trials) hold_again(trial, now);
 }
 
 void BreakerStore::got_through(TrialId trial) {
@@ -407,6 +425,20 @@ void BreakerStore::reset(SweepId sweep) {
          "held <> '')")
       .bind(":sweep", sweep)
       .run();
+}
+
+void BreakerStore::reset(SweepId sweep, const std::string& row) {
+  const auto position = db_.prepared("SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row")
+                            .bind(":sweep", sweep)
+                            .bind(":row", row)
+                            .one([](const Statement& found) { return found.integer(0); });
+  if (!position) return;
+  db_.prepared("UPDATE sweep SET failures = 0, failed_on = '' WHERE id = :sweep").bind(":sweep", sweep).run();
+  for (const SweepLevel& level : levels_of(db_, sweep, *position))
+    at(db_.prepared("UPDATE sweep_level SET failures = 0, failed_on = '', held = CASE factor WHEN '' THEN '' "
+                    "ELSE held END WHERE sweep_id = :sweep AND factor = :factor AND level = :level"),
+       level)
+        .run();
 }
 
 }  // namespace abl::storage

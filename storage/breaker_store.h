@@ -43,7 +43,7 @@ class BreakerStore {
   static constexpr std::uint32_t kLeastTrials = 3;  ///< of a level that is counted
 
   /// A trial has completed: its levels are not held (any more).
-  void completed(TrialId trial);
+  void completed(TrialId trial, Time now);
   /// A trial of a sweep that tries a few first has got through.
   void got_through(TrialId trial);
   /// Likewise of all that have a run which has gone on since before `since` (wall clock).
@@ -64,6 +64,8 @@ class BreakerStore {
   /// A trial that went back to the queue is held where what it shares with others is, and no other sweep
   /// wants it still. Returns: whether it is held now.
   bool hold_again(TrialId trial, Time now);
+  /// A sweep that has become active wants its trials: those that others hold go back to the queue.
+  void want(SweepId sweep, Time now);
   std::vector<SweepLevel> held() const;  ///< all that are
 
   /// A level of a new sweep: how many trials have it, and whether one of them has completed, for another.
@@ -76,10 +78,13 @@ class BreakerStore {
   void add_levels(SweepId sweep, const std::vector<NewLevel>& levels);
   /// Whoever retries a sweep's trials starts anew.
   void reset(SweepId sweep);
+  /// Likewise of a row: what it shares with others begins to count again, and what is left of those stays
+  /// held until one of them completes.
+  void reset(SweepId sweep, const std::string& row);
 
  private:
   bool is_left(const SweepLevel& level) const;
-  void let_go(SweepId sweep, const std::string& reason);
+  void let_go(SweepId sweep, const std::string& reason, Time now);
   Database& db_;
 };
 

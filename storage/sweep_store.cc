@@ -338,6 +338,7 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
         .run();
   }
   for (const TrialId id : shared) note_unfilled(db_, id);
+  if (!shared.empty()) BreakerStore{db_}.want(result.sweep, now);
   if (sweep.breaker) {
     BreakerStore{db_}.add_levels(result.sweep, levels.all());
     begin_canary(db_, result.sweep);
@@ -741,7 +742,8 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
     queued += again || run_again(sweep, TrialStore{db_}.get(trial), renewed, which);
   }
   if (which.ended || which.held) {
-    BreakerStore{db_}.reset(sweep);
+    BreakerStore{db_}.want(sweep, now);
+    row_id.empty() ? BreakerStore{db_}.reset(sweep) : BreakerStore{db_}.reset(sweep, row_id);
     begin_canary(db_, sweep);
   }
   if (queued > 0)

@@ -8,6 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
 class BreakerStoreTest : public StoreTest {
@@ -75,7 +76,7 @@ TEST_F(BreakerStoreTest, WhatIsHeldGoesOnWhenOneOfItCompletes) {
   EXPECT_THAT(breaker.held(), ElementsAre(eight));
   EXPECT_THAT(breaker.failed(4, "one"), IsEmpty()) << "it is held already";
   end(4, TrialState::kCompleted, "");
-  breaker.completed(4);
+  breaker.completed(4, now);
   EXPECT_EQ(sweeps.get("s").trials.held, 0u);
   EXPECT_THAT(sweeps.get("s").holds, IsEmpty());
 }
@@ -90,6 +91,57 @@ TEST_F(BreakerStoreTest, OneThatComesBackIsHeldAloneAndNotWhileAnotherSweepWants
   EXPECT_TRUE(breaker.hold_again(2, now));
   EXPECT_EQ(sweeps.get("s").trials.held, 1u);
   EXPECT_FALSE(breaker.hold_again(2, now)) << "it is";
+}
+
+TEST_F(BreakerStoreTest, WhatIsHeldForASecondReasonStaysHeldForIt) {
+  const SweepId sweep = grouped("s", 4, 3);  // rows a to d: a and c with groups=1, b and d with 8
+  const SweepLevel eight{sweep, "model.groups", "8"}, d{sweep, "", "d"};
+  breaker.begin_hold(eight, "all cells with groups=8", 3);
+  breaker.hold(eight, 0, now);
+  const std::string why = breaker.begin_hold(d, "all trials of row d", 3);
+  EXPECT_EQ(why, "") << "its trials are held already";
+  db.execute("UPDATE sweep_level SET held = 'd fails' WHERE level = 'd'");
+  end(2, TrialState::kCompleted, "");  // of row b
+  breaker.completed(2, now);
+  EXPECT_EQ(sweeps.get("s").trials.held, 3u);
+  EXPECT_EQ(TrialStore{db}.get(4).reason, "d fails");
+}
+
+TEST_F(BreakerStoreTest, ASweepThatBecomesActiveWantsWhatAnotherHolds) {
+  const SweepId first = grouped("s", 4, 2, "both");
+  const SweepLevel eight{first, "model.groups", "8"};
+  breaker.begin_hold(eight, "all cells with groups=8", 3);
+  breaker.hold(eight, 0, now);
+  db.execute("UPDATE trial SET reason = 'held: 3 attempts brought workers down' WHERE id = 4");
+  EXPECT_EQ(sweeps.get("s").trials.held, 4u);
+  grouped("other", 4, 2, "both");
+  EXPECT_EQ(sweeps.get("s").trials.held, 1u) << "what may bring workers down stays held";
+
+  const SweepId third = grouped("third", 4, 2, "third"), paused = grouped("paused", 4, 2, "third");
+  sweeps.set_state(paused, SweepState::kPaused, now);
+  const SweepLevel there{third, "model.groups", "8"};
+  breaker.begin_hold(there, "all cells with groups=8", 3);
+  breaker.hold(there, 0, now);
+  EXPECT_EQ(sweeps.get("paused").trials.held, 4u);
+  sweeps.set_state(paused, SweepState::kActive, now);
+  breaker.want(paused, now);
+  EXPECT_EQ(sweeps.get("paused").trials.held, 0u);
+  EXPECT_EQ(sweeps.get("paused").trials.queued, 8u);
+}
+
+TEST_F(BreakerStoreTest, ToRetryARowLeavesTheOthersOfItsLevelsHeldUntilOneCompletes) {
+  const SweepId sweep = grouped("s", 4, 4);
+  const SweepLevel eight{sweep, "model.groups", "8"};
+  breaker.begin_hold(eight, "all cells with groups=8", 3);
+  breaker.hold(eight, 0, now);
+  EXPECT_EQ(sweeps.get("s").trials.held, 8u);
+  EXPECT_EQ(sweeps.retry(sweep, "b", now, {}, {.held = true}), 4u);
+  EXPECT_EQ(sweeps.get("s").trials.held, 4u);
+  EXPECT_THAT(sweeps.get("s").holds, SizeIs(1)) << "it says why the others wait";
+  end(2, TrialState::kCompleted, "");
+  breaker.completed(2, now);
+  EXPECT_EQ(sweeps.get("s").trials.held, 0u);
+  EXPECT_THAT(sweeps.get("s").holds, IsEmpty());
 }
 
 TEST_F(BreakerStoreTest, SaysTwentyHoldsAndHowManyMore) {
@@ -116,7 +168,7 @@ TEST_F(BreakerStoreTest, AnEndCostsTheSameInALongSweep) {
     end(first, TrialState::kCompleted, "");
     const auto before = db.steps();
     breaker.failed(first + 1, "one");
-    breaker.completed(first);
+    breaker.completed(first, now);
     db.execute("UPDATE sweep_level SET held = 'c fails' WHERE factor = '' AND level = 'c'");
     breaker.hold_again(first + 2, now);
     return db.steps() - before;
