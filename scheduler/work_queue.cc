@@ -152,16 +152,20 @@ LaneId WorkQueue::lane_of(const Trial& trial) {
   std::set<std::uint64_t> refusing;
   for (const auto& [session, until] : trial.refusals) refusing.insert(session);
   auto failed_on = trial.elsewhere ? trial.stored.failed_on : std::vector<std::string>{};
-  const auto [found, fresh] = lane_ids_.try_emplace({trial.stored.shape, refusing, failed_on}, next_lane_);
+  const bool unmeasured = !trial.stored.pack.empty() && !memories_.contains(trial.stored.pack);
+  const auto [found, fresh] =
+      lane_ids_.try_emplace({trial.stored.shape, unmeasured, refusing, failed_on}, next_lane_);
   if (fresh)
-    lanes_.emplace(next_lane_++, Lane{trial.stored.shape, std::move(refusing), std::move(failed_on)});
+    lanes_.emplace(next_lane_++,
+                   Lane{trial.stored.shape, unmeasured, std::move(refusing), std::move(failed_on)});
   return found->second;
 }
 
 void WorkQueue::drop_lane(LaneId id) {
   const auto lane = lanes_.find(id);
   if (--lane->second.trials > 0) return;
-  lane_ids_.erase({lane->second.shape, lane->second.refusing, lane->second.failed_on});
+  lane_ids_.erase(
+      {lane->second.shape, lane->second.unmeasured, lane->second.refusing, lane->second.failed_on});
   lanes_.erase(lane);
 }
 
@@ -182,6 +186,7 @@ void WorkQueue::enter(Trial& trial) {
     else
       count_waiting(sweep, 1);
   }
+  if (!trial.stored.pack.empty()) packs_[trial.stored.pack].insert(trial.stored.id);
   trial.ready = true;
   ++ready_;
 }
@@ -189,6 +194,10 @@ void WorkQueue::enter(Trial& trial) {
 void WorkQueue::leave(Trial& trial) {
   if (!std::exchange(trial.ready, false)) return;
   --ready_;
+  if (const auto pack = packs_.find(trial.stored.pack); pack != packs_.end()) {
+    pack->second.erase(trial.stored.id);
+    if (pack->second.empty()) packs_.erase(pack);
+  }
   for (const OpenTrial::Claim& claim : trial.stored.claims) {
     Sweep& sweep = sweeps_[claim.sweep];
     const auto places = sweep.ready.find(trial.lane);
@@ -248,10 +257,17 @@ void WorkQueue::clear() {
 void WorkQueue::put_shape(ShapeId shape, const Demand& demand) { shapes_[shape].demand = demand; }
 
 void WorkQueue::put_memory(const std::string& pack, double bytes) {
-  if (bytes > 0)
+  const bool was_known = memories_.contains(pack), is_known = bytes > 0;
+  if (is_known)
     memories_[pack] = bytes;
   else
     memories_.erase(pack);
+  const auto ready = packs_.find(pack);
+  if (was_known == is_known || ready == packs_.end()) return;
+  for (const TrialId id : std::set{ready->second}) {  // they stand in another lane now
+    leave(trials_.at(id));
+    enter(trials_.at(id));
+  }
 }
 
 std::optional<WorkQueue::Next> WorkQueue::next(const std::set<LaneId>& blocked) const {

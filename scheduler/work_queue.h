@@ -166,6 +166,7 @@ class WorkQueue {
   };
   struct Lane {
     storage::ShapeId shape = 0;
+    bool unmeasured = false;             // may share a GPU once it is known what they take of it
     std::set<std::uint64_t> refusing;    // sessions
     std::vector<std::string> failed_on;  // hosts
     std::size_t trials = 0;
@@ -189,8 +190,10 @@ class WorkQueue {
   std::unordered_map<storage::SweepId, Sweep> sweeps_;
   std::map<storage::ShapeId, Shape> shapes_;
   std::unordered_map<std::string, double> memories_;
+  std::unordered_map<std::string, std::set<storage::TrialId>> packs_;  // ready ones
   std::map<LaneId, Lane> lanes_;
-  std::map<std::tuple<storage::ShapeId, std::set<std::uint64_t>, std::vector<std::string>>, LaneId> lane_ids_;
+  std::map<std::tuple<storage::ShapeId, bool, std::set<std::uint64_t>, std::vector<std::string>>, LaneId>
+      lane_ids_;
   std::map<std::string, Owner> owners_;
   std::map<int, std::map<LaneId, Turns>, std::greater<>> levels_;  // by priority
   std::set<std::pair<Time, storage::TrialId>> timers_;             // back-offs and refusals

@@ -45,7 +45,9 @@ void DueVersions::renew(const TrialRecord& trial, const RenewedTrial& today) {
   Transaction transaction{db_, Transaction::kSavepoint};
   if (const auto same = TrialStore{db_}.find_same(today.config_hash, today.result_version, trial.data)) {
     SweepStore{db_}.claim_instead({}, trial.id, same->id);
-    db_.prepared("UPDATE trial SET state = 'cancelled', reason = :reason WHERE id = :trial")
+    db_.prepared(
+           "UPDATE trial SET state = 'cancelled', reason = :reason, replaced_by = :same WHERE id = :trial")
+        .bind(":same", same->id)
         .bind(":reason", "trial " + std::to_string(same->id) + " took its place: the trainer was corrected")
         .bind(":trial", trial.id)
         .run();

@@ -109,7 +109,7 @@ bool Removal::remove_claim(SweepId sweep, Time now) {
                           .has_value();
   if (!shared) {
     waits_ = has("SELECT 1 FROM trial WHERE id = :of AND state IN ('leased', 'running')", claim->trial);
-    if (waits_ || !erase(claim->trial)) return false;
+    if (waits_ || !erase(claim->trial) || !erase_heir(claim->trial)) return false;
   }
   db_.prepared("DELETE FROM sweep_trial WHERE sweep_id = :sweep AND row = :row AND seed_index = :seed")
       .bind(":sweep", sweep)
@@ -157,6 +157,10 @@ bool Removal::erase(TrialId trial) {
     }
     rows_ -= 1;
   }
+  return erase_own(trial);
+}
+
+bool Removal::erase_own(TrialId trial) {
   // a sweep that is submitted between two steps does not find half a trial
   db_.prepared(
          "UPDATE trial SET reusable = 0, run_id = NULL, state = CASE WHEN state IN ('queued', 'held') THEN "
@@ -167,6 +171,24 @@ bool Removal::erase(TrialId trial) {
   if (!erase_runs(trial)) return false;
   db_.prepared("DELETE FROM trial_weights WHERE trial_id = :trial").bind(":trial", trial).run();
   rows_ -= 1;
+  return true;
+}
+
+/// The trial that was to replace this one and has lost its claim before it got to its end. Returns: whether
+/// it is gone, where it was to go.
+bool Removal::erase_heir(TrialId trial) {
+  const auto heir = db_.prepared(R"sql(
+      SELECT h.id FROM trial t CROSS JOIN trial h ON h.id = t.replaced_by WHERE t.id = :trial
+        AND NOT EXISTS (SELECT 1 FROM sweep_trial WHERE trial_id = h.id)
+        AND NOT EXISTS (SELECT 1 FROM trial o WHERE o.replaced_by = h.id AND o.id <> :trial))sql")
+                        .bind(":trial", trial)
+                        .one([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  if (!heir) return true;
+  waits_ = has("SELECT 1 FROM trial WHERE id = :of AND state IN ('leased', 'running')", *heir);
+  if (waits_ || !erase_heir(*heir) || !erase_own(*heir)) return false;
+  db_.prepared("UPDATE trial SET replaced_by = NULL WHERE id = :trial").bind(":trial", trial).run();
+  if (!has("SELECT 1 FROM run WHERE trial_id = :of", *heir))
+    db_.prepared("DELETE FROM trial WHERE id = :trial").bind(":trial", *heir).run();
   return true;
 }
 

@@ -43,6 +43,8 @@ class Removal {
  private:
   bool remove_claim(SweepId sweep, Time now);
   bool erase(TrialId trial);
+  bool erase_heir(TrialId trial);
+  bool erase_own(TrialId trial);
   bool erase_runs(TrialId trial);
   bool erase_run(RunId run);
   bool erase_lines(SweepId sweep);

@@ -54,6 +54,27 @@ class WorkQueueTest : public testing::Test {
   Time now{std::chrono::hours{1000}};
 };
 
+TEST_F(WorkQueueTest, AnUnmeasuredTrialThatNeedsAGpuOfItsOwnDoesNotBlockThoseThatMayShareOne) {
+  sweep(1);
+  const auto packed = [&](TrialId id, const char* pack) {
+    queue.put({.id = id, .shape = 1, .pack = pack, .claims = {{1, 0, id}}}, now);
+  };
+  packed(1, "new");
+  packed(2, "known");
+  queue.put_memory("known", 1e9);
+  const auto first = queue.next({});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->trial, 1u);
+  EXPECT_EQ(next({first->lane}), 2u);
+  queue.put_memory("new", 1e9);  // as another run of it has said meanwhile
+  EXPECT_EQ(next({queue.next({})->lane}), 0u) << "both stand in one lane";
+  queue.put_memory("known", 0);
+  EXPECT_EQ(next({queue.next({})->lane}), 2u);
+  queue.erase(1);
+  EXPECT_THAT(drain(), ElementsAre(2));
+  queue.put_memory("known", 1e9);
+}
+
 TEST_F(WorkQueueTest, TheFirstSeedOfEveryRowGoesBeforeTheSecond) {
   sweep(1);
   trial(1, {{1, 0, 0}});

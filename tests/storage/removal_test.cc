@@ -178,6 +178,19 @@ TEST_F(RemovalTest, ATrialThatWasReplacedGoesWithTheOneThatReplacedIt) {
   EXPECT_EQ(count("run"), 0);
 }
 
+TEST_F(RemovalTest, OneThatWasToReplaceATrialAndWasCancelledGoesToo) {
+  const SweepId sweep = submit(sweep_of("msf", 1, 1)).sweep;
+  complete(1, 80, "other");
+  sweeps.retry(sweep, "", now, as_due, {.ended = false, .held = false, .unfilled = true});
+  const RunId run = lease(2).run;
+  EXPECT_THAT(sweeps.withdraw(sweep, now), testing::ElementsAre(run));
+  end(run, RunState::kStopped);
+  EXPECT_EQ(count("run"), 2);
+  remove("msf");
+  EXPECT_EQ(count("trial"), 0);
+  EXPECT_EQ(count("run"), 0);
+}
+
 TEST_F(RemovalTest, ATrialThatWasReplacedForOneSweepIsSharedAgainWhenThatIsGone) {
   const SweepId sweep = submit(sweep_of("msf", 1, 1)).sweep;
   submit(sweep_of("other", 1, 1));
