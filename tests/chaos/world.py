@@ -182,8 +182,15 @@ class World:
         if code == 3 and self.may_not_start(said):
             process.start_at = time.monotonic() + 0.3
             return
+        if code == 1 and at_point and "=error@1" in process.points and self.said_nothing_but(said, "fail point"):
+            return  # its first commit, at the start, could not be made: it says so and ends
         self.find("ended", f"{process.name} ended with {code} by itself; its last words: {said[-800:]}")
         process.start_at = time.monotonic() + 1
+
+    @staticmethod
+    def said_nothing_but(said, words):
+        lines = [line for line in said.splitlines() if line and not line.startswith("---")]
+        return bool(lines) and all(words in line for line in lines)
 
     def may_not_start(self, said):
         """A start that is refused because of what is being done to its disk or its file, in one line, and with the right exit code."""
