@@ -96,7 +96,8 @@ void Coordinator::recover() {
     storage::TrialStore{db}.end_back_offs(clock_.steady());
     storage::BreakerStore breaker{db};
     for (const storage::SweepLevel& level : breaker.held())  // it may have ended in the middle of that
-      for (std::optional<std::uint32_t> row = 0; row;) row = breaker.hold(level, *row, clock_.now());
+      for (std::optional<storage::HoldFrom> from{std::in_place}; from;)
+        from = breaker.hold(level, *from, clock_.now());
   });
   writer_.call([this](Database& db) {
     load(queue_, db, clock_.steady());
@@ -442,7 +443,7 @@ void Coordinator::tick() {
         note_standing();
         if (error) return;  // as if it had not looked: the next look sees the gap
         if (queue_lost_ == result.read_after) queue_lost_ = 0;
-        for (const auto& [level, row] : std::exchange(holds_left_, {})) hold_on(level, row);
+        for (const auto& [level, from] : std::exchange(holds_left_, {})) hold_on(level, from);
         const Time now = last_tick_ = result.looked;
         if (now - last_tidied_ >= kTidyEvery) last_tidied_ = now;
         if (result.was_away)
@@ -639,23 +640,24 @@ void Coordinator::judge(Database& db, const std::string& worker, bool measured, 
     if (why.empty()) continue;
     report.note += "; held: " + why;
     for (const RunId run : breaker.leased(counts.of)) report.unwanted.push_back(run);
-    if (const auto row = breaker.hold(counts.of, 0, clock_.now())) report.holds.emplace_back(counts.of, *row);
+    if (const auto from = breaker.hold(counts.of, {}, clock_.now()))
+      report.holds.emplace_back(counts.of, *from);
   }
 }
 
 /// Goes on with what was held in part: it may be a hundred thousand trials.
-void Coordinator::hold_on(const storage::SweepLevel& level, std::uint32_t row) {
+void Coordinator::hold_on(const storage::SweepLevel& level, storage::HoldFrom from) {
   commit(
-      [this, level, row](Database& db) { return storage::BreakerStore{db}.hold(level, row, clock_.now()); },
-      [this, level, row](std::exception_ptr error, const std::optional<std::uint32_t>& next) {
+      [this, level, from](Database& db) { return storage::BreakerStore{db}.hold(level, from, clock_.now()); },
+      [this, level, from](std::exception_ptr error, const std::optional<storage::HoldFrom>& next) {
         if (!error && next) return hold_on(level, *next);
-        if (error) holds_left_.emplace_back(level, row);  // the disk is full, say: the next tick goes on
+        if (error) holds_left_.emplace_back(level, from);  // the disk is full, say: the next tick goes on
       });
 }
 
 /// After the commit: the rest of what it holds.
 void Coordinator::follow_holds(const Reported& report) {
-  for (const auto& [level, row] : report.holds) hold_on(level, row);
+  for (const auto& [level, from] : report.holds) hold_on(level, from);
   for (const RunId run : report.unwanted) call_back(run);  // its trial is held when it comes back
 }
 

@@ -103,7 +103,7 @@ class Coordinator {
   void note_standing();
   void judge(storage::Database& db, const std::string& worker, bool measured, Reported& report);
   void learn(const std::string& worker, bool measured, bool probe, const Reported& report);
-  void hold_on(const storage::SweepLevel& level, std::uint32_t row);
+  void hold_on(const storage::SweepLevel& level, storage::HoldFrom from);
   void follow_holds(const Reported& report);
   void confine(std::vector<Quarantine::Change> changes);
   void count_workers();
@@ -149,8 +149,8 @@ class Coordinator {
   bool explain_due_ = false;  // the reasons may have changed since they were written down
   bool dispatching_ = false,
        dispatch_again_ = false;  // one look at the queue at a time: the next must know the slots taken
-  std::vector<std::pair<storage::SweepLevel, std::uint32_t>>
-      holds_left_;             // of which the next step could not be stored: the row to go on from
+  std::vector<std::pair<storage::SweepLevel, storage::HoldFrom>>
+      holds_left_;             // of which the next step could not be stored
   bool store_failed_ = false;  // since the last successful commit
   Time last_tick_{};           // by the steady clock, as every deadline
   Time last_tidied_{};

@@ -68,7 +68,8 @@ constexpr std::size_t kMostPreempted = 64;
 Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
   Picks result;
   std::set<LaneId> blocked;
-  bool reserved = false;  // for the first trial that needs it; all of them would keep every slot free
+  bool reserved = false,
+       kept = false;  // for the first trial that needs it; all of them would keep every slot free
   while (const auto next = queue.next(blocked)) {
     Demand demand = queue.demand(next->trial);
     allow_where_it_failed(demand, fleet.workers());
@@ -84,6 +85,7 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
       if (awaited && !result.waits)
         result.waits = {demand, next->priority, queue.preempting(next->lane, next->priority, kMostPreempted)};
       if (!reserved && demand.gpus > 1) reserved = reserve(demand, fleet.workers());
+      if (!kept && demand.gpus <= 1) kept = keep_from_sharing(demand, fleet.workers());
       continue;
     }
     queue.take(next->trial);

@@ -202,6 +202,20 @@ bool reserve(const Demand& demand, std::vector<WorkerState>& workers) {
   return true;
 }
 
+bool keep_from_sharing(const Demand& demand, std::vector<WorkerState>& workers) {
+  SlotState* best = nullptr;
+  for (WorkerState& worker : workers) {
+    if (!could_take(demand, worker)) continue;
+    for (SlotState& slot : worker.slots) {
+      if (!usable(demand, slot)) continue;
+      if (slot.sharing == 0) return false;  // it comes when the run there has ended
+      if (!best || slot.sharing < best->sharing) best = &slot;
+    }
+  }
+  if (best) best->reserved = true;
+  return best != nullptr;
+}
+
 void unreserve(std::vector<WorkerState>& workers) {
   for (WorkerState& worker : workers)
     for (SlotState& slot : worker.slots) slot.reserved = slot.awaited = false;

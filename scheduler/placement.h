@@ -48,7 +48,7 @@ struct SlotState {
   bool slow = false;  ///< the run that executes takes long: nothing is leased behind it
   bool clearing = false;  ///< the run that executes was told to give way
   bool awaited = false;   ///< a trial waits for it that goes first: nothing is leased ahead there
-  bool reserved = false;  ///< kept free for a trial that needs several
+  bool reserved = false;  ///< kept free for a trial that needs several, or one for itself
   double memory = 0;      ///< of its GPU, in bytes; 0: not known
   int sharing = 0;        ///< runs that execute in it, where others may be put beside them; 0: none may
   double used = 0;        ///< bytes that these take
@@ -119,6 +119,9 @@ bool await(const Demand& demand, std::vector<WorkerState>& workers);
 /// that finds no place: trials of one GPU would always be quicker than the next GPU. Until `unreserve`.
 /// Returns: whether any worker could take it once its slots are free.
 bool reserve(const Demand& demand, std::vector<WorkerState>& workers);
+/// Likewise for a trial that needs one slot for itself where runs share every one that it could use: nothing
+/// is put beside those of one slot, that of the fewest. Returns: whether it is so.
+bool keep_from_sharing(const Demand& demand, std::vector<WorkerState>& workers);
 void unreserve(std::vector<WorkerState>& workers);
 
 /// Why nobody can take a trial now, for people: the first requirement that no connected worker meets.

@@ -43,7 +43,7 @@ struct Reported {
   std::optional<Wanted> wrong_weights;  ///< of which this worker has another version
   std::vector<std::string> sweeps;      ///< that see a change
   /// What is held from now on because its trials fail, and the row from which on that is still to be done.
-  std::vector<std::pair<storage::SweepLevel, std::uint32_t>> holds{};
+  std::vector<std::pair<storage::SweepLevel, storage::HoldFrom>> holds{};
   std::vector<storage::RunId> unwanted{};  ///< runs of that which were leased ahead
   bool through = false;     ///< it is the first of its sweep that got through: others may run now
   std::string pack{};       ///< of a run that ended and may share its GPU: TrialRecord::pack, and

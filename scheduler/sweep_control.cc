@@ -208,6 +208,7 @@ void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_r
         storage::SweepStore store{db};
         const storage::SweepRecord record = get_not_cancelled(db, sweep, "paused");
         store.set_state(record.id, SweepState::kPaused, now);
+        storage::BreakerStore{db}.give_up(record.id, now);
         if (!stop_running) return {};
         std::vector<storage::RunId> stopped = store.own_runs(record.id);
         storage::TrialStore{db}.ask_to_stop(stopped, kPaused);

@@ -19,7 +19,7 @@
 namespace abl::scheduler {
 
 /// Trials that the same workers can take: of one shape, refused by the same sessions, kept from the same
-/// hosts.
+/// hosts, and, where they may share a GPU, measured or not.
 using LaneId = std::uint32_t;
 
 /// The queue in memory: which trial is next. It holds every trial that waits or is under way, as it is
@@ -55,7 +55,8 @@ class WorkQueue {
   bool has_shape(storage::ShapeId shape) const { return shapes_.contains(shape); }
   std::vector<storage::ShapeId> shapes() const;  ///< all that it was told
 
-  /// What runs of trials of this `OpenTrial::pack` take of a GPU; 0: not known, or not to be shared.
+  /// What runs of trials of this `OpenTrial::pack` take of a GPU; 0: not known, or not to be shared. Its
+  /// ready trials, the seeds of a row, change lanes when that becomes known.
   void put_memory(const std::string& pack, double bytes);
 
   struct Next {

@@ -23,28 +23,41 @@ constexpr const char* kOfLevel =
     R"sql((:factor = '' AND (:level = '' OR r.id = :level) OR :factor <> '' AND EXISTS (
         SELECT 1 FROM json_each(r.set_json) e WHERE e.key = :factor AND e.value = :level)))sql";
 
-/// A statement about the claims `st` of a level in rows from `:row` on, for each kind of level the one that
-/// reads no more than it has: of a factor all rows of the sweep, which say what they set.
+/// A statement about the claims `st` of a level from `:row` and `:seed` on, for each kind of level the one
+/// that reads no more than it has: of a factor all rows of the sweep, which say what they set.
 class OfClaims {
  public:
-  /// `sql`: with {0} for FROM and {1} for WHERE.
-  explicit OfClaims(fmt::format_string<const char*&, const char*&> sql) {
-    const std::array<std::array<const char*, 2>, 3> kinds{
-        {{"sweep_trial st", "st.sweep_id = :sweep AND :factor = '' AND :level = '' AND st.row >= :row"},
+  /// `sql`: with {0} for FROM, {1} for WHERE and {2} for the row, by which they are in order.
+  explicit OfClaims(fmt::format_string<const char*&, const char*&, const char*&> sql) {
+    const std::array<std::array<const char*, 3>, 3> kinds{
+        {{"sweep_trial st",
+          "st.sweep_id = :sweep AND :factor = '' AND :level = '' AND (st.row, st.seed_index) >= (:row, "
+          ":seed)",
+          "st.row"},
          {"sweep_trial st",
-          "st.sweep_id = :sweep AND :factor = '' AND +st.row >= :row AND "
-          "st.row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :level)"},
-         {"sweep_row r CROSS JOIN sweep_trial st ON st.sweep_id = r.sweep_id AND st.row = r.position",
-          "r.sweep_id = :sweep AND r.position >= :row AND EXISTS (SELECT 1 FROM json_each(r.set_json) e "
-          "WHERE e.key = :factor AND "
-          "e.value = :level)"}}};
+          "st.sweep_id = :sweep AND :factor = '' AND :row >= 0 AND st.seed_index >= :seed AND "
+          "st.row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :level)",
+          "st.row"},
+         // `+`: otherwise SQLite takes the range of the rows for that of the claims, and reads all of those
+         // for each row
+         {"sweep_row r CROSS JOIN sweep_trial st ON st.sweep_id = r.sweep_id AND st.row = +r.position",
+          "r.sweep_id = :sweep AND r.position >= :row AND (r.position > :row OR st.seed_index >= :seed) AND "
+          "EXISTS (SELECT 1 FROM json_each(r.set_json) e WHERE e.key = :factor AND e.value = :level)",
+          "r.position"}}};
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-      auto [from, where] = kinds[i];
-      sql_[i] = fmt::format(sql, from, where);
+      auto [from, where, row] = kinds[i];
+      sql_[i] = fmt::format(sql, from, where, row);
     }
   }
-  const char* operator()(const SweepLevel& level) const {
-    return sql_[!level.factor.empty() ? 2 : !level.level.empty() ? 1 : 0].c_str();
+  /// With all but its own values bound.
+  Statement& of(Database& db, const SweepLevel& level, HoldFrom from = {}) const {
+    const std::size_t kind = !level.factor.empty() ? 2 : !level.level.empty() ? 1 : 0;
+    return db.prepared(sql_[kind].c_str())
+        .bind(":sweep", level.sweep)
+        .bind(":factor", level.factor)
+        .bind(":level", level.level)
+        .bind(":row", from.row)
+        .bind(":seed", from.seed_index);
   }
 
  private:
@@ -188,6 +201,17 @@ void BreakerStore::want(SweepId sweep, Time now) {
   for (const TrialId trial : trials) hold_again(trial, now);
 }
 
+void BreakerStore::give_up(SweepId sweep, Time now) {
+  const auto trials = db_.prepared(R"sql(
+      SELECT DISTINCT t.id FROM sweep_trial st CROSS JOIN trial t ON t.id = st.trial_id AND t.state = 'queued'
+      WHERE st.sweep_id = :sweep
+        AND (SELECT 1 FROM sweep WHERE held <> '' UNION ALL SELECT 1 FROM sweep_level INDEXED BY sweep_level_held WHERE held <> '')
+        AND EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = t.id AND o.sweep_id <> :sweep AND o.withdrawn = 0))sql")
+                          .bind(":sweep", sweep)
+                          .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  for (const TrialId trial : trials) hold_again(trial, now);
+}
+
 void BreakerStore::got_through(TrialId trial) {
   db_.prepared(
          R"sql(UPDATE sweep SET canary = 0 WHERE canary AND id IN (SELECT sweep_id FROM sweep_trial WHERE trial_id = :trial))sql")
@@ -283,10 +307,7 @@ bool BreakerStore::is_left(const SweepLevel& level) const {
   static const OfClaims any{R"sql(
       SELECT 1 FROM {0} CROSS JOIN trial t ON t.id = st.trial_id AND t.state IN ('queued', 'leased')
       WHERE {1} AND st.withdrawn = 0 LIMIT 1)sql"};
-  return at(db_.prepared(any(level)), level)
-      .bind(":row", 0)
-      .one([](const Statement&) { return true; })
-      .has_value();
+  return any.of(db_, level).one([](const Statement&) { return true; }).has_value();
 }
 
 std::string BreakerStore::begin_hold(const SweepLevel& level, const std::string& what,
@@ -310,7 +331,7 @@ std::string BreakerStore::begin_hold(const SweepLevel& level, const std::string&
       SELECT t.reason, COUNT(*) AS trials FROM {0} CROSS JOIN trial t ON t.id = st.trial_id
       WHERE {1} AND st.withdrawn = 0 AND t.state = 'failed'
       GROUP BY t.reason ORDER BY trials DESC, MAX(t.id) DESC LIMIT 1)sql"};
-  auto found = at(db_.prepared(most_common(level)), level).bind(":row", 0).one([](const Statement& row) {
+  auto found = most_common.of(db_, level).one([](const Statement& row) {
     return std::pair{row.text(0), row.integer(1)};
   });
   auto [reason, trials] = found.value_or(std::pair{std::string{}, std::int64_t{failures}});
@@ -318,6 +339,12 @@ std::string BreakerStore::begin_hold(const SweepLevel& level, const std::string&
   const std::string why =
       fmt::format("{} fail: {} ({} of {})", what, reason.empty() ? "no reason given" : reason, trials,
                   std::max<std::int64_t>(trials, failures));
+  // whoever retried some of them has seen them fail again
+  const char* anew =
+      level.factor.empty() && !whole
+          ? "UPDATE sweep_row SET released = 0 WHERE sweep_id = :sweep AND id = :row AND released"
+          : "UPDATE sweep_row SET released = 0 WHERE sweep_id = :sweep AND released AND :row = :row";
+  db_.prepared(anew).bind(":sweep", level.sweep).bind(":row", level.level).run();
   if (whole)
     db_.prepared("UPDATE sweep SET held = :why WHERE id = :sweep")
         .bind(":why", why)
@@ -332,7 +359,7 @@ std::string BreakerStore::begin_hold(const SweepLevel& level, const std::string&
   return why;
 }
 
-std::optional<std::uint32_t> BreakerStore::hold(const SweepLevel& level, std::uint32_t row, Time now) {
+std::optional<HoldFrom> BreakerStore::hold(const SweepLevel& level, HoldFrom from, Time now) {
   const bool all = level.factor.empty() && level.level.empty();
   const auto why = all ? db_.prepared("SELECT held FROM sweep WHERE id = :sweep")
                              .bind(":sweep", level.sweep)
@@ -343,26 +370,31 @@ std::optional<std::uint32_t> BreakerStore::hold(const SweepLevel& level, std::ui
                              .one([](const Statement& line) { return line.text(0); });
   if (!why || why->empty()) return std::nullopt;  // let go meanwhile
   static const OfClaims queued{R"sql(
-      SELECT st.trial_id, st.row FROM {0} CROSS JOIN trial t ON t.id = st.trial_id AND t.state = 'queued'
+      SELECT st.trial_id, st.row, st.seed_index,
+             EXISTS (SELECT 1 FROM sweep_trial o JOIN sweep s ON s.id = o.sweep_id
+                     WHERE o.trial_id = st.trial_id AND o.sweep_id <> :sweep AND o.withdrawn = 0 AND s.state = 'active')
+      FROM {0} CROSS JOIN trial t ON t.id = st.trial_id AND t.state = 'queued'
       WHERE {1} AND st.withdrawn = 0
         AND (SELECT queued > 0 FROM sweep_count WHERE sweep_id = :sweep)
-        AND NOT EXISTS (SELECT 1 FROM sweep_trial o JOIN sweep s ON s.id = o.sweep_id
-                        WHERE o.trial_id = st.trial_id AND o.sweep_id <> :sweep AND o.withdrawn = 0 AND s.state = 'active')
-      ORDER BY st.row LIMIT :most)sql"};
+        AND NOT (SELECT released FROM sweep_row WHERE sweep_id = :sweep AND position = st.row)
+      ORDER BY {2}, st.seed_index LIMIT :most)sql"};
   struct Queued {
     TrialId trial = 0;
-    std::uint32_t row = 0;
+    HoldFrom at;
+    bool shared = false;
   };
-  const auto trials =
-      at(db_.prepared(queued(level)), level)
-          .bind(":row", row)
-          .bind(":most", kHeldAtOnce)
-          .all([](const Statement& line) {
-            return Queued{static_cast<TrialId>(line.integer(0)), static_cast<std::uint32_t>(line.integer(1))};
-          });
-  for (const Queued& trial : trials) hold_queued(db_, trial.trial, *why, now);
+  const auto trials = queued.of(db_, level, from).bind(":most", kHeldAtOnce).all([](const Statement& line) {
+    return Queued{static_cast<TrialId>(line.integer(0)),
+                  {static_cast<std::uint32_t>(line.integer(1)), static_cast<std::uint32_t>(line.integer(2))},
+                  line.integer(3) != 0};
+  });
+  for (const Queued& trial : trials)
+    if (trial.shared)
+      hold_again(trial.trial, now);
+    else
+      hold_queued(db_, trial.trial, *why, now);
   if (trials.size() < kHeldAtOnce) return std::nullopt;
-  return trials.back().row;
+  return HoldFrom{trials.back().at.row, trials.back().at.seed_index + 1};
 }
 
 std::vector<RunId> BreakerStore::leased(const SweepLevel& level) const {
@@ -382,20 +414,27 @@ bool BreakerStore::hold_again(TrialId trial, Time now) {
     std::int64_t row = 0;
     bool active = false, of_levels = false;
     std::string why;
+    bool released = false;
   };
   auto claims = db_.prepared(R"sql(
       SELECT st.sweep_id, st.row, s.state = 'active',
-             EXISTS (SELECT 1 FROM sweep_level l INDEXED BY sweep_level_held WHERE l.sweep_id = s.id AND l.held <> ''), s.held
+             EXISTS (SELECT 1 FROM sweep_level l INDEXED BY sweep_level_held WHERE l.sweep_id = s.id AND l.held <> ''), s.held,
+             (SELECT released FROM sweep_row WHERE sweep_id = st.sweep_id AND position = st.row)
       FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id WHERE st.trial_id = :trial AND st.withdrawn = 0)sql")
                     .bind(":trial", trial)
                     .all([](const Statement& row) {
-                      return Claim{static_cast<SweepId>(row.integer(0)), row.integer(1), row.integer(2) != 0,
-                                   row.integer(3) != 0, row.text(4)};
+                      return Claim{static_cast<SweepId>(row.integer(0)),
+                                   row.integer(1),
+                                   row.integer(2) != 0,
+                                   row.integer(3) != 0,
+                                   row.text(4),
+                                   row.integer(5) != 0};
                     });
   std::set<SweepId> wanting, holding;
   std::string reason;
   for (Claim& claim : claims) {
     if (claim.active) wanting.insert(claim.sweep);
+    if (claim.released) continue;
     if (claim.why.empty() && claim.of_levels)
       claim.why = why_held(db_, levels_of(db_, claim.sweep, claim.row));
     if (claim.why.empty()) continue;
@@ -416,6 +455,9 @@ std::vector<SweepLevel> BreakerStore::held() const {
 }
 
 void BreakerStore::reset(SweepId sweep) {
+  db_.prepared("UPDATE sweep_row SET released = 0 WHERE sweep_id = :sweep AND released")
+      .bind(":sweep", sweep)
+      .run();
   db_.prepared("UPDATE sweep SET failures = 0, failed_on = '', held = '' WHERE id = :sweep")
       .bind(":sweep", sweep)
       .run();
@@ -433,6 +475,10 @@ void BreakerStore::reset(SweepId sweep, const std::string& row) {
                             .bind(":row", row)
                             .one([](const Statement& found) { return found.integer(0); });
   if (!position) return;
+  db_.prepared("UPDATE sweep_row SET released = 1 WHERE sweep_id = :sweep AND id = :row")
+      .bind(":sweep", sweep)
+      .bind(":row", row)
+      .run();
   db_.prepared("UPDATE sweep SET failures = 0, failed_on = '' WHERE id = :sweep").bind(":sweep", sweep).run();
   for (const SweepLevel& level : levels_of(db_, sweep, *position))
     at(db_.prepared("UPDATE sweep_level SET failures = 0, failed_on = '', held = CASE factor WHEN '' THEN '' "

@@ -32,6 +32,12 @@ struct FailureCounts {
   bool held = false;                 ///< what is left of them is held already
 };
 
+/// A place in the order of a sweep's trials.
+struct HoldFrom {
+  std::uint32_t row = 0, seed_index = 0;
+  bool operator==(const HoldFrom&) const = default;
+};
+
 /// What of a sweep fails, counted by levels as trials end, and what is held for that: whoever decides that
 /// something is held looks at the counts (scheduler/failure_policy.h).
 /// Each call costs the few sweeps and levels of one trial, but for `hold` and what lets go.
@@ -56,14 +62,17 @@ class BreakerStore {
   /// groups=8". Returns: that reason in a sentence; empty: nothing of them is queued or leased, so nothing is
   /// held, and they say nothing more of the others all the same.
   std::string begin_hold(const SweepLevel& level, const std::string& what, std::uint32_t failures);
-  /// Holds the queued ones in rows from `row` on, as many as one transaction may; those that another sweep
-  /// wants too stay in the queue. Returns: the row to go on from; nothing: there are no more.
-  std::optional<std::uint32_t> hold(const SweepLevel& level, std::uint32_t row, Time now);
+  /// Holds the queued ones from `from` on, as many as one transaction may; those that another sweep wants
+  /// too, and does not hold, stay in the queue, and so do rows that were retried since. Returns: where to go
+  /// on; nothing: there are no more.
+  std::optional<HoldFrom> hold(const SweepLevel& level, HoldFrom from, Time now);
   /// Runs of them that are leased and have not begun, as far as their workers have said.
   std::vector<RunId> leased(const SweepLevel& level) const;
   /// A trial that went back to the queue is held where what it shares with others is, and no other sweep
   /// wants it still. Returns: whether it is held now.
   bool hold_again(TrialId trial, Time now);
+  /// A sweep that is not active any more wants none of its trials: those that all others hold are held.
+  void give_up(SweepId sweep, Time now);
   /// A sweep that has become active wants its trials: those that others hold go back to the queue.
   void want(SweepId sweep, Time now);
   std::vector<SweepLevel> held() const;  ///< all that are

@@ -725,6 +725,7 @@ CREATE TABLE sweep_level (       -- of a sweep with a breaker: what its factors'
   held TEXT NOT NULL DEFAULT '',         -- why its trials are held, or ''
   PRIMARY KEY (sweep_id, factor, level)
 ) STRICT, WITHOUT ROWID;
+ALTER TABLE sweep_row ADD COLUMN released INTEGER NOT NULL DEFAULT 0 CHECK (released IN (0, 1));  -- somebody retried it since: what holds its levels does not hold it
 CREATE INDEX sweep_level_held ON sweep_level (sweep_id) WHERE held <> '';
 
 DROP VIEW trial_waiting;

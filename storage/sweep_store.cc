@@ -672,6 +672,7 @@ std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
                   .bind(":sweep", sweep)
                   .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
   give_places_back(sweep);
+  BreakerStore{db_}.give_up(sweep, now);
   transaction.commit();
   return runs;
 }

@@ -227,7 +227,7 @@ def latency(bench, figures):
         event = json.dumps({"event": "metric", "step": 1, "values": {"answer": 42}})
         for i in range(max(bench.repetitions, 3 if bench.quick else 10)):
             file = home.write_sweep(f"null-{i}", ["/bin/echo", event.replace("{", "{{")], 1, columns="{name: answer, metric: answer}")
-            time.sleep(1)  # whoever submits one trial is alone: of much that changes, watchers hear four times a second
+            time.sleep(1)  # a quiet service: where much changes, watchers hear it four times a second
             seen, end = until_first_metric(home, file, "answer")
             for name, seconds in ("a null trial: first metric", seen), ("a null trial: end of submit --watch", end):
                 figures.add("latency", name, "ms", 0, seconds * 1e3)
@@ -241,7 +241,7 @@ def latency(bench, figures):
             seen, end = until_first_metric(home, file, "train/loss")
             for name, seconds in ("ablate-trainer on the CPU: first metric", seen), ("ablate-trainer: end of submit --watch", end):
                 figures.add("latency", name, "ms", 0, seconds * 1e3)
-    figures.remark("latency: from the start of `ablate submit --watch --json` until it prints the metric; goal 50 ms and 1,500 ms")
+    figures.remark("latency: from the start of `ablate submit --watch --json` until it prints the metric; nothing else to do; goal 50 ms and 1,500 ms")
 
 
 def fleet(bench, figures):

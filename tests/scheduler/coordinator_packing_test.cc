@@ -9,6 +9,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr std::uint64_t kBytesOfGiB = 1 << 30;
@@ -45,6 +46,29 @@ class CoordinatorPackingTest : public CoordinatorTest {
     });
   }
 };
+
+TEST_F(CoordinatorPackingTest, WhatNeedsASlotForItselfGetsItAlsoWhereOthersShareThemAll) {
+  submit_packed(8);
+  FakeWorker worker = worker_with(10 * kBytesOfGiB);
+  worker.take_assigned();
+  begin(worker, 1);
+  finish(worker, 1, 2.5 * kBytesOfGiB, 10s);
+  ASSERT_THAT(worker.take_assigned(), SizeIs(3));
+  sweeps::SweepSpec late = sweep_of("late", 3, 1);
+  late.rows.erase(late.rows.begin(), late.rows.begin() + 2);  // another model: nobody has measured it
+  late.pack = true;
+  submit(late);
+  for (const std::uint32_t run : {2, 3}) {
+    begin(worker, run);
+    finish(worker, run, 2.5 * kBytesOfGiB, 10s);
+    EXPECT_THAT(worker.take_assigned(), IsEmpty()) << "nothing is put beside the others any more";
+  }
+  begin(worker, 4);
+  finish(worker, 4, 2.5 * kBytesOfGiB, 10s);
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(1));
+  EXPECT_EQ(run(assigned[0].run()).trial, 9u) << "the late one";
+}
 
 TEST_F(CoordinatorPackingTest, TheFirstRunMeasuresAloneThenAsManyShareASlotAsFit) {
   submit_packed(8);

@@ -145,6 +145,19 @@ TEST(Packing, TheSlotWithTheFewestRunsGoesFirst) {
   EXPECT_EQ(place_beside(packing(kGiB), workers, 4)->session, 2u);
 }
 
+TEST(Packing, WhereAllSlotsAreSharedOneIsKeptForATrialThatNeedsOneForItself) {
+  std::vector workers{shared_worker(3), shared_worker(2)};
+  workers[1].session = 2;
+  EXPECT_TRUE(keep_from_sharing(demand_of(1), workers));
+  EXPECT_EQ(place_beside(packing(kGiB), workers, 4)->session, 1u)
+      << "the one with fewer runs is to become empty";
+  unreserve(workers);
+  EXPECT_EQ(place_beside(packing(kGiB), workers, 4)->session, 2u);
+  workers.push_back(shared_worker(0));
+  workers[2].slots[0].busy = true;
+  EXPECT_FALSE(keep_from_sharing(demand_of(1), workers)) << "the third comes by itself";
+}
+
 TEST(Packing, SharingPaysWhereRunsTogetherDoMoreThanOneAlone) {
   EXPECT_TRUE(sharing_pays(10, 6, 2));
   EXPECT_FALSE(sharing_pays(10, 5.2, 2)) << "1.04 times";

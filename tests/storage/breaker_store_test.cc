@@ -71,7 +71,7 @@ TEST_F(BreakerStoreTest, WhatIsHeldGoesOnWhenOneOfItCompletes) {
   const SweepLevel eight{sweep, "model.groups", "8"};
   EXPECT_EQ(breaker.begin_hold(eight, "all cells with groups=8", 1),
             "all cells with groups=8 fail: shape (1 of 1)");
-  EXPECT_FALSE(breaker.hold(eight, 0, now));
+  EXPECT_FALSE(breaker.hold(eight, {}, now));
   EXPECT_EQ(sweeps.get("s").trials.held, 3u);
   EXPECT_THAT(breaker.held(), ElementsAre(eight));
   EXPECT_THAT(breaker.failed(4, "one"), IsEmpty()) << "it is held already";
@@ -97,7 +97,7 @@ TEST_F(BreakerStoreTest, WhatIsHeldForASecondReasonStaysHeldForIt) {
   const SweepId sweep = grouped("s", 4, 3);  // rows a to d: a and c with groups=1, b and d with 8
   const SweepLevel eight{sweep, "model.groups", "8"}, d{sweep, "", "d"};
   breaker.begin_hold(eight, "all cells with groups=8", 3);
-  breaker.hold(eight, 0, now);
+  breaker.hold(eight, {}, now);
   const std::string why = breaker.begin_hold(d, "all trials of row d", 3);
   EXPECT_EQ(why, "") << "its trials are held already";
   db.execute("UPDATE sweep_level SET held = 'd fails' WHERE level = 'd'");
@@ -111,7 +111,7 @@ TEST_F(BreakerStoreTest, ASweepThatBecomesActiveWantsWhatAnotherHolds) {
   const SweepId first = grouped("s", 4, 2, "both");
   const SweepLevel eight{first, "model.groups", "8"};
   breaker.begin_hold(eight, "all cells with groups=8", 3);
-  breaker.hold(eight, 0, now);
+  breaker.hold(eight, {}, now);
   db.execute("UPDATE trial SET reason = 'held: 3 attempts brought workers down' WHERE id = 4");
   EXPECT_EQ(sweeps.get("s").trials.held, 4u);
   grouped("other", 4, 2, "both");
@@ -121,7 +121,7 @@ TEST_F(BreakerStoreTest, ASweepThatBecomesActiveWantsWhatAnotherHolds) {
   sweeps.set_state(paused, SweepState::kPaused, now);
   const SweepLevel there{third, "model.groups", "8"};
   breaker.begin_hold(there, "all cells with groups=8", 3);
-  breaker.hold(there, 0, now);
+  breaker.hold(there, {}, now);
   EXPECT_EQ(sweeps.get("paused").trials.held, 4u);
   sweeps.set_state(paused, SweepState::kActive, now);
   breaker.want(paused, now);
@@ -133,7 +133,7 @@ TEST_F(BreakerStoreTest, ToRetryARowLeavesTheOthersOfItsLevelsHeldUntilOneComple
   const SweepId sweep = grouped("s", 4, 4);
   const SweepLevel eight{sweep, "model.groups", "8"};
   breaker.begin_hold(eight, "all cells with groups=8", 3);
-  breaker.hold(eight, 0, now);
+  breaker.hold(eight, {}, now);
   EXPECT_EQ(sweeps.get("s").trials.held, 8u);
   EXPECT_EQ(sweeps.retry(sweep, "b", now, {}, {.held = true}), 4u);
   EXPECT_EQ(sweeps.get("s").trials.held, 4u);
@@ -183,11 +183,73 @@ TEST_F(BreakerStoreTest, ToHoldARowCostsWhatTheRowHas) {
     const auto before = db.steps();
     EXPECT_NE(breaker.begin_hold(row, "all trials of row c", 3), "");
     breaker.leased(row);
-    breaker.hold(row, 0, now);
+    breaker.hold(row, {}, now);
     return db.steps() - before;
   };
   const auto few = cost_of(5), many = cost_of(26);
   EXPECT_LT(many, few + few / 5);
+}
+
+TEST_F(BreakerStoreTest, ToHoldALevelOfAFactorCostsWhatItsRowsHave) {
+  const auto cost_of = [&](int seeds) {
+    const SweepLevel eight{grouped("s" + std::to_string(seeds), 26, seeds), "model.groups", "8"};
+    const auto before = db.steps();
+    EXPECT_NE(breaker.begin_hold(eight, "all cells with groups=8", 3), "");
+    breaker.hold(eight, {}, now);
+    breaker.begin_hold(eight, "nothing is left of them", 3);
+    return db.steps() - before;
+  };
+  const auto few = cost_of(4), many = cost_of(40);
+  EXPECT_LT(many, 11 * few);
+}
+
+TEST_F(BreakerStoreTest, ARowThatIsRetriedStaysInTheQueueUntilItHasFailedAgain) {
+  const SweepId sweep = grouped("s", 4, 4);
+  const SweepLevel eight{sweep, "model.groups", "8"}, b{sweep, "", "b"};
+  breaker.begin_hold(eight, "all cells with groups=8", 3);
+  breaker.hold(eight, {}, now);
+  sweeps.retry(sweep, "b", now, {}, {.held = true});
+  breaker.hold(eight, {}, now);  // as when the scheduler starts again
+  EXPECT_EQ(sweeps.get("s").trials.held, 4u);
+  EXPECT_FALSE(breaker.hold_again(2, now)) << "as when its worker was lost";
+  EXPECT_NE(breaker.begin_hold(b, "all trials of row b", 3), "");
+  breaker.hold(b, {}, now);
+  EXPECT_EQ(sweeps.get("s").trials.held, 8u);
+  sweeps.retry(sweep, "", now, {}, {.held = true});
+  breaker.begin_hold(eight, "all cells with groups=8", 3);
+  breaker.hold(eight, {}, now);
+  EXPECT_EQ(sweeps.get("s").trials.held, 8u);
+}
+
+TEST_F(BreakerStoreTest, TrialsOfTwoSweepsAreHeldWhereBothHoldThem) {
+  const SweepId first = grouped("s", 4, 4, "both"), other = grouped("other", 4, 4, "both");
+  const SweepLevel eight{first, "model.groups", "8"}, there{other, "model.groups", "8"};
+  breaker.begin_hold(eight, "all cells with groups=8", 3);
+  breaker.hold(eight, {}, now);
+  EXPECT_EQ(sweeps.get("s").trials.held, 0u) << "the other wants them";
+  breaker.begin_hold(there, "all cells with groups=8", 3);
+  breaker.hold(there, {}, now);
+  EXPECT_EQ(sweeps.get("s").trials.held, 8u);
+}
+
+TEST_F(BreakerStoreTest, WhatASweepHoldsIsHeldWhenTheOtherThatWantedItIsNotActiveAnyMore) {
+  const SweepId first = grouped("s", 4, 4, "both"), other = grouped("other", 4, 4, "both");
+  const SweepLevel eight{first, "model.groups", "8"};
+  breaker.begin_hold(eight, "all cells with groups=8", 3);
+  breaker.hold(eight, {}, now);
+  sweeps.withdraw(other, now);
+  EXPECT_EQ(sweeps.get("s").trials.held, 8u);
+  EXPECT_EQ(sweeps.get("s").trials.queued, 8u);
+}
+
+TEST_F(BreakerStoreTest, ARowWithMoreSeedsThanAPageIsHeldPageByPage) {
+  const SweepLevel a{grouped("s", 3, 2500), "", "a"};
+  breaker.begin_hold(a, "all trials of row a", 3);
+  const auto next = breaker.hold(a, {}, now);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(*next, (HoldFrom{0, 2000}));
+  EXPECT_FALSE(breaker.hold(a, *next, now));
+  EXPECT_EQ(sweeps.get("s").trials.held, 2500u);
 }
 
 }  // namespace

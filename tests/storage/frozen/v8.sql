@@ -327,15 +327,15 @@ CREATE TABLE sweep_row (
   label TEXT NOT NULL,
   set_json TEXT NOT NULL CHECK (json_valid(set_json)),
   config_hash TEXT NOT NULL,
-  model_hash TEXT NOT NULL, work_hash TEXT NOT NULL DEFAULT '',      -- SHA-256 of the canonical model document: model_count.model_hash; '' for a command
+  model_hash TEXT NOT NULL, released INTEGER NOT NULL DEFAULT 0 CHECK (released IN (0, 1)), work_hash TEXT NOT NULL DEFAULT '',      -- SHA-256 of the canonical model document: model_count.model_hash; '' for a command
   PRIMARY KEY (sweep_id, position),
   UNIQUE (sweep_id, id)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "sweep_row" VALUES(1,0,'a','Baseline','{"model.share": "QKV"}','ha','ma','');
-INSERT INTO "sweep_row" VALUES(1,1,'b','Größer & "anders"','{"model.share": "QQV"}','hb','mb','');
-INSERT INTO "sweep_row" VALUES(1,2,'c','','{"model.share": "QQQ"}','hc','mc','');
-INSERT INTO "sweep_row" VALUES(2,0,'a','Baseline','{"model.share": "QKV"}','ha','ma','');
-INSERT INTO "sweep_row" VALUES(3,0,'a','Baseline','{"model.share": "QKV"}','ha','ma','');
+INSERT INTO "sweep_row" VALUES(1,0,'a','Baseline','{"model.share": "QKV"}','ha','ma',0,'');
+INSERT INTO "sweep_row" VALUES(1,1,'b','Größer & "anders"','{"model.share": "QQV"}','hb','mb',0,'');
+INSERT INTO "sweep_row" VALUES(1,2,'c','','{"model.share": "QQQ"}','hc','mc',0,'');
+INSERT INTO "sweep_row" VALUES(2,0,'a','Baseline','{"model.share": "QKV"}','ha','ma',0,'');
+INSERT INTO "sweep_row" VALUES(3,0,'a','Baseline','{"model.share": "QKV"}','ha','ma',0,'');
 CREATE TABLE sweep_seed (
   sweep_id INTEGER NOT NULL REFERENCES sweep,
   position INTEGER NOT NULL,
