@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/format.h"

@@ -13,6 +13,7 @@ namespace {
 
 using ablate::v1::RunEnded;
 using storage::TrialState;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

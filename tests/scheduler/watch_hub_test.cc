@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "ablate/v1/sweeps.grpc.pb.h"  // how gRPC reads them too
 #include "ablate/v1/sweeps.pb.h"
 #include "storage/queue_store.h"
 #include "storage/read_pool.h"

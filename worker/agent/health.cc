@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "protocol/command_line.h"
 #include "worker/agent/data_look.h"
 
 namespace abl::agent {
