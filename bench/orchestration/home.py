@@ -18,6 +18,7 @@ import tempfile
 import termios
 import threading
 import time
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -251,6 +252,12 @@ class Home:
         if process.returncode != 0:
             raise RuntimeError(f"null_worker: exit code {process.returncode}: {(self.folder / f'{name}.log').read_text()[-500:]}")
         return json.loads(said)
+
+    def mean_commit_ms(self):
+        """Of the scheduler's transactions so far, as its /metrics has them."""
+        with urllib.request.urlopen(f"{self.url.rstrip('/')}/metrics", timeout=10) as page:
+            lines = dict(line.rsplit(" ", 1) for line in page.read().decode().splitlines() if line.startswith("ablate_store_commit_seconds_"))
+        return float(lines["ablate_store_commit_seconds_sum"]) / float(lines["ablate_store_commit_seconds_count"]) * 1e3
 
     # Commands.
 

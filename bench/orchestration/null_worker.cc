@@ -56,6 +56,16 @@ double seconds_of(WallClock::time_point time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
+/// Of this process, so far.
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 /// What all sessions have seen.
 struct Tally {
   std::uint64_t assigned = 0, ended = 0, stopped = 0, fenced = 0, welcomed = 0, broken = 0;
@@ -81,6 +91,7 @@ nlohmann::json to_json(Tally tally) {
           {"first_welcome", moment(tally.first_welcome)},
           {"first_assign", moment(tally.first_assign)},
           {"last_ack", moment(tally.last_ack)},
+          {"cpu_s", cpu_seconds()},
           {"ack_ms", {{"p50", at(0.5)}, {"p90", at(0.9)}, {"p99", at(0.99)}, {"max", at(1)}}}};
 }
 

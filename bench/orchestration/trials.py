@@ -141,6 +141,7 @@ def null(bench, figures):
                 process = home.start_null_worker("--sessions", bench.sessions, "--slots", bench.slots, "--trials", size)
                 said = home.end_of_null_worker(process, patience=bench.limit)
                 cpu = cpu_seconds(home.scheduler) - cpu
+                commit = home.mean_commit_ms()
                 done = said["ended"]
                 if done < size:
                     figures.remark(f"null: {done:,} of {size:,} trials in {bench.limit} s; the numbers are of these")
@@ -148,6 +149,8 @@ def null(bench, figures):
                     continue
                 figures.add("null", case, "trials/s", size, done / (said["last_ack"] - said["first_assign"]))
                 figures.add("null", "  CPU of scheduler", "ms/trial", size, cpu / done * 1e3)
+                figures.add("null", "  CPU of worker", "ms/trial", size, said["cpu_s"] / done * 1e3)
+                figures.add("null", "  a transaction, commit included, mean", "ms", size, commit)
                 for share in "p50", "p90", "p99", "max":
                     figures.add("null", f"  batch to acknowledgement, {share}", "ms", size, said["ack_ms"][share])
                 if said["fenced"] or said["broken"]:
