@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -62,6 +63,20 @@ std::string count_of(const std::string& text) {
   return flag + ": a value is missing";
 }
 
+/// A complaint names the flag; where the value came from the environment, what to change is the variable.
+std::string blaming_the_variable(const CLI::App& app, const std::string& text) {
+  for (const auto* option : app.get_options()) {
+    const char* value = option->get_envname().empty() ? nullptr : std::getenv(option->get_envname().c_str());
+    if (!value) continue;
+    const std::string flag = option->get_name() + ": ";
+    if (text.starts_with(fmt::format("{}'{}' ", flag, value)))
+      return fmt::format("${}: {}", option->get_envname(), text.substr(flag.size()));
+  }
+  for (const auto* part : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (auto found = blaming_the_variable(*part, text); found != text) return found;
+  return text;
+}
+
 class PlainHelp final : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -114,6 +129,7 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
     text = "unexpected argument" + text.substr(text.rfind(": ") + 1);
   text.erase(text.find_last_not_of("\r\n ") + 1);
   std::ranges::replace(text, '\n', ' ');
+  text = blaming_the_variable(app, text);
   std::string command = app.get_name();
   const CLI::App* last = &app;
   for (auto given = app.get_subcommands(); !given.empty(); given = last->get_subcommands()) {

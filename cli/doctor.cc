@@ -282,11 +282,16 @@ Judged judge_scheduler_health(const Seen& seen) {
 Judged judge_workers(const Seen& seen) {
   if (!seen.answers) return std::nullopt;
   std::size_t connected = 0;
-  std::vector<std::string> ill, other;
+  std::vector<std::string> ill, quarantined, drained, other;
   for (const Seen::Worker& worker : seen.workers) {
     if (!worker.connected) continue;
     ++connected;
     if (!worker.trouble.empty()) ill.push_back(fmt::format("{}: {}", worker.name, worker.trouble));
+    if (worker.drained)
+      drained.push_back(fmt::format("{} is drained{}{}", worker.name, worker.drained->empty() ? "" : ": ",
+                                    *worker.drained));
+    else if (!worker.quarantine.empty())
+      quarantined.push_back(fmt::format("{} is in quarantine: {}", worker.name, worker.quarantine));
     if (!worker.version.empty() && worker.version != seen.version)
       other.push_back(fmt::format("{} {}", worker.name, worker.version));
   }
@@ -303,6 +308,10 @@ Judged judge_workers(const Seen& seen) {
     const std::string to_do = "it takes runs again when that has passed; see 'ablate workers'";
     return here ? wrong(first(ill), to_do) : noted(first(ill), to_do);
   }
+  if (!quarantined.empty())
+    return noted(first(quarantined),
+                 "look at what failed there; 'ablate workers resume NAME' gives it trials as before");
+  if (!drained.empty()) return noted(first(drained), "'ablate workers resume NAME' gives it trials again");
   if (!other.empty()) return noted("of another version: " + first(other), "use programs of one version");
   return fine(plural(connected, "worker") + " connected, all well");
 }

@@ -84,6 +84,8 @@ struct Seen {
   struct Worker {
     std::string name, version, trouble;
     bool connected = false, is_here = false;
+    std::optional<std::string> drained;  ///< why, or empty; nothing: it is not
+    std::string quarantine;              ///< why; empty: it is not in quarantine
   };
   std::vector<Worker> workers;
 };

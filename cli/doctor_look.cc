@@ -279,7 +279,9 @@ void look_at_scheduler(Seen& seen, const Context& context) {
                             .version = worker.version(),
                             .trouble = worker.trouble(),
                             .connected = worker.connected(),
-                            .is_here = worker.host() == host});
+                            .is_here = worker.host() == host,
+                            .drained = worker.has_drained() ? std::optional{worker.drained()} : std::nullopt,
+                            .quarantine = worker.quarantine()});
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ Standing standing_of(const ablate::v1::SubmitRequest& request) {
   if (request.has_max_running()) standing.max_running = request.max_running();
   if (standing.weight && !(*standing.weight > 0 && *standing.weight <= 1e6))
     throw Error{Code::kInvalidArgument,
-                fmt::format("weight {}: a number above 0 was expected", *standing.weight)};
+                fmt::format("weight {}: a number above 0, at most 1000000, was expected", *standing.weight)};
   return standing;
 }
 

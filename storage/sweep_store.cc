@@ -222,6 +222,7 @@ SweepRecord read_sweep(const Statement& row) {
   if (const std::string levels = row.text(29); levels != "[]")
     for (auto& held : nlohmann::json::parse(levels)) sweep.holds.push_back(held.get<std::string>());
   say_more(sweep.holds, row.integer(30));
+  if (sweep.state == SweepState::kCancelled) sweep.holds.clear();  // nothing of it is held any more
   if (sweep.trials.open() == 0) sweep.finished = row.time(21);
   return sweep;
 }
@@ -446,9 +447,10 @@ void SweepStore::set_preempts(SweepId sweep, bool preempts) {
 
 std::vector<std::string> SweepStore::holds(SweepId sweep) const {
   auto holds = db_.prepared(R"sql(
-      SELECT held FROM sweep WHERE id = :sweep AND held <> '' UNION ALL
+      SELECT held FROM sweep WHERE id = :sweep AND held <> '' AND state <> 'cancelled' UNION ALL
       SELECT held FROM (SELECT held FROM sweep_level INDEXED BY sweep_level_held
-                        WHERE sweep_id = :sweep AND held <> '' LIMIT 20))sql")
+                        WHERE sweep_id = :sweep AND held <> '' LIMIT 20)
+      WHERE (SELECT state FROM sweep WHERE id = :sweep) <> 'cancelled')sql")
                    .bind(":sweep", sweep)
                    .all([](const Statement& row) { return row.text(0); });
   if (holds.size() >= 20)

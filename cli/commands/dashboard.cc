@@ -38,7 +38,10 @@ Run declare_dashboard(CLI::App& app, Context& context) {
     const std::filesystem::path store =
         context.store_flag.empty() ? context.default_store() : std::filesystem::path{context.store_flag};
     if (!std::filesystem::exists(store))
-      throw Error{Code::kNotFound, fmt::format("no results file {}: pass --store FILE", store.string())};
+      throw Error{Code::kNotFound,
+                  context.store_flag.empty()
+                      ? fmt::format("no results file {}: pass --store FILE", store.string())
+                      : fmt::format("--store {}: no such file; expected a results file", store.string())};
     StopSignals signals;  // before the server's threads, which must not take them
     web::Server server{{.store = store,
                         .port = choose_port(*port ? std::optional{*port} : std::nullopt),

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -38,6 +38,10 @@ Run declare_doctor(CLI::App& app, Context& context) {
   app.add_flag("--deep", *deep, "Also look at every page of the results file, which may take minutes");
   add_source(app, context);
   return [&context, deep]() -> int {
+    if (std::error_code unknown;
+        !context.store_flag.empty() && !std::filesystem::exists(context.store_flag, unknown))
+      throw Error{Code::kNotFound,
+                  fmt::format("--store {}: no such file; expected a results file", context.store_flag)};
     Seen seen;
     {
       Progress progress{context.err, "looking at every page", "s", 0};

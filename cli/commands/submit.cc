@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -32,13 +35,37 @@ struct SubmitFlags {
   bool watch = false, preempt = false, no_breaker = false;
 };
 
-/// Who runs this program; empty where the environment does not say.
+/// Who runs this program; empty where neither the environment nor the system says.
 std::string user_name() {
-  const char* name = std::getenv("USER");
-  return name ? name : "";
+  if (const char* name = std::getenv("USER"); name && *name) return name;
+  const passwd* user = ::getpwuid(::geteuid());  // unset in containers and under cron
+  return user ? user->pw_name : "";
 }
 
-std::string said(const SubmitResponse& response) {
+/// As the scheduler takes it.
+CLI::Validator weight() {
+  const auto check = [](const std::string& given) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+    const bool right =
+        error == std::errc{} && end == given.data() + given.size() && value > 0 && value <= 1e6;
+    return right ? std::string{} : fmt::format("'{}' is not a number above 0, at most 1000000", given);
+  };
+  return CLI::Validator{check, "", ""};
+}
+
+/// What the flags made of a sweep that was there already: ", at priority 0, with at most 2 trials at once".
+std::string standing_text(const SweepSummary& sweep, const SubmitFlags& flags) {
+  std::string text = fmt::format(", at priority {}", sweep.priority());
+  if (flags.weight) text += fmt::format(", of weight {}", sweep.weight());
+  if (flags.max_running)
+    text += sweep.max_running() == 0
+                ? ", with no limit of trials at once"
+                : fmt::format(", with at most {} at once", plural(sweep.max_running(), "trial"));
+  return text;
+}
+
+std::string said(const SubmitResponse& response, const SubmitFlags& flags) {
   const auto& sweep = response.sweep();
   if (!response.created()) {
     const std::string there = fmt::format("{} is there already, with the same content", sweep.name());
@@ -46,7 +73,12 @@ std::string said(const SubmitResponse& response) {
       return fmt::format("{}, and it is cancelled: run it again with 'ablate retry {}'", there, sweep.name());
     if (sweep.state() == SWEEP_STATE_PAUSED)
       return fmt::format("{}, paused: run 'ablate resume {}' to continue", there, sweep.name());
-    return fmt::format("{}, at priority {}", there, sweep.priority());
+    const std::string standing = there + standing_text(sweep, flags);
+    if (sweep.trials().held() == 0) return standing;
+    std::string text = fmt::format("{}; {} held: run what is held with 'ablate retry {} --held'", standing,
+                                   plural(sweep.trials().held(), "trial"), sweep.name());
+    for (const std::string& hold : sweep.holds()) text += "\nheld: " + hold;
+    return text;
   }
   std::string text = fmt::format("{} submitted: {}, {} new", sweep.name(),
                                  plural(sweep.trials().total(), "trial"), response.new_trials());
@@ -90,7 +122,7 @@ Run declare_submit(CLI::App& app, Context& context) {
       ->type_name("N");
   app.add_option("--owner", flags->owner, "Whose share of the slots it uses [$USER]")->type_name("NAME");
   app.add_option("--weight", flags->weight, "Of its owner's slots, twice as many with 2 as with 1 [1]")
-      ->check(CLI::PositiveNumber)
+      ->check(weight())
       ->type_name("N");
   app.add_option("--max-running", flags->max_running, "Trials under way at once; 0: no limit [0]")
       ->check(whole_number(0, 1'000'000))
@@ -114,14 +146,17 @@ Run declare_submit(CLI::App& app, Context& context) {
     if (context.json)
       context.print_json(response);
     else
-      context.out.line(said(response));
+      context.out.line(said(shown(response, context.out), *flags));
+    if (!response.created() && !flags->owner.empty() && flags->owner != response.sweep().owner())
+      context.note(fmt::format("{} stays with its owner {}: --owner counts when a sweep is first submitted",
+                               response.sweep().name(), response.sweep().owner()));
     if (!context.json)
       for (const auto& note : response.notes()) context.note(note);
     if (flags->watch) return watch(context, response.sweep().name());
     if (context.json) return kExitOk;
     Client client{context};
     for (const auto& line : why_it_waits(client, response.sweep(), context.out)) context.out.line(line);
-    if (response.sweep().state() != SWEEP_STATE_CANCELLED)
+    if (response.sweep().state() != SWEEP_STATE_CANCELLED && response.sweep().state() != SWEEP_STATE_HELD)
       context.out.line(fmt::format("follow it with: ablate watch {}", response.sweep().name()));
     return kExitOk;
   };

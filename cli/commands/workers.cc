@@ -61,7 +61,7 @@ std::string state_text(const ablate::v1::WorkerSummary& worker, const Terminal& 
 
 /// What is the matter with it, and of one in quarantine when it gets its next trial.
 std::string note_text(const ablate::v1::WorkerSummary& worker) {
-  if (worker.quarantine().empty() || worker.note().empty()) return worker.note();
+  if (worker.quarantine().empty() || worker.has_drained() || worker.note().empty()) return worker.note();
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(SystemClock{}.now().time_since_epoch());
   const auto left = worker.quarantined_until().seconds() - now.count();
   return left <= 0 ? worker.note() : fmt::format("{} (the next in {} s)", worker.note(), left);
@@ -109,7 +109,8 @@ ablate::v1::ListWorkersResponse drain(Context& context, const WorkersFlags& flag
 Run declare_workers(CLI::App& app, Context& context) {
   auto flags = std::make_shared<WorkersFlags>();
   add_choice(app, "WHAT", flags->what, {"drain", "resume"},
-             "Give a worker no more trials, or give it trials again; without: list all");
+             "Give a worker no more trials, or give it trials again; without: list all",
+             {{"undrain", "resume"}, {"enable", "resume"}, {"disable", "drain"}});
   app.add_option("NAME", flags->name, "The worker")->type_name("");
   app.add_option("--reason", flags->reason, "drain: why, for those who look")->type_name("TEXT");
   app.add_flag("--stop-running", flags->stop_running,

@@ -233,6 +233,20 @@ TEST(Doctor, AnIllWorkerIsAProblemWhereItIsThisMachines) {
              "scheduler/workers", Verdict::kNote, "no worker is connected");
 }
 
+TEST(Doctor, AWorkerThatSomebodyDrainedOrThatIsInQuarantineIsNotWell) {
+  const auto drained = [](const char* reason) {
+    return [reason](Seen& seen) { seen.workers[0].drained = reason; };
+  };
+  expect_one(drained("new driver"), "scheduler/workers", Verdict::kNote, "w is drained: new driver");
+  expect_one(drained(""), "scheduler/workers", Verdict::kNote, "w is drained");
+  expect_one([](Seen& seen) { seen.workers[0].quarantine = "3 trials failed on it"; }, "scheduler/workers",
+             Verdict::kNote, "w is in quarantine: 3 trials failed on it");
+  EXPECT_THAT(
+      complaints([](Seen& seen) { seen.workers.push_back({.name = "gone", .drained = "it is broken"}); }),
+      IsEmpty())
+      << "it is not connected";
+}
+
 TEST(Doctor, WhatAWorkerLeftIsNotedUntilItRunsAgain) {
   expect_one([](Seen& seen) { seen.spool_files = 2, seen.spooled_bytes = 1 << 20; }, "worker/spool",
              Verdict::kNote, "2 spool files");

@@ -289,6 +289,42 @@ TEST_F(WithScheduler, ASubmissionOfACancelledOrPausedSweepSaysSoAndHowItGoesOn) 
   EXPECT_EQ(json({"show", "two-rows"}).at("summary").at("state"), "SWEEP_STATE_ACTIVE");
 }
 
+TEST_F(WithScheduler, ASubmissionOfASweepThatIsThereSaysWhatIsHeldAndWhatItChanged) {
+  EXPECT_EQ(home_.run({"submit", sweep_, "--owner", "ann"}).code, kExitOk);
+  const Outcome again =
+      home_.run({"submit", sweep_, "--owner", "bob", "--max-running", "2", "--weight", "3"});
+  EXPECT_THAT(again.out, HasSubstr("the same content, at priority 0, of weight 3, with at most 2 trials at "
+                                   "once\n"));
+  EXPECT_THAT(again.err, HasSubstr("two-rows stays with its owner ann"));
+  EXPECT_THAT(home_.run({"submit", sweep_, "--max-running", "0"}).out,
+              HasSubstr("with no limit of trials at once"));
+  storage::Database db{home_.folder() / "results.db", storage::Database::Mode::kWrite};
+  db.execute("UPDATE trial SET state = 'held'");
+  db.execute("UPDATE sweep SET held = 'all trials of two-rows fail: boom (3 of 3)'");
+  const Outcome held = home_.run({"submit", sweep_, "--owner", "ann"});
+  EXPECT_EQ(
+      held.out,
+      "two-rows is there already, with the same content, at priority 0; 4 trials held: run what is held "
+      "with 'ablate retry two-rows --held'\nheld: all trials of two-rows fail: boom (3 of 3)\n");
+  EXPECT_EQ(held.err, "") << "it is its owner";
+  EXPECT_THAT(home_.run({"table", "two-rows"}).out, HasSubstr("'ablate retry two-rows --held' runs them"));
+
+  EXPECT_EQ(home_.run({"cancel", "two-rows"}).code, kExitOk);
+  for (const char* command : {"ls", "show", "table", "submit"}) {
+    const Outcome cancelled =
+        home_.run(command == std::string{"ls"}       ? std::vector<std::string>{command}
+                  : command == std::string{"submit"} ? std::vector<std::string>{command, sweep_}
+                                                     : std::vector<std::string>{command, "two-rows"});
+    EXPECT_EQ(cancelled.code, kExitOk) << command << cancelled.err;
+    EXPECT_THAT(cancelled.out, testing::Not(HasSubstr("--held"))) << command << ": nothing is held any more";
+  }
+}
+
+TEST_F(WithScheduler, TheOwnerOfASweepIsTheUserOfTheSystemWhereTheEnvironmentNamesNone) {
+  home_.run({"submit", sweep_}, {{"USER", ""}});
+  EXPECT_NE(json({"show", "two-rows"}).at("summary").at("owner"), "");
+}
+
 TEST_F(WithScheduler, ACommandsFolderIsThatOfItsFileUnderEveryName) {
   const std::string text =
       "ablate: 1\nname: mine\ncommand: {argv: [./train]}\nrows: [{id: a}]\n"
