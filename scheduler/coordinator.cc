@@ -172,27 +172,33 @@ void Coordinator::store_counts(std::map<std::string, std::map<std::string, doubl
 
 void Coordinator::drain(const std::string& worker, const std::optional<std::string>& reason,
                         bool stop_running, Answer<> answer) {
+  struct Drained {
+    std::vector<RunId> runs;
+    std::optional<std::string> reason;
+  };
   commit(
       [this, worker, reason, stop_running](Database& db) {
-        storage::WorkerStore{db}.set_drained(worker, reason);
+        auto why = reason;
+        if (why && why->empty()) why = storage::WorkerStore{db}.drained(worker).value_or("");  // it stays
+        storage::WorkerStore{db}.set_drained(worker, why);
         if (!reason) storage::WorkerStore{db}.set_quarantine(worker, std::nullopt);
         std::vector<RunId> runs;
         if (stop_running) runs = storage::TrialStore{db}.under_way_on(worker);
         storage::TrialStore{db}.ask_to_stop(runs, kDrained);
-        return runs;
+        return Drained{std::move(runs), std::move(why)};
       },
-      [this, worker, reason, answer = std::move(answer)](std::exception_ptr error,
-                                                         const std::vector<RunId>& runs) {
+      [this, worker, answer = std::move(answer)](std::exception_ptr error, const Drained& drained) {
         answer(error);
         if (error) return;
-        fleet_.set_drained(worker, reason);
-        if (!reason) {
+        fleet_.set_drained(worker, drained.reason);
+        if (!drained.reason) {
           quarantine_.forgive(worker);
           fleet_.set_quarantine(worker, std::nullopt, {});
         }
-        stop_runs(runs, kDrained);
-        log_info({{"worker", worker}}, "worker {} {}{}", worker, reason ? "is drained" : "gets trials again",
-                 reason && !reason->empty() ? ": " + *reason : "");
+        stop_runs(drained.runs, kDrained);
+        log_info({{"worker", worker}}, "worker {} {}{}", worker,
+                 drained.reason ? "is drained" : "gets trials again",
+                 drained.reason && !drained.reason->empty() ? ": " + *drained.reason : "");
         for (const RunId run : fleet_.recall_of(worker)) call_back(run);
         feed_.publish(storage::Change{});
         explain_now_ = true;

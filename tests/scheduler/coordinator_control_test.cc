@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cancelling, pausing, resuming and retrying a sweep, and stopping a worker.
+#include "storage/worker_store.h"
 #include "tests/scheduler/fixtures.h"
 
 namespace abl::scheduler {
@@ -171,6 +172,10 @@ TEST_F(CoordinatorTest, ADrainedWorkerFinishesAndGetsNothingMoreUntilItIsResumed
   say(worker, ended(1, 2));
   EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "the one that it had";
   EXPECT_EQ(trial(2).reason, "worker w is drained: new driver ('ablate workers resume w' ends that)");
+  answer_of([&](auto answer) { coordinator->drain("w", "", false, answer); });
+  settle();
+  EXPECT_EQ(read([](storage::Database& db) { return storage::WorkerStore{db}.drained("w"); }), "new driver")
+      << "drained again without a word";
   stop();
   start();  // it stays so
   FakeWorker back = connect({.instance = "second"});
