@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/file_lock.h"
 #include "storage/database.h"
 #include "tests/cli/listener.h"
 #include "tests/cli/pseudo_terminal.h"
@@ -122,6 +123,34 @@ TEST_F(Program, AWrongWordOfAFlagIsNamedWithTheNearest) {
 TEST_F(Program, AShortNameOfAFormatIsKnownForWhatItMeans) {
   EXPECT_THAT(home_.run({"table", "s", "--format", "tex"}).err, HasSubstr("did you mean 'latex'?"));
   EXPECT_THAT(home_.run({"table", "s", "--format", "md"}).err, HasSubstr("did you mean 'markdown'?"));
+}
+
+TEST_F(Program, WhatEndsADrainIsNamedToWhoCallsItOtherwise) {
+  EXPECT_THAT(home_.run({"workers", "undrain", "w"}).err, HasSubstr("did you mean 'resume'?"));
+}
+
+TEST_F(Program, AWrongWeightIsToldItsBounds) {
+  for (const char* weight : {"-1", "0", "1e300", "nan", "inf", "2x"}) {
+    const Outcome outcome = home_.run({"submit", "sweep.yaml", "--weight", weight});
+    EXPECT_EQ(outcome.code, kExitUsage) << weight;
+    EXPECT_EQ(outcome.err, "error: --weight: '" + std::string{weight} +
+                               "' is not a number above 0, at most 1000000; see 'ablate submit --help'\n");
+  }
+}
+
+TEST_F(Program, AWrongWordOfAVariableNamesTheVariable) {
+  const Outcome outcome = home_.run({"ls"}, {{"ABLATE_LOG_FORMAT", "xml"}});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err, "error: $ABLATE_LOG_FORMAT: 'xml' is not text or json; see 'ablate ls --help'\n");
+}
+
+TEST_F(Program, AResultsFileThatIsNamedAndIsNotThereIsBadInput) {
+  for (const char* command : {"doctor", "dashboard"}) {
+    const Outcome outcome = home_.run({command, "--store", "nope.db"});
+    EXPECT_EQ(outcome.code, kExitUsage) << command;
+    EXPECT_EQ(outcome.err, "error: --store nope.db: no such file; expected a results file\n");
+  }
+  EXPECT_THAT(home_.run({"dashboard"}).err, HasSubstr("pass --store FILE"));
 }
 
 TEST_F(Program, JsonAndAnotherFormatExcludeEachOther) {
@@ -343,6 +372,26 @@ TEST_F(Program, ASchedulerGoesOnWhenNobodyReadsWhatItSays) {
   while (!answers()) ASSERT_FALSE(scheduler.poll()) << "it ended before it answered";
   scheduler.terminate();  // which it says
   EXPECT_TRUE(scheduler.wait().ok());
+}
+
+TEST_F(Program, OfARunningWorkerItIsToldThatItRuns) {
+  const auto lock = home_.folder() / "worker" / "worker.lock";
+  ChildOptions options{.argv = {std::string{ABLATE_BIN_DIR} + "/ablate-worker", "--scheduler",
+                                "unix:" + (home_.folder() / "none.sock").string(), "--home",
+                                home_.folder() / "worker", "--slots", "1"}};
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  options.stdout_fd = options.stderr_fd = ends[1];
+  ChildProcess worker{options};
+  ::close(ends[1]);
+  std::string said;
+  for (char next = 0; said.find(" with 1 slot") == said.npos; said += next)  // then it works
+    ASSERT_EQ(::read(ends[0], &next, 1), 1) << said;
+  EXPECT_TRUE(FileLock::is_held(lock));
+  worker.kill();
+  worker.wait();
+  ::close(ends[0]);
+  EXPECT_FALSE(FileLock::is_held(lock));
 }
 
 TEST_F(Program, DownWhereNothingRunsIsNoError) {

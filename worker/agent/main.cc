@@ -178,6 +178,7 @@ int work(Flags flags) {
   if (!lock)
     throw Error{Code::kUnavailable, lock_file.parent_path().string() +
                                         " is in use by another worker: stop it, or pass another --home"};
+  const auto told = FileLock::try_lock(lock_file, FileLock::Kind::kOpenFile);  // for who asks `is_held`
   made.add(make_folder(flags.runs_root));
   made.keep();
 
