@@ -45,10 +45,14 @@ void check_folder(const fs::path& folder) {
     throw system_error(fmt::format("cannot look at {}", folder.string()), errno);
   const bool open_to_others = (status.st_mode & 077) != 0 || status.st_uid != ::geteuid();
   if (!open_to_others) return;
-  throw Error{Code::kPermissionDenied, fmt::format("folder {0} is accessible to other users (mode {1:04o}): "
-                                                   "anyone who reaches the socket can run programs as you; "
-                                                   "run 'chmod 700 {0}' or choose another folder",
-                                                   folder.string(), status.st_mode & 07777)};
+  const bool is_shared = status.st_uid != ::geteuid() || (status.st_mode & S_ISVTX) != 0;  // such as /tmp
+  throw Error{
+      Code::kPermissionDenied,
+      fmt::format("folder {} is accessible to other users (mode {:04o}): anyone who reaches the "
+                  "socket can run programs as you; {}",
+                  folder.string(), status.st_mode & 07777,
+                  is_shared ? "choose a folder of your own"
+                            : fmt::format("run 'chmod 700 {}' or choose another folder", folder.string()))};
 }
 
 void check_socket(const fs::path& path) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "tests/cli/listener.h"
+#include "tests/temporary_folder.h"
 
 namespace abl::access {
 namespace {
@@ -23,6 +24,25 @@ TEST(ListenAddress, NothingListensOffLoopback) {
     EXPECT_FALSE(is_loopback(host)) << host;
   for (const char* address : {"0.0.0.0:7070", "[::]:7070", "example:7070"})
     EXPECT_THROW(parse_listen_address(address), Error) << address;
+}
+
+TEST(ListenAddress, NobodyIsToldToCloseAFolderThatAllShare) {
+  const TemporaryFolder folder;
+  const auto advice = [&](std::filesystem::perms mode) -> std::string {
+    std::filesystem::permissions(folder.path(), mode);
+    try {
+      check({.socket = folder.path() / "s.sock"});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  using std::filesystem::perms;
+  EXPECT_THAT(advice(perms::all), testing::HasSubstr("run 'chmod 700"));
+  EXPECT_THAT(advice(perms::all | perms::sticky_bit),
+              testing::AllOf(testing::HasSubstr("choose a folder of your own"),
+                             testing::Not(testing::HasSubstr("chmod"))));
+  EXPECT_EQ(advice(perms::owner_all), "");
 }
 
 TEST(ListenAddress, APortInUseNamesTheFlagThatChoosesAnother) {
