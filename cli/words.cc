@@ -54,7 +54,8 @@ std::string painted(TrialState state, const Terminal& terminal) {
 
 std::string counts_text(const TrialCounts& counts) {
   std::string text = fmt::format("{}/{} trials", counts.completed() - counts.unfilled(), counts.total());
-  if (const auto running = counts.leased() + counts.running()) text += fmt::format(", {} running", running);
+  if (counts.running() > 0) text += fmt::format(", {} running", counts.running());
+  if (counts.leased() > 0) text += fmt::format(", {} assigned", counts.leased());
   if (counts.failed()) text += fmt::format(", {} failed", counts.failed());
   if (counts.held()) text += fmt::format(", {} held", counts.held());
   if (counts.unfilled()) text += fmt::format(", {} missing a metric", counts.unfilled());

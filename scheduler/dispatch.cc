@@ -67,6 +67,8 @@ constexpr std::size_t kMostPreempted = 64;
 
 Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
   Picks result;
+  unreserve(
+      fleet.workers());  // until now: whoever asks why a trial waits is told of what is kept for another
   std::set<LaneId> blocked;
   bool reserved = false,
        kept = false;  // for the first trial that needs it; all of them would keep every slot free
@@ -100,7 +102,6 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
                             .quick = quick,
                             .beside = others});
   }
-  if (result.waits) unreserve(fleet.workers());
   return result;
 }
 

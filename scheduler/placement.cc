@@ -41,6 +41,12 @@ std::size_t slots_free(const Demand& demand, const WorkerState& worker) {
   });
 }
 
+/// Those that are kept for another too.
+std::size_t slots_idle(const Demand& demand, const WorkerState& worker) {
+  return std::ranges::count_if(worker.slots,
+                               [&](const SlotState& slot) { return usable(demand, slot) && !slot.busy; });
+}
+
 /// The workers for which a requirement holds.
 template <class Requirement>
 std::vector<const WorkerState*> those(const std::vector<const WorkerState*>& workers,
@@ -286,15 +292,18 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
                        left.front()->name, left.front()->quarantine.value_or(""), left.front()->name);
   left = trusted;
 
-  std::size_t slots = 0, most_free = 0;
+  std::size_t slots = 0, most_free = 0, most_idle = 0;
   for (const WorkerState* worker : left) {
     slots += slots_there(demand, *worker);
     most_free = std::max(most_free, slots_free(demand, *worker));
+    most_idle = std::max(most_idle, slots_idle(demand, *worker));
   }
   if (most_free > 0 && most_free < slots_needed(demand))
     return fmt::format("needs {} of one worker; {} free now", gpus(slots_needed(demand)), most_free);
-  if (most_free >= slots_needed(demand)) return "free GPUs are kept for a trial that needs several";
   const char* what = demand.gpus > 0 ? "GPU" : "slot";
+  if (most_free >= slots_needed(demand)) return fmt::format("a {} is free: it starts at once", what);
+  if (most_idle >= slots_needed(demand))
+    return fmt::format("the free {}s are kept for a trial that needs several", what);
   return slots == 1 ? fmt::format("the only {} is busy", what)
                     : fmt::format("all {} {}s are busy", slots, what);
 }

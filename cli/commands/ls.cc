@@ -62,7 +62,8 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
         painted(sweep.state(), terminal),
         fmt::format("{}/{}", filled, trials.total()),
         bar(done, 10),
-        fmt::format("{}", trials.leased() + trials.running()),
+        fmt::format("{}", trials.running()) +
+            (trials.leased() ? fmt::format(", {} assigned", trials.leased()) : ""),
         fmt::format("{}", trials.failed()) + (trials.held() ? fmt::format(", {} held", trials.held()) : ""),
         is_finished(sweep.state()) ? ""
         : has_eta                  ? format_forecast(sweep.forecast(), now)

@@ -46,13 +46,13 @@ def main():
         first = fleet.until(running, "the first trial runs")
         expect(len(first) == 1, "a row's first run has its slot for itself")
         go(*first)
-        together = fleet.until(lambda: len(running()) >= 3 and running(), "three share the slot")
+        together = fleet.until(lambda: len(now := running()) >= 3 and now, "three share the slot")
         expect(len(together) == 3, "and a tenth of its memory is left")
         forecast = fleet.json("ls")["sweeps"][0]["forecast"]
         expect(forecast["seconds"] > 0 and forecast["runs"] == 1, "the run that has completed says when the sweep will be complete")
         expect("complete in about" in fleet.ablate("show", "small").stdout, "and people are told")
         go(*together)
-        rest = fleet.until(lambda: len(running()) == 2 and running(), "the last two run")
+        rest = fleet.until(lambda: len(now := running() - together) == 2 and now, "the last two run")
         go(*rest)
         fleet.wait_for("small")
         accuracy, rate = fleet.json("table", "small")["rows"][0]["cells"]

@@ -296,6 +296,14 @@ TEST(Placement, AFileThatIsWrongForOneTrialMayBeRightForAnother) {
   EXPECT_TRUE(place(distilling({{"regnet", "bb"}}), workers));
 }
 
+TEST(Placement, WhyATrialWaitsTellsAFreeSlotFromOneThatIsKept) {
+  std::vector<WorkerState> workers{worker_of("w", 1, 4, true)};
+  EXPECT_EQ(why_waiting(demand_of(1), workers), "a GPU is free: it starts at once");
+  for (int slot : {0, 1}) workers[0].slots[slot].busy = true;
+  EXPECT_TRUE(reserve(demand_of(4), workers));
+  EXPECT_EQ(why_waiting(demand_of(1), workers), "the free GPUs are kept for a trial that needs several");
+}
+
 struct Wait {
   Demand demand;
   std::vector<WorkerState> workers;
