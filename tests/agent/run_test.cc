@@ -403,6 +403,23 @@ TEST_F(RunTest, AStoppedProgramMayWriteItsCheckpoint) {
   EXPECT_EQ(batches.back().checkpoints(0).path(), directory() / "c.pt");
 }
 
+TEST_F(RunTest, AProgramThatSaysNoStartHasResumedByTheStepThatItSaysFirst) {
+  const auto file = settings.runs_root / "101/0/c.pt";
+  std::filesystem::create_directories(file.parent_path());
+  write_file(file, "8");
+  auto assign = shell_assignment(1, metric_line(9, "0.5"));
+  auto& checkpoint = *assign.add_checkpoints();
+  checkpoint.set_run(7);
+  checkpoint.set_step(8);
+  checkpoint.set_host("here");
+  checkpoint.set_path(file);
+  start(assign);
+  RunBatch all;
+  for (const auto& batch : keeper.wait_for_end()) all.MergeFrom(batch);
+  EXPECT_EQ(all.started().resumed_from_run(), 7U);
+  EXPECT_EQ(all.started().resumed_from_step(), 8U);
+}
+
 TEST_F(RunTest, AProgramWithoutAHandlerForSigtermIsStoppedToo) {
   auto& stopped = start("echo ready; exec sleep 1000");
   ASSERT_TRUE(keeper.heard("ready"));

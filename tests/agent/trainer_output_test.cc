@@ -23,7 +23,7 @@ using testing::StartsWith;
 class TrainerOutputTest : public testing::Test {
  protected:
   FakeClock clock;
-  TrainerOutput output{{.directory = "/runs/3/1", .host = "here", .resume_run = 5}, clock};
+  TrainerOutput output{{.directory = "/runs/3/1", .host = "here", .resume_run = 5, .resume_step = 8}, clock};
 
   RunBatch said(const std::string& bytes) {
     output.read_stdout(bytes);
@@ -297,6 +297,65 @@ TEST_F(TrainerOutputTest, WithoutStartTheFirstMetricStartsTheRunOnce) {
   EXPECT_FALSE(said("hello\n").has_started());
   EXPECT_TRUE(said("{\"event\":\"metric\",\"step\":1,\"values\":{\"a\":1}}\n").has_started());
   EXPECT_FALSE(said("{\"event\":\"metric\",\"step\":2,\"values\":{\"a\":1}}\n").has_started());
+}
+
+TEST_F(TrainerOutputTest, WithoutStartAFirstMetricAboveTheCheckpointsStepMeansThatItResumed) {
+  const auto batch = said("{\"event\":\"metric\",\"step\":9,\"values\":{\"a\":1}}\n");
+  ASSERT_TRUE(batch.started().has_resumed_from_step());
+  EXPECT_EQ(batch.started().resumed_from_step(), 8U);
+  EXPECT_EQ(batch.started().resumed_from_run(), 5U);
+  EXPECT_FALSE(batch.started().bit_exact()) << "it did not say so";
+}
+
+TEST_F(TrainerOutputTest, WithoutStartAFirstMetricAtTheCheckpointsStepMeansThatItStartedAnew) {
+  const auto batch = said("{\"event\":\"metric\",\"step\":8,\"values\":{\"a\":1}}\n");
+  ASSERT_TRUE(batch.has_started());
+  EXPECT_FALSE(batch.started().has_resumed_from_step());
+  EXPECT_EQ(batch.started().resumed_from_run(), 0U);
+  EXPECT_FALSE(said("{\"event\":\"metric\",\"step\":9,\"values\":{\"a\":1}}\n").has_started())
+      << "only the first says it";
+}
+
+TEST_F(TrainerOutputTest, WithoutStartAFirstCheckpointNotBelowTheGivenOneMeansThatItResumed) {
+  for (const auto& [step, resumed] : {std::pair{7, false}, {8, true}, {9, true}}) {
+    TrainerOutput fresh{{.directory = "/runs/3/1", .resume_run = 5, .resume_step = 8}, clock};
+    fresh.read_stdout(fmt::format("{{\"event\":\"checkpoint\",\"step\":{},\"path\":\"c\"}}\n", step));
+    ASSERT_TRUE(fresh.batch().has_started());
+    EXPECT_EQ(fresh.batch().started().has_resumed_from_step(), resumed) << step;
+    EXPECT_EQ(fresh.batch().started().resumed_from_run(), resumed ? 5U : 0U) << step;
+  }
+}
+
+TEST_F(TrainerOutputTest, WhatWasGivenNoCheckpointHasNotResumed) {
+  TrainerOutput fresh{{.directory = "/runs/3/1"}, clock};
+  fresh.read_stdout("{\"event\":\"metric\",\"step\":9,\"values\":{\"a\":1}}\n");
+  ASSERT_TRUE(fresh.batch().has_started());
+  EXPECT_FALSE(fresh.batch().started().has_resumed_from_step());
+  EXPECT_TRUE(fresh.batch().started().bit_exact());
+}
+
+TEST_F(TrainerOutputTest, WhatCompletesWithoutAWordOfAStepHadNothingLeftToDoAfterItsCheckpoint) {
+  for (const auto& [status, resumed] : {std::pair{RunEnded::STATUS_COMPLETED, true},
+                                        {RunEnded::STATUS_STOPPED, false},
+                                        {RunEnded::STATUS_FAILED, false},
+                                        {RunEnded::STATUS_LOST, false}}) {
+    TrainerOutput silent{{.directory = "/runs/3/1", .resume_run = 5, .resume_step = 8}, clock};
+    silent.read_stdout("nothing left to do\n");
+    RunEnded ended;
+    ended.set_status(status);
+    const auto last = silent.take_last(ended);
+    ASSERT_TRUE(last.has_started());
+    EXPECT_EQ(last.started().has_resumed_from_step(), resumed) << status;
+    EXPECT_EQ(last.started().resumed_from_step(), resumed ? 8U : 0U) << status;
+    EXPECT_EQ(last.started().resumed_from_run(), resumed ? 5U : 0U) << status;
+  }
+}
+
+TEST_F(TrainerOutputTest, WhatCompletesAfterAStartWithoutResumedStepStartedAnew) {
+  EXPECT_FALSE(said("{\"event\":\"start\"}\n").started().has_resumed_from_step());
+  RunEnded ended;
+  ended.set_status(RunEnded::STATUS_COMPLETED);
+  EXPECT_FALSE(output.take_last(ended).has_started());
 }
 
 TEST_F(TrainerOutputTest, CheckpointPathsAreMadeAbsolute) {

@@ -302,10 +302,10 @@ void Run::execute() {
       const Resume resume = choose_checkpoint(assign_, settings_);
       directory_ = create_run_directory(settings_.runs_root, assign_);
       if (!store_.empty()) protocol::sign_folder(directory_, store_);
-      const std::uint32_t resume_run = resume.checkpoint ? resume.checkpoint->run() : 0;
       output.emplace(RunFacts{.directory = directory_,
                               .host = settings_.host,
-                              .resume_run = resume_run,
+                              .resume_run = resume.checkpoint ? resume.checkpoint->run() : 0,
+                              .resume_step = resume.checkpoint ? resume.checkpoint->step() : 0,
                               .log_end = assign_.log_patterns().empty() ? 0 : kLogEnd},
                      clock_);
       how = run_program(*output, resume);

@@ -167,7 +167,8 @@ void TrainerOutput::clear() {
 }
 
 RunBatch TrainerOutput::take_last(RunEnded ended) {
-  begin();
+  // given a checkpoint and nothing said since: there was nothing left to do after it
+  begin(ended.status() == RunEnded::STATUS_COMPLETED);
   RunBatch last = batch_;
   *last.mutable_ended() = std::move(ended);
   clear();
@@ -275,12 +276,12 @@ void TrainerOutput::take(const protocol::Start& start) {
     read_weights(start.environment, started);
   }
   started.set_directory(facts_.directory);
-  begin();
+  begin(false);
   *batch_.mutable_started() = std::move(started);
 }
 
 void TrainerOutput::take(const protocol::Metric& metric) {
-  begin();
+  begin(metric.step > facts_.resume_step);
   for (const auto& [name, value] : metric.values)
     add_point(name, static_cast<std::uint32_t>(metric.step), value);
 }
@@ -294,7 +295,8 @@ void TrainerOutput::take(const protocol::Checkpoint& said) {
     throw Error{Code::kInvalidArgument,
                 fmt::format("\"path\" must be a path of at most {} bytes", kLongestPath)};
   checkpoint.set_sha256(said.sha256);
-  begin();
+  // one of the very step is what it was given, written again because it is to stop
+  begin(checkpoint.step() >= facts_.resume_step);
   grow(checkpoint.ByteSizeLong());
   *batch_.add_checkpoints() = std::move(checkpoint);
 }
@@ -315,10 +317,15 @@ void TrainerOutput::take(const protocol::End& end) {
   end_ = std::move(said);
 }
 
-/// A run without `start` begins with the first that it says otherwise.
-void TrainerOutput::begin() {
+/// A run without `start` begins with the first that it says otherwise, or with its end.
+/// `resumed`: that means that it went on from its checkpoint, where it was given one.
+void TrainerOutput::begin(bool resumed) {
   if (has_started_) return;
   has_started_ = true;
+  if (resumed && facts_.resume_run != 0) {
+    batch_.mutable_started()->set_resumed_from_step(facts_.resume_step);
+    batch_.mutable_started()->set_resumed_from_run(facts_.resume_run);
+  }
   batch_.mutable_started()->set_directory(facts_.directory);
   batch_.mutable_started()->set_bit_exact(facts_.resume_run == 0);
   grow(1);

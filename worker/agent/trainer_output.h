@@ -28,8 +28,9 @@ namespace abl::agent {
 struct RunFacts {
   std::filesystem::path directory;  ///< the run's own folder
   std::string host;
-  std::uint32_t resume_run = 0;  ///< the run whose checkpoint the trainer was given; 0: none
-  std::size_t log_end = 0;       ///< so much of the end of its log is kept to be looked at
+  std::uint32_t resume_run = 0;   ///< the run whose checkpoint the trainer was given; 0: none
+  std::uint32_t resume_step = 0;  ///< that checkpoint's
+  std::size_t log_end = 0;        ///< so much of the end of its log is kept to be looked at
 };
 
 /// What the trainer's `end` event said.
@@ -87,7 +88,7 @@ class TrainerOutput {
   void take(const protocol::Log& log);
   void take(const protocol::Checkpoint& said);
   void take(const protocol::End& end);
-  void begin();
+  void begin(bool resumed);
   void refuse(std::string_view text, const std::string& problem);
   void append_log(std::string_view bytes);
   void add_point(const std::string& name, std::uint32_t step, double value);
