@@ -160,7 +160,7 @@ std::map<SweepId, std::vector<RunningTrial>> MeasuredStore::running() const {
   std::map<SweepId, std::vector<RunningTrial>> running;
   auto& rows = db_.prepared(R"sql(
       SELECT st.sweep_id, t.id, r.id, r.config_hash, r.work_hash, run.state = 'running', COALESCE(run.started_ms, 0), run.step, run.total_steps,
-             run.steps_per_second, t.gpus
+             run.steps_per_second, t.gpus, t.shape_id, run.worker
       FROM run INDEXED BY run_under_way CROSS JOIN trial t ON t.id = run.trial_id AND t.run_id = run.id
       CROSS JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
       CROSS JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
@@ -178,7 +178,9 @@ std::map<SweepId, std::vector<RunningTrial>> MeasuredStore::running() const {
                         .step = static_cast<std::uint32_t>(rows.integer(7)),
                         .total_steps = static_cast<std::uint32_t>(rows.integer(8)),
                         .steps_per_second = rows.real(9),
-                        .gpus = static_cast<int>(rows.integer(10))});
+                        .gpus = static_cast<int>(rows.integer(10)),
+                        .shape = static_cast<std::uint32_t>(rows.integer(11)),
+                        .worker = rows.text(12)});
   }
   return running;
 }
@@ -186,7 +188,7 @@ std::map<SweepId, std::vector<RunningTrial>> MeasuredStore::running() const {
 std::vector<OpenStanding> MeasuredStore::open(std::uint32_t most) const {
   return db_
       .prepared(R"sql(
-      SELECT s.id, s.name, s.owner, s.priority, s.weight, s.max_running, n.queued, n.leased + n.running
+      SELECT s.id, s.name, s.owner, s.priority, s.weight, s.max_running, n.queued, n.leased + n.running, s.preempts
       FROM sweep_count n CROSS JOIN sweep s ON s.id = n.sweep_id AND s.state = 'active'
       WHERE n.queued + n.leased + n.running > 0 ORDER BY s.priority DESC, s.id LIMIT :most)sql")
       .bind(":most", most)
@@ -198,7 +200,8 @@ std::vector<OpenStanding> MeasuredStore::open(std::uint32_t most) const {
                            .priority = static_cast<int>(row.integer(3)),
                            .weight = row.real(4),
                            .queued = number(6),
-                           .under_way = number(7)};
+                           .under_way = number(7),
+                           .preempts = row.integer(8) != 0};
         if (!row.is_null(5)) sweep.max_running = number(5);
         return sweep;
       });

@@ -37,6 +37,8 @@ struct RunningTrial {
   std::uint32_t step = 0, total_steps = 0;
   double steps_per_second = 0;
   int gpus = 0;
+  std::uint32_t shape = 0;  ///< of its trial (QueueStore)
+  std::string worker;
 };
 
 /// An active sweep of which something waits or runs.
@@ -47,6 +49,7 @@ struct OpenStanding {
   double weight = 1;
   std::optional<std::uint32_t> max_running;
   std::uint32_t queued = 0, under_way = 0;
+  bool preempts = false;  ///< runs of lower priority give way to its trials
 };
 
 /// How long what is left will take, by what has been measured. Nothing here looks at all trials of a sweep or

@@ -8,6 +8,9 @@
 #include <map>
 #include <numeric>
 #include <queue>
+#include <ranges>
+#include <span>
+#include <utility>
 
 namespace abl::views {
 namespace {
@@ -27,25 +30,42 @@ double work_of(const Remaining& sweep) {
   return work;
 }
 
-/// A part of some slots: by weight, and no more than its most.
+/// A part of some slots: by weight, no less than what it holds already and no more than its most.
 struct Share {
-  double weight = 1, most = 0;
+  double weight = 1, held = 0, most = 0;
   double got = 0;
 };
 
 /// Returns: what is left.
 double divide(double slots, std::vector<Share>& shares) {
-  std::vector<Share*> order;
-  double weight = 0;
-  for (Share& share : shares) order.push_back(&share), weight += share.weight;
-  std::ranges::sort(order, {}, [](const Share* share) { return share->most / share->weight; });
-  for (Share* share : order) {
-    share->got = std::min(share->most, slots * share->weight / weight);
-    slots -= share->got;
-    weight -= share->weight;
+  std::vector<std::pair<double, double>> turns;  // slots for each weight where one begins to get, or has all
+  double given = 0, weight = 0, level = 0;
+  for (const Share& share : shares) {
+    given += share.held;
+    turns.emplace_back(share.held / share.weight, share.weight);
+    turns.emplace_back(share.most / share.weight, -share.weight);
   }
-  return slots;
+  std::ranges::sort(turns);
+  for (const auto& [turn, change] : turns) {
+    const double more = std::max(0.0, weight * (turn - level));
+    if (given + more > slots) {
+      if (more > 0) level += std::max(0.0, slots - given) / weight;
+      break;
+    }
+    given += more, level = turn, weight += change;
+  }
+  for (Share& share : shares)
+    slots -= share.got = std::max(share.held, std::min(share.most, level * share.weight));
+  return std::max(0.0, slots);
 }
+
+/// What a sweep still needs, as slots are shared.
+struct Need {
+  double held = 0;     ///< slots of what runs
+  double waiting = 0;  ///< seconds of a slot
+  double most = 0;     ///< slots, while something waits
+  double wanted() const { return waiting > 0 ? std::max(most, held) : held; }
+};
 
 /// The sweeps that still need slots, as they are shared.
 class Contest {
@@ -55,9 +75,12 @@ class Contest {
       if (trials_of(sweeps[i]) > 0) groups_[sweeps[i].priority][sweeps[i].owner].push_back(i);
   }
   /// Slots of each.
-  std::vector<double> shares() const {
+  std::vector<double> shares(const std::vector<Need>& needs) const {
     std::vector<double> result(sweeps_.size());
     double left = slots_;
+    for (const auto& [priority, owners] : groups_)
+      for (const auto& [owner, sweeps] : owners)
+        for (const std::size_t i : sweeps) left -= needs[i].held;
     for (const auto& [priority, owners] : groups_) {
       std::vector<std::vector<Share>> own;
       std::vector<Share> of_owners;
@@ -65,11 +88,11 @@ class Contest {
         auto& shares = own.emplace_back();
         Share& all = of_owners.emplace_back();
         for (const std::size_t i : sweeps) {
-          const Remaining& sweep = sweeps_[i];
-          shares.push_back(
-              {.weight = sweep.weight, .most = sweep.slots_each * std::min(sweep.places, trials_of(sweep))});
+          shares.push_back({.weight = sweeps_[i].weight, .held = needs[i].held, .most = needs[i].wanted()});
+          all.held += shares.back().held;
           all.most += shares.back().most;
         }
+        left += all.held;
       }
       left = divide(left, of_owners);
       std::size_t owner = 0;
@@ -95,27 +118,110 @@ class Contest {
   std::map<int, std::map<std::string, std::vector<std::size_t>>, std::greater<>> groups_;
 };
 
-/// When each is done if trials were no units: nothing where that depends on one of which nothing is known.
-std::vector<std::optional<double>> ends_of(const std::vector<Remaining>& sweeps, double slots) {
-  std::vector<std::optional<double>> ends(sweeps.size());
-  std::vector<double> left(sweeps.size());
-  for (std::size_t i = 0; i < sweeps.size(); ++i)
-    left[i] =
-        sweeps[i].known ? work_of(sweeps[i]) * sweeps[i].slots_each : std::numeric_limits<double>::infinity();
+/// Slots that become free.
+struct Freed {
+  double time = 0;
+  std::size_t sweep = 0;
+};
+
+/// When slots become free, in this order. Of many runs some that end one after the other end together at
+/// their mean, so that the looks at all sweeps are not as many as there are slots.
+std::vector<Freed> freed_of(const std::vector<Remaining>& sweeps, const std::vector<std::size_t>& stopped) {
+  constexpr std::size_t kMostLooks = 64;
+  std::vector<Freed> freed;
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    const auto& running = sweeps[i].running;
+    for (std::size_t run = stopped[i]; run + sweeps[i].counted < running.size(); ++run)
+      if (running[run] >= 0) freed.push_back({.time = running[run], .sweep = i});
+  }
+  std::ranges::sort(freed, {}, &Freed::time);
+  const std::size_t together = (freed.size() + kMostLooks - 1) / kMostLooks;
+  for (std::size_t first = 0; together > 1 && first < freed.size(); first += together) {
+    const std::span some{freed.data() + first, std::min(together, freed.size() - first)};
+    double sum = 0;
+    for (const Freed& run : some) sum += run.time;
+    for (Freed& run : some) run.time = sum / static_cast<double>(some.size());
+  }
+  return freed;
+}
+
+/// How a sweep's waiting trials go, if trials were no units.
+struct Course {
+  std::optional<double> end;    ///< of all that waits; nothing where that depends on what is not known
+  std::optional<double> start;  ///< when it has slots first
+  double used = 0;              ///< seconds of a slot, of its runs too, until the end
+  std::size_t stopped = 0;      ///< of its runs so many, the first, give way
+};
+
+/// Runs of lower priority give way to sweeps that preempt, the lowest first.
+void preempt(const std::vector<Remaining>& sweeps, const Contest& contest, std::vector<Need>& needs,
+             std::vector<Course>& courses) {
+  if (std::ranges::none_of(sweeps, &Remaining::preempts)) return;
+  std::vector<std::size_t> order(sweeps.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return sweeps[i].priority; });
+  for (const std::size_t first : order | std::views::reverse) {
+    if (!sweeps[first].preempts || needs[first].waiting <= 0) continue;
+    double missing = needs[first].wanted() - contest.shares(needs)[first];
+    for (const std::size_t i : order) {
+      const Remaining& sweep = sweeps[i];
+      if (sweep.priority >= sweeps[first].priority || missing <= 1e-9) break;
+      auto& stopped = courses[i].stopped;
+      for (; sweep.resumable && missing > 1e-9 && stopped + sweep.counted < sweep.running.size(); ++stopped) {
+        const double left = sweep.running[stopped];
+        missing -= sweep.slots_each;
+        needs[i].held -= sweep.slots_each;
+        needs[i].most = std::max(needs[i].most, static_cast<double>(sweep.slots_each));
+        needs[i].waiting += left < 0 ? std::numeric_limits<double>::infinity() : left * sweep.slots_each;
+      }
+    }
+  }
+}
+
+std::vector<Course> courses_of(const std::vector<Remaining>& sweeps, double slots) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  constexpr double kShortest = 1e-4;  // what takes no time waits for a slot too
+  std::vector<Course> courses(sweeps.size());
+  std::vector<Need> needs(sweeps.size());
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    const Remaining& sweep = sweeps[i];
+    needs[i].held = static_cast<double>(sweep.running.size() - sweep.counted) * sweep.slots_each;
+    for (const auto& kind : sweep.waiting)
+      needs[i].waiting += kind.trials * std::max(kind.seconds, kShortest) * sweep.slots_each;
+    if (!sweep.known && !sweep.waiting.empty()) needs[i].waiting = kNever;
+    needs[i].most = sweep.slots_each * std::min(sweep.places, trials_of(sweep));
+  }
   Contest contest{sweeps, slots};
+  preempt(sweeps, contest, needs, courses);
+  std::vector<std::size_t> stopped;
+  for (const Course& course : courses) stopped.push_back(course.stopped);
+  const std::vector<Freed> freed = freed_of(sweeps, stopped);
+  auto next = freed.begin();
   for (double time = 0;;) {
-    const std::vector<double> shares = contest.shares();
-    double step = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < sweeps.size(); ++i)
-      if (!ends[i] && shares[i] > 0) step = std::min(step, left[i] / shares[i]);
-    if (!std::isfinite(step)) return ends;
+    const std::vector<double> shares = contest.shares(needs);
+    double step = next == freed.end() ? kNever : next->time - time;
+    for (std::size_t i = 0; i < sweeps.size(); ++i) {
+      if (needs[i].waiting <= 0) continue;
+      if (shares[i] > 1e-9 && !courses[i].start) courses[i].start = time;
+      if (const double more = shares[i] - needs[i].held; more > 1e-9)
+        step = std::min(step, needs[i].waiting / more);
+    }
+    if (!std::isfinite(step)) return courses;
     time += step;
     for (std::size_t i = 0; i < sweeps.size(); ++i) {
-      if (ends[i] || shares[i] <= 0) continue;
-      left[i] -= step * shares[i];
-      if (left[i] > 1e-9 * (1 + time)) continue;
-      ends[i] = time;
-      contest.leave(i);
+      Need& need = needs[i];
+      if (need.waiting <= 0) continue;
+      need.waiting -= step * (shares[i] - need.held);
+      courses[i].used += step * shares[i];
+      if (need.waiting > 1e-9 * (1 + time)) continue;
+      need.waiting = 0;
+      courses[i].end = time;
+      if (need.held <= 0) contest.leave(i);
+    }
+    for (; next != freed.end() && next->time <= time; ++next) {
+      Need& need = needs[next->sweep];
+      need.held = std::max(0.0, need.held - sweeps[next->sweep].slots_each);
+      if (need.held <= 0 && need.waiting <= 0) contest.leave(next->sweep);
     }
   }
 }
@@ -167,17 +273,31 @@ double makespan(const Remaining& sweep, double at_once) {
 }
 
 std::vector<Completion> completions(const std::vector<Remaining>& sweeps, double slots) {
-  const auto ends = ends_of(sweeps, slots);
+  const auto courses = courses_of(sweeps, slots);
   std::vector<Completion> result(sweeps.size());
   for (std::size_t i = 0; i < sweeps.size(); ++i) {
     const Remaining& sweep = sweeps[i];
+    const Course& course = courses[i];
     if (!sweep.known) continue;
-    if (sweep.waiting.empty()) {  // nothing takes their slots away
+    if (sweep.waiting.empty() && course.stopped == 0) {  // nothing takes their slots away
       result[i].at_once = static_cast<double>(sweep.running.size());
       result[i].seconds = sweep.running.empty() ? 0 : std::ranges::max(sweep.running);
-    } else if (ends[i]) {
-      result[i].at_once = *ends[i] > 0 ? work_of(sweep) / *ends[i] : sweep.places;
-      result[i].seconds = std::max(*ends[i], makespan(sweep, result[i].at_once));
+    } else if (course.end) {
+      const double start = course.start.value_or(0), time = *course.end - start;
+      result[i].at_once = time > 0 ? course.used / sweep.slots_each / time : sweep.places;
+      Remaining then;  // as it is when it has slots
+      then.waiting = sweep.waiting;
+      for (std::size_t run = 0; run + sweep.counted < sweep.running.size(); ++run)
+        if (const double left = sweep.running[run]; run < course.stopped)
+          then.waiting.push_back({.trials = 1, .seconds = left});
+        else
+          then.running.push_back(std::max(0.0, left - start));
+      result[i].seconds = std::max(*course.end, start + makespan(then, result[i].at_once));
+      if (sweep.counted > 0)
+        result[i].seconds =
+            std::max(*result[i].seconds,
+                     *std::max_element(sweep.running.end() - static_cast<std::ptrdiff_t>(sweep.counted),
+                                       sweep.running.end()));
     }
   }
   return result;

@@ -49,12 +49,12 @@ bool may_take(const StoredDemand& demand, const WorkerRecord& worker) {
                              [&](const auto& wanted) { return has(worker.weights_json, wanted.first); });
 }
 
-/// "no trial of rows b, c and 3 more has run"
-std::string not_run(const std::vector<std::string>& rows, bool and_others) {
+/// "no trial of rows b, c and 3 more has completed"
+std::string not_completed(const std::vector<std::string>& rows, bool and_others) {
   constexpr std::size_t kNamed = 3;
   const std::vector<std::string> named{
       rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kNamed))};
-  return fmt::format("no trial of row{} {}{} has run", rows.size() == 1 && !and_others ? "" : "s",
+  return fmt::format("no trial of row{} {}{} has completed", rows.size() == 1 && !and_others ? "" : "s",
                      fmt::join(named, ", "),
                      and_others             ? " and others"
                      : rows.size() > kNamed ? fmt::format(" and {} more", rows.size() - kNamed)
@@ -80,6 +80,12 @@ double Forecasts::places(std::uint32_t shape) {
   return found->second;
 }
 
+bool Forecasts::is_command(std::uint32_t shape) {
+  const auto [found, is_new] = commands_.try_emplace(shape);
+  if (is_new) found->second = storage::QueueStore{db_}.demand(shape).command;
+  return found->second;
+}
+
 const std::optional<Measured>& Forecasts::measured(const std::string& hash, int gpus) {
   const auto [found, is_new] = measured_.try_emplace({hash, gpus});
   if (is_new) found->second = storage::MeasuredStore{db_}.find(hash, gpus);
@@ -92,7 +98,7 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
   Looked looked{.standing = standing};
   Remaining& remaining = looked.remaining;
   remaining.priority = standing.priority, remaining.owner = standing.owner,
-  remaining.weight = standing.weight;
+  remaining.weight = standing.weight, remaining.preempts = standing.preempts;
   const int gpus = !rows.empty() ? rows.front().gpus : !running.empty() ? running.front().gpus : 0;
   remaining.slots_each = std::max(1, gpus);
 
@@ -140,19 +146,35 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
     guessed += row.waiting;
     remaining.waiting.push_back({.trials = row.waiting, .seconds = -1});
   }
+  std::vector<double> counted;  // of other sweeps too
+  bool is_leased = false;
   for (const RunningTrial& run : running) {
+    if (run.shape != 0 && is_command(run.shape)) remaining.resumable = false;
     const auto seconds = seconds_of(run.config_hash, run.work_hash);
-    if (run.started && run.steps_per_second > 0 && run.total_steps > 0)
-      remaining.running.push_back((run.total_steps - std::min(run.step, run.total_steps)) /
-                                  run.steps_per_second);
+    const bool has_rate = run.started && run.steps_per_second > 0 && run.total_steps > 0;
+    if (!seconds && !has_rate) ++guessed, unknown.push_back(run.row);
+    const bool takes_trials = take_trials_.contains(run.worker);
+    if (!run.started && takes_trials) {
+      is_leased = true;
+      if (run.shape != 0) widest = std::max(widest, places(run.shape));
+      if (seconds) work_of_shape[run.shape] += *seconds;
+      add_waiting(1, seconds.value_or(-1));
+      continue;
+    }
+    const bool is_held = !held_.insert(run.trial).second;
+    if (!is_held && !takes_trials) slots_ += remaining.slots_each;
+    auto& left = is_held ? counted : remaining.running;
+    if (has_rate)
+      left.push_back((run.total_steps - std::min(run.step, run.total_steps)) / run.steps_per_second);
     else if (!seconds)
-      ++guessed, unknown.push_back(run.row), remaining.running.push_back(-1);
-    else if (!run.started)
-      add_waiting(1, *seconds);
+      left.push_back(-1);
     else
-      remaining.running.push_back(
-          std::max(*seconds - static_cast<double>((now_ - run.since).count()) / 1000, *seconds / 20));
+      left.push_back(std::max(
+          *seconds - static_cast<double>((run.started ? now_ - run.since : Milliseconds{0}).count()) / 1000,
+          *seconds / 20));
   }
+  remaining.counted = counted.size();
+  remaining.running.insert(remaining.running.end(), counted.begin(), counted.end());
   for (const auto& [hash, runs] : by_config) looked.runs += runs;
   for (const auto& [hash, runs] : by_work) looked.runs += covered.contains(hash) ? 0 : runs;
   if (!unknown.empty() && known_rows >= kEnoughRows) {
@@ -165,18 +187,20 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
   } else if (!unknown.empty()) {
     std::ranges::sort(unknown);
     unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
-    looked.unknown = not_run(unknown, !rows.empty() && rows.front().stands_for_others);
+    looked.unknown = not_completed(unknown, !rows.empty() && rows.front().stands_for_others);
     remaining.known = false;
   }
   for (const auto& [shape, seconds] : work_of_shape) {
     work += seconds;
     if (shape != 0 && places(shape) > 0) longest = std::max(longest, seconds / places(shape));
   }
-  remaining.places = std::max(longest > 0 ? std::min(widest, work / longest) : widest,
-                              static_cast<double>(remaining.running.size()));
+  remaining.places = std::max({longest > 0 ? std::min(widest, work / longest) : widest,
+                               static_cast<double>(remaining.running.size()), is_leased ? 1.0 : 0.0});
   if (standing.max_running) remaining.places = std::min<double>(remaining.places, *standing.max_running);
   if (remaining.places == 0 && !remaining.waiting.empty() && looked.unknown.empty()) {
-    looked.unknown = workers_.empty() ? "no worker is connected" : "no connected worker can take its trials";
+    looked.unknown = !workers_.empty()   ? "no connected worker can take its trials"
+                     : others_connected_ ? "every connected worker is drained, in quarantine or unhealthy"
+                                         : "no worker is connected";
     remaining.known = false;
   }
   return looked;
@@ -185,8 +209,13 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
 void Forecasts::look() {
   if (std::exchange(looked_, true)) return;
   for (WorkerRecord& worker : storage::WorkerStore{db_}.list()) {
-    if (!worker.connected || worker.drained || worker.quarantine || !worker.trouble.empty()) continue;
+    if (!worker.connected) continue;
+    if (worker.drained || worker.quarantine || !worker.trouble.empty()) {
+      others_connected_ = true;
+      continue;
+    }
     slots_ += usable_slots(worker, 0);
+    take_trials_.insert(worker.name);
     workers_.push_back(std::move(worker));
   }
   const storage::MeasuredStore store{db_};
@@ -207,8 +236,8 @@ void Forecasts::look() {
     const auto own = running.find(standing.id);
     sweeps_.push_back(
         look_at(standing, rows, own == running.end() ? std::vector<RunningTrial>{} : own->second));
-    in_use +=
-        static_cast<double>(sweeps_.back().remaining.running.size()) * sweeps_.back().remaining.slots_each;
+    const Remaining& left = sweeps_.back().remaining;
+    in_use += static_cast<double>(left.running.size() - left.counted) * left.slots_each;
   }
   slots_ = std::max(slots_, in_use);
   std::vector<Remaining> remaining;

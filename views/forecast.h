@@ -43,6 +43,7 @@ class Forecasts {
                  const std::vector<storage::RunningTrial>& running);
   double places(const storage::StoredDemand& demand) const;
   double places(std::uint32_t shape);
+  bool is_command(std::uint32_t shape);
   const std::optional<storage::Measured>& measured(const std::string& hash, int gpus);
   ablate::v1::Forecast forecast(const Looked& looked, const Completion& completion,
                                 const std::vector<Looked>& all) const;
@@ -53,10 +54,14 @@ class Forecasts {
   const Time now_;
   bool looked_ = false;
   std::vector<storage::WorkerRecord> workers_;  // that take trials
-  double slots_ = 0;                            // of theirs
+  std::set<std::string> take_trials_;           // their names
+  bool others_connected_ = false;               // but take none
+  double slots_ = 0;                            // of theirs, and of others those where something runs
+  std::set<storage::TrialId> held_;             // trials that run, of the sweeps that were looked at
   std::vector<Looked> sweeps_;
   std::vector<Completion> completions_;
   std::map<std::uint32_t, double> places_;  // by shape
+  std::map<std::uint32_t, bool> commands_;  // by shape
   std::map<std::pair<std::string, int>, std::optional<storage::Measured>> measured_;
 };
 

@@ -28,9 +28,9 @@ TEST(Format, AMomentSaysItsDayWhereThatIsAnother) {
   EXPECT_EQ(format_moment(now + std::chrono::hours{6}, now), "Tue 02:00");
   EXPECT_EQ(format_moment(now + std::chrono::hours{24 * 30}, now), "Dec 23");
   ablate::v1::Forecast forecast;
-  forecast.set_unknown("no trial of row b has run");
+  forecast.set_unknown("no trial of row b has completed");
   EXPECT_EQ(forecast_line(forecast, "complete in", now),
-            "complete in an unknown time: no trial of row b has run\n");
+            "complete in an unknown time: no trial of row b has completed\n");
   forecast.clear_unknown();
   forecast.set_seconds(7500);
   forecast.set_at_once(2);

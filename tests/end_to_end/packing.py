@@ -41,7 +41,7 @@ def main():
         fleet.until(lambda: fleet.json("workers")["workers"], "the worker is connected")
         file = write("small", 6)
         forecast = fleet.json("plan", file)["forecast"]
-        expect(forecast["unknown"] == "no trial of row a has run" and "seconds" not in forecast, "nothing is claimed of what has never run")
+        expect(forecast["unknown"] == "no trial of row a has completed" and "seconds" not in forecast, "nothing is claimed of what has never run")
         fleet.ablate("submit", file)
         first = fleet.until(running, "the first trial runs")
         expect(len(first) == 1, "a row's first run has its slot for itself")

@@ -140,7 +140,7 @@ TEST_F(PlanTest, EarlierRunsOfTheSameRowsOrOfTheSameWorkSayWhenItWouldBeComplete
   earlier.sweep.rows[0].config_hash = spec.rows[0].config_hash;
   earlier.sweep.rows[0].work_hash = spec.rows[0].work_hash = spec.rows[1].work_hash = "work";
   submit(earlier);
-  EXPECT_EQ(planning::plan(spec, &db, {}).forecast().unknown(), "no trial of rows a, b has run");
+  EXPECT_EQ(planning::plan(spec, &db, {}).forecast().unknown(), "no trial of rows a, b has completed");
   trials.end(run(1), {.state = storage::RunState::kCompleted, .took = std::chrono::seconds{100}}, now);
   EXPECT_EQ(planning::plan(spec, &db, {}).forecast().unknown(), "no worker is connected");
   storage::WorkerStore{db}.upsert({.name = "alice",

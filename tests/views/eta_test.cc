@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace abl::views {
 namespace {
 
@@ -84,6 +86,56 @@ TEST(Completions, OneOfWhichNothingIsKnownKeepsItsShareAndKeepsThoseBehindItUnkn
   first.priority = 1;
   EXPECT_EQ(completions({first, {.waiting = {{10, 100}}, .places = 4}}, 4)[1].seconds, std::nullopt);
   EXPECT_EQ(completions({first, {.running = {7}, .places = 4}}, 4)[1].seconds, 7.0) << "it has its slot";
+}
+
+TEST(Completions, WhatRunsKeepsItsSlotsUntilItEndsWhateverThePriorityOfOthers) {
+  const Remaining runs{.running = {17, 20}, .places = 2};
+  const Remaining quick{.waiting = {{2, 0.6}}, .places = 2, .priority = 9, .owner = "bob"};
+  EXPECT_THAT(seconds_of({runs, quick}, 2), testing::ElementsAre(20, DoubleNear(18.2, 1e-6)))
+      << "in the slot that is free first, one after the other";
+  EXPECT_THAT(seconds_of({runs, quick}, 3), testing::ElementsAre(20, DoubleNear(1.2, 1e-6)))
+      << "in the one that is free";
+  const Remaining more{.waiting = {{10, 20}}, .running = {17, 20}, .places = 2};
+  EXPECT_NEAR(seconds_of({more, quick}, 2)[1], 18.2, 1e-6) << "before what waits";
+  EXPECT_NEAR(completions({more, quick}, 2)[1].at_once, 1, 1e-6) << "while it has slots";
+}
+
+TEST(Completions, RunsOfLowerPriorityGiveWayToASweepThatPreempts) {
+  Remaining low{.running = {17, 20}, .places = 2}, high{.waiting = {{2, 0.6}}, .places = 2, .priority = 9};
+  high.preempts = true;
+  EXPECT_THAT(seconds_of({low, high}, 2),
+              testing::ElementsAre(DoubleNear(20.6, 1e-6), DoubleNear(0.6, 1e-6)));
+  EXPECT_THAT(seconds_of({low, high}, 3), testing::ElementsAre(DoubleNear(20, 1), DoubleNear(0.6, 1e-6)));
+  low.priority = 9;
+  EXPECT_NEAR(seconds_of({low, high}, 2)[1], 18.2, 1e-6) << "not those of its own";
+  low.priority = 0, low.resumable = false;
+  EXPECT_NEAR(seconds_of({low, high}, 2)[1], 18.2, 1e-6) << "nor those that could not continue";
+}
+
+TEST(Completions, ARunOfWhichNobodyKnowsWhenItEndsKeepsThoseBehindItUnknown) {
+  const Remaining unknown{.running = {-1}, .known = false}, quick{.waiting = {{1, 3}}, .priority = 9};
+  EXPECT_EQ(completions({unknown, quick}, 1)[1].seconds, std::nullopt);
+  EXPECT_THAT(completions({unknown, quick}, 2)[1].seconds, Optional(DoubleNear(3, 1e-6)));
+}
+
+TEST(Completions, ARunThatTwoSweepsWantHoldsItsSlotOnce) {
+  const Remaining both{.running = {50}};
+  Remaining again = both;
+  again.counted = 1;
+  EXPECT_THAT(seconds_of({both, again, {.waiting = {{1, 3}}}}, 2),
+              testing::ElementsAre(50, 50, DoubleNear(3, 1e-6)));
+}
+
+TEST(Completions, OfManyRunsThatEndOneAfterTheOtherNotEachCostsALookAtAllSweeps) {
+  std::vector<Remaining> sweeps(200);
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    sweeps[i].owner = std::string(1, static_cast<char>('a' + i % 20));
+    for (int run = 0; run < 50; ++run) sweeps[i].running.push_back(100 + 0.01 * static_cast<double>(i) + run);
+    sweeps[i].waiting = {{20, 100}}, sweeps[i].places = 10'000;
+  }
+  const auto seconds = seconds_of(sweeps, 10'000);
+  EXPECT_GE(*std::ranges::min_element(seconds), 200);
+  EXPECT_LE(*std::ranges::max_element(seconds), 275);
 }
 
 TEST(Completions, SweepsOfWhichNothingIsLeftAreComplete) {

@@ -56,10 +56,10 @@ TEST_F(ForecastTest, NothingIsClaimedWhereARowHasNotRun) {
   submit(sweep_of("s", 5, 2));
   connect("alice", 2);
   take(1, 100s);
-  EXPECT_EQ(forecast()->unknown(), "no trial of rows b, c, d and 1 more has run");
+  EXPECT_EQ(forecast()->unknown(), "no trial of rows b, c, d and 1 more has completed");
   EXPECT_FALSE(forecast()->has_seconds());
   for (storage::TrialId trial = 2; trial <= 4; ++trial) take(trial, 100s);
-  EXPECT_EQ(forecast()->unknown(), "no trial of row e has run");
+  EXPECT_EQ(forecast()->unknown(), "no trial of row e has completed");
   take(5, 100s);
   EXPECT_NEAR(forecast()->seconds(), 300, 1) << "five in two slots";
 }
@@ -76,7 +76,7 @@ TEST_F(ForecastTest, ARunningTrialOfARowSaysByItsRateWhatTheOthersWillTake) {
   submit(sweep_of("s", 1, 3));
   connect("alice", 1);
   const auto id = run(1);
-  EXPECT_EQ(forecast()->unknown(), "no trial of row a has run");
+  EXPECT_EQ(forecast()->unknown(), "no trial of row a has completed");
   metrics.append(id, {{.name = "train/loss",
                        .steps = {10, 20, 50},
                        .values = {1, 1, 1},
@@ -124,7 +124,50 @@ TEST_F(ForecastTest, WithoutAWorkerThatCanTakeItNothingIsClaimed) {
   connect("alice", 1);
   EXPECT_TRUE(forecast()->has_seconds());
   storage::WorkerStore{db}.set_drained("alice", "new driver");
-  EXPECT_FALSE(forecast()->has_seconds());
+  EXPECT_EQ(forecast()->unknown(), "no connected worker can take its trials");
+  storage::WorkerStore{db}.set_connected("bob", false);
+  EXPECT_EQ(forecast()->unknown(), "every connected worker is drained, in quarantine or unhealthy");
+  storage::WorkerStore{db}.set_connected("alice", false);
+  EXPECT_EQ(forecast()->unknown(), "no worker is connected");
+}
+
+TEST_F(ForecastTest, ALeasedRunThatHasNotStartedHasAWorkerThatTakesIt) {
+  submit(sweep_of("s", 1, 2));
+  connect("alice", 2);
+  take(1, 100s);
+  lease(2);
+  EXPECT_EQ(forecast()->unknown(), "");
+  EXPECT_NEAR(forecast()->seconds(), 100, 1);
+  storage::WorkerStore{db}.set_drained("alice", "new driver");
+  EXPECT_NEAR(forecast()->seconds(), 100, 1) << "it runs there all the same";
+}
+
+TEST_F(ForecastTest, ARowWhoseTrialsHaveAllFailedHasNoneThatCompleted) {
+  submit(sweep_of("s", 1, 2));
+  connect("alice", 1);
+  end(run(1), RunState::kFailed);
+  EXPECT_EQ(forecast()->unknown(), "no trial of row a has completed");
+}
+
+TEST_F(ForecastTest, ASweepThatGoesFirstWaitsForWhatRunsUnlessItPreempts) {
+  auto first = sweep_of("first", 1, 2, "other");
+  first.sweep.priority = 9;
+  submit(sweep_of("s", 1, 3));
+  submit(first);
+  connect("alice", 2);
+  take(1, 100s);
+  take(4, 1s);
+  run(2), run(3);
+  now += 20s;
+  EXPECT_NEAR(forecast(1)->seconds(), 80, 0.1);
+  EXPECT_NEAR(forecast(2)->seconds(), 81, 0.1) << "in the slot of a run that ends";
+  sweeps.set_preempts(2, true);
+  EXPECT_NEAR(forecast(2)->seconds(), 1, 0.1);
+  sweeps.set_preempts(2, false);
+  connect("bob", 1);
+  EXPECT_NEAR(forecast(2)->seconds(), 1, 0.1) << "one slot is free";
+  storage::WorkerStore{db}.set_drained("alice", "new driver");
+  EXPECT_NEAR(forecast(2)->seconds(), 1, 0.1) << "also beside a worker that takes no others";
 }
 
 TEST_F(ForecastTest, APausedOrCompleteSweepHasNone) {
@@ -145,7 +188,7 @@ TEST_F(ForecastTest, ASweepThatGoesFirstAndOfWhichNothingIsKnownKeepsTheOthersUn
   submit(first);
   connect("alice", 2);
   take(1, 100s);
-  EXPECT_EQ(forecast()->unknown(), "sweep first goes first: no trial of row a has run");
+  EXPECT_EQ(forecast()->unknown(), "sweep first goes first: no trial of row a has completed");
 }
 
 TEST_F(ForecastTest, ALookCostsTheSameWithHundredTimesTheTrials) {
