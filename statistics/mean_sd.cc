@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "statistics/mean_sd.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace abl::statistics {
@@ -11,9 +12,16 @@ MeanSd mean_sd(const std::vector<double>& values) {
   for (const double value : values) sum += value;
   MeanSd result{.mean = sum / n};
   if (values.size() < 2) return result;
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value - result.mean));
+  // by a power of two, which changes no bit: squares of tiny deviations would vanish, of huge ones overflow
+  const int scale = largest > 0 && std::isfinite(largest) ? -std::ilogb(largest) : 0;
   double squares = 0;
-  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  result.sd = std::sqrt(squares / (n - 1));
+  for (const double value : values) {
+    const double deviation = std::scalbn(value - result.mean, scale);
+    squares += deviation * deviation;
+  }
+  result.sd = std::scalbn(std::sqrt(squares / (n - 1)), -scale);
   return result;
 }
 

@@ -4,20 +4,15 @@
 #include <optional>
 #include <vector>
 
+#include "statistics/summary.h"
+#include "statistics/t_test.h"
+
 namespace abl::statistics {
 
 /// Welch's t-test: whether two samples with variances of their own have one mean.
-struct Welch {
-  double t = 0, df = 0;
-  double p = 1;  ///< two-sided
-};
-
+///   t = (ā − b̄) / √(s²ₐ/n + s²_b/m), degrees of freedom by Welch and Satterthwaite.
 /// Nothing where no test can be made: fewer than two values on a side, a value that is not finite, or no
-/// spread at all, neither in `a` nor in `b`. Source: Welch 1947, degrees of freedom by Welch and
-/// Satterthwaite.
-std::optional<Welch> welch_test(const std::vector<double>& a, const std::vector<double>& b);
-
-/// Whether all values are one and the same: their deviation is then 0, whatever rounding makes of it.
-bool are_equal(const std::vector<double>& values);
+/// spread at all, neither in `a` nor in `b`. Source: Welch 1947.
+std::optional<TTest> welch_test(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace abl::statistics

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "statistics/interval.h"
+
+namespace abl::statistics {
+
+/// Hedges' g: the difference of two means in standard deviations, without the bias of few values.
+///   g = J · (ā − b̄) / s, s pooled, J = Γ(f/2) / (√(f/2) · Γ((f − 1)/2)), f = n + m − 2
+/// Units: standard deviations within a row.
+/// Source: Hedges 1981, exact J.
+struct EffectSize {
+  double g = 0;
+  /// Of the difference in standard deviations that g estimates: the noncentralities that give t with
+  /// probability α/2 and 1 − α/2, over √(nm / (n + m)). Exact for normal values of one variance. Nothing
+  /// where a bound is too large for a double. Source: Steiger and Fouladi 1997.
+  std::optional<Interval> interval;
+};
+
+/// Nothing for fewer than two values on a side, a value that is not finite, or no spread.
+/// Throws: Error{kInvalidArgument} for a level that is not between 0 and 1.
+std::optional<EffectSize> hedges_g(const std::vector<double>& a, const std::vector<double>& b,
+                                   double level = kLevel);
+
+}  // namespace abl::statistics
