@@ -135,6 +135,55 @@ std::vector<const FactorCell*> cells_with_values(const std::vector<FactorCell>& 
   return filled;
 }
 
+/// Cells as points of a regression: a cell counts by its mean, with the root of its size as weight, and its
+/// own spread is residual.
+struct Points {
+  Column weights;
+  Column y;           ///< weight · (mean of the cell − mean of all) / unit
+  double within = 0;  ///< squares around the means of cells, in units²
+};
+
+/// Nothing where a cell's mean or deviation is too large for a double.
+std::optional<Points> points_of(const std::vector<const FactorCell*>& cells, double mean, double unit) {
+  Points points;
+  for (const FactorCell* cell : cells) {
+    const auto summary = summarise(cell->values);
+    if (!summary || (summary->n > 1 && !summary->sd)) return std::nullopt;
+    const auto n = static_cast<double>(summary->n);
+    const double sd = summary->sd.value_or(0) / unit;
+    points.weights.push_back(std::sqrt(n));
+    points.y.push_back(std::sqrt(n) * (summary->mean - mean) / unit);
+    points.within += sd * sd * (n - 1);
+  }
+  return points;
+}
+
+/// In units² of the points; `total` and `residual` as in Anova.
+Effect effect_of(const Term& term, const std::vector<Term>& terms, const Points& points, double total,
+                 double residual, std::size_t residual_df) {
+  std::vector<const Term*> others;
+  for (const Term& other : terms)
+    if (!contains(other, term)) others.push_back(&other);
+  Basis basis = basis_of(points.weights, others);
+  const std::size_t before = basis.size();
+  for (const Column& column : term.columns) basis.add(column);
+  const double explained = basis.explained(points.y, before);
+  Effect effect{.factors = term.factors,
+                .df = basis.size() - before,
+                .sum_of_squares = explained,
+                .eta_squared = explained / total,
+                .partial_eta_squared = explained > 0 ? explained / (explained + residual) : 0,
+                .f = {},
+                .p = {}};
+  if (effect.df == 0 || residual == 0) return effect;
+  const auto df = static_cast<double>(effect.df), left = static_cast<double>(residual_df);
+  const double f = explained / df / (residual / left), p = f_upper_p(f, df, left);
+  if (!std::isfinite(f) || !std::isfinite(p)) return effect;
+  effect.f = f;
+  effect.p = p;
+  return effect;
+}
+
 }  // namespace
 
 std::optional<Anova> anova(const std::vector<FactorCell>& cells, Interactions interactions) {
@@ -145,61 +194,32 @@ std::optional<Anova> anova(const std::vector<FactorCell>& cells, Interactions in
   const auto overall = summarise(all);
   if (!overall || !overall->sd || *overall->sd == 0) return std::nullopt;
 
-  // In units of the deviation of all, as squares of tiny values would vanish. A cell counts by its mean, with
-  // the root of its size as weight; its own spread is residual.
+  // in units of the deviation of all: squares of tiny values would vanish
   const double unit = *overall->sd, squared_unit = unit * unit;
-  if (!std::isnormal(squared_unit)) return std::nullopt;
-  Column weights, y;
-  double within = 0;
-  for (const FactorCell* cell : filled) {
-    const auto summary = summarise(cell->values);
-    const double weight = std::sqrt(static_cast<double>(cell->values.size()));
-    weights.push_back(weight);
-    y.push_back(weight * (summary->mean - overall->mean) / unit);
-    const double sd = summary->sd.value_or(0) / unit;
-    within += sd * sd * static_cast<double>(cell->values.size() - 1);
-  }
-  const std::vector<Term> terms = terms_of(filled, interactions, weights);
-  std::vector<const Term*> everything;
-  for (const Term& term : terms) everything.push_back(&term);
-  const Basis full = basis_of(weights, everything);
-
   const auto total = static_cast<double>(all.size() - 1);
-  const std::size_t residual_df = all.size() - full.size();
-  double residual = within + full.unexplained(y);
-  // what rounding of the values makes of a residual of 0
   const auto [low, high] = std::ranges::minmax(all);
   const double rounding =
       4 * std::numeric_limits<double>::epsilon() * std::max(std::abs(low), std::abs(high)) / unit;
-  if (residual <= rounding * rounding * total || residual_df == 0) residual = 0;
+  const auto points = points_of(filled, overall->mean, unit);
+  if (!points || rounding > 1e-4 || !std::isnormal(squared_unit) || !std::isfinite(total * squared_unit))
+    return std::nullopt;
+
+  const std::vector<Term> terms = terms_of(filled, interactions, points->weights);
+  std::vector<const Term*> all_terms;
+  for (const Term& term : terms) all_terms.push_back(&term);
+  const Basis full = basis_of(points->weights, all_terms);
+  const std::size_t residual_df = all.size() - full.size();
+  double residual = points->within + full.unexplained(points->y);
+  if (residual_df == 0 || residual <= rounding * rounding * total) residual = 0;  // no more than rounding
+
   Anova result{.effects = {},
                .residual_df = residual_df,
                .residual = residual * squared_unit,
                .total = total * squared_unit};
   for (const Term& term : terms) {
-    std::vector<const Term*> others;
-    for (const Term& other : terms)
-      if (!contains(other, term)) others.push_back(&other);
-    Basis basis = basis_of(weights, others);
-    const std::size_t before = basis.size();
-    for (const Column& column : term.columns) basis.add(column);
-    const double explained = basis.explained(y, before);
-    Effect effect{.factors = term.factors,
-                  .df = basis.size() - before,
-                  .sum_of_squares = explained * squared_unit,
-                  .eta_squared = explained / total,
-                  .partial_eta_squared = explained > 0 ? explained / (explained + residual) : 0,
-                  .f = {},
-                  .p = {}};
-    if (effect.df > 0 && residual > 0) {
-      const auto df = static_cast<double>(effect.df), left = static_cast<double>(residual_df);
-      const double f = explained / df / (residual / left), p = f_upper_p(f, df, left);
-      if (std::isfinite(f) && std::isfinite(p)) {
-        effect.f = f;
-        effect.p = p;
-      }
-    }
-    result.effects.push_back(std::move(effect));
+    Effect& effect =
+        result.effects.emplace_back(effect_of(term, terms, *points, total, residual, residual_df));
+    effect.sum_of_squares *= squared_unit;
   }
   return result;
 }

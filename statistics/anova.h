@@ -38,7 +38,8 @@ struct Anova {
   double total = 0;     ///< around the mean of all values
 };
 
-/// Nothing for fewer than two values, one that is not finite, values that are all equal, or no factor.
+/// Nothing for fewer than two values, one that is not finite, values that are equal but for the last
+/// four of their 16 digits, no factor, and squares that are too large or too small for a double.
 /// Throws: Error{kInvalidArgument} where cells have different numbers of levels.
 std::optional<Anova> anova(const std::vector<FactorCell>& cells,
                            Interactions interactions = Interactions::kTwoWay);

@@ -11,7 +11,7 @@
 namespace abl::statistics {
 namespace {
 
-constexpr std::size_t kMostSeeds = 1'000'000;
+constexpr std::size_t kMostSeeds = 10'000;
 
 }  // namespace
 

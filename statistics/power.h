@@ -22,7 +22,7 @@ std::optional<double> power_of_t_test(double effect, std::size_t n, double alpha
 
 /// How many seeds each of two rows needs to see a difference; the least n with at least the goal's power.
 /// Units: `difference` and `sd` as the values; `sd` is of one row's values. Nothing for a difference or an sd
-/// that is 0 or not finite, and above a million seeds.
+/// that is 0 or not finite, and above 10,000 seeds.
 /// Throws: Error{kInvalidArgument} for a power or an alpha that is not between 0 and 1.
 std::optional<std::size_t> seeds_to_see(double difference, double sd, const PowerGoal& goal = {});
 

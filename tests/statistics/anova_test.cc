@@ -89,6 +89,7 @@ TEST(AnovaTest, NeedsFiniteValuesWithSpread) {
   EXPECT_FALSE(anova({{{0}, {1, 1}}, {{1}, {1, 1}}}));
   EXPECT_FALSE(anova({{{0}, {1, std::nan("")}}, {{1}, {1, 2}}}));
   EXPECT_FALSE(anova({{{0}, {1, std::numeric_limits<double>::infinity()}}, {{1}, {1, 2}}}));
+  EXPECT_FALSE(anova({{{0}, {1e6, 1e6}}, {{1}, {std::nextafter(1e6, 2e6), 1e6}}})) << "rounding is no spread";
   EXPECT_FALSE(anova({{{0}, {1e200, 2e200}}, {{1}, {1e200, 3e200}}})) << "sums of squares are too large";
   EXPECT_THROW(anova({{{0}, {1}}, {{0, 1}, {2}}}), Error);
 }
