@@ -42,7 +42,7 @@ SequentialDesign::SequentialDesign(std::size_t looks, double level, Spending spe
 double SequentialDesign::level_at(std::size_t look) const {
   if (look >= spent_.size())
     throw Error{Code::kOutOfRange, fmt::format("look {}: the design has {}", look + 1, spent_.size())};
-  return 1 - spent_[look];
+  return std::min(1 - spent_[look], std::nextafter(1.0, 0.0));
 }
 
 std::optional<double> SequentialDesign::p(const std::vector<std::optional<double>>& p_of_looks) const {
@@ -52,7 +52,8 @@ std::optional<double> SequentialDesign::p(const std::vector<std::optional<double
   std::optional<double> least;
   for (std::size_t k = 0; k < p_of_looks.size(); ++k) {
     if (!p_of_looks[k] || !(*p_of_looks[k] >= 0 && *p_of_looks[k] <= 1)) continue;
-    least = std::min(least.value_or(1), *p_of_looks[k] * alpha_ / spent_[k]);
+    const double p = spent_[k] > 0 ? *p_of_looks[k] / spent_[k] * alpha_ : 1;
+    least = std::min(least.value_or(1), p);
   }
   return least;
 }

@@ -33,8 +33,9 @@ class SequentialDesign {
   std::size_t looks() const { return spent_.size(); }
 
   /// The level at which look k, counted from 0, computes its interval, 1 − α_k: all looks' intervals together
-  /// hold the true value with the level of the design.
-  /// Throws: Error{kOutOfRange} from the last look on.
+  /// hold the true value with the level of the design. Of many looks the first may spend next to nothing;
+  /// their level is the largest below 1, at which `t_interval` knows no interval. Throws: Error{kOutOfRange}
+  /// from the last look on.
   double level_at(std::size_t look) const;
 
   /// One p-value of all looks until now, to be compared with α: the least pₖ·α/α_k, at most 1. A look without

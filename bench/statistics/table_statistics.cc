@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the statistics of a table cost: rows with seeds, a baseline, a grid of two factors, the paper's column.
+// What the statistics of a table cost: rows with seeds, a baseline, a grid of two factors,
+// the paper's column.
 //   build/bench/table_statistics [ROWS [SEEDS [REPETITIONS]]]      (100, 10, 15)
 // Medians with the lowest and highest of the repetitions. Nothing is asserted.
 #include <fmt/format.h>

@@ -120,6 +120,17 @@ TEST(SequentialTest, ALookWithoutAPHasSpentItsShare) {
   EXPECT_EQ(design.p({1.0}), 1.0);
 }
 
+TEST(SequentialTest, ALookThatMaySpendNothingSaysNothing) {
+  for (const std::size_t looks : {20, 100, 5000}) {
+    const SequentialDesign design{looks};
+    EXPECT_LT(design.level_at(0), 1);
+    EXPECT_FALSE(t_interval({1, 2, 3}, design.level_at(0))) << looks;
+    EXPECT_GE(*design.p({1e-6}), 1);
+    EXPECT_TRUE(t_interval({1, 2, 3}, design.level_at(looks - 1)));
+  }
+  EXPECT_EQ(SequentialDesign{5000}.p({0}), 1) << "nothing was spent";
+}
+
 TEST(SequentialTest, LooksAndLevelsAreChecked) {
   EXPECT_THROW(SequentialDesign(0), Error);
   EXPECT_THROW(SequentialDesign(3, 1.0), Error);
