@@ -298,8 +298,8 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
     most_free = std::max(most_free, slots_free(demand, *worker));
     most_idle = std::max(most_idle, slots_idle(demand, *worker));
   }
-  if (most_free > 0 && most_free < slots_needed(demand))
-    return fmt::format("needs {} of one worker; {} free now", gpus(slots_needed(demand)), most_free);
+  if (most_idle > 0 && most_idle < slots_needed(demand))  // though they are kept: for this one, perhaps
+    return fmt::format("needs {} of one worker; {} free now", gpus(slots_needed(demand)), most_idle);
   const char* what = demand.gpus > 0 ? "GPU" : "slot";
   if (most_free >= slots_needed(demand)) return fmt::format("a {} is free: it starts at once", what);
   if (most_idle >= slots_needed(demand))

@@ -312,7 +312,7 @@ TEST_F(RunTest, TheClassOfAFailureFollowsFromItsEnd) {
 
 TEST_F(RunTest, AFailedRunSaysWhichPatternsItsLogEndsWith) {
   auto assign = shell_assignment(1,
-                                 "echo NCCL error 7 >&2; seq 1 9000; echo 'lucky number 3'; echo early >&2; "
+                                 "echo NCCL error 7 >&2; seq 1 9000; echo 'lucky number 3'; echo early; "
                                  "seq 1 20000; echo NCCL error 9; exit 3");
   for (const char* pattern : {"NCCL error [0-9]+$", "^early$", "lucky (number|star)", "("})
     assign.add_log_patterns(pattern);

@@ -88,8 +88,8 @@ def fair_share():
         q.until_running({"many": 1, "few": 1}, "each has one")
         expect(q.running("few") == [("r0", 0)], "bob's first runs beside one of alice's")
         q.go("few-0-0")
-        q.until_running({"many": 1, "few": 1}, "bob's second follows his first")
-        expect(q.running("few") == [("r1", 0)], "eighteen of alice's wait meanwhile")
+        q.fleet.until(lambda: q.running("few") == [("r1", 0)], "bob's second follows his first")
+        expect(len(q.running("many")) == 1, "and alice has the other slot, seventeen of hers wait")
 
 
 def reservation():

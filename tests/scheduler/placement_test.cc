@@ -302,6 +302,7 @@ TEST(Placement, WhyATrialWaitsTellsAFreeSlotFromOneThatIsKept) {
   for (int slot : {0, 1}) workers[0].slots[slot].busy = true;
   EXPECT_TRUE(reserve(demand_of(4), workers));
   EXPECT_EQ(why_waiting(demand_of(1), workers), "the free GPUs are kept for a trial that needs several");
+  EXPECT_EQ(why_waiting(demand_of(4), workers), "needs 4 GPUs of one worker; 2 free now");
 }
 
 struct Wait {
