@@ -17,7 +17,7 @@ import struct
 import sys
 
 HERE = pathlib.Path(__file__).parent
-SCHEMA = HERE.parents[2] / "storage" / "schema_versions.h"
+SCHEMA = [HERE.parents[2] / "storage" / name for name in ("schema_versions.h", "schema_v9.h")]
 HOUR = 3_600_000
 BEGUN = 1_750_000_000_000
 MASK = (1 << 64) - 1
@@ -234,7 +234,7 @@ def main():
     if len(sys.argv) != 2 or not sys.argv[1].isdigit():
         sys.exit("usage: make.py VERSION")
     version = int(sys.argv[1])
-    steps = {int(n): sql for n, sql in re.findall(r'kSchemaV(\d+) = R"sql\((.*?)\)sql"', SCHEMA.read_text(), re.S)}
+    steps = {int(n): sql for n, sql in re.findall(r'kSchemaV(\d+) = R"sql\((.*?)\)sql"', "".join(file.read_text() for file in SCHEMA), re.S)}
     if version not in steps:
         sys.exit(f"no version {version}: there are 1 to {max(steps)}")
     target = HERE / f"v{version}.sql"
