@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "cli/client.h"
+#include "cli/paper_sweeps.h"
 #include "planning/plan.h"
 #include "planning/validate.h"
 #include "storage/database.h"
@@ -111,9 +112,10 @@ void expect_utf8(const SweepFile& sweep) {
 
 }  // namespace
 
-SweepFile read_sweep_file(const std::filesystem::path& file) {
+SweepFile read_sweep_file(const std::filesystem::path& written) {
   SweepFile sweep;
-  if (file == "-") return read_sweep_file("/dev/stdin");
+  if (written == "-") return read_sweep_file("/dev/stdin");
+  const std::filesystem::path file = sweep_file_of(written);
   sweep.set_path(file == "/dev/stdin" ? "standard input" : file.string());
   std::error_code unknown;
   if (const auto size = std::filesystem::file_size(file, unknown); !unknown && size > sweeps::kLargestFile)

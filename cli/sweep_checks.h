@@ -12,8 +12,9 @@
 /// so.
 namespace abl::cli {
 
-/// Throws: Error naming the file that cannot be read.
-ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& file);
+/// `written`: a file, "-" for standard input, or a table of a paper ("msf/table-1").
+/// Throws: Error naming the file that cannot be read, or the nearest table.
+ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written);
 
 /// Problems are part of the answer; that a file cannot be read is one.
 ablate::v1::ValidateResponse validate(const Context& context, const std::filesystem::path& file);

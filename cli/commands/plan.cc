@@ -12,7 +12,7 @@ namespace {
 
 Run declare_plan(CLI::App& app, Context& context) {
   auto file = std::make_shared<std::string>();
-  app.add_option("FILE", *file, "Sweep file")->required()->type_name("");
+  app.add_option("FILE", *file, "Sweep file, or a table of a paper: msf/table-1")->required()->type_name("");
   add_source(app, context);
   return [&context, file]() -> int {
     const auto sweep = plan(context, read_sweep_file(*file));

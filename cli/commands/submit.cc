@@ -116,7 +116,9 @@ std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep,
 
 Run declare_submit(CLI::App& app, Context& context) {
   auto flags = std::make_shared<SubmitFlags>();
-  app.add_option("FILE", flags->file, "Sweep file")->required()->type_name("");
+  app.add_option("FILE", flags->file, "Sweep file, or a table of a paper: msf/table-1")
+      ->required()
+      ->type_name("");
   app.add_option("--priority", flags->priority, "Higher runs first [0]")
       ->check(whole_number(-1000, 1000))
       ->type_name("N");

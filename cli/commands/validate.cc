@@ -15,7 +15,7 @@ namespace {
 
 Run declare_validate(CLI::App& app, Context& context) {
   auto files = std::make_shared<std::vector<std::string>>();
-  app.add_option("FILE", *files, "Sweep files")->required()->type_name("");
+  app.add_option("FILE", *files, "Sweep files, or tables of papers: msf/table-1")->required()->type_name("");
   add_source(app, context);
   return [&context, files] {
     bool right = true;

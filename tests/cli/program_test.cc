@@ -247,6 +247,23 @@ TEST_F(Program, AFileThatIsNotThereIsNamed) {
   EXPECT_EQ(outcome.err, "error: cannot read absent.yaml: No such file or directory\n");
 }
 
+TEST_F(Program, ATableOfAPaperIsASweepFileByItsName) {
+  for (const char* name : {"msf/table-1", "msf/table-1.yaml"}) {
+    const Outcome outcome = home_.run({"validate", name});
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("msf-table-1 is valid: 18 rows"));
+  }
+}
+
+TEST_F(Program, AMisspeltTableOfAPaperIsToldTheNearest) {
+  const Outcome outcome = home_.run({"plan", "msf/tabel-1"});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(outcome.err,
+            "error: unknown table 'msf/tabel-1'; 'ablate papers' lists them; did you mean 'msf/table-1'?\n");
+  EXPECT_THAT(home_.run({"validate", "mfs/table-1"}).err, HasSubstr("did you mean 'msf/table-1'?"));
+  EXPECT_THAT(home_.run({"validate", "other/table-1.yaml"}).err, HasSubstr("cannot read other/table-1.yaml"));
+}
+
 TEST_F(Program, AFileThatIsNotThereDoesNotKeepTheOthersFromBeingJudged) {
   const auto file = home_.file("sweep.yaml", kSweep);
   const Outcome outcome = home_.run({"validate", "absent.yaml", file});
