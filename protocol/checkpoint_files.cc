@@ -19,6 +19,17 @@ constexpr const char* kStore = ".store";
 
 }  // namespace
 
+std::string weights_name(Taken taken, std::string_view config_hash) {
+  return fmt::format("{}-of-{}", name_of(taken), config_hash);
+}
+
+bool names_trial(std::string_view name) {
+  constexpr std::size_t kDigest = 64;
+  return (name.starts_with("best-of-") || name.starts_with("last-of-")) &&
+         name.size() == std::string_view{"best-of-"}.size() + kDigest &&
+         name.substr(name.size() - kDigest).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string checkpoint_name(std::int64_t step) {
   return fmt::format("{}{}{}", kBegin, step, kCheckpointEnding);
 }

@@ -14,6 +14,23 @@ inline constexpr std::string_view kCheckpointEnding = ".safetensors";
 /// A second name of the checkpoint that is best so far.
 inline constexpr std::string_view kBestCheckpoint = "best.safetensors";
 
+/// Which weights of a trial another takes: those of its best evaluation, or of its last step.
+enum class Taken { kBest, kLast };
+constexpr std::string_view name_of(Taken taken) {
+  switch (taken) {
+    case Taken::kBest:
+      return "best";
+    case Taken::kLast:
+      return "last";
+  }
+  return {};
+}
+
+/// How a recipe names them: "best-of-" and the SHA-256 of that trial's document.
+std::string weights_name(Taken taken, std::string_view config_hash);
+/// Whether a name of weights is such a one.
+bool names_trial(std::string_view name);
+
 /// "checkpoint-400.safetensors".
 std::string checkpoint_name(std::int64_t step);
 /// The step of a name that is such a one.

@@ -245,7 +245,7 @@ void note(sqlite3_context* context, int, sqlite3_value** values) {
 /// Of this connection alone: in no file, and for whatever statement changes something.
 constexpr const char* kNotes = R"sql(
 CREATE TEMP TRIGGER new_trial AFTER INSERT ON main.trial BEGIN SELECT note_touched(0, NEW.id); END;
-CREATE TEMP TRIGGER changed_trial AFTER UPDATE OF state, not_before_ms, shape_id, result_version, due_version ON main.trial
+CREATE TEMP TRIGGER changed_trial AFTER UPDATE OF state, not_before_ms, shape_id, result_version, due_version, awaits ON main.trial
   BEGIN SELECT note_touched(0, NEW.id); END;
 CREATE TEMP TRIGGER new_claim AFTER INSERT ON main.sweep_trial BEGIN SELECT note_touched(0, NEW.trial_id); END;
 CREATE TEMP TRIGGER changed_claim AFTER UPDATE OF trial_id, withdrawn ON main.sweep_trial

@@ -3,7 +3,7 @@
 
 namespace abl::storage {
 
-/// Version 9: where sweeps come from; files that are archives of some sweeps.
+/// Version 9: where sweeps come from; files that are archives of some sweeps; chains of trials.
 inline constexpr const char* kSchemaV9 = R"sql(
 -- What was seen of a sweep's folder when it was submitted.
 CREATE TABLE provenance_text (   -- diffs and lists of packages, each once, however many sweeps have it
@@ -36,6 +36,173 @@ CREATE TABLE checkpoint_piece (  -- the files of checkpoints, in an archive that
   PRIMARY KEY (run_id, step, position),
   FOREIGN KEY (run_id, step) REFERENCES checkpoint (run_id, step)
 ) STRICT;
+
+-- Columns may be expressions of others, or the paper's alone: the views that read the table are made again.
+DROP VIEW table_cell;
+CREATE TABLE sweep_column_9 (
+  sweep_id INTEGER NOT NULL REFERENCES sweep,
+  position INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  heading TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('metric', 'count', 'setting', 'expression', 'printed')),
+  source TEXT NOT NULL,          -- metric, count mode, dotted setting, or the expression as written; 'true' of one that is printed alone
+  take TEXT NOT NULL,
+  unit TEXT NOT NULL,
+  better TEXT NOT NULL,
+  digits INTEGER NOT NULL,       -- -1: as many as the values need
+  unit_fits INTEGER NOT NULL DEFAULT 0,  -- 1: `unit`, or a smaller one where all values are small
+  PRIMARY KEY (sweep_id, position)
+) STRICT, WITHOUT ROWID;
+INSERT INTO sweep_column_9 SELECT sweep_id, position, name, heading, kind, source, take, unit, better, digits, unit_fits FROM sweep_column;
+DROP TABLE sweep_column;
+ALTER TABLE sweep_column_9 RENAME TO sweep_column;
+CREATE VIEW table_cell AS
+WITH sample AS (                 -- one line for each value that a cell is made of
+  SELECT st.sweep_id, st.row, c.position,
+         CASE c.take WHEN 'best' THEN CASE c.better WHEN 'lower' THEN ms.min ELSE ms.max END
+                     WHEN 'min' THEN ms.min WHEN 'max' THEN ms.max
+                     WHEN 'mean' THEN ms.sum / ms.finite ELSE ms.last END AS value,
+         CASE c.take WHEN 'last' THEN ms.last IS NULL ELSE ms.finite < ms.count END AS diverged
+  FROM sweep_column c
+  JOIN sweep_trial st ON st.sweep_id = c.sweep_id
+  JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
+  JOIN metric m ON m.name = c.source
+  JOIN metric_summary ms ON ms.run_id = t.run_id AND ms.metric_id = m.id
+  WHERE c.kind = 'metric'
+  UNION ALL
+  SELECT r.sweep_id, r.position, c.position, mc.value, 0
+  FROM sweep_column c
+  JOIN sweep_row r ON r.sweep_id = c.sweep_id
+  JOIN model_count mc ON mc.model_hash = r.model_hash AND mc.mode = c.source
+                     AND mc.version = (SELECT MAX(version) FROM model_count WHERE model_hash = r.model_hash AND mode = c.source)
+  WHERE c.kind = 'count'
+), centred AS (
+  SELECT *, AVG(value) OVER (PARTITION BY sweep_id, row, position) AS mean FROM sample
+), cell AS (                     -- a value that is not finite leaves no mean
+  SELECT sweep_id, row, position, COUNT(*) AS n, SUM(diverged) AS diverged,
+         CASE WHEN COUNT(*) = COUNT(value) THEN MAX(mean) END AS mean,
+         CASE WHEN COUNT(*) = COUNT(value) AND COUNT(*) > 1
+              THEN SQRT(SUM((value - mean) * (value - mean)) / (COUNT(*) - 1)) END AS sd
+  FROM centred GROUP BY sweep_id, row, position
+), done AS (                     -- completed trials of a row, and how many of them were made before a correction
+  SELECT st.sweep_id, st.row, COUNT(*) AS trials, SUM(t.result_version < t.due_version) AS before_mend
+  FROM sweep_trial st JOIN trial t ON t.id = st.trial_id AND t.state = 'completed'
+  GROUP BY st.sweep_id, st.row
+)
+SELECT s.name AS sweep, r.id AS row, r.label AS label, c.name AS "column", COALESCE(cell.n, 0) AS n,
+       cell.mean AS mean, cell.sd AS sd, p.printed AS paper,
+       CASE c.kind WHEN 'setting' THEN r.set_json ->> ('$."' || c.source || '"') END AS setting,
+       CASE c.kind WHEN 'metric' THEN COALESCE(done.trials, 0) - COALESCE(cell.n, 0) ELSE 0 END AS missing,
+       CASE c.kind WHEN 'metric' THEN COALESCE(done.before_mend, 0) ELSE 0 END AS before_mend,
+       COALESCE(cell.diverged, 0) AS diverged
+FROM sweep s
+JOIN sweep_row r ON r.sweep_id = s.id
+JOIN sweep_column c ON c.sweep_id = s.id
+LEFT JOIN cell ON cell.sweep_id = s.id AND cell.row = r.position AND cell.position = c.position
+LEFT JOIN done ON done.sweep_id = s.id AND done.row = r.position
+LEFT JOIN sweep_paper p ON p.sweep_id = s.id AND p.row = r.position AND p.name = c.name;
+
+-- Chains: trials that take the weights of others. A trial waits until its sources are completed, and is held where one of them
+-- cannot be; whatever changes a trial's state keeps that right.
+ALTER TABLE trial ADD COLUMN awaits INTEGER NOT NULL DEFAULT 0;  -- so many of its sources are not completed
+ALTER TABLE trial ADD COLUMN held_for_source INTEGER NOT NULL DEFAULT 0 CHECK (held_for_source IN (0, 1));  -- held, until a source is queued again
+ALTER TABLE checkpoint ADD COLUMN best TEXT NOT NULL DEFAULT '';  -- of the best evaluation so far: the path at which the same file stays; or ''
+CREATE TABLE trial_source (      -- whose weights a trial takes, and whose those take in turn
+  trial_id INTEGER NOT NULL REFERENCES trial,
+  source_id INTEGER NOT NULL REFERENCES trial,
+  name TEXT NOT NULL,            -- of the weights in its recipe; '': it is a source of one of its sources
+  take TEXT NOT NULL CHECK (take IN ('best', 'last', '')),
+  PRIMARY KEY (trial_id, source_id, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX trial_source_of ON trial_source (source_id);
+CREATE TABLE run_source (        -- which weights a run was given
+  run_id INTEGER NOT NULL REFERENCES run,
+  name TEXT NOT NULL,
+  source_run INTEGER NOT NULL,   -- that wrote them, and after which step; it may have been removed
+  step INTEGER NOT NULL,
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (run_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW trial_awaits AS      -- what a trial waits for: '' || what || how
+SELECT ts.trial_id AS trial, ts.source_id AS source, src.state AS state,
+       COALESCE((SELECT 'row ' || r.id || ', seed ' || st.seed
+                        || CASE WHEN EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = ts.trial_id AND o.sweep_id <> st.sweep_id)
+                                THEN ' of ' || s.name ELSE '' END
+                 FROM sweep_trial mine
+                 CROSS JOIN sweep_trial st ON st.trial_id = ts.source_id AND st.sweep_id = mine.sweep_id
+                 CROSS JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
+                 CROSS JOIN sweep s ON s.id = st.sweep_id
+                 WHERE mine.trial_id = ts.trial_id ORDER BY mine.sweep_id, st.row, st.seed_index LIMIT 1),
+                'trial ' || ts.source_id) AS what,
+       ' (' || src.state || CASE WHEN src.state = 'running' AND run.total_steps > 0
+                                 THEN ', ' || (100 * run.step / run.total_steps) || ' %' ELSE '' END || ')' AS how,
+       CASE src.state WHEN 'failed' THEN 'failed: ' WHEN 'held' THEN 'is held: ' ELSE 'is ' || src.state END
+       || CASE src.state WHEN 'failed' THEN src.reason WHEN 'held' THEN src.reason ELSE '' END AS fate
+FROM trial_source ts JOIN trial src ON src.id = ts.source_id LEFT JOIN run ON run.id = src.run_id
+WHERE src.state <> 'completed';
+
+CREATE TRIGGER source_counted AFTER INSERT ON trial_source BEGIN
+  UPDATE trial SET awaits = (SELECT COUNT(*) FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id
+                             WHERE ts.trial_id = NEW.trial_id AND s.state <> 'completed') WHERE id = NEW.trial_id;
+END;
+CREATE TRIGGER source_uncounted AFTER DELETE ON trial_source BEGIN
+  UPDATE trial SET awaits = (SELECT COUNT(*) FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id
+                             WHERE ts.trial_id = OLD.trial_id AND s.state <> 'completed') WHERE id = OLD.trial_id;
+END;
+CREATE TRIGGER source_completed AFTER UPDATE OF state ON trial
+WHEN (OLD.state = 'completed') <> (NEW.state = 'completed') AND EXISTS (SELECT 1 FROM trial_source WHERE source_id = NEW.id) BEGIN
+  UPDATE trial SET awaits = (SELECT COUNT(*) FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id
+                             WHERE ts.trial_id = trial.id AND s.state <> 'completed')
+  WHERE id IN (SELECT trial_id FROM trial_source WHERE source_id = NEW.id);
+END;
+-- One that cannot be completed holds all that wait for it, however many lie in between.
+CREATE TRIGGER source_gone AFTER UPDATE OF state ON trial
+WHEN OLD.state <> NEW.state AND (NEW.state = 'failed' OR NEW.state = 'cancelled' OR NEW.state = 'held')
+ AND EXISTS (SELECT 1 FROM trial_source WHERE source_id = NEW.id) BEGIN
+  UPDATE trial SET state = 'held', held_for_source = 1, waiting = '', not_before_ms = 0,
+         reason = (SELECT 'held: ' || what || ', whose weights it takes, ' || fate FROM trial_awaits WHERE trial = trial.id AND source = NEW.id)
+  WHERE state = 'queued' AND id IN (SELECT trial_id FROM trial_source WHERE source_id = NEW.id);
+END;
+CREATE TRIGGER source_back AFTER UPDATE OF state ON trial
+WHEN NEW.state = 'queued' AND (OLD.state = 'failed' OR OLD.state = 'cancelled' OR OLD.state = 'held')
+ AND EXISTS (SELECT 1 FROM trial_source WHERE source_id = NEW.id) BEGIN
+  UPDATE trial SET state = 'queued', held_for_source = 0, reason = '', finished_ms = NULL
+  WHERE state = 'held' AND held_for_source AND id IN (SELECT trial_id FROM trial_source WHERE source_id = NEW.id)
+    AND NOT EXISTS (SELECT 1 FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id
+                    WHERE ts.trial_id = trial.id AND s.id <> NEW.id
+                      AND (s.state = 'failed' OR s.state = 'cancelled' OR (s.state = 'held' AND NOT s.held_for_source)));
+END;
+CREATE TRIGGER queued_without_source AFTER UPDATE OF state, awaits ON trial
+WHEN NEW.state = 'queued' AND NEW.awaits > 0
+ AND EXISTS (SELECT 1 FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id
+             WHERE ts.trial_id = NEW.id AND (s.state = 'failed' OR s.state = 'cancelled' OR (s.state = 'held' AND NOT s.held_for_source))) BEGIN
+  UPDATE trial SET state = 'held', held_for_source = 1, waiting = '', not_before_ms = 0,
+         reason = (SELECT 'held: ' || what || ', whose weights it takes, ' || fate FROM trial_awaits
+                   WHERE trial = NEW.id AND (state = 'failed' OR state = 'cancelled' OR state = 'held') ORDER BY source LIMIT 1)
+  WHERE id = NEW.id;
+END;
+
+DROP VIEW trial_waiting;
+CREATE VIEW trial_waiting AS     -- why a queued trial waits: what is of it alone, or of all that need the same
+SELECT t.id AS trial,
+       CASE WHEN t.state <> 'queued' THEN ''
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active') THEN 'sweep is paused'
+            WHEN t.awaits > 0 THEN COALESCE((SELECT 'waits for ' || a.what || a.how FROM trial_awaits a
+                                             JOIN trial_source ts ON ts.trial_id = a.trial AND ts.source_id = a.source AND ts.name <> ''
+                                             WHERE a.trial = t.id ORDER BY a.source LIMIT 1), 'waits for the weights of another trial')
+            WHEN t.waiting <> '' THEN t.waiting
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
+                               AND (s.max_running IS NULL OR n.leased + n.running < s.max_running))
+            THEN 'sweep runs as many trials at once as it may'
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
+                               AND NOT (s.canary AND n.leased + n.running > 0))
+            THEN 'a few trials of its sweep run first: none has got through yet'
+            ELSE COALESCE((SELECT waiting FROM shape WHERE id = t.shape_id), '') END AS reason
+FROM trial t;
 )sql";
 
 }  // namespace abl::storage

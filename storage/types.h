@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "protocol/checkpoint_files.h"
 #include "protocol/column.h"
 #include "protocol/failure.h"
 #include "protocol/metrics.h"
@@ -84,6 +85,13 @@ struct NewSweep {
   bool preempts = false;                     ///< runs of lower priority give way to its trials
   bool breaker = false;  ///< trials are held that share what fails (storage/breaker_store.h)
 };
+/// Weights of another trial that one takes, by that one's identity.
+struct NewSource {
+  std::string name;  ///< in its recipe
+  protocol::Taken take = protocol::Taken::kBest;
+  std::string config_hash, data;
+  int result_version = 0;
+};
 /// A row with a seed, as submitted.
 struct NewTrial {
   int row = 0, seed_index = 0;
@@ -102,6 +110,7 @@ struct NewTrial {
   Where where;
   std::string
       pack{};  ///< its runs may share a GPU: the hash of its row's configuration without the seed; or empty
+  std::vector<NewSource> sources{};  ///< of the same sweep; not in `weights`
 };
 
 struct SweepRecord {
@@ -201,6 +210,7 @@ struct CheckpointRecord {
   RunId run = 0;
   std::uint32_t step = 0;
   std::string host, path, sha256;
+  std::string best{};  ///< of the best evaluation so far: where the same file stays; empty: it is not
 };
 
 struct MetricSummary {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "config/trial_choices.h"
+#include "protocol/checkpoint_files.h"
 #include "protocol/column.h"
 #include "protocol/failure.h"
 #include "protocol/metrics.h"
@@ -56,6 +57,25 @@ struct Column {
   std::optional<int> digits;  ///< after the point; none: as many as the values need
 };
 
+/// Another row of the sweep whose weights a row takes, trial by trial.
+struct RowSource {
+  /// What it does with them: it begins with them, or learns from their model.
+  enum class Role { kStart, kTeacher };
+  Role role = Role::kStart;
+  int row = 0;  ///< index into rows
+  protocol::Taken take = protocol::Taken::kBest;
+  std::optional<std::int64_t> seed{};  ///< of that row, for every seed; none: the same
+};
+constexpr std::string_view name_of(RowSource::Role role) {
+  switch (role) {
+    case RowSource::Role::kStart:
+      return "start";
+    case RowSource::Role::kTeacher:
+      return "teacher";
+  }
+  return {};
+}
+
 /// One line of the table: one setting of the factors.
 struct Row {
   std::string id;  ///< unique in the sweep
@@ -75,6 +95,7 @@ struct Row {
   /// Of a training step; a command trial has none.
   config::Precision precision = config::Precision::kFloat32;
   std::map<std::string, std::string> weights;  ///< that its recipe names -> SHA-256, or empty for any
+  std::vector<RowSource> sources;              ///< weights of other rows: not in `weights`
   Place place;
 };
 
@@ -132,6 +153,13 @@ struct TrialSpec {
   std::string config;       ///< canonical document with the seed
   std::string config_hash;  ///< its SHA-256: the first of the identity columns
   int result_version = 0;   ///< its row's: the second
+  /// The weights of other trials that it takes.
+  struct Source {
+    std::string name;  ///< in its recipe: made of the other's identity
+    protocol::Taken take = protocol::Taken::kBest;
+    std::size_t trial = 0;  ///< index into what `expand` returns
+  };
+  std::vector<Source> sources;
 };
 
 /// A sweep file is written by people: what is larger than this is something else.

@@ -2,7 +2,7 @@
 // Answers as the server writes them (tests/views/json_test.cc has the same texts): that they have the types that are written from the
 // contract is for the compiler to see.
 import { expect, test } from "vitest";
-import type { Cell, CellRun, PlanRow, RunSeries, SweepSummary } from "./generated/ablate";
+import type { Cell, CellRun, CellStatistics, PlanRow, RunSeries, SweepSummary } from "./generated/ablate";
 
 const kRun: CellRun = { run: 7, trial: 0, seed: "-3", value: "NaN", not_finite: 0, packed_with: 0 };
 const kCell: Cell = {
@@ -15,6 +15,17 @@ const kCell: Cell = {
   unfilled: 0,
   packed: 0,
   before_mend: 0,
+};
+const kStatistics: CellStatistics = {
+  interval_kind: "t",
+  why_no_interval: "",
+  baseline: "a",
+  compared: 3,
+  baseline_compared: 2,
+  unpaired: ["7"],
+  difference_interval_kind: "",
+  why_no_test: "",
+  lines: [],
 };
 const kSeries: RunSeries = { run: 0, series: { name: "loss", steps: [], values: [], times_ms: ["5"] } };
 const kSweep: SweepSummary = {
@@ -54,6 +65,7 @@ const kRow: PlanRow = {
   config_hash: "",
   same_as: "",
   before_mend: 0,
+  sources: [],
 };
 // @ts-expect-error: 64-bit numbers are texts
 const kWrongSeed: CellRun = { ...kRun, seed: -3 };
@@ -63,6 +75,7 @@ const kWrongState: SweepSummary = { ...kSweep, state: "ACTIVE" };
 test("what is not finite has a number all the same, and what is unset is undefined", () => {
   expect(Number(kRun.value)).toBeNaN();
   expect([kCell.mean, kCell.comparison, kSweep.eta_seconds]).toEqual([undefined, undefined, undefined]);
+  expect([kCell.p_corrected, kCell.statistics?.interval, kStatistics.g]).toEqual([undefined, undefined, undefined]);
   expect(Number(kRow.counts["params.all"])).toBe(5);
   expect([kSeries.series.name, kSweep.trials.total]).toEqual(["loss", 3]);
   expect([kWrongSeed.seed, kWrongState.state]).toEqual([-3, "ACTIVE"]);
