@@ -44,7 +44,8 @@ TEST(Json, EmptyListsAndZerosAreThereAndWhatIsUnsetIsNot) {
   EXPECT_EQ(
       to_json(compared),
       R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"packed":0,"before_mend":0,)"
-      R"("comparison":{"verdict":"VERDICT_UNSPECIFIED","why":"","best":true,"best_why":""},"mean":1})");
+      R"("comparison":{"verdict":"VERDICT_UNSPECIFIED","why":"","best":true,"best_why":"",)"
+      R"("second":false,"family":0},"mean":1})");
   v1::RunSeries series;
   series.mutable_series()->set_name("loss");
   series.mutable_series()->add_times_ms(5);
