@@ -64,7 +64,7 @@ class SweepsService final
   grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchSweep(Context*, const grpc::ByteBuffer*) override;
   Unary* CancelSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* PauseSweep(Context*, const ablate::v1::PauseSweepRequest*, ablate::v1::SweepSummary*) override;
-  Unary* ResumeSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* ResumeSweep(Context*, const ablate::v1::ResumeSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* RetrySweep(Context*, const ablate::v1::RetrySweepRequest*, ablate::v1::RetrySweepResponse*) override;
   Unary* RemoveSweep(Context*, const ablate::v1::RemoveSweepRequest*,
                      ablate::v1::RemoveSweepResponse*) override;

@@ -158,7 +158,7 @@ grpc::ServerUnaryReactor* SweepsService::PauseSweep(Context* context,
 }
 
 grpc::ServerUnaryReactor* SweepsService::ResumeSweep(Context* context,
-                                                     const ablate::v1::SweepRequest* request,
+                                                     const ablate::v1::ResumeSweepRequest* request,
                                                      SweepSummary* response) {
   Unary* reactor = context->DefaultReactor();
   resume_sweep(coordinator_, request->sweep(), [=, this](std::exception_ptr error) {

@@ -203,6 +203,76 @@ SELECT t.id AS trial,
             THEN 'a few trials of its sweep run first: none has got through yet'
             ELSE COALESCE((SELECT waiting FROM shape WHERE id = t.shape_id), '') END AS reason
 FROM trial t;
+
+-- Sweeps grow, run until enough is known, and stop at a budget.
+ALTER TABLE sweep ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;  -- of its content: one more with each extension
+ALTER TABLE sweep ADD COLUMN seeds_rule TEXT NOT NULL DEFAULT '' CHECK (seeds_rule = '' OR json_valid(seeds_rule));  -- {"min": 2, "max": 8, "until": "ci(acc) < 0.3"}: seeds are added to a row until then; '': each row has every seed
+ALTER TABLE sweep ADD COLUMN gpu_ms_limit INTEGER;   -- its runs may take so much of GPUs, or of slots where there are none; NULL: no limit
+ALTER TABLE sweep ADD COLUMN until_ms INTEGER;       -- nothing of it is leased from then on, by the wall clock; NULL: no limit
+ALTER TABLE sweep ADD COLUMN spent TEXT NOT NULL DEFAULT '';  -- why nothing of it is leased any more though it is active, or ''
+CREATE INDEX sweep_budget ON sweep (id) WHERE gpu_ms_limit IS NOT NULL OR until_ms IS NOT NULL;
+ALTER TABLE sweep_count ADD COLUMN gpu_ms INTEGER NOT NULL DEFAULT 0;  -- what its trials' ended runs took since it claims them: time from the lease to the end, times GPUs (a slot without one counts as one)
+UPDATE sweep_count SET gpu_ms = COALESCE((
+  SELECT SUM((run.ended_ms - run.leased_ms) * MAX(1, t.gpus)) FROM (SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = sweep_count.sweep_id) st
+  CROSS JOIN trial t ON t.id = st.trial_id CROSS JOIN run ON run.trial_id = t.id
+  WHERE run.ended_ms > run.leased_ms AND run.leased_ms >= (SELECT created_ms FROM sweep WHERE id = sweep_count.sweep_id)), 0);
+CREATE TABLE sweep_revision (    -- the contents that a sweep has had, once it was extended; the newest is `sweep`'s own
+  sweep_id INTEGER NOT NULL REFERENCES sweep,
+  revision INTEGER NOT NULL,     -- 1: as it was submitted
+  time_ms INTEGER NOT NULL,
+  author TEXT NOT NULL,          -- who submitted or extended it, as they say
+  file TEXT NOT NULL,            -- as of sweep
+  text TEXT NOT NULL,
+  canonical TEXT NOT NULL,
+  changes TEXT NOT NULL CHECK (json_valid(changes)),  -- JSON list: against the revision before, a line each
+  new_trials INTEGER NOT NULL,   -- trials that it queued
+  former_trials INTEGER NOT NULL,  -- sweep_former that it made
+  PRIMARY KEY (sweep_id, revision)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE sweep_former (      -- trials that were a sweep's before it was extended: their results stay, its table shows others
+  sweep_id INTEGER NOT NULL REFERENCES sweep,
+  revision INTEGER NOT NULL,     -- the one that has others in their place
+  row TEXT NOT NULL,             -- sweep_row.id, as it was
+  label TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  trial_id INTEGER NOT NULL REFERENCES trial,
+  version TEXT,                  -- of the command, where that is all that changed: the table shows them, marked, until the new ones are there
+  why TEXT NOT NULL,             -- what of its row changed
+  PRIMARY KEY (sweep_id, row, seed, revision)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sweep_former_trial ON sweep_former (trial_id);
+CREATE TABLE sweep_growth (      -- of a sweep with a seeds_rule: why each row has the seeds that it has
+  sweep_id INTEGER NOT NULL REFERENCES sweep,
+  row TEXT NOT NULL,             -- sweep_row.id
+  seeds INTEGER NOT NULL,        -- that it has
+  open INTEGER NOT NULL CHECK (open IN (0, 1)),  -- 0: it gets no more
+  why TEXT NOT NULL,
+  time_ms INTEGER NOT NULL,      -- when that was decided
+  PRIMARY KEY (sweep_id, row)
+) STRICT, WITHOUT ROWID;
+ALTER TABLE trial ADD COLUMN continues INTEGER REFERENCES trial;  -- one of the same training for fewer epochs, whose checkpoints it may go on from
+CREATE INDEX trial_continued ON trial (continues) WHERE continues IS NOT NULL;
+DROP VIEW trial_waiting;
+CREATE VIEW trial_waiting AS     -- why a queued trial waits: what is of it alone, or of all that need the same
+SELECT t.id AS trial,
+       CASE WHEN t.state <> 'queued' THEN ''
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active') THEN 'sweep is paused'
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active' AND s.spent = '')
+            THEN (SELECT MIN(s.spent) FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+                  WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active')
+            WHEN t.waiting <> '' THEN t.waiting
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
+                               AND (s.max_running IS NULL OR n.leased + n.running < s.max_running))
+            THEN 'sweep runs as many trials at once as it may'
+            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
+                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
+                               AND NOT (s.canary AND n.leased + n.running > 0))
+            THEN 'a few trials of its sweep run first: none has got through yet'
+            ELSE COALESCE((SELECT waiting FROM shape WHERE id = t.shape_id), '') END AS reason
+FROM trial t;
 )sql";
 
 }  // namespace abl::storage

@@ -73,17 +73,25 @@ struct Column {
   std::optional<int> digits = 2;  ///< after the point; none: as many as the values need
   bool unit_fits = false;         ///< `unit`, or a smaller one where all values are small
 };
+/// Beyond it nothing of a sweep is leased.
+struct Budget {
+  std::optional<Milliseconds> gpu_time;  ///< of its runs, times their GPUs
+  std::optional<Time> until;             ///< by the wall clock
+  bool operator==(const Budget&) const = default;
+};
 struct NewSweep {
   std::string name, file, text, canonical, canonical_hash, baseline, paper_heading;
   std::vector<NewRow> rows;
   std::vector<Column> columns;
   std::vector<std::int64_t> seeds;
+  std::string seeds_rule{};  ///< sweeps::SeedRule as JSON; or empty: each row has every seed
   int priority = 0;
   std::string owner;                         ///< who submits it
   double weight = 1;                         ///< against its owner's other sweeps
   std::optional<std::uint32_t> max_running;  ///< trials under way at once
   bool preempts = false;                     ///< runs of lower priority give way to its trials
   bool breaker = false;  ///< trials are held that share what fails (storage/breaker_store.h)
+  Budget budget{};
 };
 /// Weights of another trial that one takes, by that one's identity.
 struct NewSource {
@@ -125,7 +133,12 @@ struct SweepRecord {
   bool canary = false;             ///< a few of its trials run first: none has got through yet
   std::vector<std::string> holds;  ///< why trials are held that share what fails
   std::uint32_t rows = 0, seeds = 0;
-  TrialCounts trials;  ///< a claim withdrawn before its trial ended is cancelled
+  std::uint32_t revision = 1;  ///< of its content: one more with each extension
+  std::string seeds_rule;      ///< as of NewSweep
+  Budget budget;
+  Milliseconds gpu_time{};  ///< that its ended runs took
+  std::string spent;        ///< why nothing of it is leased any more though it is active, or empty
+  TrialCounts trials;       ///< a claim withdrawn before its trial ended is cancelled
   Time created{};
   std::optional<Time> finished;
 };

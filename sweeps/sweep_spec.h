@@ -55,6 +55,7 @@ struct Column {
   bool unit_fits = false;  ///< `unit`, which the file does not name, or a smaller one where all are small
   protocol::Better better = protocol::Better::kNone;
   std::optional<int> digits;  ///< after the point; none: as many as the values need
+  std::optional<double> see;  ///< of a metric: the difference that seeds are to show, in the column's unit
 };
 
 /// Another row of the sweep whose weights a row takes, trial by trial.
@@ -94,6 +95,7 @@ struct Row {
   int more_weights = 0;  ///< copies of the weights beside AdamW's two: a running average 1, SGD -1
   /// Of a training step; a command trial has none.
   config::Precision precision = config::Precision::kFloat32;
+  std::string data;                            ///< logical name of its data set; empty for a command
   std::map<std::string, std::string> weights;  ///< that its recipe names -> SHA-256, or empty for any
   std::vector<RowSource> sources;              ///< weights of other rows: not in `weights`
   Place place;
@@ -103,6 +105,24 @@ struct TableSpec {
   std::string baseline;       ///< row id, or empty
   std::string paper_heading;  ///< heads the papers' values: "paper: ImageNet, 100 epochs"
   std::vector<Column> columns;
+  protocol::Compare compare;
+};
+
+/// `seeds: {min, max, until}`: each row gets seeds until enough is known of it.
+struct SeedRule {
+  enum class Until {
+    kInterval,  ///< "ci(acc) < 0.3": half of the interval of the mean is below `bound`
+    kDecided,   ///< "decided(acc)": the difference to the baseline is settled
+  };
+  std::uint32_t min = 2, max = 2;
+  Until until = Until::kInterval;
+  std::string column;
+  double bound = 0;
+
+  std::string text() const;  ///< of `until`, as it is written in a file
+  std::string json() const;  ///< as it is stored
+  /// Throws: Error{kInvalidArgument} for a text that is none.
+  static SeedRule parse(const std::string& json);
 };
 
 /// A program of the user's in place of the trainer.
@@ -125,9 +145,10 @@ struct Limits {
 
 struct SweepSpec {
   std::string name;
-  std::string file, text;  ///< as read
-  std::vector<Row> rows;   ///< as written, or the product of the factors, the first varying slowest
-  std::vector<std::int64_t> seeds;
+  std::string file, text;           ///< as read
+  std::vector<Row> rows;            ///< as written, or the product of the factors, the first varying slowest
+  std::vector<std::int64_t> seeds;  ///< with `seeds_rule`: all that a row may get
+  std::optional<SeedRule> seeds_rule;
   TableSpec table;
   int gpus = 0;       ///< of one worker that a trial needs; 0: any one slot
   bool pack = false;  ///< trials of one GPU or slot may share it, where their memory is known and fits
@@ -137,7 +158,9 @@ struct SweepSpec {
   protocol::RetryRules retry_on;  ///< what holds in place of that after failures of some kinds
   Limits limits;
   std::optional<Command> command;
-  std::string data;  ///< logical data name that its trials need; empty for a command without data
+  /// Logical data name that its trials need, but for rows from which others start; empty for a command
+  /// without data.
+  std::string data;
   /// Everything above but `file` and `text`, as canonical JSON: equal specs have equal text. Its SHA-256
   /// identifies the sweep.
   std::string canonical;
@@ -170,7 +193,8 @@ Problem too_large(const std::string& file, std::size_t bytes);
 /// empty where it is not known. Throws: SweepFileError.
 SweepSpec parse_sweep(const std::string& text, const std::string& file, const std::string& folder = {});
 
-/// Every row with every seed, seeds varying slowest: first the first seed of every row.
+/// Every row with every seed, or as many as it has at first, seeds varying slowest: first the first seed of
+/// every row.
 std::vector<TrialSpec> expand(const SweepSpec& spec);
 
 /// The canonical model documents that a plan counts, each once: those of the rows and of their teachers.

@@ -10,7 +10,7 @@ namespace abl::cli {
 namespace {
 
 Run declare_resume(CLI::App& app, Context& context) {
-  auto request = std::make_shared<ablate::v1::SweepRequest>();
+  auto request = std::make_shared<ablate::v1::ResumeSweepRequest>();
   add_sweep(app, *request->mutable_sweep());
   add_scheduler(app, context);
   return [&context, request]() -> int {

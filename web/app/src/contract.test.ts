@@ -52,6 +52,9 @@ const kSweep: SweepSummary = {
   breaker: true,
   canary: false,
   holds: [],
+  gpu_hours: 0,
+  spent: "",
+  revision: 1,
   created: "2023-11-14T22:13:20Z",
 };
 const kRow: PlanRow = {
