@@ -273,6 +273,16 @@ SELECT t.id AS trial,
             THEN 'a few trials of its sweep run first: none has got through yet'
             ELSE COALESCE((SELECT waiting FROM shape WHERE id = t.shape_id), '') END AS reason
 FROM trial t;
+
+-- Rows under headings, each with the row that it is compared with; rows of a paper that are not trained; how a paper prints a value.
+ALTER TABLE sweep_row ADD COLUMN heading TEXT NOT NULL DEFAULT '';      -- of its group, or ''
+ALTER TABLE sweep_row ADD COLUMN baseline TEXT NOT NULL DEFAULT '';     -- sweep_row.id, its own for a baseline; '': sweep.baseline
+ALTER TABLE sweep_row ADD COLUMN not_trained TEXT NOT NULL DEFAULT ''   -- it has no trials: why
+  CHECK (not_trained IN ('', 'cited', 'task', 'model'));
+ALTER TABLE sweep_row ADD COLUMN not_trained_why TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweep_paper ADD COLUMN mark TEXT NOT NULL DEFAULT '' CHECK (mark IN ('', 'bold', 'underline', 'doubtful'));
+ALTER TABLE sweep_paper ADD COLUMN why TEXT NOT NULL DEFAULT '';        -- it is doubtful
+ALTER TABLE sweep_column ADD COLUMN cut INTEGER NOT NULL DEFAULT 0;     -- 1: digits are cut off in place of rounding
 )sql";
 
 }  // namespace abl::storage

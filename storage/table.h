@@ -36,10 +36,15 @@ struct Cell {
   std::uint32_t before_mend = 0;   ///< of the values: made by a trainer that was mended since
   std::uint32_t packed = 0;        ///< of the values: `packed_with` is not 0
   std::string text, paper, missing;
+  std::optional<protocol::PaperMark> mark;  ///< how the paper prints it
   std::vector<CellValue> values;
 };
 struct TableRow {
   std::string id, label;
+  std::string group;     ///< the heading that it stands under, or empty
+  std::string baseline;  ///< id of the row that it is compared with, itself for a baseline; or empty
+  std::optional<protocol::NotTrained> not_trained;  ///< it has no trials
+  std::string not_trained_why;
   TrialCounts trials;
   std::vector<Cell> cells;
 };

@@ -61,6 +61,10 @@ struct NewRow {
   std::string work_hash{};                      ///< of what in its configuration takes time, or empty
   std::map<std::string, std::string> paper;     ///< column name -> as printed
   std::map<std::string, std::string> levels{};  ///< what it shares with other rows: factor -> level
+  std::map<std::string, protocol::PaperMark> marks{};  ///< column name -> how `paper` is printed
+  std::string group{}, baseline{};                    ///< its heading; id of the row that it is compared with
+  std::optional<protocol::NotTrained> not_trained{};  ///< it has no trials
+  std::string not_trained_why{};
 };
 struct Column {
   using Kind = protocol::ColumnKind;
@@ -72,6 +76,7 @@ struct Column {
   protocol::Better better = protocol::Better::kNone;
   std::optional<int> digits = 2;  ///< after the point; none: as many as the values need
   bool unit_fits = false;         ///< `unit`, or a smaller one where all values are small
+  bool cut = false;               ///< further digits are left out in place of rounding
 };
 /// Beyond it nothing of a sweep is leased.
 struct Budget {

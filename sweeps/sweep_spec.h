@@ -49,12 +49,13 @@ struct Column {
   std::string name;     ///< "acc"; the key of the papers' values
   std::string heading;  ///< as printed; the name where nothing is said
   Kind kind = Kind::kMetric;
-  std::string source;  ///< metric name, count mode ("params.weights") or dotted setting
+  std::string source;  ///< metric name, count mode ("params.weights"), dotted setting or expression
   protocol::Take take = protocol::Take::kLast;
   std::optional<protocol::Unit> unit;
   bool unit_fits = false;  ///< `unit`, which the file does not name, or a smaller one where all are small
   protocol::Better better = protocol::Better::kNone;
   std::optional<int> digits;  ///< after the point; none: as many as the values need
+  bool cut = false;           ///< further digits are left out, as some papers do, in place of rounding
   std::optional<double> see;  ///< of a metric: the difference that seeds are to show, in the column's unit
 };
 
@@ -81,8 +82,14 @@ constexpr std::string_view name_of(RowSource::Role role) {
 struct Row {
   std::string id;  ///< unique in the sweep
   std::string label;
-  std::map<std::string, std::string> set;    ///< dotted key -> value as text, for people
-  std::map<std::string, std::string> paper;  ///< column name -> value as printed
+  std::map<std::string, std::string> set;            ///< dotted key -> value as text, for people
+  std::map<std::string, std::string> paper;          ///< column name -> value as printed
+  std::map<std::string, protocol::PaperMark> marks;  ///< column name -> how it is printed, of some of them
+  std::string group;                                 ///< the heading that it stands under, or empty
+  std::string baseline;  ///< id of the row that it is compared with, itself for a baseline; or empty
+  /// Why it is not trained: it has no trials, and its configuration, where it has one, is for counting alone.
+  std::optional<protocol::NotTrained> not_trained;
+  std::string not_trained_why;
   std::string config;       ///< canonical JSON without the seed; of a command: argv, params, version
   std::string config_hash;  ///< its SHA-256
   std::string
@@ -102,8 +109,11 @@ struct Row {
 };
 
 struct TableSpec {
-  std::string baseline;       ///< row id, or empty
-  std::string paper_heading;  ///< heads the papers' values: "paper: ImageNet, 100 epochs"
+  std::string baseline;  ///< row id, or empty; of rows with factors: of the row, whatever their levels
+  std::map<std::string, std::string> baselines;  ///< group -> the same, in place of `baseline`
+  std::string title;                             ///< "Which projections share a matrix", or empty
+  std::vector<std::string> notes;                ///< below the table, a sentence or more each
+  std::string paper_heading;                     ///< heads the papers' values: "paper: ImageNet, 100 epochs"
   std::vector<Column> columns;
   protocol::Compare compare;
 };

@@ -200,6 +200,10 @@ v1::Column::Kind kind_of(storage::Column::Kind kind) {
       return v1::Column::KIND_COUNT;
     case storage::Column::Kind::kSetting:
       return v1::Column::KIND_SETTING;
+    case storage::Column::Kind::kExpression:
+      return v1::Column::KIND_EXPRESSION;
+    case storage::Column::Kind::kPrinted:
+      return v1::Column::KIND_PRINTED;
   }
   return v1::Column::KIND_UNSPECIFIED;
 }

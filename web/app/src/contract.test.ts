@@ -10,6 +10,8 @@ const kCell: Cell = {
   of: 0,
   text: "",
   paper: "",
+  paper_mark: "",
+  paper_why: "",
   missing: "",
   runs: [],
   unfilled: 0,
@@ -68,7 +70,12 @@ const kRow: PlanRow = {
   config_hash: "",
   same_as: "",
   before_mend: 0,
+  group: "",
+  not_trained: "",
+  not_trained_why: "",
   sources: [],
+  time: { value: 60, low: 50, high: 75, from: "calibration", why: "" },
+  memory_parts: { step: 5 },
 };
 // @ts-expect-error: 64-bit numbers are texts
 const kWrongSeed: CellRun = { ...kRun, seed: -3 };
