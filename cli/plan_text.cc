@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "cli/format.h"
@@ -111,6 +112,39 @@ std::string settings_of(const PlanRow& row) {
   return text;
 }
 
+/// "a", "a (last, seed 0)", "a, teacher t": whose weights a row takes.
+std::string sources_of(const PlanRow& row) {
+  std::string text;
+  for (const auto& source : row.sources()) {
+    std::vector<std::string> more;
+    if (source.take() != "best") more.push_back(source.take());
+    if (source.has_seed()) more.push_back(fmt::format("seed {}", source.seed()));
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", source.role() == "teacher" ? "teacher " : "",
+                        source.row());
+    if (!more.empty()) text += fmt::format(" ({})", fmt::join(more, ", "));
+  }
+  return text;
+}
+
+/// How many trials of the longest chain run one after the other; 0: there are no chains.
+std::size_t longest_chain(const SweepPlan& plan) {
+  std::map<std::string, const PlanRow*> rows;
+  for (const auto& row : plan.rows()) rows.emplace(row.id(), &row);
+  std::map<std::string, std::size_t> lengths;
+  const std::function<std::size_t(const std::string&)> length_of = [&](const std::string& id) -> std::size_t {
+    if (const auto known = lengths.find(id); known != lengths.end()) return known->second;
+    std::size_t length = 1;
+    lengths[id] = length;  // an answer of a scheduler that has circles ends all the same
+    if (const auto found = rows.find(id); found != rows.end())
+      for (const auto& source : found->second->sources())
+        length = std::max(length, 1 + length_of(source.row()));
+    return lengths[id] = length;
+  };
+  std::size_t longest = 0;
+  for (const auto& row : plan.rows()) longest = std::max(longest, length_of(row.id()));
+  return longest > 1 ? longest : 0;
+}
+
 /// Whether the settings of some row are more than the levels that its id is made of.
 bool settings_say_more(const SweepPlan& plan) {
   return std::ranges::any_of(plan.rows(), [](const PlanRow& row) {
@@ -151,6 +185,8 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   if (mended) columns.push_back({"before a correction", true});
   if (shares) columns.push_back({"under way", true});
   if (repeats) columns.push_back({.heading = "same as", .rank = kSameAs});
+  const std::size_t chain = longest_chain(plan);
+  if (chain > 0) columns.push_back({.heading = "weights of"});
   if (settings) columns.push_back({.heading = "settings", .least = 8});
   Grid grid{columns};
   for (int index = 0; index < plan.rows_size(); ++index) {
@@ -163,6 +199,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
     if (mended) cells.push_back(fmt::format("{}", row.before_mend()));
     if (shares) cells.push_back(fmt::format("{}", row.under_way()));
     if (repeats) cells.push_back(row.same_as());
+    if (chain > 0) cells.push_back(sources_of(row));
     if (settings) cells.push_back(settings_of(row));
     grid.add(std::move(cells));
   }
@@ -192,6 +229,9 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
     text +=
         forecast_line(plan.forecast(), plan.submitted() ? "complete in" : "submitted now, it is complete in",
                       SystemClock{}.now());
+  if (chain > 0)
+    text += fmt::format("each trial waits for those whose weights it takes: at most {} one after the other\n",
+                        plural(static_cast<std::uint32_t>(chain), "training"));
   text += counts_legend(plan);
   text += memory_text(plan, format_memory, memory_unit);
   if (!plan.counts_missing().empty())

@@ -42,9 +42,15 @@ Found found_as(storage::TrialState state) {
   return Found::kNo;
 }
 
+/// The data set of a row's trials: rows from which others start may have one of their own.
+const std::string& data_of(const sweeps::SweepSpec& spec, const sweeps::Row& row) {
+  return row.data.empty() ? spec.data : row.data;
+}
+
 Found look_up(storage::Database* db, const sweeps::SweepSpec& spec, const sweeps::TrialSpec& trial) {
   if (!db || (spec.command && !spec.command->reuse)) return Found::kNo;
-  const auto same = storage::TrialStore{*db}.find_same(trial.config_hash, trial.result_version, spec.data);
+  const auto& data = data_of(spec, spec.rows[static_cast<std::size_t>(trial.row)]);
+  const auto same = storage::TrialStore{*db}.find_same(trial.config_hash, trial.result_version, data);
   if (!same) {
     const bool older =
         storage::TrialStore{*db}.find_before_mend(trial.config_hash, trial.result_version).has_value();
@@ -97,9 +103,13 @@ namespace {
 /// What no connected worker has and the sweep needs.
 std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::Database& db) {
   std::vector<std::string> notes;
-  if (!spec.data.empty() && !has_worker_with(db, &storage::WorkerRecord::data_json, spec.data))
-    notes.push_back(
-        fmt::format("no connected worker has the data set {0}: start one with --data {0}=FOLDER", spec.data));
+  std::set<std::string> data{spec.data};
+  for (const auto& row : spec.rows) data.insert(data_of(spec, row));
+  data.erase("");
+  for (const auto& name : data)
+    if (!has_worker_with(db, &storage::WorkerRecord::data_json, name))
+      notes.push_back(
+          fmt::format("no connected worker has the data set {0}: start one with --data {0}=FOLDER", name));
   std::set<std::string> weights;
   for (const auto& row : spec.rows)
     for (const auto& [name, sha256] : row.weights) weights.insert(name);
@@ -195,6 +205,13 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     line->set_config_hash(row.config_hash);
     const auto [first, is_first] = first_row.emplace(row.config_hash, row.id);
     if (!is_first) line->set_same_as(first->second);
+    for (const auto& source : row.sources) {
+      auto& from = *line->add_sources();
+      from.set_role(std::string{name_of(source.role)});
+      from.set_row(spec.rows[static_cast<std::size_t>(source.row)].id);
+      from.set_take(std::string{name_of(source.take)});
+      if (source.seed) from.set_seed(*source.seed);
+    }
   }
   sum_up_memory(spec, message);
   std::map<std::string, Found> distinct;       // by identity

@@ -1,12 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "config/document/trial_document.h"
 #include "config/json.h"
+#include "sweeps/chains.h"
 #include "sweeps/sweep_spec.h"
 
 namespace abl::sweeps {
+namespace {
+
+/// Puts into the documents of trials which others' weights they take, each after those.
+void link(const SweepSpec& spec, std::vector<TrialSpec>& trials) {
+  std::map<std::pair<int, std::int64_t>, std::size_t> index;  // row and seed -> trial
+  for (std::size_t i = 0; i < trials.size(); ++i) index[{trials[i].row, trials[i].seed}] = i;
+  std::vector<bool> linked(trials.size(), false);
+  const std::function<void(std::size_t)> link_one = [&](std::size_t at) {  // as deep as kLongestChain
+    TrialSpec& trial = trials[at];
+    if (linked[at]) return;
+    linked[at] = true;
+    const Row& row = spec.rows[static_cast<std::size_t>(trial.row)];
+    std::vector<std::string> hashes;
+    for (const RowSource& source : row.sources) {
+      const std::size_t from = index.at({source.row, source.seed.value_or(trial.seed)});
+      link_one(from);
+      hashes.push_back(trials[from].config_hash);
+      trial.sources.push_back({protocol::weights_name(source.take, hashes.back()), source.take, from});
+    }
+    if (hashes.empty()) return;
+    trial.config = chained_config(row.config, row.sources, hashes, trial.seed);
+    trial.config_hash = config::config_hash(trial.config);
+  };
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    if (!spec.rows[static_cast<std::size_t>(trials[i].row)].sources.empty()) link_one(i);
+}
+
+}  // namespace
 
 std::vector<TrialSpec> expand(const SweepSpec& spec) {
   std::vector<TrialSpec> trials;
@@ -23,6 +54,7 @@ std::vector<TrialSpec> expand(const SweepSpec& spec) {
       trials.push_back(std::move(trial));
     }
   }
+  link(spec, trials);
   return trials;
 }
 

@@ -127,7 +127,9 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   row.more_weights = (trial.recipe.ema > 0 ? 1 : 0) + states_of(trial.recipe.optimiser) -
                      states_of(config::Optimiser::kAdamW);
   row.precision = trial.recipe.precision;
+  row.data = trial.data.name;
   row.weights = config::named_weights(trial.recipe);
+  std::erase_if(row.weights, [](const auto& named) { return protocol::names_trial(named.first); });
   if (columns.empty()) return;
   const json full = config::full_document(trial);
   for (const std::string& key : columns) {
@@ -148,6 +150,105 @@ void resolve_command(const Settings& settings, const Settings& base, const Comma
     if (const auto text = settings.text_at(key)) row.set.try_emplace(key, *text);
   }
 }
+
+/// What rows take of each other's weights, while they are resolved in order of that.
+class Chains {
+ public:
+  Chains(const std::vector<DraftRow>& drafts, Problems& problems)
+      : presets_(drafts.size()), problems_{problems} {
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+      index_.try_emplace(drafts[i].id, static_cast<int>(i));
+      rows_.push_back({.id = drafts[i].id, .sources = drafts[i].sources});
+    }
+    order_ = in_order_of_chains(rows_, problems);
+  }
+  const std::vector<std::size_t>& order() const { return order_; }
+
+  void refuse(std::size_t row) {
+    for (const DraftSource& source : rows_[row].sources)
+      problems_.add(source.place, source.field, "a command takes no weights of other rows; expected base");
+  }
+
+  /// Sets the names of the weights, which are made of the sources' configurations: so a row's own covers
+  /// all that lies before it.
+  void take_weights(std::size_t row, std::vector<Row>& rows, Settings& settings) {
+    for (const auto role : {RowSource::Role::kStart, RowSource::Role::kTeacher})
+      if (protocol::names_trial(settings.text_at(weights_key(role)).value_or(""))) {
+        const Origin origin = settings.origin(weights_key(role));
+        problems_.add(
+            origin.place, origin.field,
+            "such a name stands for a trial's weights; expected another one, or 'from' or 'teacher' of a "
+            "row with {row: ID}");
+        settings.take_out(weights_key(role));
+      }
+    for (const DraftSource& source : rows_[row].sources) {
+      const Row& from = rows[static_cast<std::size_t>(index_.at(source.row))];
+      const char* key = weights_key(source.role);
+      if (settings.text_at(key).value_or("") != "")
+        problems_.add(source.place, source.field,
+                      fmt::format("{} names weights too; expected one of them", key));
+      std::string hash = from.config.empty() ? std::string(64, '0') : from.config_hash;
+      if (source.seed && !from.config.empty()) {  // of that very trial, and nothing but it
+        auto document = json::parse(from.config);
+        document["seed"] = *source.seed;
+        hash = config::config_hash(config::canonical_json(document));
+      }
+      set(settings, source, key, protocol::weights_name(source.take, hash));
+      if (source.role == RowSource::Role::kTeacher &&
+          settings.text_at("recipe.teacher").value_or("").empty() && !presets_[from_index(source)].empty())
+        set(settings, source, "recipe.teacher", presets_[from_index(source)]);
+    }
+  }
+
+  /// After a row was resolved.
+  void check(std::size_t place, const Settings& settings, std::vector<Row>& rows) {
+    Row& row = rows[place];
+    presets_[place] = settings.text_at("model.preset").value_or("");
+    for (const DraftSource& source : rows_[place].sources) {
+      const Row& from = rows[from_index(source)];
+      if (row.config.empty() || from.config.empty()) continue;  // told already
+      row.result_version = std::max(row.result_version, from.result_version);
+      row.sources.push_back({.role = source.role,
+                             .row = static_cast<int>(from_index(source)),
+                             .take = source.take,
+                             .seed = source.seed});
+      if (const std::string why = source.role == RowSource::Role::kStart
+                                      ? why_weights_do_not_fit(from.model, row.model)
+                                      : why_no_teacher(from, row);
+          !why.empty())
+        problems_.add(source.row_place, source.field + ".row", fmt::format("row {}: {}", from.id, why));
+    }
+  }
+
+ private:
+  std::size_t from_index(const DraftSource& source) const {
+    return static_cast<std::size_t>(index_.at(source.row));
+  }
+
+  void set(Settings& settings, const DraftSource& source, const char* key, const std::string& text) {
+    const Node value{.kind = Node::Kind::kScalar, .place = source.place, .text = text, .quoted = true};
+    settings.assign({key, &value, source.place, source.field}, problems_);
+  }
+
+  /// Its teacher is built by its preset, for the images and classes of who learns from it.
+  static std::string why_no_teacher(const Row& from, const Row& row) {
+    if (row.teacher.empty())
+      return "recipe.distillation is none, so nothing is learned from it; expected hard or soft";
+    const auto there = json::parse(from.model), here = json::parse(row.teacher);
+    if (there.at("data").at("classes") != here.at("data").at("classes"))
+      return fmt::format("it has {} classes and this row {}; a teacher answers for the same",
+                         there.at("data").at("classes").dump(), here.at("data").at("classes").dump());
+    if (there.at("model") != here.at("model"))
+      return "its model is not that of the preset recipe.teacher; expected a row of a preset as it is";
+    return {};
+  }
+
+  std::vector<Chained> rows_;
+  std::map<std::string, int> index_;
+  std::vector<std::string> presets_;
+  std::vector<std::size_t> order_;
+  Problems& problems_;
+};
 
 /// What is wrong with a row's trial in what stands in `field`, or below it.
 std::vector<Problem> problems_at(const std::string& field, const Settings& base, const DraftRow& row) {
@@ -190,7 +291,8 @@ std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std:
       reader.problems().add(item.place, field + ".id",
                             "missing; expected a short name that no other row has");
     }
-    reader.allow_only(item, field, {"id", "label", "set", "paper"});
+    reader.allow_only(item, field, {"id", "label", "set", "paper", "from", "teacher"});
+    draft.sources = read_sources(reader, item, field);
     draft.label = draft.id;
     if (const Node* label = item.find("label"))
       draft.label = reader.text(*label, field + ".label").value_or(draft.id);
@@ -216,24 +318,29 @@ void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& fie
 std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Settings& base,
                               const std::optional<Command>& command, const std::vector<std::string>& settings,
                               Problems& problems) {
-  std::vector<Row> rows;
+  std::vector<Row> rows(drafts.size());
   RowProblems found, doubts;
-  for (const DraftRow& draft : drafts) {
-    Row row{.id = draft.id,
-            .label = draft.label,
-            .set = leaves(draft.set),
-            .paper = draft.paper,
-            .place = draft.place};
+  Chains chains{drafts, problems};
+  for (const std::size_t place : chains.order()) {
+    const DraftRow& draft = drafts[place];
+    Row& row = rows[place];
+    row = {.id = draft.id,
+           .label = draft.label,
+           .set = leaves(draft.set),
+           .paper = draft.paper,
+           .place = draft.place};
     Settings own = base;
     for (const Assignment& assignment : draft.set) {
       if (!command || expect_param(base, assignment, problems)) own.assign(assignment, problems);
     }
     if (command) {
+      chains.refuse(place);
       resolve_command(own, base, *command, settings, row, found);
     } else {
+      chains.take_weights(place, rows, own);
       resolve_trial(own, settings, row, found, doubts);
+      chains.check(place, own, rows);
     }
-    rows.push_back(std::move(row));
   }
   found.report(drafts.size(),
                [&](const Origin& origin, const std::string& message, const std::string& nearest) {

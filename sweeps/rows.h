@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sweeps/chains.h"
 #include "sweeps/settings.h"
 #include "sweeps/sweep_spec.h"
 #include "sweeps/yaml_reader.h"
@@ -18,6 +19,7 @@ struct DraftRow {
   std::vector<Assignment> set;
   std::map<std::string, std::string> paper;
   Place place;
+  std::vector<DraftSource> sources{};
 };
 
 /// Reads `rows:`. Paper values must name one of `columns`.

@@ -81,6 +81,16 @@ void Settings::assign(const Assignment& assignment, Problems& problems) {
   put(*at, path, *assignment.value, origin);
 }
 
+void Settings::take_out(const std::string& key) {
+  nlohmann::json* at = &document_;
+  const std::vector<std::string> parts = split(key);
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    if (!at->is_object() || !at->contains(parts[i])) return;
+    at = &(*at)[parts[i]];
+  }
+  if (at->is_object()) at->erase(parts.back());
+}
+
 std::optional<std::string> Settings::text_at(const std::string& key) const {
   const nlohmann::json* at = &document_;
   for (const std::string& part : split(key)) {

@@ -40,6 +40,9 @@ class Settings {
   /// takes the place of what was there.
   void assign(const Assignment& assignment, Problems& problems);
 
+  /// Of a dotted key what was set; it need not be there.
+  void take_out(const std::string& key);
+
   const nlohmann::json& document() const { return document_; }
   /// The value of a dotted key as people read it; nothing where it is absent.
   std::optional<std::string> text_at(const std::string& key) const;

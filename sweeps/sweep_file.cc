@@ -337,16 +337,30 @@ void check_gpus(const SweepSpec& spec, const Node& resources, Problems& problems
   }
 }
 
-/// The one data set of all rows.
+/// A source's own seed is one of the sweep.
+void check_seeds_of_sources(const std::vector<DraftRow>& drafts, const std::vector<std::int64_t>& seeds,
+                            Problems& problems) {
+  for (const DraftRow& draft : drafts)
+    for (const DraftSource& source : draft.sources)
+      if (source.seed && std::ranges::find(seeds, *source.seed) == seeds.end())
+        problems.add(source.seed_place, source.field + ".seed",
+                     fmt::format("row {} has no seed {}; expected one of seeds", source.row, *source.seed));
+}
+
+/// The one data set of all rows, but for those from which others start.
 std::string data_of(const std::vector<Row>& rows, Problems& problems) {
+  std::set<int> begun_from;
+  for (const Row& row : rows)
+    for (const RowSource& source : row.sources) begun_from.insert(source.row);
   std::string data;
-  for (const Row& row : rows) {
-    if (row.config.empty()) continue;
-    const std::string name = nlohmann::json::parse(row.config)["data"]["name"];
-    if (data.empty()) data = name;
-    if (name != data) {
-      problems.add(row.place, dotted("rows", row.id),
-                   fmt::format("trains on {}, the rows before on {}; a table has one data set", name, data));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    if (row.config.empty() || begun_from.contains(static_cast<int>(i))) continue;
+    if (data.empty()) data = row.data;
+    if (row.data != data) {
+      problems.add(
+          row.place, dotted("rows", row.id),
+          fmt::format("trains on {}, the rows before on {}; a table has one data set", row.data, data));
       break;
     }
   }
@@ -389,6 +403,9 @@ class ColumnReader {
     read_attributes(reader_, node, field, column_attributes(), column);
     column.unit_fits = column.kind == Column::Kind::kCount && column.unit && !node.find("unit");
     check_take(node, field, column);
+    if (const Node* see = node.find("see"); see && column.kind != Column::Kind::kMetric)
+      problem(see->place, field + ".see",
+              "only the metric of a column has seeds that could show a difference");
     return column;
   }
 
@@ -551,6 +568,7 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
   const std::vector<DraftRow> drafts = read_drafts(reader, root, shared, spec);
   if (root.find("base") || root.find("command")) {
     spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table), problems);
+    check_seeds_of_sources(drafts, spec.seeds, problems);
     if (!spec.command) spec.data = data_of(spec.rows, problems);
     if (!spec.command && drafts.empty()) check_base(shared, problems);
   }

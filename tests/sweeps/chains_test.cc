@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "config/document/trial_document.h"
+#include "protocol/checkpoint_files.h"
+#include "sweeps/sweep_spec.h"
+
+namespace abl::sweeps {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// A sweep of small models on CIFAR-10 with these rows.
+std::string chained_sweep(const std::string& rows, const std::string& seeds = "[0, 1]") {
+  return fmt::format(R"(ablate: 1
+name: chained
+base:
+  model: {{preset: simple-vit-nano}}
+  data: {{name: cifar10}}
+  recipe: {{use: cifar-lite}}
+rows:
+{}
+seeds: {}
+)",
+                     rows, seeds);
+}
+constexpr const char* kTwoRows = R"(  - {id: a}
+  - {id: b, set: {data.image_size: 48, recipe.lr: 1e-4}, from: {row: a}})";
+
+SweepSpec parsed(const std::string& text) { return parse_sweep(text, "sweep.yaml"); }
+
+const TrialSpec& trial_of(const std::vector<TrialSpec>& trials, int row, std::int64_t seed) {
+  for (const TrialSpec& trial : trials)
+    if (trial.row == row && trial.seed == seed) return trial;
+  throw std::logic_error{"no such trial"};
+}
+
+std::string problem_with(const std::string& text) {
+  try {
+    parsed(text);
+  } catch (const SweepFileError& error) {
+    EXPECT_EQ(error.problems().size(), 1u) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was wrong with\n" << text;
+  return {};
+}
+
+TEST(ChainsTest, ATrialNamesTheVeryTrialOfItsSeedWhoseWeightsItTakes) {
+  const auto trials = expand(parsed(chained_sweep(kTwoRows)));
+  ASSERT_EQ(trials.size(), 4u);
+  for (const std::int64_t seed : {0, 1}) {
+    const TrialSpec &a = trial_of(trials, 0, seed), &b = trial_of(trials, 1, seed);
+    EXPECT_TRUE(a.sources.empty());
+    ASSERT_EQ(b.sources.size(), 1u);
+    EXPECT_EQ(&trials[b.sources[0].trial], &a);
+    EXPECT_EQ(b.sources[0].name, "best-of-" + a.config_hash);
+    EXPECT_EQ(nlohmann::json::parse(b.config).at("recipe").at("start_weights"), b.sources[0].name);
+    EXPECT_EQ(b.config_hash, config::config_hash(b.config));
+    EXPECT_TRUE(protocol::names_trial(b.sources[0].name));
+  }
+}
+
+TEST(ChainsTest, WhatItStartsFromIsPartOfATrialsIdentityThroughTheWholeChain) {
+  constexpr const char* kThree = R"(  - {{id: a, set: {{recipe.lr: {}}}}}
+  - {{id: b, set: {{recipe.lr: 1e-4}}, from: {{row: a}}}}
+  - {{id: c, set: {{recipe.lr: 1e-5}}, from: {{row: b, take: {}}}}})";
+  const auto hash = [&](const std::string& lr, const std::string& take) {
+    return trial_of(expand(parsed(chained_sweep(fmt::format(kThree, lr, take)))), 2, 0).config_hash;
+  };
+  EXPECT_EQ(hash("1e-3", "best"), hash("0.001", "best"));
+  EXPECT_NE(hash("1e-3", "best"), hash("2e-3", "best")) << "of two rows before";
+  EXPECT_NE(hash("1e-3", "best"), hash("1e-3", "last"));
+}
+
+TEST(ChainsTest, EqualChainsOfOtherSweepsAreTheSameTrialsWhateverTheirRowsAreCalled) {
+  const auto here = expand(parsed(chained_sweep(kTwoRows)));
+  const auto there = expand(parsed(chained_sweep(
+      R"(  - {id: fine, set: {recipe.lr: 1e-4, data.image_size: 48}, from: {row: pre, take: best}}
+  - {id: pre})",
+      "[1]")));
+  EXPECT_EQ(trial_of(here, 1, 1).config_hash, trial_of(there, 0, 1).config_hash);
+}
+
+TEST(ChainsTest, ARowWithoutASourceKeepsTheIdentityThatItHad) {
+  const auto chained = expand(parsed(chained_sweep(kTwoRows)));
+  const auto alone = expand(parsed(chained_sweep("  - {id: a}")));
+  EXPECT_EQ(trial_of(chained, 0, 0).config_hash, trial_of(alone, 0, 0).config_hash);
+}
+
+TEST(ChainsTest, ASeedOfTheSourceMayBeFixed) {
+  const SweepSpec spec = parsed(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a, seed: 1}}"));
+  const auto trials = expand(spec);
+  EXPECT_EQ(trial_of(trials, 1, 0).sources[0].name, trial_of(trials, 1, 1).sources[0].name);
+  EXPECT_EQ(trial_of(trials, 1, 0).sources[0].name, "best-of-" + trial_of(trials, 0, 1).config_hash);
+  EXPECT_NE(trial_of(trials, 1, 0).config_hash, trial_of(trials, 1, 1).config_hash);
+  EXPECT_NE(spec.canonical, parsed(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a}}")).canonical);
+  EXPECT_NE(spec.canonical,
+            parsed(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a, seed: 0}}")).canonical);
+}
+
+TEST(ChainsTest, ACorrectionThatTouchesASourceTouchesWhatStartsFromIt) {
+  // result version 8: parts of a batch in bf16
+  const SweepSpec spec =
+      parsed(chained_sweep(R"(  - {id: a, set: {recipe.precision: bf16, recipe.accumulate: 2}}
+  - {id: b, from: {row: a}}
+  - {id: c, from: {row: b}}
+  - {id: d})"));
+  EXPECT_GT(spec.rows[0].result_version, spec.rows[3].result_version);
+  EXPECT_EQ(spec.rows[1].result_version, spec.rows[0].result_version);
+  EXPECT_EQ(spec.rows[2].result_version, spec.rows[0].result_version);
+}
+
+TEST(ChainsTest, ARowFromWhichOthersStartMayHaveDataOfItsOwn) {
+  const SweepSpec spec = parsed(chained_sweep(R"(  - {id: a, set: {data.name: cifar100}}
+  - {id: b, from: {row: a}})"));
+  EXPECT_EQ(spec.data, "cifar10");
+  EXPECT_EQ(spec.rows[0].data, "cifar100");
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a, set: {data.name: cifar100}}\n  - {id: b}")),
+              HasSubstr("a table has one data set"));
+}
+
+TEST(ChainsTest, ATeacherIsBuiltByThePresetOfItsRow) {
+  const SweepSpec spec = parsed(chained_sweep(R"(  - {id: t}
+  - {id: s, set: {model.preset: simple-vit-ti, recipe.distillation: hard}, teacher: {row: t, take: last}})"));
+  ASSERT_EQ(spec.rows[1].sources.size(), 1u);
+  EXPECT_EQ(spec.rows[1].sources[0].role, RowSource::Role::kTeacher);
+  const auto trials = expand(spec);
+  const auto recipe = nlohmann::json::parse(trial_of(trials, 1, 0).config).at("recipe");
+  EXPECT_EQ(recipe.at("teacher"), "simple-vit-nano");
+  EXPECT_EQ(recipe.at("teacher_weights"), "last-of-" + trial_of(trials, 0, 0).config_hash);
+  EXPECT_TRUE(spec.rows[1].weights.empty()) << "no worker needs to have them";
+  EXPECT_THAT(problem_with(chained_sweep(R"(  - {id: t, set: {model.depth: 3}}
+  - {id: s, set: {model.preset: simple-vit-ti, recipe.distillation: hard}, teacher: {row: t}})")),
+              HasSubstr("sweep.yaml:9:91: rows.s.teacher.row: row t: its model is not that of the preset"));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: t}\n  - {id: s, teacher: {row: t}}")),
+              HasSubstr("recipe.distillation is none"));
+}
+
+TEST(ChainsTest, WhatCannotBeAChainIsAProblemWithItsPlace) {
+  EXPECT_THAT(
+      problem_with(chained_sweep("  - {id: alpha}\n  - {id: b, from: {row: alpah}}")),
+      AllOf(HasSubstr("sweep.yaml:9:25: rows.b.from.row: unknown row 'alpah'"), HasSubstr("'alpha'")));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a, from: {row: b}}\n  - {id: b, from: {row: a}}")),
+              AllOf(HasSubstr("rows.b.from.row: a circle: b ← a ← b")));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a, from: {row: a}}")), HasSubstr("a circle: a ← a"));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a, take: worst}}")),
+              AllOf(HasSubstr("rows.b.from.take"), HasSubstr("best")));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a, seed: 7}}")),
+              HasSubstr("rows.b.from.seed: row a has no seed 7"));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a}\n  - {id: b, from: {take: best}}")),
+              HasSubstr("rows.b.from.row: missing"));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a, set: {model.depth: 3}}\n  - {id: b, from: {row: a}}")),
+              AllOf(HasSubstr("rows.b.from.row: row a: model.depth is 3 there"), HasSubstr("here")));
+  EXPECT_THAT(
+      problem_with(chained_sweep("  - {id: a}\n  - {id: b, set: {recipe.start_weights: w}, from: {row: a}}")),
+      HasSubstr("recipe.start_weights names weights too"));
+  EXPECT_THAT(problem_with(chained_sweep(fmt::format(
+                  "  - {{id: a, set: {{recipe.start_weights: best-of-{}}}}}", std::string(64, 'a')))),
+              HasSubstr("stands for a trial's weights"));
+  EXPECT_THAT(
+      problem_with("ablate: 1\nname: c\ncommand: {argv: [x]}\nrows:\n  - {id: a}\n"
+                   "  - {id: b, from: {row: a}}\ntable: {columns: [{name: m, metric: m, better: higher}]}\n"),
+      HasSubstr("a command takes no weights"));
+}
+
+TEST(ChainsTest, ALongChainIsRefusedAndNotFollowedWithoutEnd) {
+  std::string rows = "  - {id: r0}";
+  for (int i = 1; i < 3000; ++i) rows += fmt::format("\n  - {{id: r{}, from: {{row: r{}}}}}", i, i - 1);
+  EXPECT_THROW(parsed(chained_sweep(rows, "1")), SweepFileError);
+}
+
+}  // namespace
+}  // namespace abl::sweeps
