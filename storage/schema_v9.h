@@ -283,6 +283,26 @@ ALTER TABLE sweep_row ADD COLUMN not_trained_why TEXT NOT NULL DEFAULT '';
 ALTER TABLE sweep_paper ADD COLUMN mark TEXT NOT NULL DEFAULT '' CHECK (mark IN ('', 'bold', 'underline', 'doubtful'));
 ALTER TABLE sweep_paper ADD COLUMN why TEXT NOT NULL DEFAULT '';        -- it is doubtful
 ALTER TABLE sweep_column ADD COLUMN cut INTEGER NOT NULL DEFAULT 0;     -- 1: digits are cut off in place of rounding
+
+-- What `plan --measure` measured of trials on machines: times of later plans follow from it.
+CREATE TABLE calibration (
+  device TEXT NOT NULL,           -- "AMD EPYC 7B13", "NVIDIA H100 80GB HBM3"
+  threads INTEGER NOT NULL,       -- of a CPU; 0: a GPU
+  step_hash TEXT NOT NULL,        -- SHA-256 of what makes a step what it is: the configuration without its length and seed
+  config TEXT NOT NULL,           -- canonical document of the trial that was measured, without the seed
+  time_ms INTEGER NOT NULL,       -- when
+  batch INTEGER NOT NULL,         -- images of the steps that were measured
+  step_ms REAL NOT NULL,          -- one of them, at the mean
+  step_spread REAL NOT NULL,      -- their standard deviation, as a share of that
+  steps INTEGER NOT NULL,         -- how many
+  image_ms REAL NOT NULL,         -- an image that is evaluated
+  start_ms REAL NOT NULL,         -- from the start of the program to the first step
+  checkpoint_ms REAL NOT NULL,    -- that the training stands still for one
+  base_bytes REAL NOT NULL,       -- of the process before it builds its model; 0: not measured
+  train_images INTEGER NOT NULL,  -- of its data; 0: they were not there, images were drawn
+  val_images INTEGER NOT NULL,
+  PRIMARY KEY (device, threads, step_hash)
+) STRICT, WITHOUT ROWID;
 )sql";
 
 }  // namespace abl::storage
