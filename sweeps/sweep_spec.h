@@ -108,6 +108,13 @@ struct Row {
   Place place;
 };
 
+/// `table.pivot`: rows that differ in one factor alone stand in one line.
+struct Pivot {
+  std::string by;                    ///< dotted key
+  std::vector<std::string> columns;  ///< names of those that stand once for each level
+  bool operator==(const Pivot&) const = default;
+};
+
 struct TableSpec {
   std::string baseline;  ///< row id, or empty; of rows with factors: of the row, whatever their levels
   std::map<std::string, std::string> baselines;  ///< group -> the same, in place of `baseline`
@@ -116,6 +123,8 @@ struct TableSpec {
   std::string paper_heading;                     ///< heads the papers' values: "paper: ImageNet, 100 epochs"
   std::vector<Column> columns;
   protocol::Compare compare;
+  std::optional<Pivot> pivot;
+  std::vector<std::string> show;  ///< what stands for each column: value, n, paper, difference
 };
 
 /// `seeds: {min, max, until}`: each row gets seeds until enough is known of it.

@@ -37,13 +37,15 @@ TEST(Json, NumbersThatAreNotFiniteAndThoseOf64BitsAreTexts) {
 TEST(Json, EmptyListsAndZerosAreThereAndWhatIsUnsetIsNot) {
   EXPECT_EQ(
       to_json(v1::Cell{}),
-      R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"packed":0,"before_mend":0})");
+      R"({"n":0,"of":0,"text":"","paper":"","paper_mark":"","paper_why":"","missing":"","runs":[],"unfilled":0,)"
+      R"("packed":0,"before_mend":0,"row":"","paper_difference":""})");
   v1::Cell compared;
   compared.set_mean(1);
   compared.mutable_comparison()->set_best(true);
   EXPECT_EQ(
       to_json(compared),
-      R"({"n":0,"of":0,"text":"","paper":"","missing":"","runs":[],"unfilled":0,"packed":0,"before_mend":0,)"
+      R"({"n":0,"of":0,"text":"","paper":"","paper_mark":"","paper_why":"","missing":"","runs":[],"unfilled":0,)"
+      R"("packed":0,"before_mend":0,"row":"","paper_difference":"",)"
       R"("comparison":{"verdict":"VERDICT_UNSPECIFIED","why":"","best":true,"best_why":"",)"
       R"("second":false,"family":0},"mean":1})");
   v1::RunSeries series;

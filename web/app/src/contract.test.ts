@@ -17,6 +17,8 @@ const kCell: Cell = {
   unfilled: 0,
   packed: 0,
   before_mend: 0,
+  row: "",
+  paper_difference: "",
 };
 const kStatistics: CellStatistics = {
   interval_kind: "t",
