@@ -28,9 +28,9 @@ constexpr std::string_view name_of(ColumnKind kind) {
   return {};
 }
 
-/// Why a row of a paper is not trained: the number is of another publication, nothing here does that task, or
-/// nothing here is that model.
-enum class NotTrained { kCited, kTask, kModel };
+/// Why a row of a paper is not trained: the number is of another publication, nothing here does that task,
+/// nothing here is that model, or the sweep is at a scale that has no such row.
+enum class NotTrained { kCited, kTask, kModel, kScale };
 constexpr std::string_view name_of(NotTrained kind) {
   switch (kind) {
     case NotTrained::kCited:
@@ -39,6 +39,8 @@ constexpr std::string_view name_of(NotTrained kind) {
       return "task";
     case NotTrained::kModel:
       return "model";
+    case NotTrained::kScale:
+      return "scale";
   }
   return {};
 }

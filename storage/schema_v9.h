@@ -278,7 +278,7 @@ FROM trial t;
 ALTER TABLE sweep_row ADD COLUMN heading TEXT NOT NULL DEFAULT '';      -- of its group, or ''
 ALTER TABLE sweep_row ADD COLUMN baseline TEXT NOT NULL DEFAULT '';     -- sweep_row.id, its own for a baseline; '': sweep.baseline
 ALTER TABLE sweep_row ADD COLUMN not_trained TEXT NOT NULL DEFAULT ''   -- it has no trials: why
-  CHECK (not_trained IN ('', 'cited', 'task', 'model'));
+  CHECK (not_trained IN ('', 'cited', 'task', 'model', 'scale'));
 ALTER TABLE sweep_row ADD COLUMN not_trained_why TEXT NOT NULL DEFAULT '';
 ALTER TABLE sweep_paper ADD COLUMN mark TEXT NOT NULL DEFAULT '' CHECK (mark IN ('', 'bold', 'underline', 'doubtful'));
 ALTER TABLE sweep_paper ADD COLUMN why TEXT NOT NULL DEFAULT '';        -- it is doubtful

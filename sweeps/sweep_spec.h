@@ -121,6 +121,7 @@ struct TableSpec {
   std::string title;                             ///< "Which projections share a matrix", or empty
   std::vector<std::string> notes;                ///< below the table, a sentence or more each
   std::string paper_heading;                     ///< heads the papers' values: "paper: ImageNet, 100 epochs"
+  std::string scale;  ///< "cifar": a smaller study in place of the file's own; `notes` say what that is
   std::vector<Column> columns;
   protocol::Compare compare;
   std::optional<Pivot> pivot;
