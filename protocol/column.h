@@ -65,6 +65,23 @@ struct PaperMark {
   bool operator==(const PaperMark&) const = default;
 };
 
+/// What may stand for each column of a printed table (`table.show`): the value, of how many seeds, the
+/// paper's, and the value less the paper's.
+enum class Shown { kValue, kN, kPaper, kDifference };
+constexpr std::string_view name_of(Shown shown) {
+  switch (shown) {
+    case Shown::kValue:
+      return "value";
+    case Shown::kN:
+      return "n";
+    case Shown::kPaper:
+      return "paper";
+    case Shown::kDifference:
+      return "difference";
+  }
+  return {};
+}
+
 /// Which of a metric's values counts for a run.
 enum class Take { kLast, kBest, kMin, kMax, kMean };
 constexpr std::string_view name_of(Take take) {

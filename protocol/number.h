@@ -20,4 +20,12 @@ nlohmann::json json_number(double value);
 /// of anything else.
 std::optional<double> number_of(const nlohmann::json& value);
 
+/// A number as a paper prints it: "61.13", "−0.4", "1,281,167", "79.8%", the mean of "79.8 ± 0.2".
+struct Printed {
+  double value = 0;
+  int digits = 0;  ///< after the point
+};
+/// Nothing of "–", of text, and of what has more behind the number.
+std::optional<Printed> printed_number(std::string_view text);
+
 }  // namespace abl::protocol

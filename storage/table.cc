@@ -26,8 +26,8 @@ using protocol::Unit;
 namespace {
 
 /// A number as people round it: half away from zero, judged on its 15 decimal digits, so that 61.125
-/// becomes 61.13 whatever its last bit is.
-std::string rounded(double value, int digits) {
+/// becomes 61.13 whatever its last bit is; or `cut`, without further digits.
+std::string rounded(double value, int digits, bool cut = false) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "∞" : "-∞";
   const std::string scientific = fmt::format("{:.14e}", std::abs(value));  // d.dddddddddddddde±xx
@@ -37,7 +37,7 @@ std::string rounded(double value, int digits) {
   if (kept < 0)
     figures = "0";
   else if (kept < static_cast<int>(figures.size())) {
-    const bool up = figures[static_cast<std::size_t>(kept)] >= '5';
+    const bool up = !cut && figures[static_cast<std::size_t>(kept)] >= '5';
     figures.resize(static_cast<std::size_t>(kept));
     figures.insert(0, "0");
     for (std::size_t i = figures.size(); up && i-- > 0;) {
@@ -78,9 +78,9 @@ constexpr double kWidest = 1e10;                   // the same: what is wider th
 constexpr double kMadeUp = 1e15;                   // a double knows no more figures: those behind are made up
 constexpr double kNoise = 1e-12;  // a deviation that is rounding alone, as a part of the mean
 
-std::string with_digits(double value, int digits) {
+std::string with_digits(double value, int digits, bool cut = false) {
   return std::isfinite(value) && std::abs(value) >= kMadeUp ? with_exponent(value, 2)
-                                                            : rounded(value, digits);
+                                                            : rounded(value, digits, cut);
 }
 
 /// As many digits as give the deviation two figures, or the value where there is none; at least two digits.
@@ -123,13 +123,13 @@ std::optional<Unit> fitting_unit(const std::optional<Unit>& unit, double largest
 }
 
 std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd,
-                        const std::optional<int>& digits, const std::optional<Unit>& unit) {
+                        const std::optional<int>& digits, const std::optional<Unit>& unit, bool cut) {
   if (!mean) return "–";
   const double value = *mean / unit_factor(unit);
   if (!std::isfinite(value)) return rounded(value, 0);
   const auto spread = sd ? std::optional{*sd / unit_factor(unit)} : std::nullopt;
   if (!digits) return as_needed(value, spread);
-  return with_digits(value, *digits) + (spread ? " ± " + with_digits(*spread, *digits) : "");
+  return with_digits(value, *digits, cut) + (spread ? " ± " + with_digits(*spread, *digits) : "");
 }
 
 namespace {
@@ -137,7 +137,7 @@ namespace {
 std::vector<Column> read_columns(Database& db, SweepId sweep) {
   return db
       .prepared(
-          R"sql(SELECT name, heading, kind, source, take, unit, better, digits, unit_fits FROM sweep_column
+          R"sql(SELECT name, heading, kind, source, take, unit, better, digits, unit_fits, cut FROM sweep_column
                            WHERE sweep_id = :sweep ORDER BY position)sql")
       .bind(":sweep", sweep)
       .all([](const Statement& row) {
@@ -151,7 +151,24 @@ std::vector<Column> read_columns(Database& db, SweepId sweep) {
             .unit = unit.empty() ? std::nullopt : std::optional{from_word<Unit>("unit of a column", unit)},
             .better = from_word<Better>("'better' of a column", row.text(6)),
             .digits = row.integer(7) < 0 ? std::nullopt : std::optional{static_cast<int>(row.integer(7))},
-            .unit_fits = row.integer(8) != 0};
+            .unit_fits = row.integer(8) != 0,
+            .cut = row.integer(9) != 0};
+      });
+}
+
+/// Rows as submitted, without cells.
+std::vector<TableRow> read_row_names(Database& db, const SweepRecord& sweep) {
+  return db
+      .prepared(
+          "SELECT id, label, heading, baseline, not_trained, not_trained_why FROM sweep_row WHERE sweep_id = "
+          ":sweep ORDER BY position")
+      .bind(":sweep", sweep.id)
+      .all([&](const Statement& s) {
+        TableRow row{.id = s.text(0), .label = s.text(1), .group = s.text(2), .baseline = s.text(3)};
+        if (row.baseline.empty()) row.baseline = sweep.baseline;
+        row.not_trained = value_named<protocol::NotTrained>(s.text(4));
+        row.not_trained_why = s.text(5);
+        return row;
       });
 }
 
@@ -371,9 +388,8 @@ KeptTable::KeptTable(Database& db, const std::string& name) {
             .columns = read_columns(db, sweep.id),
             .holds = sweep.holds};
   for (const Column& column : table_.columns) units_.push_back(column.unit);
-  table_.rows = db.prepared("SELECT id, label FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
-                    .bind(":sweep", sweep_)
-                    .all([](const Statement& s) { return TableRow{.id = s.text(0), .label = s.text(1)}; });
+  expressions_ = ExpressionColumns{table_.columns};
+  table_.rows = read_row_names(db, sweep);
   notes_.resize(table_.rows.size());
   for (TableRow& row : table_.rows) row.cells.resize(table_.columns.size());
   for (std::size_t i = 0; i < table_.columns.size(); ++i) {
@@ -381,14 +397,19 @@ KeptTable::KeptTable(Database& db, const std::string& name) {
       auto cells = setting_cells(db, sweep_, table_.columns[i]);
       for (std::size_t row = 0; row < cells.size(); ++row) table_.rows[row].cells[i] = std::move(cells[row]);
     }
-    auto& papers =
-        db.prepared("SELECT row, printed FROM sweep_paper WHERE sweep_id = :sweep AND name = :name");
+    auto& papers = db.prepared(
+        "SELECT row, printed, mark, why FROM sweep_paper WHERE sweep_id = :sweep AND name = :name");
     papers.bind(":sweep", sweep_).bind(":name", table_.columns[i].name);
-    while (papers.step())
-      table_.rows.at(static_cast<std::size_t>(papers.integer(0))).cells[i].paper = papers.text(1);
+    while (papers.step()) {
+      Cell& cell = table_.rows.at(static_cast<std::size_t>(papers.integer(0))).cells[i];
+      cell.paper = papers.text(1);
+      if (const auto mark = value_named<protocol::Mark>(papers.text(2)))
+        cell.mark = protocol::PaperMark{.mark = *mark, .why = papers.text(3)};
+    }
   }
   read_counts(db);
   if (!table_.rows.empty()) read_rows(db, 0, table_.rows.size() - 1);
+  evaluate(nullptr);
   finish();
 }
 
@@ -398,6 +419,7 @@ KeptTable::KeptTable(KeptTable&&) noexcept = default;
 void KeptTable::update(Database& db, const std::set<std::size_t>& rows) {
   const Transaction snapshot{db, Transaction::kRead};
   table_.holds = SweepStore{db}.holds(sweep_);
+  const auto counts_before = counts_known_;
   read_counts(db);
   for (auto row = rows.begin(); row != rows.end();) {  // neighbours together
     const std::size_t first = *row;
@@ -405,7 +427,26 @@ void KeptTable::update(Database& db, const std::set<std::size_t>& rows) {
     while (++row != rows.end() && *row == last + 1) ++last;
     if (last < table_.rows.size()) read_rows(db, first, last);
   }
+  evaluate(counts_known_ == counts_before ? &rows : nullptr);
   finish();
+}
+
+/// The cells that are made of others: those of some rows and of rows that are compared with them, or all.
+void KeptTable::evaluate(const std::set<std::size_t>* rows) {
+  if (!expressions_.any()) return;
+  if (baselines_.empty()) {
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (std::size_t row = 0; row < table_.rows.size(); ++row) places.emplace(table_.rows[row].id, row);
+    for (const TableRow& row : table_.rows) {
+      const auto place = places.find(row.baseline.empty() ? table_.baseline : row.baseline);
+      baselines_.push_back(place == places.end() ? std::nullopt : std::optional{place->second});
+    }
+  }
+  std::set<std::size_t> stale;
+  for (std::size_t row = 0; row < table_.rows.size(); ++row)
+    if (!rows || rows->contains(row) || (baselines_[row] && rows->contains(*baselines_[row])))
+      stale.insert(row);
+  expressions_.evaluate(table_, stale, baselines_, units_, seeds_);
 }
 
 bool KeptTable::is_counted(Database& db) const { return counts_known_ == counts_known(db); }
@@ -419,6 +460,9 @@ void KeptTable::read_counts(Database& db) {
     for (std::size_t row = 0; row < cells.size(); ++row) {
       Cell& cell = table_.rows[row].cells[i];
       cells[row].paper = std::move(cell.paper);
+      cells[row].mark = std::move(cell.mark);
+      if (!cells[row].mean && table_.rows[row].not_trained)  // no command: a row of which nothing is known
+        cells[row].missing = "not counted: its model is not known here";
       cell = std::move(cells[row]);
     }
   }
@@ -437,9 +481,13 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
     for (const Taken& metric : taken) {
       Cell& cell = table_.rows[row].cells[metric.column];
       std::string paper = std::move(cell.paper);
+      auto mark = std::move(cell.mark);
       std::vector<CellValue> values = std::move(cell.values);
       values.clear();
-      cell = {.of = seeds_, .paper = std::move(paper), .values = std::move(values)};
+      cell = {.of = table_.rows[row].not_trained ? 0 : seeds_,
+              .paper = std::move(paper),
+              .mark = std::move(mark),
+              .values = std::move(values)};
     }
   }
   for (std::size_t begin = 0; begin == 0 || begin < taken.size(); begin += kColumnsAtOnce) {
@@ -527,7 +575,9 @@ void KeptTable::sum_up(Database& db, std::size_t row, std::size_t column,
     cell.missing = what_is_lacking(db, sweep_, row, table_.columns[column]);
     if (cell.n == 0) cell.text = "missing";
   } else if (cell.n == 0) {
-    cell.missing = why_no_metric(trials, reason);
+    const TableRow& line = table_.rows[row];
+    cell.missing = line.not_trained ? fmt::format("not trained: {}", line.not_trained_why)
+                                    : why_no_metric(trials, reason);
   }
   if (cell.n == 0) return;
   std::vector<double> values;
@@ -617,7 +667,7 @@ void KeptTable::write_column(std::size_t index) {
   }
   for (TableRow& row : table_.rows)
     if (Cell& cell = row.cells[index]; cell.text.empty())
-      cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit);
+      cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit, column.cut);
 }
 
 std::size_t KeptTable::bytes() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -86,6 +87,30 @@ struct Table {
   std::vector<std::string> holds;  ///< why trials are held that share what fails
 };
 
+/// The columns of a table that are expressions of others. A cell has a value for each seed that has all that
+/// it is made of, where metrics of its own row are among it, otherwise one. What is missing, or has diverged,
+/// leaves it without any, and says why.
+class ExpressionColumns {
+ public:
+  ExpressionColumns() = default;
+  /// An expression that cannot be read (of another release) leaves its cells empty, with the reason.
+  explicit ExpressionColumns(const std::vector<Column>& columns);
+
+  bool any() const { return !columns_.empty(); }
+  /// Whether a column's cells have a value for each seed: a metric, or an expression with one.
+  bool per_seed(std::size_t column) const { return per_seed_[column]; }
+  /// Makes the cells of some rows anew. `baselines`: of each row of the table that with which it is compared.
+  /// Those of the rows' baselines are right, or among the rows. `units`: of the columns, as submitted.
+  void evaluate(Table& table, const std::set<std::size_t>& rows,
+                const std::vector<std::optional<std::size_t>>& baselines,
+                const std::vector<std::optional<protocol::Unit>>& units, std::uint32_t seeds) const;
+
+ private:
+  struct One;
+  std::vector<std::shared_ptr<const One>> columns_;  // those that others are made of first
+  std::vector<bool> per_seed_;
+};
+
 /// The table of a sweep: metrics from the completed run of each trial, counts from the cache, settings from
 /// the rows. It is kept and brought up to date by the rows of which a trial changed: each of them is read
 /// anew as a whole, so that a mean is the same to the last bit however its values came. What nobody reads
@@ -118,6 +143,7 @@ class KeptTable {
   void note_packed(std::size_t row, std::size_t column);
   void keep_curves(std::size_t row);
   void forget_curves(std::size_t row);
+  void evaluate(const std::set<std::size_t>* rows);
   void finish();
   void write_column(std::size_t index);
 
@@ -126,8 +152,10 @@ class KeptTable {
   std::pair<std::int64_t, double> counts_known_{-1, 0};  // how many counts of architectures, and their sum
   Table table_;
   std::vector<std::optional<protocol::Unit>> units_;  // of the columns, as submitted
-  std::vector<RowNotes> notes_;                       // of each row
-  std::set<std::size_t> noted_;                       // rows with something to note beside their curves
+  ExpressionColumns expressions_;
+  std::vector<std::optional<std::size_t>> baselines_;  // of each row, where there are expressions
+  std::vector<RowNotes> notes_;                        // of each row
+  std::set<std::size_t> noted_;                        // rows with something to note beside their curves
   std::unordered_map<std::uint64_t, std::uint32_t>
       curves_;             // of one seed: how many trials of the table have them
   std::size_t equal_ = 0;  // of them, those that several have
@@ -138,9 +166,11 @@ Table read_table(Database& db, const std::string& sweep);
 
 /// "79.79 ± 0.12" with `unit` applied ("M": /10^6, "G": /10^9, "%": as it is) and `digits` after the point,
 /// where they are given. Otherwise as many as give the deviation two figures, or the value where there is
-/// none, at least two: "0.0012 ± 0.0003", and "3.20e-9" or "1.23e17" where that would be too wide.
+/// none, at least two: "0.0012 ± 0.0003", and "3.20e-9" or "1.23e17" where that would be too wide. `cut`:
+/// further digits of the mean are left out in place of rounding.
 std::string format_cell(const std::optional<double>& mean, const std::optional<double>& sd,
-                        const std::optional<int>& digits, const std::optional<protocol::Unit>& unit);
+                        const std::optional<int>& digits, const std::optional<protocol::Unit>& unit,
+                        bool cut = false);
 
 /// What a value is divided by to be said in a unit.
 double unit_factor(const std::optional<protocol::Unit>& unit);
