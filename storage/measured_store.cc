@@ -19,8 +19,12 @@ std::uint32_t some(std::uint32_t i, std::uint32_t some, std::uint32_t all) {
   return static_cast<std::uint32_t>((at - std::floor(at)) * all);
 }
 
-Measured read_measured(const Statement& row, int first) {
-  return {.runs = static_cast<std::uint32_t>(row.integer(first)), .seconds = row.real(first + 1) / 1000};
+Measured read_measured(const Statement& row) {
+  Measured measured{.runs = static_cast<std::uint32_t>(row.integer(0)), .seconds = row.real(1) / 1000};
+  const double counted = std::min<double>(measured.runs, kNewestRuns);
+  if (!row.is_null(2) && counted > 1)
+    measured.deviation = std::sqrt(std::max(0.0, row.real(2)) * counted / (counted - 1)) / 1000;
+  return measured;
 }
 
 }  // namespace
@@ -41,8 +45,11 @@ void MeasuredStore::note(const RunRecord& run, const TrialRecord& trial, const W
   hashes.erase("");
   for (const std::string& hash : hashes)
     db_.prepared(R"sql(
-        INSERT INTO measured (hash, gpus, runs, mean_ms) VALUES (:hash, :gpus, 1, :took)
-        ON CONFLICT (hash, gpus) DO UPDATE SET mean_ms = mean_ms + (:took - mean_ms) / MIN(runs + 1, :newest), runs = runs + 1)sql")
+        INSERT INTO measured (hash, gpus, runs, mean_ms, variance_ms2) VALUES (:hash, :gpus, 1, :took, 0)
+        ON CONFLICT (hash, gpus) DO UPDATE SET
+          variance_ms2 = CASE WHEN runs = 0 THEN 0 ELSE (1 - 1.0 / MIN(runs + 1, :newest))
+                         * (variance_ms2 + (:took - mean_ms) * (:took - mean_ms) / MIN(runs + 1, :newest)) END,
+          mean_ms = mean_ms + (:took - mean_ms) / MIN(runs + 1, :newest), runs = runs + 1)sql")
         .bind(":hash", hash)
         .bind(":gpus", trial.gpus)
         .bind(":took", whole)
@@ -95,10 +102,80 @@ std::map<std::string, double> MeasuredStore::memories() const {
 
 std::optional<Measured> MeasuredStore::find(const std::string& hash, int gpus) const {
   if (hash.empty()) return std::nullopt;
-  return db_.prepared("SELECT runs, mean_ms FROM measured WHERE hash = :hash AND gpus = :gpus AND runs > 0")
+  return db_
+      .prepared(
+          "SELECT runs, mean_ms, variance_ms2 FROM measured WHERE hash = :hash AND gpus = :gpus AND runs > 0")
       .bind(":hash", hash)
       .bind(":gpus", gpus)
-      .one([](const Statement& row) { return read_measured(row, 0); });
+      .one(read_measured);
+}
+
+void MeasuredStore::keep(const Calibration& c) {
+  db_.prepared(R"sql(
+      INSERT OR REPLACE INTO calibration (device, threads, step_hash, config, time_ms, batch, step_ms, step_spread, steps, image_ms, start_ms,
+        checkpoint_ms, base_bytes, train_images, val_images)
+      VALUES (:device, :threads, :step_hash, :config, :time, :batch, :step, :spread, :steps, :image, :start, :checkpoint, :base, :train, :val))sql")
+      .bind(":device", c.device)
+      .bind(":threads", c.threads)
+      .bind(":step_hash", c.step_hash)
+      .bind(":config", c.config)
+      .bind(":time", c.time)
+      .bind(":batch", c.batch)
+      .bind(":step", 1000 * c.step_seconds)
+      .bind(":spread", c.step_spread)
+      .bind(":steps", c.steps)
+      .bind(":image", 1000 * c.image_seconds)
+      .bind(":start", 1000 * c.start_seconds)
+      .bind(":checkpoint", 1000 * c.checkpoint_seconds)
+      .bind(":base", c.base_bytes)
+      .bind(":train", c.train_images)
+      .bind(":val", c.val_images)
+      .run();
+}
+
+std::vector<Calibration> MeasuredStore::calibrations(std::uint32_t most) const {
+  return db_
+      .prepared(R"sql(
+      SELECT device, threads, step_hash, config, time_ms, batch, step_ms, step_spread, steps, image_ms, start_ms, checkpoint_ms, base_bytes,
+             train_images, val_images
+      FROM calibration ORDER BY time_ms DESC, step_hash LIMIT :most)sql")
+      .bind(":most", most)
+      .all([](const Statement& row) {
+        return Calibration{.device = row.text(0),
+                           .threads = static_cast<int>(row.integer(1)),
+                           .step_hash = row.text(2),
+                           .config = row.text(3),
+                           .time = row.time(4),
+                           .batch = static_cast<int>(row.integer(5)),
+                           .step_seconds = row.real(6) / 1000,
+                           .step_spread = row.real(7),
+                           .steps = static_cast<int>(row.integer(8)),
+                           .image_seconds = row.real(9) / 1000,
+                           .start_seconds = row.real(10) / 1000,
+                           .checkpoint_seconds = row.real(11) / 1000,
+                           .base_bytes = row.real(12),
+                           .train_images = row.integer(13),
+                           .val_images = row.integer(14)};
+      });
+}
+
+std::vector<CompletedRun> MeasuredStore::completed(std::uint32_t among, std::uint32_t most) const {
+  return db_
+      .prepared(R"sql(
+      SELECT t.config, run.worker, run.environment_json, COALESCE(run.took_ms, run.ended_ms - run.started_ms), t.gpus
+      FROM (SELECT id FROM run ORDER BY id DESC LIMIT :among) newest CROSS JOIN run ON run.id = newest.id
+      CROSS JOIN trial t ON t.id = run.trial_id
+      WHERE run.state = 'completed' AND run.packed_with = 0 AND COALESCE(run.resumed_from_step, 0) = 0 AND run.ended_ms > run.started_ms
+        AND t.command_json = '' ORDER BY run.id DESC LIMIT :most)sql")
+      .bind(":among", among)
+      .bind(":most", most)
+      .all([](const Statement& row) {
+        return CompletedRun{.config = row.text(0),
+                            .worker = row.text(1),
+                            .environment_json = row.text(2),
+                            .seconds = row.real(3) / 1000,
+                            .gpus = static_cast<int>(row.integer(4))};
+      });
 }
 
 std::vector<LeftOfRow> MeasuredStore::left(SweepId sweep, std::uint32_t queued, std::uint32_t most) const {

@@ -15,7 +15,34 @@ namespace abl::storage {
 /// What runs took that completed.
 struct Measured {
   std::uint32_t runs = 0;
-  double seconds = 0;  ///< of a whole trial, in a slot of its own
+  double seconds = 0;                 ///< of a whole trial, in a slot of its own
+  std::optional<double> deviation{};  ///< standard, of those; nothing where one alone is known
+};
+
+/// What was measured of a trial on a machine within some seconds.
+struct Calibration {
+  std::string device;     ///< "AMD EPYC 7B13", "NVIDIA H100 80GB HBM3"
+  int threads = 0;        ///< of a CPU; 0: a GPU
+  std::string step_hash;  ///< of what makes a step what it is (planning/workload.h)
+  std::string config;     ///< canonical document
+  Time time{};
+  int batch = 0;            ///< images of the steps that were measured
+  double step_seconds = 0;  ///< of one of them
+  double step_spread = 0;   ///< standard deviation as a share of that
+  int steps = 0;
+  double image_seconds = 0;  ///< of an evaluated image
+  double start_seconds = 0;  ///< from the start of the program to the first step
+  double checkpoint_seconds = 0;
+  double base_bytes = 0;  ///< of the process before it builds its model; 0: not measured
+  std::int64_t train_images = 0, val_images = 0;  ///< of its data; 0: they were not there
+};
+
+/// A completed run, for what others like it will take.
+struct CompletedRun {
+  std::string config;  ///< of its trial, with the seed
+  std::string worker, environment_json;
+  double seconds = 0;  ///< of the whole trial
+  int gpus = 0;
 };
 
 /// What is left of a sweep's rows, from a bounded part of its trials.
@@ -76,6 +103,14 @@ class MeasuredStore {
     bool fits() const { return memory_bytes > 0 && stopped.empty(); }
   };
   Packing packing(const std::string& pack, int gpus) const;
+  /// In place of an older one of the same device, threads and step.
+  void keep(const Calibration& calibration);
+  /// Of newest times first, `most` of them.
+  std::vector<Calibration> calibrations(std::uint32_t most) const;
+  /// The newest that completed by themselves, without another run's checkpoint and alone in their slots,
+  /// among the newest `among` runs.
+  std::vector<CompletedRun> completed(std::uint32_t among, std::uint32_t most) const;
+
   /// From now on its runs have their GPUs for themselves.
   void stop_packing(const std::string& pack, int gpus, const std::string& why);
   /// `TrialRecord::pack` -> bytes that a run takes which may be put beside others: of all that there are, to

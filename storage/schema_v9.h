@@ -303,6 +303,7 @@ CREATE TABLE calibration (
   val_images INTEGER NOT NULL,
   PRIMARY KEY (device, threads, step_hash)
 ) STRICT, WITHOUT ROWID;
+ALTER TABLE measured ADD COLUMN variance_ms2 REAL;  -- of what its runs took, as mean_ms weighs them; NULL: of runs before there was this column
 )sql";
 
 }  // namespace abl::storage
