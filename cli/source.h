@@ -35,6 +35,8 @@ class Source {
   virtual ablate::v1::RunDetail run(std::uint32_t run) = 0;
   /// Every point of every metric of a run.
   virtual ablate::v1::GetMetricsResponse metrics(std::uint32_t run) = 0;
+  virtual ablate::v1::ProvenanceResponse provenance(const std::string& sweep) = 0;
+  virtual ablate::v1::WhyResponse why(const ablate::v1::WhyRequest& request) = 0;
   /// Calls `sink` for each run of the sweep's table and each metric, in table order.
   virtual void export_points(const std::string& name,
                              const std::function<void(const ablate::v1::ExportBlock&)>& sink) = 0;

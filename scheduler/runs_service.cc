@@ -125,4 +125,10 @@ grpc::ServerWriteReactor<ExportBlock>* RunsService::Export(Context*,
   return std::make_shared<ExportStream>(slow_, request->sweep())->start();
 }
 
+grpc::ServerUnaryReactor* RunsService::Why(Context*, const ablate::v1::WhyRequest* request,
+                                           ablate::v1::WhyResponse* response) {
+  return slow_answer(pool_, slow_, response,
+                     [request](storage::Database& db) { return views::why(db, *request); });
+}
+
 }  // namespace abl::scheduler

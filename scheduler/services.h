@@ -28,6 +28,7 @@ class RunsService final : public ablate::v1::Runs::CallbackService {
                                                          const ablate::v1::TailLogRequest*) override;
   grpc::ServerWriteReactor<ablate::v1::ExportBlock>* Export(Context*,
                                                             const ablate::v1::SweepRequest*) override;
+  Unary* Why(Context*, const ablate::v1::WhyRequest*, ablate::v1::WhyResponse*) override;
 
  private:
   storage::ReadPool& pool_;
@@ -69,6 +70,7 @@ class SweepsService final
   Unary* RemoveSweep(Context*, const ablate::v1::RemoveSweepRequest*,
                      ablate::v1::RemoveSweepResponse*) override;
   Unary* RenameSweep(Context*, const ablate::v1::RenameSweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* GetProvenance(Context*, const ablate::v1::SweepRequest*, ablate::v1::ProvenanceResponse*) override;
 
   std::size_t watchers() { return watched_.readers(); }
 

@@ -37,6 +37,7 @@ Standing standing_of(const ablate::v1::SubmitRequest& request) {
   if (request.has_breaker()) standing.breaker = request.breaker();
   if (request.has_preempt()) standing.preempts = request.preempt();
   if (request.has_max_running()) standing.max_running = request.max_running();
+  if (request.has_provenance()) standing.provenance = views::provenance_record(request.provenance());
   if (standing.weight && !(*standing.weight > 0 && *standing.weight <= 1e6))
     throw Error{Code::kInvalidArgument,
                 fmt::format("weight {}: a number above 0, at most 1000000, was expected", *standing.weight)};
@@ -222,6 +223,12 @@ grpc::ServerUnaryReactor* SweepsService::RenameSweep(Context* context,
   });
   if (!status.ok()) reactor->Finish(status);
   return reactor;
+}
+
+grpc::ServerUnaryReactor* SweepsService::GetProvenance(Context*, const ablate::v1::SweepRequest* request,
+                                                       ablate::v1::ProvenanceResponse* response) {
+  return answer(pool_, response,
+                [request](storage::Database& db) { return views::provenance(db, request->sweep()); });
 }
 
 }  // namespace abl::scheduler

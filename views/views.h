@@ -14,6 +14,7 @@
 #include "ablate/v1/sweeps.pb.h"
 #include "ablate/v1/workers.pb.h"
 #include "storage/database.h"
+#include "storage/provenance_store.h"
 #include "storage/types.h"
 
 /// How stored sweeps, tables and runs look to the outside: `storage` records -> `ablate.v1` messages, by the
@@ -68,6 +69,12 @@ ablate::v1::RunDetail run_detail(storage::Database& db, storage::RunId run);
 ablate::v1::GetMetricsResponse metrics(storage::Database& db, const ablate::v1::GetMetricsRequest& request,
                                        std::uint64_t most_points = kMostPoints);
 ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
+/// Where a sweep comes from, as its submitters said.
+ablate::v1::ProvenanceResponse provenance(storage::Database& db, const std::string& sweep);
+/// What to store of one; nothing of an empty one. Throws: Error{kInvalidArgument} where it is too large.
+std::optional<storage::ProvenanceRecord> provenance_record(const ablate::v1::Provenance& message);
+/// How a cell of a sweep's table came about. Reads the whole table: what is best in it, and what is noted.
+ablate::v1::WhyResponse why(storage::Database& db, const ablate::v1::WhyRequest& request);
 /// Every point of the runs of a sweep's table, in table order, block by block, and its runs row by row. No
 /// snapshot is held between blocks: the store could not tidy its log while a reader takes its time.
 class PointBlocks {

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/grid.h"
+#include "cli/provenance.h"
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/words.h"
@@ -166,11 +167,20 @@ ablate::v1::SweepDetail first_trials(Source& source, const std::string& name) {
 
 Run declare_show(CLI::App& app, Context& context) {
   auto sweep = std::make_shared<std::string>();
+  auto provenance = std::make_shared<bool>(false);
   add_sweep(app, *sweep);
+  app.add_flag("--provenance", *provenance,
+               "Show instead where it comes from: git commit and diff of its folder, packages");
   add_source(app, context);
-  return [&context, sweep]() -> int {
+  return [&context, sweep, provenance]() -> int {
     const auto source = open_source(context);
-    if (context.json)
+    if (*provenance) {
+      const auto from = source->provenance(*sweep);
+      if (context.json)
+        context.print_json(from);
+      else
+        context.out.write(provenance_text(shown(from, context.out), true));
+    } else if (context.json)
       write_json(context, *source, *sweep);
     else if (context.out.interactive())
       context.out.write(terminal_text(shown(first_trials(*source, *sweep), context.out), context.out));
@@ -186,7 +196,7 @@ extern const Command kShowCommand{
     .place = 70,
     .name = "show",
     .summary = "Show a sweep and its trials, on a terminal the first of many",
-    .example = "ablate show msf-sharing",
+    .example = "ablate show msf-sharing\nablate show msf-sharing --provenance",
     .declare = declare_show,
 };
 
