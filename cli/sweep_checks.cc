@@ -12,9 +12,11 @@
 #include "base/utf8.h"
 #include "cli/client.h"
 #include "cli/paper_sweeps.h"
+#include "cli/provenance.h"
 #include "planning/plan.h"
 #include "planning/validate.h"
 #include "storage/database.h"
+#include "sweeps/scale.h"
 #include "sweeps/sweep_spec.h"
 
 namespace abl::cli {
@@ -25,6 +27,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kPlanDeadline = 120s;  // counting starts a trainer
 constexpr auto kSubmitDeadline = 60s;
+constexpr std::string_view kFullScale = "full";
 
 /// The scheduler's answer; nothing when none answers and none was asked for by name.
 template <class Ask>
@@ -132,11 +135,31 @@ SweepFile read_sweep_file(const std::filesystem::path& written) {
   return sweep;
 }
 
-ValidateResponse validate(const Context& context, const std::filesystem::path& file) {
+SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale) {
+  SweepFile sweep = read_sweep_file(written);
+  if (scale.empty() || scale == kFullScale) return sweep;
+  const std::filesystem::path file = sweep_file_of(written);
+  const auto scales = file.parent_path() / "scales.yaml";
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(file, unknown) || !std::filesystem::is_regular_file(scales, unknown))
+    throw Error{Code::kNotFound, fmt::format("--scale {}: {} has no scales; expected a file {} of them",
+                                             scale, sweep.path(), scales.string())};
+  sweep.set_text(sweeps::with_scale(sweep.text(), sweep.path(), read_file(scales), scales.string(), scale));
+  return sweep;
+}
+
+void add_scale(CLI::App& app, std::string& scale) {
+  app.add_option("--scale", scale,
+                 "A smaller study of the same rows, of scales.yaml beside the file: cifar, demo [full]")
+      ->type_name("NAME");
+}
+
+ValidateResponse validate(const Context& context, const std::filesystem::path& file,
+                          const std::string& scale) {
   ValidateRequest request;
   ValidateResponse unread;
   try {
-    *request.mutable_file() = read_sweep_file(file);
+    *request.mutable_file() = read_sweep_file(file, scale);
   } catch (const sweeps::SweepFileError& error) {
     planning::add_problems(error, unread);
     return unread;
@@ -163,9 +186,11 @@ SweepPlan plan(const Context& context, const SweepFile& file) {
 }
 
 SubmitResponse submit(const Context& context, const SubmitRequest& request) {
+  SubmitRequest whole = request;
+  if (!whole.has_provenance()) *whole.mutable_provenance() = provenance_of(request.file());
   Client client{context};
   return with_problems(client, request.file(),
-                       [&] { return client.call(&Sweeps::Stub::Submit, request, kSubmitDeadline); });
+                       [&] { return client.call(&Sweeps::Stub::Submit, whole, kSubmitDeadline); });
 }
 
 std::string problem_text(const Problem& problem) { return planning::problem_of(problem).text(); }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ablate/v1/sweeps.pb.h"
+#include "cli/command.h"
 #include "cli/context.h"
 
 /// Sweep files checked, planned and submitted. The scheduler checks and plans where one answers; otherwise
@@ -16,13 +17,23 @@ namespace abl::cli {
 /// Throws: Error naming the file that cannot be read, or the nearest table.
 ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written);
 
+/// The same at a scale: with that of scales.yaml, which lies beside the file, as a section behind its text.
+/// "full", or nothing: the file as it is.
+/// Throws: as above; Error{kNotFound} with the nearest scale, or where none lie there.
+ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale);
+
+/// `--scale NAME`.
+void add_scale(CLI::App& app, std::string& scale);
+
 /// Problems are part of the answer; that a file cannot be read is one.
-ablate::v1::ValidateResponse validate(const Context& context, const std::filesystem::path& file);
+ablate::v1::ValidateResponse validate(const Context& context, const std::filesystem::path& file,
+                                      const std::string& scale = {});
 
 /// Throws: Error{kInvalidArgument} with a line for each problem of the file.
 ablate::v1::SweepPlan plan(const Context& context, const ablate::v1::SweepFile& file);
 
-/// Stores the sweep: only a scheduler does. Throws: as `plan`.
+/// Stores the sweep: only a scheduler does. Where the request says nothing of where the file comes from, that
+/// is looked up (cli/provenance.h). Throws: as `plan`.
 ablate::v1::SubmitResponse submit(const Context& context, const ablate::v1::SubmitRequest& request);
 
 /// "sweep.yaml:14:12: rows.a: message; did you mean 'b'?".

@@ -13,9 +13,11 @@ namespace {
 Run declare_plan(CLI::App& app, Context& context) {
   auto file = std::make_shared<std::string>();
   app.add_option("FILE", *file, "Sweep file, or a table of a paper: msf/table-1")->required()->type_name("");
+  auto scale = std::make_shared<std::string>();
+  add_scale(app, *scale);
   add_source(app, context);
-  return [&context, file]() -> int {
-    const auto sweep = plan(context, read_sweep_file(*file));
+  return [&context, file, scale]() -> int {
+    const auto sweep = plan(context, read_sweep_file(*file, *scale));
     if (context.json)
       context.print_json(sweep);
     else

@@ -16,11 +16,13 @@ namespace {
 Run declare_validate(CLI::App& app, Context& context) {
   auto files = std::make_shared<std::vector<std::string>>();
   app.add_option("FILE", *files, "Sweep files, or tables of papers: msf/table-1")->required()->type_name("");
+  auto scale = std::make_shared<std::string>();
+  add_scale(app, *scale);
   add_source(app, context);
-  return [&context, files] {
+  return [&context, files, scale] {
     bool right = true;
     for (const auto& file : *files) {
-      const auto verdict = validate(context, file);
+      const auto verdict = validate(context, file, *scale);
       right = right && verdict.problems().empty();
       if (context.json) {
         context.print_json(verdict);
