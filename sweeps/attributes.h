@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <optional>
@@ -26,8 +27,10 @@ template <class Owner>
 struct Attribute {
   std::string_view key;
   /// An enumeration is one of its names; one that is optional may also be written without a value.
-  std::variant<std::string Owner::*, std::optional<int> Owner::*, protocol::Take Owner::*,
-               protocol::Better Owner::*, std::optional<protocol::Unit> Owner::*>
+  std::variant<std::string Owner::*, std::vector<std::string> Owner::*, bool Owner::*,
+               std::optional<int> Owner::*, protocol::Take Owner::*, protocol::Better Owner::*,
+               std::optional<protocol::Unit> Owner::*, std::optional<double> Owner::*,
+               protocol::Compare Owner::*>
       member;
   int high = 0;  ///< of a number: 0 to this
   /// In the canonical text also where it says the default; false: only where it says another. Sweeps that are
@@ -39,7 +42,10 @@ struct Attribute {
 inline std::span<const Attribute<TableSpec>> table_attributes() {
   static const std::vector<Attribute<TableSpec>> kAttributes{
       {.key = "baseline", .member = &TableSpec::baseline, .always = true},
-      {.key = "paper_heading", .member = &TableSpec::paper_heading, .always = true}};
+      {.key = "paper_heading", .member = &TableSpec::paper_heading, .always = true},
+      {.key = "title", .member = &TableSpec::title},
+      {.key = "notes", .member = &TableSpec::notes},
+      {.key = "compare", .member = &TableSpec::compare}};
   return kAttributes;
 }
 
@@ -48,8 +54,10 @@ inline std::span<const Attribute<Column>> column_attributes() {
       {.key = "take", .member = &Column::take, .always = true},
       {.key = "unit", .member = &Column::unit, .always = true},
       {.key = "digits", .member = &Column::digits, .high = 10, .always = true, .otherwise = 2},
+      {.key = "cut", .member = &Column::cut},
       {.key = "heading", .member = &Column::heading, .always = true},
-      {.key = "better", .member = &Column::better, .always = true}};
+      {.key = "better", .member = &Column::better, .always = true},
+      {.key = "see", .member = &Column::see}};
   return kAttributes;
 }
 
@@ -73,6 +81,17 @@ inline void read_attribute(YamlReader& reader, const Node& node, const std::stri
   if (const auto given = reader.whole_number(node, name, 0, high)) number = static_cast<int>(*given);
 }
 
+inline void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int,
+                           std::vector<std::string>& texts) {
+  if (!reader.is_sequence(node, name)) return;
+  for (const Node& item : node.items)
+    if (const auto text = reader.text(item, name)) texts.push_back(*text);
+}
+
+inline void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int, bool& value) {
+  value = reader.boolean(node, name).value_or(value);
+}
+
 template <Named E>
 void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int, E& value) {
   if (const auto given = reader.choice(node, name, names_of<E>())) value = *value_named<E>(*given);
@@ -85,6 +104,26 @@ void read_attribute(YamlReader& reader, const Node& node, const std::string& nam
     value.reset();
   else if (const auto given = reader.choice(node, name, names_of<E>()))
     value = value_named<E>(*given);
+}
+
+inline void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int,
+                           std::optional<double>& number) {
+  if (const nlohmann::json value = node.json(); value.is_number() && value > 0 && value < 1e300)
+    number = value.get<double>();
+  else
+    reader.problems().add(node.place, name, fmt::format("{}: expected a number above 0", node.text));
+}
+
+inline void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int,
+                           protocol::Compare& compare) {
+  if (!reader.is_mapping(node, name)) return;
+  reader.allow_only(node, name, {"test", "interval", "correction"});
+  const auto read = [&](const char* key, auto& value) {
+    if (const Node* word = node.find(key)) read_attribute(reader, *word, name + "." + key, 0, value);
+  };
+  read("test", compare.test);
+  read("interval", compare.interval);
+  read("correction", compare.correction);
 }
 
 /// Reads those attributes that `mapping`, which is called `field`, has; the others stay.
@@ -101,8 +140,22 @@ void read_attributes(YamlReader& reader, const Node& mapping, const std::string&
 }
 
 inline std::string canonical_value(const std::string& text, int) { return text; }
+inline nlohmann::json canonical_value(const std::vector<std::string>& texts, int) { return texts; }
+inline bool canonical_value(bool value, int) { return value; }
 inline int canonical_value(const std::optional<int>& number, int otherwise) {
   return number.value_or(otherwise);
+}
+inline nlohmann::json canonical_value(const std::optional<double>& number, int) {
+  return number ? nlohmann::json(*number) : nlohmann::json();
+}
+/// What is not the default.
+inline nlohmann::json canonical_value(const protocol::Compare& compare, int) {
+  constexpr protocol::Compare kUsual;
+  nlohmann::json words = nlohmann::json::object();
+  if (compare.test != kUsual.test) words["test"] = name_of(compare.test);
+  if (compare.interval != kUsual.interval) words["interval"] = name_of(compare.interval);
+  if (compare.correction != kUsual.correction) words["correction"] = name_of(compare.correction);
+  return words;
 }
 /// The name of an enumeration's value; empty where it is optional and has none.
 template <class E>
@@ -122,5 +175,11 @@ void add_attributes(const Owner& owner, std::span<const Attribute<Owner>> attrib
         },
         attribute.member);
 }
+
+// What a table says of its columns together; problems are the reader's (table_language.cc).
+void check_expressions(YamlReader& reader, const Node& columns, const TableSpec& table);
+void read_pivot(YamlReader& reader, const Node& pivot, TableSpec& table);
+void check_pivot(const TableSpec& table, const std::vector<Row>& rows, const Node& pivot, Problems& problems);
+void read_show(YamlReader& reader, const Node& show, TableSpec& table);
 
 }  // namespace abl::sweeps

@@ -52,6 +52,20 @@ TEST(DifferenceTest, AMissingRowIsOneLine) {
               ElementsAre("rows.b: only here", "rows.c: only in the store"));
 }
 
+TEST(CanonicalSpecTest, HowCellsAreComparedIsDeclaredOnlyWhereItIsNotAsUsual) {
+  const std::string rows = "rows: [{id: a}]\n", columns = "columns: [{name: acc, metric: val/top1}]";
+  const std::string usual = canonical(rows + "table: {" + columns + "}\n");
+  EXPECT_EQ(
+      canonical(rows + "table: {compare: {test: welch, interval: t, correction: holm}, " + columns + "}\n"),
+      usual);
+  const std::string paired = canonical(rows + "table: {compare: {test: paired}, " + columns + "}\n");
+  EXPECT_THAT(paired, testing::HasSubstr(R"("compare":{"test":"paired"})"));
+  EXPECT_THAT(difference(paired, usual),
+              ElementsAre("table.compare.test: paired here, the default in the store"));
+  EXPECT_THAT(canonical(rows + "table: {columns: [{name: acc, metric: val/top1, see: 0.3}]}\n"),
+              testing::HasSubstr(R"("see":0.3)"));
+}
+
 TEST(DifferenceTest, SeedsOrderAndTableAreNamed) {
   EXPECT_THAT(difference(canonical("rows: [{id: a}, {id: b}]\nseeds: 2\n"),
                          canonical("rows: [{id: b}, {id: a}]\nseeds: [0, 1, 2]\n")),
