@@ -291,13 +291,13 @@ CREATE TABLE calibration (
   step_hash TEXT NOT NULL,        -- SHA-256 of what makes a step what it is: the configuration without its length and seed
   config TEXT NOT NULL,           -- canonical document of the trial that was measured, without the seed
   time_ms INTEGER NOT NULL,       -- when
-  batch INTEGER NOT NULL,         -- images of the steps that were measured
-  step_ms REAL NOT NULL,          -- one of them, at the mean
+  batch INTEGER NOT NULL,         -- images of the steps that were measured; 0: the recipe's, otherwise that follows from them
+  step_ms REAL NOT NULL,          -- of the recipe's batch, at the mean
   step_spread REAL NOT NULL,      -- their standard deviation, as a share of that
   steps INTEGER NOT NULL,         -- how many
   image_ms REAL NOT NULL,         -- an image that is evaluated
   start_ms REAL NOT NULL,         -- from the start of the program to the first step
-  checkpoint_ms REAL NOT NULL,    -- that the training stands still for one
+  checkpoint_ms REAL NOT NULL,    -- until its file is there
   base_bytes REAL NOT NULL,       -- of the process before it builds its model; 0: not measured
   train_images INTEGER NOT NULL,  -- of its data; 0: they were not there, images were drawn
   val_images INTEGER NOT NULL,
