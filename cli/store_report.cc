@@ -4,10 +4,17 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
+#include "base/error.h"
 #include "cli/format.h"
 
 namespace abl::cli {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 std::uint64_t bytes_of(const std::filesystem::path& file) {
@@ -49,6 +56,30 @@ nlohmann::ordered_json contents_json(const std::filesystem::path& file, const st
           {"runs", contents.count("run")},
           {"points", contents.count("point")},
           {"contents", contents.digest}};
+}
+
+fs::path store_in_use(const Context& context) {
+  if (!context.store_flag.empty()) return context.store_flag;
+  const auto up = running_up(context);
+  return up && !up->store.empty() ? fs::path{up->store} : context.default_store();
+}
+
+FileLock lock_store(const Context& context, const fs::path& store) {
+  if (FileLock::is_held(context.up_lock()) && store == context.default_store())
+    throw Error{Code::kUnavailable,
+                fmt::format("'ablate up' runs in {}: 'ablate down' first", context.home().string())};
+  const fs::path file = store.string() + ".lock";
+  auto lock = FileLock::try_lock(file);
+  if (!lock) {
+    std::string holder;
+    std::getline(std::ifstream{file}, holder);
+    throw Error{Code::kUnavailable,
+                fmt::format("{} is in use by a scheduler{}: stop it first", store.string(),
+                            holder.empty() ? "" : fmt::format(" (process {})", holder))};
+  }
+  lock->remove_after(lock->made_file());
+  lock->sign();
+  return *std::move(lock);
 }
 
 }  // namespace abl::cli

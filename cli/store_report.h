@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/file_lock.h"
+#include "cli/context.h"
 #include "cli/terminal.h"
 #include "storage/backup.h"
 
@@ -23,6 +25,12 @@ class StoreProgress {
   std::string what_;
   std::unique_ptr<Progress> progress_;
 };
+
+/// The results file of --store, of a running `up`, or of the home.
+std::filesystem::path store_in_use(const Context& context);
+
+/// Nobody writes the file while it lives. Throws: Error{kUnavailable} naming who does.
+FileLock lock_store(const Context& context, const std::filesystem::path& store);
 
 /// "3 sweeps, 44 trials, 51 runs, 12,345 points; 1.2 MiB, schema 8, contents 3f2a…".
 std::string contents_text(const std::filesystem::path& file, const storage::Contents& contents);

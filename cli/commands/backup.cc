@@ -21,13 +21,6 @@ struct BackupFlags {
   bool force = false;
 };
 
-/// The results file of --store, of a running `up`, or of the home.
-fs::path store_of(const Context& context) {
-  if (!context.store_flag.empty()) return context.store_flag;
-  const auto up = running_up(context);
-  return up && !up->store.empty() ? fs::path{up->store} : context.default_store();
-}
-
 Run declare_backup(CLI::App& app, Context& context) {
   auto flags = std::make_shared<BackupFlags>();
   app.add_option("FILE", flags->file, "The copy; it appears when it is whole and checked")
@@ -38,7 +31,7 @@ Run declare_backup(CLI::App& app, Context& context) {
   add_json(app, context);
   app.add_option("--store", context.store_flag, "Copy this results file [the home's]")->type_name("FILE");
   return [&context, flags]() -> int {
-    const fs::path from = store_of(context), to = flags->file;
+    const fs::path from = store_in_use(context), to = flags->file;
     std::error_code unknown;
     if (fs::is_directory(to, unknown))
       throw Error{Code::kInvalidArgument, fmt::format("{}: is a folder; expected the name of a file, e.g. {}",

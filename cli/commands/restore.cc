@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/file_lock.h"
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/store_report.h"
@@ -26,25 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLogEndings[] = {"-wal", "-shm"};  // of SQLite, beside a file
-
-/// Nobody writes the file while it lives. Throws: Error{kUnavailable} naming who does.
-FileLock lock_of(const Context& context, const fs::path& store) {
-  if (FileLock::is_held(context.up_lock()) && store == context.default_store())
-    throw Error{Code::kUnavailable,
-                fmt::format("'ablate up' runs in {}: 'ablate down' first", context.home().string())};
-  const fs::path file = store.string() + ".lock";
-  auto lock = FileLock::try_lock(file);
-  if (!lock) {
-    std::string holder;
-    std::getline(std::ifstream{file}, holder);
-    throw Error{Code::kUnavailable,
-                fmt::format("{} is in use by a scheduler{}: stop it first", store.string(),
-                            holder.empty() ? "" : fmt::format(" (process {})", holder))};
-  }
-  lock->remove_after(lock->made_file());
-  lock->sign();
-  return *std::move(lock);
-}
 
 /// "results.db.before-restore-20261123-130501", UTC; another where that is taken.
 fs::path kept_name(const fs::path& store) {
@@ -131,8 +111,14 @@ Run declare_restore(CLI::App& app, Context& context) {
     StoreProgress progress{context.err};
     storage::StoreFile copy{*file, progress.callback()};
     copy.check();
+    if (copy.contents().count("archive") > 0)
+      throw Error{
+          Code::kInvalidArgument,
+          fmt::format("{}: an archive of some sweeps, not a copy of a whole results file; 'ablate import {}' "
+                      "brings them into the one that is there",
+                      *file, *file)};
     make_folder(store.parent_path());
-    const FileLock lock = lock_of(context, store);
+    const FileLock lock = lock_store(context, store);
     const fs::path fresh = store.string() + ".restored";
     copy.copy_to(fresh);
     progress.end();
