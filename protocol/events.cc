@@ -85,8 +85,10 @@ Metric read_metric(const json& event) {
 }
 
 Checkpoint read_checkpoint(const json& event) {
-  Checkpoint checkpoint{
-      .step = step_of(event, "step"), .path = text_of(event, "path"), .sha256 = text_of(event, "sha256", "")};
+  Checkpoint checkpoint{.step = step_of(event, "step"),
+                        .path = text_of(event, "path"),
+                        .sha256 = text_of(event, "sha256", ""),
+                        .best = text_of(event, "best", "")};
   if (checkpoint.sha256.size() > 64) throw wrong("sha256", "64 hexadecimal digits");
   return checkpoint;
 }
@@ -143,10 +145,12 @@ json document_of(const Log& log) {
 }
 
 json document_of(const Checkpoint& checkpoint) {
-  return {{"event", "checkpoint"},
-          {"step", checkpoint.step},
-          {"path", checkpoint.path.string()},
-          {"sha256", checkpoint.sha256}};
+  json document{{"event", "checkpoint"},
+                {"step", checkpoint.step},
+                {"path", checkpoint.path.string()},
+                {"sha256", checkpoint.sha256}};
+  if (!checkpoint.best.empty()) document["best"] = checkpoint.best.string();
+  return document;
 }
 
 json document_of(const End& end) {
@@ -212,7 +216,12 @@ void JsonLines::metric(std::int64_t step, const std::map<std::string, double>& v
 void JsonLines::log(LogLevel level, const std::string& text) { say(Log{.level = level, .text = text}); }
 
 void JsonLines::checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) {
-  say(Checkpoint{.step = step, .path = path, .sha256 = sha256});
+  say(Checkpoint{.step = step, .path = path, .sha256 = sha256, .best = {}});
+}
+
+void JsonLines::best_checkpoint(std::int64_t step, const std::filesystem::path& path,
+                                const std::string& sha256, const std::filesystem::path& best) {
+  say(Checkpoint{.step = step, .path = path, .sha256 = sha256, .best = best});
 }
 
 void JsonLines::end(Status status, const std::string& reason, bool retryable) {

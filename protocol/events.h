@@ -42,6 +42,7 @@ struct Checkpoint {
   std::int64_t step = 0;
   std::filesystem::path path;  ///< may be relative to the run's folder
   std::string sha256;          ///< empty: it did not say
+  std::filesystem::path best;  ///< of the best evaluation so far: where the same file stays; empty: it is not
 };
 /// What of the machine made a run fail: another machine may have it.
 struct Fault {
@@ -101,6 +102,13 @@ class Events {
   virtual void log(LogLevel level, const std::string& text) = 0;
   virtual void checkpoint(std::int64_t step, const std::filesystem::path& path,
                           const std::string& sha256) = 0;
+  /// In place of `checkpoint`, of the best evaluation so far. `best`: where the same file stays when `path`
+  /// goes.
+  virtual void best_checkpoint(std::int64_t step, const std::filesystem::path& path,
+                               const std::string& sha256, const std::filesystem::path& best) {
+    (void)best;
+    checkpoint(step, path, sha256);
+  }
   virtual void end(Status status, const std::string& reason, bool retryable) = 0;
   /// In place of `end`, of a run that failed and knows whose failure it is.
   virtual void end_as(FailureClass failure, const std::string& reason, bool retryable) {
@@ -127,6 +135,8 @@ class JsonLines final : public Events {
   void metric(std::int64_t step, const std::map<std::string, double>& values) override;
   void log(LogLevel level, const std::string& text) override;
   void checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256) override;
+  void best_checkpoint(std::int64_t step, const std::filesystem::path& path, const std::string& sha256,
+                       const std::filesystem::path& best) override;
   void end(Status status, const std::string& reason, bool retryable) override;
   void end_as(FailureClass failure, const std::string& reason, bool retryable) override;
   void end_by(const Fault& fault, const std::string& reason) override;

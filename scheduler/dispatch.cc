@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "scheduler/renewal.h"
+#include "storage/chain_store.h"
 #include "storage/due_versions.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -21,7 +22,7 @@ using storage::TrialStore;
 
 ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial, const Demand& demand,
                               const storage::Lease& lease, const std::vector<std::uint32_t>& slots,
-                              const LeasePolicy& policy) {
+                              const std::vector<storage::SourceFile>& sources, const LeasePolicy& policy) {
   ablate::v1::Assign assign;
   assign.set_run(lease.run);
   assign.set_trial(trial.id);
@@ -55,6 +56,14 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
   if (!trial.retry_on.empty())
     for (std::string& pattern : protocol::log_patterns(protocol::retry_rules(trial.retry_on)))
       *assign.add_log_patterns() = std::move(pattern);
+  for (const storage::SourceFile& file : sources) {
+    ablate::v1::SourceWeights& source = *assign.add_sources();
+    source.set_name(file.name);
+    source.set_path(file.checkpoint.path);
+    source.set_sha256(file.checkpoint.sha256);
+    source.set_host(file.checkpoint.host);
+    source.set_what(file.what);
+  }
   assign.set_token(lease.token);
   assign.set_grace_ms(static_cast<std::uint32_t>(policy.stop_grace.count()));
   return assign;
@@ -117,9 +126,19 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
     const TrialRecord trial = trials.get(pick.demand.trial);
     if (!pick.demand.command && trial.identity.result_version != pick.demand.result_version) continue;
     if (workers.drained(pick.worker)) continue;  // since it was picked
+    std::vector<storage::SourceFile> sources;
+    if (pick.demand.sources) {
+      storage::ChainStore chains{db};
+      sources = chains.files(trial.id);
+      if (std::ranges::any_of(sources,
+                              [](const auto& file) { return file.state != storage::TrialState::kCompleted; }))
+        continue;  // since it was picked
+      if (chains.hold_without_weights(trial.id, sources)) continue;
+    }
     const auto lease = trials.lease(trial.id, pick.worker, pick.host, now.wall, policy.expires(now.steady),
                                     pick.placement.slots);
     if (!lease) continue;
+    if (!sources.empty()) storage::ChainStore{db}.note(lease->run, sources);
     if (pick.demand.packs) {
       std::set<storage::RunId>& runs = together[{pick.worker, pick.placement.slots.front()}];
       runs.insert(pick.beside.begin(), pick.beside.end());
@@ -127,8 +146,9 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
       if (runs.size() > 1)
         trials.note_packed({runs.begin(), runs.end()}, static_cast<std::uint32_t>(runs.size() - 1));
     }
-    assigned = {.assign = assignment(trials, trial, pick.demand, *lease, pick.placement.slots, policy),
-                .sweeps = sweeps.names_of(trial.id)};
+    assigned = {
+        .assign = assignment(trials, trial, pick.demand, *lease, pick.placement.slots, sources, policy),
+        .sweeps = sweeps.names_of(trial.id)};
     assigned->assign.set_packed(pick.placement.beside);
   }
   return result;

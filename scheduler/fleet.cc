@@ -133,6 +133,7 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
                      .session = session->id,
                      .result_version = static_cast<int>(hello.result_version()),
                      .allows_commands = hello.allows_commands(),
+                     .takes_sources = hello.takes_sources(),
                      .draining = hello.draining(),
                      .data = {.names = {hello.data().begin(), hello.data().end()}},
                      .weights = {.names = {hello.weights().begin(), hello.weights().end()}}};

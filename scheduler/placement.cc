@@ -93,9 +93,9 @@ namespace {
 
 bool may_take(const Demand& demand, const WorkerState& worker) {
   return !worker.draining && !worker.drained && !worker.resting && worker.trouble.empty() &&
-         (!demand.command || worker.allows_commands) && right_trainer(demand, worker) &&
-         storage::suits(demand.where, worker.labels) && has_files(demand, worker) &&
-         !demand.refused_by.contains(worker.session) &&
+         (!demand.command || worker.allows_commands) && (!demand.sources || worker.takes_sources) &&
+         right_trainer(demand, worker) && storage::suits(demand.where, worker.labels) &&
+         has_files(demand, worker) && !demand.refused_by.contains(worker.session) &&
          std::ranges::find(demand.failed_on, worker.host) == demand.failed_on.end();
 }
 
@@ -266,6 +266,12 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
     }
     left = able;
   }
+
+  const auto linked =
+      those(left, [&](const WorkerState& worker) { return !demand.sources || worker.takes_sources; });
+  if (linked.empty())
+    return fmt::format("worker {} is of a release that takes no weights of other trials", left.front()->name);
+  left = linked;
 
   if (!demand.data.empty())
     if (auto why = keep_those_with(kData, {demand.data}, workers, left); !why.empty()) return why;

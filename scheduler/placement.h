@@ -33,6 +33,7 @@ struct Demand {
   /// version and so that nothing in between touches the trial. Nothing: any (a command, or not looked at).
   std::optional<int> result_version;
   bool packs = false;       ///< it may share a GPU
+  bool sources = false;     ///< it takes the weights of other trials
   double memory_bytes = 0;  ///< that its runs take; 0: not measured yet, or not to be shared with
   std::string home;         ///< host with its newest checkpoint: preferred, since there it can be resumed
   std::set<std::uint64_t> refused_by;    ///< sessions that are not asked again for a while
@@ -71,6 +72,7 @@ struct WorkerState {
   std::uint64_t session = 0;
   int result_version = 0;  ///< the newest that its trainer has; 0: it has no trainer
   bool allows_commands = false;
+  bool takes_sources = false;             ///< it can give a run the weights of another
   bool draining = false;                  ///< it is stopping: it gets nothing more
   std::optional<std::string> drained;     ///< somebody wants it to get nothing, and why
   std::optional<std::string> quarantine;  ///< it gets one trial at a time, and why

@@ -21,7 +21,8 @@ Demand demand_of(const storage::StoredDemand& stored, const std::map<std::string
                 .data = stored.data,
                 .command = stored.command,
                 .where = stored.where,
-                .packs = stored.pack};
+                .packs = stored.pack,
+                .sources = stored.sources};
   if (!stored.command) demand.result_version = stored.result_version;
   for (const auto& [name, sha256] : stored.weights) {
     const auto pin = pins.find(name);

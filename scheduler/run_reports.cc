@@ -304,7 +304,8 @@ void store_content(storage::Database& db, const storage::RunRecord& run, const R
                            .step = step,
                            .host = checkpoint->host().empty() ? run.host : checkpoint->host(),
                            .path = checkpoint->path(),
-                           .sha256 = checkpoint->sha256()});
+                           .sha256 = checkpoint->sha256(),
+                           .best = checkpoint->best()});
 }
 
 /// What this results file lacks of what a batch refers to, because it is older than the run: a copy took the

@@ -215,6 +215,7 @@ void WorkQueue::place(Trial& trial, Time now) {
   now_ = now;
   count(trial, trial.stored.under_way || trial.taken);
   if (trial.stored.under_way || trial.taken) return;
+  if (trial.stored.awaits) return;  // in no lane, until a commit that completes its source touches it
   const bool waits = trial.stored.not_before > now;
   trial.wakes = waits ? trial.stored.not_before : Time{};
   const Time anywhere = trial.stored.not_before + kElsewhereFirst;
@@ -405,10 +406,12 @@ std::vector<std::string> WorkQueue::dump() const {
     std::vector<std::string> claims;
     for (const auto& claim : trial.stored.claims)
       claims.push_back(fmt::format("{}.{}.{}", claim.sweep, claim.row, claim.seed_index));
-    lines.push_back(fmt::format("trial {}, shape {}, {}, home '{}', failed on '{}', not before {}, claims {}",
-                                id, trial.stored.shape, trial.stored.under_way ? "under way" : "queued",
-                                trial.stored.home, fmt::join(trial.stored.failed_on, " "),
-                                trial.stored.not_before.time_since_epoch().count(), fmt::join(claims, " ")));
+    lines.push_back(
+        fmt::format("trial {}, shape {}, {}{}, home '{}', failed on '{}', not before {}, claims {}", id,
+                    trial.stored.shape, trial.stored.under_way ? "under way" : "queued",
+                    trial.stored.awaits ? ", waits for another" : "", trial.stored.home,
+                    fmt::join(trial.stored.failed_on, " "),
+                    trial.stored.not_before.time_since_epoch().count(), fmt::join(claims, " ")));
   }
   std::map<SweepId, int> slots;  // recounted
   for (const auto& [id, trial] : trials_)

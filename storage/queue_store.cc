@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "storage/chain_store.h"
+
 namespace abl::storage {
 namespace {
 
@@ -25,8 +27,10 @@ class OpenTrials {
                 .shape = static_cast<ShapeId>(line.integer(1)),
                 .under_way = line.integer(2) != 0,
                 .not_before = line.time(3),
-                .pack = line.text(8)};
+                .pack = line.text(8),
+                .awaits = line.integer(10) != 0};
       attempted_ = line.integer(4) != 0;
+      chained_ = line.integer(11) != 0;
       has_failed_ = line.integer(9) != 0;
     }
     if (line.is_null(5)) return;
@@ -36,7 +40,7 @@ class OpenTrials {
   }
   void hand_over() {
     if (trial_.id == 0) return;
-    if (attempted_ && !trial_.under_way) trial_.home = home_of_(trial_.id);
+    if ((attempted_ || chained_) && !trial_.under_way && !trial_.awaits) trial_.home = home_of_(trial_.id);
     if (has_failed_ && !trial_.under_way) trial_.failed_on = failed_on_(trial_.id);
     take_(std::exchange(trial_, {}));
   }
@@ -46,17 +50,19 @@ class OpenTrials {
   const std::function<std::string(TrialId)> home_of_;
   const std::function<std::vector<std::string>(TrialId)> failed_on_;
   OpenTrial trial_;
-  bool attempted_ = false, has_failed_ = false;
+  bool attempted_ = false, chained_ = false, has_failed_ = false;
 };
 
 constexpr const char* kOneOpen = R"sql(
     SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index, t.pack,
-           t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> '')
+           t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> ''), t.awaits > 0,
+           EXISTS (SELECT 1 FROM trial_source ts WHERE ts.trial_id = t.id)
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
     WHERE t.id = :trial AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running'))sql";
 constexpr const char* kOpenBetween = R"sql(
     SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index, t.pack,
-           t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> '')
+           t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> ''), t.awaits > 0,
+           EXISTS (SELECT 1 FROM trial_source ts WHERE ts.trial_id = t.id)
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
     WHERE t.id BETWEEN :first AND :last AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running') ORDER BY t.id)sql";
 
@@ -89,6 +95,7 @@ std::string StoredDemand::text() const {
       {"result_version", result_version},
       {"weights", nlohmann::json(weights).is_null() ? nlohmann::json::object() : nlohmann::json(weights)}};
   if (pack) demand["pack"] = true;
+  if (sources) demand["sources"] = true;
   if (!where.empty()) demand["where"] = where;  // left out where there is none, as older files have it
   return demand.dump();
 }
@@ -101,7 +108,8 @@ StoredDemand StoredDemand::parse(const std::string& text) {
           .result_version = stored.at("result_version").get<int>(),
           .weights = stored.at("weights").get<std::map<std::string, std::string>>(),
           .where = stored.value("where", Where{}),
-          .pack = stored.value("pack", false)};
+          .pack = stored.value("pack", false),
+          .sources = stored.value("sources", false)};
 }
 
 ShapeId QueueStore::shape_of(const StoredDemand& demand) {
@@ -137,6 +145,7 @@ void QueueStore::set_shape(TrialId trial) {
                              return std::pair{row.text(0), row.text(1)};
                            });
   demand->weights = {weights.begin(), weights.end()};
+  demand->sources = ChainStore{db_}.is_chained(trial);
   db_.prepared("UPDATE trial SET shape_id = :shape WHERE id = :trial")
       .bind(":shape", shape_of(*demand))
       .bind(":trial", trial)
@@ -165,13 +174,15 @@ std::string QueueStore::waiting(ShapeId shape) const {
       .value_or("");
 }
 
+/// Where its newest checkpoint lies, or, before it has one, the weights that it takes from another trial.
 std::string QueueStore::home_of(TrialId trial) const {
-  return db_
-      .prepared(R"sql(SELECT c.host FROM run JOIN checkpoint c ON c.run_id = run.id
+  auto home = db_.prepared(R"sql(SELECT c.host FROM run JOIN checkpoint c ON c.run_id = run.id
                       WHERE run.trial_id = :trial ORDER BY run.attempt DESC, c.step DESC LIMIT 1)sql")
-      .bind(":trial", trial)
-      .one([](const Statement& row) { return row.text(0); })
-      .value_or("");
+                  .bind(":trial", trial)
+                  .one([](const Statement& row) { return row.text(0); });
+  if (home) return *home;
+  for (const SourceFile& file : ChainStore{db_}.files(trial)) return file.checkpoint.host;
+  return {};
 }
 
 /// Those where its program itself ended badly: a worker that is lost or in trouble says nothing of the host.
@@ -223,7 +234,8 @@ void QueueStore::each_open(std::span<const TrialId> trials,
 std::optional<OpenSweep> QueueStore::sweep(SweepId sweep) const {
   return db_
       .prepared(
-          "SELECT id, state = 'active', priority, owner, weight, max_running, preempts, canary FROM sweep "
+          "SELECT id, state = 'active' AND spent = '', priority, owner, weight, max_running, preempts, "
+          "canary FROM sweep "
           "WHERE id = "
           ":sweep")
       .bind(":sweep", sweep)
@@ -233,7 +245,8 @@ std::optional<OpenSweep> QueueStore::sweep(SweepId sweep) const {
 std::vector<OpenSweep> QueueStore::sweeps() const {
   return db_
       .prepared(
-          "SELECT id, state = 'active', priority, owner, weight, max_running, preempts, canary FROM sweep")
+          "SELECT id, state = 'active' AND spent = '', priority, owner, weight, max_running, preempts, "
+          "canary FROM sweep")
       .all(read_open_sweep);
 }
 

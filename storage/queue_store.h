@@ -24,7 +24,8 @@ struct StoredDemand {
   int result_version = 0;                      ///< of the trainer; 0 for a command
   std::map<std::string, std::string> weights;  ///< name -> SHA-256, or empty: the pinned one
   Where where{};
-  bool pack = false;  ///< beside others on a GPU
+  bool pack = false;     ///< beside others on a GPU
+  bool sources = false;  ///< it takes the weights of other trials
 
   std::string text() const;
   static StoredDemand parse(const std::string& text);
@@ -46,6 +47,7 @@ struct OpenTrial {
   std::vector<std::string> failed_on{};  ///< hosts of its failed attempts, in order of their names
   std::string
       pack{};  ///< under which its memory is known (MeasuredStore::memories), where it may share a GPU
+  bool awaits = false;        ///< trials whose weights it takes are not completed: it cannot be run yet
   std::vector<Claim> claims;  ///< of sweeps that want it, whether they are paused or not; by sweep, row, seed
 };
 

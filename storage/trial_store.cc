@@ -122,16 +122,20 @@ std::uint32_t TrialStore::count_runs(const WhichRuns& which) const {
 
 void TrialStore::add_checkpoint(const CheckpointRecord& checkpoint) {
   db_.prepared(
-         "INSERT OR REPLACE INTO checkpoint (run_id, step, host, path, sha256) VALUES (:run, :step, :host, "
-         ":path, :sha256)")
+         "INSERT OR REPLACE INTO checkpoint (run_id, step, host, path, sha256, best) VALUES (:run, :step, "
+         ":host, "
+         ":path, :sha256, :best)")
       .bind(":run", checkpoint.run)
       .bind(":step", checkpoint.step)
       .bind(":host", checkpoint.host)
       .bind(":path", checkpoint.path)
       .bind(":sha256", checkpoint.sha256)
+      .bind(":best", checkpoint.best)
       .run();
+  // but for the best one: others may take its weights
   db_.prepared(R"sql(DELETE FROM checkpoint WHERE run_id = :run AND step <
-                     (SELECT step FROM checkpoint WHERE run_id = :run ORDER BY step DESC LIMIT 1 OFFSET :most - 1))sql")
+                     (SELECT step FROM checkpoint WHERE run_id = :run ORDER BY step DESC LIMIT 1 OFFSET :most - 1)
+                     AND (best = '' OR step < (SELECT MAX(step) FROM checkpoint WHERE run_id = :run AND best <> '')))sql")
       .bind(":run", checkpoint.run)
       .bind(":most", static_cast<std::int64_t>(kMostCheckpoints))
       .run();
@@ -140,7 +144,7 @@ void TrialStore::add_checkpoint(const CheckpointRecord& checkpoint) {
 std::vector<CheckpointRecord> TrialStore::checkpoints_of(TrialId trial) const {
   return db_
       .prepared(
-          R"sql(SELECT c.run_id, c.step, c.host, c.path, c.sha256 FROM checkpoint c JOIN run ON run.id = c.run_id
+          R"sql(SELECT c.run_id, c.step, c.host, c.path, c.sha256, c.best FROM checkpoint c JOIN run ON run.id = c.run_id
                       WHERE run.trial_id = :trial ORDER BY run.attempt DESC, c.step DESC)sql")
       .bind(":trial", trial)
       .all([](const Statement& row) {
@@ -148,7 +152,8 @@ std::vector<CheckpointRecord> TrialStore::checkpoints_of(TrialId trial) const {
                                 .step = static_cast<std::uint32_t>(row.integer(1)),
                                 .host = row.text(2),
                                 .path = row.text(3),
-                                .sha256 = row.text(4)};
+                                .sha256 = row.text(4),
+                                .best = row.text(5)};
       });
 }
 
@@ -283,7 +288,7 @@ std::optional<Lease> TrialStore::lease(TrialId trial, const std::string& worker,
              id, attempt + 1, 'leased', :worker, :host, :now, :expires, :slots, :token FROM trial
       WHERE id = :trial AND state = 'queued'
         AND EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
-                    WHERE st.trial_id = :trial AND st.withdrawn = 0 AND s.state = 'active'))sql")
+                    WHERE st.trial_id = :trial AND st.withdrawn = 0 AND s.state = 'active' AND s.spent = ''))sql")
       .bind(":trial", trial)
       .bind(":worker", worker)
       .bind(":host", host)
@@ -651,6 +656,11 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
       waiting = back_off_reason(wait, failed ? after_failure(policy.of()) : "its run was lost");
     }
   }
+  db_.prepared(R"sql(UPDATE sweep_count SET gpu_ms = gpu_ms + :took
+                     WHERE sweep_id IN (SELECT sweep_id FROM sweep_trial WHERE trial_id = :trial AND NOT withdrawn))sql")
+      .bind(":took", std::max<std::int64_t>(0, (now.wall - run.leased).count()) * std::max(1, trial.gpus))
+      .bind(":trial", trial.id)
+      .run();
   const bool over = trial.state != TrialState::kQueued;
   db_.prepared(
          R"sql(UPDATE trial SET state = :state, failures = :failures, retried = :retried, losses = :losses, deaths = :deaths, reason = :reason,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/weights_store.h"
 
+#include <fmt/format.h>
+
+#include "storage/chain_store.h"
+
 namespace abl::storage {
 
 void WeightsStore::insert(TrialId trial, const std::map<std::string, std::string>& wanted) {
@@ -14,6 +18,13 @@ void WeightsStore::insert(TrialId trial, const std::map<std::string, std::string
 
 std::optional<WeightsStore::Wrong> WeightsStore::wrong(
     const RunRecord& run, const std::map<std::string, std::string>& reported) const {
+  for (const auto& given : ChainStore{db_}.given(run.id)) {
+    const auto file = reported.find(given.name);
+    if (file == reported.end() || given.sha256.empty() || file->second == given.sha256) continue;
+    return Wrong{given.name, given.sha256,
+                 fmt::format("weights '{}' on worker '{}' have the SHA-256 {}; run {} wrote {}", given.name,
+                             run.worker, file->second, given.run, given.sha256)};
+  }
   for (const std::string& name : standing_alone(run.trial)) {
     const auto file = reported.find(name);
     const auto stands_for = pinned(name);

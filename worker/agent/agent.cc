@@ -190,6 +190,7 @@ ablate::v1::Hello Agent::hello() {
   hello.set_version(options_.version);
   hello.set_result_version(options_.result_version);
   hello.set_allows_commands(options_.allow_commands);
+  hello.set_takes_sources(true);
   hello.set_draining(!state->stopping.empty());
   for (const auto& [name, folder] : options_.runs.data) hello.add_data(name);
   for (const auto& [name, file] : options_.runs.weights) hello.add_weights(name);

@@ -91,6 +91,19 @@ std::string lacks_folder(const Assign& assign) {
   return fmt::format("missing working folder {} of the command", assign.folder());
 }
 
+std::string lacks_sources(const Assign& assign, const RunSettings& settings) {
+  for (const auto& source : assign.sources()) {
+    Checkpoint checkpoint;
+    checkpoint.set_host(source.host());
+    checkpoint.set_path(source.path());
+    checkpoint.set_sha256(source.sha256());
+    if (const std::string why_not = unusable(checkpoint, settings); !why_not.empty())
+      return fmt::format("the checkpoint of {}, whose weights it takes, {}: {}", source.what(), why_not,
+                         source.path());
+  }
+  return {};
+}
+
 std::string launch_record(const Assign& assign, const RunSettings& settings) {
   auto record = nlohmann::json::object();
   if (const auto data = settings.data.find(assign.data());
@@ -99,6 +112,7 @@ std::string launch_record(const Assign& assign, const RunSettings& settings) {
   for (const std::string& name : assign.weights())
     if (const auto file = settings.weights.find(name); file != settings.weights.end())
       record["weights"][name] = file->second.string();
+  for (const auto& source : assign.sources()) record["weights"][source.name()] = source.path();
   return record.dump();
 }
 
@@ -181,6 +195,7 @@ Launch plan_launch(const Assign& assign, const std::vector<Slot>& slots, const R
   for (const std::string& name : assign.weights())
     if (const auto file = settings.weights.find(name); file != settings.weights.end())
       train.weights.insert(*file);
+  for (const auto& source : assign.sources()) train.weights[source.name()] = source.path();
   launch.argv = protocol::with_program(settings.trainer, train.arguments());
   return launch;
 }

@@ -59,6 +59,10 @@ Launch plan_launch(const ablate::v1::Assign& assign, const std::vector<Slot>& sl
 /// launch.json, where `ablate verify` finds it. {"data": "/data/cifar10", "weights": {"name": "/w/file"}}
 std::string launch_record(const ablate::v1::Assign& assign, const RunSettings& settings);
 
+/// Why the weights that a run takes from another cannot be used here, or empty: the file is not what that run
+/// wrote, or on another machine, or not beneath `runs_root`.
+std::string lacks_sources(const ablate::v1::Assign& assign, const RunSettings& settings);
+
 /// Why a command cannot run here for want of its folder, or empty.
 std::string lacks_folder(const ablate::v1::Assign& assign);
 

@@ -298,6 +298,8 @@ void Run::execute() {
   try {
     if (const std::string why = owner_.fault(assign_, RunOwner::Asked::kBefore); !why.empty()) {
       how = lost(why);
+    } else if (const std::string lacking = lacks_sources(assign_, settings_); !lacking.empty()) {
+      return owner_.refused(assign_.run(), lacking);
     } else {
       const Resume resume = choose_checkpoint(assign_, settings_);
       directory_ = create_run_directory(settings_.runs_root, assign_);

@@ -295,6 +295,12 @@ void TrainerOutput::take(const protocol::Checkpoint& said) {
     throw Error{Code::kInvalidArgument,
                 fmt::format("\"path\" must be a path of at most {} bytes", kLongestPath)};
   checkpoint.set_sha256(said.sha256);
+  if (!said.best.empty()) {
+    checkpoint.set_best((facts_.directory / said.best).lexically_normal());
+    if (checkpoint.best().size() > kLongestPath)
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("\"best\" must be a path of at most {} bytes", kLongestPath)};
+  }
   // one of the very step is what it was given, written again because it is to stop
   begin(checkpoint.step() >= facts_.resume_step);
   grow(checkpoint.ByteSizeLong());

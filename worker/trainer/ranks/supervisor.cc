@@ -36,7 +36,10 @@ struct Repeat {
   void operator()(const protocol::Metric& metric) const { events.metric(metric.step, metric.values); }
   void operator()(const protocol::Log& log) const { events.log(log.level, log.text); }
   void operator()(const protocol::Checkpoint& checkpoint) const {
-    events.checkpoint(checkpoint.step, checkpoint.path, checkpoint.sha256);
+    if (checkpoint.best.empty())
+      events.checkpoint(checkpoint.step, checkpoint.path, checkpoint.sha256);
+    else
+      events.best_checkpoint(checkpoint.step, checkpoint.path, checkpoint.sha256, checkpoint.best);
   }
   void operator()(const protocol::End&) const {}  // the run's, which follows from those of all ranks
 };

@@ -44,8 +44,10 @@ void CheckpointFiles::add(const fs::path& file) {
   }
 }
 
+fs::path CheckpointFiles::best() const { return folder_ / protocol::kBestCheckpoint; }
+
 void CheckpointFiles::make_best(const fs::path& file) const {
-  const auto best = folder_ / protocol::kBestCheckpoint;
+  const auto best = this->best();
   std::error_code none;
   if (fs::equivalent(file, best, none)) return;  // it is, and two names of one file do not replace each other
   NewFile next{best, {.ending = unfinished_ending()}};
@@ -129,7 +131,11 @@ CheckpointWriter::Duration CheckpointWriter::write_file(const Checkpoint& checkp
     for (const auto& [name, tensor] : checkpoint.tensors) bytes += tensor.nbytes();
     device::throw_as_disk_fault(error, bytes);
   }
-  events_.checkpoint(checkpoint.step, std::filesystem::absolute(file), digest);
+  if (is_best)
+    events_.best_checkpoint(checkpoint.step, std::filesystem::absolute(file), digest,
+                            std::filesystem::absolute(files_.best()));
+  else
+    events_.checkpoint(checkpoint.step, std::filesystem::absolute(file), digest);
   files_.add(file);
   return time_of_this_thread();
 }

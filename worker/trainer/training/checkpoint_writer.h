@@ -32,6 +32,7 @@ class CheckpointFiles {
   /// Makes a checkpoint of this run the best (`kBestCheckpoint`), which stays when the other name goes.
   /// Throws: Error when the file system refuses.
   void make_best(const std::filesystem::path& file) const;
+  std::filesystem::path best() const;
 
  private:
   const std::filesystem::path folder_;
