@@ -19,8 +19,8 @@
 namespace abl::scheduler {
 
 /// Why runs are stopped, as workers and stored runs say it.
-inline constexpr const char *kCancelled = "cancelled", *kPaused = "paused", *kRecalled = "recalled",
-                            *kDrained = "its worker is drained";
+inline constexpr const char *kCancelled = "cancelled", *kExtended = "its sweep was extended without it",
+                            *kPaused = "paused", *kRecalled = "recalled", *kDrained = "its worker is drained";
 
 /// What a report did to a run.
 struct Reported {

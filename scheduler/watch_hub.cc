@@ -275,12 +275,17 @@ void WatchedSweep::look(storage::Database& db, Marks marks) {
     const storage::Transaction snapshot{db, storage::Transaction::kRead};
     const storage::SweepStore sweeps{db};
     if (const auto known = id()) check_still_there(db, *known, name_);
-    record_ = sweeps.get_brief(name_);
+    const std::uint32_t revision = std::exchange(record_, sweeps.get_brief(name_)).revision;
+    if (id() && record_.revision != revision) begin_anew();
     for (const storage::RunId run : marks.runs)
       if (const auto trial = sweeps.trial_of(run)) marks.trials.insert(*trial);
     for (const storage::TrialId trial : marks.trials)
       for (const auto& claim : sweeps.seen_claims(record_.id, trial, values_each(record_))) {
-        if (seen(claim.claim).hash == 0) continue;  // nobody has heard of it, and it will be read
+        // nobody has heard of it: it will be read, or is a seed that the sweep has got since
+        if (seen(claim.claim).hash == 0 && (!scanned_ || scan_)) {
+          scan_again_ = scan_again_ || static_cast<std::uint32_t>(claim.claim.row) < scan_.value_or(0);
+          continue;
+        }
         if (Noted noted = note(claim); noted.is_new) {
           news_.push_back(std::move(noted.bytes));
           forget_page_of(static_cast<std::uint32_t>(claim.claim.row));
@@ -326,6 +331,24 @@ void WatchedSweep::look(storage::Database& db, Marks marks) {
     over_ = true;
   }
   wake();
+}
+
+/// The sweep was extended: its rows are others, and everybody gets all of them.
+void WatchedSweep::begin_anew() {
+  forget_pages();
+  seen_.clear();
+  own_reasons_.clear();
+  waiting_shapes_.clear();
+  forecast_due_ = {};
+  scan_ = 0;
+  scan_again_ = scanned_ = false;
+  table_changed_ = true;
+  const std::lock_guard lock{mutex_};
+  number_ = forgotten_ = hub_.next_number();
+  messages_.clear();
+  messages_bytes_ = 0;
+  table_.clear();  // the last page of a beginning waits for the new one
+  over_ = false;
 }
 
 /// Some rows as they stand now. What of it was said as something else is news.
@@ -396,13 +419,13 @@ void WatchedSweep::add_waiting(storage::Database& db, SweepProgress& state) cons
   const bool is_full = record_.max_running && under_way >= *record_.max_running;
   const bool is_tried = record_.canary && under_way > 0;
   const bool is_paused = record_.state != storage::SweepState::kActive;
-  for (const auto& [reason, trials] : own_reasons_)
-    reasons[is_paused ? storage::kPausedReason : reason] += trials;
+  const std::string held_back = is_paused ? storage::kPausedReason : record_.spent;
+  for (const auto& [reason, trials] : own_reasons_) reasons[held_back.empty() ? reason : held_back] += trials;
   for (const auto& [shape, trials] : waiting_shapes_)
-    reasons[is_paused  ? storage::kPausedReason
-            : is_full  ? storage::kFullReason
-            : is_tried ? storage::kCanaryReason
-                       : storage::QueueStore{db}.waiting(shape)] += trials;
+    reasons[!held_back.empty() ? held_back
+            : is_full          ? storage::kFullReason
+            : is_tried         ? storage::kCanaryReason
+                               : storage::QueueStore{db}.waiting(shape)] += trials;
   reasons.erase("");
   std::vector<std::pair<std::string, std::uint32_t>> sorted{reasons.begin(), reasons.end()};
   std::ranges::stable_sort(sorted, std::greater{}, &std::pair<std::string, std::uint32_t>::second);

@@ -102,6 +102,7 @@ class WatchedSweep {
   /// One step, which is bounded: many sweeps may be watched.
   void work(storage::Database& db, Marks marks);
   void look(storage::Database& db, Marks marks);
+  void begin_anew();
   Page read_page(storage::Database& db, std::uint32_t row);
   struct Noted {
     Bytes bytes;

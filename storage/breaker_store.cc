@@ -111,20 +111,20 @@ bool hold_queued(Database& db, TrialId trial, const std::string& why, Time now) 
 }  // namespace
 
 void BreakerStore::add_levels(SweepId sweep, const std::vector<NewLevel>& levels) {
-  std::int64_t open = 0;
   for (const NewLevel& level : levels) {
     if (level.trials < kLeastTrials) continue;
-    open += level.completed ? 0 : 1;
     at(db_.prepared(
            "INSERT INTO sweep_level (sweep_id, factor, level, trials, completed) VALUES (:sweep, :factor, "
-           ":level, :trials, :completed)"),
+           ":level, :trials, :completed) ON CONFLICT DO UPDATE SET trials = excluded.trials, "
+           "completed = MAX(completed, excluded.completed)"),
        {sweep, level.factor, level.level})
         .bind(":trials", level.trials)
         .bind(":completed", level.completed)
         .run();
   }
-  db_.prepared("UPDATE sweep SET open_levels = :open WHERE id = :sweep")
-      .bind(":open", open)
+  db_.prepared(
+         "UPDATE sweep SET open_levels = (SELECT COUNT(*) FROM sweep_level WHERE sweep_id = :sweep AND "
+         "completed = 0) WHERE id = :sweep")
       .bind(":sweep", sweep)
       .run();
 }

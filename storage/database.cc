@@ -253,7 +253,7 @@ CREATE TEMP TRIGGER changed_claim AFTER UPDATE OF trial_id, withdrawn ON main.sw
 CREATE TEMP TRIGGER removed_claim AFTER DELETE ON main.sweep_trial BEGIN SELECT note_touched(0, OLD.trial_id); END;
 CREATE TEMP TRIGGER removed_sweep AFTER DELETE ON main.sweep BEGIN SELECT note_touched(1, OLD.id); END;
 CREATE TEMP TRIGGER new_sweep AFTER INSERT ON main.sweep BEGIN SELECT note_touched(1, NEW.id); END;
-CREATE TEMP TRIGGER changed_sweep AFTER UPDATE OF state, priority, owner, weight, max_running, preempts, canary ON main.sweep BEGIN SELECT note_touched(1, NEW.id); END;
+CREATE TEMP TRIGGER changed_sweep AFTER UPDATE OF state, priority, owner, weight, max_running, preempts, canary, spent ON main.sweep BEGIN SELECT note_touched(1, NEW.id); END;
 CREATE TEMP TRIGGER new_pin AFTER INSERT ON main.weights_pin BEGIN SELECT note_touched(2, 0); END;
 )sql";
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/provenance_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 
@@ -75,6 +76,8 @@ Removal::Step Removal::step(Time now, int rows) {
   const auto [sweep, looked_at] = *next;
   while (rows_ > 0 && remove_claim(sweep, now)) {
   }
+  while (rows_ > 0 && !waits_ && remove_former(sweep)) {
+  }
   if (waits_) return Step::kWaits;
   if (rows_ <= 0 || !erase_lines(sweep)) return Step::kMore;
   if (looked_at == 0 && !let_go_of_pins()) return Step::kMore;
@@ -99,8 +102,10 @@ bool Removal::remove_claim(SweepId sweep, Time now) {
                                         static_cast<TrialId>(row.integer(2))};
                          });
   if (!claim) return false;
+  // a former one, of this sweep or another, is as good as claimed
   const bool shared = db_.prepared(R"sql(SELECT 1 FROM sweep_trial WHERE trial_id = :trial
-                                           AND NOT (sweep_id = :sweep AND row = :row AND seed_index = :seed))sql")
+                                           AND NOT (sweep_id = :sweep AND row = :row AND seed_index = :seed)
+                                         UNION ALL SELECT 1 FROM sweep_former WHERE trial_id = :trial)sql")
                           .bind(":trial", claim->trial)
                           .bind(":sweep", sweep)
                           .bind(":row", claim->row)
@@ -129,6 +134,51 @@ bool Removal::remove_claim(SweepId sweep, Time now) {
   return true;
 }
 
+/// The next trial that was a sweep's before it was extended, where nobody else has it. Returns: as
+/// remove_claim.
+bool Removal::remove_former(SweepId sweep) {
+  struct Former {
+    std::string row;
+    std::int64_t seed, revision;
+    TrialId trial;
+  };
+  const auto former =
+      db_.prepared(
+             "SELECT row, seed, revision, trial_id FROM sweep_former WHERE sweep_id = :sweep "
+             "ORDER BY row, seed, revision LIMIT 1")
+          .bind(":sweep", sweep)
+          .one([](const Statement& row) {
+            return Former{row.text(0), row.integer(1), row.integer(2), static_cast<TrialId>(row.integer(3))};
+          });
+  if (!former) return false;
+  const bool shared = db_.prepared(R"sql(SELECT 1 FROM sweep_trial WHERE trial_id = :trial UNION ALL
+                         SELECT 1 FROM sweep_former WHERE trial_id = :trial
+                           AND NOT (sweep_id = :sweep AND row = :row AND seed = :seed AND revision = :revision))sql")
+                          .bind(":trial", former->trial)
+                          .bind(":sweep", sweep)
+                          .bind(":row", former->row)
+                          .bind(":seed", former->seed)
+                          .bind(":revision", former->revision)
+                          .one([](const Statement&) { return true; })
+                          .has_value();
+  if (!shared) {
+    waits_ = has("SELECT 1 FROM trial WHERE id = :of AND state IN ('leased', 'running')", former->trial);
+    if (waits_ || !erase(former->trial) || !erase_heir(former->trial)) return false;
+  }
+  db_.prepared(
+         "DELETE FROM sweep_former WHERE sweep_id = :sweep AND row = :row AND seed = :seed AND revision = "
+         ":revision")
+      .bind(":sweep", sweep)
+      .bind(":row", former->row)
+      .bind(":seed", former->seed)
+      .bind(":revision", former->revision)
+      .run();
+  rows_ -= 2;
+  if (!shared && !has("SELECT 1 FROM run WHERE trial_id = :of", former->trial))
+    db_.prepared("DELETE FROM trial WHERE id = :trial").bind(":trial", former->trial).run();
+  return true;
+}
+
 /// All that a trial refers to, and the trials that it has replaced where nobody claims those. Its line stays:
 /// the claim still needs it. Returns: whether everything is gone.
 bool Removal::erase(TrialId trial) {
@@ -137,7 +187,9 @@ bool Removal::erase(TrialId trial) {
                               .bind(":trial", trial)
                               .one([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
     if (!replaced) break;
-    if (has("SELECT 1 FROM sweep_trial WHERE trial_id = :of", *replaced)) {
+    if (has("SELECT 1 FROM sweep_trial WHERE trial_id = :of UNION ALL SELECT 1 FROM sweep_former WHERE "
+            "trial_id = :of",
+            *replaced)) {
       // the newest of one identity is what sweeps share: that one, again
       db_.prepared("UPDATE trial SET reusable = 0 WHERE id = :trial AND reusable = 1")
           .bind(":trial", trial)
@@ -168,8 +220,13 @@ bool Removal::erase_own(TrialId trial) {
          "END WHERE id = :trial AND (reusable = 1 OR run_id IS NOT NULL OR state IN ('queued', 'held'))")
       .bind(":trial", trial)
       .run();
+  db_.prepared("UPDATE trial SET continues = NULL WHERE continues = :trial").bind(":trial", trial).run();
   if (!erase_runs(trial)) return false;
   db_.prepared("DELETE FROM trial_weights WHERE trial_id = :trial").bind(":trial", trial).run();
+  // what takes its weights has ended, or those of another of its identity by now
+  db_.prepared("DELETE FROM trial_source WHERE trial_id = :trial OR source_id = :trial")
+      .bind(":trial", trial)
+      .run();
   rows_ -= 1;
   return true;
 }
@@ -180,6 +237,7 @@ bool Removal::erase_heir(TrialId trial) {
   const auto heir = db_.prepared(R"sql(
       SELECT h.id FROM trial t CROSS JOIN trial h ON h.id = t.replaced_by WHERE t.id = :trial
         AND NOT EXISTS (SELECT 1 FROM sweep_trial WHERE trial_id = h.id)
+        AND NOT EXISTS (SELECT 1 FROM sweep_former WHERE trial_id = h.id)
         AND NOT EXISTS (SELECT 1 FROM trial o WHERE o.replaced_by = h.id AND o.id <> :trial))sql")
                         .bind(":trial", trial)
                         .one([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
@@ -237,6 +295,7 @@ bool Removal::erase_run(RunId run) {
   if (has("SELECT 1 FROM data_pin WHERE run_id = :of UNION ALL SELECT 1 FROM weights_pin WHERE run_id = :of",
           run))
     return true;
+  db_.prepared("DELETE FROM run_source WHERE run_id = :run").bind(":run", run).run();
   db_.prepared("UPDATE run SET resumed_from_run = NULL WHERE resumed_from_run = :run")
       .bind(":run", run)
       .run();
@@ -263,7 +322,10 @@ bool Removal::erase_lines(SweepId sweep) {
     if (rows_ <= 0) return false;
   }
   db_.prepared("DELETE FROM sweep_column WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
+  db_.prepared("DELETE FROM sweep_revision WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
+  db_.prepared("DELETE FROM sweep_growth WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
   db_.prepared("DELETE FROM sweep_count WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
+  ProvenanceStore{db_}.forget(sweep);
   return true;
 }
 
@@ -299,11 +361,13 @@ bool Removal::let_go_of_pins() {
     const auto pins = db_.prepared(weights ? R"sql(
               SELECT name, run_id, run.trial_id FROM weights_pin JOIN run ON run.id = run_id
               WHERE NOT EXISTS (SELECT 1 FROM sweep_trial st WHERE st.trial_id = run.trial_id)
+                AND NOT EXISTS (SELECT 1 FROM sweep_former f WHERE f.trial_id = run.trial_id)
                 AND NOT EXISTS (SELECT 1 FROM trial_weights w CROSS JOIN sweep_trial st ON st.trial_id = w.trial_id
                                 WHERE w.name = weights_pin.name))sql"
                                            : R"sql(
               SELECT data, run_id, run.trial_id FROM data_pin JOIN run ON run.id = run_id
               WHERE NOT EXISTS (SELECT 1 FROM sweep_trial st WHERE st.trial_id = run.trial_id)
+                AND NOT EXISTS (SELECT 1 FROM sweep_former f WHERE f.trial_id = run.trial_id)
                 AND NOT EXISTS (SELECT 1 FROM trial t CROSS JOIN sweep_trial st ON st.trial_id = t.id
                                 WHERE t.data = data_pin.data))sql")
                           .all([](const Statement& row) {

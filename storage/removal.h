@@ -42,6 +42,7 @@ class Removal {
 
  private:
   bool remove_claim(SweepId sweep, Time now);
+  bool remove_former(SweepId sweep);
   bool erase(TrialId trial);
   bool erase_heir(TrialId trial);
   bool erase_own(TrialId trial);

@@ -8,6 +8,7 @@ void each_trial_with_files(Database& db, const std::function<void(TrialFiles)>& 
   auto& rows = db.prepared(R"sql(
       SELECT t.id, t.state,
              EXISTS (SELECT 1 FROM sweep_trial WHERE trial_id = t.id)
+               OR EXISTS (SELECT 1 FROM sweep_former WHERE trial_id = t.id)
                OR EXISTS (SELECT 1 FROM trial n WHERE n.id = t.replaced_by AND n.state NOT IN ('completed', 'failed')),
              run.id, run.attempt, run.state, run.host, run.directory, c.step, c.path
       FROM run JOIN trial t ON t.id = run.trial_id LEFT JOIN checkpoint c ON c.run_id = run.id

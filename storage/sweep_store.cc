@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
@@ -12,6 +14,7 @@
 #include "base/nearest_name.h"
 #include "base/sha256.h"
 #include "storage/breaker_store.h"
+#include "storage/chain_store.h"
 #include "storage/metric_store.h"
 #include "storage/queue_store.h"
 #include "storage/trial_store.h"
@@ -23,8 +26,10 @@ namespace {
 
 void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
   db.prepared(
-        R"sql(INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash, work_hash)
-                    VALUES (:sweep, :position, :id, :label, :set, :config_hash, :model_hash, :work_hash))sql")
+        R"sql(INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash, work_hash,
+                                           heading, baseline, not_trained, not_trained_why)
+                    VALUES (:sweep, :position, :id, :label, :set, :config_hash, :model_hash, :work_hash,
+                            :heading, :baseline, :not_trained, :why))sql")
       .bind(":sweep", sweep)
       .bind(":position", position)
       .bind(":id", row.id)
@@ -33,21 +38,32 @@ void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
       .bind(":config_hash", row.config_hash)
       .bind(":model_hash", row.model.empty() ? "" : sha256_hex(row.model))
       .bind(":work_hash", row.work_hash)
+      .bind(":heading", row.group)
+      .bind(":baseline", row.baseline)
+      .bind(":not_trained", row.not_trained ? name_of(*row.not_trained) : std::string_view{})
+      .bind(":why", row.not_trained_why)
       .run();
-  for (const auto& [name, printed] : row.paper)
+  for (const auto& [name, printed] : row.paper) {
+    const auto mark = row.marks.find(name);
+    const bool is_marked = mark != row.marks.end();
     db.prepared(
-          "INSERT INTO sweep_paper (sweep_id, row, name, printed) VALUES (:sweep, :row, :name, :printed)")
+          "INSERT INTO sweep_paper (sweep_id, row, name, printed, mark, why) VALUES (:sweep, :row, :name, "
+          ":printed, "
+          ":mark, :why)")
         .bind(":sweep", sweep)
         .bind(":row", position)
         .bind(":name", name)
         .bind(":printed", printed)
+        .bind(":mark", is_marked ? name_of(mark->second.mark) : std::string_view{})
+        .bind(":why", is_marked ? std::string_view{mark->second.why} : std::string_view{})
         .run();
+  }
 }
 
 void insert_column(Database& db, SweepId sweep, int position, const Column& column) {
   db.prepared(
-        R"sql(INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, unit_fits, better, digits)
-                    VALUES (:sweep, :position, :name, :heading, :kind, :source, :take, :unit, :unit_fits, :better, :digits))sql")
+        R"sql(INSERT INTO sweep_column (sweep_id, position, name, heading, kind, source, take, unit, unit_fits, better, digits, cut)
+                    VALUES (:sweep, :position, :name, :heading, :kind, :source, :take, :unit, :unit_fits, :better, :digits, :cut))sql")
       .bind(":sweep", sweep)
       .bind(":position", position)
       .bind(":name", column.name)
@@ -59,6 +75,7 @@ void insert_column(Database& db, SweepId sweep, int position, const Column& colu
       .bind(":unit_fits", column.unit_fits)
       .bind(":better", name_of(column.better))
       .bind(":digits", column.digits.value_or(-1))
+      .bind(":cut", column.cut)
       .run();
 }
 
@@ -104,7 +121,8 @@ class Shapes {
                         .result_version = command ? 0 : trial.result_version,
                         .weights = trial.weights,
                         .where = trial.where,
-                        .pack = !trial.pack.empty()};
+                        .pack = !trial.pack.empty(),
+                        .sources = !trial.sources.empty()};
     if (id_ == 0 || demand != last_) {
       id_ = store_.shape_of(demand);
       last_ = std::move(demand);
@@ -123,7 +141,7 @@ class Shapes {
 bool queue_again(Database& db, TrialId trial, Retry which) {
   db.prepared(
         R"sql(UPDATE trial SET state = 'queued', failures = 0, retried = '', losses = 0, deaths = 0, reason = '', waiting = '', not_before_ms = 0,
-                               finished_ms = NULL
+                               finished_ms = NULL, held_for_source = 0
               WHERE id = :trial AND (:ended AND state IN ('failed', 'cancelled') OR :held AND state = 'held'))sql")
       .bind(":ended", which.ended)
       .bind(":held", which.held)
@@ -177,7 +195,8 @@ std::string select_sweeps(const std::string& texts, const std::string& where) {
              s.owner, s.weight, s.max_running, s.preempts, s.breaker, s.canary, s.held,
              (SELECT json_group_array(held) FROM (SELECT held FROM sweep_level INDEXED BY sweep_level_held
                                                   WHERE sweep_id = s.id AND held <> '' LIMIT 20)),
-             (SELECT COUNT(*) FROM sweep_level INDEXED BY sweep_level_held WHERE sweep_id = s.id AND held <> '')
+             (SELECT COUNT(*) FROM sweep_level INDEXED BY sweep_level_held WHERE sweep_id = s.id AND held <> ''),
+             s.revision, s.seeds_rule, s.gpu_ms_limit, s.until_ms, s.spent, n.gpu_ms
       FROM sweep s JOIN sweep_count n ON n.sweep_id = s.id
       WHERE )sql" +
          where + " ORDER BY s.id DESC";
@@ -222,6 +241,12 @@ SweepRecord read_sweep(const Statement& row) {
   if (const std::string levels = row.text(29); levels != "[]")
     for (auto& held : nlohmann::json::parse(levels)) sweep.holds.push_back(held.get<std::string>());
   say_more(sweep.holds, row.integer(30));
+  sweep.revision = count(31);
+  sweep.seeds_rule = row.text(32);
+  if (!row.is_null(33)) sweep.budget.gpu_time = Milliseconds{row.integer(33)};
+  if (!row.is_null(34)) sweep.budget.until = row.time(34);
+  sweep.spent = row.text(35);
+  sweep.gpu_time = Milliseconds{row.integer(36)};
   if (sweep.state == SweepState::kCancelled) sweep.holds.clear();  // nothing of it is held any more
   if (sweep.trials.open() == 0) sweep.finished = row.time(21);
   return sweep;
@@ -261,6 +286,28 @@ class Levels {
   std::string key_;
 };
 
+/// Links new trials to those whose weights they take: each after those.
+void link_chains(Database& db, const std::vector<NewTrial>& trials,
+                 const std::map<std::size_t, TrialId>& mine) {
+  std::map<std::pair<std::string, int>, std::size_t> left;  // by identity
+  for (const auto& [index, id] : mine)
+    if (!trials[index].sources.empty())
+      left[{trials[index].config_hash, trials[index].result_version}] = index;
+  const std::function<void(std::size_t)> link = [&](std::size_t index) {  // as deep as chains are long
+    const NewTrial& trial = trials[index];
+    if (left.erase({trial.config_hash, trial.result_version}) == 0) return;
+    for (const NewSource& source : trial.sources)
+      if (const auto before = left.find({source.config_hash, source.result_version}); before != left.end())
+        link(before->second);
+    ChainStore{db}.link(mine.at(index), trial.sources);
+  };
+  while (!left.empty()) link(left.begin()->second);
+}
+
+std::optional<std::int64_t> milliseconds(const std::optional<Milliseconds>& time) {
+  return time ? std::optional{std::int64_t{time->count()}} : std::nullopt;
+}
+
 /// A few run first where many wait and none has completed.
 void begin_canary(Database& db, SweepId sweep) {
   db.prepared(R"sql(UPDATE sweep SET canary = 1 WHERE id = :sweep AND breaker
@@ -272,6 +319,26 @@ void begin_canary(Database& db, SweepId sweep) {
 
 }  // namespace
 
+namespace {
+
+/// A trial of the same identity that was the sweep's in the same place before it was extended.
+TrialId former_trial(Database& db, SweepId sweep, const std::string& row, const NewTrial& trial) {
+  return db
+      .prepared(R"sql(
+      SELECT f.trial_id FROM sweep_former f JOIN trial t ON t.id = f.trial_id
+      WHERE f.sweep_id = :sweep AND f.row = :row AND f.seed = :seed AND t.config_hash = :hash
+        AND t.result_version = :version ORDER BY f.revision DESC LIMIT 1)sql")
+      .bind(":sweep", sweep)
+      .bind(":row", row)
+      .bind(":seed", trial.seed)
+      .bind(":hash", trial.config_hash)
+      .bind(":version", trial.result_version)
+      .one([](const Statement& line) { return static_cast<TrialId>(line.integer(0)); })
+      .value_or(0);
+}
+
+}  // namespace
+
 Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, Time now) {
   if (find(sweep.name))
     throw Error{Code::kAlreadyExists,
@@ -279,10 +346,10 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
   Transaction transaction{db_, Transaction::kSavepoint};
   db_.prepared(
          R"sql(INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, owner, weight, max_running, preempts, breaker,
-                                        created_ms)
+                                        seeds_rule, gpu_ms_limit, until_ms, created_ms)
                      VALUES ((SELECT last_sweep + 1 FROM store WHERE last_sweep >= COALESCE((SELECT MAX(id) FROM sweep), 0)),
                              :name, :file, :text, :canonical, :canonical_hash, :baseline, :paper_heading, 'active', :now, :priority, :owner, :weight, :max_running, :preempts, :breaker,
-                             :now))sql")
+                             :seeds_rule, :gpu_ms, :until, :now))sql")
       .bind(":name", sweep.name)
       .bind(":file", sweep.file)
       .bind(":text", sweep.text)
@@ -296,16 +363,28 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
       .bind(":max_running", sweep.max_running)
       .bind(":preempts", sweep.preempts)
       .bind(":breaker", sweep.breaker)
+      .bind(":seeds_rule", sweep.seeds_rule)
+      .bind(":gpu_ms", milliseconds(sweep.budget.gpu_time))
+      .bind(":until", sweep.budget.until)
       .bind(":now", now)
       .run();
-  Submitted result{.sweep = static_cast<SweepId>(db_.last_insert_id())};
-  for (std::size_t i = 0; i < sweep.rows.size(); ++i)
-    insert_row(db_, result.sweep, static_cast<int>(i), sweep.rows[i]);
+  const auto id = static_cast<SweepId>(db_.last_insert_id());
+  const Submitted result = fill(id, sweep, trials, nullptr, now);
+  transaction.commit();
+  return result;
+}
+
+/// The lines of a sweep that has none: rows, columns, seeds, and claims on these trials. `kept`: claims that
+/// it had before, by row and seed, which stay; of these that are used are taken out.
+Submitted SweepStore::fill(SweepId id, const NewSweep& sweep, const std::vector<NewTrial>& trials,
+                           Claims* kept, Time now) {
+  Submitted result{.sweep = id};
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) insert_row(db_, id, static_cast<int>(i), sweep.rows[i]);
   for (std::size_t i = 0; i < sweep.columns.size(); ++i)
-    insert_column(db_, result.sweep, static_cast<int>(i), sweep.columns[i]);
+    insert_column(db_, id, static_cast<int>(i), sweep.columns[i]);
   for (std::size_t i = 0; i < sweep.seeds.size(); ++i)
     db_.prepared("INSERT INTO sweep_seed (sweep_id, position, seed) VALUES (:sweep, :position, :seed)")
-        .bind(":sweep", result.sweep)
+        .bind(":sweep", id)
         .bind(":position", static_cast<int>(i))
         .bind(":seed", sweep.seeds[i])
         .run();
@@ -314,37 +393,70 @@ Submitted SweepStore::insert(const NewSweep& sweep, const std::vector<NewTrial>&
   Levels levels{sweep.rows};
   Shapes shapes{db_};
   std::set<TrialId> mine, shared;  // two rows of one sweep may share a trial too
-  for (const NewTrial& trial : trials) {
+  std::set<std::pair<int, int>> filled;
+  const auto claim = [&](int row, int seed_index, std::int64_t seed, TrialId trial, bool withdrawn) {
+    db_.prepared(
+           "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id, withdrawn) VALUES (:sweep, "
+           ":row, :seed_index, :seed, :trial, :withdrawn)")
+        .bind(":sweep", id)
+        .bind(":row", row)
+        .bind(":seed_index", seed_index)
+        .bind(":seed", seed)
+        .bind(":trial", trial)
+        .bind(":withdrawn", withdrawn)
+        .run();
+  };
+  if (kept) {
+    std::map<std::string, int> rows;
+    for (const NewRow& row : sweep.rows) rows.emplace(row.id, static_cast<int>(rows.size()));
+    std::map<std::int64_t, int> seeds;
+    for (const std::int64_t seed : sweep.seeds) seeds.emplace(seed, static_cast<int>(seeds.size()));
+    for (auto old = kept->begin(); old != kept->end();) {
+      const auto row = rows.find(old->first.first);
+      const auto seed = seeds.find(old->first.second);
+      if (row == rows.end() || seed == seeds.end() || old->second.replaced) {
+        ++old;
+        continue;
+      }
+      claim(row->second, seed->second, seed->first, old->second.trial, old->second.withdrawn);
+      filled.emplace(row->second, seed->second);
+      note_unfilled(db_, old->second.trial);
+      if (sweep.breaker) levels.add(row->second, old->second.completed);
+      old = kept->erase(old);
+      ++result.kept_trials;
+    }
+  }
+  std::map<std::size_t, TrialId> inserted;  // by their place in `trials`
+  for (std::size_t index = 0; index < trials.size(); ++index) {
+    const NewTrial& trial = trials[index];
+    if (filled.contains({trial.row, trial.seed_index})) continue;
     const auto same =
         trial.reusable ? store.find_same(trial.config_hash, trial.result_version, trial.data) : std::nullopt;
-    TrialId id = same ? same->id : 0;
-    if (!same) {
-      id = insert_trial(db_, trial, trial.data.empty() ? "" : store.fingerprint(trial.data).value_or(""),
-                        shapes.of(trial));
-      WeightsStore{db_}.insert(id, trial.weights);
-      mine.insert(id);
-    } else if (!mine.contains(id)) {
-      shared.insert(id);
-      queue_again(db_, id, {.held = false});  // what may bring workers down stays held
+    TrialId there = same   ? same->id
+                    : kept ? former_trial(db_, id, sweep.rows[static_cast<std::size_t>(trial.row)].id, trial)
+                           : 0;
+    const bool completed = same ? same->state == TrialState::kCompleted
+                                : there != 0 && store.get(there).state == TrialState::kCompleted;
+    if (there == 0) {
+      there = insert_trial(db_, trial, trial.data.empty() ? "" : store.fingerprint(trial.data).value_or(""),
+                           shapes.of(trial));
+      WeightsStore{db_}.insert(there, trial.weights);
+      mine.insert(there);
+      inserted.emplace(index, there);
+    } else if (!mine.contains(there)) {
+      shared.insert(there);
+      queue_again(db_, there, {.held = false});  // what may bring workers down stays held
     }
-    if (sweep.breaker) levels.add(trial.row, same && same->state == TrialState::kCompleted);
-    db_.prepared(
-           "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
-           ":seed_index, :seed, :trial)")
-        .bind(":sweep", result.sweep)
-        .bind(":row", trial.row)
-        .bind(":seed_index", trial.seed_index)
-        .bind(":seed", trial.seed)
-        .bind(":trial", id)
-        .run();
+    if (sweep.breaker) levels.add(trial.row, completed);
+    claim(trial.row, trial.seed_index, trial.seed, there, false);
   }
-  for (const TrialId id : shared) note_unfilled(db_, id);
-  if (!shared.empty()) BreakerStore{db_}.want(result.sweep, now);
+  link_chains(db_, trials, inserted);
+  for (const TrialId trial : shared) note_unfilled(db_, trial);
+  if (!shared.empty()) BreakerStore{db_}.want(id, now);
   if (sweep.breaker) {
-    BreakerStore{db_}.add_levels(result.sweep, levels.all());
-    begin_canary(db_, result.sweep);
+    BreakerStore{db_}.add_levels(id, levels.all());
+    begin_canary(db_, id);
   }
-  transaction.commit();
   result.new_trials = static_cast<std::uint32_t>(mine.size());
   result.shared_trials = static_cast<std::uint32_t>(shared.size());
   return result;
@@ -485,7 +597,10 @@ std::string select_claims(const std::string& where) {
              t.config_hash, t.attempt, t.run_id, t.result_version, t.due_version, st.row, st.seed_index, r.id, r.label, st.seed,
              EXISTS (SELECT 1 FROM sweep_trial o WHERE o.trial_id = st.trial_id AND o.sweep_id <> st.sweep_id AND o.withdrawn = 0),
              st.withdrawn, st.unfilled, run.worker, run.step, run.total_steps, run.steps_per_second, run.refused_lines,
-             run.refused_example, run.repeated_points, t.shape_id, t.waiting, run.failure
+             run.refused_example, run.repeated_points, t.shape_id,
+             CASE WHEN t.awaits > 0 THEN (SELECT 'waits for ' || a.what FROM trial_awaits a JOIN trial_source ts
+                                            ON ts.trial_id = a.trial AND ts.source_id = a.source AND ts.name <> ''
+                                          WHERE a.trial = t.id ORDER BY a.source LIMIT 1) ELSE t.waiting END, run.failure
       FROM sweep_trial st
       JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
       JOIN trial t ON t.id = st.trial_id
@@ -735,6 +850,8 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
                           .bind(":row", row_id)
                           .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
   std::uint32_t queued = 0;
+  if (!row_id.empty() && (which.ended || which.held))
+    for (const TrialId trial : trials) queued += retry_sources(sweep, trial);
   for (const TrialId trial : trials) {
     const bool again = which.ended || which.held ? queue_again(db_, trial, which) : false;
     if (again)
@@ -759,6 +876,21 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
   return queued;
 }
 
+/// A row that runs again needs those whose weights it takes: what of them has failed, was cancelled or is
+/// held.
+std::uint32_t SweepStore::retry_sources(SweepId sweep, TrialId trial) {
+  std::uint32_t queued = 0;
+  for (const TrialId source : ChainStore{db_}.awaited(trial)) {
+    const bool again = queue_again(db_, source, {});
+    db_.prepared("UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND trial_id = :trial")
+        .bind(":sweep", sweep)
+        .bind(":trial", source)
+        .run();
+    queued += again ? 1 : 0;
+  }
+  return queued;
+}
+
 void SweepStore::claim_instead(std::optional<SweepId> sweep, TrialId trial, TrialId other) {
   db_.prepared(
          R"sql(UPDATE sweep_trial SET trial_id = :other, withdrawn = CASE WHEN :sweep IS NULL THEN withdrawn ELSE 0 END
@@ -769,20 +901,23 @@ void SweepStore::claim_instead(std::optional<SweepId> sweep, TrialId trial, Tria
       .run();
   queue_again(db_, other, {.held = false});
   note_unfilled(db_, other);
+  ChainStore{db_}.take_instead(trial, other);
 }
 
 /// A new trial of the same settings, as they are today.
-TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today) {
+TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today,
+                            std::optional<std::int64_t> seed) {
   db_.prepared(R"sql(
       INSERT INTO trial (id, config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json,
                          gpus, max_retries, time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, state)
       SELECT (SELECT last_trial + 1 FROM store WHERE last_trial >= COALESCE((SELECT MAX(id) FROM trial), 0)),
-             :config_hash, :version, :version, data_fingerprint, :reusable, :config, seed, data, command_json, gpus, max_retries,
+             :config_hash, :version, :version, data_fingerprint, :reusable, :config, COALESCE(:seed, seed), data, command_json, gpus, max_retries,
              time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, 'queued' FROM trial WHERE id = :trial)sql")
       .bind(":config_hash", today.config_hash)
       .bind(":version", today.result_version)
       .bind(":config", today.config)
       .bind(":reusable", trial.reusable)
+      .bind(":seed", seed)
       .bind(":trial", trial.id)
       .run();
   const auto copy = static_cast<TrialId>(db_.last_insert_id());
@@ -792,8 +927,53 @@ TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today)
       .bind(":copy", copy)
       .bind(":trial", trial.id)
       .run();
+  ChainStore{db_}.copy(trial.id, copy);
   QueueStore{db_}.set_shape(copy);
   return copy;
+}
+
+void SweepStore::add_seed(SweepId sweep, const std::string& row, int seed_index, Time now,
+                          const WithSeed& with_seed) {
+  struct First {
+    int position = 0;
+    TrialId trial = 0;
+    std::int64_t seed = 0;
+  };
+  const auto first = db_.prepared(R"sql(
+      SELECT r.position, st.trial_id, s.seed FROM sweep_row r
+      JOIN sweep_trial st ON st.sweep_id = r.sweep_id AND st.row = r.position
+      JOIN sweep_seed s ON s.sweep_id = r.sweep_id AND s.position = :seed_index
+      WHERE r.sweep_id = :sweep AND r.id = :row ORDER BY st.seed_index LIMIT 1)sql")
+                         .bind(":sweep", sweep)
+                         .bind(":row", row)
+                         .bind(":seed_index", seed_index)
+                         .one([](const Statement& line) {
+                           return First{static_cast<int>(line.integer(0)),
+                                        static_cast<TrialId>(line.integer(1)), line.integer(2)};
+                         });
+  if (!first)
+    throw Error{Code::kNotFound,
+                fmt::format("row {} has no seed {}, or no trial to make it of", row, seed_index)};
+  const TrialRecord model = TrialStore{db_}.get(first->trial);
+  const RenewedTrial next = with_seed(model, first->seed);
+  const auto same = model.reusable
+                        ? TrialStore{db_}.find_same(next.config_hash, next.result_version, model.data)
+                        : std::nullopt;
+  const TrialId trial = same ? same->id : copy_of(model, next, first->seed);
+  if (same) queue_again(db_, trial, {.held = false});
+  db_.prepared(
+         "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
+         ":seed_index, :seed, :trial)")
+      .bind(":sweep", sweep)
+      .bind(":row", first->position)
+      .bind(":seed_index", seed_index)
+      .bind(":seed", first->seed)
+      .bind(":trial", trial)
+      .run();
+  if (same) {
+    note_unfilled(db_, trial);
+    BreakerStore{db_}.want(sweep, now);
+  }
 }
 
 bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew& renewed, Retry which) {
@@ -821,6 +1001,13 @@ bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew&
   bool again = false;
   for (TrialRecord trial = newest; is_to(trial) || (which.completed && !again); again = true) {
     TrialId next = trial.replaced_by.value_or(0);
+    if (next == 0 && trial.before_mend() && ChainStore{db_}.is_chained(trial.id))
+      throw Error{
+          Code::kFailedPrecondition,
+          fmt::format(
+              "trial {} takes the weights of another row and was made before a correction of the trainer: "
+              "submit the sweep under another name, which trains both",
+              trial.id)};
     const RenewedTrial today = trial.before_mend() ? renewed(trial)
                                                    : RenewedTrial{trial.config, trial.identity.config_hash,
                                                                   trial.identity.result_version};

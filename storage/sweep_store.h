@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "storage/database.h"
@@ -15,6 +18,50 @@ namespace abl::storage {
 struct Submitted {
   SweepId sweep = 0;
   std::uint32_t new_trials = 0, shared_trials = 0;
+  std::uint32_t kept_trials = 0;  ///< of an extension: claims that stay
+};
+
+/// What a sweep becomes that grows, beside its new content.
+struct Extension {
+  /// A row whose configuration is another: its trials are others too.
+  struct Replaced {
+    std::string why{};
+    std::optional<std::string> version{};  ///< where that of the command is all that changed: the one before
+    bool longer = false;  ///< the same training for more epochs: from the checkpoints that there are
+  };
+  std::string author;
+  std::vector<std::string> changes;          ///< for people, a line each
+  std::map<std::string, Replaced> replaced;  ///< by row id
+  bool resources = false;  ///< trials that wait get what the new content says of resources, retry and limits
+};
+struct Extended : Submitted {
+  std::uint32_t former_trials = 0, continued_trials = 0;
+  std::vector<RunId> unwanted;  ///< runs under way that nobody wants any more: the caller stops them
+};
+/// A content that a sweep has had.
+struct SweepRevision {
+  std::uint32_t revision = 1;
+  Time time{};
+  std::string author, file, text_sha256, changes_json;
+  std::uint32_t new_trials = 0, former_trials = 0;
+};
+/// Why a row of a sweep with a rule for seeds has as many as it has.
+struct RowGrowth {
+  std::string row;
+  std::uint32_t seeds = 0;
+  bool open = true;  ///< it may get more
+  std::string why;
+  bool operator==(const RowGrowth&) const = default;
+};
+/// A trial that was a sweep's.
+struct FormerTrial {
+  std::string row, label;
+  std::int64_t seed = 0;
+  TrialId trial = 0;
+  TrialState state = TrialState::kQueued;
+  std::optional<RunId> run;
+  std::uint32_t revision = 0;
+  std::string why;
 };
 
 /// Which trials go back to the queue, or run again.
@@ -59,6 +106,25 @@ class SweepStore {
   /// back to the queue.
   /// Throws: Error{kAlreadyExists} when the name is taken.
   Submitted insert(const NewSweep& sweep, const std::vector<NewTrial>& trials, Time now);
+
+  /// Gives a sweep another content, under the name and standing that it has. Claims on trials of rows and
+  /// seeds that both have stay, but for those of rows that are replaced: these, and what the new content does
+  /// not have, become former trials, whose results stay in the store; those that nobody else wants are
+  /// cancelled.
+  Extended extend(SweepId sweep, const NewSweep& content, const std::vector<NewTrial>& trials,
+                  const Extension& extension, Time now);
+  /// The contents that an extended sweep has had, oldest first; none of one that was not.
+  std::vector<SweepRevision> revisions(SweepId sweep) const;
+  std::vector<FormerTrial> former(SweepId sweep, std::uint32_t most) const;
+  /// Of a sweep with a rule for seeds, in the order of its rows.
+  std::vector<RowGrowth> growth(SweepId sweep) const;
+  void set_growth(SweepId sweep, const RowGrowth& row, Time now);
+  /// Claims, for a row, the trial of its first seed with this one in its place: one that is stored, or a new
+  /// one. Throws: Error{kNotFound} for a row or a seed that is not there.
+  using WithSeed = std::function<RenewedTrial(const TrialRecord&, std::int64_t seed)>;
+  void add_seed(SweepId sweep, const std::string& row, int seed_index, Time now, const WithSeed& with_seed);
+  /// Parts that are given become the sweep's: a limit of 0 is none.
+  void set_budget(SweepId sweep, const Budget& parts);
 
   std::optional<SweepRecord> find(const std::string& name) const;
   /// Throws: Error{kNotFound} naming the nearest sweep there is.
@@ -140,8 +206,18 @@ class SweepStore {
   void claim_instead(std::optional<SweepId> sweep, TrialId trial, TrialId other);
 
  private:
+  struct Claim {
+    std::string label;
+    TrialId trial = 0;
+    bool withdrawn = false, completed = false, replaced = false;
+  };
+  using Claims = std::map<std::pair<std::string, std::int64_t>, Claim>;  // by row and seed
+  Submitted fill(SweepId sweep, const NewSweep& content, const std::vector<NewTrial>& trials, Claims* kept,
+                 Time now);
+  std::uint32_t retry_sources(SweepId sweep, TrialId trial);
   bool run_again(SweepId sweep, const TrialRecord& trial, const Renew& renewed, Retry which);
-  TrialId copy_of(const TrialRecord& trial, const RenewedTrial& today);
+  TrialId copy_of(const TrialRecord& trial, const RenewedTrial& today,
+                  std::optional<std::int64_t> seed = std::nullopt);
   void read_last_values(SweepId sweep, std::uint32_t values, std::vector<SeenClaim>& claims) const;
   void give_places_back(SweepId sweep);
   Database& db_;
