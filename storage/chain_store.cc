@@ -44,6 +44,13 @@ void ChainStore::copy(TrialId from, TrialId to) {
 }
 
 void ChainStore::take_instead(TrialId source, TrialId other) {
+  const bool same = db_.prepared(R"sql(SELECT 1 FROM trial a CROSS JOIN trial b ON b.id = :other
+                                       WHERE a.id = :source AND a.config_hash = b.config_hash AND a.result_version = b.result_version)sql")
+                        .bind(":source", source)
+                        .bind(":other", other)
+                        .one([](const Statement&) { return true; })
+                        .has_value();
+  if (!same) return;
   const auto trials =
       db_.prepared(R"sql(SELECT ts.trial_id FROM trial_source ts CROSS JOIN trial t ON t.id = ts.trial_id
                          WHERE ts.source_id = :source AND t.state <> 'completed')sql")
@@ -170,6 +177,26 @@ bool ChainStore::hold_without_weights(TrialId trial, const std::vector<SourceFil
       .bind(":trial", trial)
       .run();
   return true;
+}
+
+bool ChainStore::hold_outdated(TrialId trial) {
+  for (const SourceFile& file : files(trial)) {
+    const TrialRecord source = TrialStore{db_}.get(file.trial);
+    if (!source.before_mend() && file.name == protocol::weights_name(file.take, source.identity.config_hash))
+      continue;
+    db_.prepared(
+           "UPDATE trial SET state = 'held', reason = :why, waiting = '' WHERE id = :trial AND state = "
+           "'queued'")
+        .bind(":why",
+              fmt::format(
+                  "held: {}, whose weights it takes, is from before a correction of the trainer: submit "
+                  "the sweep under another name, which trains both",
+                  file.what))
+        .bind(":trial", trial)
+        .run();
+    return true;
+  }
+  return false;
 }
 
 void ChainStore::note(RunId run, const std::vector<SourceFile>& files) {

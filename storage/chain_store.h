@@ -32,7 +32,8 @@ class ChainStore {
   void link(TrialId trial, const std::vector<NewSource>& sources);
   /// A trial that takes another's place takes the same weights.
   void copy(TrialId from, TrialId to);
-  /// The trials that have not ended and take the weights of one take those of another of its identity.
+  /// The trials that have not ended and take the weights of one take those of another, where that is of its
+  /// identity.
   void take_instead(TrialId source, TrialId other);
   /// The weights that a trial takes itself, by name.
   std::vector<SourceFile> files(TrialId trial) const;
@@ -43,6 +44,10 @@ class ChainStore {
   /// Holds a trial whose sources are completed and have no such checkpoint, until they run again: it is
   /// never trained from something else. Returns: whether it is so.
   bool hold_without_weights(TrialId trial, const std::vector<SourceFile>& files);
+
+  /// Holds a queued trial that takes weights from before a correction of the trainer, or of a document that
+  /// was corrected. Returns: whether it is so.
+  bool hold_outdated(TrialId trial);
 
   /// Which files a run was given.
   void note(RunId run, const std::vector<SourceFile>& files);

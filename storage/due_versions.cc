@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/due_versions.h"
 
+#include <algorithm>
+
+#include "storage/chain_store.h"
 #include "storage/queue_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -25,18 +28,30 @@ void DueVersions::update(int newest, const std::function<int(const std::string& 
         .bind(":due", version_of(TrialStore{db_}.get(trial).config))
         .bind(":trial", trial)
         .run();
+  // what takes the weights of a trial is corrected with it, however many lie in between
+  db_.prepared(R"sql(
+      UPDATE trial SET due_version = (SELECT MAX(s.due_version) FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id
+                                      WHERE ts.trial_id = trial.id)
+      WHERE id IN (SELECT ts.trial_id FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id CROSS JOIN trial t ON t.id = ts.trial_id
+                   WHERE t.due_version < s.due_version))sql")
+      .run();
   db_.prepared("UPDATE store SET due_as_of = :newest").bind(":newest", newest).run();
   transaction.commit();
 }
 
 bool DueVersions::renew_queued(const Renew& renewed) {
-  const auto outdated = db_.prepared(
-                               "SELECT id FROM trial INDEXED BY trial_to_renew WHERE state = 'queued' AND "
-                               "result_version < due_version ORDER BY id")
-                            .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  const auto outdated =
+      db_.prepared(
+             "SELECT id FROM trial INDEXED BY trial_to_renew WHERE state = 'queued' AND "
+             "result_version < due_version ORDER BY (SELECT COUNT(*) FROM trial_source WHERE "
+             "trial_id = trial.id), id")
+          .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
   for (const TrialId id : outdated) {
     const TrialRecord trial = TrialStore{db_}.get(id);
-    renew(trial, renewed(trial));
+    if (ChainStore{db_}.hold_outdated(id)) continue;
+    RenewedTrial today = renewed(trial);
+    today.result_version = std::max(today.result_version, trial.due_version);  // its sources', perhaps
+    renew(trial, today);
   }
   return !outdated.empty();
 }

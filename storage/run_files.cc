@@ -10,7 +10,9 @@ void each_trial_with_files(Database& db, const std::function<void(TrialFiles)>& 
              EXISTS (SELECT 1 FROM sweep_trial WHERE trial_id = t.id)
                OR EXISTS (SELECT 1 FROM sweep_former WHERE trial_id = t.id)
                OR EXISTS (SELECT 1 FROM trial n WHERE n.id = t.replaced_by AND n.state NOT IN ('completed', 'failed')),
-             run.id, run.attempt, run.state, run.host, run.directory, c.step, c.path
+             run.id, run.attempt, run.state, run.host, run.directory, c.step, c.path,
+             EXISTS (SELECT 1 FROM trial_source ts CROSS JOIN trial n ON n.id = ts.trial_id CROSS JOIN sweep_trial st ON st.trial_id = n.id
+                     WHERE ts.source_id = t.id AND ts.name <> '' AND n.state <> 'completed')
       FROM run JOIN trial t ON t.id = run.trial_id LEFT JOIN checkpoint c ON c.run_id = run.id
       ORDER BY run.trial_id, run.attempt, c.step)sql");
   TrialFiles trial;
@@ -18,7 +20,10 @@ void each_trial_with_files(Database& db, const std::function<void(TrialFiles)>& 
     const auto id = static_cast<TrialId>(rows.integer(0));
     if (trial.id != id) {
       if (trial.id != 0) take(std::move(trial));
-      trial = {.id = id, .state = trial_state(rows.text(1)), .shown = rows.integer(2) != 0};
+      trial = {.id = id,
+               .state = trial_state(rows.text(1)),
+               .shown = rows.integer(2) != 0,
+               .needed = rows.integer(10) != 0};
     }
     const auto run = static_cast<RunId>(rows.integer(3));
     if (trial.runs.empty() || trial.runs.back().id != run)

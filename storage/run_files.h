@@ -24,6 +24,7 @@ struct TrialFiles {
   TrialId id = 0;
   TrialState state = TrialState::kQueued;
   bool shown = false;     ///< a sweep claims it, or may have it back
+  bool needed = false;    ///< a trial that a sweep wants and that is not completed takes its weights
   std::vector<Run> runs;  ///< by attempt
 };
 

@@ -197,7 +197,8 @@ class Collector {
       const auto folder = real_place(run.directory);
       if (folder && folders_.contains(*folder)) {
         known_.insert(*folder);
-        if (!live && !trial.shown && !is_anothers(*folder)) due_.emplace_back(kRuns, *folder);
+        if (!live && !trial.shown && !trial.needed && !is_anothers(*folder))
+          due_.emplace_back(kRuns, *folder);
       } else if (run.host != host_ || fs::exists(run.directory, absent_)) {
         ++elsewhere_[run.host];
       }
@@ -205,7 +206,7 @@ class Collector {
     if (live)  // whatever name its folder has got
       for (const auto& [path, folder] : folders_)
         if (folder.trial == trial.id) known_.insert(path);
-    if (live || trial.shown) add_checkpoints(trial, live);
+    if (live || trial.shown) add_checkpoints(trial, live || trial.needed);
   }
 
   /// Which folders that belong to no trial go.

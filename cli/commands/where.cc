@@ -66,6 +66,14 @@ std::string text_of(const RunDetail& run, const Place& place) {
     heading = "";
   }
   if (run.checkpoints().empty()) text += "checkpoints  none\n";
+  heading = "weights of";
+  for (const auto& source : run.sources()) {
+    text += fmt::format("{:<13}{}/{}/{}  {}\n", heading, source.sweep(), source.row(), source.seed(),
+                        source.run() == 0 ? fmt::format("{}, {}", source.take(), source.state())
+                                          : fmt::format("{}: run {}, step {}, SHA-256 {:.12}…", source.take(),
+                                                        source.run(), source.step(), source.sha256()));
+    heading = "";
+  }
   text += fmt::format("log          {}\n",
                       run.log_bytes() == 0
                           ? "empty"
@@ -92,20 +100,26 @@ nlohmann::ordered_json json_of(const RunDetail& run, const Place& place) {
                            {"here", size.has_value()},
                            {"bytes", size ? nlohmann::json(*size) : nlohmann::json()}});
   }
+  nlohmann::ordered_json sources = nlohmann::json::array();
+  for (const auto& source : run.sources())
+    sources.push_back({{"name", source.name()},
+                       {"take", source.take()},
+                       {"sweep", source.sweep()},
+                       {"row", source.row()},
+                       {"seed", source.seed()},
+                       {"trial", source.trial()},
+                       {"run", source.run()},
+                       {"step", source.step()},
+                       {"sha256", source.sha256()}});
   for (const auto& row : summary.rows())
     sweeps.push_back(
         {{"sweep", row.sweep()}, {"row", row.row()}, {"label", row.label()}, {"seed", row.seed()}});
-  return {{"run", summary.id()},
-          {"trial", summary.trial()},
-          {"attempt", summary.attempt()},
-          {"state", word(summary.state())},
-          {"worker", summary.worker()},
-          {"host", summary.host()},
-          {"directory", run.directory()},
-          {"here", place.is_here},
-          {"checkpoints", checkpoints},
-          {"log_bytes", run.log_bytes()},
-          {"sweeps", sweeps},
+  return {{"run", summary.id()},          {"trial", summary.trial()},
+          {"attempt", summary.attempt()}, {"state", word(summary.state())},
+          {"worker", summary.worker()},   {"host", summary.host()},
+          {"directory", run.directory()}, {"here", place.is_here},
+          {"checkpoints", checkpoints},   {"sources", sources},
+          {"log_bytes", run.log_bytes()}, {"sweeps", sweeps},
           {"command", place.command}};
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
 #include "config/document/result_version.h"
+#include "storage/chain_store.h"
 #include "storage/metric_store.h"
+#include "storage/sweep_store.h"
 #include "storage/trial_store.h"
 #include "views/convert.h"
 #include "views/read.h"
@@ -16,6 +19,34 @@ using storage::Transaction;
 
 constexpr int kLogTailLines = 100;
 constexpr std::size_t kLogTailBytes = 64 << 10;
+
+/// Whose weights it has taken, or will take.
+void add_sources(storage::Database& db, const storage::RunRecord& run, v1::RunDetail& message) {
+  const storage::ChainStore chains{db};
+  const auto given = chains.given(run.id);
+  for (const auto& file : chains.files(run.trial)) {
+    auto& source = *message.add_sources();
+    source.set_name(file.name);
+    source.set_take(std::string{name_of(file.take)});
+    source.set_trial(file.trial);
+    source.set_state(std::string{storage::to_text(file.state)});
+    if (const auto its = std::ranges::find(given, file.name, &storage::ChainStore::Given::name);
+        its != given.end()) {
+      source.set_run(its->run);
+      source.set_step(its->step);
+      source.set_sha256(its->sha256);
+    }
+    const auto own = storage::SweepStore{db}.positions(run.trial);
+    for (const auto& position : storage::SweepStore{db}.positions(file.trial))
+      if (source.row().empty() &&
+          (own.empty() ||
+           std::ranges::find(own, position.sweep, &storage::SweepStore::Position::sweep) != own.end())) {
+        source.set_sweep(position.sweep);
+        source.set_row(position.row);
+        source.set_seed(position.seed);
+      }
+  }
+}
 
 }  // namespace
 
@@ -39,10 +70,13 @@ v1::RunDetail run_detail(storage::Database& db, storage::RunId id) {
     if (checkpoint.run == id) *message.add_checkpoints() = to_proto(checkpoint);
   for (const auto& attempt : store.runs_of(run.trial)) *message.add_attempts() = to_proto(attempt);
   message.set_environment_json(run.environment_json);
+  add_sources(db, run, message);
   if (trial.before_mend())
     for (auto& sentence : config::changes_since(trial.identity.result_version,
                                                 nlohmann::json::parse(trial.config, nullptr, false)))
       message.add_before_mend(std::move(sentence));
+  if (trial.before_mend() && message.before_mend().empty())  // a trial whose weights it takes
+    message.add_before_mend(config::what_changed(trial.due_version));
   return message;
 }
 
