@@ -45,7 +45,46 @@ class DrawnSource final : public StoredSource {
   std::vector<int> labels_;
 };
 
+/// A few images over and over.
+class NoiseSource final : public StoredSource {
+ public:
+  NoiseSource(const config::DataConfig& config, int count)
+      : StoredSource{config, static_cast<std::size_t>(count)},
+        size_{config.image_size},
+        classes_{static_cast<std::uint32_t>(std::max(1, config.classes))},
+        count_{static_cast<std::uint32_t>(count)} {
+    images::RandomStream random{0, images::Purpose::kInitialisation};
+    for (auto& pixels : pixels_) {
+      pixels.resize(static_cast<std::size_t>(3 * size_) * static_cast<std::size_t>(size_));
+      for (char& byte : pixels) byte = static_cast<char>(random.next());
+    }
+  }
+  std::uint32_t size() const override { return count_; }
+  int label(std::uint32_t index) const override { return static_cast<int>(index % classes_); }
+  std::string name(std::uint32_t index) const override { return fmt::format("stand-in {}", index); }
+  images::EncodedImage open(std::uint32_t index) const override {
+    return {.coding = images::EncodedImage::Coding::kPixels,
+            .bytes = pixels_.at(index % pixels_.size()),
+            .width = size_,
+            .height = size_,
+            .label = label(index)};
+  }
+
+ private:
+  const int size_;
+  const std::uint32_t classes_, count_;
+  std::array<std::string, 16> pixels_;
+};
+
 }  // namespace
+
+DataSet stand_in(const config::DataConfig& config, int images) {
+  DataSet data;
+  data.train = std::make_shared<NoiseSource>(config, images);
+  data.val = std::make_shared<NoiseSource>(config, images);
+  data.format = "stand-ins";
+  return data;
+}
 
 DataSet open_drawn(const config::DataConfig& config) {
   if (config.image_size != kEmbeddedSize || config.classes != kEmbeddedClasses)

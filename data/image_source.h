@@ -78,4 +78,8 @@ enum class Needs { kTrainAndVal, kVal };
 /// Throws: Error{kNotFound, kInvalidArgument, kFailedPrecondition, kDataLoss} saying what was expected where.
 DataSet open_data(const config::DataConfig& data, const std::string& root, Needs needs = Needs::kTrainAndVal);
 
+/// Images without meaning, of the size and number of classes of `data` and at least `images` of them, as they
+/// are when nothing has to be decoded: for what is only timed where the data are not.
+DataSet stand_in(const config::DataConfig& data, int images);
+
 }  // namespace abl::data

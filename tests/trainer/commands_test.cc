@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/error.h"
 #include "data/commands/data_commands.h"
@@ -61,6 +63,42 @@ class CommandsTest : public testing::Test {
   const std::string config_ = folder_.path() / "trial.json";
   int runs_ = 0;
 };
+
+TEST(CalibrateTest, EachTrialIsTimedInALineAndOneThatCannotBeSaysWhy) {
+  const std::string
+      trial = R"({"model": {"family": "simple-vit", "dim": 16, "depth": 1, "heads": 2, "dim_head": 8,
+    "patch": 8}, "data": {"name": ")",
+      rest = R"("image_size": 32, "classes": 10, "train_images": 60, "val_images": 20},
+    "recipe": {"use": "demo", "epochs": 1, "batch": 20, "ema": 0.9}, "seed": 0})";
+  std::string input =
+      trial + R"(shapes", )" + rest + "\n" + trial + R"(elsewhere", )" + rest + "\n{\"model\": {}}\n";
+  for (std::size_t i = 0; i + 1 < input.size(); ++i)
+    if (input[i] == '\n' && input[i + 1] == ' ') input[i] = ' ';
+  std::istringstream in{input};
+  auto* const before = std::cin.rdbuf(in.rdbuf());
+  CLI::App app{"test", "test"};
+  const abl::Run execute = commands::declare_calibrate(app);
+  app.parse(std::vector<std::string>{"0.6", "--seconds"});
+  testing::internal::CaptureStdout();
+  execute();
+  std::cin.rdbuf(before);
+  std::istringstream answers{testing::internal::GetCapturedStdout()};
+  std::string line;
+  for (const bool is_here : {true, false}) {
+    ASSERT_TRUE(std::getline(answers, line));
+    const auto answer = Json::parse(line);
+    ASSERT_FALSE(answer.contains("error")) << line;
+    for (const char* key :
+         {"step_seconds", "image_seconds", "start_seconds", "checkpoint_seconds", "base_bytes"})
+      EXPECT_GT(answer.at(key).get<double>(), 0) << key;
+    EXPECT_GE(answer.at("steps").get<int>(), 1);
+    EXPECT_EQ(answer.at("batch"), 0) << "all of the batch was measured";
+    EXPECT_EQ(answer.at("threads"), 1);
+    EXPECT_EQ(answer.at("train_images"), is_here ? 60 : 0) << "of data that are not here images were drawn";
+  }
+  ASSERT_TRUE(std::getline(answers, line));
+  EXPECT_THAT(Json::parse(line).at("error").get<std::string>(), HasSubstr("model"));
+}
 
 TEST_F(CommandsTest, ASettingChangesTheTrial) {
   const auto folder = run_folder();

@@ -42,6 +42,8 @@ constexpr Command kCommands[] = {
     {"export", "Extract the weights of a checkpoint", &commands::declare_export},
     {"describe", "Show a model's parts, parameters, FLOPs and memory without allocating it",
      &commands::declare_describe},
+    {"calibrate", "Time a little of each trial: a document a line on stdin, a JSON object a line as answer",
+     &commands::declare_calibrate},
     {"infer", "Run a model on one image, or on tensors to compare implementations", &commands::declare_infer},
     {"data", "Check the images of a data set, or pack them into one file", &data::declare_data},
     {"presets", "List model presets", &commands::declare_presets},

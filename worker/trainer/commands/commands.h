@@ -13,5 +13,6 @@ Run declare_export(CLI::App& app);
 Run declare_verify(CLI::App& app);
 Run declare_infer(CLI::App& app);
 Run declare_presets(CLI::App& app);
+Run declare_calibrate(CLI::App& app);
 
 }  // namespace abl::commands

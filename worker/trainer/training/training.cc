@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "config/data/data_sets.h"
 #include "config/document/result_version.h"
 #include "models/backbones/model_options.h"
 #include "models/layers/sync_batch_norm.h"
@@ -37,6 +38,21 @@ data::DataSet open_here(const config::DataConfig& data, const std::string& root)
   }
 }
 
+bool is_drawn(const config::DataConfig& data) {
+  const auto* known = config::find_data_set(data.name);
+  return known && known->embedded;
+}
+
+std::shared_ptr<models::Classifier> teacher_of(const TrainingOptions& options) {
+  const auto& trial = options.trial;
+  if (!options.only_timed) return load_teacher(trial, options.weights);
+  if (trial.recipe.distillation == config::Distillation::kNone) return nullptr;
+  auto teacher = models::build(tasks::teacher_options(trial));
+  teacher->eval();
+  for (auto& parameter : teacher->parameters()) parameter.requires_grad_(false);
+  return teacher;
+}
+
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
 }
@@ -54,8 +70,10 @@ Training::Training(TrainingOptions options, protocol::Events& events)
       writer_{options_.run_dir, options_.keep_last, events_} {
   const auto& trial = options_.trial;
   at::set_num_threads(options_.threads);
-  data_ = open_here(trial.data, options_.data_root);
-  weights_ = weight_digests(trial.recipe, options_.weights);
+  const bool stands_in = options_.only_timed && options_.data_root.empty() && !is_drawn(trial.data);
+  data_ = stands_in ? data::stand_in(trial.data, std::max(4096, trial.recipe.batch))
+                    : open_here(trial.data, options_.data_root);
+  if (!options_.only_timed) weights_ = weight_digests(trial.recipe, options_.weights);
   length_ = length_of(trial.recipe, data_.train->size());
   order_ = std::make_unique<data::EpochOrder>(trial.seed, data_.train->size());
   share_ = ranks::share_batch(ranks_.rank(), ranks_.ranks(),
@@ -65,13 +83,14 @@ Training::Training(TrainingOptions options, protocol::Events& events)
   torch::manual_seed(images::RandomStream{trial.seed, images::Purpose::kInitialisation}.next());
   const auto model = tasks::training_options(trial);
   auto learning = models::build(model);  // on the CPU first: the same start on every device
-  const auto started = start_from_weights(*learning, trial.recipe, options_.weights);
+  const auto started =
+      options_.only_timed ? "" : start_from_weights(*learning, trial.recipe, options_.weights);
   learning->to(device_);
   auto average = trial.recipe.ema > 0 ? models::build(model) : nullptr;
   if (average) average->to(device_);
   learner_ = std::make_unique<Learner>(std::move(learning), std::move(average), trial.recipe, device_,
                                        options_.ranks, new_graph());
-  if ((teacher_ = load_teacher(trial, options_.weights))) teacher_->to(device_);
+  if ((teacher_ = teacher_of(options_))) teacher_->to(device_);
 
   const Machine machine = this_machine(device_, ranks_.ranks());
   protocol::Events::Start start{.total_steps = length_.total_steps,
@@ -316,21 +335,26 @@ void Training::save_last() {
   writer_.finish();
 }
 
+/// The batches from here to a step.
+tasks::Loader Training::loader_to(std::int64_t last) {
+  const tasks::Collation collation{.replace_among = data_.train->size(),
+                                   .image_size = options_.trial.data.image_size,
+                                   .pinned = device_.is_cuda()};
+  const auto own = static_cast<std::int64_t>(share_.places.size());
+  return {done_,
+          last - done_,
+          {.threads = loader_threads(),
+           .ahead = tasks::batches_ahead(own, collation.image_size, loader_threads()),
+           .collation = collation},
+          [this](std::int64_t number) { return plan_of(number); }};
+}
+
 bool Training::run(const std::atomic<bool>& stop) {
   device::DeviceQueue queue{device_};
   bool stopped = !evaluate_if_due(stop);  // a stop may have come between the step and its evaluation
   if (is_best_) hold();
   const auto last = options_.last_step > 0 ? options_.last_step : length_.total_steps;
-  const tasks::Collation collation{.replace_among = data_.train->size(),
-                                   .image_size = options_.trial.data.image_size,
-                                   .pinned = device_.is_cuda()};
-  const auto own = static_cast<std::int64_t>(share_.places.size());
-  tasks::Loader loader{done_,
-                       last - done_,
-                       {.threads = loader_threads(),
-                        .ahead = tasks::batches_ahead(own, collation.image_size, loader_threads()),
-                        .collation = collation},
-                       [this](std::int64_t number) { return plan_of(number); }};
+  auto loader = loader_to(last);
   while (!stopped && !ranks_.as_first(stop)) {
     const auto batch = next_batch(loader);
     if (!batch) break;

@@ -50,8 +50,20 @@ struct TrainingOptions {
   std::string keep_best =
       protocol::metric::kValTop1;  ///< the metric of the evaluation whose checkpoint stays too; empty: none
   std::int64_t last_step = 0;      ///< where to stop before the end; 0: at the end
+  /// It is to be timed alone (`measure`): weights that the recipe names are not read, and where there is no
+  /// folder of its data, stand-ins take their place.
+  bool only_timed = false;
   std::shared_ptr<ranks::RankGroup> ranks =
       std::make_shared<ranks::RankGroup>();  ///< that train this trial together
+};
+
+/// How long the parts of a training take, from some of them.
+struct Pace {
+  std::vector<double> steps;   ///< seconds of each step that was timed, after those that warm up
+  std::vector<double> halves;  ///< the same with half of the images
+  double image = 0;            ///< of an evaluated image, by one model; 0: there was no time for it
+  double checkpoint = 0;       ///< of a checkpoint, until its file is there
+  std::uint32_t train_images = 0, val_images = 0;
 };
 
 /// One training from its configuration to its last evaluation. What it computes depends on the trial, the
@@ -69,7 +81,13 @@ class Training {
   /// weight is not finite.
   bool run(const std::atomic<bool>& stop);
 
+  /// In place of `run`: takes steps, evaluates and writes a checkpoint for about `budget`, as `run` does. A
+  /// step that has begun is finished. `halves`: takes steps with half of the images too, so that what larger
+  /// batches take can be told. Nothing is learned that could be used.
+  Pace measure(std::chrono::duration<double> budget, bool halves = false);
+
  private:
+  tasks::Loader loader_to(std::int64_t last);
   void expect_fits(const Checkpoint& checkpoint) const;
   void resume(protocol::Events::Start& start);
   void join_ranks();

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/device/device_queue.h"
+#include "worker/trainer/tasks/evaluation.h"
+#include "worker/trainer/training/training.h"
+
+// What of a training takes time, a little of each.
+namespace abl::training {
+namespace {
+
+/// Of the budget; the rest is the checkpoint's.
+constexpr double kForSteps = 0.65, kForEvaluation = 0.25;
+constexpr int kWarmUp = 2;          ///< steps that allocate, and choose kernels
+constexpr std::size_t kFewest = 3;  ///< steps that are timed, where one takes no longer than the budget
+
+}  // namespace
+
+Pace Training::measure(std::chrono::duration<double> budget, bool halves) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point then) {
+    return std::chrono::duration<double>(Clock::now() - then).count();
+  };
+  const auto begun = Clock::now();
+  Pace pace{.steps = {}, .train_images = data_.train->size(), .val_images = data_.val->size()};
+  {
+    device::DeviceQueue queue{device_};
+    auto loader = loader_to(done_ + (std::int64_t{1} << 20));
+    const auto take_steps = [&](double until, std::vector<double>& times, const auto& take) {
+      for (int taken = 0;; ++taken) {
+        const auto since = Clock::now();
+        take(*next_batch(loader));
+        learner_->loss_sum().item<double>();  // waits for a GPU
+        const double used = seconds_since(begun) / budget.count();
+        const bool is_slow = taken > 0 && used >= 1;
+        if (taken >= kWarmUp || is_slow) times.push_back(seconds_since(since));
+        if (is_slow || (used >= until && times.size() >= kFewest)) break;
+      }
+    };
+    take_steps(halves ? 0.6 * kForSteps : kForSteps, pace.steps,
+               [&](const tasks::Batch& batch) { step(batch); });
+    if (halves)
+      take_steps(kForSteps, pace.halves, [&](const tasks::Batch& batch) {
+        const auto part = batch.narrow(0, std::max<std::int64_t>(1, batch.labels.numel() / 2));
+        auto images = input_.images(part);
+        const auto targets = targets_of(part, images);
+        learner_->step(images, targets, learning_rate(options_.trial.recipe, done_, length_.total_steps));
+      });
+  }
+  const auto first = Clock::now();
+  std::atomic<bool> stop = false;
+  std::int64_t images = 0;
+  const auto note = [&](std::int64_t more) {
+    images += more;
+    pace.image = seconds_since(first) / static_cast<double>(images);
+    stop = seconds_since(first) > kForEvaluation * budget.count();
+  };
+  tasks::evaluate(learner_->model(), *data_.val, options_.trial, device_, loader_threads(), ranks_, stop,
+                  note);
+  learner_->loss_sum().zero_();  // whatever was learned, it is no reason to refuse a checkpoint
+  const auto copied = Clock::now();
+  evaluated_ = done_;
+  hold();
+  write();
+  writer_.finish();
+  pace.checkpoint = seconds_since(copied);
+  return pace;
+}
+
+}  // namespace abl::training
