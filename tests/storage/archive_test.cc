@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/archive.h"
+
+#include <sqlite3.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "storage/provenance_store.h"
+#include "storage/table.h"
+#include "tests/storage/fixtures.h"
+
+namespace abl::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Every cell of a table as text, row by row.
+std::vector<std::string> cells(Database& db, const std::string& sweep) {
+  std::vector<std::string> texts;
+  for (const TableRow& row : read_table(db, sweep).rows)
+    for (const Cell& cell : row.cells) texts.push_back(cell.text + "|" + cell.paper);
+  return texts;
+}
+
+class ArchiveTest : public StoreTest {
+ protected:
+  fs::path file = folder / "study.db";
+
+  /// Completes every waiting trial of a sweep, with curves of so many points.
+  void fill(const std::string& sweep, int points = 100) {
+    for (const auto& claim : sweeps.claims(sweeps.get(sweep).id)) {
+      if (claim.state != TrialState::kQueued) continue;
+      const RunId id = run(claim.trial);
+      Series top1{.name = "val/top1"}, loss{.name = "train/loss"};
+      for (int step = 1; step <= points; ++step)
+        for (Series* series : {&top1, &loss}) {
+          series->steps.push_back(static_cast<std::uint32_t>(step));
+          series->values.push_back(claim.trial + std::sin(step));
+          series->times_ms.push_back(step);
+        }
+      loss.values[1] = std::numeric_limits<double>::quiet_NaN();
+      metrics.append(id, {top1, loss});
+      metrics.append_log(id, "a log that stays where it is\n");
+      end(id, RunState::kCompleted);
+    }
+  }
+  Archived make(const std::vector<std::string>& names, const ArchiveOptions& options = {}) {
+    return make_archive(folder / "results.db", names, options, file);
+  }
+  Merged merge(Database& into) { return merge_archive(into, file, folder / "imported", "here"); }
+};
+
+TEST_F(ArchiveTest, HoldsTheChosenSweepsAloneWithTheSameTable) {
+  submit(sweep_of("wanted", 3, 2));
+  submit(sweep_of("other", 2, 1, "o"));
+  fill("wanted");
+  fill("other");
+  const Archived made = make({"wanted"}, {.points = KeptPoints::kAll});
+  EXPECT_EQ(made.sweeps, 1);
+  EXPECT_EQ(made.completed, 6);
+  EXPECT_EQ(made.points, 6 * 200);
+  Database archive{file, Database::Mode::kReadOnly};
+  EXPECT_EQ(cells(archive, "wanted"), cells(db, "wanted"));
+  EXPECT_EQ(error_of([&] { SweepStore{archive}.get("other"); }).first, Code::kNotFound);
+  EXPECT_EQ(SweepStore{archive}.get("wanted").text, sweeps.get("wanted").text);
+  EXPECT_EQ(archive_kind(archive)->of_store, db.store_id());
+  EXPECT_NE(archive.store_id(), db.store_id()) << "a scheduler on it is not a scheduler on that";
+}
+
+TEST_F(ArchiveTest, IsTheSameToTheByteForTheSameSweeps) {
+  submit(sweep_of("wanted", 3, 2));
+  fill("wanted");
+  make({"wanted"});
+  const std::string first = sha256_file(file);
+  submit(sweep_of("later", 2, 1, "o"));
+  fill("later");
+  make({"wanted"});
+  EXPECT_EQ(sha256_file(file), first);
+}
+
+TEST_F(ArchiveTest, ThinnedPointsLeaveEveryNumberOfTheTableAsItIs) {
+  submit(sweep_of("wanted", 2, 2));
+  fill("wanted", 5000);
+  const Archived thin = make({"wanted"});
+  EXPECT_LE(thin.points, 4 * 2 * ArchiveOptions::kThinTo);
+  EXPECT_GT(thin.points, 0);
+  {
+    Database archive{file, Database::Mode::kReadOnly};
+    EXPECT_EQ(cells(archive, "wanted"), cells(db, "wanted"));
+    EXPECT_EQ(archive_kind(archive)->points, KeptPoints::kThin);
+  }
+  EXPECT_EQ(make({"wanted"}, {.points = KeptPoints::kNone}).points, 0);
+  Database archive{file, Database::Mode::kReadOnly};
+  EXPECT_EQ(cells(archive, "wanted"), cells(db, "wanted"));
+}
+
+TEST_F(ArchiveTest, WhatRunsElsewhereWaitsInIt) {
+  submit(sweep_of("wanted", 2, 1));
+  run(1);
+  lease(2);
+  make({"wanted"});
+  Database archive{file, Database::Mode::kReadOnly};
+  const SweepRecord sweep = SweepStore{archive}.get("wanted");
+  EXPECT_EQ(sweep.trials.queued, 2u);
+  EXPECT_EQ(sweep.trials.open(), 2u);
+  EXPECT_EQ(TrialStore{archive}.get(1).attempt, 0);
+}
+
+TEST_F(ArchiveTest, ItsTrialsAreFoundByIdentityAndNotRunAgain) {
+  submit(sweep_of("wanted", 3, 2));
+  fill("wanted");
+  const auto table = cells(db, "wanted");
+  make({"wanted"});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  SweepStore elsewhere{other};
+  const auto before = sweep_of("before", 2, 1, "own");  // has numbers that the archive's trials have too
+  elsewhere.insert(before.sweep, before.trials, now);
+  const Merged merged = merge(other);
+  EXPECT_THAT(merged.sweeps, ElementsAre("wanted"));
+  EXPECT_EQ(merged.new_trials, 6);
+  EXPECT_EQ(cells(other, "wanted"), table);
+  EXPECT_EQ(elsewhere.get("wanted").trials.completed, 6u);
+  const auto again = sweep_of("again", 3, 3);  // one seed more
+  const Submitted submitted = elsewhere.insert(again.sweep, again.trials, now);
+  EXPECT_EQ(submitted.shared_trials, 6u);
+  EXPECT_EQ(submitted.new_trials, 3u);
+}
+
+TEST_F(ArchiveTest, MergedTwiceNothingIsThereTwice) {
+  submit(sweep_of("wanted", 2, 2));
+  fill("wanted");
+  make({"wanted"});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  merge(other);
+  const auto table = cells(other, "wanted");
+  const Merged second = merge(other);
+  EXPECT_THAT(second.sweeps, IsEmpty());
+  EXPECT_THAT(second.known, ElementsAre("wanted"));
+  EXPECT_EQ(second.new_trials + second.filled + second.runs + second.points, 0);
+  EXPECT_EQ(second.there, 4);
+  EXPECT_EQ(cells(other, "wanted"), table);
+}
+
+TEST_F(ArchiveTest, TrialsThatWaitedGetTheResultsOfTheArchive) {
+  const auto text = sweep_of("wanted", 2, 2);
+  submit(text);
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  SweepStore{other}.insert(text.sweep, text.trials, now);
+  fill("wanted");
+  make({"wanted"});
+  const Merged merged = merge(other);
+  EXPECT_EQ(merged.filled, 4);
+  EXPECT_EQ(merged.new_trials, 0);
+  EXPECT_EQ(SweepStore{other}.get("wanted").trials.completed, 4u);
+  EXPECT_EQ(cells(other, "wanted"), cells(db, "wanted"));
+  EXPECT_EQ(TrialStore{other}.fingerprint("cifar10"), "f1");
+}
+
+TEST_F(ArchiveTest, MergesBackIntoTheStoreThatItIsOf) {
+  submit(sweep_of("wanted", 2, 2));
+  fill("wanted");
+  make({"wanted"});
+  const Merged merged = merge(db);
+  EXPECT_EQ(merged.there, 4);
+  EXPECT_EQ(merged.runs, 0);
+  EXPECT_THAT(merged.notes, IsEmpty());
+}
+
+TEST_F(ArchiveTest, ResultsOfBothSidesThatDifferAreSaidAndStay) {
+  const auto text = sweep_of("wanted", 1, 1);
+  submit(text);
+  complete(1, 70);
+  make({"wanted"});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  SweepStore{other}.insert(text.sweep, text.trials, now);
+  TrialStore elsewhere{other};
+  const RunId id = elsewhere.lease(1, "bob", "h", now, now + std::chrono::seconds{30})->run;
+  elsewhere.start(id, {.total_steps = 100, .data_fingerprint = "f1"}, now);
+  MetricStore{other}.append(id, {{.name = "val/top1", .steps = {100}, .values = {71}, .times_ms = {0}}});
+  elsewhere.end(id, {.state = RunState::kCompleted}, now);
+  const Merged merged = merge(other);
+  EXPECT_THAT(merged.notes,
+              ElementsAre(HasSubstr("wanted/a/0 was trained on both sides, with other values")));
+  EXPECT_THAT(cells(other, "wanted").front(), HasSubstr("71.00"));
+}
+
+TEST_F(ArchiveTest, AConflictMergesNothingAndNamesAll) {
+  submit(sweep_of("wanted", 1, 1));
+  fill("wanted");
+  make({"wanted"});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  auto text = sweep_of("wanted", 2, 1, "x");
+  text.sweep.canonical_hash = "another";
+  SweepStore{other}.insert(text.sweep, text.trials, now);
+  TrialStore elsewhere{other};
+  const RunId id = elsewhere.lease(1, "bob", "h", now, now + std::chrono::seconds{30})->run;
+  elsewhere.start(id, {.total_steps = 100, .data_fingerprint = "f2"}, now);
+  const auto [code, message] = error_of([&] { merge(other); });
+  EXPECT_EQ(code, Code::kAlreadyExists);
+  EXPECT_THAT(message, HasSubstr("sweep wanted: another content"));
+  EXPECT_THAT(message, HasSubstr("data cifar10: the archive's results are of another content"));
+  EXPECT_EQ(SweepStore{other}.count(), 1u);
+}
+
+TEST_F(ArchiveTest, BringsItsCheckpointsWithThem) {
+  submit(sweep_of("wanted", 1, 1));
+  const RunId id = run(1);
+  const std::string bytes(3'000'000, 'w');
+  write_file(folder / "step-100.ckpt", bytes);
+  trials.add_checkpoint({.run = id, .step = 50, .host = "here", .path = folder / "gone.ckpt", .sha256 = "s"});
+  trials.add_checkpoint({.run = id,
+                         .step = 100,
+                         .host = "here",
+                         .path = folder / "step-100.ckpt",
+                         .sha256 = sha256_hex(bytes)});
+  end(id, RunState::kCompleted);
+  const Archived made = make({"wanted"}, {.checkpoints = KeptCheckpoints::kLast, .host = "here"});
+  EXPECT_EQ(made.checkpoints, 1);
+  EXPECT_THAT(made.absent, IsEmpty());
+  fs::remove(folder / "step-100.ckpt");
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  EXPECT_EQ(merge_archive(other, file, folder / "imported", "there").checkpoints, 1);
+  const auto checkpoints = TrialStore{other}.checkpoints_of(1);
+  ASSERT_THAT(checkpoints, SizeIs(2));
+  EXPECT_EQ(checkpoints.front().host, "there");
+  EXPECT_EQ(read_file(checkpoints.front().path), bytes);
+}
+
+TEST_F(ArchiveTest, ACheckpointThatIsNotWhatItWasIsLeftOutAndSaid) {
+  submit(sweep_of("wanted", 1, 1));
+  const RunId id = run(1);
+  write_file(folder / "step-100.ckpt", "other bytes");
+  trials.add_checkpoint({.run = id,
+                         .step = 100,
+                         .host = "here",
+                         .path = folder / "step-100.ckpt",
+                         .sha256 = sha256_hex("bytes")});
+  end(id, RunState::kCompleted);
+  const Archived made = make({"wanted"}, {.checkpoints = KeptCheckpoints::kLast, .host = "here"});
+  EXPECT_EQ(made.checkpoints, 0);
+  EXPECT_THAT(made.absent, SizeIs(1));
+}
+
+TEST_F(ArchiveTest, WhereAMergeFailsHalfwayNothingOfItIsThere) {
+  submit(sweep_of("wanted", 2, 2));
+  const RunId id = run(1);
+  write_file(folder / "c", "bytes");
+  trials.add_checkpoint(
+      {.run = id, .step = 100, .host = "here", .path = folder / "c", .sha256 = sha256_hex("bytes")});
+  end(id, RunState::kCompleted);
+  make({"wanted"}, {.checkpoints = KeptCheckpoints::kLast, .host = "here"});
+  write_file(folder / "no-folder", "");
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  EXPECT_ANY_THROW(merge_archive(other, file, folder / "no-folder", "here"));
+  EXPECT_EQ(SweepStore{other}.count(), 0u);
+}
+
+TEST_F(ArchiveTest, WhatIsNoArchiveIsRefused) {
+  submit(sweep_of("wanted", 1, 1));
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  const auto refused = [&](const fs::path& what) {
+    return error_of([&] { merge_archive(other, what, folder / "imported", "here"); });
+  };
+  EXPECT_THAT(refused(folder / "results.db").second, HasSubstr("not an archive"));
+  EXPECT_EQ(refused(folder / "none.db").first, Code::kNotFound);
+  write_file(folder / "text.db", std::string(5000, 'x'));
+  EXPECT_NE(refused(folder / "text.db").first, Code::kOk);
+  EXPECT_NE(error_of([&] { make_archive(folder / "text.db", {"wanted"}, {}, file); }).first, Code::kOk);
+  EXPECT_EQ(error_of([&] { make({"wnted"}); }).first, Code::kNotFound);
+  EXPECT_FALSE(fs::exists(file)) << "it appears as a whole or not at all";
+  for (const auto& entry : fs::directory_iterator{folder.path()})
+    EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("study.db")))
+        << "nothing is left behind";
+}
+
+TEST_F(ArchiveTest, SaysWhereItsSweepsComeFrom) {
+  const SweepId sweep = submit(sweep_of("wanted", 1, 1)).sweep;
+  ProvenanceStore{db}.add(sweep, {.facts_json = R"({"user":"eve"})", .diff = "+a\n"}, now);
+  make({"wanted"});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  merge(other);
+  const auto records = ProvenanceStore{other}.of(SweepStore{other}.get("wanted").id);
+  ASSERT_THAT(records, SizeIs(1));
+  EXPECT_EQ(records.front().diff, "+a\n");
+}
+
+TEST_F(ArchiveTest, OfAnOlderFileIsMadeWithoutChangingIt) {
+  // as an older program left it
+  sqlite3* raw = nullptr;
+  const fs::path old = folder / "old.db";
+  ASSERT_EQ(sqlite3_open(old.c_str(), &raw), SQLITE_OK);
+  const std::string sql = read_file(fs::path{ABLATE_SOURCE_DIR} / "tests/storage/frozen/v8.sql");
+  ASSERT_EQ(sqlite3_exec(raw, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(raw);
+  const std::string before = sha256_file(old);
+  make_archive(old, {"first"}, {}, file);
+  EXPECT_EQ(sha256_file(old), before);
+  Database archive{file, Database::Mode::kReadOnly};
+  EXPECT_EQ(SweepStore{archive}.get("first").rows, 3u);
+  EXPECT_EQ(SweepStore{archive}.get("first").trials.total(), 6u);
+  for (const auto& entry : fs::directory_iterator{folder.path()})
+    EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("study.db.")))
+        << "nothing is left behind";
+}
+
+TEST_F(StoreTest, TextsOfSweepsFromOneFolderAreStoredOnceAndGoWithTheLast) {
+  const SweepId one = submit(sweep_of("one", 1, 1)).sweep, two = submit(sweep_of("two", 1, 1, "x")).sweep;
+  ProvenanceStore store{db};
+  store.add(one, {.facts_json = "{}", .diff = "same", .packages = "torch"}, now);
+  store.add(two, {.facts_json = "{}", .diff = "same"}, now);
+  const auto texts = [&] {
+    return db.prepared("SELECT COUNT(*) FROM provenance_text")
+        .one([](const Statement& row) { return row.integer(0); })
+        .value();
+  };
+  EXPECT_EQ(texts(), 2);
+  store.forget(one);
+  EXPECT_EQ(texts(), 1);
+  EXPECT_EQ(store.of(two).front().diff, "same");
+  for (int i = 0; i < 2 * ProvenanceStore::kMost; ++i)
+    store.add(two, {.facts_json = "{}", .diff = std::to_string(i)}, now);
+  EXPECT_THAT(store.of(two), SizeIs(ProvenanceStore::kMost));
+  EXPECT_EQ(store.of(two).front().diff, "same") << "as it was submitted first";
+  EXPECT_EQ(store.of(two).back().diff, std::to_string(2 * ProvenanceStore::kMost - 1));
+  EXPECT_EQ(texts(), ProvenanceStore::kMost);
+}
+
+}  // namespace
+}  // namespace abl::storage
