@@ -172,6 +172,13 @@ std::vector<TableRow> read_row_names(Database& db, const SweepRecord& sweep) {
       });
 }
 
+/// What each row sets, as JSON.
+std::vector<std::string> read_sets(Database& db, SweepId sweep) {
+  return db.prepared("SELECT set_json FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
+      .bind(":sweep", sweep)
+      .all([](const Statement& row) { return row.text(0); });
+}
+
 std::string read_attributes(Database& db, SweepId sweep) {
   return db
       .prepared(
@@ -381,15 +388,30 @@ KeptTable::KeptTable(Database& db, const std::string& name) {
   const SweepRecord sweep = SweepStore{db}.get_brief(name);
   sweep_ = sweep.id;
   seeds_ = sweep.seeds;
+  revision_ = sweep.revision;
+  adaptive_ = !sweep.seeds_rule.empty();
+  has_older_ =
+      sweep.revision > 1 &&
+      db.prepared("SELECT 1 FROM sweep_former WHERE sweep_id = :sweep AND version IS NOT NULL LIMIT 1")
+          .bind(":sweep", sweep_)
+          .one([](const Statement&) { return true; })
+          .has_value();
   table_ = {.sweep = name,
             .baseline = sweep.baseline,
             .paper_heading = sweep.paper_heading,
             .attributes_json = read_attributes(db, sweep.id),
             .columns = read_columns(db, sweep.id),
-            .holds = sweep.holds};
+            .holds = sweep.holds,
+            .seeds_rule = sweep.seeds_rule};
+  if (adaptive_)
+    table_.seeds = db.prepared("SELECT seed FROM sweep_seed WHERE sweep_id = :sweep ORDER BY position")
+                       .bind(":sweep", sweep_)
+                       .all([](const Statement& row) { return row.integer(0); });
   for (const Column& column : table_.columns) units_.push_back(column.unit);
   expressions_ = ExpressionColumns{table_.columns};
   table_.rows = read_row_names(db, sweep);
+  if (table_.attributes_json.find("\"pivot\"") != std::string::npos)
+    place_in_pivot(table_, read_sets(db, sweep_));
   notes_.resize(table_.rows.size());
   for (TableRow& row : table_.rows) row.cells.resize(table_.columns.size());
   for (std::size_t i = 0; i < table_.columns.size(); ++i) {
@@ -537,6 +559,9 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
   }
   for (std::size_t row = first; row <= last; ++row) {
     for (const Taken& metric : taken) {
+      if (adaptive_) table_.rows[row].cells[metric.column].of = table_.rows[row].trials.total();
+      if (has_older_)
+        read_older(db, row, table_.columns[metric.column], table_.rows[row].cells[metric.column]);
       sum_up(db, row, metric.column, reasons[row - first]);
       note_packed(row, metric.column);
     }
@@ -570,7 +595,7 @@ void KeptTable::sum_up(Database& db, std::size_t row, std::size_t column,
   Cell& cell = table_.rows[row].cells[column];
   const TrialCounts& trials = table_.rows[row].trials;
   cell.n = static_cast<std::uint32_t>(cell.values.size());
-  cell.unfilled = trials.completed - std::min(trials.completed, cell.n);
+  cell.unfilled = cell.older > 0 ? 0 : trials.completed - std::min(trials.completed, cell.n);
   if (cell.unfilled > 0) {
     cell.missing = what_is_lacking(db, sweep_, row, table_.columns[column]);
     if (cell.n == 0) cell.text = "missing";
@@ -588,6 +613,39 @@ void KeptTable::sum_up(Database& db, std::size_t row, std::size_t column,
     if (value.not_finite > 0)
       notes_[row].diverged.push_back({table_.rows[row].id, value.seed, table_.columns[column].source,
                                       table_.columns[column].take, value.not_finite});
+}
+
+/// Of a cell without values: those of the version of the command before, while the new trials are not there.
+void KeptTable::read_older(Database& db, std::size_t row, const Column& column, Cell& cell) const {
+  if (!cell.values.empty() || table_.rows[row].trials.completed > 0) return;
+  const Take take = column.take != Take::kBest ? column.take
+                    : lower_is_better(column)  ? Take::kMin
+                                               : Take::kMax;
+  db.prepared(R"sql(
+      SELECT f.seed, f.trial_id, t.run_id, f.version,
+             CASE :take WHEN 'min' THEN m.min WHEN 'max' THEN m.max WHEN 'mean' THEN m.sum / m.finite
+                        ELSE COALESCE(m.last, m.last_kind) END,
+             CASE :take WHEN 'last' THEN 0 ELSE CASE WHEN m.finite > 0 THEN m.count - m.finite ELSE 0 END END
+      FROM sweep_former f JOIN trial t ON t.id = f.trial_id AND t.state = 'completed'
+      JOIN metric_summary m ON m.run_id = t.run_id AND m.metric_id = :metric
+      WHERE f.sweep_id = :sweep AND f.row = :row AND f.version IS NOT NULL
+        AND f.revision = (SELECT MAX(o.revision) FROM sweep_former o JOIN trial ot ON ot.id = o.trial_id AND ot.state = 'completed'
+                          WHERE o.sweep_id = f.sweep_id AND o.row = f.row AND o.version IS NOT NULL)
+      ORDER BY f.seed)sql")
+      .bind(":take", name_of(take))
+      .bind(":metric", metric_id(db, column.source))
+      .bind(":sweep", sweep_)
+      .bind(":row", table_.rows[row].id)
+      .all([&](const Statement& line) {
+        cell.values.push_back({.run = static_cast<RunId>(line.integer(2)),
+                               .trial = static_cast<TrialId>(line.integer(1)),
+                               .seed = line.integer(0),
+                               .value = value_of(line, 4),
+                               .not_finite = static_cast<std::uint32_t>(line.integer(5))});
+        cell.older_version = line.text(3);
+        return true;
+      });
+  cell.older = static_cast<std::uint32_t>(cell.values.size());
 }
 
 /// What is to be said of values of runs that shared their GPUs.

@@ -36,6 +36,8 @@ struct Cell {
   std::uint32_t unfilled = 0;      ///< completed trials whose runs lack the metric
   std::uint32_t before_mend = 0;   ///< of the values: made by a trainer that was mended since
   std::uint32_t packed = 0;        ///< of the values: `packed_with` is not 0
+  std::uint32_t older = 0;         ///< all values are of an older version of the command, so many
+  std::string older_version;
   std::string text, paper, missing;
   std::optional<protocol::PaperMark> mark;  ///< how the paper prints it
   std::vector<CellValue> values;
@@ -46,6 +48,8 @@ struct TableRow {
   std::string baseline;  ///< id of the row that it is compared with, itself for a baseline; or empty
   std::optional<protocol::NotTrained> not_trained;  ///< it has no trials
   std::string not_trained_why;
+  std::string line, line_label,
+      level;  ///< where the table is pivoted: what names its line's rows have in common
   TrialCounts trials;
   std::vector<Cell> cells;
 };
@@ -84,8 +88,14 @@ struct Table {
       before_mend;  ///< version that results would have -> ids of their rows
   std::vector<LostMetrics> lost;
   std::vector<Packed> packed;
-  std::vector<std::string> holds;  ///< why trials are held that share what fails
+  std::vector<std::string> holds;     ///< why trials are held that share what fails
+  std::string seeds_rule;             ///< as of SweepRecord
+  std::vector<std::int64_t> seeds{};  ///< with a rule: all that a row may get, in their order
 };
+
+/// Says of each row of a table whose file asks for a pivot the line that it stands in, and its level; `sets`:
+/// what they set, as JSON.
+void place_in_pivot(Table& table, const std::vector<std::string>& sets);
 
 /// The columns of a table that are expressions of others. A cell has a value for each seed that has all that
 /// it is made of, where metrics of its own row are among it, otherwise one. What is missing, or has diverged,
@@ -129,6 +139,7 @@ class KeptTable {
   bool is_counted(Database& db) const;
 
   SweepId sweep() const { return sweep_; }
+  std::uint32_t revision() const { return revision_; }  ///< of its content
   const Table& table() const { return table_; }
   Table take() && { return std::move(table_); }
   std::size_t bytes() const;  ///< about as much memory as it takes
@@ -141,6 +152,7 @@ class KeptTable {
   static void note_run(const Statement& line, const std::string& row, RowNotes& notes);
   void sum_up(Database& db, std::size_t row, std::size_t column, const std::optional<std::string>& reason);
   void note_packed(std::size_t row, std::size_t column);
+  void read_older(Database& db, std::size_t row, const Column& column, Cell& cell) const;
   void keep_curves(std::size_t row);
   void forget_curves(std::size_t row);
   void evaluate(const std::set<std::size_t>* rows);
@@ -148,6 +160,9 @@ class KeptTable {
   void write_column(std::size_t index);
 
   SweepId sweep_ = 0;
+  std::uint32_t revision_ = 1;
+  bool adaptive_ = false;   // rows have as many seeds as a rule gives them
+  bool has_older_ = false;  // values of an older version of its command
   std::uint32_t seeds_ = 0;
   std::pair<std::int64_t, double> counts_known_{-1, 0};  // how many counts of architectures, and their sum
   Table table_;

@@ -38,5 +38,24 @@ TEST(Number, IsReadAsProgramsWriteIt) {
     EXPECT_EQ(number_of(json::parse(text)), std::nullopt) << text;
 }
 
+TEST(Number, IsReadAsPapersPrintIt) {
+  for (const auto& [text, value, digits] :
+       std::initializer_list<std::tuple<const char*, double, int>>{{"61.13", 61.13, 2},
+                                                                   {"−0.4", -0.4, 1},
+                                                                   {"+3", 3, 0},
+                                                                   {"1,281,167", 1'281'167, 0},
+                                                                   {" 79.8% ", 79.8, 1},
+                                                                   {"79.80 ± 0.2", 79.8, 2},
+                                                                   {"1,000.5", 1000.5, 1}}) {
+    const auto read = printed_number(text);
+    ASSERT_TRUE(read) << text;
+    EXPECT_DOUBLE_EQ(read->value, value);
+    EXPECT_EQ(read->digits, digits) << text;
+  }
+  for (const char* text :
+       {"", "–", "-", ".", "n/a", "61.13*", "1,2", "12,34,567", "1.2.3", "79.8 (ours)", "1e3"})
+    EXPECT_FALSE(printed_number(text)) << text;
+}
+
 }  // namespace
 }  // namespace abl::protocol

@@ -460,5 +460,98 @@ TEST(FormatCellTest, ACountWithoutAUnitOfItsOwnGetsOneThatFits) {
   EXPECT_EQ(fitting_unit(Unit::kBillion, 0), Unit::kBillion) << "nothing counted yet";
 }
 
+/// A sweep of two rows and two seeds with accuracy, loss, params, and expressions of them.
+SweepText with_expressions() {
+  auto text = sweep_of("s", 2, 2);  // trials 1 2 (seed 0), 3 4 (seed 1)
+  const auto add = [&](const char* name, const char* expression, int digits = 2) {
+    text.sweep.columns.push_back({.name = name,
+                                  .heading = name,
+                                  .kind = Column::Kind::kExpression,
+                                  .source = expression,
+                                  .digits = digits});
+  };
+  text.sweep.columns.push_back({.name = "loss", .heading = "loss", .source = "val/loss"});
+  add("twice", "2 * delta");  // made of a column that comes later
+  add("delta", "acc - baseline.acc");
+  add("gap", "acc - paper.acc");
+  add("ratio", "acc / loss");
+  add("large", "log10(params)");
+  return text;
+}
+
+TEST_F(TableTest, AnExpressionIsComputedSeedBySeedAndAgainstTheBaselinesMean) {
+  submit(with_expressions());
+  complete(1, 80.0), complete(3, 82.0);  // row a, the baseline: mean 81
+  complete(2, 79.0), complete(4, 83.0);
+  CountStore{db}.insert("{\"model\":\"a\"}", {{"params.weights", 1e6}});
+  const Table table = read_table(db, "s");
+  const Cell& delta = table.rows[1].cells[5];
+  ASSERT_EQ(delta.n, 2u);
+  EXPECT_DOUBLE_EQ(delta.values[0].value, -2);
+  EXPECT_DOUBLE_EQ(delta.values[1].value, 2);
+  EXPECT_EQ(delta.text, "0.00 ± 2.83");
+  EXPECT_EQ(delta.values[0].run, table.rows[1].cells[0].values[0].run);
+  EXPECT_EQ(table.rows[0].cells[5].text, "0.00 ± 1.41") << "the baseline against its own mean";
+  EXPECT_EQ(table.rows[1].cells[4].text, "0.00 ± 5.66");
+  EXPECT_EQ(table.rows[0].cells[6].text, "1.30 ± 1.41") << "the paper prints 79.70";
+  EXPECT_EQ(table.rows[0].cells[7].missing, "loss: reported no val/loss; it reported val/top1");
+  EXPECT_EQ(table.rows[0].cells[7].text, "–");
+  EXPECT_EQ(table.rows[0].cells[8].text, "6.00") << "one value, in base units";
+  EXPECT_EQ(table.rows[0].cells[8].of, 1u);
+  EXPECT_THAT(table.rows[1].cells[8].missing, HasSubstr("params: not counted"));
+}
+
+TEST_F(TableTest, AnExpressionHasTheSeedsThatHaveAllOfItAndSaysWhatLeavesItEmpty) {
+  submit(with_expressions());
+  EXPECT_EQ(read_table(db, "s").rows[1].cells[5].missing,
+            "acc: no completed trial yet: 0 running, 2 waiting");
+  complete(2, 79.0);
+  EXPECT_EQ(read_table(db, "s").rows[1].cells[5].missing,
+            "baseline.acc: no completed trial yet: 0 running, 2 waiting");
+  complete(1, 80.0);
+  const Table one = read_table(db, "s");
+  EXPECT_EQ(one.rows[1].cells[5].text, "-1.00");
+  EXPECT_EQ(one.rows[1].cells[5].n, 1u);
+  EXPECT_EQ(one.rows[1].cells[5].of, 2u);
+  const RunId both = run(4);
+  const auto at = now.time_since_epoch().count();
+  metrics.append(both, {{.name = "val/top1", .steps = {1}, .values = {81}, .times_ms = {at}},
+                        {.name = "val/loss", .steps = {1}, .values = {0}, .times_ms = {at}}});
+  end(both, RunState::kCompleted);
+  EXPECT_EQ(read_table(db, "s").rows[1].cells[7].missing, "seed 1: division by zero") << "acc / loss";
+}
+
+TEST_F(TableTest, ADivergedSeedLeavesAnExpressionEmpty) {
+  submit(with_expressions());
+  complete(1, 80.0), complete(3, std::numeric_limits<double>::quiet_NaN());
+  complete(2, 79.0);
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[5].missing, "acc: seed 1 diverged");
+  EXPECT_EQ(table.rows[1].cells[5].missing, "baseline.acc: seed 1 diverged");
+}
+
+TEST_F(TableTest, ExpressionsFollowTheirBaselineWhereATableIsKept) {
+  submit(with_expressions());
+  complete(2, 79.0);
+  KeptTable kept{db, "s"};
+  const auto same = [&] {
+    const Table fresh = read_table(db, "s");
+    for (std::size_t row = 0; row < fresh.rows.size(); ++row)
+      for (std::size_t cell = 0; cell < fresh.columns.size(); ++cell) {
+        EXPECT_EQ(kept.table().rows[row].cells[cell].text, fresh.rows[row].cells[cell].text)
+            << row << " " << cell;
+        EXPECT_EQ(kept.table().rows[row].cells[cell].missing, fresh.rows[row].cells[cell].missing);
+      }
+  };
+  complete(1, 80.0);
+  kept.update(db, {0});  // row a alone: row b is compared with it
+  same();
+  EXPECT_EQ(kept.table().rows[1].cells[5].text, "-1.00");
+  CountStore{db}.insert("{\"model\":\"b\"}", {{"params.weights", 100}});
+  kept.update(db, {});
+  same();
+  EXPECT_EQ(kept.table().rows[1].cells[8].text, "2.00");
+}
+
 }  // namespace
 }  // namespace abl::storage

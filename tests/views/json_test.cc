@@ -45,9 +45,9 @@ TEST(Json, EmptyListsAndZerosAreThereAndWhatIsUnsetIsNot) {
   EXPECT_EQ(
       to_json(compared),
       R"({"n":0,"of":0,"text":"","paper":"","paper_mark":"","paper_why":"","missing":"","runs":[],"unfilled":0,)"
-      R"("packed":0,"before_mend":0,"row":"","paper_difference":"",)"
+      R"("packed":0,"before_mend":0,)"
       R"("comparison":{"verdict":"VERDICT_UNSPECIFIED","why":"","best":true,"best_why":"",)"
-      R"("second":false,"family":0},"mean":1})");
+      R"("second":false,"family":0},"row":"","paper_difference":"","mean":1})");
   v1::RunSeries series;
   series.mutable_series()->set_name("loss");
   series.mutable_series()->add_times_ms(5);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "storage/change_log.h"
+#include "storage/count_store.h"
+#include "storage/table.h"
+#include "tests/storage/fixtures.h"
+#include "views/convert.h"
+#include "views/table_cache.h"
+
+namespace abl::views {
+namespace {
+
+namespace v1 = ablate::v1;
+using storage::RunId;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Two models on two data sets, one of four combinations lacking; accuracy by data set.
+storage::SweepText study() {
+  auto text = storage::sweep_of("s", 3, 2);  // trials 1 2 3 (seed 0), 4 5 6 (seed 1)
+  const char* const rows[][4] = {{"orig-c10", "Original, C10", "dot", "cifar10"},
+                                 {"orig-c100", "Original, C100", "dot", "cifar100"},
+                                 {"msf-c10", "MSF, C10", "gaussian", "cifar10"}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto& row = text.sweep.rows[i];
+    row.id = rows[i][0], row.label = rows[i][1];
+    row.set_json = std::string{R"({"model.attention.kernel":")"} + rows[i][2] + R"(","data.name":")" +
+                   rows[i][3] + "\"}";
+  }
+  text.sweep.columns[2].source = "model.attention.kernel";
+  text.sweep.columns.push_back({.name = "loss", .heading = "loss", .source = "val/loss"});
+  text.sweep.columns.push_back(
+      {.name = "data", .heading = "data", .kind = storage::Column::Kind::kSetting, .source = "data.name"});
+  text.sweep.baseline = "orig-c10";
+  text.sweep.canonical = R"({"table":{"pivot":{"by":"data.name","columns":["acc"]},"columns":[]}})";
+  return text;
+}
+
+class PivotTest : public storage::StoreTest {
+ protected:
+  v1::Table read() { return pivoted(to_proto(storage::read_table(db, "s"))); }
+};
+
+std::vector<std::string> texts(const v1::TableRow& row) {
+  std::vector<std::string> texts;
+  for (const auto& cell : row.cells()) texts.push_back(cell.text());
+  return texts;
+}
+
+TEST_F(PivotTest, RowsThatDifferInTheFactorAloneAreALine) {
+  submit(study());
+  complete(1, 80), complete(4, 82), complete(2, 50), complete(3, 84), complete(6, 85);
+  storage::CountStore{db}.insert("{\"model\":\"a\"}", {{"params.weights", 21e6}});
+  storage::CountStore{db}.insert("{\"model\":\"b\"}", {{"params.weights", 22e6}});
+  const v1::Table table = read();
+  EXPECT_TRUE(table.pivoted());
+  std::vector<std::string> columns;
+  for (const auto& column : table.columns()) columns.push_back(column.name());
+  EXPECT_THAT(columns, ElementsAre("acc[cifar10]", "acc[cifar100]", "params", "share"));
+  EXPECT_EQ(table.columns(1).level(), "cifar100");
+  EXPECT_EQ(table.columns(1).of(), "acc");
+  ASSERT_EQ(table.rows_size(), 2);
+  const v1::TableRow &original = table.rows(0), &msf = table.rows(1);
+  EXPECT_EQ(original.id(), "orig");
+  EXPECT_EQ(original.label(), "Original");
+  EXPECT_EQ(msf.id(), "msf-c10") << "a row that stands alone keeps its name";
+  EXPECT_THAT(texts(original), ElementsAre("81.00 ± 1.41", "50.00", "21.00 / 22.00", "dot"));
+  EXPECT_EQ(original.cells(0).row(), "orig-c10");
+  EXPECT_EQ(original.cells(1).row(), "orig-c100");
+  EXPECT_EQ(original.cells(1).paper(), "79.71");
+  EXPECT_EQ(original.cells(1).paper_difference(), "-29.71");
+  EXPECT_FALSE(original.cells(2).has_mean()) << "of rows that differ there is no one number";
+  EXPECT_THAT(original.cells(2).missing(), HasSubstr("21.00 of orig-c10, 22.00 of orig-c100"));
+  EXPECT_EQ(msf.cells(1).text(), "–");
+  EXPECT_EQ(msf.cells(1).missing(), "no row has data.name = cifar100 here");
+  EXPECT_EQ(msf.cells(0).row(), "") << "its line's";
+  EXPECT_EQ(original.trials().completed(), 3u);
+  EXPECT_EQ(table.baseline(), "orig");
+  EXPECT_THAT(table.notes().Get(table.notes_size() - 1), HasSubstr("loss: not in this form"));
+}
+
+TEST_F(PivotTest, ACellIsComparedWithTheBaselinesOfItsLevel) {
+  submit(study());
+  complete(1, 80), complete(4, 80.1), complete(2, 50), complete(5, 50.1), complete(3, 90), complete(6, 90.1);
+  const v1::Table table = read();
+  EXPECT_EQ(table.rows(1).cells(0).comparison().verdict(), v1::Comparison::VERDICT_BETTER);
+  EXPECT_EQ(table.rows(0).cells(1).comparison().verdict(), v1::Comparison::VERDICT_UNSPECIFIED)
+      << "the baseline's line, whatever the level";
+}
+
+TEST_F(PivotTest, FactorsGiveTheirNamesAndACombinationThatIsThereTwiceIsAnotherLine) {
+  auto text = storage::sweep_of("s", 4, 1);
+  const char* const ids[] = {"groups=1,layout=block", "groups=1,layout=row", "groups=2,layout=block",
+                             "other"};
+  const char* const sets[] = {
+      R"({"m.groups":"1","m.layout":"block"})", R"({"m.groups":"1","m.layout":"row"})",
+      R"({"m.groups":"2","m.layout":"block"})", R"({"m.groups":"2","m.layout":"block"})"};
+  for (std::size_t i = 0; i < 4; ++i)
+    text.sweep.rows[i].id = ids[i], text.sweep.rows[i].label = ids[i], text.sweep.rows[i].set_json = sets[i];
+  text.sweep.canonical = R"({"table":{"pivot":{"by":"m.layout","columns":["acc"]},"columns":[]}})";
+  submit(text);
+  const v1::Table table = read();
+  ASSERT_EQ(table.rows_size(), 3);
+  EXPECT_EQ(table.rows(0).id(), "groups=1");
+  EXPECT_EQ(table.rows(1).id(), "groups=2");
+  EXPECT_EQ(table.rows(2).id(), "other");
+  EXPECT_EQ(table.columns(0).level(), "block");
+}
+
+TEST_F(PivotTest, BothFormsAreKeptAndBroughtUpToDate) {
+  submit(study());
+  storage::ChangeLog log;
+  TableCache tables{folder / "results.db"};
+  EXPECT_EQ(tables.table(db, "s")->rows(), 2u);
+  EXPECT_EQ(tables.table(db, "s", true)->rows(), 3u);
+  complete(2, 50);
+  const v1::Table line = tables.table(db, "s")->part({.count = 1});
+  ASSERT_EQ(line.rows_size(), 1);
+  EXPECT_EQ(line.left_out(), 1u) << "a page is of lines";
+  EXPECT_EQ(line.rows(0).cells(1).text(), "50.00");
+  EXPECT_EQ(tables.table(db, "s", true)->part({.first = 1, .count = 1}).rows(0).cells(0).text(), "50.00");
+}
+
+}  // namespace
+}  // namespace abl::views
