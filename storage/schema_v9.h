@@ -183,27 +183,6 @@ WHEN NEW.state = 'queued' AND NEW.awaits > 0
   WHERE id = NEW.id;
 END;
 
-DROP VIEW trial_waiting;
-CREATE VIEW trial_waiting AS     -- why a queued trial waits: what is of it alone, or of all that need the same
-SELECT t.id AS trial,
-       CASE WHEN t.state <> 'queued' THEN ''
-            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
-                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active') THEN 'sweep is paused'
-            WHEN t.awaits > 0 THEN COALESCE((SELECT 'waits for ' || a.what || a.how FROM trial_awaits a
-                                             JOIN trial_source ts ON ts.trial_id = a.trial AND ts.source_id = a.source AND ts.name <> ''
-                                             WHERE a.trial = t.id ORDER BY a.source LIMIT 1), 'waits for the weights of another trial')
-            WHEN t.waiting <> '' THEN t.waiting
-            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
-                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
-                               AND (s.max_running IS NULL OR n.leased + n.running < s.max_running))
-            THEN 'sweep runs as many trials at once as it may'
-            WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
-                             WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
-                               AND NOT (s.canary AND n.leased + n.running > 0))
-            THEN 'a few trials of its sweep run first: none has got through yet'
-            ELSE COALESCE((SELECT waiting FROM shape WHERE id = t.shape_id), '') END AS reason
-FROM trial t;
-
 -- Sweeps grow, run until enough is known, and stop at a budget.
 ALTER TABLE sweep ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;  -- of its content: one more with each extension
 ALTER TABLE sweep ADD COLUMN seeds_rule TEXT NOT NULL DEFAULT '' CHECK (seeds_rule = '' OR json_valid(seeds_rule));  -- {"min": 2, "max": 8, "until": "ci(acc) < 0.3"}: seeds are added to a row until then; '': each row has every seed
@@ -262,6 +241,9 @@ SELECT t.id AS trial,
                              WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active' AND s.spent = '')
             THEN (SELECT MIN(s.spent) FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
                   WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active')
+            WHEN t.awaits > 0 THEN COALESCE((SELECT 'waits for ' || a.what || a.how FROM trial_awaits a
+                                             JOIN trial_source ts ON ts.trial_id = a.trial AND ts.source_id = a.source AND ts.name <> ''
+                                             WHERE a.trial = t.id ORDER BY a.source LIMIT 1), 'waits for the weights of another trial')
             WHEN t.waiting <> '' THEN t.waiting
             WHEN NOT EXISTS (SELECT 1 FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id JOIN sweep_count n ON n.sweep_id = s.id
                              WHERE st.trial_id = t.id AND st.withdrawn = 0 AND s.state = 'active'
@@ -302,6 +284,12 @@ CREATE TABLE calibration (
   train_images INTEGER NOT NULL,  -- of its data; 0: they were not there, images were drawn
   val_images INTEGER NOT NULL,
   PRIMARY KEY (device, threads, step_hash)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE predicted (          -- what a plan predicted of submitted rows of which no run had completed, but what follows from a stated rate
+  hash TEXT NOT NULL,             -- sweep_row.config_hash
+  gpus INTEGER NOT NULL,
+  seconds REAL NOT NULL,          -- of a whole trial, in a slot of its own
+  PRIMARY KEY (hash, gpus)
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE measured ADD COLUMN variance_ms2 REAL;  -- of what its runs took, as mean_ms weighs them; NULL: of runs before there was this column
 )sql";

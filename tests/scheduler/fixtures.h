@@ -115,6 +115,7 @@ struct WorkerOptions {
   std::vector<std::string> weights = {};
   std::map<std::uint32_t, std::string> tokens = {};  ///< of `runs`, where the worker says them
   std::uint64_t slot_memory = 0;                     ///< bytes
+  bool takes_sources = true;
 };
 
 inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
@@ -126,6 +127,7 @@ inline ablate::v1::Hello hello_of(const WorkerOptions& options) {
   hello.set_instance(options.instance);
   hello.set_result_version(options.result_version);
   hello.set_allows_commands(options.allows_commands);
+  hello.set_takes_sources(options.takes_sources);
   for (const std::string& data : options.data) hello.add_data(data);
   for (const std::string& weights : options.weights) hello.add_weights(weights);
   for (int i = 0; i < options.slots; ++i) {
