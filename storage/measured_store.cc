@@ -159,6 +159,22 @@ std::vector<Calibration> MeasuredStore::calibrations(std::uint32_t most) const {
       });
 }
 
+void MeasuredStore::predict(const std::map<std::string, double>& seconds, int gpus) {
+  for (const auto& [hash, value] : seconds)
+    db_.prepared("INSERT OR REPLACE INTO predicted (hash, gpus, seconds) VALUES (:hash, :gpus, :seconds)")
+        .bind(":hash", hash)
+        .bind(":gpus", gpus)
+        .bind(":seconds", value)
+        .run();
+}
+
+std::optional<double> MeasuredStore::predicted(const std::string& config_hash, int gpus) const {
+  return db_.prepared("SELECT seconds FROM predicted WHERE hash = :hash AND gpus = :gpus")
+      .bind(":hash", config_hash)
+      .bind(":gpus", gpus)
+      .one([](const Statement& row) { return row.real(0); });
+}
+
 std::vector<CompletedRun> MeasuredStore::completed(std::uint32_t among, std::uint32_t most) const {
   return db_
       .prepared(R"sql(

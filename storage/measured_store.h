@@ -107,6 +107,10 @@ class MeasuredStore {
   void keep(const Calibration& calibration);
   /// Of newest times first, `most` of them.
   std::vector<Calibration> calibrations(std::uint32_t most) const;
+  /// Seconds of trials by their rows' config_hash, as a plan predicts them; forecasts take them until a run
+  /// has completed.
+  void predict(const std::map<std::string, double>& seconds, int gpus);
+  std::optional<double> predicted(const std::string& config_hash, int gpus) const;
   /// The newest that completed by themselves, without another run's checkpoint and alone in their slots,
   /// among the newest `among` runs.
   std::vector<CompletedRun> completed(std::uint32_t among, std::uint32_t most) const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/measured_store.h"
 
+#include <cmath>
+
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -37,6 +39,59 @@ TEST_F(MeasuredStoreTest, ARowsTimeIsTheMeanOfItsCompletedRunsTheNewestCountingA
   EXPECT_EQ(measured.find("h-a", 4), std::nullopt) << "on four GPUs it takes another time";
   for (TrialId trial = 4; trial <= 40; ++trial) take(trial, 100s);
   EXPECT_GT(measured.find("h-a", 0)->seconds, 95) << "its workers are others now";
+}
+
+TEST_F(MeasuredStoreTest, TheSpreadOfARowsRunsIsKnownFromTheSecondOn) {
+  submit(sweep_of("s", 1, 3));
+  take(1, 10s);
+  EXPECT_EQ(measured.find("h-a", 0)->deviation, std::nullopt);
+  take(2, 20s);
+  EXPECT_NEAR(measured.find("h-a", 0)->deviation.value(), std::sqrt(50), 1e-9);
+  take(3, 15s);
+  EXPECT_NEAR(measured.find("h-a", 0)->deviation.value(), 5, 1e-9);
+}
+
+TEST_F(MeasuredStoreTest, ACalibrationTakesThePlaceOfAnOlderOneOfItsStepOnSuchADevice) {
+  Calibration calibration{.device = "a CPU",
+                          .threads = 2,
+                          .step_hash = "h",
+                          .config = "{}",
+                          .time = now,
+                          .step_seconds = 0.25,
+                          .step_spread = 0.1,
+                          .steps = 7,
+                          .image_seconds = 0.002,
+                          .start_seconds = 1.5,
+                          .checkpoint_seconds = 0.5,
+                          .base_bytes = 1e8,
+                          .train_images = 4000,
+                          .val_images = 500};
+  measured.keep(calibration);
+  calibration.threads = 1, calibration.time = now - 1s;
+  measured.keep(calibration);
+  calibration.step_seconds = 0.5, calibration.time = now - 2s;
+  measured.keep(calibration);
+  const auto kept = measured.calibrations(9);
+  ASSERT_THAT(kept, SizeIs(2));
+  EXPECT_EQ(kept[0].threads, 2) << "the newest first";
+  EXPECT_DOUBLE_EQ(kept[0].step_seconds, 0.25);
+  EXPECT_DOUBLE_EQ(kept[0].image_seconds, 0.002);
+  EXPECT_EQ(kept[0].val_images, 500);
+  EXPECT_DOUBLE_EQ(kept[1].step_seconds, 0.5);
+  EXPECT_THAT(measured.calibrations(1), SizeIs(1));
+}
+
+TEST_F(MeasuredStoreTest, CompletedRunsAreTheNewestThatRanAloneFromTheirStart) {
+  submit(sweep_of("s", 1, 4));
+  take(1, 10s);
+  take(2, 20s, RunState::kFailed);
+  take(3, 30s);
+  const auto completed = measured.completed(100, 100);
+  ASSERT_THAT(completed, SizeIs(2));
+  EXPECT_DOUBLE_EQ(completed[0].seconds, 30);
+  EXPECT_DOUBLE_EQ(completed[1].seconds, 10);
+  EXPECT_THAT(measured.completed(100, 1), SizeIs(1));
+  EXPECT_THAT(measured.completed(2, 100), SizeIs(1)) << "of the newest two runs one failed";
 }
 
 TEST_F(MeasuredStoreTest, RunsOfOtherSweepsCountForRowsOfTheSameConfigurationOrTheSameWork) {
