@@ -8,15 +8,12 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/named_path.h"
 #include "cli/command.h"
 #include "cli/run_target.h"
 #include "cli/source.h"
-#include "config/data/data_sets.h"
+#include "cli/sweep_verify.h"
 #include "protocol/command_line.h"
 #include "protocol/number.h"
 #include "protocol/trainer_program.h"
@@ -63,64 +60,11 @@ std::string points_of(const ablate::v1::GetMetricsResponse& metrics) {
   return points.dump();
 }
 
-/// The flags by which the trainer computes as the run did. What a run of several ranks says is its first
-/// rank's: the share of the threads, and its own GPU.
-void add_machine(const json& environment, protocol::VerifyCommand& command) {
-  if (!environment.is_object()) return;
-  const int ranks = environment.value("ranks", 1);
-  command.threads = environment.value("threads", 0) * ranks;
-  command.device = environment.value("device", "");
-  if (ranks > 1) command.device = command.device.substr(0, command.device.find(':'));
-  command.deterministic = command.device != "cpu" && environment.value("deterministic", false);
-}
-
 struct VerifyFlags {
-  std::string target, data_root;
-  std::vector<std::string> weights;
+  std::string target;
   bool from_start = false;
+  Sample sample;
 };
-
-/// What the worker kept of how it started the run, where that is on this machine.
-json launch_record(const RunDetail& run) {
-  const auto file = std::filesystem::path{run.directory()} / "launch.json";
-  std::error_code ignored;
-  if (run.directory().empty() || !std::filesystem::is_regular_file(file, ignored)) return json::object();
-  auto record = json::parse(read_file(file), nullptr, false);
-  return record.is_object() ? record : json::object();
-}
-
-/// Where the worker had it. Throws: Error with the flag that names another place, where it is gone.
-std::string still_there(const std::string& path, const std::string& what, const char* flag) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
-    throw Error{
-        Code::kNotFound,
-        fmt::format("{} was at {} during the run and no longer exists: name it with {}", what, path, flag)};
-  return path;
-}
-
-/// Data and weights: those that the flags name, otherwise those that the run's worker had.
-void add_files(const RunDetail& run, const json& config, const VerifyFlags& flags,
-               protocol::VerifyCommand& command) {
-  const auto set = config.value(json::json_pointer{"/data/name"}, "");
-  if (const auto* known = config::find_data_set(set); known && known->embedded && !flags.data_root.empty())
-    throw Error{
-        Code::kInvalidArgument,
-        fmt::format("--data-root: run {} trained on {}, which the trainer draws itself: no folder is read",
-                    run.summary().id(), set)};
-  const json record = launch_record(run);
-  const std::string data = record.value("data", "");
-  if (!flags.data_root.empty())
-    command.data_root = flags.data_root;
-  else if (!data.empty())
-    command.data_root = still_there(data, "the data", "--data-root FOLDER");
-  command.weights = parse_named_paths(kWeightsFlag, flags.weights);
-  const json recorded = record.value("weights", json::object());
-  for (const auto& [name, file] : recorded.items())
-    if (!command.weights.contains(name))
-      command.weights[name] = still_there(
-          file.get<std::string>(), fmt::format("the file of the weights {}", name), "--weights NAME=FILE");
-}
 
 protocol::VerifyCommand command_of(Source& source, const VerifyFlags& flags) {
   const auto id = run_of(source, flags.target);
@@ -137,28 +81,40 @@ protocol::VerifyCommand command_of(Source& source, const VerifyFlags& flags) {
   const auto from =
       std::ranges::find_if(checkpoints, [&](const auto& each) { return each.step() < to.step(); });
   if (!flags.from_start && from != checkpoints.end()) command.from = from->path();
-  try {
-    add_machine(json::parse(run.environment_json(), nullptr, false), command);
-  } catch (const json::exception& error) {
-    throw Error{Code::kDataLoss, fmt::format("run {}: invalid stored environment: {}", id, error.what())};
-  }
-  add_files(run, config, flags, command);
+  compute_as(run, flags.sample.files, command);
   return command;
 }
 
 Run declare_verify(CLI::App& app, Context& context) {
   auto flags = std::make_shared<VerifyFlags>();
-  app.add_option("RUN", flags->target, kRunTarget)->required()->type_name("");
+  auto* run = app.add_option("RUN", flags->target, kRunTarget)->type_name("");
+  auto* sweep =
+      app.add_option("--sweep", flags->sample.sweep, "Train completed trials of a sweep again instead")
+          ->type_name("SWEEP")
+          ->excludes(run);
+  app.add_option("--sample", flags->sample.trials, "So many trials of the sweep, chosen by --seed [3]")
+      ->check(whole_number(1, 100'000))
+      ->type_name("N")
+      ->needs(sweep);
+  app.add_option("--seed", flags->sample.seed, "Of the choice: the same seed, the same trials [0]")
+      ->check(whole_number(0, 1'000'000'000))
+      ->type_name("N")
+      ->needs(sweep);
   app.add_flag("--from-start", flags->from_start,
-               "Replay from the first step instead of the second newest checkpoint");
-  app.add_option("--data-root", flags->data_root, "Folder of the data set [as on its worker]")
+               "Replay from the first step instead of the second newest checkpoint")
+      ->excludes(sweep);
+  app.add_option("--data-root", flags->sample.files.data_root, "Folder of the data set [as on its worker]")
       ->type_name("FOLDER");
-  app.add_option("--weights", flags->weights,
+  app.add_option("--weights", flags->sample.files.weights,
                  "Location of weights that its recipe names [as on its worker]; repeatable")
       ->type_name("NAME=FILE");
   add_source(app, context);
   return [&context, flags]() -> int {
-    auto command = command_of(*open_source(context), *flags);
+    const auto source = open_source(context);
+    if (!flags->sample.sweep.empty()) return verify_sample(context, *source, flags->sample);
+    if (flags->target.empty())
+      throw Error{Code::kInvalidArgument, "expected a run (a number, or SWEEP/ROW/SEED), or --sweep SWEEP"};
+    auto command = command_of(*source, *flags);
     command.json = context.json;
     protocol::become_trainer(command.arguments());
   };
@@ -169,8 +125,10 @@ Run declare_verify(CLI::App& app, Context& context) {
 extern const Command kVerifyCommand{
     .place = 100,
     .name = "verify",
-    .summary = "Replay the end of a run and check that it is bit-identical",
-    .example = "ablate verify 17\nablate verify msf-sharing/r/0 --from-start",
+    .summary = "Run a run's end, or a sample of a sweep, again and check that it is bit-identical",
+    .example =
+        "ablate verify 17\nablate verify msf-sharing/r/0 --from-start\nablate verify --sweep msf-sharing "
+        "--sample 2",
     .success = "bit-identical",
     .failure = "not bit-identical",
     .declare = declare_verify,
