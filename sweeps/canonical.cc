@@ -27,6 +27,11 @@ json table_json(const TableSpec& table) {
   json document{{"columns", json::array()}};
   for (const Column& column : table.columns) document["columns"].push_back(column_json(column));
   add_attributes(table, table_attributes(), document);
+  if (!table.baselines.empty()) document["baselines"] = table.baselines;
+  if (!table.scale.empty()) document["scale"] = table.scale;
+  if (!table.notes.empty()) document["notes"] = table.notes;
+  if (table.pivot) document["pivot"] = {{"by", table.pivot->by}, {"columns", table.pivot->columns}};
+  if (!table.show.empty()) document["show"] = table.show;
   return document;
 }
 
@@ -35,10 +40,17 @@ json table_json(const TableSpec& table) {
 std::string canonical_spec(const SweepSpec& spec) {
   json rows = json::object(), order = json::array();
   for (const Row& row : spec.rows) {
-    json one = json::parse(row.config);
+    json one = row.config.empty() ? json::object() : json::parse(row.config);
     one.erase("folder");  // one for all rows: said once below
     one["label"] = row.label;
     if (!row.paper.empty()) one["paper"] = row.paper;
+    for (const auto& [column, mark] : row.marks) {
+      one["marks"][column]["mark"] = name_of(mark.mark);
+      if (!mark.why.empty()) one["marks"][column]["why"] = mark.why;
+    }
+    if (!row.group.empty()) one["group"] = row.group;
+    if (row.not_trained)
+      one["not_trained"] = {{"kind", name_of(*row.not_trained)}, {"why", row.not_trained_why}};
     rows[row.id] = std::move(one);
     order.push_back(row.id);
   }
@@ -50,6 +62,7 @@ std::string canonical_spec(const SweepSpec& spec) {
                 {"gpus", spec.gpus},
                 {"max_retries", spec.max_retries},
                 {"data", spec.data}};
+  if (spec.seeds_rule) document["seeds_rule"] = json::parse(spec.seeds_rule->json());
   if (spec.pack) document["pack"] = true;
   if (!spec.where.empty()) document["where"] = spec.where;
   if (spec.limits.any())

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -42,8 +43,11 @@ void link(const SweepSpec& spec, std::vector<TrialSpec>& trials) {
 std::vector<TrialSpec> expand(const SweepSpec& spec) {
   std::vector<TrialSpec> trials;
   trials.reserve(spec.rows.size() * spec.seeds.size());
-  for (std::size_t seed = 0; seed < spec.seeds.size(); ++seed) {
+  const std::size_t seeds =
+      spec.seeds_rule ? std::min<std::size_t>(spec.seeds_rule->min, spec.seeds.size()) : spec.seeds.size();
+  for (std::size_t seed = 0; seed < seeds; ++seed) {
     for (std::size_t row = 0; row < spec.rows.size(); ++row) {
+      if (spec.rows[row].not_trained) continue;
       TrialSpec trial{
           .row = static_cast<int>(row), .seed_index = static_cast<int>(seed), .seed = spec.seeds[seed]};
       nlohmann::json document = nlohmann::json::parse(spec.rows[row].config);

@@ -12,6 +12,7 @@
 #include "config/document/trial_document.h"
 #include "config/json.h"
 #include "config/recipe/recipes.h"
+#include "sweeps/attributes.h"
 #include "sweeps/command.h"
 
 namespace abl::sweeps {
@@ -34,10 +35,31 @@ std::vector<Assignment> read_set(YamlReader& reader, const Node& set, const std:
   return assignments;
 }
 
-std::map<std::string, std::string> read_paper(YamlReader& reader, const Node& paper, const std::string& field,
-                                              const std::vector<Column>& columns) {
-  std::map<std::string, std::string> values;
-  if (!reader.is_mapping(paper, field)) return values;
+/// "79.79", or {text: "79.79", mark: underline, why: "…"}.
+std::optional<PaperValue> read_paper_value(YamlReader& reader, const Node& node, const std::string& field) {
+  if (node.kind != Node::Kind::kMapping) {
+    const auto text = reader.text(node, field);
+    return text ? std::optional{PaperValue{.text = *text}} : std::nullopt;
+  }
+  reader.allow_only(node, field, {"text", "mark", "why"});
+  PaperValue value;
+  if (const Node* text = node.find("text"))
+    value.text = reader.text(*text, field + ".text").value_or("");
+  else
+    reader.problems().add(node.place, field + ".text", "missing; expected the value as printed");
+  protocol::PaperMark mark{.mark = protocol::Mark::kDoubtful};
+  const Node* marked = node.find("mark");
+  const Node* why = node.find("why");
+  if (marked) read_attribute(reader, *marked, field + ".mark", 0, mark.mark);
+  if (why) mark.why = reader.text(*why, field + ".why").value_or("");
+  if (why && !marked) reader.problems().add(why->place, field + ".why", "requires mark: doubtful");
+  if (marked) value.mark = mark;
+  return value;
+}
+
+void read_paper(YamlReader& reader, const Node& paper, const std::string& field,
+                const std::vector<Column>& columns, bool factors, DraftRow& draft) {
+  if (!reader.is_mapping(paper, field)) return;
   std::vector<std::string> names;
   for (const Column& column : columns) names.push_back(column.name);
   for (const Node::Entry& entry : paper.entries) {
@@ -45,11 +67,30 @@ std::map<std::string, std::string> read_paper(YamlReader& reader, const Node& pa
     if (std::ranges::find(names, entry.key) == names.end()) {
       reader.problems().add(entry.place, path, "the table has no such column; expected " + any_of(names),
                             nearest_name(entry.key, names));
-    } else if (const auto value = reader.text(entry.value, path)) {
-      values[entry.key] = *value;
+    } else if (factors && entry.value.kind == Node::Kind::kMapping && !entry.value.find("text")) {
+      for (const Node::Entry& level : entry.value.entries)
+        if (const auto value = read_paper_value(reader, level.value, dotted(path, level.key)))
+          draft.paper_of_levels[entry.key][level.key] = {*value, level.place};
+    } else if (const auto value = read_paper_value(reader, entry.value, path)) {
+      draft.paper[entry.key] = *value;
     }
   }
-  return values;
+}
+
+/// {kind: task, why: "detection"}
+void read_not_trained(YamlReader& reader, const Node& node, const std::string& field, DraftRow& draft) {
+  draft.not_trained = protocol::NotTrained::kModel;
+  if (!reader.is_mapping(node, field)) return;
+  reader.allow_only(node, field, {"kind", "why"});
+  if (const Node* kind = node.find("kind"))
+    read_attribute(reader, *kind, field + ".kind", 0, *draft.not_trained);
+  else
+    reader.problems().add(node.place, field + ".kind",
+                          "missing; expected " + any_of(names_of<protocol::NotTrained>()));
+  if (const Node* why = node.find("why"))
+    draft.not_trained_why = reader.text(*why, field + ".why").value_or("");
+  if (draft.not_trained_why.empty())
+    reader.problems().add(node.place, field + ".why", "missing; expected the reason in a few words");
 }
 
 /// Problems of resolved documents. One whose cause stands in the base is told once when every row has it;
@@ -114,8 +155,9 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   for (const config::Problem& problem : problems)
     found.add(settings.origin(problem.path), problem.message, problem.nearest, row.id);
   if (!problems.empty()) return;
-  for (const config::Problem& doubt : config::doubts_of(trial))
-    doubts.add(settings.origin(doubt.path), doubt.message, {}, row.id);
+  if (!row.not_trained)
+    for (const config::Problem& doubt : config::doubts_of(trial))
+      doubts.add(settings.origin(doubt.path), doubt.message, {}, row.id);
   json document = config::canonical_document(trial);
   document.erase("seed");
   row.config = config::canonical_json(document);
@@ -250,6 +292,32 @@ class Chains {
   Problems& problems_;
 };
 
+/// A row that takes the weights of one that the scale cannot have cannot be had either.
+bool takes_what_is_not_had(const DraftRow& draft, const std::vector<Row>& rows, Row& row) {
+  for (const DraftSource& source : draft.sources) {
+    const auto from = std::ranges::find(rows, source.row, &Row::id);
+    if (from == rows.end() || from->not_trained != protocol::NotTrained::kScale) continue;
+    row.not_trained = protocol::NotTrained::kScale;
+    row.not_trained_why = fmt::format("it takes the weights of row {}, which is not trained: {}", source.row,
+                                      from->not_trained_why);
+    return true;
+  }
+  return false;
+}
+
+/// What the row sets is then what it is set to. False for one that cannot be had: it runs nothing, and
+/// nothing of it can be counted.
+bool to_scale(Scale& scale, Settings& settings, Row& row, Problems& problems) {
+  if (const auto cannot = scale.apply(settings, problems)) {
+    row.not_trained = protocol::NotTrained::kScale;
+    row.not_trained_why = *cannot;
+    return false;
+  }
+  for (auto& [key, text] : std::exchange(row.set, {}))
+    if (const auto now = settings.text_at(key)) row.set.emplace(key, *now);
+  return true;
+}
+
 /// What is wrong with a row's trial in what stands in `field`, or below it.
 std::vector<Problem> problems_at(const std::string& field, const Settings& base, const DraftRow& row) {
   Settings own = base;
@@ -272,7 +340,8 @@ std::vector<Problem> problems_at(const std::string& field, const Settings& base,
 
 }  // namespace
 
-std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std::vector<Column>& columns) {
+std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std::vector<Column>& columns,
+                                bool factors) {
   std::vector<DraftRow> drafts;
   if (!reader.is_sequence(rows, "rows")) return drafts;
   if (rows.items.empty()) reader.problems().add(rows.place, "rows", "no rows; expected at least one");
@@ -291,17 +360,72 @@ std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std:
       reader.problems().add(item.place, field + ".id",
                             "missing; expected a short name that no other row has");
     }
-    reader.allow_only(item, field, {"id", "label", "set", "paper", "from", "teacher"});
+    reader.allow_only(item, field,
+                      {"id", "label", "group", "set", "not_trained", "paper", "from", "teacher"});
     draft.sources = read_sources(reader, item, field);
     draft.label = draft.id;
     if (const Node* label = item.find("label"))
       draft.label = reader.text(*label, field + ".label").value_or(draft.id);
-    if (const Node* set = item.find("set")) draft.set = read_set(reader, *set, field + ".set");
+    if (const Node* group = item.find("group"))
+      draft.group = reader.text(*group, field + ".group").value_or("");
+    const Node* set = item.find("set");
+    if (set) draft.set = read_set(reader, *set, field + ".set");
+    draft.has_set = set != nullptr;
+    if (const Node* not_trained = item.find("not_trained"))
+      read_not_trained(reader, *not_trained, field + ".not_trained", draft);
+    if (draft.not_trained && !draft.sources.empty())
+      reader.problems().add(draft.place, field, "a row that is not trained takes no weights of other rows");
     if (const Node* paper = item.find("paper"))
-      draft.paper = read_paper(reader, *paper, field + ".paper", columns);
+      read_paper(reader, *paper, field + ".paper", columns, factors, draft);
     drafts.push_back(std::move(draft));
   }
   return drafts;
+}
+
+void expect_groups_together(const std::vector<DraftRow>& rows, Problems& problems) {
+  std::map<std::string, Place> ended;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string& group = rows[i].group;
+    if (const auto before = ended.find(group); !group.empty() && before != ended.end())
+      problems.add(
+          rows[i].place, dotted("rows", rows[i].id) + ".group",
+          fmt::format("rows of one group stand together; '{}' ends in line {}", group, before->second.line));
+    if (i + 1 < rows.size() && rows[i + 1].group != group) ended.emplace(group, rows[i].place);
+  }
+}
+
+std::vector<DraftRow> multiply(const std::vector<DraftRow>& rows, const std::vector<DraftRow>& combinations,
+                               Problems& problems) {
+  std::vector<DraftRow> product;
+  std::set<std::string> ids;
+  std::vector<std::string> levels;
+  for (const DraftRow& row : rows) ids.insert(row.id);
+  for (const DraftRow& combination : combinations) levels.push_back(combination.levels);
+  for (const DraftRow& row : rows) {
+    for (const auto& [column, values] : row.paper_of_levels)
+      for (const auto& [level, value] : values)
+        if (std::ranges::find(levels, level) == levels.end())
+          problems.add(value.place, dotted("rows", row.id) + ".paper." + column,
+                       fmt::format("unknown level '{}'; expected {}", level, any_of(levels)),
+                       nearest_name(level, levels));
+    for (const DraftRow& combination : combinations) {
+      DraftRow one = row;
+      one.written = row.id;
+      one.suffix = "," + combination.id;
+      one.id += one.suffix;
+      one.label += ", " + combination.label;
+      one.levels = combination.levels;
+      one.set.insert(one.set.end(), combination.set.begin(), combination.set.end());
+      for (DraftSource& source : one.sources)
+        if (ids.contains(source.row)) source.row += one.suffix;
+      for (const auto& [column, values] : row.paper_of_levels)
+        if (const auto value = values.find(combination.levels); value != values.end())
+          one.paper[column] = value->second.value;
+      one.paper_of_levels.clear();
+      product.push_back(std::move(one));
+    }
+  }
+  return product;
 }
 
 void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& field, Problems& problems) {
@@ -317,8 +441,10 @@ void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& fie
 
 std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Settings& base,
                               const std::optional<Command>& command, const std::vector<std::string>& settings,
+                              Scale* scale, std::vector<std::vector<std::string>>& made_equal,
                               Problems& problems) {
   std::vector<Row> rows(drafts.size());
+  std::vector<ScaledRow> scaled(scale ? drafts.size() : 0);
   RowProblems found, doubts;
   Chains chains{drafts, problems};
   for (const std::size_t place : chains.order()) {
@@ -327,8 +453,15 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
     row = {.id = draft.id,
            .label = draft.label,
            .set = leaves(draft.set),
-           .paper = draft.paper,
+           .group = draft.group,
+           .not_trained = draft.not_trained,
+           .not_trained_why = draft.not_trained_why,
            .place = draft.place};
+    for (const auto& [column, value] : draft.paper) {
+      row.paper[column] = value.text;
+      if (value.mark) row.marks[column] = *value.mark;
+    }
+    if (draft.not_trained && !draft.has_set) continue;  // nothing is known of its model
     Settings own = base;
     for (const Assignment& assignment : draft.set) {
       if (!command || expect_param(base, assignment, problems)) own.assign(assignment, problems);
@@ -337,15 +470,25 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
       chains.refuse(place);
       resolve_command(own, base, *command, settings, row, found);
     } else {
+      if (scale) scaled[place] = {.id = row.id, .written = own.document()};
+      if (scale && takes_what_is_not_had(draft, rows, row)) continue;
+      if (scale && !to_scale(*scale, own, row, problems)) continue;
       chains.take_weights(place, rows, own);
       resolve_trial(own, settings, row, found, doubts);
+      if (row.not_trained) row.config_hash.clear(), row.work_hash.clear();  // nothing of it is run
+      if (scale) scaled[place].config_hash = row.config_hash;
       chains.check(place, own, rows);
     }
   }
+  const std::string where = scale ? fmt::format(", at scale {}", scale->name()) : "";
   found.report(drafts.size(),
                [&](const Origin& origin, const std::string& message, const std::string& nearest) {
-                 problems.add(origin.place, origin.field, message, nearest);
+                 problems.add(origin.place, origin.field, message + where, nearest);
                });
+  if (scale) {
+    scale->check(problems);
+    made_equal = sweeps::made_equal(scaled);
+  }
   doubts.report(drafts.size(), [&](const Origin& origin, const std::string& message, const std::string&) {
     problems.doubt(origin.place, origin.field, message);
   });

@@ -7,23 +7,50 @@
 #include <vector>
 
 #include "sweeps/chains.h"
+#include "sweeps/scale.h"
 #include "sweeps/settings.h"
 #include "sweeps/sweep_spec.h"
 #include "sweeps/yaml_reader.h"
 
 namespace abl::sweeps {
 
+/// A value as the paper prints it.
+struct PaperValue {
+  std::string text;
+  std::optional<protocol::PaperMark> mark;
+};
+
 /// A row as it is written, before its settings are resolved.
 struct DraftRow {
   std::string id, label;
   std::vector<Assignment> set;
-  std::map<std::string, std::string> paper;
+  std::map<std::string, PaperValue> paper{};  ///< by column
   Place place;
   std::vector<DraftSource> sources{};
+  std::string group{};
+  std::optional<protocol::NotTrained> not_trained{};
+  std::string not_trained_why{};
+  bool has_set = true;              ///< false: the file sets nothing, not even {}
+  std::string levels{};             ///< of a combination of factors: "cifar10", or "2,block" of several
+  std::string written{}, suffix{};  ///< of a row with factors: its id in the file, what makes `id` of it
+  struct OfLevel {
+    PaperValue value;
+    Place place;
+  };
+  std::map<std::string, std::map<std::string, OfLevel>> paper_of_levels{};  ///< column -> levels -> value
 };
 
-/// Reads `rows:`. Paper values must name one of `columns`.
-std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std::vector<Column>& columns);
+/// Reads `rows:`. Paper values must name one of `columns`. `factors`: the file has factors too, so that they
+/// may be given by level.
+std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std::vector<Column>& columns,
+                                bool factors);
+
+/// Each row with each combination of the factors, as many rows and combinations as there are.
+std::vector<DraftRow> multiply(const std::vector<DraftRow>& rows, const std::vector<DraftRow>& combinations,
+                               Problems& problems);
+
+/// Rows of one group have to stand together.
+void expect_groups_together(const std::vector<DraftRow>& rows, Problems& problems);
 
 /// Finds two rows of one id; ids made of levels can meet too.
 void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& field, Problems& problems);
@@ -31,9 +58,11 @@ void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& fie
 /// Resolves every row against the base: canonical documents, hashes, and `set` with the values of `settings`
 /// (the setting columns) filled in where the row leaves them to the base. A problem in the base that all rows
 /// have is told once. `command`: the rows set params of this command; otherwise they are trials of the
-/// trainer.
+/// trainer. `scale`, where there is one, changes what they run; `made_equal` then gets the rows that it makes
+/// the same.
 std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Settings& base,
                               const std::optional<Command>& command, const std::vector<std::string>& settings,
+                              Scale* scale, std::vector<std::vector<std::string>>& made_equal,
                               Problems& problems);
 
 /// A level of a factor, and two rows that have it and differ in as many other factors as they can.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "sweeps/command.h"
 #include "sweeps/factors.h"
 #include "sweeps/rows.h"
+#include "sweeps/seed_rule.h"
 #include "sweeps/yaml_reader.h"
 
 namespace abl::sweeps {
@@ -232,7 +234,7 @@ Limits read_limits(YamlReader& reader, const Node& root) {
 void check_header(YamlReader& reader, const Node& root, SweepSpec& spec) {
   reader.allow_only(root, "",
                     {"ablate", "name", "base", "command", "rows", "factors", "zip", "only_if", "exclude",
-                     "seeds", "table", "resources", "retry", "limits"});
+                     "seeds", "table", "resources", "retry", "limits", "scale"});
   Problems& problems = reader.problems();
   if (const Node* version = root.find("ablate"); !version) {
     problems.add(root.place, "ablate",
@@ -249,6 +251,14 @@ void check_header(YamlReader& reader, const Node& root, SweepSpec& spec) {
   }
 }
 
+/// Whether no row is trained, and nothing is known of any row's model: only the paper's values are there.
+bool is_printed_alone(const Node& root) {
+  const Node* rows = root.find("rows");
+  return rows && !rows->items.empty() && std::ranges::all_of(rows->items, [](const Node& row) {
+           return row.find("not_trained") && !row.find("set");
+         });
+}
+
 /// What all rows share, from `base` or `command`.
 Settings read_shared(YamlReader& reader, const Node& root, const std::string& folder, SweepSpec& spec) {
   const Node* base = root.find("base");
@@ -263,6 +273,7 @@ Settings read_shared(YamlReader& reader, const Node& root, const std::string& fo
     spec.data = std::move(section.data);
     return std::move(section.base);
   }
+  if (!base && is_printed_alone(root)) return {};
   if (!base) {
     reader.problems().add(root.place, "base",
                           "missing; expected base with model, data and recipe, or command");
@@ -276,7 +287,8 @@ Settings read_shared(YamlReader& reader, const Node& root, const std::string& fo
 }
 
 std::int64_t trials_of(const std::vector<DraftRow>& drafts, const SweepSpec& spec) {
-  return static_cast<std::int64_t>(drafts.size() * spec.seeds.size());
+  const auto trained = std::ranges::count_if(drafts, [](const DraftRow& row) { return !row.not_trained; });
+  return trained * static_cast<std::int64_t>(spec.seeds.size());
 }
 
 /// The rows that factors make. Where they make none, or more than are looked at, their levels are looked at
@@ -293,14 +305,27 @@ std::vector<DraftRow> read_combinations(YamlReader& reader, const Node& root, co
   return drafts;
 }
 
+/// Each row with each combination of the factors; without them where they are wrong, or too many.
+std::vector<DraftRow> read_product(YamlReader& reader, const Node& root, std::vector<DraftRow> rows) {
+  const std::size_t before = reader.problems().size();
+  expect_unique_ids(rows, "rows", reader.problems());
+  const FactorPlan plan = read_factors(reader, root);
+  if (reader.problems().size() != before) return rows;
+  const std::vector<DraftRow> combinations = combine(plan, reader.problems());
+  const auto product = static_cast<std::int64_t>(rows.size() * combinations.size());
+  if (product > kMostTrials) {
+    reader.problems().add(root.entry("factors")->place, "factors",
+                          fmt::format("{} rows with {} combinations of levels; a sweep has at most {} trials",
+                                      rows.size(), combinations.size(), kMostTrials));
+    return rows;
+  }
+  return combinations.empty() ? rows : multiply(rows, combinations, reader.problems());
+}
+
 std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Settings& shared,
                                   const SweepSpec& spec) {
   const Node* rows = root.find("rows");
   const Node* factors = root.find("factors");
-  if (rows && factors) {
-    reader.problems().add(root.entry("factors")->place, "factors",
-                          "rows are given too; expected one of rows and factors");
-  }
   if (!rows && !factors) {
     reader.problems().add(root.place, "rows", "missing; expected rows, or factors");
     return {};
@@ -308,8 +333,10 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Se
   for (const char* key : {"zip", "only_if", "exclude"}) {
     if (!factors && root.find(key)) reader.problems().add(root.entry(key)->place, key, "requires factors");
   }
-  std::vector<DraftRow> drafts =
-      rows ? read_rows(reader, *rows, spec.table.columns) : read_combinations(reader, root, shared, spec);
+  std::vector<DraftRow> drafts = rows ? read_rows(reader, *rows, spec.table.columns, factors)
+                                      : read_combinations(reader, root, shared, spec);
+  if (rows && factors) drafts = read_product(reader, root, std::move(drafts));
+  expect_groups_together(drafts, reader.problems());
   expect_unique_ids(drafts, rows ? "rows" : "factors", reader.problems());
   const Place place = root.entry(rows ? "rows" : "factors")->place;
   const std::int64_t trials = trials_of(drafts, spec);
@@ -326,7 +353,7 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Se
 void check_gpus(const SweepSpec& spec, const Node& resources, Problems& problems) {
   if (spec.gpus < 2) return;
   for (const Row& row : spec.rows) {
-    if (row.batch == 0 || row.config.empty()) continue;  // a command's, or wrong
+    if (row.batch == 0 || row.config.empty() || row.not_trained) continue;  // a command's, or wrong
     const auto trial = config::read_trial_or_throw(nlohmann::json::parse(row.config));
     const auto most = config::most_ranks(config::known_batch(trial), trial.recipe.accumulate);
     if (spec.gpus <= most) continue;
@@ -347,16 +374,17 @@ void check_seeds_of_sources(const std::vector<DraftRow>& drafts, const std::vect
                      fmt::format("row {} has no seed {}; expected one of seeds", source.row, *source.seed));
 }
 
-/// The one data set of all rows, but for those from which others start.
-std::string data_of(const std::vector<Row>& rows, Problems& problems) {
+/// The one data set of all rows, but for those from which others start; none where a factor varies it.
+std::string data_of(const std::vector<Row>& rows, bool varies, Problems& problems) {
   std::set<int> begun_from;
   for (const Row& row : rows)
     for (const RowSource& source : row.sources) begun_from.insert(source.row);
   std::string data;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    if (row.config.empty() || begun_from.contains(static_cast<int>(i))) continue;
+    if (row.config.empty() || row.not_trained || begun_from.contains(static_cast<int>(i))) continue;
     if (data.empty()) data = row.data;
+    if (row.data != data && varies) return {};
     if (row.data != data) {
       problems.add(
           row.place, dotted("rows", row.id),
@@ -391,7 +419,9 @@ class ColumnReader {
   Column read(const Node& node, std::string field) {
     Column column;
     if (!reader_.is_mapping(node, field)) return column;
-    reader_.allow_only(node, field, keys_with({"name", "metric", "count", "setting"}, column_attributes()));
+    reader_.allow_only(
+        node, field,
+        keys_with({"name", "metric", "count", "setting", "expression", "printed"}, column_attributes()));
     if (const Node* name = node.find("name")) {
       column.name = reader_.text(*name, field + ".name").value_or("");
       if (!column.name.empty()) field = "table.columns." + column.name;
@@ -403,6 +433,8 @@ class ColumnReader {
     read_attributes(reader_, node, field, column_attributes(), column);
     column.unit_fits = column.kind == Column::Kind::kCount && column.unit && !node.find("unit");
     check_take(node, field, column);
+    if (column.cut && !column.digits)
+      problem(node.find("cut")->place, field + ".cut", "requires digits: how many are kept");
     if (const Node* see = node.find("see"); see && column.kind != Column::Kind::kMetric)
       problem(see->place, field + ".see",
               "only the metric of a column has seeds that could show a difference");
@@ -419,8 +451,12 @@ class ColumnReader {
     const Node* metric = node.find("metric");
     const Node* count = node.find("count");
     const Node* setting = node.find("setting");
-    if ((metric != nullptr) + (count != nullptr) + (setting != nullptr) != 1) {
-      problem(node.place, field, "expected one of metric, count and setting");
+    const Node* expression = node.find("expression");
+    const Node* printed = node.find("printed");
+    if ((metric != nullptr) + (count != nullptr) + (setting != nullptr) + (expression != nullptr) +
+            (printed != nullptr) !=
+        1) {
+      problem(node.place, field, "expected one of metric, count, setting, expression and printed");
     } else if (metric) {
       column.source = reader_.text(*metric, field + ".metric").value_or("");
       describe(column, protocol::trainer_metrics());
@@ -437,6 +473,14 @@ class ColumnReader {
       if (command_)
         problem(count->place, field + ".count",
                 "the model of a command is not known, so nothing of it can be counted");
+    } else if (expression) {
+      column.kind = Column::Kind::kExpression;
+      column.source = reader_.text(*expression, field + ".expression").value_or("");
+    } else if (printed) {
+      column.kind = Column::Kind::kPrinted;
+      column.source = "true";
+      if (!reader_.boolean(*printed, field + ".printed").value_or(true))
+        problem(printed->place, field + ".printed", "expected true, or another source of the column");
     } else {
       column.kind = Column::Kind::kSetting;
       column.source = reader_.text(*setting, field + ".setting").value_or("");
@@ -472,6 +516,7 @@ void read_columns(YamlReader& reader, const Node& columns, bool command, TableSp
     }
     table.columns.push_back(std::move(column));
   }
+  check_expressions(reader, columns, table);
 }
 
 /// Reads `table:` (null: there is none). A sweep of the trainer knows the metrics and counts that exist; a
@@ -480,8 +525,15 @@ TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool c
   TableSpec spec;
   const Node* columns = nullptr;
   if (table && reader.is_mapping(*table, "table")) {
-    reader.allow_only(*table, "table", keys_with({}, table_attributes(), {"columns"}));
-    read_attributes(reader, *table, "table", table_attributes(), spec);
+    reader.allow_only(*table, "table", keys_with({}, table_attributes(), {"columns", "pivot", "show"}));
+    Node others = *table;
+    if (const Node* baseline = table->find("baseline"); baseline && baseline->kind == Node::Kind::kMapping) {
+      for (const Node::Entry& group : baseline->entries)
+        if (const auto row = reader.text(group.value, "table.baseline." + group.key))
+          spec.baselines[group.key] = *row;
+      std::erase_if(others.entries, [](const Node::Entry& entry) { return entry.key == "baseline"; });
+    }
+    read_attributes(reader, others, "table", table_attributes(), spec);
     columns = table->find("columns");
   }
   if (columns) {
@@ -495,6 +547,8 @@ TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool c
     spec.columns.push_back({.name = "top1", .heading = kValTop1, .source = kValTop1});
     describe(spec.columns.back(), protocol::trainer_metrics());
   }
+  if (const Node* pivot = table ? table->find("pivot") : nullptr) read_pivot(reader, *pivot, spec);
+  if (const Node* show = table ? table->find("show") : nullptr) read_show(reader, *show, spec);
   return spec;
 }
 
@@ -504,20 +558,49 @@ std::vector<std::string> setting_columns(const TableSpec& table) {
   for (const Column& column : table.columns) {
     if (column.kind == Column::Kind::kSetting && !column.source.empty()) keys.push_back(column.source);
   }
+  if (table.pivot) keys.push_back(table.pivot->by);
   return keys;
 }
 
-/// Whether the baseline is a row, and the setting columns are settings of some row.
+/// Gives each row the one that it is compared with: its group's, or the table's; of rows with factors the one
+/// of its own levels, where the file names the row without them.
+void set_baselines(const TableSpec& table, const std::vector<DraftRow>& drafts, const Node* section,
+                   std::vector<Row>& rows, Problems& problems) {
+  const Node* baseline = section ? section->find("baseline") : nullptr;
+  if (!baseline || rows.empty()) return;
+  std::set<std::string> ids, groups;
+  std::vector<std::string> names;
+  for (const DraftRow& row : drafts) {
+    ids.insert(row.id);
+    groups.insert(row.group);
+    names.push_back(row.id);
+    if (!row.written.empty()) names.push_back(row.written);
+  }
+  const auto expect_row = [&](const std::string& name, Place place, const std::string& field) {
+    if (!name.empty() && std::ranges::find(names, name) == names.end())
+      problems.add(place, field, fmt::format("unknown row '{}'", name), nearest_name(name, names));
+  };
+  expect_row(table.baseline, baseline->place, "table.baseline");
+  for (const Node::Entry& entry : baseline->entries) {
+    if (const auto given = table.baselines.find(entry.key); given != table.baselines.end())
+      expect_row(given->second, entry.value.place, "table.baseline." + entry.key);
+    if (!groups.contains(entry.key))
+      problems.add(entry.place, "table.baseline", fmt::format("no row has the group '{}'", entry.key),
+                   nearest_name(entry.key, {groups.begin(), groups.end()}));
+  }
+  for (std::size_t i = 0; i < rows.size() && i < drafts.size(); ++i) {
+    const auto of_group = table.baselines.find(drafts[i].group);
+    const std::string& name = of_group == table.baselines.end() ? table.baseline : of_group->second;
+    if (ids.contains(name))
+      rows[i].baseline = name;
+    else if (!name.empty() && ids.contains(name + drafts[i].suffix))
+      rows[i].baseline = name + drafts[i].suffix;
+  }
+}
+
+/// Whether the setting columns are settings of some row.
 void check_table(const TableSpec& table, const std::vector<Row>& rows, const Node& section,
                  Problems& problems) {
-  const Node* baseline = section.find("baseline");
-  std::vector<std::string> ids;
-  for (const Row& row : rows) ids.push_back(row.id);
-  if (baseline && !rows.empty() && !table.baseline.empty() &&
-      std::ranges::find(ids, table.baseline) == ids.end()) {
-    problems.add(baseline->place, "table.baseline", fmt::format("unknown row '{}'", table.baseline),
-                 nearest_name(table.baseline, ids));
-  }
   const Node* columns = section.find("columns");
   for (std::size_t i = 0; columns && i < columns->items.size() && i < table.columns.size(); ++i) {
     const Column& column = table.columns[i];
@@ -531,6 +614,22 @@ void check_table(const TableSpec& table, const std::vector<Row>& rows, const Nod
                       column.source));
     }
   }
+}
+
+/// A sweep at a scale is another sweep, by its name too.
+std::optional<Scale> read_scale(YamlReader& reader, const Node& root, const Node& section, SweepSpec& spec) {
+  if (const Node::Entry* command = root.entry("command")) {
+    reader.problems().add(command->place, "command", "a command has no scale; expected base");
+    return std::nullopt;
+  }
+  Scale scale{reader, section};
+  if (!spec.name.empty() && !scale.name().empty()) spec.name += "-" + scale.name();
+  if (scale.seeds()) {
+    spec.seeds_rule.reset();
+    spec.seeds.resize(static_cast<std::size_t>(*scale.seeds()));
+    std::iota(spec.seeds.begin(), spec.seeds.end(), 0);
+  }
+  return scale;
 }
 
 }  // namespace
@@ -561,19 +660,39 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
   const Node* table = root.find("table");
   spec.table = read_table(reader, table, root.place, spec.command.has_value());
   const Node* seeds = root.find("seeds");
-  spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
+  if (seeds && seeds->kind == Node::Kind::kMapping) {
+    spec.seeds_rule = read_seed_rule(reader, *seeds);
+    spec.seeds.resize(spec.seeds_rule ? spec.seeds_rule->max : 1);
+    std::iota(spec.seeds.begin(), spec.seeds.end(), 0);
+  } else {
+    spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
+  }
   read_resources(reader, root, spec);
   read_retry(reader, root, spec);
   spec.limits = read_limits(reader, root);
+  std::optional<Scale> scale;
+  if (const Node* section = root.find("scale")) scale = read_scale(reader, root, *section, spec);
   const std::vector<DraftRow> drafts = read_drafts(reader, root, shared, spec);
-  if (root.find("base") || root.find("command")) {
-    spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table), problems);
+  if (root.find("base") || root.find("command") || is_printed_alone(root)) {
+    std::vector<std::vector<std::string>> made_equal;
+    spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table),
+                             scale ? &*scale : nullptr, made_equal, problems);
+    if (scale) {
+      spec.table.scale = scale->name();
+      const auto notes = scale->notes(made_equal);
+      spec.table.notes.insert(spec.table.notes.begin(), notes.begin(), notes.end());
+    }
     check_seeds_of_sources(drafts, spec.seeds, problems);
-    if (!spec.command) spec.data = data_of(spec.rows, problems);
+    const bool varies = root.find("factors") && root.find("factors")->find("data.name");
+    if (!spec.command) spec.data = data_of(spec.rows, varies, problems);
+    set_baselines(spec.table, drafts, table, spec.rows, problems);
     if (!spec.command && drafts.empty()) check_base(shared, problems);
   }
   if (const Node* resources = root.find("resources")) check_gpus(spec, *resources, problems);
+  if (const Node* pivot = table ? table->find("pivot") : nullptr)
+    check_pivot(spec.table, spec.rows, *pivot, problems);
   if (table) check_table(spec.table, spec.rows, *table, problems);
+  if (spec.seeds_rule && !spec.rows.empty()) check_seed_rule(*spec.seeds_rule, *seeds, spec, problems);
   problems.throw_if_any();
   spec.canonical = canonical_spec(spec);
   spec.doubts = problems.doubts();
