@@ -158,6 +158,16 @@ bool ChainStore::is_chained(TrialId trial) const {
       .has_value();
 }
 
+int ChainStore::version_of_sources(TrialId trial) const {
+  return db_
+      .prepared(
+          R"sql(SELECT COALESCE(MAX(s.result_version), 0) FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id
+                      WHERE ts.trial_id = :trial)sql")
+      .bind(":trial", trial)
+      .one([](const Statement& row) { return static_cast<int>(row.integer(0)); })
+      .value_or(0);
+}
+
 bool ChainStore::hold_without_weights(TrialId trial, const std::vector<SourceFile>& files) {
   const auto lacking =
       std::ranges::find(files, RunId{0}, [](const SourceFile& file) { return file.checkpoint.run; });

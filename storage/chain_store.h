@@ -40,6 +40,8 @@ class ChainStore {
   /// The trials whose weights it takes, and whose those take, that are not completed.
   std::vector<TrialId> awaited(TrialId trial) const;
   bool is_chained(TrialId trial) const;
+  /// The newest result version of those whose weights it takes: its own is no older. 0: it takes none.
+  int version_of_sources(TrialId trial) const;
 
   /// Holds a trial whose sources are completed and have no such checkpoint, until they run again: it is
   /// never trained from something else. Returns: whether it is so.

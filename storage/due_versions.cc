@@ -50,7 +50,7 @@ bool DueVersions::renew_queued(const Renew& renewed) {
     const TrialRecord trial = TrialStore{db_}.get(id);
     if (ChainStore{db_}.hold_outdated(id)) continue;
     RenewedTrial today = renewed(trial);
-    today.result_version = std::max(today.result_version, trial.due_version);  // its sources', perhaps
+    today.result_version = std::max(today.result_version, ChainStore{db_}.version_of_sources(id));
     renew(trial, today);
   }
   return !outdated.empty();
