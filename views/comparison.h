@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "ablate/v1/sweeps.pb.h"
 
 namespace abl::views {
 
-/// A difference counts where Welch's t-test, two-sided, gives less than this.
-inline constexpr double kSignificance = 0.05;
+struct StatisticsMemo;
 
-/// Says of each metric cell whether it differs from the baseline's by more than the seeds' spread explains,
-/// and which is the best of its column (`Cell.p`, `Cell.comparison`). Every page and every printed table
-/// takes its colours and its bold from here. A row whose seeds diverged is never better and never the best.
-void compare_cells(ablate::v1::Table& table);
+/// Says of each cell of values of seeds whether it differs from its baseline's by more than their spread
+/// explains, and which are the best and the second of its column (`Cell.p`, `p_corrected`, `comparison`);
+/// of columns whether they follow the paper's, and what factors explain of them. Every page and every printed
+/// table takes its colours and its bold from here. A row whose seeds diverged is never better and never the
+/// best. `memo`: has what an earlier state of the table needed; may be null.
+void compare_cells(ablate::v1::Table& table, StatisticsMemo* memo = nullptr);
+
+/// `Cell.statistics` of one row of a table that was compared. `baseline`: the row that it is compared with,
+/// null where there is none. `head`: the table, with its columns; its rows do not matter.
+void add_statistics(const ablate::v1::Table& head, const ablate::v1::TableRow* baseline,
+                    ablate::v1::TableRow& row, StatisticsMemo* memo = nullptr);
+/// Of all rows.
+void add_statistics(ablate::v1::Table& table);
+
+/// A number of a cell's statistics with the cell's digits, in the column's unit: "79.79".
+std::string value_text(const ablate::v1::Column& column, const ablate::v1::Cell& cell, double value);
+/// The same of a difference: "+1.24".
+std::string difference_text(const ablate::v1::Column& column, const ablate::v1::Cell& cell, double value);
+
+/// `Table.paper_agreement` and `Table.factor_analyses`: a part of `compare_cells`.
+void add_analyses(ablate::v1::Table& table);
 
 }  // namespace abl::views

@@ -4,16 +4,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "views/comparison.h"
+
 namespace abl::views {
 namespace v1 = ablate::v1;
 
-PackedTable::PackedTable(v1::Table table) {
+PackedTable::PackedTable(v1::Table table, std::shared_ptr<StatisticsMemo> memo) : memo_{std::move(memo)} {
+  for (const v1::TableRow& row : table.rows())
+    if (const std::string& id = baseline_of(table, row); !id.empty()) compared_with_.try_emplace(id, 0);
   google::protobuf::RepeatedPtrField<v1::TableRow> rows;
   rows.Swap(table.mutable_rows());
   head_ = std::move(table);
   ends_.reserve(static_cast<std::size_t>(rows.size()));
   for (const v1::TableRow& row : rows) {
     if (!head_.baseline().empty() && row.id() == head_.baseline()) baseline_ = this->rows();
+    if (const auto id = compared_with_.find(row.id()); id != compared_with_.end()) id->second = this->rows();
     row.AppendToString(&bytes_);
     ends_.push_back(bytes_.size());
   }
@@ -31,6 +36,21 @@ v1::TableRow PackedTable::row(std::size_t index) const {
   return row;
 }
 
+void PackedTable::add_statistics_to(v1::Table& part) const {
+  std::unordered_map<std::string, v1::TableRow> baselines;
+  for (v1::TableRow& of : *part.mutable_rows()) {
+    const std::string& id = baseline_of(head_, of);
+    const auto place = compared_with_.find(id);
+    const v1::TableRow* baseline = nullptr;
+    if (place != compared_with_.end()) {
+      const auto [known, fresh] = baselines.try_emplace(id);
+      if (fresh) known->second = row(place->second);
+      if (known->second.id() == id) baseline = &known->second;  // else the table has no such row
+    }
+    add_statistics(head_, baseline, of, memo_.get());
+  }
+}
+
 v1::Table PackedTable::part(const Page& page) const {
   v1::Table part = head_;
   const std::uint32_t first = std::min(page.first, rows());
@@ -46,6 +66,7 @@ v1::Table PackedTable::part(const Page& page) const {
   if (more && *baseline_ < first) *part.add_rows() = row(*baseline_);
   for (std::uint32_t i = first; i < first + count; ++i) *part.add_rows() = row(i);
   if (more && *baseline_ >= first) *part.add_rows() = row(*baseline_);
+  if (page.with_statistics && !head_.pivoted()) add_statistics_to(part);
   part.set_left_out(rows() - static_cast<std::uint32_t>(part.rows_size()));
   if (first + count < rows()) part.set_next(first + count);
   return part;

@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
+#include "views/compared.h"
 #include "views/views.h"
 
 namespace abl::views {
@@ -16,7 +19,8 @@ namespace abl::views {
 /// it in parts. Thread: any, it does not change.
 class PackedTable {
  public:
-  explicit PackedTable(ablate::v1::Table table);
+  /// `memo`: has the statistics of rows that were asked for before; may be null.
+  explicit PackedTable(ablate::v1::Table table, std::shared_ptr<StatisticsMemo> memo = nullptr);
 
   std::uint32_t rows() const { return static_cast<std::uint32_t>(ends_.size()); }
   std::size_t bytes() const;
@@ -25,11 +29,14 @@ class PackedTable {
 
  private:
   ablate::v1::TableRow row(std::size_t index) const;
+  void add_statistics_to(ablate::v1::Table& part) const;
 
   ablate::v1::Table head_;  // without rows
   std::string bytes_;
   std::vector<std::size_t> ends_;  // of each row in `bytes_`
   std::optional<std::uint32_t> baseline_;
+  std::unordered_map<std::string, std::uint32_t> compared_with_;  // rows that others are compared with
+  std::shared_ptr<StatisticsMemo> memo_;
 };
 
 }  // namespace abl::views

@@ -2,7 +2,9 @@
 // What the statistics of a table cost: rows with seeds, a baseline, a grid of two factors,
 // the paper's column.
 //   build/bench/table_statistics [ROWS [SEEDS [REPETITIONS]]]      (100, 10, 15)
-// Medians with the lowest and highest of the repetitions. Nothing is asserted.
+// First each part by itself, then as tables have them: from the stored values to the message with everything
+// in it, and of a table of 100,000 trials the page that a browser asks for. Medians with the lowest and
+// highest of the repetitions. Nothing is asserted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -28,6 +31,10 @@
 #include "statistics/power.h"
 #include "statistics/sign_agreement.h"
 #include "statistics/summary.h"
+#include "storage/table.h"
+#include "views/comparison.h"
+#include "views/convert.h"
+#include "views/packed_table.h"
 
 namespace {
 
@@ -62,6 +69,59 @@ void measure(const std::string& what, int repetitions, const std::function<void(
   std::ranges::sort(times);
   fmt::print("{:<44} {:8.3f} ms ({:.3f} to {:.3f})\n", what, times[times.size() / 2], times.front(),
              times.back());
+}
+
+/// A table as the store reads it: called by two factors' levels, with the paper's values.
+abl::storage::Table table_of(const std::vector<Values>& rows, const std::string& compare) {
+  abl::storage::Table table{.sweep = "bench", .attributes_json = "{\"compare\":" + compare + "}"};
+  table.columns.push_back({.name = "acc", .source = "val/top1", .better = abl::protocol::Better::kHigher});
+  std::uint32_t run = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    auto& line = table.rows.emplace_back();
+    line.id = fmt::format("lr={},depth={}", row / 10, row % 10);
+    line.cells.emplace_back();
+    abl::storage::Cell& cell = line.cells.back();
+    for (std::size_t seed = 0; seed < rows[row].size(); ++seed)
+      cell.values.push_back(
+          {.run = ++run, .trial = run, .seed = static_cast<std::int64_t>(seed), .value = rows[row][seed]});
+    const auto summary = statistics::summarise(rows[row]);
+    cell.mean = summary->mean;
+    cell.sd = summary->sd;
+    cell.n = cell.of = static_cast<std::uint32_t>(rows[row].size());
+    cell.text = abl::storage::format_cell(cell.mean, cell.sd, 2, {});
+    if (rows.size() <= 1000) cell.paper = fmt::format("{:.2f}", *cell.mean + (row % 3 == 0 ? 3 : 0));
+  }
+  table.baseline = table.rows.front().id;
+  return table;
+}
+
+void measure_tables(const std::vector<Values>& rows, int repetitions) {
+  using abl::views::PackedTable;
+  for (const char* compare :
+       {"{}", R"({"test":"paired"})", R"({"test":"permutation"})", R"({"interval":"bootstrap"})"}) {
+    const auto table = table_of(rows, compare);
+    measure(fmt::format("the table with all statistics, {}", compare), repetitions, [&] {
+      auto message = abl::views::to_proto(table);
+      abl::views::add_statistics(message);
+      sink += message.rows_size();
+    });
+  }
+  const auto large = rows_of(10'000, 10);
+  for (const char* compare : {"{}", R"({"test":"permutation","interval":"bootstrap"})"}) {
+    fmt::print("100,000 trials, {}\n", compare);
+    auto table = table_of(large, compare);
+    const auto memo = std::make_shared<abl::views::StatisticsMemo>();
+    std::shared_ptr<PackedTable> packed;
+    const auto pack = [&] {
+      packed = std::make_shared<PackedTable>(abl::views::to_proto(table, memo.get()), memo);
+    };
+    const auto page = [&] { sink += packed->part({.count = 200, .with_statistics = true}).rows_size(); };
+    measure("  tests, ranks", 1, pack);
+    measure("  200 rows with statistics", 1, page);
+    table.rows[100].cells[0].values[0].value += 1;
+    measure("  tests, ranks after one value", 3, pack);
+    measure("  200 rows with statistics after one value", 3, page);
+  }
 }
 
 }  // namespace
@@ -131,5 +191,6 @@ int main(int argc, char** argv) {
   measure("all of it", repetitions, [&] {
     for (const auto& [what, work] : parts) work();
   });
+  measure_tables(rows, repetitions);
   return sink == 0;
 }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "views/compared.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "statistics/paired_t.h"
+#include "statistics/permutation.h"
+#include "statistics/summary.h"
+#include "statistics/welch.h"
+
+namespace abl::views {
+namespace {
+
+namespace v1 = ablate::v1;
+using protocol::Test;
+
+template <class E>
+E named(const std::string& word, E usual) {
+  return value_named<E>(word).value_or(usual);
+}
+
+/// Why no test can be made of two rows that both count.
+std::string why_untested(const Compared& of, Test test) {
+  const bool is_paired = test == Test::kPaired;
+  if (is_paired && of.row.size() < 2)
+    return fmt::format("{} seed{} on both sides: a paired test needs two", of.row.size(),
+                       of.row.size() == 1 ? "" : "s");
+  if (of.row.size() < 2 || of.baseline.size() < 2)
+    return fmt::format("n = {} and {}: a test needs two seeds on both sides", of.row.size(),
+                       of.baseline.size());
+  if (test == Test::kPermutation && of.row.size() + of.baseline.size() > statistics::kMostPermuted)
+    return fmt::format("n = {} and {}: the exact permutation test takes {} values at most", of.row.size(),
+                       of.baseline.size(), statistics::kMostPermuted);
+  if (is_paired && statistics::are_equal(*statistics::differences(of.row, of.baseline)))
+    return "every seed differs by the same: no spread for a test";
+  if (statistics::are_equal(of.row) && statistics::are_equal(of.baseline))
+    return "all seeds agree on both sides: no spread for a test";
+  return "the values are too large or too small for a test";
+}
+
+std::optional<double> p_of(const Compared& of, Test test, StatisticsMemo* memo) {
+  switch (test) {
+    case Test::kWelch: {
+      const auto result = statistics::welch_test(of.row, of.baseline);
+      return result ? std::optional{result->p} : std::nullopt;
+    }
+    case Test::kPaired: {
+      const auto result = statistics::paired_t_test(of.row, of.baseline);
+      return result ? std::optional{result->p} : std::nullopt;
+    }
+    case Test::kPermutation: {
+      // without a spread every arrangement says the same
+      if (statistics::are_equal(of.row) && statistics::are_equal(of.baseline)) return std::nullopt;
+      const auto compute = [&] { return statistics::permutation_p(of.row, of.baseline); };
+      return memo ? memo->permutations.get(key_of("", of.row, of.baseline), compute) : compute();
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Sample::Sample(const v1::Cell& cell) : mean{cell.mean()}, finite_mean{std::isfinite(cell.mean())} {
+  for (const auto& run : cell.runs()) {
+    values.push_back(run.value());
+    seeds.push_back(run.seed());
+    runs.push_back(run.run());
+    if (diverged.empty() && (run.not_finite() > 0 || !std::isfinite(run.value())))
+      diverged = fmt::format("seed {}", run.seed());
+  }
+}
+
+Compared::Compared(const Sample& of_row, const Sample& of_baseline, Test test) {
+  if (test != Test::kPaired) {
+    row = of_row.values;
+    baseline = of_baseline.values;
+    return;
+  }
+  std::map<std::int64_t, double> theirs;
+  for (std::size_t i = 0; i < of_baseline.values.size(); ++i)
+    theirs.emplace(of_baseline.seeds[i], of_baseline.values[i]);
+  for (std::size_t i = 0; i < of_row.values.size(); ++i) {
+    const auto pair = theirs.find(of_row.seeds[i]);
+    if (pair == theirs.end()) {
+      unpaired.push_back(of_row.seeds[i]);
+      continue;
+    }
+    row.push_back(of_row.values[i]);
+    baseline.push_back(pair->second);
+    theirs.erase(pair);
+  }
+  for (const auto& [seed, value] : theirs) unpaired.push_back(seed);
+  std::ranges::sort(unpaired);
+}
+
+std::string key_of(std::string_view what, const std::vector<double>& row, const std::vector<double>& baseline,
+                   double number) {
+  std::string key{what};
+  const auto add = [&key](const void* bytes, std::size_t size) {
+    key.append(static_cast<const char*>(bytes), size);
+  };
+  const std::size_t size = row.size();
+  add(&size, sizeof size);
+  add(&number, sizeof number);
+  add(row.data(), row.size() * sizeof(double));
+  add(baseline.data(), baseline.size() * sizeof(double));
+  return key;
+}
+
+protocol::Compare compare_of(const v1::Table& table) {
+  const protocol::Compare usual;
+  const v1::Compare& said = table.compare();
+  return {.test = named(said.test(), usual.test),
+          .interval = named(said.interval(), usual.interval),
+          .correction = named(said.correction(), usual.correction)};
+}
+
+std::string_view words_of(Test test) {
+  switch (test) {
+    case Test::kWelch:
+      return "Welch's t-test";
+    case Test::kPaired:
+      return "paired t-test";
+    case Test::kPermutation:
+      return "permutation test";
+  }
+  return {};
+}
+
+Tested test_of(const Sample& row, const Sample& baseline, const protocol::Compare& compare,
+               StatisticsMemo* memo) {
+  Tested result;
+  if (!row.counts() || !baseline.counts()) {
+    result.why_not = !row.diverged.empty() ? row.diverged + " diverged"
+                     : !baseline.diverged.empty()
+                         ? fmt::format("{} of the baseline diverged", baseline.diverged)
+                     : row.values.empty()      ? "no value yet"
+                     : baseline.values.empty() ? "the baseline has no value yet"
+                                               : "the values are too large for a mean";
+    return result;
+  }
+  if (row.runs == baseline.runs) {
+    result.why_not = "the same runs as the baseline's";
+    return result;
+  }
+  const Compared of{row, baseline, compare.test};
+  const auto ours = statistics::summarise(of.row), theirs = statistics::summarise(of.baseline);
+  if (ours && theirs) result.difference = ours->mean - theirs->mean;
+  result.p = p_of(of, compare.test, memo);
+  if (!result.p) result.why_not = why_untested(of, compare.test);
+  return result;
+}
+
+std::string p_text(double p) { return p < 1e-4 ? "p < 0.0001" : fmt::format("p = {:.2g}", p); }
+
+}  // namespace abl::views
