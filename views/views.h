@@ -26,7 +26,8 @@ namespace abl::views {
 struct Page {
   std::uint32_t first = 0, count = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t most_trials = std::numeric_limits<std::uint32_t>::max();
-  bool with_baseline = false;  ///< of rows: the baseline's too, before the others where it is none of them
+  bool with_baseline = false;    ///< of rows: the baseline's too, before the others where it is none of them
+  bool with_statistics = false;  ///< of a table's cells: their statistics too, some 0.1 ms for each
   /// Of a table's rows: as many as fit, one at least.
   std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
 };
