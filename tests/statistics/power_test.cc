@@ -20,6 +20,17 @@ TEST(PowerTest, SaysHowManyMoreSeeds) {
   EXPECT_EQ(more_seeds_to_see(10, row, baseline), 0) << "it is seen already";
 }
 
+TEST(PowerTest, PairsNeedFewerSeedsWhereTheirDifferencesAgree) {
+  // statsmodels 0.15.0, TTestPower().solve_power
+  EXPECT_EQ(pairs_to_see(0.5, 1), 34);
+  EXPECT_EQ(pairs_to_see(0.3, 1), 90);
+  EXPECT_EQ(pairs_to_see(-1, 1), 10);
+  EXPECT_EQ(pairs_to_see(2.5, 1), 4);
+  EXPECT_EQ(more_pairs_to_see(0.1, {78.5, 80.4, 82.6}, {78, 80, 82}), 7);
+  EXPECT_FALSE(more_pairs_to_see(0.1, {78.5, 80.4}, {78, 80, 82})) << "no pairs";
+  EXPECT_FALSE(more_pairs_to_see(0.1, {79, 81}, {78, 80})) << "no spread";
+}
+
 TEST(PowerTest, FewestSeedsThatAreEnough) {
   for (const double effect : {0.1, 0.3, 1.0, 1.7, 2.9, 6.0}) {
     for (const double goal : {0.01, 0.2, 0.8, 0.99}) {
