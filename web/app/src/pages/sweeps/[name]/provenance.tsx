@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useState } from "preact/hooks";
+import { Loaded } from "../../../components/notice";
+import { moment, plural } from "../../../format";
+import type { Provenance, ProvenanceResponse } from "../../../generated/ablate";
+import { useResource } from "../../../resource";
+
+/** Where the sweep comes from, read when somebody wants to know. */
+export function ProvenanceSection({ sweep }: { sweep: string }) {
+  const [open, setOpen] = useState(false);
+  const from = useResource<ProvenanceResponse>(
+    open ? `/sweeps/${encodeURIComponent(sweep)}/provenance` : null,
+    (change) => change.sweep === sweep,
+  );
+  return (
+    <details class="source" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Where it comes from</summary>
+      {open && (
+        <Loaded of={from} what="Where it comes from" lines={3}>
+          {(data) =>
+            data.provenance.length === 0 ? (
+              <p class="muted">Nothing was recorded when it was submitted.</p>
+            ) : (
+              <>
+                {data.provenance.map((each, i) => (
+                  <Origin key={i} from={each} />
+                ))}
+              </>
+            )
+          }
+        </Loaded>
+      )}
+    </details>
+  );
+}
+
+function Origin({ from }: { from: Provenance }) {
+  const git = from.git;
+  return (
+    <>
+      <p>
+        Submitted {from.time && <time dateTime={from.time}>{moment(from.time)}</time>} by {from.user} on{" "}
+        {from.host}, ablate {from.version}, from <code>{from.file || "standard input"}</code>
+      </p>
+      {git ? (
+        <p>
+          {git.commit ? (
+            <>
+              Commit <code>{git.commit}</code>
+            </>
+          ) : (
+            "No commit yet"
+          )}
+          {git.branch ? ` on ${git.branch}` : ", a detached HEAD"},{" "}
+          {git.dirty ? "with changes" : "nothing changed since"}
+          {git.diff_missing && ` (${git.diff_missing})`}
+        </p>
+      ) : (
+        <p class="muted">{from.git_missing}</p>
+      )}
+      {git && git.untracked.length > 0 && (
+        <p>
+          {plural(git.untracked.length + git.untracked_left_out, "untracked file")}:{" "}
+          {git.untracked.slice(0, 10).map((file) => (
+            <>
+              <code key={file.name}>{file.name}</code>{" "}
+            </>
+          ))}
+        </p>
+      )}
+      {git?.diff && <pre tabIndex={0}>{git.diff}</pre>}
+      {from.packages_missing && <p class="muted">Packages: {from.packages_missing}</p>}
+      {from.packages && <pre tabIndex={0}>{from.packages}</pre>}
+    </>
+  );
+}
