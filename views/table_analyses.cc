@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "protocol/number.h"
 #include "statistics/anova.h"
 #include "statistics/kendall.h"
 #include "statistics/sign_agreement.h"
@@ -29,24 +28,6 @@ constexpr int kMostAnalysed = 5000;  // rows
 /// Multiplications of an analysis of variance: about 20 ms.
 constexpr double kMostWork = 2e7;
 
-/// The number that a paper prints: "79.79", "−0.3", "76.5 ± 0.2", "81.2%", "12.3*". Nothing for what is no
-/// number, or several: "–", "79.1/80.2", "4.6G".
-std::optional<double> printed_number(std::string text) {
-  const std::string minus = "−";  // U+2212
-  if (const auto at = text.find(minus); at != std::string::npos) text.replace(at, minus.size(), "-");
-  text.erase(0, text.find_first_not_of(' '));
-  if (text.starts_with('+')) text.erase(0, 1);
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
-  std::string_view rest{end, static_cast<std::size_t>(text.data() + text.size() - end)};
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  for (const std::string_view sign : {"%", "±", "(", "*", "†", "‡"})
-    if (rest.starts_with(sign)) return value;
-  return rest.empty() ? std::optional{value} : std::nullopt;
-}
-
 void compare_with_paper(const v1::Table& table, int index, const std::vector<int>& references,
                         google::protobuf::RepeatedPtrField<v1::PaperAgreement>& all) {
   std::vector<std::optional<double>> ours, theirs;
@@ -54,7 +35,8 @@ void compare_with_paper(const v1::Table& table, int index, const std::vector<int
     const v1::Cell& cell = row.cells(index);
     const bool known = !cell.paper().empty() && Sample{cell}.counts();
     ours.push_back(known ? std::optional{cell.mean()} : std::nullopt);
-    theirs.push_back(known ? printed_number(cell.paper()) : std::nullopt);
+    const auto printed = protocol::printed_number(cell.paper());
+    theirs.push_back(known && printed ? std::optional{printed->value} : std::nullopt);
   }
   std::vector<double> a, b, a_less, b_less;
   for (std::size_t i = 0; i < ours.size(); ++i) {

@@ -175,7 +175,7 @@ TEST(CellStatisticsTest, UnitsApplyToTextsAlone) {
 TEST(PaperAgreementTest, ComparesOrdersAndSigns) {
   auto table = percent_table({{60, 61}, {70, 71}, {80, 81}, {65, 66}, {50, 51}, {1, 2}});
   table.mutable_columns(0)->set_has_paper(true);
-  const std::vector<std::string> printed{"61.1", "70.2 ± 0.1", "79.79", "72.0*", "−", "50/51"};
+  const std::vector<std::string> printed{"61.1", "70.2 ± 0.1", "79.79", "72.0%", "–", "50/51"};
   for (int row = 0; row < 6; ++row)
     table.mutable_rows(row)->mutable_cells(0)->set_paper(printed[static_cast<std::size_t>(row)]);
   compare_cells(table);
