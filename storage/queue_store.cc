@@ -54,13 +54,13 @@ class OpenTrials {
 };
 
 constexpr const char* kOneOpen = R"sql(
-    SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index, t.pack,
+    SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0 OR t.continues IS NOT NULL, st.sweep_id, st.row, st.seed_index, t.pack,
            t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> ''), t.awaits > 0,
            EXISTS (SELECT 1 FROM trial_source ts WHERE ts.trial_id = t.id)
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
     WHERE t.id = :trial AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running'))sql";
 constexpr const char* kOpenBetween = R"sql(
-    SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0, st.sweep_id, st.row, st.seed_index, t.pack,
+    SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0 OR t.continues IS NOT NULL, st.sweep_id, st.row, st.seed_index, t.pack,
            t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> ''), t.awaits > 0,
            EXISTS (SELECT 1 FROM trial_source ts WHERE ts.trial_id = t.id)
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
@@ -177,7 +177,8 @@ std::string QueueStore::waiting(ShapeId shape) const {
 /// Where its newest checkpoint lies, or, before it has one, the weights that it takes from another trial.
 std::string QueueStore::home_of(TrialId trial) const {
   auto home = db_.prepared(R"sql(SELECT c.host FROM run JOIN checkpoint c ON c.run_id = run.id
-                      WHERE run.trial_id = :trial ORDER BY run.attempt DESC, c.step DESC LIMIT 1)sql")
+                      WHERE run.trial_id IN (:trial, (SELECT continues FROM trial WHERE id = :trial))
+                      ORDER BY run.trial_id = :trial DESC, run.attempt DESC, c.step DESC LIMIT 1)sql")
                   .bind(":trial", trial)
                   .one([](const Statement& row) { return row.text(0); });
   if (home) return *home;

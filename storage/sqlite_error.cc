@@ -58,7 +58,7 @@ Error sqlite_error(sqlite3* db, int result, const std::string& given) {
 
 bool is_of_what_is_stored(Code code) {
   return code == Code::kInvalidArgument || code == Code::kFailedPrecondition || code == Code::kNotFound ||
-         code == Code::kAlreadyExists;
+         code == Code::kAlreadyExists || code == Code::kAborted;
 }
 
 }  // namespace abl::storage

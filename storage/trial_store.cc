@@ -141,11 +141,21 @@ void TrialStore::add_checkpoint(const CheckpointRecord& checkpoint) {
       .run();
 }
 
+/// Whether a run of `other` may be what a run of `trial` goes on with.
+bool TrialStore::is_of(TrialId trial, TrialId other) const {
+  return trial == other || db_.prepared("SELECT 1 FROM trial WHERE id = :trial AND continues = :other")
+                               .bind(":trial", trial)
+                               .bind(":other", other)
+                               .one([](const Statement&) { return true; })
+                               .has_value();
+}
+
 std::vector<CheckpointRecord> TrialStore::checkpoints_of(TrialId trial) const {
   return db_
       .prepared(
           R"sql(SELECT c.run_id, c.step, c.host, c.path, c.sha256, c.best FROM checkpoint c JOIN run ON run.id = c.run_id
-                      WHERE run.trial_id = :trial ORDER BY run.attempt DESC, c.step DESC)sql")
+                      WHERE run.trial_id IN (:trial, (SELECT continues FROM trial WHERE id = :trial))
+                      ORDER BY run.trial_id = :trial DESC, run.attempt DESC, c.step DESC)sql")
       .bind(":trial", trial)
       .all([](const Statement& row) {
         return CheckpointRecord{.run = static_cast<RunId>(row.integer(0)),
@@ -431,7 +441,7 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
   const RunRecord record = this->run(run);
   std::optional<RunRecord> before;  // that it continues
   if (started.resumed_from_run != 0 && started.resumed_from_step)
-    if (before = this->run(started.resumed_from_run); before->trial != record.trial)
+    if (before = this->run(started.resumed_from_run); !is_of(record.trial, before->trial))
       throw Error{Code::kFailedPrecondition, "run " + std::to_string(run) + " claims to resume run " +
                                                  std::to_string(started.resumed_from_run) +
                                                  ", which belongs to another trial"};

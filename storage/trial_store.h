@@ -142,8 +142,8 @@ class TrialStore {
 
   static constexpr std::size_t kMostCheckpoints = 100;  ///< of a run, those of the highest steps
   void add_checkpoint(const CheckpointRecord& checkpoint);
-  std::vector<CheckpointRecord> checkpoints_of(
-      TrialId trial) const;  ///< newest attempt first, then highest step
+  /// Newest attempt first, then highest step; then those of the trial that it continues (sweep_extension.cc).
+  std::vector<CheckpointRecord> checkpoints_of(TrialId trial) const;
 
   /// The pinned fingerprint of a data name, or nothing.
   std::optional<std::string> fingerprint(const std::string& data) const;
@@ -152,6 +152,7 @@ class TrialStore {
   void pin(const RunRecord& run, const std::string& reported);
   bool came_further(const RunRecord& run) const;
   bool claimed(TrialId trial) const;
+  bool is_of(TrialId trial, TrialId other) const;
   Database& db_;
 };
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -72,7 +73,7 @@ bool goes_on(json here, json stored) {
     return recipe == row.end() ? 0.0 : recipe->value("epochs", 0.0);
   };
   const double now = epochs(here), before = epochs(stored);
-  if (!(now > before) || !(before > 0)) return false;
+  if (!(now > before) || !(before > 0) || before != std::floor(before)) return false;
   json longer = stored;
   longer["recipe"]["epochs"] = here["recipe"]["epochs"];
   if (longer != here) return false;

@@ -5,6 +5,7 @@
 #include <torch/version.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -74,7 +75,7 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
-                           const std::string& config_hash) {
+                           const std::string& config_hash, const std::vector<std::string>& beginnings) {
   if (!sha256.empty() && std::filesystem::exists(file))
     if (const auto found = sha256_file(file); found != sha256)
       throw Error{Code::kDataLoss,
@@ -115,7 +116,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
                 fmt::format("{} is not a checkpoint of this trainer: it has no '{}' metadata", file.string(),
                             kFactsKey)};
   }
-  if (checkpoint.config_hash != config_hash)
+  if (checkpoint.config_hash != config_hash &&
+      std::ranges::find(beginnings, checkpoint.config_hash) == beginnings.end())
     throw Error{Code::kFailedPrecondition,
                 fmt::format("checkpoint {} belongs to another trial ({:.12} instead of {:.12})",
                             file.string(), checkpoint.config_hash, config_hash)};

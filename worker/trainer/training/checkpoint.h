@@ -53,9 +53,9 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
 
 /// Reads and verifies. `sha256` empty: not compared.
 /// Throws: Error{kNotFound, kDataLoss} for a missing or damaged file (every tensor has a CRC-32),
-/// Error{kFailedPrecondition} for another trial's.
+/// Error{kFailedPrecondition} for another trial's: neither its own nor one of those that are its beginnings.
 Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string& sha256,
-                           const std::string& config_hash);
+                           const std::string& config_hash, const std::vector<std::string>& beginnings = {});
 
 /// What a checkpoint's steps saw that is another here, a sentence's beginning for each: "the images
 /// differ (…; before: …)". What it does not know is the same.

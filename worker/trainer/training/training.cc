@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "config/data/data_sets.h"
 #include "config/document/result_version.h"
+#include "config/document/trial_document.h"
 #include "models/backbones/model_options.h"
 #include "models/layers/sync_batch_norm.h"
 #include "protocol/metrics.h"
@@ -128,6 +129,24 @@ std::unique_ptr<StepGraph> Training::new_graph() const {
   return nullptr;
 }
 
+namespace {
+
+/// The trainings for fewer epochs that are the beginning of this one, step by step: with a constant learning
+/// rate it does not matter how many follow.
+std::vector<std::string> beginnings(const config::TrialConfig& trial) {
+  constexpr int kMostEpochs = 10'000;
+  std::vector<std::string> hashes;
+  if (trial.recipe.schedule != config::Schedule::kConstant || trial.recipe.warmup != 0) return hashes;
+  config::TrialConfig shorter = trial;
+  for (int epochs = 1; epochs < trial.recipe.epochs && epochs < kMostEpochs; ++epochs) {
+    shorter.recipe.epochs = epochs;
+    hashes.push_back(config::config_hash(config::canonical_text(shorter)));
+  }
+  return hashes;
+}
+
+}  // namespace
+
 /// Throws: Error{kDataLoss} where a checkpoint lacks a part of what it is to be loaded into, before any of it
 /// is.
 void Training::expect_fits(const Checkpoint& checkpoint) const {
@@ -148,7 +167,8 @@ void Training::expect_fits(const Checkpoint& checkpoint) const {
 void Training::resume(protocol::Events::Start& start) {
   Checkpoint checkpoint;
   try {
-    checkpoint = read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash);
+    checkpoint = read_checkpoint(options_.resume, options_.resume_sha256, options_.config_hash,
+                                 beginnings(options_.trial));
     expect_fits(checkpoint);
   } catch (const Error& error) {
     if (!options_.restart_if_lost) throw;
