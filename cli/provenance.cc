@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace v1 = ablate::v1;
-using Clock = std::chrono::steady_clock;
+using Monotonic = std::chrono::steady_clock;
 using Sink = std::function<void(std::string_view)>;
 
 /// What a program said, as far as it came.
@@ -42,7 +42,7 @@ struct Said {
 
 /// Runs a program until a moment and no longer; what it writes goes to `sink` piece by piece, however much it
 /// is.
-Said run_until(const std::vector<std::string>& argv, const fs::path& folder, Clock::time_point end,
+Said run_until(const std::vector<std::string>& argv, const fs::path& folder, Monotonic::time_point end,
                const Sink& sink) {
   Said said;
   std::array<int, 2> out{-1, -1}, err{-1, -1};
@@ -74,7 +74,7 @@ Said run_until(const std::vector<std::string>& argv, const fs::path& folder, Clo
   constexpr std::size_t kMostErrors = 4096;
   std::vector<char> buffer(64 << 10);
   while (out[0] >= 0 || err[0] >= 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Monotonic::now());
     if (left.count() <= 0) {
       said.late = true;
       break;
@@ -100,7 +100,7 @@ Said run_until(const std::vector<std::string>& argv, const fs::path& folder, Clo
   if (said.late)
     child->kill();
   else if (const auto exit = child->wait(std::chrono::duration_cast<std::chrono::milliseconds>(
-               std::max(end - Clock::now(), Clock::duration{std::chrono::milliseconds{100}}))))
+               std::max(end - Monotonic::now(), Monotonic::duration{std::chrono::milliseconds{100}}))))
     said.code = exit->signal == 0 ? exit->code : -1;
   else
     said.late = true, child->kill();
@@ -114,7 +114,7 @@ struct Kept {
   std::uint64_t bytes = 0;
 };
 
-Kept run_kept(const std::vector<std::string>& argv, const fs::path& folder, Clock::time_point end,
+Kept run_kept(const std::vector<std::string>& argv, const fs::path& folder, Monotonic::time_point end,
               std::size_t most) {
   Kept kept;
   Sha256 digest;
@@ -151,7 +151,7 @@ std::string seconds_text(std::chrono::milliseconds time) {
 class Git {
  public:
   Git(fs::path folder, const ProvenanceLimits& limits)
-      : folder_{std::move(folder)}, end_{Clock::now() + limits.patience} {}
+      : folder_{std::move(folder)}, end_{Monotonic::now() + limits.patience} {}
 
   Kept run(const std::vector<std::string>& arguments, std::size_t most = 1 << 16) const {
     return run_kept(command(arguments), folder_, end_, most);
@@ -167,7 +167,7 @@ class Git {
     return run_until(command(arguments), folder_, end_, sink);
   }
   void enter(fs::path folder) { folder_ = std::move(folder); }
-  Clock::time_point end() const { return end_; }
+  Monotonic::time_point end() const { return end_; }
 
  private:
   static std::vector<std::string> command(const std::vector<std::string>& arguments) {
@@ -177,7 +177,7 @@ class Git {
     return argv;
   }
   fs::path folder_;
-  Clock::time_point end_;
+  Monotonic::time_point end_;
 };
 
 /// Why git knows no work tree there.
@@ -216,7 +216,7 @@ void add_diff(const Git& git, const ProvenanceLimits& limits, v1::Git& message) 
 }
 
 /// Of a regular file its size, and its digest where that is worth reading.
-void add_untracked(const fs::path& root, const std::string& name, Clock::time_point end,
+void add_untracked(const fs::path& root, const std::string& name, Monotonic::time_point end,
                    std::uint64_t& may_read, v1::Git& message) {
   auto& file = *message.add_untracked();
   file.set_name(valid_utf8(name));
@@ -226,7 +226,7 @@ void add_untracked(const fs::path& root, const std::string& name, Clock::time_po
   const auto bytes = fs::file_size(path, failed);
   if (failed) return;
   file.set_bytes(bytes);
-  if (bytes > may_read || Clock::now() >= end) return;
+  if (bytes > may_read || Monotonic::now() >= end) return;
   may_read -= bytes;
   try {
     file.set_sha256(sha256_file(path));
@@ -260,12 +260,12 @@ void add_untracked(const Git& git, const fs::path& root, const ProvenanceLimits&
                                        : "untracked files: " + last_line(said.errors));
 }
 
-std::string user_name() {
+std::string own_user() {
   const passwd* user = ::getpwuid(::geteuid());
   return user ? valid_utf8(user->pw_name) : fmt::format("{}", ::geteuid());
 }
 
-std::string host_name() {
+std::string own_host() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? valid_utf8(name.data()) : "";
 }
@@ -286,7 +286,7 @@ std::string python_of(const sweeps::Command& command) {
 void add_packages(const std::string& python, const fs::path& folder, const ProvenanceLimits& limits,
                   v1::Provenance& message) {
   message.set_python(valid_utf8(python));
-  const auto end = Clock::now() + limits.patience;
+  const auto end = Monotonic::now() + limits.patience;
   Kept list = run_kept({python, "-m", "pip", "--disable-pip-version-check", "--no-input", "freeze"}, folder,
                        end, limits.packages);
   if (!list.said.ok() && !list.said.late && list.said.errors.find("No module named pip") != std::string::npos)
@@ -364,8 +364,8 @@ void add_git(const fs::path& folder, const ProvenanceLimits& limits, v1::Provena
 
 v1::Provenance provenance_of(const v1::SweepFile& file, const ProvenanceLimits& limits) {
   v1::Provenance message;
-  message.set_user(user_name());
-  message.set_host(host_name());
+  message.set_user(own_user());
+  message.set_host(own_host());
   message.set_version(ABLATE_VERSION);
   message.set_file_sha256(sha256_hex(file.text()));
   std::error_code unknown;
@@ -393,7 +393,7 @@ v1::Provenance provenance_of(const v1::SweepFile& file, const ProvenanceLimits& 
 
 namespace {
 
-std::string one_line(std::string text) {
+std::string in_a_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return text;
 }
@@ -436,7 +436,7 @@ std::string git_text(const v1::Git& git) {
   constexpr int kNamed = 10;
   for (int i = 0; i < std::min(git.untracked_size(), kNamed); ++i) {
     const auto& file = git.untracked(i);
-    text += fmt::format("{:<13}{}  {}{}\n", heading, one_line(file.name()), format_bytes(file.bytes()),
+    text += fmt::format("{:<13}{}  {}{}\n", heading, in_a_line(file.name()), format_bytes(file.bytes()),
                         file.sha256().empty() ? "" : ", SHA-256 " + file.sha256().substr(0, 12));
     heading = "";
   }

@@ -216,7 +216,7 @@ bool same_bits(double a, double b) {
 }
 
 /// What a column takes of a curve.
-std::optional<double> taken(const std::map<std::uint32_t, double>& curve, const Column& column) {
+std::optional<double> taken_by(const std::map<std::uint32_t, double>& curve, const Column& column) {
   if (curve.empty()) return std::nullopt;
   if (column.take() == "last") return curve.rbegin()->second;
   std::vector<double> finite;
@@ -232,7 +232,7 @@ std::optional<double> taken(const std::map<std::uint32_t, double>& curve, const 
 }
 
 /// A value in the digits that its cell is printed with.
-std::string printed(double value, const Cell& cell, const Column& column) {
+std::string printed_as(double value, const Cell& cell, const Column& column) {
   const std::string mean = cell.text().substr(0, cell.text().find(' '));
   const auto point = mean.find('.');
   const auto digits = point == std::string::npos ? 0 : mean.find_first_not_of("0123456789", point + 1);
@@ -243,17 +243,17 @@ std::string printed(double value, const Cell& cell, const Column& column) {
   return fmt::format("{:.{}f}", value / unit, places);
 }
 
-enum class Verdict { kSame, kSameDigits, kDifferent, kNotRun };
+enum class Sameness { kSame, kSameDigits, kDifferent, kNotRun };
 
-const char* word(Verdict verdict) {
+const char* sameness_text(Sameness verdict) {
   switch (verdict) {
-    case Verdict::kSame:
+    case Sameness::kSame:
       return "the same to the bit";
-    case Verdict::kSameDigits:
+    case Sameness::kSameDigits:
       return "the same in the table's digits";
-    case Verdict::kDifferent:
+    case Sameness::kDifferent:
       return "different";
-    case Verdict::kNotRun:
+    case Sameness::kNotRun:
       return "not run";
   }
   return "";
@@ -263,7 +263,7 @@ struct Verified {
   std::string row;
   std::int64_t seed = 0;
   std::uint32_t run = 0;
-  Verdict verdict = Verdict::kNotRun;
+  Sameness verdict = Sameness::kNotRun;
   bool promised = true;              ///< that it is the same to the bit
   std::vector<std::string> excuses;  ///< why it need not be
   std::vector<std::string> found;    ///< what differs, or why it was not run
@@ -327,15 +327,15 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
       for (const CellRun& value : row.cells(i).runs()) {
         if (value.run() != run.summary().id()) continue;
         const auto curve = heard.points.find(column.source());
-        const auto now = curve == heard.points.end() ? std::nullopt : taken(curve->second, column);
-        const std::string then = printed(value.value(), row.cells(i), column);
-        if (now && printed(*now, row.cells(i), column) == then) {
+        const auto now = curve == heard.points.end() ? std::nullopt : taken_by(curve->second, column);
+        const std::string then = printed_as(value.value(), row.cells(i), column);
+        if (now && printed_as(*now, row.cells(i), column) == then) {
           if (stored.series().empty() && !same_bits(*now, value.value())) same = false;
           continue;
         }
         same = same_digits = false;
         verified.found.push_back(fmt::format("{} in the table: {} then, {} now", column.name(), then,
-                                             now ? printed(*now, row.cells(i), column) : "nothing"));
+                                             now ? printed_as(*now, row.cells(i), column) : "nothing"));
       }
     }
   }
@@ -351,7 +351,7 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
         verified.found.push_back(fmt::format("the checkpoint of step {}", checkpoint.step()));
       }
     }
-  verified.verdict = same ? Verdict::kSame : same_digits ? Verdict::kSameDigits : Verdict::kDifferent;
+  verified.verdict = same ? Sameness::kSame : same_digits ? Sameness::kSameDigits : Sameness::kDifferent;
 }
 
 /// The completed trials of a sweep, each once, in the order of the seed.
@@ -376,10 +376,10 @@ nlohmann::ordered_json json_of(const Verified& each) {
   return {{"row", each.row},
           {"seed", each.seed},
           {"run", each.run},
-          {"verdict", each.verdict == Verdict::kSame         ? "same"
-                      : each.verdict == Verdict::kSameDigits ? "same_digits"
-                      : each.verdict == Verdict::kDifferent  ? "different"
-                                                             : "not_run"},
+          {"verdict", each.verdict == Sameness::kSame         ? "same"
+                      : each.verdict == Sameness::kSameDigits ? "same_digits"
+                      : each.verdict == Sameness::kDifferent  ? "different"
+                                                              : "not_run"},
           {"promised", each.promised},
           {"points", each.compared},
           {"weights", each.weights_compared},
@@ -388,12 +388,12 @@ nlohmann::ordered_json json_of(const Verified& each) {
 }
 
 std::string text_of(const Verified& each) {
-  std::string text = fmt::format("{}/{}: {}", each.row, each.seed, word(each.verdict));
-  if (each.verdict == Verdict::kNotRun) return fmt::format("{}: {}\n", text, fmt::join(each.found, "; "));
+  std::string text = fmt::format("{}/{}: {}", each.row, each.seed, sameness_text(each.verdict));
+  if (each.verdict == Sameness::kNotRun) return fmt::format("{}: {}\n", text, fmt::join(each.found, "; "));
   text += fmt::format(" ({}{})\n", plural(each.compared, "point"),
                       each.weights_compared && each.promised ? " and the newest checkpoint" : "");
   for (const auto& found : each.found) text += fmt::format("  {}\n", found);
-  if (each.verdict != Verdict::kSame)
+  if (each.verdict != Sameness::kSame)
     for (const auto& excuse : each.excuses) text += fmt::format("  need not be the same: {}\n", excuse);
   return text;
 }
@@ -402,7 +402,7 @@ std::string text_of(const Verified& each) {
 
 int verify_sample(const Context& context, Source& source, const Sample& sample) {
   const auto trials = chosen(source, sample);
-  const Table table = source.table(sample.sweep);
+  const Table table = source.table(sample.sweep, 0, false, true);
   std::vector<Verified> all;
   for (const TrialSummary& trial : trials) {
     Verified verified{.row = trial.row(), .seed = trial.seed(), .run = trial.run()};
@@ -423,9 +423,9 @@ int verify_sample(const Context& context, Source& source, const Sample& sample) 
     if (!context.json) context.out.write(text_of(verified));
     all.push_back(std::move(verified));
   }
-  const auto count = [&](Verdict verdict) { return std::ranges::count(all, verdict, &Verified::verdict); };
+  const auto count = [&](Sameness verdict) { return std::ranges::count(all, verdict, &Verified::verdict); };
   const bool broken = std::ranges::any_of(all, [](const Verified& each) {
-    return each.promised && (each.verdict == Verdict::kSameDigits || each.verdict == Verdict::kDifferent);
+    return each.promised && (each.verdict == Sameness::kSameDigits || each.verdict == Sameness::kDifferent);
   });
   if (context.json) {
     nlohmann::ordered_json list = json::array();
@@ -438,10 +438,10 @@ int verify_sample(const Context& context, Source& source, const Sample& sample) 
   } else {
     context.out.line(fmt::format(
         "{} of {} the same to the bit, {} in the table's digits, {} different, {} not run{}",
-        count(Verdict::kSame), all.size(), count(Verdict::kSameDigits), count(Verdict::kDifferent),
-        count(Verdict::kNotRun), broken ? ": that was to be the same to the bit" : ""));
+        count(Sameness::kSame), all.size(), count(Sameness::kSameDigits), count(Sameness::kDifferent),
+        count(Sameness::kNotRun), broken ? ": that was to be the same to the bit" : ""));
   }
-  if (static_cast<std::size_t>(count(Verdict::kNotRun)) == all.size())
+  if (static_cast<std::size_t>(count(Sameness::kNotRun)) == all.size())
     throw Error{Code::kFailedPrecondition,
                 fmt::format("nothing could be run again: {}", all.front().found.front())};
   return broken ? kExitFailed : kExitOk;

@@ -42,23 +42,21 @@ void remove_files(const fs::path& file) {
 }  // namespace
 
 UpToDate::UpToDate(const fs::path& file, const fs::path& near) : file_{file} {
+  // what cannot be read, or is no results file, is for who opens it to say
   std::error_code unknown;
-  if (fs::status(file_, unknown).type() == fs::file_type::not_found)
-    throw Error{Code::kNotFound, file_.string() + ": no such file; expected a results file"};
-  if (fs::is_directory(file_, unknown))
-    throw Error{Code::kInvalidArgument, file_.string() + ": is a folder; expected a results file"};
+  if (!fs::is_regular_file(file_, unknown)) return;
   sqlite3* raw = nullptr;
   const int opened =
       sqlite3_open_v2(file_.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, nullptr);
   const std::unique_ptr<sqlite3, int (*)(sqlite3*)> db{raw, &sqlite3_close_v2};
-  if (opened != SQLITE_OK) throw sqlite_error(raw, opened, file_.string());
+  if (opened != SQLITE_OK) return;
   constexpr int kPatienceMs = 10'000;
   sqlite3_busy_timeout(raw, kPatienceMs);
   FileKind kind;
   try {
     kind = file_kind(raw);
-  } catch (const Error& error) {
-    throw Error{error.code(), file_.string() + ": " + error.what()};
+  } catch (const Error&) {
+    return;
   }
   const int newest = migrations().back().to;
   if (kind.application_id != kApplicationId || kind.version >= newest)

@@ -20,7 +20,8 @@ enum class KeptCheckpoints { kNone, kLast, kBest };
 
 /// A results file at today's schema: itself, or, of an older one, a copy that is brought up to date, so that
 /// whoever only reads changes nothing. The copy lies beside `near` and goes with this object.
-/// Throws: Error naming the file: absent, not a results file, of a newer version; kResourceExhausted.
+/// What is no results file, or cannot be read, is left to who opens it. Throws: Error{kResourceExhausted}, or
+/// as `migrate`.
 class UpToDate {
  public:
   UpToDate(const std::filesystem::path& file, const std::filesystem::path& near);
@@ -60,7 +61,8 @@ struct Archived {
 /// Makes `to` a results file of these sweeps alone, with their trials, ended runs and all that is known of
 /// them; runs that are under way are left out, and their trials wait in it. The same sweeps of the same store
 /// give the same bytes. It appears as a whole or not at all. `from` is only read, whoever writes it
-/// meanwhile. Throws: Error{kNotFound} for a sweep that is not there; as UpToDate.
+/// meanwhile. Throws: Error{kNotFound} for a sweep that is not there; what is wrong with `from`;
+/// kResourceExhausted.
 Archived make_archive(const std::filesystem::path& from, const std::vector<std::string>& sweeps,
                       const ArchiveOptions& options, const std::filesystem::path& to);
 

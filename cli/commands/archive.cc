@@ -25,7 +25,7 @@ struct ArchiveFlags {
   bool force = false;
 };
 
-std::string host_name() {
+std::string archive_host() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
@@ -38,7 +38,7 @@ storage::ArchiveOptions options_of(const ArchiveFlags& flags) {
           .checkpoints = flags.checkpoints == "best"   ? KeptCheckpoints::kBest
                          : flags.checkpoints == "last" ? KeptCheckpoints::kLast
                                                        : KeptCheckpoints::kNone,
-          .host = host_name()};
+          .host = archive_host()};
 }
 
 Run declare_archive(CLI::App& app, Context& context) {

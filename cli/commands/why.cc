@@ -52,12 +52,12 @@ WhyRequest asked_for(const std::vector<std::string>& words) {
 }
 
 /// What the trainer said of itself when the run began.
-json environment_of(const RunDetail& run) {
+json said_by(const RunDetail& run) {
   const json environment = json::parse(run.environment_json(), nullptr, false);
   return environment.is_object() ? environment : json::object();
 }
 
-std::string text_of(const json& value) {
+std::string fact_text(const json& value) {
   return value.is_string() ? value.get<std::string>()
                            : value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -94,7 +94,7 @@ class Facts {
   std::vector<Fact> facts_;
 };
 
-std::string time_text(const google::protobuf::Timestamp& time) {
+std::string started_text(const google::protobuf::Timestamp& time) {
   std::string text = google::protobuf::util::TimeUtil::ToString(time);  // 2026-11-23T14:02:03.120Z
   if (text.size() > 10) text[10] = ' ';
   return text.substr(0, 19);
@@ -132,8 +132,9 @@ std::string values_text(const WhyResponse& why, const Terminal& terminal) {
               value.step() > 0 ? fmt::format("{}", value.step()) : "", fmt::format("{}", value.trial()),
               value.has_run() ? fmt::format("{}", run.id()) : "",
               value.has_run() ? fmt::format("{} of {}", run.attempt(), value.run().attempts_size()) : "",
-              painted(value.state(), terminal), run.host(), run.has_started() ? time_text(run.started()) : "",
-              took_text(run), value.has_run() ? bits_text(run) : ""});
+              painted(value.state(), terminal), run.host(),
+              run.has_started() ? started_text(run.started()) : "", took_text(run),
+              value.has_run() ? bits_text(run) : ""});
   }
   std::vector<std::string> left_out;
   for (const auto& column : grid.fit_to(terminal.width())) left_out.push_back(column.heading);
@@ -158,8 +159,8 @@ std::string facts_text(const WhyResponse& why) {
     facts.add("result version", value.seed(), fmt::format("{}", run.result_version()));
     if (!run.data_fingerprint().empty()) facts.add("data fingerprint", value.seed(), run.data_fingerprint());
     facts.add("worker", value.seed(), run.summary().worker());
-    const json environment = environment_of(run);
-    for (const auto& [key, fact] : environment.items()) facts.add(key, value.seed(), text_of(fact));
+    const json environment = said_by(run);
+    for (const auto& [key, fact] : environment.items()) facts.add(key, value.seed(), fact_text(fact));
     const json config = json::parse(run.config_json(), nullptr, false);
     if (config.is_object())
       if (const auto precision = config.value(json::json_pointer{"/recipe/precision"}, "");
@@ -204,7 +205,7 @@ std::string shared_text(const WhyResponse& why) {
   return places.empty() ? "" : fmt::format("\nthe same trials stand in {}\n", fmt::join(places, ", "));
 }
 
-std::string head_text(const WhyResponse& why, const Terminal& terminal) {
+std::string cell_head(const WhyResponse& why, const Terminal& terminal) {
   const Cell& cell = why.cell();
   std::string text = fmt::format("{}/{}/{}{}\n", why.sweep(), why.row(), why.column().name(),
                                  why.label().empty() || why.label() == why.row() ? "" : "  " + why.label());
@@ -221,8 +222,8 @@ std::string head_text(const WhyResponse& why, const Terminal& terminal) {
   return text;
 }
 
-std::string why_text(const WhyResponse& why, const Terminal& terminal) {
-  std::string text = head_text(why, terminal);
+std::string cell_text(const WhyResponse& why, const Terminal& terminal) {
+  std::string text = cell_head(why, terminal);
   if (why.column().kind() == Column::KIND_METRIC) text += values_text(why, terminal) + facts_text(why);
   text += differences_text(why);
   if (why.column().kind() == Column::KIND_METRIC) text += checkpoints_text(why);
@@ -248,7 +249,7 @@ Run declare_why(CLI::App& app, Context& context) {
     if (context.json)
       context.print_json(why);
     else
-      context.out.write(why_text(shown(why, context.out), context.out));
+      context.out.write(cell_text(shown(why, context.out), context.out));
     return kExitOk;
   };
 }
