@@ -46,17 +46,20 @@ class Printer {
   std::optional<protocol::Unit> unit_;
 };
 
-std::optional<Interval> mean_interval(const std::vector<double>& values, IntervalBy by) {
-  return by == IntervalBy::kT ? statistics::t_interval(values) : statistics::bootstrap_interval(values);
+std::optional<Interval> mean_interval(const std::vector<double>& values, IntervalBy by, double level) {
+  return by == IntervalBy::kT ? statistics::t_interval(values, level)
+                              : statistics::bootstrap_interval(values, {.level = level});
 }
 
-std::optional<Interval> difference_interval(const Compared& of, const protocol::Compare& compare) {
+std::optional<Interval> difference_interval(const Compared& of, const protocol::Compare& compare,
+                                            double level) {
   const bool is_paired = compare.test == Test::kPaired;
   if (compare.interval == IntervalBy::kBootstrap)
-    return is_paired ? statistics::bootstrap_interval(*statistics::differences(of.row, of.baseline))
-                     : statistics::bootstrap_interval_of_difference(of.row, of.baseline);
+    return is_paired ? statistics::bootstrap_interval(*statistics::differences(of.row, of.baseline),
+                                                      {.level = level})
+                     : statistics::bootstrap_interval_of_difference(of.row, of.baseline, {.level = level});
   const auto difference = statistics::difference_to_baseline(
-      of.row, of.baseline, is_paired ? statistics::Pairing::kBySeed : statistics::Pairing::kNone);
+      of.row, of.baseline, is_paired ? statistics::Pairing::kBySeed : statistics::Pairing::kNone, level);
   return difference ? difference->interval : std::nullopt;
 }
 
@@ -80,6 +83,7 @@ class Describer {
       : column_{column},
         cell_{cell},
         compare_{compare_of(head)},
+        looks_{head.has_sequential() ? std::optional<Looks>{head.sequential()} : std::nullopt},
         sample_{cell},
         print_{column, cell},
         to_{*cell.mutable_statistics()} {}
@@ -92,7 +96,14 @@ class Describer {
     const bool has_both = other && other->counts() && sample_.counts() && other->runs != sample_.runs;
     std::optional<double> difference, to_see;
     if (has_both) {
-      of.emplace(sample_, *other, compare_.test);
+      const std::size_t seeds = looks_ ? looks_->seeds(sample_, &*other) : 0;
+      if (seeds > 0) {  // what the last look is of
+        of.emplace(looks_->first(sample_, seeds), looks_->first(*other, seeds), compare_.test);
+        difference_level_ = looks_->level(seeds);
+      } else {
+        of.emplace(sample_, *other, compare_.test);
+        if (looks_) difference_level_.reset();
+      }
       const auto ours = statistics::summarise(of->row), theirs = statistics::summarise(of->baseline);
       if (ours && theirs && std::isfinite(ours->mean - theirs->mean)) difference = ours->mean - theirs->mean;
       const bool is_open = cell_.comparison().verdict() == v1::Comparison::VERDICT_NOT_TOLD_APART;
@@ -120,9 +131,14 @@ class Describer {
     const auto compute = [&] {
       CellNumbers numbers;
       if (!sample_.counts()) return numbers;
-      numbers.mean = mean_interval(sample_.values, compare_.interval);
+      const std::size_t seeds = looks_ ? looks_->seeds(sample_) : 0;
+      if (!looks_)
+        numbers.mean = mean_interval(sample_.values, compare_.interval, 1 - kAlpha);
+      else if (seeds > 0)
+        numbers.mean =
+            mean_interval(looks_->first(sample_, seeds).values, compare_.interval, looks_->level(seeds));
       if (!of) return numbers;
-      numbers.difference = difference_interval(*of, compare_);
+      if (difference_level_) numbers.difference = difference_interval(*of, compare_, *difference_level_);
       numbers.effect = statistics::hedges_g(of->row, of->baseline);
       if (to_see)
         numbers.more_seeds = compare_.test == Test::kPaired
@@ -130,7 +146,7 @@ class Describer {
                                  : statistics::more_seeds_to_see(*to_see, of->row, of->baseline);
       return numbers;
     };
-    if (!memo) return compute();
+    if (!memo || looks_) return compute();  // its level is of the seeds, which the key has not
     const std::vector<double> none;
     const std::string how =
         fmt::format("{}{}", static_cast<int>(compare_.test), static_cast<int>(compare_.interval));
@@ -152,10 +168,13 @@ class Describer {
     if (numbers.mean) {
       write(*numbers.mean, *to_.mutable_interval());
       to_.set_interval_kind(std::string{name_of(compare_.interval)});
-      line += fmt::format(", 95 % interval {} to {} ({})", print_.text(numbers.mean->low),
-                          print_.text(numbers.mean->high), name_of(compare_.interval));
+      line += fmt::format(", 95 % interval {} to {} ({}{})", print_.text(numbers.mean->low),
+                          print_.text(numbers.mean->high), name_of(compare_.interval),
+                          looks_ ? ", sequential" : "");
     } else {
-      to_.set_why_no_interval(why_no_interval(sample_, compare_.interval));
+      to_.set_why_no_interval(looks_ && looks_->seeds(sample_) == 0 && sample_.counts()
+                                  ? "the first look is taken after more seeds"
+                                  : why_no_interval(sample_, compare_.interval));
       line += n == 1 ? ", no interval" : ", no interval: " + to_.why_no_interval();
     }
     to_.add_lines(line);
@@ -172,8 +191,9 @@ class Describer {
       if (numbers.difference) {
         write(*numbers.difference, *to_.mutable_difference_interval());
         to_.set_difference_interval_kind(std::string{kind_of_difference_interval(compare_)});
-        line += fmt::format(", 95 % interval {} to {} ({})", print_.signed_text(numbers.difference->low),
-                            print_.signed_text(numbers.difference->high), to_.difference_interval_kind());
+        line += fmt::format(", 95 % interval {} to {} ({}{})", print_.signed_text(numbers.difference->low),
+                            print_.signed_text(numbers.difference->high), to_.difference_interval_kind(),
+                            looks_ ? ", sequential" : "");
       }
       to_.add_lines(line);
     }
@@ -203,6 +223,8 @@ class Describer {
   const v1::Column& column_;
   v1::Cell& cell_;
   const protocol::Compare compare_;
+  const std::optional<Looks> looks_;  // of a table to which seeds are added
+  std::optional<double> difference_level_ = 1 - kAlpha;
   const Sample sample_;
   const Printer print_;
   v1::CellStatistics& to_;

@@ -155,6 +155,53 @@ Tested test_of(const Sample& row, const Sample& baseline, const protocol::Compar
   return result;
 }
 
+Looks::Looks(const v1::Sequential& sequential)
+    : min_{sequential.min()},
+      order_{sequential.seeds().begin(), sequential.seeds().end()},
+      design_{sequential.looks(), 1 - kAlpha,
+              sequential.spending() == "pocock" ? statistics::Spending::kPocock
+                                                : statistics::Spending::kOBrienFleming} {}
+
+std::size_t Looks::seeds(const Sample& row, const Sample* baseline) const {
+  std::size_t count = 0;
+  const auto has = [&](const Sample& sample) {
+    return std::ranges::find(sample.seeds, order_[count]) != sample.seeds.end();
+  };
+  while (count < order_.size() && has(row) && (!baseline || has(*baseline))) ++count;
+  return count < min_ ? 0 : std::min(count, min_ + design_.looks() - 1);
+}
+
+Sample Looks::first(const Sample& sample, std::size_t seeds) const {
+  Sample part = sample;
+  part.values.clear(), part.seeds.clear();
+  for (std::size_t i = 0; i < seeds; ++i) {
+    const auto at = std::ranges::find(sample.seeds, order_[i]) - sample.seeds.begin();
+    part.values.push_back(sample.values[static_cast<std::size_t>(at)]);
+    part.seeds.push_back(order_[i]);
+  }
+  return part;
+}
+
+Tested Looks::test_of(const Sample& row, const Sample& baseline, const protocol::Compare& compare,
+                      StatisticsMemo* memo) const {
+  const std::size_t last = seeds(row, &baseline);
+  if (last == 0 || !row.counts() || !baseline.counts() || row.runs == baseline.runs) {
+    Tested result = views::test_of(row, baseline, compare, memo);
+    if (result.p) result.why_not = fmt::format("the first look is taken when both rows have {} seeds", min_);
+    result.p.reset();
+    return result;
+  }
+  Tested newest;
+  std::vector<std::optional<double>> looks;
+  for (std::size_t seeds = min_; seeds <= last; ++seeds) {
+    newest = views::test_of(first(row, seeds), first(baseline, seeds), compare, memo);
+    looks.push_back(newest.p);
+  }
+  newest.p = design_.p(looks);
+  if (newest.p) newest.why_not.clear();
+  return newest;
+}
+
 std::string p_text(double p) { return p < 1e-4 ? "p < 0.0001" : fmt::format("p = {:.2g}", p); }
 
 }  // namespace abl::views

@@ -13,6 +13,7 @@
 #include "base/guarded.h"
 #include "statistics/effect_size.h"
 #include "statistics/interval.h"
+#include "statistics/sequential.h"
 #include "storage/types.h"
 
 /// What is compared of two rows of a table, and how: by `compare_cells` for a whole table, by
@@ -108,6 +109,26 @@ struct Tested {
 };
 Tested test_of(const Sample& row, const Sample& baseline, const protocol::Compare& compare,
                StatisticsMemo* memo);
+
+/// The looks that were planned at the rows of a table to which seeds are added (`Table.sequential`).
+class Looks {
+ public:
+  explicit Looks(const ablate::v1::Sequential& sequential);
+  /// As many of the first seeds as these samples all have: what the last look is of; 0 before the first.
+  std::size_t seeds(const Sample& row, const Sample* baseline = nullptr) const;
+  /// A sample of the first seeds alone.
+  Sample first(const Sample& sample, std::size_t seeds) const;
+  /// As test_of, over all looks until now: `p` holds however many there were.
+  Tested test_of(const Sample& row, const Sample& baseline, const protocol::Compare& compare,
+                 StatisticsMemo* memo) const;
+  /// Of an interval at the look of so many seeds, that all looks' together have the level 1 − α.
+  double level(std::size_t seeds) const { return design_.level_at(seeds - min_); }
+
+ private:
+  std::size_t min_;
+  std::vector<std::int64_t> order_;
+  statistics::SequentialDesign design_;
+};
 
 /// Whether its cells are of values for each seed: these are compared.
 inline bool is_compared(const ablate::v1::Column& column) {

@@ -38,6 +38,7 @@ class Comparer {
  public:
   Comparer(v1::Table& table, int index, const protocol::Compare& compare, StatisticsMemo* memo)
       : table_{table}, index_{index}, column_{table.columns(index)}, compare_{compare}, memo_{memo} {
+    if (table.has_sequential()) looks_.emplace(table.sequential());
     samples_.reserve(static_cast<std::size_t>(table.rows_size()));
     for (auto& row : *table.mutable_rows()) {
       v1::Cell& cell = *row.mutable_cells(index);
@@ -61,7 +62,7 @@ class Comparer {
     };
     for (std::size_t i = 0; i < samples_.size(); ++i) {
       if (!is_compared_here(references, i)) continue;
-      tests[i] = test_of(samples_[i], reference(references, i), compare_, memo_);
+      tests[i] = test(samples_[i], reference(references, i));
       if (!tests[i].p || test_row(i) != i) continue;
       p[i] = tests[i].p;
       ++family;
@@ -179,6 +180,11 @@ class Comparer {
       over = fmt::format("over {} seeds that both rows have", of.row.size());
       if (!of.unpaired.empty()) over += fmt::format(" ({} without a pair left out)", seeds_text(of.unpaired));
     }
+    if (looks_) {
+      const std::size_t seeds = looks_->seeds(samples_[row], &baseline);
+      over = fmt::format("over the first {} seeds of both, sequential (look {} of {})", seeds,
+                         seeds - table_.sequential().min() + 1, table_.sequential().looks());
+    }
     const bool is_corrected = compare_.correction == Correction::kHolm && family > 1;
     comparison.set_why(fmt::format(
         "{} {}, two-sided: {}{}{}", words_of(compare_.test), over, p_text(*test.p),
@@ -190,6 +196,10 @@ class Comparer {
                            : (better == Better::kHigher) == (test.difference > 0)
                                ? v1::Comparison::VERDICT_BETTER
                                : v1::Comparison::VERDICT_WORSE);
+  }
+
+  Tested test(const Sample& row, const Sample& other) const {
+    return looks_ ? looks_->test_of(row, other, compare_, memo_) : test_of(row, other, compare_, memo_);
   }
 
   /// Takes the row with the best mean out of `rows`, the first of several.
@@ -208,7 +218,7 @@ class Comparer {
     Place place;
     std::vector<std::optional<double>> p;
     for (const std::size_t row : rows) {
-      const Tested test = test_of(samples_[best], samples_[row], compare_, memo_);
+      const Tested test = this->test(samples_[best], samples_[row]);
       p.push_back(test.p);
       if (test.p) continue;
       if (place.untested.empty()) place.why_untested = test.why_not;
@@ -258,6 +268,7 @@ class Comparer {
   const v1::Column& column_;
   const protocol::Compare& compare_;
   StatisticsMemo* memo_;
+  std::optional<Looks> looks_;  // of a table to which seeds are added
   std::vector<Sample> samples_;
   std::vector<std::size_t> first_of_;  // of each row the first with the same runs
   std::unordered_map<std::size_t, std::vector<std::size_t>> copies_;  // of such a first one the others

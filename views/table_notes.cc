@@ -111,8 +111,47 @@ std::string diverged_text(const storage::Diverged& diverged) {
 
 }  // namespace
 
+namespace {
+
+/// Values of an older version of the sweep's command.
+void add_older(const storage::Table& table, std::vector<std::string>& notes) {
+  std::map<std::string, std::vector<std::string>> rows;  // version -> ids
+  for (const storage::TableRow& row : table.rows)
+    for (const storage::Cell& cell : row.cells)
+      if (cell.older > 0) {
+        rows[cell.older_version].push_back(row.id);
+        break;
+      }
+  for (const auto& [version, ids] : rows)
+    notes.push_back(fmt::format("§ {}: values of {} of the command, until the new trials have completed",
+                                rows_text(ids),
+                                version.empty() ? "its first version" : "version " + version));
+}
+
+/// What the table shows of rows without trials, and which printed values are in doubt.
+void add_not_trained(const storage::Table& table, std::vector<std::string>& notes) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // -> rows
+  const auto add = [&](std::string why, const std::string& row) {
+    auto known = std::ranges::find(reasons, why, [](const auto& reason) { return reason.first; });
+    if (known == reasons.end()) known = reasons.insert(known, {std::move(why), {}});
+    known->second.push_back(row);
+  };
+  for (const storage::TableRow& row : table.rows)
+    if (row.not_trained) add(": not trained here: " + row.not_trained_why, row.id);
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    for (const storage::TableRow& row : table.rows)
+      if (const auto& mark = row.cells[i].mark; mark && mark->mark == protocol::Mark::kDoubtful)
+        add(fmt::format(": the paper's {} is in doubt{}{}", table.columns[i].name,
+                        mark->why.empty() ? "" : ": ", mark->why),
+            row.id);
+  for (const auto& [why, rows] : reasons) notes.push_back(rows_text(rows) + why);
+}
+
+}  // namespace
+
 std::vector<std::string> table_notes(const storage::Table& table) {
   std::vector<std::string> notes;
+  add_not_trained(table, notes);
   for (const std::string& held : table.holds)
     notes.push_back(
         fmt::format("{}; the others are held ('ablate retry {} --held' runs them)", held, table.sweep));
@@ -131,6 +170,7 @@ std::vector<std::string> table_notes(const storage::Table& table) {
     notes.push_back(fmt::format(
         "{}: results made before a correction: {} ('ablate retry {} --before-mend' trains them again)",
         rows_text(rows), config::what_changed(due), table.sweep));
+  add_older(table, notes);
   add_packed(table.packed, notes);
   add_losses(table.lost, notes);
   return notes;

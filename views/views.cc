@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/views.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -22,6 +24,43 @@ bool has_forecast(const storage::SweepRecord& sweep) {
   return sweep.state == storage::SweepState::kActive && sweep.trials.open() > 0;
 }
 
+/// Of a sweep whose budget ends before it would be complete: that, in place of a date. By the slots that it
+/// gets on the average, and the GPUs of its trials.
+std::optional<v1::Forecast> within_budget(storage::Database& db, const storage::SweepRecord& sweep,
+                                          std::optional<v1::Forecast> forecast, Time now) {
+  if (!forecast || !forecast->has_seconds()) return forecast;
+  double left = forecast->seconds();
+  std::string why;
+  if (!sweep.spent.empty()) left = 0, why = sweep.spent;
+  if (sweep.budget.until && why.empty())
+    if (const double time = static_cast<double>((*sweep.budget.until - now).count()) / 1000; time < left)
+      left = std::max(0.0, time), why = "it may run until then";
+  if (sweep.budget.gpu_time && sweep.spent.empty() && forecast->at_once() > 0) {
+    const auto gpus = db.prepared(R"sql(SELECT t.gpus FROM sweep_trial st JOIN trial t ON t.id = st.trial_id
+                                        WHERE st.sweep_id = :sweep LIMIT 1)sql")
+                          .bind(":sweep", sweep.id)
+                          .one([](const storage::Statement& row) { return row.integer(0); })
+                          .value_or(0);
+    const double granted = static_cast<double>((*sweep.budget.gpu_time - sweep.gpu_time).count()) / 1000;
+    const double time = granted / forecast->at_once() / static_cast<double>(std::max<std::int64_t>(1, gpus));
+    if (time < left)
+      left = std::max(0.0, time),
+      why = fmt::format("its {:.4g} GPU hours will have been used by then",
+                        static_cast<double>(sweep.budget.gpu_time->count()) / 3.6e6);
+  }
+  if (why.empty()) return forecast;
+  const double share = forecast->seconds() > 0 ? left / forecast->seconds() : 0;
+  forecast->set_unknown(
+      sweep.spent.empty()
+          ? fmt::format("the budget ends first, in {:.0f} min, with about {:.0f} % of what is left "
+                        "done: {}",
+                        left / 60, 100 * share, why)
+          : why);
+  forecast->clear_seconds();
+  forecast->clear_complete();
+  return forecast;
+}
+
 }  // namespace
 
 v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep, std::optional<v1::Forecast> forecast) {
@@ -41,6 +80,12 @@ v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep, std::optional<
   message.set_max_running(sweep.max_running.value_or(0));
   *message.mutable_created() = to_proto(sweep.created);
   if (sweep.finished) *message.mutable_finished() = to_proto(*sweep.finished);
+  if (sweep.budget.gpu_time)
+    message.mutable_budget()->set_max_gpu_hours(static_cast<double>(sweep.budget.gpu_time->count()) / 3.6e6);
+  if (sweep.budget.until) *message.mutable_budget()->mutable_until() = to_proto(*sweep.budget.until);
+  message.set_gpu_hours(static_cast<double>(sweep.gpu_time.count()) / 3.6e6);
+  message.set_spent(sweep.spent);
+  message.set_revision(sweep.revision);
   if (forecast && has_forecast(sweep)) {
     if (forecast->has_seconds()) message.set_eta_seconds(forecast->seconds());
     *message.mutable_forecast() = *std::move(forecast);
@@ -61,13 +106,15 @@ std::vector<v1::SweepSummary> sweep_summaries(storage::Database& db,
   if (!asked.empty()) forecasts.emplace(db, asked, now);
   std::vector<v1::SweepSummary> messages;
   for (const auto& sweep : sweeps)
-    messages.push_back(
-        sweep_summary(sweep, asked.contains(sweep.id) ? forecasts->of(sweep.id) : std::nullopt));
+    messages.push_back(sweep_summary(sweep, asked.contains(sweep.id)
+                                                ? within_budget(db, sweep, forecasts->of(sweep.id), now)
+                                                : std::nullopt));
   return messages;
 }
 
 std::optional<v1::Forecast> forecast_of(storage::Database& db, const storage::SweepRecord& sweep, Time now) {
-  return has_forecast(sweep) ? Forecasts{db, {sweep.id}, now}.of(sweep.id) : std::nullopt;
+  return has_forecast(sweep) ? within_budget(db, sweep, Forecasts{db, {sweep.id}, now}.of(sweep.id), now)
+                             : std::nullopt;
 }
 
 v1::RunSummary run_summary(storage::Database& db, const storage::RunRecord& run, std::uint32_t most_metrics) {

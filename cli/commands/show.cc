@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cli/budget.h"
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/grid.h"
@@ -90,11 +91,47 @@ void add_trials(Grid& grid, const ablate::v1::SweepDetail& sweep, const Terminal
               why_text(trial)});
 }
 
+/// What the sweep was before, and why its rows have the seeds that they have.
+std::string growth_text(const ablate::v1::SweepDetail& sweep, Time now) {
+  constexpr int kFormerShown = 10;
+  std::string text;
+  for (const auto& revision : sweep.revisions()) {
+    if (revision.revision() == 1) continue;
+    text += fmt::format("revision {}, {}{}: {}; {}\n", revision.revision(), format_age(revision.time(), now),
+                        revision.by().empty() ? "" : " by " + revision.by(),
+                        fmt::join(revision.changes(), "; "), plural(revision.new_trials(), "new trial"));
+  }
+  for (int i = 0; i < std::min(kFormerShown, sweep.former_size()); ++i) {
+    const auto& former = sweep.former(i);
+    text += fmt::format("before revision {}: {}/{}, {}{}: {}\n", former.revision(), former.row(),
+                        former.seed(), word(former.state()),
+                        former.run() ? fmt::format(", run {}", former.run()) : "", former.why());
+  }
+  if (const int more = sweep.former_size() - kFormerShown; more > 0)
+    text += fmt::format("and {} that the table had before: --json lists them\n",
+                        plural(static_cast<std::uint32_t>(more), "more trial"));
+  if (!sweep.has_seeding()) return text;
+  text += fmt::format("seeds: {} to {} a row, until {}\n", sweep.seeding().min(), sweep.seeding().max(),
+                      sweep.seeding().until());
+  for (const auto& row : sweep.seeding().rows())
+    text += fmt::format("  {}: {}{}: {}\n", row.row(), plural(row.seeds(), "seed"),
+                        row.open() ? "" : ", no more", row.why());
+  return text;
+}
+
 std::string head_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
   const auto& summary = sweep.summary();
   const Time now = SystemClock{}.now();
   std::string holds;
   for (const std::string& line : holds_of(summary)) holds += terminal.paint(Style::kYellow, line) + "\n";
+  if (!summary.spent().empty())
+    holds += terminal.paint(Style::kYellow,
+                            fmt::format("{}; it goes on with: ablate resume {} --max-gpu-hours N, or --until",
+                                        summary.spent(), summary.name())) +
+             "\n";
+  else if (summary.has_budget())
+    holds += "budget: " + budget_text(summary) + "\n";
+  holds += growth_text(sweep, now);
   return fmt::format(
       "{}\n{} × {}, priority {}, submitted {} from {}\n{}{}\n", summary_text(summary, terminal),
       plural(summary.rows(), "row"), plural(summary.seeds(), "seed"), summary.priority(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "storage/sweep_store.h"
 #include "views/convert.h"
@@ -11,6 +12,48 @@ namespace {
 namespace v1 = ablate::v1;
 using storage::Transaction;
 
+/// How the sweep came to be what it is.
+void add_growth(storage::Database& db, const storage::SweepRecord& sweep, v1::SweepDetail& message) {
+  constexpr std::uint32_t kMostFormer = 1000;
+  const storage::SweepStore store{db};
+  for (const auto& stored : store.revisions(sweep.id)) {
+    v1::SweepRevision& revision = *message.add_revisions();
+    revision.set_revision(stored.revision);
+    *revision.mutable_time() = to_proto(stored.time);
+    revision.set_by(stored.author);
+    revision.set_file(stored.file);
+    revision.set_text_sha256(stored.text_sha256);
+    for (const auto& change : nlohmann::json::parse(stored.changes_json))
+      revision.add_changes(change.get<std::string>());
+    revision.set_new_trials(stored.new_trials);
+    revision.set_former_trials(stored.former_trials);
+  }
+  for (const auto& stored : store.former(sweep.id, kMostFormer)) {
+    v1::FormerTrial& former = *message.add_former();
+    former.set_row(stored.row);
+    former.set_label(stored.label);
+    former.set_seed(stored.seed);
+    former.set_trial(stored.trial);
+    former.set_state(to_proto(stored.state));
+    former.set_run(stored.run.value_or(0));
+    former.set_revision(stored.revision);
+    former.set_why(stored.why);
+  }
+  if (sweep.seeds_rule.empty()) return;
+  const auto rule = nlohmann::json::parse(sweep.seeds_rule);
+  v1::Seeding& seeding = *message.mutable_seeding();
+  seeding.set_min(rule.at("min").get<std::uint32_t>());
+  seeding.set_max(rule.at("max").get<std::uint32_t>());
+  seeding.set_until(rule.at("until").get<std::string>());
+  for (const auto& stored : store.growth(sweep.id)) {
+    v1::SeededRow& row = *seeding.add_rows();
+    row.set_row(stored.row);
+    row.set_seeds(stored.seeds);
+    row.set_open(stored.open);
+    row.set_why(stored.why);
+  }
+}
+
 }  // namespace
 
 v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, const Page& page) {
@@ -21,6 +64,7 @@ v1::SweepDetail sweep_detail(storage::Database& db, const std::string& name, con
   *message.mutable_summary() = sweep_summary(db, sweep);
   message.set_text(store.text(sweep.id));
   message.set_file(sweep.file);
+  if (page.first == 0) add_growth(db, sweep, message);
   return message;
 }
 
