@@ -4,10 +4,14 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/time_util.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "config/document/result_version.h"
+#include "protocol/number.h"
 #include "views/comparison.h"
 #include "views/eta.h"
 #include "views/table_notes.h"
@@ -186,6 +190,7 @@ v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint) {
   message.set_host(checkpoint.host);
   message.set_path(checkpoint.path);
   message.set_sha256(checkpoint.sha256);
+  message.set_best(checkpoint.best);
   message.set_run(checkpoint.run);
   return message;
 }
@@ -216,6 +221,7 @@ void describe(const storage::Column& column, v1::Column& message) {
   message.set_take(std::string{name_of(column.take)});
   message.set_unit(std::string{name_of(column.unit)});
   message.set_better(std::string{name_of(column.better)});
+  message.set_cut(column.cut);
   message.clear_digits();
   if (column.digits) message.set_digits(static_cast<std::uint32_t>(*column.digits));
 }
@@ -248,10 +254,18 @@ v1::Cell cell_message(const storage::Cell& cell) {
   message.set_of(cell.of);
   message.set_text(cell.text);
   message.set_paper(cell.paper);
+  if (cell.mark) {
+    message.set_paper_mark(std::string{name_of(cell.mark->mark)});
+    message.set_paper_why(cell.mark->why);
+  }
   message.set_missing(cell.missing);
   message.set_unfilled(cell.unfilled);
   message.set_before_mend(cell.before_mend);
   message.set_packed(cell.packed);
+  if (cell.older > 0) {
+    message.set_older(cell.older);
+    message.set_older_version(cell.older_version);
+  }
   for (const auto& value : cell.values) {
     auto* run = message.add_runs();
     run->set_run(value.run);
@@ -268,16 +282,58 @@ v1::Cell cell_message(const storage::Cell& cell) {
 
 namespace {
 
+/// "+0.35": what is shown less what the paper prints, in the fewer digits of both, so that it is the
+/// difference of the two as they stand there. Empty where one of them is no number.
+std::string paper_difference(const storage::Cell& cell, const std::optional<protocol::Unit>& unit) {
+  if (cell.paper.empty() || !cell.mean || !std::isfinite(*cell.mean)) return {};
+  const auto paper = protocol::printed_number(cell.paper), ours = protocol::printed_number(cell.text);
+  if (!paper || !ours) return {};
+  const int digits = std::min(paper->digits, ours->digits);
+  const auto shown = [&](const protocol::Printed& number, double exact,
+                         const std::optional<protocol::Unit>& in) {
+    if (number.digits == digits) return number.value;
+    const auto fewer = protocol::printed_number(storage::format_cell(exact, std::nullopt, digits, in));
+    return fewer ? fewer->value : number.value;
+  };
+  const double difference = shown(*ours, *cell.mean, unit) - shown(*paper, paper->value, std::nullopt);
+  if (std::abs(difference) < 0.5 * std::pow(10, -digits)) return fmt::format("{:.{}f}", 0.0, digits);
+  return fmt::format("{:+.{}f}", difference, digits);
+}
+
+/// Of a sweep to which seeds are added by a rule: the looks that are taken (scheduler/seed_growth.h).
+void add_sequential(const storage::Table& table, v1::Table& message) {
+  if (table.seeds_rule.empty()) return;
+  const auto rule = nlohmann::json::parse(table.seeds_rule);
+  const auto until = rule.at("until").get<std::string>();
+  const auto min = rule.at("min").get<std::uint32_t>(), max = rule.at("max").get<std::uint32_t>();
+  v1::Sequential& sequential = *message.mutable_sequential();
+  sequential.set_looks(max - min + 1);
+  sequential.set_min(min);
+  sequential.set_spending("pocock");
+  for (const std::int64_t seed : table.seeds) sequential.add_seeds(seed);
+  const auto open = until.find('('), close = until.find(')');
+  sequential.set_column(until.substr(open + 1, close - open - 1));
+  sequential.set_legend(
+      fmt::format("seeds were added until {} ({} to {} a row): p-values and intervals are sequential, they "
+                  "allow for all {} "
+                  "looks that were planned (alpha spending, Pocock)",
+                  until, min, max, sequential.looks()));
+  message.add_notes(sequential.legend());
+}
+
 /// `done`: called with the index of a row that was converted.
-v1::Table table_message(const storage::Table& table, const std::function<void(std::size_t)>& done) {
+v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
+                        const std::function<void(std::size_t)>& done) {
   v1::Table message = as_submitted(table.attributes_json);
   message.set_sweep(table.sweep);
   message.set_baseline(table.baseline);
   message.set_paper_heading(table.paper_heading);
+  const storage::ExpressionColumns expressions{table.columns};
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     auto* column = static_cast<int>(i) < message.columns_size() ? message.mutable_columns(static_cast<int>(i))
                                                                 : message.add_columns();
     describe(table.columns[i], *column);
+    column->set_per_seed(expressions.per_seed(i));
     column->set_has_paper(
         std::ranges::any_of(table.rows, [i](const auto& row) { return !row.cells[i].paper.empty(); }));
   }
@@ -286,24 +342,35 @@ v1::Table table_message(const storage::Table& table, const std::function<void(st
     auto* line = message.add_rows();
     line->set_id(row.id);
     line->set_label(row.label);
+    line->set_group(row.group);
+    line->set_baseline(row.baseline);
+    if (row.not_trained) line->set_not_trained(std::string{name_of(*row.not_trained)});
+    line->set_not_trained_why(row.not_trained_why);
+    line->set_line(row.line);
+    line->set_line_label(row.line_label);
+    line->set_level(row.level);
     *line->mutable_trials() = to_proto(row.trials);
-    for (const auto& cell : row.cells) *line->add_cells() = cell_message(cell);
+    for (std::size_t column = 0; column < row.cells.size(); ++column) {
+      v1::Cell& cell = *line->add_cells() = cell_message(row.cells[column]);
+      cell.set_paper_difference(paper_difference(row.cells[column], table.columns[column].unit));
+    }
     done(i);
   }
   for (const auto& note : table_notes(table)) message.add_notes(note);
-  compare_cells(message);
+  add_sequential(table, message);
+  compare_cells(message, memo);
   return message;
 }
 
 }  // namespace
 
-v1::Table to_proto(const storage::Table& table) {
-  return table_message(table, [](std::size_t) {});
+v1::Table to_proto(const storage::Table& table, StatisticsMemo* memo) {
+  return table_message(table, memo, [](std::size_t) {});
 }
 
 /// A table may have 100,000 rows, and would be there twice.
 v1::Table to_proto(storage::Table&& table) {
-  return table_message(table, [&](std::size_t row) { table.rows[row].cells = {}; });
+  return table_message(table, nullptr, [&](std::size_t row) { table.rows[row].cells = {}; });
 }
 
 }  // namespace abl::views

@@ -12,6 +12,8 @@
 /// One record, one message.
 namespace abl::views {
 
+struct StatisticsMemo;
+
 ablate::v1::TrialState to_proto(storage::TrialState state);
 ablate::v1::RunState to_proto(storage::RunState state);
 /// What people see: what was set, or what follows from the trials once nothing is open.
@@ -24,9 +26,17 @@ ablate::v1::MetricSummary to_proto(const storage::MetricSummary& summary);
 ablate::v1::Series to_proto(const storage::Series& series);
 ablate::v1::Checkpoint to_proto(const storage::CheckpointRecord& checkpoint);
 ablate::v1::Column to_proto(const storage::Column& column);
-ablate::v1::Table to_proto(const storage::Table& table);
+/// `memo`: has what an earlier state of it needed; may be null.
+ablate::v1::Table to_proto(const storage::Table& table, StatisticsMemo* memo = nullptr);
 /// The same of a table that nobody needs any more: its rows go as they are converted.
 ablate::v1::Table to_proto(storage::Table&& table);
+/// A table whose file asks for a pivot, with a line for rows that differ in that factor alone. Its cells are
+/// compared anew, each with the baseline's of the same level.
+ablate::v1::Table pivoted(const ablate::v1::Table& table, StatisticsMemo* memo = nullptr);
+/// Whether it is one that can be pivoted and is not yet.
+inline bool has_pivot(const ablate::v1::Table& table) {
+  return table.has_pivot() && !table.pivoted() && table.rows_size() > 0 && !table.rows(0).line().empty();
+}
 google::protobuf::Timestamp to_proto(Time time);
 
 }  // namespace abl::views

@@ -11,13 +11,15 @@
 
 namespace abl::views {
 
-std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, const std::string& sweep) {
+std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, const std::string& sweep,
+                                                     bool long_form) {
   if (db.in_transaction())
     throw Error{Code::kInternal, "a table is kept as of now, not as of the transaction that is open"};
   std::unique_lock lock{mutex_};
   const std::int64_t asked = watched_.data_version();
   for (;; computed_.wait(lock)) {
-    if (const auto kept = find(sweep); kept != kept_.end() && kept->version >= asked) return kept->table;
+    if (const auto kept = find(sweep); kept != kept_.end() && kept->version >= asked)
+      return kept->form(long_form);
     if (!under_way_.contains(sweep)) break;
   }
   under_way_.insert(sweep);
@@ -39,20 +41,31 @@ std::shared_ptr<const PackedTable> TableCache::table(storage::Database& db, cons
     keep(next);
   computed_.notify_all();
   if (error) std::rethrow_exception(error);
-  return next.table;
+  return next.form(long_form);
+}
+
+/// Both forms of a table, and their bytes.
+void TableCache::Kept::pack(ablate::v1::Table message, const std::shared_ptr<StatisticsMemo>& memo) {
+  pivoted =
+      has_pivot(message) ? std::make_shared<PackedTable>(views::pivoted(message, memo.get()), memo) : nullptr;
+  table = std::make_shared<PackedTable>(std::move(message), memo);
+  bytes = table->bytes() + (pivoted ? pivoted->bytes() : 0);
 }
 
 /// The table as it is now, from what it was before, where that is known. Alone for a sweep.
 TableCache::Kept TableCache::compute(storage::Database& db, const std::string& sweep, Kept next) const {
   if (!log_) {
-    next.table = std::make_shared<PackedTable>(views::table(db, sweep));
-    next.bytes = next.table->bytes();
+    next.pack(views::table(db, sweep), memo_);
     return next;
   }
   const storage::ChangeLog::Since since = log_->since(next.number);
   next.number = since.number;
   // a sweep that was removed may have given its name to another
-  const bool is_same = next.rows && storage::SweepStore{db}.get_brief(sweep).id == next.rows->sweep();
+  bool is_same = false;  // and one that was extended has other rows
+  if (next.rows) {
+    const storage::SweepRecord now = storage::SweepStore{db}.get_brief(sweep);
+    is_same = now.id == next.rows->sweep() && now.revision == next.rows->revision();
+  }
   if (!is_same || !since.complete) {
     next.rows = std::make_shared<storage::KeptTable>(db, sweep);
   } else {
@@ -63,8 +76,8 @@ TableCache::Kept TableCache::compute(storage::Database& db, const std::string& s
     if (rows.empty() && next.rows->is_counted(db)) return next;
     next.rows->update(db, rows);
   }
-  next.table = std::make_shared<PackedTable>(to_proto(next.rows->table()));
-  next.bytes = next.table->bytes() + next.rows->bytes();
+  next.pack(to_proto(next.rows->table(), memo_.get()), memo_);
+  next.bytes += next.rows->bytes();
   return next;
 }
 
@@ -86,7 +99,7 @@ void TableCache::keep(Kept table) {
   forget(table.sweep);
   if (table.bytes > most_bytes_) {  // then without what it is brought up to date from
     table.rows = nullptr;
-    table.bytes = table.table->bytes();
+    table.bytes = table.table->bytes() + (table.pivoted ? table.pivoted->bytes() : 0);
   }
   if (table.bytes > most_bytes_) return;
   bytes_ += table.bytes;

@@ -40,13 +40,20 @@ class TableCache {
   /// The table as it is now, or was at a moment since the call; computed with `db`, which is in no
   /// transaction, for it would read an older state. Waits for another thread that computes the same one.
   /// Throws: as views::table.
-  std::shared_ptr<const PackedTable> table(storage::Database& db, const std::string& sweep);
+  /// `long_form`: without the pivot that its file asks for.
+  std::shared_ptr<const PackedTable> table(storage::Database& db, const std::string& sweep,
+                                           bool long_form = false);
 
  private:
   struct Kept {
     std::string sweep;
     std::int64_t version = 0;  ///< of the store: nothing older is in the table
     std::shared_ptr<const PackedTable> table;
+    std::shared_ptr<const PackedTable> pivoted;  ///< null where the file asks for none
+    const std::shared_ptr<const PackedTable>& form(bool long_form) const {
+      return long_form || !pivoted ? table : pivoted;
+    }
+    void pack(ablate::v1::Table message, const std::shared_ptr<StatisticsMemo>& memo);
     std::uint64_t number = 0;                  ///< of the log: the same
     std::shared_ptr<storage::KeptTable> rows;  ///< to be brought up to date, where there is a log
     std::size_t bytes = 0;
@@ -64,6 +71,7 @@ class TableCache {
   std::list<Kept> kept_;  // what was read last first
   std::size_t bytes_ = 0;
   std::set<std::string> under_way_;
+  const std::shared_ptr<StatisticsMemo> memo_ = std::make_shared<StatisticsMemo>();  // of all tables
 };
 
 }  // namespace abl::views
