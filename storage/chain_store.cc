@@ -53,7 +53,8 @@ void ChainStore::take_instead(TrialId source, TrialId other) {
   if (!same) return;
   const auto trials =
       db_.prepared(R"sql(SELECT ts.trial_id FROM trial_source ts CROSS JOIN trial t ON t.id = ts.trial_id
-                         WHERE ts.source_id = :source AND t.state <> 'completed')sql")
+                         WHERE ts.source_id = :source AND (t.state = 'queued' OR t.state = 'held' OR t.state = 'failed'
+                                                           OR t.state = 'cancelled'))sql")
           .bind(":source", source)
           .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
   for (const TrialId trial : trials) {
@@ -68,6 +69,13 @@ void ChainStore::take_instead(TrialId source, TrialId other) {
     db_.prepared("DELETE FROM trial_source WHERE trial_id = :trial AND source_id = :source")
         .bind(":trial", trial)
         .bind(":source", source)
+        .run();
+    // what it has trained began with the others: it begins anew, and a silent worker does not go on
+    db_.prepared("DELETE FROM checkpoint WHERE run_id IN (SELECT id FROM run WHERE trial_id = :trial)")
+        .bind(":trial", trial)
+        .run();
+    db_.prepared("UPDATE run SET silent = 0 WHERE trial_id = :trial AND silent = 1")
+        .bind(":trial", trial)
         .run();
     db_.prepared(  // where the other cannot be completed either, it is held for that again
            R"sql(UPDATE trial SET state = 'queued', held_for_source = 0, reason = '', finished_ms = NULL

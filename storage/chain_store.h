@@ -32,8 +32,8 @@ class ChainStore {
   void link(TrialId trial, const std::vector<NewSource>& sources);
   /// A trial that takes another's place takes the same weights.
   void copy(TrialId from, TrialId to);
-  /// The trials that have not ended and take the weights of one take those of another, where that is of its
-  /// identity.
+  /// The trials that take the weights of one and are neither under way nor completed take those of another,
+  /// where that is of its identity, and begin anew.
   void take_instead(TrialId source, TrialId other);
   /// The weights that a trial takes itself, by name.
   std::vector<SourceFile> files(TrialId trial) const;

@@ -813,6 +813,7 @@ void SweepStore::give_places_back(SweepId sweep) {
         .bind(":sweep", sweep)
         .run();
     note_unfilled(db_, completed);
+    ChainStore{db_}.take_instead(unfinished, completed);
   }
 }
 

@@ -229,7 +229,7 @@ class Chains {
       if (settings.text_at(key).value_or("") != "")
         problems_.add(source.place, source.field,
                       fmt::format("{} names weights too; expected one of them", key));
-      std::string hash = from.config.empty() ? std::string(64, '0') : from.config_hash;
+      std::string hash = from.config_hash.empty() ? std::string(64, '0') : from.config_hash;
       if (source.seed && !from.config.empty()) {  // of that very trial, and nothing but it
         auto document = json::parse(from.config);
         document["seed"] = *source.seed;
@@ -248,6 +248,11 @@ class Chains {
     presets_[place] = settings.text_at("model.preset").value_or("");
     for (const DraftSource& source : rows_[place].sources) {
       const Row& from = rows[from_index(source)];
+      if (from.not_trained && from.not_trained != protocol::NotTrained::kScale) {
+        problems_.add(source.row_place, source.field + ".row",
+                      fmt::format("row {} is not trained; expected one that is", from.id));
+        continue;
+      }
       if (row.config.empty() || from.config.empty()) continue;  // told already
       row.result_version = std::max(row.result_version, from.result_version);
       row.sources.push_back({.role = source.role,

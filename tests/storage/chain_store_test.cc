@@ -184,6 +184,25 @@ TEST_F(ChainStoreTest, WhatHasCompletedKeepsTheWeightsThatItWasGivenWhenItsSourc
   EXPECT_EQ(chains.given(second)[0].sha256, "old");
 }
 
+TEST_F(ChainStoreTest, WhatWaitsForASourceThatWasToRunAgainTakesTheFirstOnesWhereThatIsCancelled) {
+  submit(chain("s", 2));
+  add_checkpoint(run(1), 100, true, "old");
+  end(1, RunState::kCompleted);
+  const SweepId sweep = sweeps.get("s").id;
+  const RunId begun = run(2);
+  add_checkpoint(begun, 10, false);
+  end(begun, RunState::kStopped);
+  sweeps.retry(sweep, "a", now, as_due, {.ended = false, .held = false, .completed = true});
+  EXPECT_TRUE(awaits(2));
+  EXPECT_THAT(trials.checkpoints_of(2), IsEmpty()) << "they began with other weights";
+  sweeps.withdraw(sweep, now);
+  sweeps.retry(sweep, "", now, as_due);
+  EXPECT_EQ(trial_of_row("s", 0), 1u);
+  EXPECT_EQ(state(2), TrialState::kQueued);
+  EXPECT_FALSE(awaits(2));
+  EXPECT_EQ(chains.files(2).at(0).checkpoint.sha256, "old");
+}
+
 TEST_F(ChainStoreTest, ASweepOfChainsIsRemovedAndAnotherKeepsWhatItNeeds) {
   submit(chain("s"));
   submit(chain("t", 2));

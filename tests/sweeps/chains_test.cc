@@ -115,6 +115,17 @@ TEST(ChainsTest, ACorrectionThatTouchesASourceTouchesWhatStartsFromIt) {
   EXPECT_EQ(spec.rows[2].result_version, spec.rows[0].result_version);
 }
 
+TEST(ChainsTest, RowsOfFactorsFollowTheRowOfTheirLevels) {
+  const SweepSpec spec = parsed(chained_sweep(R"(  - {id: a}
+  - {id: b, set: {recipe.epochs: 2}, from: {row: a}}
+factors:
+  recipe.lr: [0.001, 0.002])"));
+  ASSERT_EQ(spec.rows.size(), 4u);
+  for (const Row& row : spec.rows)
+    for (const RowSource& source : row.sources)
+      EXPECT_EQ(row.id.substr(1), spec.rows[static_cast<std::size_t>(source.row)].id.substr(1));
+}
+
 TEST(ChainsTest, ARowFromWhichOthersStartMayHaveDataOfItsOwn) {
   const SweepSpec spec = parsed(chained_sweep(R"(  - {id: a, set: {data.name: cifar100}}
   - {id: b, from: {row: a}})"));
@@ -156,6 +167,9 @@ TEST(ChainsTest, WhatCannotBeAChainIsAProblemWithItsPlace) {
               HasSubstr("rows.b.from.row: missing"));
   EXPECT_THAT(problem_with(chained_sweep("  - {id: a, set: {model.depth: 3}}\n  - {id: b, from: {row: a}}")),
               AllOf(HasSubstr("rows.b.from.row: row a: model.depth is 3 there"), HasSubstr("here")));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a, not_trained: {kind: cited, why: of another paper}}\n"
+                                         "  - {id: b, from: {row: a}}")),
+              HasSubstr("rows.b.from.row: row a is not trained"));
   EXPECT_THAT(
       problem_with(chained_sweep("  - {id: a}\n  - {id: b, set: {recipe.start_weights: w}, from: {row: a}}")),
       HasSubstr("recipe.start_weights names weights too"));
