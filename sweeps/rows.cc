@@ -151,7 +151,8 @@ void resolve_trial(const Settings& settings, const std::vector<std::string>& col
   std::vector<config::Problem> problems;
   const config::TrialConfig trial = config::read_trial(settings.document(), problems);
   const bool distils = problems.empty() && trial.recipe.distillation != config::Distillation::kNone;
-  if (distils) row.teacher = config::canonical_model_text(config::read_teacher(trial, problems));
+  if (distils && trial.recipe.teacher != config::kTeacherTrial)
+    row.teacher = config::canonical_model_text(config::read_teacher(trial, problems));
   for (const config::Problem& problem : problems)
     found.add(settings.origin(problem.path), problem.message, problem.nearest, row.id);
   if (!problems.empty()) return;
@@ -196,8 +197,7 @@ void resolve_command(const Settings& settings, const Settings& base, const Comma
 /// What rows take of each other's weights, while they are resolved in order of that.
 class Chains {
  public:
-  Chains(const std::vector<DraftRow>& drafts, Problems& problems)
-      : presets_(drafts.size()), problems_{problems} {
+  Chains(const std::vector<DraftRow>& drafts, Problems& problems) : problems_{problems} {
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       index_.try_emplace(drafts[i].id, static_cast<int>(i));
       rows_.push_back({.id = drafts[i].id, .sources = drafts[i].sources});
@@ -223,6 +223,11 @@ class Chains {
             "row with {row: ID}");
         settings.take_out(weights_key(role));
       }
+    if (settings.text_at("recipe.teacher").value_or("") == config::kTeacherTrial) {
+      const Origin origin = settings.origin("recipe.teacher");
+      problems_.add(origin.place, origin.field, "expected a preset, or teacher: {row: ID} of the row");
+      settings.take_out("recipe.teacher");
+    }
     for (const DraftSource& source : rows_[row].sources) {
       const Row& from = rows[static_cast<std::size_t>(index_.at(source.row))];
       const char* key = weights_key(source.role);
@@ -236,16 +241,16 @@ class Chains {
         hash = config::config_hash(config::canonical_json(document));
       }
       set(settings, source, key, protocol::weights_name(source.take, hash));
-      if (source.role == RowSource::Role::kTeacher &&
-          settings.text_at("recipe.teacher").value_or("").empty() && !presets_[from_index(source)].empty())
-        set(settings, source, "recipe.teacher", presets_[from_index(source)]);
+      if (source.role != RowSource::Role::kTeacher) continue;
+      if (settings.text_at("recipe.teacher").value_or("") != "")
+        problems_.add(source.place, source.field, "recipe.teacher names a teacher too; expected one of them");
+      set(settings, source, "recipe.teacher", config::kTeacherTrial);
     }
   }
 
   /// After a row was resolved.
-  void check(std::size_t place, const Settings& settings, std::vector<Row>& rows) {
+  void check(std::size_t place, std::vector<Row>& rows) {
     Row& row = rows[place];
-    presets_[place] = settings.text_at("model.preset").value_or("");
     for (const DraftSource& source : rows_[place].sources) {
       const Row& from = rows[from_index(source)];
       if (from.not_trained && from.not_trained != protocol::NotTrained::kScale) {
@@ -261,7 +266,7 @@ class Chains {
                              .seed = source.seed});
       if (const std::string why = source.role == RowSource::Role::kStart
                                       ? why_weights_do_not_fit(from.model, row.model)
-                                      : why_no_teacher(from, row);
+                                      : set_teacher(from, row);
           !why.empty())
         problems_.add(source.row_place, source.field + ".row", fmt::format("row {}: {}", from.id, why));
     }
@@ -277,22 +282,27 @@ class Chains {
     settings.assign({key, &value, source.place, source.field}, problems_);
   }
 
-  /// Its teacher is built by its preset, for the images and classes of who learns from it.
-  static std::string why_no_teacher(const Row& from, const Row& row) {
-    if (row.teacher.empty())
+  /// The model that a row learns from, on its own images. Returns: why it cannot, or empty.
+  static std::string set_teacher(const Row& from, Row& row) {
+    const auto here = json::parse(row.model).at("data");
+    auto teacher = json::parse(from.model);
+    if (!json::parse(row.config).contains("/recipe/teacher"_json_pointer))
       return "recipe.distillation is none, so nothing is learned from it; expected hard or soft";
-    const auto there = json::parse(from.model), here = json::parse(row.teacher);
-    if (there.at("data").at("classes") != here.at("data").at("classes"))
+    if (teacher.at("data").at("classes") != here.at("classes"))
       return fmt::format("it has {} classes and this row {}; a teacher answers for the same",
-                         there.at("data").at("classes").dump(), here.at("data").at("classes").dump());
-    if (there.at("model") != here.at("model"))
-      return "its model is not that of the preset recipe.teacher; expected a row of a preset as it is";
+                         teacher.at("data").at("classes").dump(), here.at("classes").dump());
+    teacher["data"] = here;
+    teacher.erase("recipe");
+    try {
+      row.teacher = config::canonical_model_text(config::read_model_or_throw(teacher));
+    } catch (const Error& error) {
+      return fmt::format("its model cannot take this row's images: {}", error.what());
+    }
     return {};
   }
 
   std::vector<Chained> rows_;
   std::map<std::string, int> index_;
-  std::vector<std::string> presets_;
   std::vector<std::size_t> order_;
   Problems& problems_;
 };
@@ -482,7 +492,7 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
       resolve_trial(own, settings, row, found, doubts);
       if (row.not_trained) row.config_hash.clear(), row.work_hash.clear();  // nothing of it is run
       if (scale) scaled[place].config_hash = row.config_hash;
-      chains.check(place, own, rows);
+      chains.check(place, rows);
     }
   }
   const std::string where = scale ? fmt::format(", at scale {}", scale->name()) : "";

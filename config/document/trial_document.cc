@@ -248,6 +248,10 @@ TrialConfig read_model_or_throw(const Json& document) {
 }
 
 TrialConfig read_teacher(const TrialConfig& trial, std::vector<Problem>& problems) {
+  if (trial.recipe.teacher == kTeacherTrial) {
+    problems.push_back({"recipe.teacher", "trial: which model that is its weights say alone", {}});
+    return {};
+  }
   std::vector<Problem> found;
   auto teacher =
       read_counted({{"model", {{"preset", trial.recipe.teacher}}},

@@ -17,6 +17,12 @@ std::vector<std::string> recipe_names() {
   return all;
 }
 
+std::vector<std::string> teachers() {
+  auto all = preset_names();
+  all.emplace_back(kTeacherTrial);
+  return all;
+}
+
 constexpr std::string_view kDigits = "0123456789";
 
 bool is_whole_number(std::string_view text) {
@@ -195,8 +201,9 @@ const std::vector<Field<RecipeConfig>>& recipe_fields() {
        .sentence = "Learn from a teacher too: from its most likely class, or from all its probabilities."},
       {.name = "teacher",
        .member = &R::teacher,
-       .sentence = "The teacher's preset.",
-       .choices = preset_names(),
+       .sentence =
+           "The teacher's preset; trial: the model whose weights they are, as 'teacher' of a row says.",
+       .choices = teachers(),
        .inert = [](const R& r) { return !distils(r); },
        .inert_when = "distillation is none"},
       {.name = "teacher_weights",

@@ -20,6 +20,10 @@ const std::vector<Field<RecipeConfig>>& recipe_fields();
 /// of that name.
 std::map<std::string, std::string> named_weights(const RecipeConfig& recipe);
 
+/// `teacher` of a recipe that learns from the model of another trial, the one whose weights `teacher_weights`
+/// are: the file says which model that is.
+inline constexpr const char* kTeacherTrial = "trial";
+
 /// A file of config/recipes, as it is: JSON with comments.
 struct RecipeFile {
   std::string_view name;  ///< without .json

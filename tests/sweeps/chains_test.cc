@@ -135,21 +135,31 @@ TEST(ChainsTest, ARowFromWhichOthersStartMayHaveDataOfItsOwn) {
               HasSubstr("a table has one data set"));
 }
 
-TEST(ChainsTest, ATeacherIsBuiltByThePresetOfItsRow) {
-  const SweepSpec spec = parsed(chained_sweep(R"(  - {id: t}
-  - {id: s, set: {model.preset: simple-vit-ti, recipe.distillation: hard}, teacher: {row: t, take: last}})"));
+TEST(ChainsTest, ATeacherIsTheModelOfItsRowOnTheImagesOfTheOther) {
+  const SweepSpec spec = parsed(chained_sweep(R"(  - {id: t, set: {model.depth: 3}}
+  - {id: s, set: {data.image_size: 48, recipe.distillation: hard}, teacher: {row: t, take: last}})"));
   ASSERT_EQ(spec.rows[1].sources.size(), 1u);
   EXPECT_EQ(spec.rows[1].sources[0].role, RowSource::Role::kTeacher);
   const auto trials = expand(spec);
   const auto recipe = nlohmann::json::parse(trial_of(trials, 1, 0).config).at("recipe");
-  EXPECT_EQ(recipe.at("teacher"), "simple-vit-nano");
+  EXPECT_EQ(recipe.at("teacher"), "trial");
   EXPECT_EQ(recipe.at("teacher_weights"), "last-of-" + trial_of(trials, 0, 0).config_hash);
   EXPECT_TRUE(spec.rows[1].weights.empty()) << "no worker needs to have them";
-  EXPECT_THAT(problem_with(chained_sweep(R"(  - {id: t, set: {model.depth: 3}}
-  - {id: s, set: {model.preset: simple-vit-ti, recipe.distillation: hard}, teacher: {row: t}})")),
-              HasSubstr("sweep.yaml:9:91: rows.s.teacher.row: row t: its model is not that of the preset"));
+  const auto teacher = nlohmann::json::parse(spec.rows[1].teacher);
+  EXPECT_EQ(teacher.at("model").at("depth"), 3);
+  EXPECT_EQ(teacher.at("data").at("image_size"), 48) << "what a plan counts";
   EXPECT_THAT(problem_with(chained_sweep("  - {id: t}\n  - {id: s, teacher: {row: t}}")),
               HasSubstr("recipe.distillation is none"));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: t, set: {data: {name: cifar100}}}\n  - {id: s, set: "
+                                         "{recipe.distillation: hard}, teacher: {row: t}}")),
+              HasSubstr("rows.s.teacher.row: row t: it has 100 classes and this row 10"));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: t}\n  - {id: s, set: {recipe.distillation: hard, "
+                                         "recipe.teacher: simple-vit-ti}, teacher: {row: t}}")),
+              HasSubstr("recipe.teacher names a teacher too"));
+  EXPECT_THAT(
+      problem_with(chained_sweep("  - {id: s, set: {recipe.distillation: hard, recipe.teacher: trial, "
+                                 "recipe.teacher_weights: w}}")),
+      HasSubstr("expected a preset, or teacher: {row: ID}"));
 }
 
 TEST(ChainsTest, WhatCannotBeAChainIsAProblemWithItsPlace) {

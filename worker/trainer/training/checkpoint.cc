@@ -70,6 +70,7 @@ std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint
                          {"ranks", machine.ranks},
                          {"deterministic", machine.deterministic}}}};
   if (checkpoint.best) facts["best"] = *checkpoint.best;
+  if (!checkpoint.model.empty()) facts["model"] = checkpoint.model;
   write_checked(file, {.tensors = checkpoint.tensors, .metadata = {{kFactsKey, facts.dump()}}});
   return sha256_file(file);
 }
@@ -151,6 +152,14 @@ std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& f
                                                     is_checkpoint ? "a checkpoint of a recipe without one"
                                                                   : "no checkpoint of this trainer")};
   return weights;
+}
+
+std::string read_model_text(const std::filesystem::path& file) {
+  const auto content = read_checked(file);
+  const auto facts = content.metadata.find(kFactsKey);
+  if (facts == content.metadata.end()) return {};
+  const auto said = nlohmann::json::parse(facts->second, nullptr, /*allow_exceptions=*/false);
+  return said.is_object() ? said.value("model", "") : std::string{};
 }
 
 namespace {

@@ -34,7 +34,9 @@ struct Checkpoint {
   std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
   Machine machine;
   std::string data_fingerprint;
-  std::map<std::string, std::string> weights;    ///< name -> SHA-256 of those that the recipe names
+  std::map<std::string, std::string> weights;  ///< name -> SHA-256 of those that the recipe names
+  std::string
+      model;  ///< its canonical document (config::canonical_model_text): what others need to learn from it
   std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu, ranks.…
 };
 
@@ -66,6 +68,9 @@ std::vector<std::string> other_inputs(const Checkpoint& checkpoint, const std::s
 /// (`average`: of the running average). Throws: Error naming the file; kInvalidArgument where it holds no
 /// running average.
 std::map<std::string, torch::Tensor> read_weights(const std::filesystem::path& file, bool average = false);
+
+/// The model of a checkpoint, as it says it; empty for other files.
+std::string read_model_text(const std::filesystem::path& file);
 
 /// Whether every number of a tensor is finite: neither NaN nor an infinity. On the CPU, contiguous. In the
 /// calling thread alone and without memory of its own: it is asked of whole checkpoints beside a training.

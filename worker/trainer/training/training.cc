@@ -318,6 +318,7 @@ void Training::hold() {
                           .machine = this_machine(device_, ranks_.ranks()),
                           .data_fingerprint = data_.fingerprint,
                           .weights = weights_,
+                          .model = config::canonical_model_text(options_.trial),
                           .tensors = learner_->state()};
     if (!ranks_.alone())
       checkpoint.tensors.merge(

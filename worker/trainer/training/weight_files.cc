@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "config/document/trial_document.h"
+#include "config/recipe/recipes.h"
 #include "models/backbones/model_options.h"
 #include "worker/trainer/tasks/model_factory.h"
 #include "worker/trainer/training/checkpoint.h"
@@ -88,10 +90,33 @@ std::string start_from_weights(models::Classifier& model, const config::RecipeCo
   return text;
 }
 
+namespace {
+
+/// The teacher whose model its file says, on the trial's images.
+models::ModelOptions options_of_its_file(const config::TrialConfig& trial, const WeightFiles& files) {
+  const auto& file = file_of(trial.recipe.teacher_weights, files);
+  const std::string text = read_model_text(file);
+  if (text.empty())
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("weights {}: {} does not say which model it is of; expected a checkpoint of this trainer",
+                    trial.recipe.teacher_weights, file.string())};
+  auto teacher = config::read_model_or_throw(config::Json::parse(text));
+  if (teacher.data.classes != trial.data.classes)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("weights {}: of a model with {} classes; the trial has {}",
+                            trial.recipe.teacher_weights, teacher.data.classes, trial.data.classes)};
+  teacher.data.image_size = trial.data.image_size;
+  return tasks::model_options(teacher.model, teacher.data);
+}
+
+}  // namespace
+
 std::shared_ptr<models::Classifier> load_teacher(const config::TrialConfig& trial, const WeightFiles& files) {
   const auto& recipe = trial.recipe;
   if (recipe.distillation == config::Distillation::kNone) return nullptr;
-  auto teacher = models::build(tasks::teacher_options(trial));
+  auto teacher = models::build(recipe.teacher == config::kTeacherTrial ? options_of_its_file(trial, files)
+                                                                       : tasks::teacher_options(trial));
   load(*teacher, recipe.teacher_weights, files, {.resize_positions = true});
   teacher->eval();
   for (auto& parameter : teacher->parameters()) parameter.requires_grad_(false);
