@@ -16,11 +16,13 @@ v1::Table table(storage::Database& db, const std::string& sweep) {
 
 extern const Read kTableRead{
     .path = "sweeps/*/table",
-    .parameters = {"first", "count"},
+    .parameters = {"first", "count", "statistics", "long_form"},
     .answer =
         [](const Query& query, const Stored& stored) {
-          const Page rows = query.page_of_rows();
-          return to_json(stored.tables.table(stored.db, query.name)->part(rows));
+          Page rows = query.page_of_rows();
+          rows.with_statistics = query.number_or("statistics", 0, 1) == 1;
+          const bool long_form = query.number_or("long_form", 0, 1) == 1;
+          return to_json(stored.tables.table(stored.db, query.name, long_form)->part(rows));
         },
 };
 

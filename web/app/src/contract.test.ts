@@ -87,7 +87,11 @@ const kWrongState: SweepSummary = { ...kSweep, state: "ACTIVE" };
 test("what is not finite has a number all the same, and what is unset is undefined", () => {
   expect(Number(kRun.value)).toBeNaN();
   expect([kCell.mean, kCell.comparison, kSweep.eta_seconds]).toEqual([undefined, undefined, undefined]);
-  expect([kCell.p_corrected, kCell.statistics?.interval, kStatistics.g]).toEqual([undefined, undefined, undefined]);
+  expect([kCell.p_corrected, kCell.statistics?.interval, kStatistics.g]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
   expect(Number(kRow.counts["params.all"])).toBe(5);
   expect([kSeries.series.name, kSweep.trials.total]).toEqual(["loss", 3]);
   expect([kWrongSeed.seed, kWrongState.state]).toEqual([-3, "ACTIVE"]);

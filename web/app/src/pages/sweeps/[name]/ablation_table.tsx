@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { ComponentChildren } from "preact";
 import { sorted, SortHead, useOrder, type Order } from "../../../components/sort";
 import { State, stateWord } from "../../../components/state";
 import { Swatch } from "../../../components/swatch";
@@ -12,12 +13,14 @@ interface Props {
   trials: TrialSummary[];
   looks: Map<string, Look>;
   selected: string | null;
+  /** Of a pivoted table: its long form has more rows than `trials` are of. */
+  partial?: boolean;
 }
 
 const kUnitFactor: Record<string, number> = { M: 1e6, G: 1e9 };
 
 /** Rows by columns: mean ± s.d. over the seeds, how many there are, the difference to the baseline, and the paper's value beside. */
-export function AblationTable({ table, trials, looks, selected }: Props) {
+export function AblationTable({ table, trials, looks, selected, partial }: Props) {
   const order = useOrder("sort");
   const keys: Record<string, (row: TableRow) => number | string | undefined> = { row: (row) => row.id };
   table.columns.forEach((column, i) => {
@@ -26,59 +29,85 @@ export function AblationTable({ table, trials, looks, selected }: Props) {
     keys[`${column.name}.paper`] = (row) => parsed(row.cells[i]?.paper);
   });
   const baseline = table.rows.find((row) => row.id === table.baseline);
+  const byId = new Map(table.rows.map((row) => [row.id, row]));
+  /** What a row is compared with: its group's, or the table's. */
+  const baselineOf = (row: TableRow) => byId.get(row.baseline) ?? (row.baseline ? undefined : baseline);
+  const rows = sorted(table.rows, order, keys);
   return (
     <div class="panel scroll tall">
       <table class="ablation wide">
         <caption>
           <p class="caption-text">
             Mean ± standard deviation over the seeds, n of them.{" "}
-            {baseline && (
+            {compares(table) && (
               <>
-                Δ is the difference to the baseline,{" "}
-                <strong class="name" title={baseline.label}>
-                  {baseline.label}
-                </strong>
-                : green or red where it is more than the seeds' spread explains (Welch's t-test, p &lt; 0.05),
-                grey otherwise.{" "}
+                Δ is the difference to the baseline
+                {baseline && (
+                  <>
+                    ,{" "}
+                    <strong class="name" title={baseline.label}>
+                      {baseline.label}
+                    </strong>
+                  </>
+                )}
+                {!baseline && " of the group"}, grey where it is no more than the seeds' spread explains (
+                {table.compare.legend}).{" "}
               </>
             )}
-            The best of a column is in bold where it differs so from every other row.
+            In bold the best of a column and what is not told from it, underlined the second.
           </p>
         </caption>
-        <Head table={table} order={order} />
+        <Head table={table} order={order} runs={!partial} />
         <tbody>
-          {sorted(table.rows, order, keys).map((row) => (
-            <tr
-              key={row.id}
-              class={`${row === baseline ? "baseline" : ""} ${row.id === selected ? "selected" : ""}`}
-            >
-              <th scope="row">
-                <Link class="row-name" href={withQuery({ row: row.id === selected ? null : row.id })}>
-                  <Swatch look={looks.get(row.id)!} />
-                  {!sameName(row.id, row.label) && <span class="row-id name">{row.id}</span>}
-                  <span class="name" title={row.label}>
-                    {row.label}
-                  </span>
-                  {row === baseline && <span class="tag">baseline</span>}
-                </Link>
-              </th>
-              {table.columns.map((column, i) => (
-                <Cells
-                  key={column.name}
-                  column={column}
-                  cell={row.cells[i]!}
-                  row={row}
-                  baseline={baseline && baseline !== row ? baseline.cells[i] : undefined}
-                  hasBaseline={!!baseline}
-                />
-              ))}
-              <td>
-                <Runs trials={trials.filter((trial) => trial.row === row.id)} />
-              </td>
-            </tr>
+          {rows.map((row, at) => (
+            <>
+              {order.column === null && row.group !== (rows[at - 1]?.group ?? "") && (
+                <tr key={`group ${row.group}`} class="row-group">
+                  <th scope="rowgroup" colSpan={100}>
+                    {row.group}
+                  </th>
+                </tr>
+              )}
+              <tr
+                key={row.id}
+                class={`${row === baselineOf(row) ? "baseline" : ""} ${row.id === selected ? "selected" : ""}`}
+              >
+                <th scope="row">
+                  <RowName table={table} href={withQuery({ row: row.id === selected ? null : row.id })}>
+                    <Swatch look={looks.get(row.id)!} />
+                    {!sameName(row.id, row.label) && <span class="row-id name">{row.id}</span>}
+                    <span class="name" title={row.label}>
+                      {row.label}
+                    </span>
+                    {row === baselineOf(row) && <span class="tag">baseline</span>}
+                    {row.not_trained && (
+                      <span class="tag" title={row.not_trained_why}>
+                        not trained
+                      </span>
+                    )}
+                  </RowName>
+                </th>
+                {table.columns.map((column, i) => (
+                  <Cells
+                    key={column.name}
+                    column={column}
+                    cell={row.cells[i]!}
+                    row={row}
+                    baseline={baselineOf(row) !== row ? baselineOf(row)?.cells[i] : undefined}
+                    hasBaseline={compares(table)}
+                  />
+                ))}
+                {!partial && (
+                  <td>
+                    <Runs trials={trials.filter((trial) => rowsOf(row).has(trial.row))} />
+                  </td>
+                )}
+              </tr>
+            </>
           ))}
         </tbody>
       </table>
+      <Analyses table={table} />
       {table.notes.length > 0 && (
         <ul class="notes">
           {table.notes.map((note) => (
@@ -90,7 +119,82 @@ export function AblationTable({ table, trials, looks, selected }: Props) {
   );
 }
 
-function Head({ table, order }: { table: Table; order: Order }) {
+/** How columns agree with the paper's, and what the factors of a sweep explain of them. */
+function Analyses({ table }: { table: Table }) {
+  const number = (value: Cell["mean"], digits: number) =>
+    typeof value === "number" ? value.toFixed(digits) : "–";
+  const headings = new Map(table.columns.map((column) => [column.name, headingOf(column)]));
+  return (
+    <>
+      {table.paper_agreement.length > 0 && (
+        <ul class="notes">
+          {table.paper_agreement.map((said) => (
+            <li key={said.column} title={said.why}>
+              {headings.get(said.column)}: agreement with the paper over {said.rows} rows: Kendall's τ
+              <sub>b</sub> {number(said.tau, 2)}
+              {said.tau_interval &&
+                ` (95 % interval ${number(said.tau_interval.low, 2)} to ${number(said.tau_interval.high, 2)})`}
+              {said.signs > 0 &&
+                `; ${said.same_signs} of ${said.signs} differences to the baseline have the paper's sign`}
+            </li>
+          ))}
+        </ul>
+      )}
+      {table.factor_analyses
+        .filter((said) => said.effects.length > 0)
+        .map((said) => (
+          <details key={said.column}>
+            <summary>{headings.get(said.column)}: analysis of variance</summary>
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Factor</th>
+                  {["df", "F", "p", "η²", "ω²"].map((head) => (
+                    <th key={head} scope="col" class="num">
+                      {head}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {[...said.effects]
+                  .sort((a, b) => Number(b.eta_squared) - Number(a.eta_squared))
+                  .map((effect) => (
+                    <tr key={effect.factors.join()}>
+                      <th scope="row">{effect.factors.join(" × ")}</th>
+                      <td class="num">{effect.df}</td>
+                      <td class="num">{number(effect.f, 2)}</td>
+                      <td class="num">{number(effect.p, 4)}</td>
+                      <td class="num">{number(effect.eta_squared, 3)}</td>
+                      <td class="num">{number(effect.omega_squared, 3)}</td>
+                    </tr>
+                  ))}
+              </tbody>
+            </table>
+            {said.why && <p class="muted">{said.why}</p>}
+          </details>
+        ))}
+    </>
+  );
+}
+
+/** A line of a pivoted table is no row, and leads to none: its cells do. */
+function RowName({ table, href, children }: { table: Table; href: string; children: ComponentChildren }) {
+  if (table.pivoted) return <span class="row-name">{children}</span>;
+  return (
+    <Link class="row-name" href={href}>
+      {children}
+    </Link>
+  );
+}
+
+/** The rows that a line is made of: itself, where the table is not pivoted. */
+function rowsOf(line: TableRow): Set<string> {
+  const rows = line.cells.map((cell) => cell.row).filter((row) => row !== "");
+  return new Set(rows.length > 0 && line.line === "" ? [line.id, ...rows] : [line.id]);
+}
+
+function Head({ table, order, runs }: { table: Table; order: Order; runs: boolean }) {
   const paper = table.paper_heading || "paper";
   return (
     <thead>
@@ -125,14 +229,16 @@ function Head({ table, order }: { table: Table; order: Order }) {
             </th>
           );
         })}
-        <th scope="col" rowSpan={2} class="group">
-          Runs by seed
-        </th>
+        {runs && (
+          <th scope="col" rowSpan={2} class="group">
+            Runs by seed
+          </th>
+        )}
       </tr>
       <tr>
         {table.columns.map((column) => {
           if (spanOf(column, table) === 1) return null;
-          const metric = column.kind === "KIND_METRIC";
+          const metric = isSampled(column);
           return (
             <>
               <SortHead
@@ -150,7 +256,7 @@ function Head({ table, order }: { table: Table; order: Order }) {
                   n
                 </th>
               )}
-              {metric && table.baseline && (
+              {metric && compares(table) && (
                 <th scope="col" class="num">
                   Δ
                 </th>
@@ -189,15 +295,21 @@ function Cells({ column, cell, row, baseline, hasBaseline }: CellsProps) {
         <code>{cell.text || "–"}</code>
       </td>
     );
-  const metric = column.kind === "KIND_METRIC";
+  if (column.kind === "KIND_PRINTED")
+    return (
+      <td class="num group paper">
+        <Printed cell={cell} />
+      </td>
+    );
+  const metric = isSampled(column);
   return (
     <>
-      <td class={`num group ${cell.comparison?.best ? "best" : ""}`}>
+      <td class={`num group ${place(cell)}`}>
         <Value cell={cell} row={row} metric={metric} />
       </td>
       {metric && (
         <td class="num muted">
-          {cell.n < cell.of ? `${cell.n}/${cell.of}` : cell.n}
+          {cell.of === 0 ? "" : cell.n < cell.of ? `${cell.n}/${cell.of}` : cell.n}
           {cell.n > 0 && cell.unfilled > 0 && (
             <span class="warn cell-missing" title={cell.missing}>
               {cell.unfilled} missing
@@ -211,9 +323,31 @@ function Cells({ column, cell, row, baseline, hasBaseline }: CellsProps) {
           <Difference column={column} cell={cell} baseline={baseline} />
         </td>
       )}
-      {column.has_paper && <td class="num paper">{cell.paper || "–"}</td>}
+      {column.has_paper && (
+        <td class="num paper">
+          <Printed cell={cell} />
+        </td>
+      )}
     </>
   );
+}
+
+/** The paper's value as it prints it: bold, underlined, or in doubt. */
+function Printed({ cell }: { cell: Cell }) {
+  const text = cell.paper || "–";
+  if (cell.paper_mark === "bold") return <b>{text}</b>;
+  if (cell.paper_mark === "underline") return <u>{text}</u>;
+  if (cell.paper_mark === "doubtful")
+    return (
+      <>
+        {text} <abbr title={`in doubt: ${cell.paper_why}`}>(?)</abbr>
+      </>
+    );
+  return <>{text}</>;
+}
+
+function place({ comparison }: Cell): string {
+  return comparison?.best ? "best" : comparison?.second ? "second" : "";
 }
 
 /** "79.79 ± 0.12" with the signs of all rows below each other; a link to the runs that it is made of. */
@@ -222,17 +356,27 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
   const [mean, sd] = cell.text.split(" ± ");
   if (!metric) return <>{mean}</>;
   const [only] = cell.runs;
-  const href = cell.runs.length === 1 && only ? runPath(only.run) : withQuery({ row: row.id }, "#trials");
+  const href =
+    cell.runs.length === 1 && only ? runPath(only.run) : withQuery({ row: cell.row || row.id }, "#trials");
   return (
     <Link
       class="value"
       href={href}
-      title={[...cell.runs.map(seedText), cell.comparison?.best_why].filter(Boolean).join("\n")}
+      title={[...cell.runs.map(seedText), ...(cell.statistics?.lines ?? []), cell.comparison?.best_why]
+        .filter(Boolean)
+        .join("\n")}
     >
       <span>{mean}</span>
       <span class="sd">{sd ? ` ± ${sd}` : ""}</span>
       {cell.before_mend > 0 && <abbr title="made before a correction of the trainer">†</abbr>}
       {cell.packed > 0 && <abbr title="of runs that shared their GPU with others">‡</abbr>}
+      {(cell.older ?? 0) > 0 && (
+        <abbr
+          title={`of ${cell.older_version ? `version ${cell.older_version}` : "an older version"} of the command`}
+        >
+          §
+        </abbr>
+      )}
     </Link>
   );
 }
@@ -290,7 +434,10 @@ function Difference({ column, cell, baseline }: { column: Column; cell: Cell; ba
     digits.includes(undefined) ? undefined : Math.max(...digits.map(Number)),
   );
   return (
-    <span class={text.startsWith("±") ? "muted" : look} title={`${words}\n${why}`}>
+    <span
+      class={text.startsWith("±") ? "muted" : look}
+      title={[words, ...(cell.statistics?.lines.slice(1) ?? [why])].join("\n")}
+    >
       {text}
     </span>
   );
@@ -334,14 +481,26 @@ function Runs({ trials }: { trials: TrialSummary[] }) {
   );
 }
 
+/** Whether rows are compared with a baseline, of the table or of their groups. */
+function compares(table: Table): boolean {
+  return table.baseline !== "" || Object.keys(table.baselines).length > 0;
+}
+
 function spanOf(column: Column, table: Table): number {
   if (column.kind === "KIND_SETTING") return 1;
-  const metric = column.kind === "KIND_METRIC";
-  return 1 + (metric ? 1 : 0) + (metric && table.baseline ? 1 : 0) + (column.has_paper ? 1 : 0);
+  if (column.kind === "KIND_PRINTED") return 1;
+  const metric = isSampled(column);
+  return 1 + (metric ? 1 : 0) + (metric && compares(table) ? 1 : 0) + (column.has_paper ? 1 : 0);
 }
 
 function headingOf(column: Column): string {
-  return column.unit ? `${column.heading} (${column.unit})` : column.heading;
+  const heading = column.unit ? `${column.heading} (${column.unit})` : column.heading;
+  return column.level ? `${column.level}: ${heading}` : heading;
+}
+
+/** Whether its cells have a value for each seed. */
+function isSampled(column: Column): boolean {
+  return column.kind === "KIND_METRIC" || column.per_seed;
 }
 
 function numeric(cell: Cell | undefined): number | undefined {

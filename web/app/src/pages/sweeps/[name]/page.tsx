@@ -12,6 +12,7 @@ import { useResource } from "../../../resource";
 import { Link, useAddress, withQuery } from "../../../router";
 import { AblationTable } from "./ablation_table";
 import { Curves } from "./curves";
+import { ProvenanceSection } from "./provenance";
 import { Trials } from "./trials";
 
 export const page: Page = {
@@ -21,6 +22,8 @@ export const page: Page = {
 
 /** Of a long table at once. */
 const kRowsShown = 200;
+/** Of a pivoted table, which has no pages: a line stands for several rows. */
+const kLinesShown = 1000;
 
 function SweepPage({ name }: { name: string }) {
   const path = `/sweeps/${encodeURIComponent(name)}`;
@@ -29,7 +32,11 @@ function SweepPage({ name }: { name: string }) {
   const first = firstOf(query);
   const part = `?first=${first}&count=${kRowsShown}`;
   const detail = useResource<SweepDetail>(path + part, mine);
-  const table = useResource<Table>(`${path}/table${part}`, mine);
+  const table = useResource<Table>(`${path}/table${part}&statistics=1&long_form=1`, mine);
+  const lines = useResource<Table>(
+    table.data?.pivot ? `${path}/table?count=${kLinesShown}&statistics=1` : null,
+    mine,
+  );
   const row = query.get("row");
   const looks = useMemo(() => looksOf(table.data), [table.data]);
   return (
@@ -48,7 +55,33 @@ function SweepPage({ name }: { name: string }) {
           {(data) => (
             <>
               <Pager first={first} size={kRowsShown} total={data.rows.length + data.left_out} what="Rows" />
-              <AblationTable table={data} trials={detail.data?.trials ?? []} looks={looks} selected={row} />
+              {data.pivot && lines.data && (
+                <AblationTable
+                  table={lines.data}
+                  trials={detail.data?.trials ?? []}
+                  looks={looksOf(lines.data)}
+                  selected={row}
+                  partial={data.left_out > 0}
+                />
+              )}
+              {lines.data && lines.data.left_out > 0 && (
+                <p class="muted">
+                  {plural(lines.data.left_out, "more line")} in ablate table {name}
+                </p>
+              )}
+              {data.pivot ? (
+                <details>
+                  <summary>A line for each row</summary>
+                  <AblationTable
+                    table={data}
+                    trials={detail.data?.trials ?? []}
+                    looks={looks}
+                    selected={row}
+                  />
+                </details>
+              ) : (
+                <AblationTable table={data} trials={detail.data?.trials ?? []} looks={looks} selected={row} />
+              )}
             </>
           )}
         </Loaded>
@@ -74,6 +107,7 @@ function SweepPage({ name }: { name: string }) {
             <summary>Sweep file{detail.data.file && <code>{detail.data.file}</code>}</summary>
             <pre tabIndex={0}>{detail.data.text}</pre>
           </details>
+          <ProvenanceSection sweep={name} />
         </>
       )}
     </>
