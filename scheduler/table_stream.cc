@@ -8,13 +8,19 @@
 namespace abl::scheduler {
 namespace {
 
-constexpr std::uint32_t kRowsAtOnce = 10'000;  // some megabytes
+constexpr std::uint32_t kRowsAtOnce = 10'000;         // some megabytes
+constexpr std::uint32_t kWithStatisticsAtOnce = 200;  // tens of milliseconds
 
 }  // namespace
 
 TableStream::TableStream(storage::ReadPool& pool, Lane& lane, views::TableCache& tables,
                          const ablate::v1::SweepRequest& request)
-    : pool_{pool}, lane_{lane}, tables_{tables}, sweep_{request.sweep()}, rest_{.first = request.first()} {
+    : pool_{pool},
+      lane_{lane},
+      tables_{tables},
+      sweep_{request.sweep()},
+      rest_{.first = request.first(), .with_statistics = request.statistics()},
+      long_form_{request.long_form()} {
   if (request.count() > 0) rest_.count = request.count();
 }
 
@@ -34,15 +40,17 @@ grpc::ServerWriteReactor<ablate::v1::Table>* TableStream::start() {
 
 void TableStream::read(storage::Database& db) {
   room_.resize(storage::ReadPool::Room::kToBegin);  // before it is there
-  table_ = tables_.table(db, sweep_);
+  table_ = tables_.table(db, sweep_, long_form_);
   room_.resize(table_->bytes() + storage::ReadPool::Room::kToBegin);
   send_next();
 }
 
 /// One at a time: the first by the pool, each other when the one before has left.
 void TableStream::send_next() {
-  const std::uint32_t count = std::min(rest_.count, kRowsAtOnce);
-  ablate::v1::Table part = table_->part({.first = rest_.first, .count = count});
+  const std::uint32_t count =
+      std::min(rest_.count, rest_.with_statistics ? kWithStatisticsAtOnce : kRowsAtOnce);
+  ablate::v1::Table part =
+      table_->part({.first = rest_.first, .count = count, .with_statistics = rest_.with_statistics});
   const bool last = part.next() == 0 || count == rest_.count;
   rest_.first += count;
   rest_.count = last ? 0 : rest_.count - count;

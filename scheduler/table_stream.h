@@ -33,6 +33,7 @@ class TableStream final
   views::TableCache& tables_;
   const std::string sweep_;
   views::Page rest_;  // rows that are asked for and not sent yet
+  const bool long_form_;
   std::shared_ptr<const views::PackedTable> table_;
   storage::ReadPool::Room room_{pool_};  // of the table and of the part on its way
   std::stop_source stop_;
