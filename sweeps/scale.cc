@@ -237,7 +237,7 @@ std::vector<std::vector<std::string>> made_equal(const std::vector<ScaledRow>& r
 }
 
 std::string with_scale(const std::string& text, const std::string& file, const std::string& scales_text,
-                       const std::string& scales_file, const std::string& scale) {
+                       const std::string& scales_file, const std::string& scale, bool own_seeds) {
   Problems problems{scales_file}, of_file{file};
   const Node root = load_yaml(scales_text, scales_file, problems);
   problems.throw_if_any();
@@ -280,7 +280,8 @@ std::string with_scale(const std::string& text, const std::string& file, const s
   int line = 1;
   for (std::size_t at = 0; at < scales_text.size(); ++line) {
     const std::size_t stop = std::min(scales_text.find('\n', at), scales_text.size());
-    if (line > entry->place.line && (end == 0 || line < end))
+    const Node::Entry* seeds = own_seeds ? entry->value.entry("seeds") : nullptr;
+    if (line > entry->place.line && (end == 0 || line < end) && !(seeds && seeds->place.line == line))
       section += scales_text.substr(at, stop - at) + "\n";
     at = stop + 1;
   }
@@ -290,6 +291,24 @@ std::string with_scale(const std::string& text, const std::string& file, const s
     throw Error{Code::kInvalidArgument,
                 fmt::format("{}: no section can stand behind it; expected a key on each line", file)};
   return together;
+}
+
+std::string with_seeds(const std::string& text, const std::string& file, int seeds) {
+  Problems problems{file};
+  const Node sweep = load_yaml(text, file, problems);
+  problems.throw_if_any();
+  const Node::Entry* entry = sweep.entry("seeds");
+  const std::string line = fmt::format("seeds: {}", seeds);
+  if (!entry) return text + (text.ends_with('\n') ? "" : "\n") + line + "\n";
+  const auto elsewhere = [&](const Node& node) { return node.place.line != entry->place.line; };
+  if (entry->place.column != 1 || elsewhere(entry->value) ||
+      std::ranges::any_of(entry->value.items, elsewhere) || entry->value.kind == Node::Kind::kMapping)
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}:{}: only a list of seeds on one line, or their number, can be given anew",
+                            file, entry->place.line)};
+  std::size_t begin = 0;
+  for (int number = 1; number < entry->place.line; ++number) begin = text.find('\n', begin) + 1;
+  return text.substr(0, begin) + line + text.substr(std::min(text.find('\n', begin), text.size()));
 }
 
 }  // namespace abl::sweeps

@@ -78,10 +78,14 @@ std::vector<std::vector<std::string>> made_equal(const std::vector<ScaledRow>& r
 
 /// "cifar" of the scales in `scales_text` as a section behind a sweep file's text: what is submitted and
 /// stored says itself what it ran. Lines of the file keep their numbers.
-///   `file`, `scales_file`: named in errors
+///   `file`, `scales_file`: named in errors · `own_seeds`: without those of the scale
 /// Throws: SweepFileError where the scales are wrong, Error{kNotFound} with the nearest name for a scale that
 ///         is not among them, Error{kInvalidArgument} where the file has a section of its own.
 std::string with_scale(const std::string& text, const std::string& file, const std::string& scales_text,
-                       const std::string& scales_file, const std::string& scale);
+                       const std::string& scales_file, const std::string& scale, bool own_seeds = false);
+
+/// A sweep file's text with so many seeds, 0 and on, in place of those that it has. Lines keep their numbers.
+/// Throws: SweepFileError; Error{kInvalidArgument} where they are no single line.
+std::string with_seeds(const std::string& text, const std::string& file, int seeds);
 
 }  // namespace abl::sweeps

@@ -189,6 +189,17 @@ TEST(WithScaleTest, AFileHasOneScaleAndACommandNone) {
   EXPECT_THROW(with_scale(own, "own.yaml", kTwoScales, "scales.yaml", "cifar"), Error);
 }
 
+TEST(WithSeedsTest, TakesThePlaceOfTheFilesAndOfTheScales) {
+  EXPECT_EQ(parse_study(with_seeds(kStudy, "study.yaml", 5)).seeds,
+            (std::vector<std::int64_t>{0, 1, 2, 3, 4}));
+  const std::string list = study_with("seeds: [7, 8]  # two", "seeds: 3");
+  EXPECT_EQ(with_seeds(list, "study.yaml", 3), kStudy);
+  const std::string demo =
+      with_scale(with_seeds(list, "study.yaml", 3), "study.yaml", kTwoScales, "scales.yaml", "demo", true);
+  EXPECT_EQ(parse_study(demo).seeds.size(), 3u);
+  EXPECT_THROW(with_seeds(study_with("seeds:\n  - 1\n  - 2", "seeds: 3"), "study.yaml", 3), Error);
+}
+
 /// Every scale of a paper with every of its tables.
 class ShippedScalesTest : public testing::TestWithParam<const char*> {
  protected:
@@ -255,11 +266,12 @@ TEST_P(ShippedScalesTest, EveryRuleHoldsForARowOfSomeTable) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Papers, ShippedScalesTest, testing::Values("msf"), [](const auto& paper) {
-  std::string name = paper.param;
-  std::erase(name, '-');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Papers, ShippedScalesTest, testing::Values("manifold-key", "msf", "sne", "xcit"),
+                         [](const auto& paper) {
+                           std::string name = paper.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 TEST(MsfScaleTest, TablesThatShareRowsShareTheirTrials) {
   const fs::path folder = fs::path{ABLATE_SOURCE_DIR} / "sweeps/papers/msf";
