@@ -64,8 +64,9 @@ std::string counts_text(const TrialCounts& counts) {
 }
 
 std::string summary_text(const SweepSummary& sweep, const Terminal& terminal) {
-  return fmt::format("{}: {}, {}", terminal.paint(Style::kBold, sweep.name()),
-                     painted(sweep.state(), terminal), counts_text(sweep.trials()));
+  return fmt::format("{}: {}, {}{}", terminal.paint(Style::kBold, sweep.name()),
+                     painted(sweep.state(), terminal), counts_text(sweep.trials()),
+                     sweep.spent().empty() ? "" : ", budget spent");
 }
 
 std::vector<std::string> holds_of(const SweepSummary& sweep) {

@@ -403,6 +403,12 @@ KeptTable::KeptTable(Database& db, const std::string& name) {
             .columns = read_columns(db, sweep.id),
             .holds = sweep.holds,
             .seeds_rule = sweep.seeds_rule};
+  if (sweep.revision > 1)
+    table_.seeds_added =
+        db.prepared(R"sql(SELECT revision FROM sweep_revision WHERE sweep_id = :sweep AND EXISTS (
+                          SELECT 1 FROM json_each(changes) WHERE value GLOB 'seed*: new') ORDER BY revision)sql")
+            .bind(":sweep", sweep_)
+            .all([](const Statement& row) { return static_cast<std::uint32_t>(row.integer(0)); });
   if (adaptive_)
     table_.seeds = db.prepared("SELECT seed FROM sweep_seed WHERE sweep_id = :sweep ORDER BY position")
                        .bind(":sweep", sweep_)

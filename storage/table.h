@@ -88,9 +88,10 @@ struct Table {
       before_mend;  ///< version that results would have -> ids of their rows
   std::vector<LostMetrics> lost;
   std::vector<Packed> packed;
-  std::vector<std::string> holds;     ///< why trials are held that share what fails
-  std::string seeds_rule;             ///< as of SweepRecord
-  std::vector<std::int64_t> seeds{};  ///< with a rule: all that a row may get, in their order
+  std::vector<std::string> holds;            ///< why trials are held that share what fails
+  std::string seeds_rule;                    ///< as of SweepRecord
+  std::vector<std::uint32_t> seeds_added{};  ///< revisions in which somebody added seeds
+  std::vector<std::int64_t> seeds{};         ///< with a rule: all that a row may get, in their order
 };
 
 /// Says of each row of a table whose file asks for a pivot the line that it stands in, and its level; `sets`:

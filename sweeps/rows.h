@@ -79,4 +79,9 @@ void check_levels(const std::vector<LevelInRows>& levels, const Settings& base,
 /// What is wrong with the keys that the base has, for a file whose rows are too wrong to be resolved.
 void check_base(const Settings& base, Problems& problems);
 
+/// Reads `seeds: {min: 2, max: 8, until: "ci(acc) < 0.3"}`. What is wrong becomes a problem.
+std::optional<SeedRule> read_seed_rule(YamlReader& reader, const Node& node);
+/// What of it does not fit the rows and the table, once these are known.
+void check_seed_rule(const SeedRule& rule, const Node& node, const SweepSpec& spec, Problems& problems);
+
 }  // namespace abl::sweeps

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `seeds: {min, max, until}` of a sweep file.
-#include "sweeps/seed_rule.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/nearest_name.h"
+#include "sweeps/rows.h"
 
 namespace abl::sweeps {
 namespace {

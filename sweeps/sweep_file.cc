@@ -23,7 +23,6 @@
 #include "sweeps/command.h"
 #include "sweeps/factors.h"
 #include "sweeps/rows.h"
-#include "sweeps/seed_rule.h"
 #include "sweeps/yaml_reader.h"
 
 namespace abl::sweeps {

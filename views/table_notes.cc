@@ -170,6 +170,10 @@ std::vector<std::string> table_notes(const storage::Table& table) {
     notes.push_back(fmt::format(
         "{}: results made before a correction: {} ('ablate retry {} --before-mend' trains them again)",
         rows_text(rows), config::what_changed(due), table.sweep));
+  if (!table.seeds_added.empty())
+    notes.push_back(fmt::format(
+        "seeds were added in {} {}: p-values and intervals hold where that did not depend on the results",
+        table.seeds_added.size() == 1 ? "revision" : "revisions", fmt::join(table.seeds_added, ", ")));
   add_older(table, notes);
   add_packed(table.packed, notes);
   add_losses(table.lost, notes);

@@ -57,7 +57,7 @@ TEST_F(CoordinatorTest, APausedSweepWaitsAndGoesOnWhenResumed) {
   EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "nothing new";
   EXPECT_EQ(trial(1).state, TrialState::kQueued);
   EXPECT_EQ(trial(1).reason, "sweep is paused");
-  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", answer); });
+  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", {}, answer); });
   settle();
   const auto assigned = worker.take_assigned();
   ASSERT_THAT(assigned, SizeIs(1));
@@ -81,7 +81,7 @@ TEST_F(CoordinatorTest, AResumedSweepTakesBackAStopThatItsWorkerHasNotHeard) {
   FakeWorker worker = connect();
   disconnect(worker);
   answer_of([&](auto answer) { pause_sweep(*coordinator, "s", true, answer); });
-  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", answer); });
+  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", {}, answer); });
   FakeWorker back = connect({.runs = {1}});
   EXPECT_THAT(back.take_said(), Not(Contains(HasSubstr("stop"))));
 }
@@ -128,7 +128,7 @@ TEST_F(CoordinatorTest, AResumedSweepSaysAtOnceWhatItsTrialsWaitFor) {
   answer_of([&](auto answer) { pause_sweep(*coordinator, "s", false, answer); });
   settle();
   EXPECT_EQ(trial(2).reason, "sweep is paused");
-  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", answer); });
+  answer_of([&](auto answer) { resume_sweep(*coordinator, "s", {}, answer); });
   settle();
   EXPECT_EQ(trial(2).reason, "the only slot is busy");
 }

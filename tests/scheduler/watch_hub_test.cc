@@ -476,5 +476,33 @@ TEST(LaneTest, TakesNoMoreThreadsThanItIsWide) {
   EXPECT_EQ(most, 2);
 }
 
+TEST_F(WatchHubTest, WhoWatchesASweepThatIsExtendedGetsItAnewWithItsNewRows) {
+  submit(sweep_of("s", 2, 1));
+  const auto fast = watch("s"), slow = watch("s", 0, true);
+  for (const auto& reader : {fast, slow}) reader->hear_until_completed(0);
+  complete(1);
+  for (const auto& reader : {fast, slow}) reader->hear_until_completed(1);
+  const sweeps::SweepSpec grown = sweep_of("s", 4, 1);
+  answer_of([&](auto answer) { extend_sweep(*coordinator, grown, {}, answer); });
+  settle();
+  for (const auto& reader : {fast, slow}) {
+    std::map<std::string, TrialState> trials;
+    std::size_t rows = 0;
+    bool begun = false;
+    for (auto message = reader->hear(); message; message = reader->hear()) {
+      if (message->begins()) trials.clear(), begun = true;
+      for (const auto& trial : message->trials()) trials[trial.row()] = trial.state();
+      if (message->has_table()) rows = static_cast<std::size_t>(message->table().rows_size());
+      if (begun && !message->more() && message->summary().rows() == 4 && rows == 4) break;
+    }
+    EXPECT_TRUE(begun);
+    EXPECT_EQ(trials.size(), 4u);
+    EXPECT_EQ(trials["a"], TRIAL_STATE_COMPLETED);
+    EXPECT_EQ(trials["d"], TRIAL_STATE_QUEUED);
+  }
+  complete(3);  // and goes on
+  EXPECT_EQ(fast->hear_until_completed(2).summary().trials().total(), 4u);
+}
+
 }  // namespace
 }  // namespace abl::scheduler
