@@ -13,8 +13,10 @@
 #include "base/fail_point.h"
 #include "base/log.h"
 #include "config/document/result_version.h"
+#include "scheduler/budget.h"
 #include "scheduler/dispatch.h"
 #include "scheduler/fleet.h"
+#include "scheduler/seed_growth.h"
 #include "scheduler/status.h"
 #include "storage/breaker_store.h"
 #include "storage/count_store.h"
@@ -163,6 +165,24 @@ void Coordinator::store_counts(std::map<std::string, std::map<std::string, doubl
       [counts = std::move(counts)](Database& db) {
         storage::CountStore store{db};
         for (const auto& [model, values] : counts) store.insert(model, values);
+        return true;
+      },
+      [answer = std::move(answer)](std::exception_ptr error, bool) { answer(error); });
+}
+
+void Coordinator::keep_calibrations(std::vector<storage::Calibration> calibrations, Answer<> answer) {
+  commit(
+      [calibrations = std::move(calibrations)](Database& db) {
+        for (const auto& calibration : calibrations) storage::MeasuredStore{db}.keep(calibration);
+        return true;
+      },
+      [answer = std::move(answer)](std::exception_ptr error, bool) { answer(error); });
+}
+
+void Coordinator::keep_predictions(std::map<std::string, double> seconds, int gpus, Answer<> answer) {
+  commit(
+      [seconds = std::move(seconds), gpus](Database& db) {
+        storage::MeasuredStore{db}.predict(seconds, gpus);
         return true;
       },
       [answer = std::move(answer)](std::exception_ptr error, bool) { answer(error); });
@@ -436,6 +456,7 @@ void Coordinator::tick() {
         for (const storage::TrialId trial : queue_.wake(now))
           storage::TrialStore{db}.set_waiting(trial, queue_.why_elsewhere(trial));
         if (now - last_tidied_ >= kTidyEvery) storage::TrialStore{db}.forget_transitions();
+        if (now - last_tidied_ >= kTidyEvery) refresh_budgets(db, clock_.now());
         if (now - last_tidied_ >= kTidyEvery && queue_.tries_some())
           storage::BreakerStore{db}.got_through_before(clock_.now() - kCanaryTime);
         // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody
@@ -629,6 +650,9 @@ void Coordinator::give_back(RunId run) {
 void Coordinator::judge(Database& db, const std::string& worker, bool measured, Reported& report) {
   if (report.trial == 0) return;
   report.claimants = queue_.claimants(report.trial);
+  if (report.trial_state == storage::TrialState::kCompleted ||
+      report.trial_state == storage::TrialState::kFailed || report.trial_state == storage::TrialState::kHeld)
+    grow_after(db, report.trial, clock_.now());
   storage::BreakerStore breaker{db};
   report.through = measured && queue_.is_tried(report.trial);
   if (report.through) breaker.got_through(report.trial);

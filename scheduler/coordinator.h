@@ -22,6 +22,7 @@
 #include "scheduler/lease_policy.h"
 #include "scheduler/run_reports.h"
 #include "scheduler/work_queue.h"
+#include "storage/measured_store.h"
 #include "storage/types.h"
 #include "storage/writer.h"
 
@@ -64,6 +65,9 @@ class Coordinator {
   void drain(const std::string& worker, const std::optional<std::string>& reason, bool stop_running,
              Answer<> answer);
   void store_counts(std::map<std::string, std::map<std::string, double>> counts, Answer<> answer);
+  void keep_calibrations(std::vector<storage::Calibration> calibrations, Answer<> answer);
+  /// `seconds`: of trials by their rows' config_hash.
+  void keep_predictions(std::map<std::string, double> seconds, int gpus, Answer<> answer);
 
   /// Opens a session; `Welcome` follows. The messages of one session are to be handed over in the order in
   /// which they came.

@@ -66,6 +66,8 @@ class SweepsService final
   Unary* CancelSweep(Context*, const ablate::v1::SweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* PauseSweep(Context*, const ablate::v1::PauseSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* ResumeSweep(Context*, const ablate::v1::ResumeSweepRequest*, ablate::v1::SweepSummary*) override;
+  Unary* ExtendSweep(Context*, const ablate::v1::ExtendSweepRequest*,
+                     ablate::v1::ExtendSweepResponse*) override;
   Unary* RetrySweep(Context*, const ablate::v1::RetrySweepRequest*, ablate::v1::RetrySweepResponse*) override;
   Unary* RemoveSweep(Context*, const ablate::v1::RemoveSweepRequest*,
                      ablate::v1::RemoveSweepResponse*) override;

@@ -13,11 +13,14 @@
 #include "base/sha256.h"
 #include "config/field_table.h"
 #include "config/json.h"
+#include "scheduler/budget.h"
 #include "scheduler/renewal.h"
+#include "scheduler/seed_growth.h"
 #include "storage/breaker_store.h"
 #include "storage/removal.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
+#include "sweeps/extension.h"
 
 namespace abl::scheduler {
 namespace {
@@ -26,6 +29,8 @@ namespace {
 std::optional<std::uint32_t> limit(std::uint32_t trials) {
   return trials == 0 ? std::nullopt : std::optional{trials};
 }
+
+}  // namespace
 
 storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& standing) {
   storage::NewSweep record{.name = spec.name,
@@ -36,12 +41,14 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& st
                            .baseline = spec.table.baseline,
                            .paper_heading = spec.table.paper_heading,
                            .seeds = spec.seeds,
+                           .seeds_rule = spec.seeds_rule ? spec.seeds_rule->json() : std::string{},
                            .priority = standing.priority.value_or(0),
                            .owner = standing.owner,
                            .weight = standing.weight.value_or(1),
                            .max_running = limit(standing.max_running.value_or(0)),
                            .preempts = standing.preempts.value_or(false),
-                           .breaker = standing.breaker.value_or(true)};
+                           .breaker = standing.breaker.value_or(true),
+                           .budget = standing.budget};
   for (const sweeps::Row& row : spec.rows)
     record.rows.push_back({.id = row.id,
                            .label = row.label,
@@ -50,7 +57,12 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& st
                            .model = row.model,
                            .work_hash = row.work_hash,
                            .paper = row.paper,
-                           .levels = row.set});
+                           .levels = row.set,
+                           .marks = row.marks,
+                           .group = row.group,
+                           .baseline = row.baseline == spec.table.baseline ? std::string{} : row.baseline,
+                           .not_trained = row.not_trained,
+                           .not_trained_why = row.not_trained_why});
   for (const sweeps::Column& column : spec.table.columns)
     record.columns.push_back({.name = column.name,
                               .heading = column.heading,
@@ -60,21 +72,36 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& st
                               .unit = column.unit,
                               .better = column.better,
                               .digits = column.digits,
-                              .unit_fits = column.unit_fits});
+                              .unit_fits = column.unit_fits,
+                              .cut = column.cut});
   return record;
 }
 
 std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
   const std::string command = spec.command ? nlohmann::json(spec.command->argv).dump() : std::string{};
   std::vector<storage::NewTrial> records;
-  for (sweeps::TrialSpec& trial : sweeps::expand(spec))
+  std::vector<sweeps::TrialSpec> trials = sweeps::expand(spec);
+  const auto row_of = [&](const sweeps::TrialSpec& trial) -> const sweeps::Row& {
+    return spec.rows[static_cast<std::size_t>(trial.row)];
+  };
+  const auto data_of = [&](const sweeps::Row& row) { return row.data.empty() ? spec.data : row.data; };
+  std::vector<std::vector<storage::NewSource>> sources(trials.size());
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    for (const auto& [name, take, from] : trials[i].sources)
+      sources[i].push_back({.name = name,
+                            .take = take,
+                            .config_hash = trials[from].config_hash,
+                            .data = data_of(row_of(trials[from])),
+                            .result_version = trials[from].result_version});
+  for (sweeps::TrialSpec& trial : trials) {
+    const sweeps::Row& row = row_of(trial);
     records.push_back({.row = trial.row,
                        .seed_index = trial.seed_index,
                        .seed = trial.seed,
                        .config = std::move(trial.config),
                        .config_hash = std::move(trial.config_hash),
                        .result_version = trial.result_version,
-                       .data = spec.data,
+                       .data = data_of(row),
                        .command_json = command,
                        .reusable = !spec.command || spec.command->reuse,
                        .gpus = spec.gpus,
@@ -84,11 +111,15 @@ std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec) {
                        .stall_limit = spec.limits.stall,
                        .log_limit = spec.limits.log,
                        .nan_fails = spec.limits.nan_fails,
-                       .weights = spec.rows[static_cast<std::size_t>(trial.row)].weights,
+                       .weights = row.weights,
                        .where = spec.where,
-                       .pack = spec.pack ? spec.rows[static_cast<std::size_t>(trial.row)].config_hash : ""});
+                       .pack = spec.pack ? row.config_hash : "",
+                       .sources = std::move(sources[records.size()])});
+  }
   return records;
 }
+
+namespace {
 
 Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, const Standing& standing,
                        Time now) {
@@ -100,16 +131,33 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
       if (standing.preempts) store.set_preempts(stored->id, *standing.preempts);
       if (standing.breaker) store.set_breaker(stored->id, *standing.breaker);
       if (standing.max_running) store.set_max_running(stored->id, limit(*standing.max_running));
+      store.set_budget(stored->id, standing.budget);
       return {.created = false};
     }
-    std::string message = fmt::format(
-        "sweep {} already exists with different content: submit this one under another name", spec.name);
+    const sweeps::Growth growth = sweeps::growth(spec, stored->canonical);
+    std::string message =
+        growth.refused.empty()
+            ? fmt::format(
+                  "sweep {} already exists with different content: make it grow with 'ablate extend "
+                  "FILE', or submit this one under another name",
+                  spec.name)
+            : fmt::format(
+                  "sweep {} already exists with different content: submit this one under another name",
+                  spec.name);
     for (const std::string& line : sweeps::difference(spec.canonical, stored->canonical))
       message += "\n" + line;
     throw Error{Code::kAlreadyExists, message};
   }
+  if (std::ranges::all_of(spec.rows, [](const sweeps::Row& row) { return row.not_trained.has_value(); }))
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("sweep {}: no row is trained (row {}: {}), so there is nothing to submit; 'ablate papers "
+                    "FILE' prints its table",
+                    spec.name, spec.rows.front().id, spec.rows.front().not_trained_why)};
   const storage::Submitted submitted = store.insert(sweep_record(spec, standing), trial_records(spec), now);
+  if (standing.provenance) storage::ProvenanceStore{db}.add(submitted.sweep, *standing.provenance, now);
   storage::TrialStore{db}.take_stops_back(submitted.sweep);  // of trials that another sweep gave up
+  grow_seeds(db, submitted.sweep, now);                      // where what it begins with is stored already
   fail_point(FailPoint::kSubmit);
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }
@@ -217,12 +265,18 @@ void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_r
       std::move(answer));
 }
 
-void resume_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer) {
+void resume_sweep(Coordinator& coordinator, const std::string& sweep, const storage::Budget& budget,
+                  Coordinator::Answer<> answer) {
   coordinator.change(
       sweep, "resumed",
-      [sweep](storage::Database& db, Time now) {
+      [sweep, budget](storage::Database& db, Time now) {
         const storage::SweepRecord record = get_not_cancelled(db, sweep, "resumed");
-        storage::SweepStore{db}.set_state(record.id, SweepState::kActive, now);
+        storage::SweepStore store{db};
+        store.set_budget(record.id, budget);
+        if (const std::string spent = refresh_budget(db, record.id, now); !spent.empty())
+          throw Error{Code::kFailedPrecondition,
+                      fmt::format("sweep {}: {}: give more with --max-gpu-hours or --until", sweep, spent)};
+        store.set_state(record.id, SweepState::kActive, now);
         storage::BreakerStore{db}.want(record.id, now);
         storage::TrialStore{db}.take_stops_back(record.id);
         return Coordinator::Stops{};

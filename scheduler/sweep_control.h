@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scheduler/coordinator.h"
+#include "storage/provenance_store.h"
 #include "storage/sweep_store.h"
 #include "sweeps/sweep_spec.h"
 
@@ -25,11 +26,13 @@ struct Submission {
 /// How a sweep is to stand among the others.
 struct Standing {
   std::optional<int> priority;
-  std::string owner;                         ///< of a new one
-  std::optional<double> weight;              ///< above 0
-  std::optional<std::uint32_t> max_running;  ///< 0: as many as there is room for
-  std::optional<bool> preempts;              ///< runs of lower priority give way
-  std::optional<bool> breaker;               ///< trials are held that share what fails [true]
+  std::string owner;                                      ///< of a new one
+  std::optional<double> weight;                           ///< above 0
+  std::optional<std::uint32_t> max_running;               ///< 0: as many as there is room for
+  std::optional<bool> preempts;                           ///< runs of lower priority give way
+  std::optional<bool> breaker;                            ///< trials are held that share what fails [true]
+  storage::Budget budget{};                               ///< the parts that are given; 0: no limit
+  std::optional<storage::ProvenanceRecord> provenance{};  ///< of a new one
 };
 
 /// Stores a checked sweep with its trials. The same content under the same name changes nothing but how it
@@ -46,7 +49,34 @@ void cancel_sweep(Coordinator& coordinator, const std::string& sweep, Coordinato
 void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_running,
                  Coordinator::Answer<> answer);
 
-void resume_sweep(Coordinator& coordinator, const std::string& sweep, Coordinator::Answer<> answer);
+/// `budget`: the parts that are given become the sweep's. One whose budget is spent, and that gets no more,
+/// is Error{kFailedPrecondition}.
+void resume_sweep(Coordinator& coordinator, const std::string& sweep, const storage::Budget& budget,
+                  Coordinator::Answer<> answer);
+
+/// How a sweep is to grow (sweeps/extension.h).
+struct ExtensionWish {
+  std::string author;
+  bool dry_run = false;
+  std::string expected;      ///< SHA-256 of the content that somebody has seen, or empty for any
+  storage::Budget budget{};  ///< the parts that are given
+  std::optional<storage::ProvenanceRecord> provenance{};
+};
+struct ExtensionDone {
+  bool changed = false;
+  std::vector<std::string> changes;
+  storage::Extended trials;
+  std::string stored;  ///< SHA-256 of the content that there was
+};
+/// Gives the stored sweep of the file's name its content, in one transaction; what nobody wants any more is
+/// stopped. Answers Error{kNotFound} where there is none, Error{kFailedPrecondition} with a line for each
+/// reason where the file takes something out, Error{kAborted} where the content is not the expected one.
+void extend_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, ExtensionWish wish,
+                  Coordinator::Answer<ExtensionDone> answer);
+
+// What a checked sweep is in the store.
+storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& standing);
+std::vector<storage::NewTrial> trial_records(const sweeps::SweepSpec& spec);
 
 /// Begins to take a sweep out of the store (storage::Removal); the Remover does the rest. Answers its number.
 void remove_sweep(Coordinator& coordinator, const std::string& sweep,

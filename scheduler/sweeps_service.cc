@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "planning/plan.h"
 #include "planning/validate.h"
@@ -29,10 +30,29 @@ SweepSummary read_summary(storage::Database& db, const std::string& sweep) {
   return views::sweep_summary(storage::SweepStore{db}.get_brief(sweep), std::nullopt);
 }
 
+/// The parts that are given; a limit of 0 is none.
+/// Throws: Error{kInvalidArgument} for a number of hours that is none.
+storage::Budget budget_of(const ablate::v1::Budget& request) {
+  constexpr double kMostHours = 1e9;
+  storage::Budget budget;
+  if (request.has_max_gpu_hours()) {
+    if (!(request.max_gpu_hours() >= 0 && request.max_gpu_hours() <= kMostHours))
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("max_gpu_hours {}: a number from 0 to {} was expected", request.max_gpu_hours(),
+                              kMostHours)};
+    budget.gpu_time = Milliseconds{std::llround(request.max_gpu_hours() * 3.6e6)};
+    if (request.max_gpu_hours() > 0) budget.gpu_time = std::max(*budget.gpu_time, Milliseconds{1});
+  }
+  if (request.has_until())
+    budget.until = Time{std::chrono::seconds{request.until().seconds()}};
+  return budget;
+}
+
 /// Throws: Error{kInvalidArgument} for a weight that is none.
 Standing standing_of(const ablate::v1::SubmitRequest& request) {
   Standing standing{.owner = request.owner()};
   if (request.has_priority()) standing.priority = request.priority();
+  if (request.has_budget()) standing.budget = budget_of(request.budget());
   if (request.has_weight()) standing.weight = request.weight();
   if (request.has_breaker()) standing.breaker = request.breaker();
   if (request.has_preempt()) standing.preempts = request.preempt();
@@ -104,6 +124,41 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
   return reactor;
 }
 
+grpc::ServerUnaryReactor* SweepsService::ExtendSweep(Context*,
+                                                     const ablate::v1::ExtendSweepRequest* request,
+                                                     ablate::v1::ExtendSweepResponse* response) {
+  auto* reactor = new Cancellable;
+  if (reactor->refused_by(slow_.full())) return reactor;
+  slow_.post([=, this](storage::Database& db) {
+    const grpc::Status status = status_of([&] {
+      sweeps::SweepSpec spec = planning::parse(request->file());
+      for (const std::string& doubt : spec.doubts) response->add_notes(doubt);
+      if (const std::string nobody = planning::missing_labels(spec, db); !nobody.empty())
+        response->add_notes(nobody);
+      ExtensionWish wish{
+          .author = request->by(), .dry_run = request->dry_run(), .expected = request->expected()};
+      if (request->has_budget()) wish.budget = budget_of(request->budget());
+      if (request->has_provenance()) wish.provenance = views::provenance_record(request->provenance());
+      auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
+                                                                            const ExtensionDone& done) {
+        response->set_changed(done.changed);
+        for (const std::string& change : done.changes) response->add_changes(change);
+        response->set_new_trials(done.trials.new_trials);
+        response->set_shared_trials(done.trials.shared_trials);
+        response->set_kept_trials(done.trials.kept_trials);
+        response->set_former_trials(done.trials.former_trials);
+        response->set_continued_trials(done.trials.continued_trials);
+        response->set_stored(done.stored);
+        if (!error && done.changed && !request->dry_run()) counter_.fill(name, models, feed_);
+        finish_with_summary(reactor, error, name, response->mutable_sweep());
+      };
+      extend_sweep(coordinator_, std::move(spec), std::move(wish), std::move(answered));
+    });
+    if (!status.ok()) reactor->Finish(status);
+  });
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* SweepsService::ListSweeps(Context*, const ablate::v1::ListSweepsRequest* request,
                                                     ablate::v1::ListSweepsResponse* response) {
   return answer(pool_, response, [request](storage::Database& db) {
@@ -162,9 +217,14 @@ grpc::ServerUnaryReactor* SweepsService::ResumeSweep(Context* context,
                                                      const ablate::v1::ResumeSweepRequest* request,
                                                      SweepSummary* response) {
   Unary* reactor = context->DefaultReactor();
-  resume_sweep(coordinator_, request->sweep(), [=, this](std::exception_ptr error) {
-    finish_with_summary(reactor, error, request->sweep(), response);
+  const grpc::Status status = status_of([&] {
+    resume_sweep(coordinator_, request->sweep(),
+                 request->has_budget() ? budget_of(request->budget()) : storage::Budget{},
+                 [=, this](std::exception_ptr error) {
+                   finish_with_summary(reactor, error, request->sweep(), response);
+                 });
   });
+  if (!status.ok()) reactor->Finish(status);
   return reactor;
 }
 
