@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sweep_checks.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -194,5 +197,11 @@ SubmitResponse submit(const Context& context, const SubmitRequest& request) {
 }
 
 std::string problem_text(const Problem& problem) { return planning::problem_of(problem).text(); }
+
+std::string user_name() {
+  if (const char* name = std::getenv("USER"); name && *name) return name;
+  const passwd* user = ::getpwuid(::geteuid());  // unset in containers and under cron
+  return user ? user->pw_name : "";
+}
 
 }  // namespace abl::cli

@@ -36,6 +36,9 @@ ablate::v1::SweepPlan plan(const Context& context, const ablate::v1::SweepFile& 
 /// is looked up (cli/provenance.h). Throws: as `plan`.
 ablate::v1::SubmitResponse submit(const Context& context, const ablate::v1::SubmitRequest& request);
 
+/// Who runs this program; empty where neither the environment nor the system says.
+std::string user_name();
+
 /// "sweep.yaml:14:12: rows.a: message; did you mean 'b'?".
 std::string problem_text(const ablate::v1::Problem& problem);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <chrono>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/budget.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
@@ -28,19 +27,13 @@ using namespace ablate::v1;
 using namespace std::chrono_literals;
 
 struct SubmitFlags {
-  std::string file;
+  std::string file, scale;
   std::optional<int> priority, max_running;
   std::optional<double> weight;
   std::string owner;
-  bool watch = false, preempt = false, no_breaker = false;
+  bool watch = false, preempt = false, no_breaker = false, no_provenance = false;
+  BudgetFlags budget;
 };
-
-/// Who runs this program; empty where neither the environment nor the system says.
-std::string user_name() {
-  if (const char* name = std::getenv("USER"); name && *name) return name;
-  const passwd* user = ::getpwuid(::geteuid());  // unset in containers and under cron
-  return user ? user->pw_name : "";
-}
 
 /// As the scheduler takes it.
 CLI::Validator weight() {
@@ -62,6 +55,7 @@ std::string standing_text(const SweepSummary& sweep, const SubmitFlags& flags) {
     text += sweep.max_running() == 0
                 ? ", with no limit of trials at once"
                 : fmt::format(", with at most {} at once", plural(sweep.max_running(), "trial"));
+  if (flags.budget.given()) text += sweep.has_budget() ? ", " + budget_text(sweep) : ", without a budget";
   return text;
 }
 
@@ -119,6 +113,7 @@ Run declare_submit(CLI::App& app, Context& context) {
   app.add_option("FILE", flags->file, "Sweep file, or a table of a paper: msf/table-1")
       ->required()
       ->type_name("");
+  add_scale(app, flags->scale);
   app.add_option("--priority", flags->priority, "Higher runs first [0]")
       ->check(whole_number(-1000, 1000))
       ->type_name("N");
@@ -133,15 +128,20 @@ Run declare_submit(CLI::App& app, Context& context) {
                "Runs of lower priority checkpoint and give way while its trials find no slot");
   app.add_flag("--no-breaker", flags->no_breaker,
                "Hold nothing back, however many of its trials fail, and let all start at once");
+  add_budget(app, flags->budget);
+  app.add_flag("--no-provenance", flags->no_provenance,
+               "Record nothing of its folder: no git commit and diff, no Python packages");
   app.add_flag("--watch", flags->watch, "Follow the sweep until it is finished");
   add_scheduler(app, context);
   return [&context, flags]() -> int {
     SubmitRequest request;
-    *request.mutable_file() = read_sweep_file(flags->file);
+    *request.mutable_file() = read_sweep_file(flags->file, flags->scale);
     if (flags->priority) request.set_priority(*flags->priority);
     request.set_owner(flags->owner.empty() ? user_name() : flags->owner);
     if (flags->weight) request.set_weight(*flags->weight);
     if (flags->no_breaker) request.set_breaker(false);
+    if (flags->budget.given()) *request.mutable_budget() = flags->budget.message(SystemClock{}.now());
+    if (flags->no_provenance) request.mutable_provenance();  // which says nothing
     if (flags->preempt) request.set_preempt(true);
     if (flags->max_running) request.set_max_running(static_cast<std::uint32_t>(*flags->max_running));
     const auto response = submit(context, request);
