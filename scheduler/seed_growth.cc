@@ -13,6 +13,7 @@
 #include "config/json.h"
 #include "protocol/metrics.h"
 #include "protocol/number.h"
+#include "scheduler/budget.h"
 #include "statistics/holm.h"
 #include "statistics/interval.h"
 #include "statistics/paired_t.h"
@@ -322,8 +323,9 @@ void grow_seeds(Database& db, SweepId sweep, Time now) {
           .one([](const Statement& row) { return row.text(0); });
   if (!rule) return;
   const SeedRule parsed = SeedRule::parse(*rule);
-  while (grow_once(db, sweep, parsed, now)) {  // max times at most: a seed more each
-  }
+  bool grown = false;
+  while (grow_once(db, sweep, parsed, now)) grown = true;  // max times at most: a seed more each
+  if (grown) refresh_budget(db, sweep, now);               // before one of them can be leased
 }
 
 void grow_after(Database& db, storage::TrialId trial, Time now) {

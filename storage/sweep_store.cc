@@ -420,7 +420,7 @@ Submitted SweepStore::fill(SweepId id, const NewSweep& sweep, const std::vector<
       }
       claim(row->second, seed->second, seed->first, old->second.trial, old->second.withdrawn);
       filled.emplace(row->second, seed->second);
-      note_unfilled(db_, old->second.trial);
+      if (old->second.completed) note_unfilled(db_, old->second.trial);
       if (sweep.breaker) levels.add(row->second, old->second.completed);
       old = kept->erase(old);
       ++result.kept_trials;

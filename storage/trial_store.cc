@@ -533,6 +533,7 @@ bool TrialStore::adopt(RunId id, Time expires) {
   const bool free =
       trial.run == id && (trial.state == TrialState::kQueued || trial.state == TrialState::kHeld);
   if (free) {
+    if (run.ended) add_gpu_time(trial, run.leased - *run.ended);  // until its end, that is counted again
     const RunState state = run.started ? RunState::kRunning : RunState::kLeased;
     db_.prepared(
            R"sql(UPDATE run SET state = :state, reason = '', failure = '', ended_ms = NULL, lease_expires_ms = :expires
@@ -550,6 +551,15 @@ bool TrialStore::adopt(RunId id, Time expires) {
   }
   transaction.commit();
   return free;
+}
+
+/// Of a run that has ended, to what the sweeps that want its trial took; a negative time takes it back.
+void TrialStore::add_gpu_time(const TrialRecord& trial, Milliseconds time) {
+  db_.prepared(R"sql(UPDATE sweep_count SET gpu_ms = MAX(0, gpu_ms + :took)
+                     WHERE sweep_id IN (SELECT sweep_id FROM sweep_trial WHERE trial_id = :trial AND NOT withdrawn))sql")
+      .bind(":took", std::int64_t{time.count()} * std::max(1, trial.gpus))
+      .bind(":trial", trial.id)
+      .run();
 }
 
 /// Whether it came further than every run of its trial before it.
@@ -666,11 +676,7 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
       waiting = back_off_reason(wait, failed ? after_failure(policy.of()) : "its run was lost");
     }
   }
-  db_.prepared(R"sql(UPDATE sweep_count SET gpu_ms = gpu_ms + :took
-                     WHERE sweep_id IN (SELECT sweep_id FROM sweep_trial WHERE trial_id = :trial AND NOT withdrawn))sql")
-      .bind(":took", std::max<std::int64_t>(0, (now.wall - run.leased).count()) * std::max(1, trial.gpus))
-      .bind(":trial", trial.id)
-      .run();
+  add_gpu_time(trial, std::max(Milliseconds{}, now.wall - run.leased));
   const bool over = trial.state != TrialState::kQueued;
   db_.prepared(
          R"sql(UPDATE trial SET state = :state, failures = :failures, retried = :retried, losses = :losses, deaths = :deaths, reason = :reason,
