@@ -10,6 +10,7 @@
 
 #include "base/sha256.h"
 #include "config/document/result_version.h"
+#include "planning/plan_time.h"
 #include "planning/step_memory.h"
 #include "storage/sweep_store.h"
 #include "storage/table.h"
@@ -104,7 +105,8 @@ namespace {
 std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::Database& db) {
   std::vector<std::string> notes;
   std::set<std::string> data{spec.data};
-  for (const auto& row : spec.rows) data.insert(data_of(spec, row));
+  for (const auto& row : spec.rows)
+    if (!row.not_trained) data.insert(data_of(spec, row));
   data.erase("");
   for (const auto& name : data)
     if (!has_worker_with(db, &storage::WorkerRecord::data_json, name))
@@ -112,7 +114,8 @@ std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::D
           fmt::format("no connected worker has the data set {0}: start one with --data {0}=FOLDER", name));
   std::set<std::string> weights;
   for (const auto& row : spec.rows)
-    for (const auto& [name, sha256] : row.weights) weights.insert(name);
+    for (const auto& [name, sha256] : row.weights)
+      if (!row.not_trained) weights.insert(name);
   for (const auto& name : weights)
     if (!has_worker_with(db, &storage::WorkerRecord::weights_json, name))
       notes.push_back(
@@ -121,33 +124,42 @@ std::vector<std::string> missing_files(const sweeps::SweepSpec& spec, storage::D
   return notes;
 }
 
-/// Says when it would be complete, or will be where it was submitted. `left`: trials of each row.
+/// Says when it would be complete, or will be where it was submitted. `left`: trials of each row. `seconds`:
+/// of one of them, as predicted; 0: not known.
 void set_forecast(const sweeps::SweepSpec& spec, storage::Database& db, const std::vector<double>& left,
-                  v1::SweepPlan& plan) {
+                  const std::vector<double>& seconds, v1::SweepPlan& plan) {
   const Time now = SystemClock{}.now();
   if (plan.submitted()) {
     const auto sweep = storage::SweepStore{db}.get_brief(spec.name).id;
-    if (auto forecast = views::Forecasts{db, {sweep}, now}.of(sweep))
+    std::map<std::string, double> predicted;
+    for (std::size_t i = 0; i < spec.rows.size(); ++i)
+      if (seconds[i] > 0) predicted.emplace(spec.rows[i].config_hash, seconds[i]);
+    if (auto forecast = views::Forecasts{db, {sweep}, now, std::move(predicted)}.of(sweep))
       *plan.mutable_forecast() = *std::move(forecast);
     return;
   }
   storage::StoredDemand demand{
       .command = spec.command.has_value(), .data = spec.data, .gpus = spec.gpus, .where = spec.where};
   std::vector<storage::LeftOfRow> rows;
+  std::map<std::string, double> predicted;
   for (std::size_t i = 0; i < spec.rows.size(); ++i) {
     const sweeps::Row& row = spec.rows[i];
+    if (row.not_trained) continue;
     rows.push_back(
         {.id = row.id, .config_hash = row.config_hash, .work_hash = row.work_hash, .waiting = left[i]});
+    if (seconds[i] > 0) predicted.emplace(row.config_hash, seconds[i]);
     demand.result_version = std::max(demand.result_version, row.result_version);
     demand.weights.insert(row.weights.begin(), row.weights.end());
   }
   if (std::ranges::any_of(left, [](double trials) { return trials > 0; }))
-    *plan.mutable_forecast() = views::Forecasts{db, {}, now}.of_new(std::move(rows), demand);
+    *plan.mutable_forecast() =
+        views::Forecasts{db, {}, now, std::move(predicted)}.of_new(std::move(rows), demand);
 }
 
 /// Fills in what the whole plan says of its rows' memory.
 void sum_up_memory(const sweeps::SweepSpec& spec, v1::SweepPlan& plan) {
   for (const auto& row : plan.rows()) {
+    if (!row.not_trained().empty()) continue;
     if (row.has_memory_bytes())
       plan.set_memory_bytes(std::max(plan.memory_bytes(), row.memory_bytes()));
     else if (spec.command)
@@ -176,12 +188,14 @@ v1::Column count_column(const sweeps::SweepSpec& spec, const sweeps::Column& col
                       .take = column.take,
                       .unit = column.unit_fits ? storage::fitting_unit(column.unit, largest) : column.unit,
                       .better = column.better,
-                      .digits = column.digits});
+                      .digits = column.digits,
+                      .cut = column.cut});
 }
 
 }  // namespace
 
-v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts) {
+v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts,
+                   const std::vector<storage::Calibration>& fresh) {
   std::optional<storage::Transaction> snapshot;
   if (db) snapshot.emplace(*db, storage::Transaction::kRead);
   v1::SweepPlan message;
@@ -190,18 +204,35 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   message.set_counts_missing(counts.missing);
   message.set_gpus(static_cast<std::uint32_t>(spec.gpus));
   for (const auto& doubt : spec.doubts) message.add_notes(doubt);
+  if (spec.seeds_rule) {
+    message.set_seeds(spec.seeds_rule->min);
+    message.add_notes(fmt::format("each row begins with {} seeds and gets up to {}, until {}",
+                                  spec.seeds_rule->min, spec.seeds_rule->max, spec.seeds_rule->text()));
+  }
   for (const auto& column : spec.table.columns)
     if (column.kind == sweeps::Column::Kind::kCount)
       *message.add_columns() = count_column(spec, column, counts);
+  const KnownOfPlace known = known_of_place(spec, db, counts.counts, fresh);
+  message.set_memory_device(known.place.is_gpu() ? "cuda" : "cpu");
   std::map<std::string, std::string> first_row;  // config hash -> id
   for (const auto& row : spec.rows) {
     auto* line = message.add_rows();
     line->set_id(row.id);
     line->set_label(row.label);
+    line->set_group(row.group);
+    if (row.not_trained) line->set_not_trained(std::string{name_of(*row.not_trained)});
+    line->set_not_trained_why(row.not_trained_why);
     line->mutable_set()->insert(row.set.begin(), row.set.end());
     if (const auto found = counts.counts.find(row.model); found != counts.counts.end())
       line->mutable_counts()->insert(found->second.begin(), found->second.end());
-    if (const auto memory = step_memory(row, counts.counts, spec.gpus)) line->set_memory_bytes(*memory);
+    if (row.not_trained) continue;
+    if (const auto parts =
+            trial_memory(row, counts.counts, spec.gpus, known.place, known.base_bytes, known.images)) {
+      line->mutable_memory_parts()->insert(parts->begin(), parts->end());
+      double sum = 0;
+      for (const auto& [part, bytes] : *parts) sum += bytes;
+      line->set_memory_bytes(sum);
+    }
     line->set_config_hash(row.config_hash);
     const auto [first, is_first] = first_row.emplace(row.config_hash, row.id);
     if (!is_first) line->set_same_as(first->second);
@@ -233,7 +264,8 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     if (is_new && found != Found::kStored && found != Found::kHeld)
       ++left[static_cast<std::size_t>(trial.row)];
   }
-  if (db) set_forecast(spec, *db, left, message);
+  const auto seconds = set_times(spec, db, known, left, message);
+  if (db) set_forecast(spec, *db, left, seconds, message);
   message.set_trials(static_cast<std::uint32_t>(distinct.size()));
   if (db)
     for (const auto& note : missing_files(spec, *db)) message.add_notes(note);

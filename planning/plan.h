@@ -9,6 +9,7 @@
 
 #include "ablate/v1/sweeps.pb.h"
 #include "storage/database.h"
+#include "storage/measured_store.h"
 #include "sweeps/sweep_spec.h"
 
 namespace abl::planning {
@@ -34,9 +35,11 @@ class ModelCounter {
   std::filesystem::path trainer_;
 };
 
-/// What a sweep would run. `db` may be null: nothing is stored yet then.
+/// What a sweep would run. `db` may be null: nothing is stored yet then. `fresh`: calibrations made just now;
+/// stored ones count beside them.
 ablate::v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db,
-                           const ModelCounter::Result& counts);
+                           const ModelCounter::Result& counts,
+                           const std::vector<storage::Calibration>& fresh = {});
 
 /// Why no connected worker has the labels that a sweep asks for; empty: one has, or none is connected.
 std::string missing_labels(const sweeps::SweepSpec& spec, storage::Database& db);

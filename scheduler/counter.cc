@@ -33,10 +33,12 @@ void Counter::count(std::vector<std::string> models, Job job, std::stop_token st
       stop);
 }
 
-void Counter::fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed) {
-  count(std::move(models), [sweep, &feed](storage::Database&, const planning::ModelCounter::Result& result) {
+void Counter::fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed, Job then) {
+  count(std::move(models), [sweep, &feed, then = std::move(then)](
+                               storage::Database& db, const planning::ModelCounter::Result& result) {
     if (!result.missing.empty())
       log_warning({{"sweep", sweep}}, "sweep {}: counts are missing: {}", sweep, result.missing);
+    if (then) then(db, result);
     feed.publish({sweep});
   });
 }

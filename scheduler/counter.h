@@ -28,8 +28,9 @@ class Counter {
   void count(std::vector<std::string> models, Job job, std::stop_token stop = {});
   /// More waits already than can be counted soon.
   bool full() { return pool_.full(); }
-  /// Makes sure that the counts of a stored sweep are there, and tells its watchers when new ones are.
-  void fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed);
+  /// Makes sure that the counts of a stored sweep are there, does `then` with them, and tells its watchers
+  /// when new ones are.
+  void fill(const std::string& sweep, std::vector<std::string> models, ChangeFeed& feed, Job then = {});
 
  private:
   planning::ModelCounter counter_;

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/log.h"
 #include "planning/plan.h"
+#include "planning/plan_time.h"
 #include "planning/validate.h"
 #include "scheduler/answer.h"
 #include "scheduler/slow_answer.h"
+#include "scheduler/status.h"
 #include "scheduler/sweep_control.h"
 #include "scheduler/table_stream.h"
 #include "scheduler/watch_stream.h"
@@ -37,14 +40,12 @@ storage::Budget budget_of(const ablate::v1::Budget& request) {
   storage::Budget budget;
   if (request.has_max_gpu_hours()) {
     if (!(request.max_gpu_hours() >= 0 && request.max_gpu_hours() <= kMostHours))
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("max_gpu_hours {}: a number from 0 to {} was expected", request.max_gpu_hours(),
-                              kMostHours)};
+      throw Error{Code::kInvalidArgument, fmt::format("max_gpu_hours {}: a number from 0 to {} was expected",
+                                                      request.max_gpu_hours(), kMostHours)};
     budget.gpu_time = Milliseconds{std::llround(request.max_gpu_hours() * 3.6e6)};
     if (request.max_gpu_hours() > 0) budget.gpu_time = std::max(*budget.gpu_time, Milliseconds{1});
   }
-  if (request.has_until())
-    budget.until = Time{std::chrono::seconds{request.until().seconds()}};
+  if (request.has_until()) budget.until = Time{std::chrono::seconds{request.until().seconds()}};
   return budget;
 }
 
@@ -62,6 +63,28 @@ Standing standing_of(const ablate::v1::SubmitRequest& request) {
     throw Error{Code::kInvalidArgument,
                 fmt::format("weight {}: a number above 0, at most 1000000, was expected", *standing.weight)};
   return standing;
+}
+
+/// What was measured for a plan, kept for later ones.
+std::vector<storage::Calibration> keep_calibrations(Coordinator& coordinator,
+                                                    const ablate::v1::PlanRequest& request) {
+  std::vector<storage::Calibration> fresh;
+  for (const auto& message : request.calibrations())
+    if (auto calibration = planning::calibration_of(message, SystemClock{}.now()))
+      fresh.push_back(*std::move(calibration));
+  if (!fresh.empty())
+    coordinator.keep_calibrations(fresh, [](std::exception_ptr error) {
+      if (error) log_warning("calibrations are not kept: {}", message_of(error));
+    });
+  return fresh;
+}
+
+/// How long trials of a submitted sweep are predicted to take, kept for its forecasts.
+void keep_predictions(Coordinator& coordinator, std::map<std::string, double> seconds, int gpus) {
+  if (seconds.empty()) return;
+  coordinator.keep_predictions(std::move(seconds), gpus, [](std::exception_ptr error) {
+    if (error) log_warning("predicted times are not kept: {}", message_of(error));
+  });
 }
 
 }  // namespace
@@ -87,8 +110,13 @@ grpc::ServerUnaryReactor* SweepsService::Plan(Context*, const ablate::v1::PlanRe
   const auto plan = [=, this](storage::Database&) {
     const grpc::Status status = status_of([&] {
       const sweeps::SweepSpec spec = planning::parse(request->file());
-      const auto answer = [=](storage::Database& db, const planning::ModelCounter::Result& counts) {
-        reactor->Finish(status_of([&] { *response = planning::plan(spec, &db, counts); }));
+      const auto fresh = keep_calibrations(coordinator_, *request);
+      const auto answer = [=, this](storage::Database& db, const planning::ModelCounter::Result& counts) {
+        reactor->Finish(status_of([&] {
+          *response = planning::plan(spec, &db, counts, fresh);
+          if (response->submitted())
+            keep_predictions(coordinator_, planning::predictions(*response), spec.gpus);
+        }));
       };
       counter_.count(models_of(spec), answer, reactor->stop_token());
     });
@@ -108,13 +136,21 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
       for (const std::string& doubt : spec.doubts) response->add_notes(doubt);
       if (const std::string nobody = planning::missing_labels(spec, db); !nobody.empty())
         response->add_notes(nobody);
+      const auto predict = [this, spec](storage::Database& read,
+                                        const planning::ModelCounter::Result& counts) {
+        try {
+          keep_predictions(coordinator_, planning::predictions(spec, read, counts.counts), spec.gpus);
+        } catch (const std::exception& error) {
+          log_warning("sweep {}: no times are predicted: {}", spec.name, error.what());
+        }
+      };
       auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
                                                                             const Submission& submission) {
         response->set_created(submission.created);
         response->set_new_trials(submission.new_trials);
         response->set_shared_trials(submission.shared_trials);
         if (!error && submission.created)
-          counter_.fill(name, models, feed_);  // after the answer there may be no scheduler
+          counter_.fill(name, models, feed_, predict);  // after the answer there may be no scheduler
         finish_with_summary(reactor, error, name, response->mutable_sweep());
       };
       submit_sweep(coordinator_, std::move(spec), standing_of(*request), std::move(answered));
@@ -124,8 +160,7 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::ExtendSweep(Context*,
-                                                     const ablate::v1::ExtendSweepRequest* request,
+grpc::ServerUnaryReactor* SweepsService::ExtendSweep(Context*, const ablate::v1::ExtendSweepRequest* request,
                                                      ablate::v1::ExtendSweepResponse* response) {
   auto* reactor = new Cancellable;
   if (reactor->refused_by(slow_.full())) return reactor;

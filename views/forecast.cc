@@ -63,8 +63,9 @@ std::string not_completed(const std::vector<std::string>& rows, bool and_others)
 
 }  // namespace
 
-Forecasts::Forecasts(storage::Database& db, std::set<storage::SweepId> asked, Time now)
-    : db_{db}, asked_{std::move(asked)}, now_{now} {}
+Forecasts::Forecasts(storage::Database& db, std::set<storage::SweepId> asked, Time now,
+                     std::map<std::string, double> predicted)
+    : db_{db}, asked_{std::move(asked)}, now_{now}, predicted_{std::move(predicted)} {}
 
 double Forecasts::places(const StoredDemand& demand) const {
   double places = 0;
@@ -109,7 +110,9 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
         if (!hash->empty()) rates[*hash] = run.total_steps / run.steps_per_second;
   std::map<std::string, std::uint32_t> by_config, by_work;  // runs that the forecast follows from
   std::set<std::string> covered;                            // work of rows that have run themselves
+  bool is_predicted = false;
   const auto seconds_of = [&](const std::string& config, const std::string& work) -> std::optional<double> {
+    is_predicted = false;
     if (const auto& found = measured(config, gpus)) {
       by_config[config] = found->runs;
       covered.insert(work);
@@ -121,7 +124,11 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
     }
     for (const auto* hash : {&config, &work})
       if (const auto rate = rates.find(*hash); rate != rates.end()) return rate->second;
-    return std::nullopt;
+    const auto found = predicted_.find(config);
+    const auto predicted = found != predicted_.end() ? std::optional{found->second}
+                                                     : storage::MeasuredStore{db_}.predicted(config, gpus);
+    is_predicted = predicted.has_value();
+    return predicted;
   };
 
   double known = 0;
@@ -136,6 +143,7 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
     const auto seconds = seconds_of(row.config_hash, row.work_hash);
     if (seconds) known += *seconds, ++known_rows;
     if (row.waiting == 0) continue;
+    if (is_predicted) looked.predicted += row.waiting;
     if (row.shape != 0) widest = std::max(widest, places(row.shape));
     if (seconds) {
       add_waiting(row.waiting, *seconds);
@@ -255,6 +263,7 @@ v1::Forecast Forecasts::forecast(const Looked& looked, const Completion& complet
         to_proto(now_ + Milliseconds{static_cast<std::int64_t>(std::min(*completion.seconds, 1e9) * 1000)});
     message.set_at_once(completion.at_once);
     message.set_guessed(looked.guessed);
+    message.set_predicted(static_cast<std::uint32_t>(std::llround(looked.predicted)));
     return message;
   }
   message.set_unknown(looked.unknown);

@@ -23,7 +23,10 @@ namespace abl::views {
 class Forecasts {
  public:
   /// `asked`: the sweeps of which it will be asked; they are looked at more closely than those that compete.
-  Forecasts(storage::Database& db, std::set<storage::SweepId> asked, Time now);
+  /// `predicted`: seconds of a trial by its row's config_hash, where nothing of it has been measured; beside
+  /// them those in the store.
+  Forecasts(storage::Database& db, std::set<storage::SweepId> asked, Time now,
+            std::map<std::string, double> predicted = {});
 
   /// Nothing for a sweep that is paused, or of which nothing waits or runs.
   std::optional<ablate::v1::Forecast> of(storage::SweepId sweep);
@@ -36,6 +39,7 @@ class Forecasts {
     storage::OpenStanding standing;
     Remaining remaining;
     std::uint32_t runs = 0, guessed = 0;
+    double predicted = 0;
     std::string unknown;
   };
   void look();
@@ -52,6 +56,7 @@ class Forecasts {
   storage::Database& db_;
   const std::set<storage::SweepId> asked_;
   const Time now_;
+  const std::map<std::string, double> predicted_;
   bool looked_ = false;
   std::vector<storage::WorkerRecord> workers_;  // that take trials
   std::set<std::string> take_trials_;           // their names

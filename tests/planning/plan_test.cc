@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "config/document/trial_document.h"
+#include "planning/plan_time.h"
 #include "storage/count_store.h"
 #include "storage/worker_store.h"
 #include "tests/storage/fixtures.h"
@@ -169,11 +171,16 @@ ModelCounter::Result count_memory(sweeps::SweepSpec& spec) {
   return counts;
 }
 
+/// What a row's own training step takes, and its teacher.
+double step_of(const ablate::v1::PlanRow& row) {
+  return row.memory_parts().at("step") + row.memory_parts().at("teacher");
+}
+
 TEST_F(PlanTest, MemoryOfAStepFollowsFromBatchAndPrecision) {
   const auto plan = planning::plan(spec, nullptr, count_memory(spec));
-  EXPECT_EQ(plan.rows(0).memory_bytes(), 1050);
-  EXPECT_EQ(plan.rows(1).memory_bytes(), 1200) << "the optimiser's";
-  EXPECT_EQ(plan.memory_bytes(), 1200);
+  EXPECT_EQ(step_of(plan.rows(0)), 1050);
+  EXPECT_EQ(step_of(plan.rows(1)), 1200) << "the optimiser's";
+  EXPECT_EQ(plan.memory_bytes(), plan.rows(1).memory_bytes());
   EXPECT_EQ(plan.memory_missing(), "");
   EXPECT_EQ(plan.gpus(), 0u);
 }
@@ -182,7 +189,7 @@ TEST_F(PlanTest, MemoryHoldsARunningAverageToo) {
   auto counts = count_memory(spec);
   spec.rows[0].more_weights = 1;
   counts.counts[spec.rows[0].model]["params.all"] = 25;
-  EXPECT_EQ(plan(spec, nullptr, counts).rows(0).memory_bytes(), 1150);
+  EXPECT_EQ(step_of(plan(spec, nullptr, counts).rows(0)), 1150);
 }
 
 TEST_F(PlanTest, MemoryHoldsTheTeacherWhoseAnswerComesBeforeTheStep) {
@@ -193,20 +200,132 @@ TEST_F(PlanTest, MemoryHoldsTheTeacherWhoseAnswerComesBeforeTheStep) {
   auto& teacher = counts.counts["teacher"];
   teacher = {{"memory.weights", 500}, {"memory.forward.base.fp32", 20}, {"memory.forward.image.fp32", 1}};
   counts.counts[row.model]["params.all"] = 100;
-  EXPECT_EQ(plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + 1050) << "the student's step";
+  EXPECT_EQ(step_of(plan(spec, nullptr, counts).rows(0)), 500 + 1050) << "the student's step";
   teacher["memory.forward.image.fp32"] = 100;
-  EXPECT_EQ(plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + (1000 - 400) + 20 + 7 * 100)
+  EXPECT_EQ(step_of(plan(spec, nullptr, counts).rows(0)), 500 + (1000 - 400) + 20 + 7 * 100)
       << "the teacher's answer, with the optimiser's state and without gradients";
   spec.gpus = 2;
-  EXPECT_EQ(plan(spec, nullptr, counts).rows(0).memory_bytes(), 500 + 1020);
+  EXPECT_EQ(step_of(plan(spec, nullptr, counts).rows(0)), 500 + 1020);
 }
 
 TEST_F(PlanTest, MemoryIsThatOfEachGpuWhichTakesItsPartOfTheBatch) {
   const auto counts = count_memory(spec);
   spec.gpus = 2;
   const auto plan = planning::plan(spec, nullptr, counts);
-  EXPECT_EQ(plan.rows(0).memory_bytes(), 1020) << "4 of the 7 images";
+  EXPECT_EQ(step_of(plan.rows(0)), 1020) << "4 of the 7 images";
   EXPECT_EQ(plan.gpus(), 2u);
+}
+
+/// A worker with two slots of two CPU threads.
+void connect_cpus(storage::Database& db) {
+  storage::WorkerStore{db}.upsert(
+      {.name = "alice",
+       .slots_json =
+           R"([{"index":0,"device":"cpu","name":"2 threads","threads":2},{"index":1,"device":"cpu","threads":2}])",
+       .data_json = R"(["cifar10", "shapes"])",
+       .weights_json = "[]",
+       .result_version = 99,
+       .connected = true});
+}
+
+TEST_F(PlanTest, MemoryOfACpuIsTheWholeProcessThatOfAGpuWhatLiesThere) {
+  const auto counts = count_memory(spec);
+  const auto on_gpu = plan(spec, nullptr, counts);
+  EXPECT_EQ(on_gpu.memory_device(), "cuda") << "no worker is connected: one is assumed";
+  EXPECT_FALSE(on_gpu.rows(0).memory_parts().contains("checkpoint")) << "it lies in the host's memory";
+  EXPECT_NEAR(on_gpu.rows(0).memory_bytes(), (512 + 96) * 0x1p20, 2000);
+  connect_cpus(db);
+  const auto on_cpu = plan(spec, &db, counts);
+  EXPECT_EQ(on_cpu.memory_device(), "cpu");
+  EXPECT_NEAR(on_cpu.rows(0).memory_bytes(), (112 + 28 + 3) * 0x1p20, 2000);
+  EXPECT_NEAR(on_cpu.rows(1).memory_bytes(), (112 + 28 + 3 + 18) * 0x1p20, 2000) << "16 bits";
+}
+
+/// Two rows of the demo's model that are trained for 4 and 2 epochs of 40 steps.
+ModelCounter::Result real_rows(sweeps::SweepSpec& spec) {
+  ModelCounter::Result counts;
+  spec.rows.pop_back();
+  spec.data = "shapes";
+  for (int i = 0; i < 2; ++i) {
+    const auto trial = config::read_trial_or_throw(config::Json::parse(
+        R"({"model": {"preset": "simple-vit-nano"}, "data": {"name": "shapes", "train_images": 4000, "val_images": 200},
+            "recipe": {"lr": 0.001, "batch": 100, "epochs": )" +
+        std::to_string(4 - 2 * i) + R"(}, "seed": 0})"));
+    auto document = config::canonical_document(trial);
+    document.erase("seed");
+    auto& row = spec.rows[static_cast<std::size_t>(i)];
+    row.config = config::canonical_json(document);
+    row.config_hash = sha256_hex(row.config);
+    row.model = config::canonical_model_text(trial);
+    counts.counts[row.model] = {{"flops.macs", 1e6}};
+  }
+  return counts;
+}
+
+storage::Calibration measured_of(const sweeps::Row& row) {
+  return {.device = "a CPU",
+          .threads = 2,
+          .step_hash = step_hash(*trial_of(row.config)),
+          .config = row.config,
+          .time = Time{} + std::chrono::seconds{1},
+          .step_seconds = 0.1,
+          .steps = 9,
+          .image_seconds = 0.01,
+          .start_seconds = 1,
+          .checkpoint_seconds = 1};
+}
+
+TEST_F(PlanTest, TimeFollowsFromACalibrationJustMadeOrKeptInTheStore) {
+  const auto counts = real_rows(spec);
+  const auto plan = planning::plan(spec, nullptr, counts, {measured_of(spec.rows[0])});
+  EXPECT_EQ(plan.rows(0).time().from(), "calibration");
+  EXPECT_NEAR(plan.rows(0).time().value(), 1 + 160 * 0.1 + 4 * 200 * 0.01 + 1, 1e-6);
+  EXPECT_NEAR(plan.rows(1).time().value(), 1 + 80 * 0.1 + 2 * 200 * 0.01 + 1, 1e-6) << "the same step";
+  EXPECT_NEAR(plan.rows(0).gpu_hours().value(), 2 * 26.0 / 3600, 1e-6) << "two seeds";
+  EXPECT_NEAR(plan.gpu_hours().value(), 2 * (26.0 + 14) / 3600, 1e-6);
+  EXPECT_LT(plan.gpu_hours().low(), plan.gpu_hours().value());
+  ASSERT_GE(plan.time_from_size(), 1);
+  EXPECT_EQ(plan.time_from(0), "time of 2 rows: from a calibration of its own step on a CPU, 2 threads");
+
+  storage::MeasuredStore{db}.keep(measured_of(spec.rows[0]));
+  connect_cpus(db);
+  const auto later = planning::plan(spec, &db, counts);
+  EXPECT_EQ(later.rows(0).time().from(), "calibration");
+  EXPECT_NEAR(later.forecast().seconds(), (2 * 26 + 2 * 14) / 2, 8)
+      << "four trials in two slots: " << later.forecast().DebugString();
+  EXPECT_EQ(later.forecast().predicted(), 4u);
+}
+
+TEST_F(PlanTest, CompletedRunsOfOtherTrialsGiveTheRateAndThoseOfARowItsTime) {
+  const auto counts = real_rows(spec);
+  connect_cpus(db);
+  auto earlier = storage::sweep_of("earlier", 1, 1, "x");
+  earlier.trials[0].config = spec.rows[1].config;
+  earlier.sweep.rows[0].config_hash = spec.rows[1].config_hash;
+  submit(earlier);
+  const auto id = run(1);
+  trials.start(id, {.total_steps = 80, .environment_json = R"({"device": "cpu", "threads": 2})"}, now);
+  trials.end(id, {.state = storage::RunState::kCompleted, .took = std::chrono::seconds{102}},
+             now + Milliseconds{102'000});
+  storage::CountStore{db}.insert(spec.rows[0].model, counts.counts.begin()->second);
+  const auto plan = planning::plan(spec, &db, counts);
+  EXPECT_EQ(plan.rows(1).time().from(), "runs");
+  EXPECT_NEAR(plan.rows(1).time().value(), 102, 1e-6);
+  EXPECT_EQ(plan.rows(1).time().why(), "1 run");
+  EXPECT_EQ(plan.rows(0).time().from(), "like");
+  EXPECT_NEAR(plan.rows(0).time().value(), 200, 6) << "twice as long, but for the start";
+  EXPECT_EQ(plan.gpu_hours().from(), "like") << "the least sure";
+}
+
+TEST_F(PlanTest, WithoutAnyMeasurementTimeFollowsFromFlopsAndAStatedRateAndSaysSo) {
+  const auto counts = real_rows(spec);
+  const auto plan = planning::plan(spec, nullptr, counts);
+  EXPECT_EQ(plan.rows(0).time().from(), "flops");
+  EXPECT_THAT(plan.time_from(0), AllOf(HasSubstr("NVIDIA A100"), HasSubstr("no worker is connected"),
+                                       HasSubstr("3 times too long or too short")));
+  EXPECT_EQ(planning::plan(spec, nullptr, {}).time_missing(), "its FLOPs are not known");
+  spec.command = sweeps::Command{.argv = {"true"}};
+  EXPECT_EQ(planning::plan(spec, nullptr, {}).time_missing(), "no run of it has completed");
 }
 
 TEST_F(PlanTest, WhereMemoryIsNotKnownThePlanSaysWhy) {
@@ -214,7 +333,7 @@ TEST_F(PlanTest, WhereMemoryIsNotKnownThePlanSaysWhy) {
   counts.counts[spec.rows[0].model].erase("memory.image.fp32");
   auto plan = planning::plan(spec, nullptr, counts);
   EXPECT_FALSE(plan.rows(0).has_memory_bytes());
-  EXPECT_EQ(plan.memory_bytes(), 1200) << "the largest that is known";
+  EXPECT_EQ(plan.memory_bytes(), plan.rows(1).memory_bytes()) << "the largest that is known";
   EXPECT_EQ(plan.memory_missing(), "not predicted by ablate-trainer");
 
   counts = {.counts = {}, .missing = "no ablate-trainer"};

@@ -52,6 +52,19 @@ TEST_F(ForecastTest, RowsThatHaveRunSayWhenASweepWillBeComplete) {
             (now + Milliseconds{static_cast<std::int64_t>(found->seconds() * 1000)}).time_since_epoch() / 1s);
 }
 
+TEST_F(ForecastTest, ARowThatHasNotRunTakesWhatWasPredictedUntilARunOfItHasCompleted) {
+  submit(sweep_of("s", 2, 2));
+  connect("alice", 1);
+  storage::MeasuredStore{db}.predict({{"h-a", 50}, {"h-b", 100}}, 0);
+  EXPECT_NEAR(forecast()->seconds(), 300, 1e-6);
+  EXPECT_EQ(forecast()->predicted(), 4u);
+  EXPECT_EQ(forecast()->runs(), 0u);
+  take(1, 20s);
+  EXPECT_NEAR(forecast()->seconds(), 220, 1e-6) << "one of row a as the other, two of row b as predicted";
+  EXPECT_EQ(forecast()->predicted(), 2u);
+  EXPECT_EQ(forecast()->runs(), 1u);
+}
+
 TEST_F(ForecastTest, NothingIsClaimedWhereARowHasNotRun) {
   submit(sweep_of("s", 5, 2));
   connect("alice", 2);
