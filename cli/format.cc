@@ -53,12 +53,16 @@ std::string format_forecast(const ablate::v1::Forecast& forecast, Time now) {
 std::string forecast_line(const ablate::v1::Forecast& forecast, std::string_view what, Time now) {
   const std::string when = format_forecast(forecast, now);
   if (!forecast.has_seconds()) return fmt::format("{} an unknown time: {}\n", what, when);
-  const std::string from =
-      forecast.runs() > 0 ? plural(forecast.runs(), "completed run") : "the rates of its runs";
+  const std::string from = forecast.runs() > 0        ? plural(forecast.runs(), "completed run")
+                           : forecast.predicted() > 0 ? "the times predicted"
+                                                      : "the rates of its runs";
   std::string text = fmt::format("{} about {}: from {}, {:.{}f} at once", what, when, from,
                                  forecast.at_once(), forecast.at_once() < 9.95 ? 1 : 0);
+  if (forecast.predicted() > 0 && forecast.runs() > 0)
+    text += fmt::format("; {} of rows without a completed one as predicted",
+                        plural(forecast.predicted(), "trial"));
   if (forecast.guessed() > 0)
-    text += fmt::format("; {} of rows that have not run taken as the mean of the others",
+    text += fmt::format("; {} of rows without a completed one taken as the mean of the others",
                         plural(forecast.guessed(), "trial"));
   return text + "\n";
 }

@@ -25,6 +25,7 @@ struct Shown {
   std::string heading, mode;
   std::optional<protocol::Unit> unit;
   std::optional<int> digits = std::nullopt;
+  bool cut = false;
 };
 
 /// A count that the table has no column of, in a unit in which there is something to see.
@@ -51,7 +52,8 @@ std::vector<Shown> shown_counts(const SweepPlan& plan) {
     shown.push_back(stand_in(plan, "params", "params.weights", protocol::Unit::kMillion));
   for (const auto& column : plan.columns())
     shown.push_back({heading_of(column), column.source(), unit_of(column),
-                     column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt});
+                     column.has_digits() ? std::optional{static_cast<int>(column.digits())} : std::nullopt,
+                     column.cut()});
   if (!asks_for(plan, "flops."))
     shown.push_back(stand_in(plan, "FLOPs", "flops.macs", protocol::Unit::kBillion));
   return shown;
@@ -59,8 +61,9 @@ std::vector<Shown> shown_counts(const SweepPlan& plan) {
 
 std::string count_text(const PlanRow& row, const Shown& count) {
   const auto found = row.counts().find(count.mode);
-  return found == row.counts().end() ? "–"
-                                     : storage::format_cell(found->second, {}, count.digits, count.unit);
+  return found == row.counts().end()
+             ? "–"
+             : storage::format_cell(found->second, {}, count.digits, count.unit, count.cut);
 }
 
 /// What the counts are, where the sweep does not choose them.
@@ -80,12 +83,38 @@ bool needs_little_memory(const SweepPlan& plan) {
   return plan.has_memory_bytes() && plan.memory_bytes() < (1 << 30);
 }
 
+/// "4.1", "0.02": hours with two digits that say something.
+std::string hours_text(double hours) {
+  const int digits = hours >= 9.95 ? 0 : hours >= 0.995 ? 1 : hours >= 0.0995 ? 2 : 3;
+  return fmt::format("{:.{}f}", hours, digits);
+}
+
+/// How long what is left takes, what that follows from, and why some of it is missing.
+std::string time_text(const SweepPlan& plan) {
+  std::string text;
+  if (plan.has_gpu_hours()) {
+    const auto& hours = plan.gpu_hours();
+    text += fmt::format("what is left takes {} GPU hours ({} to {}){}\n", hours_text(hours.value()),
+                        hours_text(hours.low()), hours_text(hours.high()),
+                        plan.gpus() == 0 ? "; a slot without a GPU counts as one" : "");
+  }
+  for (const auto& line : plan.time_from()) text += line + "\n";
+  if (!plan.time_missing().empty()) text += fmt::format("– time is not known: {}\n", plan.time_missing());
+  return text;
+}
+
+std::string between_text(const ablate::v1::PredictedTime& time) {
+  return fmt::format("{} to {}", format_duration(time.low()), format_duration(time.high()));
+}
+
 /// What the column of memory means and its largest value; and why some of it is missing.
 std::string memory_text(const SweepPlan& plan, std::string (*format)(double), const char* unit) {
   std::string text;
   if (plan.has_memory_bytes()) {
-    const auto where = plan.gpus() > 1 ? fmt::format(" on each of {} GPUs", plan.gpus()) : "";
-    text += fmt::format("memory is what a training step{} is predicted to take: at most {} {}\n", where,
+    const auto where = plan.memory_device() == "cpu" ? std::string{"the process of a trial"}
+                       : plan.gpus() > 1 ? fmt::format("a trial on each of its {} GPUs", plan.gpus())
+                                         : "a trial on its GPU";
+    text += fmt::format("memory is what {} takes at most, as predicted: {} {}\n", where,
                         format(plan.memory_bytes()), unit);
   }
   if (!plan.memory_missing().empty() && plan.memory_missing() != plan.counts_missing())
@@ -145,6 +174,23 @@ std::size_t longest_chain(const SweepPlan& plan) {
   return longest > 1 ? longest : 0;
 }
 
+/// A line for each reason why rows are not trained.
+std::string not_trained_text(const SweepPlan& plan) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // -> rows
+  for (const auto& row : plan.rows()) {
+    if (row.not_trained().empty()) continue;
+    auto known =
+        std::ranges::find(reasons, row.not_trained_why(), [](const auto& reason) { return reason.first; });
+    if (known == reasons.end()) known = reasons.insert(known, {row.not_trained_why(), {}});
+    known->second.push_back(row.id());
+  }
+  std::string text;
+  for (const auto& [why, rows] : reasons)
+    text += fmt::format("– not trained: {} (row{} {})\n", why, rows.size() == 1 ? "" : "s",
+                        fmt::join(rows, ", "));
+  return text;
+}
+
 /// Whether the settings of some row are more than the levels that its id is made of.
 bool settings_say_more(const SweepPlan& plan) {
   return std::ranges::any_of(plan.rows(), [](const PlanRow& row) {
@@ -171,7 +217,13 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
       std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return row.has_memory_bytes(); });
   const auto format_memory = little ? format_mib : format_gib;
   const char* memory_unit = little ? "MiB" : "GiB";
-  enum Rank { kSameAs = 1, kCount, kMemory };  // what a narrow terminal leaves out, the last of these first
+  enum Rank {
+    kSameAs = 1,
+    kCount,
+    kMemory,
+    kHours,
+    kBetween
+  };  // what a narrow terminal leaves out, the last of these first
   const RowNames names = names_of(plan);
   const bool settings = !names.are_factors() || settings_say_more(plan);
   std::vector<Grid::Column> columns = names.columns();
@@ -180,6 +232,12 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   if (has_memory)
     columns.push_back(
         {.heading = fmt::format("memory ({})", memory_unit), .right_aligned = true, .rank = kMemory});
+  const bool has_time = std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return row.has_time(); });
+  if (has_time) {
+    columns.push_back({"a trial takes", true});
+    columns.push_back({.heading = "between", .right_aligned = true, .rank = kBetween});
+    columns.push_back({.heading = "GPU hours left", .right_aligned = true, .rank = kHours});
+  }
   columns.push_back({"trials", true});
   columns.push_back({"stored", true});
   if (mended) columns.push_back({"before a correction", true});
@@ -191,11 +249,17 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   Grid grid{columns};
   for (int index = 0; index < plan.rows_size(); ++index) {
     const PlanRow& row = plan.rows(index);
+    if (row.group() != (index > 0 ? plan.rows(index - 1).group() : "")) grid.add_heading(row.group());
     std::vector<std::string> cells = names.cells(index);
     for (const Shown& count : counts) cells.push_back(count_text(row, count));
     if (has_memory) cells.push_back(row.has_memory_bytes() ? format_memory(row.memory_bytes()) : "–");
-    cells.push_back(fmt::format("{}", row.trials()));
-    cells.push_back(fmt::format("{}", row.stored()));
+    if (has_time) {
+      cells.push_back(row.has_time() ? format_duration(row.time().value()) : "–");
+      cells.push_back(row.has_time() ? between_text(row.time()) : "–");
+      cells.push_back(row.has_gpu_hours() ? hours_text(row.gpu_hours().value()) : "–");
+    }
+    cells.push_back(row.not_trained().empty() ? fmt::format("{}", row.trials()) : "–");
+    cells.push_back(row.not_trained().empty() ? fmt::format("{}", row.stored()) : "–");
     if (mended) cells.push_back(fmt::format("{}", row.before_mend()));
     if (shares) cells.push_back(fmt::format("{}", row.under_way()));
     if (repeats) cells.push_back(row.same_as());
@@ -213,8 +277,13 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   text += "\n";
   if (!left_out.empty())
     text += fmt::format("no room for: {} (a wider terminal has them)\n", fmt::join(left_out, ", "));
-  text += fmt::format("{} × {}: {}, {} stored", plural(rows, "row"), plural(plan.seeds(), "seed"),
-                      plural(plan.trials(), "distinct trial"), plan.stored());
+  const std::string untrained = not_trained_text(plan);
+  const auto trained = static_cast<std::uint32_t>(
+      std::ranges::count_if(plan.rows(), [](const PlanRow& row) { return row.not_trained().empty(); }));
+  text += fmt::format(
+      "{} × {}: {}, {} stored",
+      untrained.empty() ? plural(rows, "row") : fmt::format("{} of {}", trained, plural(rows, "row")),
+      plural(plan.seeds(), "seed"), plural(plan.trials(), "distinct trial"), plan.stored());
   if (shares)
     text += fmt::format(", {} under way{}", plan.under_way(), plan.submitted() ? "" : " for other sweeps");
   if (plan.held() > 0) text += fmt::format(", {} held", plan.held());
@@ -229,9 +298,11 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
     text +=
         forecast_line(plan.forecast(), plan.submitted() ? "complete in" : "submitted now, it is complete in",
                       SystemClock{}.now());
+  text += time_text(plan);
   if (chain > 0)
     text += fmt::format("each trial waits for those whose weights it takes: at most {} one after the other\n",
                         plural(static_cast<std::uint32_t>(chain), "training"));
+  text += untrained;
   text += counts_legend(plan);
   text += memory_text(plan, format_memory, memory_unit);
   if (!plan.counts_missing().empty())

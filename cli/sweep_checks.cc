@@ -17,6 +17,7 @@
 #include "cli/paper_sweeps.h"
 #include "cli/provenance.h"
 #include "planning/plan.h"
+#include "planning/plan_time.h"
 #include "planning/validate.h"
 #include "storage/database.h"
 #include "sweeps/scale.h"
@@ -64,7 +65,7 @@ auto with_problems(Client& client, const SweepFile& file, const Ask& ask) {
   }
 }
 
-SweepPlan plan_here(const Context& context, const SweepFile& file) {
+SweepPlan plan_here(const Context& context, const SweepFile& file, const std::vector<Calibration>& measured) {
   const auto spec = planning::parse(file);
   const std::filesystem::path store =
       context.store_flag.empty() ? context.default_store() : std::filesystem::path{context.store_flag};
@@ -75,7 +76,11 @@ SweepPlan plan_here(const Context& context, const SweepFile& file) {
                   : fmt::format("planned without a scheduler: none answers at {}, and nothing is stored yet",
                                 context.scheduler()));
   storage::Database* cache = db ? &*db : nullptr;
-  return planning::plan(spec, cache, planning::ModelCounter{}.count(sweeps::models_of(spec), cache));
+  std::vector<storage::Calibration> fresh;
+  for (const auto& message : measured)
+    if (auto calibration = planning::calibration_of(message, SystemClock{}.now()))
+      fresh.push_back(*std::move(calibration));
+  return planning::plan(spec, cache, planning::ModelCounter{}.count(sweeps::models_of(spec), cache), fresh);
 }
 
 /// What has no size is read no further than a sweep file may go.
@@ -138,8 +143,9 @@ SweepFile read_sweep_file(const std::filesystem::path& written) {
   return sweep;
 }
 
-SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale) {
+SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale, int seeds) {
   SweepFile sweep = read_sweep_file(written);
+  if (seeds > 0) sweep.set_text(sweeps::with_seeds(sweep.text(), sweep.path(), seeds));
   if (scale.empty() || scale == kFullScale) return sweep;
   const std::filesystem::path file = sweep_file_of(written);
   const auto scales = file.parent_path() / "scales.yaml";
@@ -147,7 +153,8 @@ SweepFile read_sweep_file(const std::filesystem::path& written, const std::strin
   if (!std::filesystem::is_regular_file(file, unknown) || !std::filesystem::is_regular_file(scales, unknown))
     throw Error{Code::kNotFound, fmt::format("--scale {}: {} has no scales; expected a file {} of them",
                                              scale, sweep.path(), scales.string())};
-  sweep.set_text(sweeps::with_scale(sweep.text(), sweep.path(), read_file(scales), scales.string(), scale));
+  sweep.set_text(
+      sweeps::with_scale(sweep.text(), sweep.path(), read_file(scales), scales.string(), scale, seeds > 0));
   return sweep;
 }
 
@@ -178,14 +185,15 @@ ValidateResponse validate(const Context& context, const std::filesystem::path& f
   return planning::validate(request.file());
 }
 
-SweepPlan plan(const Context& context, const SweepFile& file) {
+SweepPlan plan(const Context& context, const SweepFile& file, const std::vector<Calibration>& fresh) {
   PlanRequest request;
   *request.mutable_file() = file;
+  for (const auto& calibration : fresh) *request.add_calibrations() = calibration;
   const auto answer = from_scheduler(context, [&](Client& client) {
     return with_problems(client, file,
                          [&] { return client.call(&Sweeps::Stub::Plan, request, kPlanDeadline); });
   });
-  return answer ? *answer : plan_here(context, file);
+  return answer ? *answer : plan_here(context, file, fresh);
 }
 
 SubmitResponse submit(const Context& context, const SubmitRequest& request) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
 #include "cli/command.h"
@@ -19,8 +20,10 @@ ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written);
 
 /// The same at a scale: with that of scales.yaml, which lies beside the file, as a section behind its text.
 /// "full", or nothing: the file as it is.
+/// `seeds`: so many in place of those that it has; 0: as it says.
 /// Throws: as above; Error{kNotFound} with the nearest scale, or where none lie there.
-ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale);
+ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale,
+                                      int seeds = 0);
 
 /// `--scale NAME`.
 void add_scale(CLI::App& app, std::string& scale);
@@ -30,7 +33,27 @@ ablate::v1::ValidateResponse validate(const Context& context, const std::filesys
                                       const std::string& scale = {});
 
 /// Throws: Error{kInvalidArgument} with a line for each problem of the file.
-ablate::v1::SweepPlan plan(const Context& context, const ablate::v1::SweepFile& file);
+/// `fresh`: calibrations made just now, which the scheduler keeps; without one they are for this plan alone.
+ablate::v1::SweepPlan plan(const Context& context, const ablate::v1::SweepFile& file,
+                           const std::vector<ablate::v1::Calibration>& fresh = {});
+
+/// `plan --measure`: how, and with what of this machine.
+struct MeasureFlags {
+  bool measure = false;
+  double seconds = 20;
+  int threads = 0;                ///< 0: of a connected worker's slot, otherwise as many as one would have
+  std::string device;             ///< empty: likewise
+  std::vector<std::string> data;  ///< "NAME=FOLDER"
+
+  void declare(CLI::App& app);
+};
+
+/// Times some steps of the trials of a sweep, here, for about `flags.seconds`; says on stderr what it does.
+/// What cannot be measured is left out, with a note.
+/// Throws: Error{kNotFound} where there is no trainer, or a folder is not there; what `planning::parse`
+/// throws.
+std::vector<ablate::v1::Calibration> measure(Context& context, const ablate::v1::SweepFile& file,
+                                             const MeasureFlags& flags);
 
 /// Stores the sweep: only a scheduler does. Where the request says nothing of where the file comes from, that
 /// is looked up (cli/provenance.h). Throws: as `plan`.

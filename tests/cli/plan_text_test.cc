@@ -41,6 +41,24 @@ const Terminal kPlain{stdout, false, false, 0, 0};
 
 TEST(PlanText, ShowsEveryRowAndTheTotals) { expect_golden("plan.txt", plan_text(sample_plan(), kPlain)); }
 
+TEST(PlanText, SaysHowLongEachTrialTakesAndFromWhat) {
+  SweepPlan plan = sample_plan();
+  auto& time = *plan.mutable_rows(0)->mutable_time();
+  time.set_value(100), time.set_low(80), time.set_high(125);
+  plan.mutable_rows(0)->mutable_gpu_hours()->set_value(0.0278);
+  auto& all = *plan.mutable_gpu_hours();
+  all.set_value(12.34), all.set_low(4.56), all.set_high(31.2);
+  plan.add_time_from("time of 1 row: from completed runs");
+  plan.set_time_missing("its FLOPs are not known");
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find("a trial takes"), std::string::npos) << text;
+  EXPECT_NE(text.find("1m 40s  1m 20s to 2m 05s           0.028"), std::string::npos) << text;
+  EXPECT_NE(text.find("what is left takes 12 GPU hours (4.6 to 31); a slot without a GPU counts as one\n"
+                      "time of 1 row: from completed runs\n– time is not known: its FLOPs are not known\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(PlanText, SettingsAreWholeInAPipeAndCutToATerminalsWidth) {
   SweepPlan plan = sample_plan();
   const std::string long_value(100, 'x');
