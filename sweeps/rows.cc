@@ -324,8 +324,10 @@ bool takes_what_is_not_had(const DraftRow& draft, const std::vector<Row>& rows, 
 /// nothing of it can be counted.
 bool to_scale(Scale& scale, Settings& settings, Row& row, Problems& problems) {
   if (const auto cannot = scale.apply(settings, problems)) {
-    row.not_trained = protocol::NotTrained::kScale;
-    row.not_trained_why = *cannot;
+    if (!row.not_trained) {  // what the file says of it is said first
+      row.not_trained = protocol::NotTrained::kScale;
+      row.not_trained_why = *cannot;
+    }
     return false;
   }
   for (auto& [key, text] : std::exchange(row.set, {}))

@@ -606,7 +606,9 @@ void check_table(const TableSpec& table, const std::vector<Row>& rows, const Nod
     const bool resolved = std::ranges::any_of(rows, [](const Row& row) { return !row.config.empty(); });
     const Node* setting = columns->items[i].find("setting");
     if (!setting || !resolved || column.source.empty()) continue;
-    if (std::ranges::none_of(rows, [&](const Row& row) { return row.set.contains(column.source); })) {
+    if (std::ranges::none_of(rows, [&](const Row& row) {
+          return row.set.contains(column.source) || row.not_trained == protocol::NotTrained::kScale;
+        })) {
       problems.add(
           setting->place, fmt::format("table.columns.{}.setting", column.name),
           fmt::format("no row has the setting '{}'; expected a dotted key such as model.attention.share",
