@@ -26,7 +26,7 @@ struct ExtendFlags {
   BudgetFlags budget;
 };
 
-constexpr std::chrono::seconds kPatience{60};  // of a sweep with 100,000 trials
+constexpr std::chrono::seconds kExtensionPatience{60};  // of a sweep with 100,000 trials
 
 std::string trials_text(const ExtendSweepResponse& response) {
   std::string text = plural(response.new_trials(), "new trial");
@@ -65,7 +65,7 @@ Run declare_extend(CLI::App& app, Context& context) {
     const bool asks = !flags->yes && !flags->dry_run;
     ExtendSweepResponse response;
     if (flags->dry_run || asks) {
-      response = client.call(&Sweeps::Stub::ExtendSweep, request, kPatience);
+      response = client.call(&Sweeps::Stub::ExtendSweep, request, kExtensionPatience);
       if (!context.json || asks) {
         const auto said = shown(response, context.out);
         if (response.changed()) print_changes(asks ? context.err : context.out, said);
@@ -84,7 +84,7 @@ Run declare_extend(CLI::App& app, Context& context) {
     }
     request.set_dry_run(false);
     if (!flags->no_provenance) *request.mutable_provenance() = provenance_of(request.file());
-    response = client.call(&Sweeps::Stub::ExtendSweep, request, kPatience);
+    response = client.call(&Sweeps::Stub::ExtendSweep, request, kExtensionPatience);
     if (context.json) {
       context.print_json(response);
       return kExitOk;
