@@ -49,14 +49,14 @@ constexpr double kMiB = 1 << 20;
 constexpr double kBase = 112 * kMiB, kFirstStep = 28 * kMiB;
 /// More of that in 16 bits, for kernels and reordered weights; for convolutions, which alone embed patches or
 /// of which all is made; and for each further thread.
-constexpr double kIn16Bits = 18 * kMiB, kPatches = 16 * kMiB, kConvolutions = 32 * kMiB, kThread = 3 * kMiB;
+constexpr double kIn16Bits = 18 * kMiB, kPatches = 16 * kMiB, kConvolutions = 40 * kMiB, kThread = 3 * kMiB;
 /// Of a step: scratch memory of kernels, and what the allocator holds unused; more where much is convolved.
-constexpr double kUnused = 0.06, kUnusedWithConvolutions = 0.10;
+constexpr double kUnused = 0.06, kUnusedWithConvolutions = 0.12;
 /// On a GPU, as stated and not measured: CUDA's context with the libraries' code, and their workspaces; and
 /// what the allocator holds unused.
 constexpr double kContext = 512 * kMiB, kWorkspaces = 96 * kMiB, kUnusedOnGpu = 0.06;
-/// Of a decoded image beside its pixels.
-constexpr double kImageHead = 100;
+/// Of a decoded image beside its pixels: its name, its place, what the allocator adds.
+constexpr double kImageHead = 500;
 
 /// Of batches that wait, as the trainer's loader holds them (worker/trainer/tasks/loader.h): bytes.
 double loader_bytes(double images, int image_size, int threads) {

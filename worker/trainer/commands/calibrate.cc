@@ -3,19 +3,20 @@
 #include <torch/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <sstream>
 
 #include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/named_path.h"
+#include "config/data/data_sets.h"
 #include "config/document/trial_document.h"
 #include "models/counting/counter.h"
 #include "protocol/command_line.h"
@@ -58,7 +59,7 @@ double seconds_of_process() {
 
 /// A step is to take no more of the time than this share, on a CPU thread that makes so many multiply-adds a
 /// second.
-constexpr double kOfTime = 0.13, kMacsPerSecond = 20e9;
+constexpr double kOfTime = 0.3, kMacsPerSecond = 20e9;
 
 /// Takes fewer images at a time where a whole batch would take longer than there is time for. Returns: how
 /// many.
@@ -77,8 +78,11 @@ int shorten(config::TrialConfig& trial, Seconds budget, int threads) {
   return recipe.batch;
 }
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+/// Of the steps the middle one: what else the machine does for a moment is not theirs.
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return values.size() % 2 == 1 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 struct CalibrateFlags {
@@ -117,23 +121,24 @@ Json measure(const Json& document, const CalibrateFlags& flags, const NamedPaths
     options.data_root = folder->second;
   const Scratch folder;
   options.run_dir = folder.path;
-  const bool has_data = !options.data_root.empty() || options.trial.data.name == "shapes";
+  const auto* known = config::find_data_set(options.trial.data.name);
+  const bool has_data = !options.data_root.empty() || (known && known->embedded);
   protocol::QuietEvents events;
   training::Training training{std::move(options), events};
   const double built = Seconds{Clock::now() - begun}.count();
   const bool is_part = batch < whole;
   const auto pace = training.measure(std::max(Seconds{0.2}, budget - Seconds{built}), is_part);
   const auto count = static_cast<double>(pace.steps.size());
-  const double mean = mean_of(pace.steps);
-  double step = mean;
+  const double middle = median_of(pace.steps);
+  double step = middle;
   if (is_part) {  // a line through both: what images do not take, the optimiser's, is taken once
-    const double image = std::clamp((mean - mean_of(pace.halves)) / (batch - std::max(1, batch / 2)),
-                                    0.5 * mean / batch, mean / batch);
-    step = mean + (whole - batch) * image;
+    const double image = std::clamp((middle - median_of(pace.halves)) / (batch - std::max(1, batch / 2)),
+                                    0.5 * middle / batch, middle / batch);
+    step = middle + (whole - batch) * image;
   }
   double squares = 0;
-  for (const double one : pace.steps) squares += (one - mean) * (one - mean);
-  const double spread = count > 1 ? std::sqrt(squares / (count - 1)) / mean : 0;
+  for (const double one : pace.steps) squares += (one - middle) * (one - middle);
+  const double spread = count > 1 ? std::sqrt(squares / (count - 1)) / middle : 0;
   return {{"device", on_cpu ? cpu_name() : device::name_of(device)},
           {"threads", on_cpu ? flags.threads : 0},
           {"step_seconds", step},

@@ -9,7 +9,7 @@ namespace {
 
 /// Of the budget; the rest is the checkpoint's.
 constexpr double kForSteps = 0.65, kForEvaluation = 0.25;
-constexpr int kWarmUp = 2;          ///< steps that allocate, and choose kernels
+constexpr int kWarmUp = 2;  ///< steps that allocate, and choose kernels; where they are long, the first
 constexpr std::size_t kFewest = 3;  ///< steps that are timed, where one takes no longer than the budget
 
 }  // namespace
@@ -31,7 +31,8 @@ Pace Training::measure(std::chrono::duration<double> budget, bool halves) {
         learner_->loss_sum().item<double>();  // waits for a GPU
         const double used = seconds_since(begun) / budget.count();
         const bool is_slow = taken > 0 && used >= 1;
-        if (taken >= kWarmUp || is_slow) times.push_back(seconds_since(since));
+        const bool is_long = seconds_since(since) > 0.08 * budget.count();
+        if (taken >= (is_long ? 1 : kWarmUp) || is_slow) times.push_back(seconds_since(since));
         if (is_slow || (used >= until && times.size() >= kFewest)) break;
       }
     };
