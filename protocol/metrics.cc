@@ -76,6 +76,10 @@ constexpr std::array kTrainerMetrics{
 constexpr std::array kCountModes{
     Quantity{kParamsAll, Unit::kMillion},
     Quantity{kParamsWeights, Unit::kMillion},
+    Quantity{"params.backbone", Unit::kMillion},
+    Quantity{"params.all@mask-rcnn", Unit::kMillion},
+    Quantity{"params.all@semantic-fpn", Unit::kMillion},
+    Quantity{"params.all@uper-net", Unit::kMillion},
     Quantity{kFlopsMacs, Unit::kBillion},
     Quantity{kFlopsMsf, Unit::kBillion},
     Quantity{kFlopsCnn, Unit::kBillion},

@@ -6,7 +6,7 @@
 namespace abl::storage {
 namespace {
 
-constexpr int kCounterVersion = 6;  ///< raised when the trainer counts differently
+constexpr int kCounterVersion = 7;  ///< raised when the trainer counts differently
 
 }  // namespace
 

@@ -15,7 +15,9 @@
 #include "base/json_depth.h"
 #include "base/utf8.h"
 #include "config/document/trial_document.h"
+#include "config/recipe/recipes.h"
 #include "models/counting/conventions.h"
+#include "models/counting/dense_heads.h"
 #include "models/counting/memory.h"
 #include "models/counting/parameters.h"
 #include "models/weights/state.h"
@@ -106,6 +108,8 @@ Counts counts_of(const models::ModelOptions& options, const std::vector<models::
   auto counts = flops_of(whole.work);
   counts.emplace(protocol::kParamsAll, static_cast<double>(whole.params_all));
   counts.emplace(protocol::kParamsWeights, static_cast<double>(whole.params_weights));
+  for (const auto& [mode, params] : models::head_counts(parts, models::image_size(options)))
+    counts.emplace(mode, static_cast<double>(params));
   add_conventions(parts, counts);
   add_step_memory(options, counts);
   add_forward_memory(options, counts);
@@ -166,6 +170,7 @@ RecipeMemory memory_of(const config::TrialConfig& trial, std::int64_t batch) {
   if (recipe.ema > 0) memory.average = state;
   memory.checkpoint = state + memory.step.optimiser + memory.average;
   if (recipe.distillation == config::Distillation::kNone) return memory;
+  if (recipe.teacher == config::kTeacherTrial) return memory;  // which its weights say
   const auto teacher = tasks::teacher_options(trial);
   memory.teacher =
       models::predict_forward_memory([&](torch::Device device) { return models::build(teacher, device); },

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/counting/dense_heads.h"
+#include "models/counting/dense_heads.h"
 
+#include <algorithm>
+#include <cmath>
+#include <memory>
 #include <string>
 
-#include "models/backbones/xcit.h"
-#include "models/embedding/patches.h"
-#include "models/embedding/positions.h"
+#include "models/counting/parameters.h"
 #include "models/layers/layers.h"
 
 namespace abl::models {
@@ -40,23 +41,13 @@ class Tree : public torch::nn::Module {
 
 std::string numbered(const std::string& name, int index) { return name + std::to_string(index); }
 
-constexpr std::int64_t kTableSide = 14;  // of positions that are computed, and no parameters
-
-void add_backbone(Tree& model, const DenseBackbone& sizes) {
-  auto& backbone = model.child("backbone");
-  backbone.add("patch_embed",
-               ConvPatches{sizes.dim, sizes.patch, PatchProjection::kConvolutions, torch::kMeta});
-  backbone.add("pos_embed", FourierPositions{sizes.dim, kTableSide, kTableSide, torch::kMeta});
-  auto& blocks = backbone.child("blocks");
-  for (int i = 0; i < sizes.depth; ++i)
-    blocks.add(std::to_string(i),
-               XcitBlock{XcitBlockOptions{.dim = sizes.dim, .heads = sizes.heads, .mlp_dim = 4 * sizes.dim},
-                         torch::kMeta});
-}
+struct Maps {
+  std::int64_t dim = 0, patch = 0;  ///< of the backbone: channels, pixels of a patch's side
+};
 
 /// Makes the finer levels of the pyramid from the patches: with patches of 16 one map twice as fine, by one
 /// deconvolution, and one four times, by two with a normalisation between; with patches of 8 the former.
-void add_deconvolutions(Tree& model, const DenseBackbone& sizes) {
+void add_deconvolutions(Tree& model, const Maps& sizes) {
   auto& levels = model.child("resize");
   const auto dim = sizes.dim;
   levels.conv("twice", dim, dim, 2);
@@ -99,12 +90,9 @@ void add_masks(Tree& model, std::int64_t width, std::int64_t classes) {
   head.conv("mask", width, classes, 1);
 }
 
-}  // namespace
-
-std::shared_ptr<torch::nn::Module> mask_rcnn(const DenseBackbone& backbone) {
+std::shared_ptr<Tree> mask_rcnn(const Maps& backbone) {
   constexpr std::int64_t kWidth = 256, kClasses = 80;
   auto model = std::make_shared<Tree>();
-  add_backbone(*model, backbone);
   add_deconvolutions(*model, backbone);
   add_pyramid(*model, backbone.dim, kWidth);
   add_proposals(*model, kWidth);
@@ -113,11 +101,10 @@ std::shared_ptr<torch::nn::Module> mask_rcnn(const DenseBackbone& backbone) {
   return model;
 }
 
-std::shared_ptr<torch::nn::Module> semantic_fpn(const DenseBackbone& backbone) {
+std::shared_ptr<Tree> semantic_fpn(const Maps& backbone) {
   constexpr std::int64_t kWidth = 128, kClasses = 150;
   constexpr int kConvolutions[kLevels] = {1, 1, 2, 3};  // one for each doubling, but at least one
   auto model = std::make_shared<Tree>();
-  add_backbone(*model, backbone);
   add_pyramid(*model, backbone.dim, backbone.dim);
   auto& head = model->child("decode_head");
   for (int level = 0; level < kLevels; ++level) {
@@ -129,11 +116,10 @@ std::shared_ptr<torch::nn::Module> semantic_fpn(const DenseBackbone& backbone) {
   return model;
 }
 
-std::shared_ptr<torch::nn::Module> uper_net(const DenseBackbone& backbone) {
+std::shared_ptr<Tree> uper_net(const Maps& backbone) {
   constexpr std::int64_t kWidth = 512, kAuxiliary = 256, kClasses = 150;
   const auto dim = backbone.dim;
   auto model = std::make_shared<Tree>();
-  add_backbone(*model, backbone);
   auto& head = model->child("decode_head");
   for (const int bins : {1, 2, 3, 6}) head.conv_norm(numbered("pool", bins), dim, kWidth, 1);
   head.conv_norm("bottleneck", dim + 4 * kWidth, kWidth, 3);
@@ -148,6 +134,45 @@ std::shared_ptr<torch::nn::Module> uper_net(const DenseBackbone& backbone) {
   auxiliary.conv_norm("conv", dim, kAuxiliary, 3);
   auxiliary.conv("segment", kAuxiliary, kClasses, 1);
   return model;
+}
+
+std::int64_t elements(const Tree& model) {
+  std::int64_t all = 0;
+  for (const auto& entry : list_parameters(model)) all += entry.elements;
+  return all;
+}
+
+const PartCount* part_named(const std::vector<PartCount>& parts, const std::string& name) {
+  const auto found = std::ranges::find(parts, name, &PartCount::name);
+  return found == parts.end() ? nullptr : &*found;
+}
+
+/// Patch embedding, positions and blocks.
+std::int64_t backbone_of(const std::vector<PartCount>& parts) {
+  std::int64_t all = 0;
+  for (const char* name : {"patch_embed", "pos_embed", "blocks", "codes"})
+    if (const auto* part = part_named(parts, name)) all += part->params_all;
+  return all;
+}
+
+}  // namespace
+
+std::vector<HeadCount> head_counts(const std::vector<PartCount>& parts, std::int64_t image_size) {
+  std::vector<HeadCount> counts;
+  const PartCount& whole = parts.front();
+  for (const char* name : {"head", "fc", "classifier", "linear_head"})  // as the families call it
+    if (const auto* head = part_named(parts, name); head && counts.empty())
+      counts.push_back({"params.backbone", whole.params_all - head->params_all});
+  const auto* block = part_named(parts, "blocks.0");
+  if (whole.type != "Xcit" || !block || block->output.size() != 3) return counts;
+  const auto side = std::llround(std::sqrt(static_cast<double>(block->output[1])));
+  const Maps maps{.dim = block->output[2], .patch = image_size / side};
+  if (maps.patch != 16 && maps.patch != 8) return counts;
+  const auto backbone = backbone_of(parts);
+  counts.push_back({"params.all@mask-rcnn", backbone + elements(*mask_rcnn(maps))});
+  counts.push_back({"params.all@semantic-fpn", backbone + elements(*semantic_fpn(maps))});
+  counts.push_back({"params.all@uper-net", backbone + elements(*uper_net(maps))});
+  return counts;
 }
 
 }  // namespace abl::models
