@@ -58,7 +58,8 @@ TEST(EvaluationSizeTest, EveryRecipeSaysThePapersRatio) {
     trial["recipe"] = {{"use", recipe}};
     return read_trial_or_throw(trial).recipe.eval_crop_ratio;
   };
-  for (const char* recipe : {"msf-imagenet", "mk-imagenet"}) EXPECT_EQ(ratio(recipe), 0.875) << recipe;
+  for (const char* recipe : {"msf-imagenet", "msf-inat", "mk-imagenet"})
+    EXPECT_EQ(ratio(recipe), 0.875) << recipe;
   for (const char* recipe : {"xcit-imagenet", "xcit-imagenet-distill", "xcit-finetune-384", "sne-imagenet",
                              "sne-imagenet-distill", "sne-transfer"})
     EXPECT_EQ(ratio(recipe), 1) << recipe;

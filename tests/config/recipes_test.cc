@@ -52,7 +52,7 @@ RecipeConfig recipe_of(const char* name, const Json& model, const Json& changes 
 
 TEST(RecipesTest, EveryRecipeOfThePapersIsThere) {
   for (const char* name :
-       {"msf-imagenet", "mk-imagenet", "sne-imagenet", "sne-imagenet-distill", "sne-transfer",
+       {"msf-imagenet", "msf-inat", "mk-imagenet", "sne-imagenet", "sne-imagenet-distill", "sne-transfer",
         "xcit-imagenet", "xcit-imagenet-distill", "xcit-finetune-384", "cifar-lite"})
     EXPECT_NE(find_recipe(name), nullptr) << name;
 }
