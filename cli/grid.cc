@@ -126,7 +126,18 @@ std::vector<std::string> Grid::lines(const Terminal* terminal) const {
     return without_trailing_spaces(line);
   };
   lines.push_back(bold(join([&](std::size_t column) { return columns_[column].heading; })));
-  for (const auto& row : rows_) lines.push_back(join([&](std::size_t column) { return row[column]; }));
+  int whole = -kGap;
+  for (const int column : width) whole += kGap + column;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (const auto heading = headings_.find(i); heading != headings_.end()) {
+      const std::string name =
+          heading->second.empty() ? "" : " " + fit(heading->second, std::max(1, whole - 4)) + " ";
+      std::string rule = "──" + name;
+      for (int at = display_width(rule); at < whole; ++at) rule += "─";
+      lines.push_back(rule);
+    }
+    lines.push_back(join([&](std::size_t column) { return rows_[i][column]; }));
+  }
   return lines;
 }
 
@@ -134,10 +145,11 @@ std::string Grid::take_text(const Terminal* terminal) {
   const auto width = widths();
   const auto all = lines(terminal);
   std::string text;
-  const std::size_t heads = std::exchange(headed_, true) ? all.size() - rows_.size() : 0;
+  const std::size_t heads = std::exchange(headed_, true) ? all.size() - rows_.size() - headings_.size() : 0;
   for (std::size_t i = heads; i < all.size(); ++i) text += all[i] + "\n";
   for (std::size_t i = 0; i < columns_.size(); ++i) columns_[i].width = width[i];
   rows_.clear();
+  headings_.clear();
   return text;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class Grid {
   /// A cell for each column; line ends and tabs in it are spaces, for a cell is one line.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
+  /// A rule in front of the row that is added next, with a heading in it, or without where it is empty.
+  void add_heading(const std::string& heading) { headings_[rows_.size()] = heading; }
 
   /// Makes it as wide as `width` at most (0: as wide as it is): cells are cut first, then columns left out,
   /// of one rank the last first. Returns: those that were left out.
@@ -45,7 +48,8 @@ class Grid {
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
-  bool headed_ = false;  // `take_text` has given the headings
+  std::map<std::size_t, std::string> headings_;  // row -> what stands in front of it
+  bool headed_ = false;                          // `take_text` has given the headings
 };
 
 }  // namespace abl::cli
