@@ -358,7 +358,8 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
 std::vector<TrialSummary> chosen(Source& source, const Sample& sample) {
   std::vector<TrialSummary> trials;
   std::vector<std::uint32_t> known;
-  for (const auto& trial : source.sweep(sample.sweep).trials()) {
+  const SweepDetail sweep = source.sweep(sample.sweep);
+  for (const auto& trial : sweep.trials()) {
     if (trial.state() != TRIAL_STATE_COMPLETED || trial.run() == 0) continue;
     if (std::ranges::find(known, trial.id()) != known.end()) continue;
     known.push_back(trial.id());
