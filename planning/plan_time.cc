@@ -234,7 +234,7 @@ std::vector<double> set_times(const sweeps::SweepSpec& spec, storage::Database* 
     std::string missing = "no run of it has completed";
     if (!time && times)
       if (const auto trial = trial_of(row.config))
-        if (const auto work = workload_of(*trial, known.counts, known.images, missing)) {
+        if (const auto work = workload_of(*trial, known.counts, known.images, missing, row.teacher)) {
           time = times->of(*work, spec.gpus);
           if (time->from == TrialTime::From::kFlops) stated.insert(trial->recipe.precision);
           for (const Calibration& calibration : known.calibrations)

@@ -97,13 +97,16 @@ std::string step_hash(const TrialConfig& trial) {
 }
 
 std::optional<Workload> workload_of(const TrialConfig& trial, const ModelCounts& counts,
-                                    const std::map<std::string, ImageCounts>& images, std::string& missing) {
+                                    const std::map<std::string, ImageCounts>& images, std::string& missing,
+                                    const std::string& teacher_model) {
   const auto& recipe = trial.recipe;
   const auto forward = macs_of(counts, config::canonical_model_text(trial));
   std::optional<double> teacher = 0;
   if (recipe.distillation != config::Distillation::kNone) {
     std::vector<config::Problem> problems;
-    teacher = macs_of(counts, config::canonical_model_text(config::read_teacher(trial, problems)));
+    teacher = macs_of(counts, !teacher_model.empty()
+                                  ? teacher_model
+                                  : config::canonical_model_text(config::read_teacher(trial, problems)));
   }
   if (!forward || !teacher) {
     missing = "its FLOPs are not known";

@@ -43,8 +43,10 @@ std::string step_hash(const config::TrialConfig& trial);
 /// How many images a trial trains and evaluates on; 0: not known. `images`: what somebody has said.
 ImageCounts image_counts(const config::TrialConfig& trial, const std::map<std::string, ImageCounts>& images);
 
-/// `missing`: why there is none: its counts, or how many images its data have, are not known.
+/// `missing`: why there is none: its counts, or how many images its data have, are not known. `teacher`: the
+/// canonical model that it learns from, where that is another row's.
 std::optional<Workload> workload_of(const config::TrialConfig& trial, const ModelCounts& counts,
-                                    const std::map<std::string, ImageCounts>& images, std::string& missing);
+                                    const std::map<std::string, ImageCounts>& images, std::string& missing,
+                                    const std::string& teacher = {});
 
 }  // namespace abl::planning
