@@ -77,11 +77,11 @@ class Facts {
                             return each.second == values.front().second;
                           });
       if (common) {
-        text += fmt::format("  {:<18} {}\n", name, values.front().second);
+        text += fmt::format("  {:<19} {}\n", name, values.front().second);
         continue;
       }
       for (const auto& [seed, value] : values)
-        text += fmt::format("  {:<18} {} (seed {})\n", name, value, seed);
+        text += fmt::format("  {:<19} {} (seed {})\n", name, value, seed);
     }
     return text;
   }
@@ -160,12 +160,11 @@ std::string facts_text(const WhyResponse& why) {
     if (!run.data_fingerprint().empty()) facts.add("data fingerprint", value.seed(), run.data_fingerprint());
     facts.add("worker", value.seed(), run.summary().worker());
     const json environment = said_by(run);
-    for (const auto& [key, fact] : environment.items()) facts.add(key, value.seed(), fact_text(fact));
+    for (const auto& [key, fact] : environment.items())  // of the trial another stands above
+      facts.add(key == "result_version" ? "trainer knows up to" : key, value.seed(), fact_text(fact));
     const json config = json::parse(run.config_json(), nullptr, false);
-    if (config.is_object())
-      if (const auto precision = config.value(json::json_pointer{"/recipe/precision"}, "");
-          !precision.empty())
-        facts.add("precision", value.seed(), precision);
+    if (config.is_object() && config.contains("recipe"))
+      facts.add("precision", value.seed(), config.value(json::json_pointer{"/recipe/precision"}, "fp32"));
     for (const auto& sentence : run.before_mend()) facts.add("made before", value.seed(), sentence);
     if (run.summary().packed_with() > 0)
       facts.add("shared its GPU", value.seed(), fmt::format("with {} others", run.summary().packed_with()));
@@ -188,10 +187,14 @@ std::string differences_text(const WhyResponse& why) {
 
 std::string checkpoints_text(const WhyResponse& why) {
   std::string text;
-  for (const auto& value : why.values())
-    for (const auto& checkpoint : value.run().checkpoints())
-      text += fmt::format("  seed {}, run {}, step {}: {}:{}\n", value.seed(), value.run().summary().id(),
-                          checkpoint.step(), checkpoint.host(), checkpoint.path());
+  for (const auto& value : why.values()) {
+    const auto& all = value.run().checkpoints();
+    if (all.empty()) continue;
+    const auto& newest = *std::ranges::max_element(all, {}, [](const auto& each) { return each.step(); });
+    text += fmt::format("  seed {}, run {}, step {}: {}:{}{}\n", value.seed(), value.run().summary().id(),
+                        newest.step(), newest.host(), newest.path(),
+                        all.size() > 1 ? fmt::format(" and {} of earlier steps", all.size() - 1) : "");
+  }
   return text.empty() ? "" : "\ncheckpoints\n" + text;
 }
 

@@ -134,7 +134,7 @@ std::string how_text(const v1::WhyResponse& why) {
                             column.source())
               : fmt::format("{} {}", column.take(), column.source());
       if (cell.n() == 1) return fmt::format("{} of one seed, {}", taken, digits_text(column));
-      return fmt::format("mean of {}'s {} ± {}, {}", fmt::format("{} seeds", cell.n()), taken,
+      return fmt::format("mean over {} seeds of the {} ± {}, {}", cell.n(), taken,
                          cell.has_sd() ? "sample standard deviation (n − 1)" : "no deviation",
                          digits_text(column));
     }
