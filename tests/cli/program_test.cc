@@ -23,9 +23,10 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-const std::vector<std::string> kCommands{
-    "up",    "down",   "validate", "plan",  "submit", "ls",      "show",      "watch", "logs",      "cancel",
-    "pause", "resume", "retry",    "table", "export", "workers", "dashboard", "data",  "completion"};
+const std::vector<std::string> kCommands{"up",      "down",      "validate", "plan",       "submit",
+                                         "ls",      "show",      "watch",    "logs",       "cancel",
+                                         "pause",   "resume",    "retry",    "table",      "export",
+                                         "workers", "dashboard", "data",     "completion", "papers"};
 
 class Program : public testing::Test {
  protected:
@@ -239,6 +240,35 @@ TEST_F(Program, UsageErrorsAreOneLineAndExitCodeTwo) {
     EXPECT_THAT(outcome.err, StartsWith("error: "));
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
   }
+}
+
+TEST_F(Program, PapersListsEveryTableWithWhatIsTrainedAndWhatIsFree) {
+  const Outcome outcome = home_.run({"papers"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("msf/table-1 "), HasSubstr("30 tables, 326 of 453 rows trained")));
+  const auto json = nlohmann::json::parse(home_.run({"papers", "xcit", "--json"}).out).at("tables");
+  ASSERT_EQ(json.size(), 6u);
+  EXPECT_EQ(json[4].at("name"), "xcit/table-5");
+  EXPECT_EQ(json[4].at("trained"), 0);
+  EXPECT_EQ(json[4].at("trials"), 0);
+  EXPECT_EQ(json[4].at("free"), nlohmann::json::array({"params"}));
+  EXPECT_EQ(json[4].at("not_trained")[0].at("kind"), "cited");
+  EXPECT_EQ(home_.run({"papers", "msff"}).code, kExitUsage);
+}
+
+TEST_F(Program, PapersShowsATableOfPrintedValuesAlone) {
+  const Outcome outcome = home_.run({"papers", "manifold-key/table-3"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("detection and segmentation on COCO (Mask R-CNN)"), HasSubstr("67.1"),
+                    HasSubstr("note: rows swin-t, swin-t-spatialk: not trained here")));
+}
+
+TEST_F(Program, ASweepWithoutATrainedRowCanBePlanned) {
+  const Outcome outcome = home_.run({"plan", "manifold-key/table-3"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("0 of 2 rows"), HasSubstr("0 distinct trials"),
+                                 HasSubstr("– not trained: detection and segmentation on COCO")));
 }
 
 TEST_F(Program, AFileThatIsNotThereIsNamed) {
