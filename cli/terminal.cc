@@ -36,6 +36,8 @@ const char* code(Style style) {
       return "1";
     case Style::kDim:
       return "2";
+    case Style::kUnderline:
+      return "4";
     case Style::kRed:
       return "31";
     case Style::kGreen:

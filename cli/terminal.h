@@ -9,7 +9,7 @@
 
 namespace abl::cli {
 
-enum class Style { kBold, kDim, kRed, kGreen, kYellow, kCyan };
+enum class Style { kBold, kDim, kUnderline, kRed, kGreen, kYellow, kCyan };
 
 /// An output stream as seen by people: how wide, whether it can be redrawn, whether it takes colours.
 /// Colours are off when the stream is no terminal, when NO_COLOR is set and not empty, or when TERM is
