@@ -64,12 +64,14 @@ TEST(Json, EnumerationsAreTheirNamesTimesAreTextsAndMapsAreObjects) {
             R"({"name":"","state":"SWEEP_STATE_ACTIVE","trials":{"total":3,"queued":3,"leased":0,)"
             R"("running":0,"completed":0,"failed":0,"cancelled":0,"held":0,"unfilled":0},)"
             R"("rows":0,"seeds":0,"priority":0,"owner":"","weight":0,"preempts":false,"max_running":0,)"
-            R"("breaker":false,"canary":false,"holds":[],"created":"2023-11-14T22:13:20Z"})");
+            R"("breaker":false,"canary":false,"holds":[],"gpu_hours":0,"spent":"","revision":0,)"
+            R"("created":"2023-11-14T22:13:20Z"})");
   v1::PlanRow row;
   (*row.mutable_counts())["params.all"] = 5;
   EXPECT_EQ(to_json(row),
             R"({"id":"","label":"","set":{},"counts":{"params.all":5},"trials":0,"stored":0,"under_way":0,)"
-            R"("config_hash":"","same_as":"","before_mend":0})");
+            R"("config_hash":"","same_as":"","before_mend":0,"group":"","not_trained":"",)"
+            R"("not_trained_why":"","sources":[],"memory_parts":{}})");
 }
 
 namespace pb = google::protobuf;
