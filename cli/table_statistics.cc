@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/grid.h"
 #include "cli/row_names.h"
@@ -117,6 +118,9 @@ std::string agreement_text(const ablate::v1::PaperAgreement& said) {
   return text + "\n";
 }
 
+/// Without a sign before what rounds to 0.
+std::string share_text(double share) { return fmt::format("{:.3f}", std::abs(share) < 0.0005 ? 0 : share); }
+
 std::string analysis_text(const ablate::v1::FactorAnalysis& said, const Terminal* terminal) {
   std::string text = "analysis of variance (Type II), the factors by what they explain\n";
   if (said.effects().empty()) return text + "  none: " + said.why() + "\n";
@@ -137,7 +141,7 @@ std::string analysis_text(const ablate::v1::FactorAnalysis& said, const Terminal
               effect->has_f() ? fmt::format("{:.2f}", effect->f()) : kNothing,
               effect->has_p() ? p_text(effect->p()) : kNothing, fmt::format("{:.3f}", effect->eta_squared()),
               fmt::format("{:.3f}", effect->partial_eta_squared()),
-              effect->has_omega_squared() ? fmt::format("{:.3f}", effect->omega_squared()) : kNothing});
+              effect->has_omega_squared() ? share_text(effect->omega_squared()) : kNothing});
   grid.add({"residual", fmt::format("{}", said.residual_df()), fmt::format("{:.4g}", said.residual()), "", "",
             "", "", ""});
   grid.fit_to(terminal ? terminal->width() : 0);
