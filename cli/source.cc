@@ -6,14 +6,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/new_file.h"
 #include "cli/client.h"
 #include "cli/format.h"
 #include "config/document/result_version.h"
+#include "storage/archive.h"
 #include "storage/database.h"
 #include "storage/due_versions.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
+#include "views/comparison.h"
+#include "views/convert.h"
 #include "views/views.h"
 
 namespace abl::cli {
@@ -75,9 +79,11 @@ class SchedulerSource final : public Source {
     request.set_trials(trials);
     return client_.call(&Sweeps::Stub::GetSweep, request);
   }
-  Table table(const std::string& name, std::uint32_t rows) override {
+  Table table(const std::string& name, std::uint32_t rows, bool statistics, bool long_form) override {
     SweepRequest request = named<SweepRequest>(name);
     request.set_count(rows);
+    request.set_statistics(statistics);
+    request.set_long_form(long_form);
     Table all;
     const std::function<void(const Table&)> add = [&](const Table& part) {
       if (all.rows().empty())
@@ -134,7 +140,12 @@ class SchedulerSource final : public Source {
 
 class StoreSource final : public Source {
  public:
-  explicit StoreSource(const std::filesystem::path& file) : db_{file, storage::Database::Mode::kReadOnly} {}
+  StoreSource(const Context& context, const std::filesystem::path& file)
+      : context_{context},
+        current_{file, std::filesystem::temp_directory_path() / ("ablate" + unfinished_ending())},
+        db_{current_.file(), storage::Database::Mode::kReadOnly} {}
+
+  bool is_older() const { return current_.is_copy(); }
 
   bool is_empty() { return storage::SweepStore{db_}.count() == 0; }
   std::uint32_t under_way() { return storage::TrialStore{db_}.count_under_way(); }
@@ -147,8 +158,10 @@ class StoreSource final : public Source {
     return views::sweep_detail(db_, name,
                                {.first = first, .most_trials = trials == 0 ? kTrialsAtOnce : trials});
   }
-  Table table(const std::string& name, std::uint32_t rows) override {
+  Table table(const std::string& name, std::uint32_t rows, bool statistics, bool long_form) override {
     Table table = views::table(db_, name);
+    if (!long_form && views::has_pivot(table)) table = views::pivoted(table);
+    if (statistics) views::add_statistics(table);
     if (const auto all = static_cast<std::uint32_t>(table.rows_size()); rows > 0 && all > rows) {
       table.mutable_rows()->DeleteSubrange(static_cast<int>(rows), static_cast<int>(all - rows));
       table.set_left_out(all - rows);
@@ -177,16 +190,29 @@ class StoreSource final : public Source {
   }
 
   void export_points(const std::string& name, const std::function<void(const ExportBlock&)>& sink) override {
+    if (const auto archive = storage::archive_kind(db_);
+        archive && archive->points != storage::KeptPoints::kAll)
+      context_.note(archive->points == storage::KeptPoints::kNone
+                        ? "this archive has no metric points: only their summaries, of which tables are made"
+                        : fmt::format("this archive's curves are thinned to {} points; tables are of all",
+                                      storage::ArchiveOptions::kThinTo));
     views::export_points(db_, name, sink);
   }
 
  private:
+  const Context& context_;
+  storage::UpToDate current_;  // an older file is read from a copy that is brought up to date
   storage::Database db_;
 };
 
 /// A results file whose marks of results made before a correction are those of another release.
 std::unique_ptr<StoreSource> open_store(const Context& context, const std::filesystem::path& file) {
-  auto source = std::make_unique<StoreSource>(file);
+  auto source = std::make_unique<StoreSource>(context, file);
+  if (source->is_older())
+    context.note(
+        fmt::format("{} is of an older version: read from a copy that was brought up to date, the file stays "
+                    "as it is",
+                    file.string()));
   if (const int known = source->known_version(); known != 0 && known != config::newest_result_version())
     context.note(fmt::format(
         "a scheduler of another release had {} last: it knows result versions up to {}, this one up "

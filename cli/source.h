@@ -27,7 +27,9 @@ class Source {
   /// All of them at once: a sweep has 100,000 trials at most.
   ablate::v1::SweepDetail sweep(const std::string& name);
   /// `rows`: of a longer table the first so many, and `left_out` says how many there are beside; 0: all.
-  virtual ablate::v1::Table table(const std::string& name, std::uint32_t rows = 0) = 0;
+  /// `long_form`: without the pivot that its file asks for.
+  virtual ablate::v1::Table table(const std::string& name, std::uint32_t rows = 0, bool statistics = false,
+                                  bool long_form = false) = 0;
   virtual ablate::v1::ListWorkersResponse list_workers() = 0;
   /// Calls `sink` with the log of a run in pieces; with `follow` until the run has ended.
   virtual void log(std::uint32_t run, bool follow,

@@ -10,6 +10,8 @@
 #include <ranges>
 #include <unordered_map>
 
+#include "base/error.h"
+#include "base/nearest_name.h"
 #include "base/printable.h"
 #include "cli/csv.h"
 #include "cli/grid.h"
@@ -32,21 +34,40 @@ struct Text {
   std::vector<std::string> lines, left_out;
 };
 
+/// Behind a value of the paper that is in doubt; a note says why.
+constexpr const char* kDoubt = " (?)";
+
 /// A star in a column of its own marks the baseline, so that no cut name hides it.
-Text text_of(const Table& table, const Terminal* terminal) {
-  Sheet sheet = sheet_of(table);
+Text text_of(const Table& table, const Terminal* terminal, const TableOptions& options) {
+  Sheet sheet = sheet_of(table, options.shown);
   const bool starred = std::ranges::any_of(sheet.rows, &Sheet::Row::baseline);
   if (starred) sheet.columns.insert(sheet.columns.begin(), Grid::Column{});
   Grid grid{sheet.columns};
+  std::string group;
+  std::vector<bool> signed_columns(sheet.columns.size());
+  for (const auto& row : sheet.rows)
+    for (std::size_t i = 0; i < row.signs.size(); ++i)
+      if (!row.signs[i].empty()) signed_columns[i] = true;
   for (auto& row : sheet.rows) {
-    for (std::size_t i = 0; terminal && i < row.cells.size(); ++i)
-      if (row.best[i]) row.cells[i] = terminal->paint(Style::kBold, row.cells[i]);
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      if (row.marks[i] == "doubtful") row.cells[i] += kDoubt;
+      if (terminal && (row.best[i] || row.marks[i] == "bold"))
+        row.cells[i] = terminal->paint(Style::kBold, row.cells[i]);
+      else if (terminal && row.underlined(i))
+        row.cells[i] = terminal->paint(Style::kUnderline, row.cells[i]);
+      if (signed_columns[i]) row.cells[i] += row.signs[i].empty() ? "  " : " " + row.signs[i];
+    }
+    if (row.group != group) grid.add_heading(group = row.group);
     if (starred) row.cells.insert(row.cells.begin(), row.baseline ? "*" : "");
     grid.add(std::move(row.cells));
   }
   Text text;
   for (const auto& column : grid.fit_to(terminal ? terminal->width() : 0))
-    text.left_out.push_back((column.group.empty() ? "" : "the paper's ") + column.heading);
+    text.left_out.push_back((column.group.empty() ? ""
+                             : column.group == table.paper_heading() || column.group == "paper"
+                                 ? "the paper's "
+                                 : column.group + " ") +
+                            column.heading);
   text.lines = grid.lines(terminal);
   return text;
 }
@@ -64,11 +85,36 @@ bool looks_like_fractions(const Table& table, int column) {
   return any;
 }
 
+/// What the signs behind values say, and of which test; empty where nothing was tested.
+std::string comparison_legend(const Table& table) {
+  bool tested = false, directed = false, different = false;
+  for (const auto& row : table.rows()) {
+    for (const auto& cell : row.cells()) {
+      using Comparison = ablate::v1::Comparison;
+      const auto verdict = cell.comparison().verdict();
+      tested = tested || cell.has_p();
+      directed = directed || verdict == Comparison::VERDICT_BETTER || verdict == Comparison::VERDICT_WORSE;
+      different = different || verdict == Comparison::VERDICT_DIFFERENT;
+    }
+  }
+  if (!tested) return "";
+  return fmt::format("{}{}{}{}: {}\n", directed ? "↑ better, ↓ worse" : "", directed && different ? ", " : "",
+                     different ? "≠ other" : "",
+                     directed || different ? " than the baseline" : "no row differs from its baseline",
+                     table.compare().legend());
+}
+
 /// What the lines do not say: what the star is, what there was no room for, and what a unit does not do.
 std::string text_notes(const Table& table, const Text& text) {
   std::string notes;
-  if (std::ranges::any_of(table.rows(), [&](const TableRow& row) { return row.id() == table.baseline(); }))
-    notes += fmt::format("* baseline{}\n", RowNames{table}.are_factors() ? ": " + table.baseline() : "");
+  const auto is_baseline = [&](const TableRow& row) {
+    return row.id() == (row.baseline().empty() ? table.baseline() : row.baseline());
+  };
+  if (std::ranges::any_of(table.rows(), is_baseline))
+    notes += fmt::format("* baseline{}\n", RowNames{table}.are_factors() && !table.baseline().empty()
+                                               ? ": " + table.baseline()
+                                               : "");
+  notes += comparison_legend(table);
   if (!text.left_out.empty())
     notes += fmt::format("no room for: {} (a wider terminal, or --format csv, has them)\n",
                          fmt::join(text.left_out, ", "));
@@ -93,9 +139,10 @@ std::string missing_notes(const Table& table) {
     for (const auto& row : table.rows()) {
       const Cell& cell = row.cells(column);
       if (cell.missing().empty() || (cell.n() > 0 && cell.unfilled() == 0)) continue;
+      if (!row.not_trained().empty()) continue;  // a note of the table says so
       const auto [place, fresh] = places_here.try_emplace(cell.missing(), here.size());
       if (fresh) here.push_back({.why = cell.missing()});
-      here[place->second].rows.push_back(row.id());
+      here[place->second].rows.push_back(cell.row().empty() ? row.id() : cell.row());
     }
     for (Gap& gap : here) {
       auto& known = places[gap.why];
@@ -115,19 +162,10 @@ std::string missing_notes(const Table& table) {
   return notes;
 }
 
-/// In one line, without what no typesetter can read: what follows a line's end would be another row, or no
-/// comment.
-std::string one_line(std::string_view text) {
-  std::string line = printable(text);
-  std::ranges::replace_if(
-      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return line;
-}
-
 /// What stands below a table, each line after `mark`.
 std::string notes_below(const Table& table, std::string_view mark) {
   std::string text;
-  for (const auto& note : table.notes()) text += fmt::format("{}{}\n", mark, one_line(note));
+  for (const auto& note : table.notes()) text += fmt::format("{}{}\n", mark, in_one_line(note));
   return text;
 }
 
@@ -143,12 +181,6 @@ std::string replace_each(std::string_view text, const std::map<char, std::string
   return result;
 }
 
-std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 /// The cells, with the baseline said behind the last of its names.
 std::vector<std::vector<std::string>> named_cells(const Sheet& sheet) {
   std::vector<std::vector<std::string>> rows;
@@ -160,8 +192,8 @@ std::vector<std::vector<std::string>> named_cells(const Sheet& sheet) {
   return rows;
 }
 
-std::string markdown(const Table& table) {
-  const Sheet sheet = sheet_of(table);
+std::string markdown(const Table& table, const TableOptions& options) {
+  const Sheet sheet = sheet_of(table, options.shown);
   const auto named = named_cells(sheet);
   const auto escape = [](std::string_view text) { return replace_each(text, {{'|', "\\|"}, {'\n', " "}}); };
   std::string head = "|", rule = "|", body;
@@ -171,79 +203,84 @@ std::string markdown(const Table& table) {
     rule += column.right_aligned ? " ---: |" : " --- |";
   }
   for (std::size_t row = 0; row < named.size(); ++row) {
+    if (const std::string& group = sheet.rows[row].group;
+        group != (row > 0 ? sheet.rows[row - 1].group : "")) {
+      body += fmt::format("| {} |", group.empty() ? "" : "**" + escape(group) + "**");
+      for (std::size_t column = 1; column < named[row].size(); ++column) body += " |";
+      body += "\n";
+    }
     body += "|";
     for (std::size_t column = 0; column < named[row].size(); ++column) {
-      const std::string mark = sheet.rows[row].best[column] ? "**" : "";
-      body += fmt::format(" {0}{1}{0} |", mark, escape(named[row][column]));
+      const std::string& printed = sheet.rows[row].marks[column];
+      const std::string mark = sheet.rows[row].best[column] || printed == "bold" ? "**" : "";
+      std::string text = escape(named[row][column]);
+      if (sheet.rows[row].underlined(column)) text = "<u>" + text + "</u>";
+      if (printed == "doubtful") text += kDoubt;
+      const std::string& sign = sheet.rows[row].signs[column];
+      body += fmt::format(" {0}{1}{0}{2} |", mark, text, sign.empty() ? "" : " " + sign);
     }
     body += "\n";
   }
-  return head + "\n" + rule + "\n" + body + below(notes_below(table, "- "));
+  const std::string legend = comparison_legend(table);
+  return head + "\n" + rule + "\n" + body +
+         below((legend.empty() ? "" : "- " + legend) + notes_below(table, "- "));
 }
 
-std::string latex_text(std::string_view text) {
-  std::string escaped = replace_each(one_line(text), {{'\\', "\\textbackslash{}"},
-                                                      {'&', "\\&"},
-                                                      {'%', "\\%"},
-                                                      {'$', "\\$"},
-                                                      {'#', "\\#"},
-                                                      {'_', "\\_"},
-                                                      {'{', "\\{"},
-                                                      {'}', "\\}"},
-                                                      {'~', "\\textasciitilde{}"},
-                                                      {'^', "\\textasciicircum{}"},
-                                                      {'<', "\\textless{}"},
-                                                      {'>', "\\textgreater{}"}});
-  return replace_all(
-      replace_all(replace_all(replace_all(escaped, "±", "$\\pm$"), "–", "--"), "†", "$^\\dagger$"), "‡",
-      "$^\\ddagger$");
-}
+using Numbers = std::vector<std::pair<std::string, std::optional<double>>>;
 
-std::string latex(const Table& table) {
-  const Sheet sheet = sheet_of(table);
-  std::string alignment, groups, rules, heads, body;
-  for (std::size_t column = 0; column < sheet.columns.size(); ++column) {
-    alignment += sheet.columns[column].right_aligned ? 'r' : 'l';
-    heads += (column ? " & " : "") + latex_text(sheet.columns[column].heading);
-  }
-  const auto first =
-      std::ranges::find_if(sheet.columns, [](const auto& column) { return !column.group.empty(); });
-  if (first != sheet.columns.end()) {  // the papers' columns are the last ones
-    const auto before = first - sheet.columns.begin(), spanned = sheet.columns.end() - first;
-    for (auto column = before; column > 0; --column) groups += " &";
-    groups = fmt::format("{} \\multicolumn{{{}}}{{c}}{{{}}} \\\\\n", groups.substr(1), spanned,
-                         latex_text(first->group));
-    rules = fmt::format("\\cmidrule(lr){{{}-{}}}\n", before + 1, sheet.columns.size());
-  }
-  const auto named = named_cells(sheet);
-  for (std::size_t row = 0; row < named.size(); ++row) {
-    for (std::size_t column = 0; column < named[row].size(); ++column) {
-      const std::string text = latex_text(named[row][column]);
-      body += (column ? " & " : "") + (sheet.rows[row].best[column] ? "\\textbf{" + text + "}" : text);
-    }
-    body += " \\\\\n";
-  }
-  return fmt::format(
-      "% needs \\usepackage{{booktabs}}\n\\begin{{tabular}}{{{}}}\n\\toprule\n{}{}{} "
-      "\\\\\n\\midrule\n{}\\bottomrule\n"
-      "\\end{{tabular}}\n{}",
-      alignment, groups, rules, heads, body, notes_below(table, "% "));
+/// What CSV has of a cell's statistics: the ends of columns' names, and values where there are some.
+Numbers statistics_of(const Cell& cell, double unit) {
+  const auto& said = cell.statistics();
+  const auto known = [](bool is_known, double value) {
+    return is_known ? std::optional{value} : std::nullopt;
+  };
+  const auto in_unit = [&](bool is_known, double value) { return known(is_known, value / unit); };
+  return {{"_se", in_unit(said.has_standard_error(), said.standard_error())},
+          {"_low", in_unit(said.has_interval(), said.interval().low())},
+          {"_high", in_unit(said.has_interval(), said.interval().high())},
+          {"_difference", in_unit(said.has_difference(), said.difference())},
+          {"_difference_low", in_unit(said.has_difference_interval(), said.difference_interval().low())},
+          {"_difference_high", in_unit(said.has_difference_interval(), said.difference_interval().high())},
+          {"_p", known(cell.has_p(), cell.p())},
+          {"_p_corrected", known(cell.has_p_corrected(), cell.p_corrected())},
+          {"_g", known(said.has_g(), said.g())},
+          {"_g_low", known(said.has_g_interval(), said.g_interval().low())},
+          {"_g_high", known(said.has_g_interval(), said.g_interval().high())},
+          {"_to_see", in_unit(said.has_to_see(), said.to_see())},
+          {"_more_seeds", known(said.has_more_seeds(), said.more_seeds())}};
 }
 
 /// A table for programs: columns by name, means and deviations apart with all their digits, an empty field
 /// where there is no value.
 std::string csv(const Table& table) {
   std::string text = "row,label,baseline";
+  const bool with_statistics = std::ranges::any_of(table.rows(), [](const TableRow& row) {
+    return std::ranges::any_of(row.cells(), [](const Cell& cell) { return cell.has_statistics(); });
+  });
+  const bool grouped =
+      std::ranges::any_of(table.rows(), [](const TableRow& row) { return !row.group().empty(); });
+  const bool untrained =
+      std::ranges::any_of(table.rows(), [](const TableRow& row) { return !row.not_trained().empty(); });
+  const bool scaled = !table.scale().empty();
+  text +=
+      fmt::format("{}{}{}", grouped ? ",group" : "", untrained ? ",not_trained" : "", scaled ? ",scale" : "");
   for (const auto& column : table.columns()) {
-    text += fmt::format(",{}", csv_field(column.name()));
+    if (column.kind() != Column::KIND_PRINTED) text += fmt::format(",{}", csv_field(column.name()));
     if (is_metric(column))
       text += fmt::format(",{},{}", csv_field(column.name() + "_sd"), csv_field(column.name() + "_n"));
+    if (is_metric(column) && with_statistics)
+      for (const auto& [name, number] : statistics_of(Cell{}, 1))
+        text += fmt::format(",{}", csv_field(column.name() + name));
     if (column.has_paper()) text += fmt::format(",{}", csv_field(column.name() + "_paper"));
   }
   text += "\n";
   for (const auto& row : table.rows()) {
-    text += fmt::format("{},{},{}", csv_field(row.id()), csv_field(row.label()),
-                        row.id() == table.baseline() ? "yes" : "no");
+    text +=
+        fmt::format("{},{},{}", csv_field(row.id()), csv_field(row.label()),
+                    row.id() == (row.baseline().empty() ? table.baseline() : row.baseline()) ? "yes" : "no");
+    if (grouped) text += fmt::format(",{}", csv_field(row.group()));
+    if (untrained) text += fmt::format(",{}", row.not_trained());
+    if (scaled) text += fmt::format(",{}", csv_field(table.scale()));
     for (int index = 0; index < table.columns_size(); ++index) {
       const Column& column = table.columns(index);
       const Cell& cell = row.cells(index);
@@ -251,9 +288,12 @@ std::string csv(const Table& table) {
       const bool sd = cell.has_sd() && std::isfinite(cell.mean());
       if (column.kind() == Column::KIND_SETTING)
         text += fmt::format(",{}", csv_field(cell.text()));
-      else
+      else if (column.kind() != Column::KIND_PRINTED)
         text += fmt::format(",{}", cell.has_mean() ? csv_number(cell.mean() / unit) : "");
       if (is_metric(column)) text += fmt::format(",{},{}", sd ? csv_number(cell.sd() / unit) : "", cell.n());
+      if (is_metric(column) && with_statistics)
+        for (const auto& [name, number] : statistics_of(cell, unit))
+          text += fmt::format(",{}", number ? csv_number(*number) : "");
       if (column.has_paper()) text += fmt::format(",{}", csv_field(cell.paper()));
     }
     text += "\n";
@@ -264,22 +304,35 @@ std::string csv(const Table& table) {
 }  // namespace
 
 std::vector<std::string> table_lines(const Table& table, const Terminal* terminal) {
-  return text_of(table, terminal).lines;
+  return text_of(table, terminal, {}).lines;
 }
 
-std::string render_table(const Table& table, TableFormat format, const Terminal* terminal) {
+TableFormat table_format(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [known, format] : kTableFormats) {
+    if (known == name) return format;
+    names.push_back(known);
+  }
+  throw Error{Code::kInvalidArgument, fmt::format("unknown format '{}'; expected {}{}", name, any_of(names),
+                                                  did_you_mean(name, names))};
+}
+
+std::string render_table(const Table& table, TableFormat format, const Terminal* terminal,
+                         const TableOptions& options) {
   switch (format) {
     case TableFormat::kText: {
-      const Text text = text_of(table, terminal);
+      const Text text = text_of(table, terminal, options);
       const std::string notes = text_notes(table, text) + missing_notes(table) + notes_below(table, "note: ");
       return fmt::format("{}\n{}{}", fmt::join(text.lines, "\n"), notes.empty() ? "" : "\n", notes);
     }
     case TableFormat::kMarkdown:
-      return markdown(table);
+      return markdown(table, options);
     case TableFormat::kCsv:
       return csv(table);
     case TableFormat::kLatex:
-      return latex(table);
+      return latex_table(table, options);
+    case TableFormat::kHtml:
+      return html_table(table, options);
     case TableFormat::kJson:
       return views::to_json(table, true) + "\n";
   }

@@ -1,33 +1,129 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
+#include "protocol/column.h"
 
 namespace abl::cli {
 
 class Terminal;
+struct Context;
 
-enum class TableFormat { kText, kMarkdown, kCsv, kLatex, kJson };
+enum class TableFormat { kText, kMarkdown, kCsv, kLatex, kHtml, kJson };
 
 /// The names that `--format` takes.
 inline const std::vector<std::pair<std::string, TableFormat>> kTableFormats{
-    {"text", TableFormat::kText},
-    {"markdown", TableFormat::kMarkdown},
-    {"csv", TableFormat::kCsv},
-    {"latex", TableFormat::kLatex},
-    {"json", TableFormat::kJson}};
+    {"text", TableFormat::kText},   {"markdown", TableFormat::kMarkdown}, {"csv", TableFormat::kCsv},
+    {"latex", TableFormat::kLatex}, {"html", TableFormat::kHtml},         {"json", TableFormat::kJson}};
+
+/// The format of a name. Throws: Error{kInvalidArgument} with the nearest.
+TableFormat table_format(const std::string& name);
+
+/// How a table is printed.
+struct TableOptions {
+  std::vector<protocol::Shown> shown;  ///< what stands for each column; empty: as the table's file says
+  std::string caption, label;          ///< of LaTeX and HTML
+};
 
 /// A table in one of the formats, ended by a newline. Every format prints `Cell.text` but CSV and JSON, which
 /// have the full values. Text, Markdown and LaTeX show n beside the means ("1/2" while seeds are missing) and
 /// the papers' values last, under the table's paper heading. `terminal`: takes bold headings in text; may be
 /// null.
 std::string render_table(const ablate::v1::Table& table, TableFormat format,
-                         const Terminal* terminal = nullptr);
+                         const Terminal* terminal = nullptr, const TableOptions& options = {});
+
+/// With booktabs and siunitx: columns of numbers are aligned at their points, groups of rows have a rule
+/// between them. With a caption or a label it floats.
+std::string latex_table(const ablate::v1::Table& table, const TableOptions& options);
+/// A page that needs nothing else.
+std::string html_table(const ablate::v1::Table& table, const TableOptions& options);
+/// Text as HTML, SVG and XML have it, in one line.
+std::string html_text(std::string_view text);
+
+/// The statistics of a table that has them: for each column of metrics a line for each row, how its order
+/// agrees with the paper's, and what factors explain of it.
+std::string statistics_text(const ablate::v1::Table& table, const Terminal* terminal = nullptr);
 
 /// The lines of the text format without the notes below it.
 std::vector<std::string> table_lines(const ablate::v1::Table& table, const Terminal* terminal = nullptr);
+
+// Pictures (table_plot.cc).
+
+enum class Plot { kBars, kScatter, kCurves };
+constexpr std::string_view name_of(Plot plot) {
+  switch (plot) {
+    case Plot::kBars:
+      return "bars";
+    case Plot::kScatter:
+      return "scatter";
+    case Plot::kCurves:
+      return "curves";
+  }
+  return {};
+}
+
+/// What a row's runs said of a metric at a step, one value for each seed.
+struct Curve {
+  std::string row, label;
+  bool baseline = false;
+  std::map<std::uint32_t, std::vector<double>> points;  ///< by step; of values that are finite
+};
+
+// Pictures of a table in its long form, as SVG: the same bytes for the same table. `y` and `x` are places of
+// columns. Throws (all): Error{kFailedPrecondition} where there is nothing to draw.
+
+/// Each row's mean with the interval of its statistics, where it has them. Bars begin at zero; where that
+/// would hide the differences they are dots, on an axis that does not.
+std::string bars_svg(const ablate::v1::Table& table, int y);
+/// A dot for each row, with its name: accuracy against params.
+std::string scatter_svg(const ablate::v1::Table& table, int y, int x);
+/// A line for each row over the steps: the mean of its seeds, in a band of their standard deviation.
+std::string curves_svg(const ablate::v1::Table& table, const std::string& metric,
+                       const std::vector<Curve>& curves);
+
+// Tables in documents (table_check.cc).
+
+/// A table of a document and the command that writes it, in a comment before it:
+///   <!-- ablate table msf-table-1 --format markdown --columns value,paper -->
+struct MarkedTable {
+  std::string file;
+  std::size_t line = 0;  ///< of the marker, from 1
+  std::string sweep, store;
+  TableFormat format = TableFormat::kText;
+  TableOptions options;
+  bool long_form = false;
+  std::size_t begin = 0, end = 0;  ///< of the table's lines, from 0
+};
+
+/// Every marked table of a document's lines; in Markdown the lines that begin with '|', in any other format a
+/// fenced block. Markers inside of such blocks are none: they show what a marker is. Throws:
+/// Error{kInvalidArgument} "file:line: …" at a marker that is wrong, or that no table follows.
+std::vector<MarkedTable> marked_tables(const std::vector<std::string>& lines, const std::string& file);
+
+/// One place where a document says another thing than the store.
+struct TableDifference {
+  std::string file;
+  std::size_t line = 0;
+  std::string row, column;   ///< or empty, where it is of a whole line
+  std::string says, should;  ///< of the document, of the store
+  std::string text() const;
+};
+
+/// What differs between the lines of a table in a document, from `line` on, and as the store has it.
+std::vector<TableDifference> differences(const MarkedTable& table, const std::vector<std::string>& here,
+                                         const std::vector<std::string>& there, std::size_t names);
+
+/// `ablate table --check FILE`: makes each marked table anew; with `write` the file gets what it should say.
+/// Returns: the exit code, 1 where something differs and is not written.
+int check_tables(const Context& context, const std::filesystem::path& file, bool write);
 
 }  // namespace abl::cli

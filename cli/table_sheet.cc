@@ -4,7 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "base/error.h"
+#include "base/nearest_name.h"
+#include "base/printable.h"
 #include "cli/row_names.h"
 
 namespace abl::cli {
@@ -14,10 +19,17 @@ using ablate::v1::Cell;
 using ablate::v1::Column;
 using ablate::v1::Table;
 using ablate::v1::TableRow;
+using protocol::Shown;
 
 bool is_number(const Column& column) { return column.kind() != Column::KIND_SETTING; }
 
+/// The row that others, and itself, are compared with.
+bool is_baseline(const Table& table, const TableRow& row) {
+  return row.id() == (row.baseline().empty() ? table.baseline() : row.baseline());
+}
+
 std::string count_of(const Cell& cell) {
+  if (cell.of() == 0) return "";  // of a row that is not trained
   return cell.n() == cell.of() ? fmt::format("{}", cell.n()) : fmt::format("{}/{}", cell.n(), cell.of());
 }
 
@@ -28,8 +40,12 @@ std::vector<bool> counted_columns(const Table& table) {
   for (int column = 0; column < table.columns_size(); ++column)
     if (is_metric(table.columns(column))) metrics.push_back(column);
   const bool same = std::ranges::all_of(table.rows(), [&](const TableRow& row) {
-    return std::ranges::all_of(
-        metrics, [&](int column) { return row.cells(column).n() == row.cells(metrics[0]).n(); });
+    std::optional<std::uint32_t>
+        n;  // of cells that can have values: others are of rows that are not trained, or of none
+    return std::ranges::all_of(metrics, [&](int column) {
+      const Cell& cell = row.cells(column);
+      return cell.of() == 0 || std::exchange(n, cell.n()).value_or(cell.n()) == cell.n();
+    });
   });
   std::vector<bool> counted(static_cast<std::size_t>(table.columns_size()), false);
   for (const int column : metrics)
@@ -39,7 +55,22 @@ std::vector<bool> counted_columns(const Table& table) {
 
 /// With a mark where a value was made before a correction; a note says of which.
 std::string text_of(const Cell& cell) {
-  return cell.text() + (cell.before_mend() > 0 ? " †" : "") + (cell.packed() > 0 ? " ‡" : "");
+  return cell.text() + (cell.before_mend() > 0 ? " †" : "") + (cell.packed() > 0 ? " ‡" : "") +
+         (cell.older() > 0 ? " §" : "");
+}
+
+/// Of a difference to the baseline that the table's test finds.
+std::string sign_of(const Cell& cell) {
+  switch (cell.comparison().verdict()) {
+    case ablate::v1::Comparison::VERDICT_BETTER:
+      return "↑";
+    case ablate::v1::Comparison::VERDICT_WORSE:
+      return "↓";
+    case ablate::v1::Comparison::VERDICT_DIFFERENT:
+      return "≠";
+    default:  // of another release too
+      return "";
+  }
 }
 
 // what goes first where there is no room
@@ -72,46 +103,155 @@ std::optional<protocol::Unit> unit_of(const Column& column) {
   return value_named<protocol::Unit>(column.unit());
 }
 
-Sheet sheet_of(const Table& table) {
-  Sheet sheet;
+std::vector<Shown> shown_of(const Table& table, const std::vector<Shown>& asked) {
+  if (!asked.empty()) return asked;
+  std::vector<Shown> shown;
+  for (const std::string& word : table.show())
+    if (const auto known = value_named<Shown>(word)) shown.push_back(*known);
+  return shown.empty() ? std::vector{Shown::kValue, Shown::kN, Shown::kPaper} : shown;
+}
+
+std::vector<Shown> shown_named(const std::string& words) {
+  std::vector<Shown> shown;
+  for (std::size_t at = 0; at <= words.size();) {
+    const std::size_t end = std::min(words.find(',', at), words.size());
+    const std::string word = words.substr(at, end - at);
+    const auto known = value_named<Shown>(word);
+    if (!known)
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("unknown part of a column '{}'; expected {}{}", word, any_of(names_of<Shown>()),
+                              did_you_mean(word, names_of<Shown>()))};
+    if (std::ranges::find(shown, *known) == shown.end()) shown.push_back(*known);
+    at = end + 1;
+  }
+  return shown;
+}
+
+namespace {
+
+/// A column of the sheet: what of which column of the table it shows.
+struct SheetPlace {
+  int column = 0;
+  Shown shows = Shown::kValue;
+  bool of_all = false;  ///< n of a pivoted table, which is the same at every level
+};
+
+/// The columns behind the names, in their order: those of a level, and with them the papers', stand together;
+/// other papers' come last, and differences to them behind those.
+std::vector<SheetPlace> places_of(const Table& table, const std::vector<Shown>& shown) {
   const auto counted = counted_columns(table);
+  const auto shows = [&](Shown what) { return std::ranges::find(shown, what) != shown.end(); };
+  const bool one_n = table.pivoted() && std::ranges::count(counted, true) == 1;
+  std::vector<SheetPlace> places;
+  const auto add_papers = [&](int column, Shown what) {
+    const bool any = what == Shown::kPaper ? table.columns(column).has_paper()
+                                           : std::ranges::any_of(table.rows(), [&](const TableRow& row) {
+                                               return !row.cells(column).paper_difference().empty();
+                                             });
+    if (shows(what) && any) places.push_back({column, what});
+  };
+  for (int column = 0; column < table.columns_size(); ++column) {
+    const bool printed = table.columns(column).kind() == Column::KIND_PRINTED;
+    if (shows(Shown::kValue) && !printed) places.push_back({column, Shown::kValue});
+    if (shows(Shown::kN) && counted[static_cast<std::size_t>(column)] && !one_n)
+      places.push_back({column, Shown::kN});
+    if (table.columns(column).level().empty()) continue;
+    add_papers(column, Shown::kPaper);
+    add_papers(column, Shown::kDifference);
+  }
+  if (shows(Shown::kN) && one_n)
+    places.push_back({static_cast<int>(std::ranges::find(counted, true) - counted.begin()), Shown::kN, true});
+  for (const Shown what : {Shown::kPaper, Shown::kDifference})
+    for (int column = 0; column < table.columns_size(); ++column)
+      if (table.columns(column).level().empty()) add_papers(column, what);
+  return places;
+}
+
+/// A cell of the row that can have values; of a row without, any.
+const Cell& first_with_seeds(const Table& table, const TableRow& row) {
+  for (int column = 0; column < table.columns_size(); ++column)
+    if (is_metric(table.columns(column)) && row.cells(column).of() > 0) return row.cells(column);
+  return row.cells(0);
+}
+
+/// Whether several columns stand under each level: then their papers' say of which they are.
+bool has_several_of_a_level(const Table& table) {
+  std::string of;
+  for (const Column& column : table.columns()) {
+    if (column.level().empty()) continue;
+    if (!of.empty() && of != column.of()) return true;
+    of = column.of();
+  }
+  return false;
+}
+
+Grid::Column column_at(const Table& table, const RowNames& names, const SheetPlace& place) {
+  const Column& column = table.columns(place.column);
+  const std::string paper = table.paper_heading().empty() ? "paper" : table.paper_heading();
+  const bool of_level = !column.level().empty(), number = is_number(column);
+  switch (place.shows) {
+    case Shown::kValue:
+      return {.heading = heading_of(column),
+              .right_aligned = number,
+              .group = column.level(),
+              .least = number ? 0 : kLeastOfASetting,
+              .rank = names.names_rows(place.column) ? 0 : rank_of(table, place.column)};
+    case Shown::kN:
+      return {.heading = "n",
+              .right_aligned = true,
+              .group = place.of_all ? "" : column.level(),
+              .rank = kCountOfSeeds};
+    case Shown::kPaper:
+    case Shown::kDifference:
+      break;
+  }
+  const bool difference = place.shows == Shown::kDifference;
+  const std::string what = difference ? "ours − paper" : "paper";
+  Grid::Column shown{.heading = heading_of(column), .right_aligned = number, .rank = kPaper};
+  if (of_level)
+    shown.heading = has_several_of_a_level(table) ? fmt::format("{}, {}", shown.heading, what) : what;
+  shown.group = of_level ? column.level() : difference ? what : paper;
+  return shown;
+}
+
+}  // namespace
+
+Sheet sheet_of(const Table& table, const std::vector<Shown>& asked) {
+  Sheet sheet;
   const RowNames names{table};
+  const std::vector<SheetPlace> places = places_of(table, shown_of(table, asked));
   sheet.columns = names.columns();
   sheet.names = sheet.columns.size();
-  for (int column = 0; column < table.columns_size(); ++column) {
-    const bool number = is_number(table.columns(column));
-    sheet.columns.push_back({.heading = heading_of(table.columns(column)),
-                             .right_aligned = number,
-                             .least = number ? 0 : kLeastOfASetting,
-                             .rank = names.names_rows(column) ? 0 : rank_of(table, column)});
-    if (counted[static_cast<std::size_t>(column)])
-      sheet.columns.push_back({.heading = "n", .right_aligned = true, .rank = kCountOfSeeds});
-  }
-  const std::string paper = table.paper_heading().empty() ? "paper" : table.paper_heading();
-  for (const auto& column : table.columns())
-    if (column.has_paper())
-      sheet.columns.push_back({.heading = heading_of(column),
-                               .right_aligned = is_number(column),
-                               .group = paper,
-                               .rank = kPaper});
-
+  for (const SheetPlace& place : places) sheet.columns.push_back(column_at(table, names, place));
   for (int index = 0; index < table.rows_size(); ++index) {
     const TableRow& row = table.rows(index);
-    Sheet::Row line{.cells = names.cells(index), .baseline = row.id() == table.baseline()};
+    Sheet::Row line{.cells = names.cells(index), .baseline = is_baseline(table, row), .group = row.group()};
     line.best.resize(line.cells.size());
-    const auto add = [&](std::string text, bool best = false) {
-      line.cells.push_back(std::move(text));
-      line.best.push_back(best);
-    };
-    for (int column = 0; column < table.columns_size(); ++column) {
-      add(text_of(row.cells(column)), row.cells(column).comparison().best());
-      if (counted[static_cast<std::size_t>(column)]) add(count_of(row.cells(column)));
+    line.second.resize(line.cells.size());
+    line.signs.resize(line.cells.size());
+    line.marks.resize(line.cells.size());
+    for (const SheetPlace& place : places) {
+      const Cell& cell = place.of_all ? first_with_seeds(table, row) : row.cells(place.column);
+      const bool value = place.shows == Shown::kValue, paper = place.shows == Shown::kPaper;
+      line.cells.push_back(value                          ? text_of(cell)
+                           : place.shows == Shown::kN     ? count_of(cell)
+                           : place.shows == Shown::kPaper ? cell.paper()
+                                                          : cell.paper_difference());
+      line.best.push_back(value && cell.comparison().best());
+      line.second.push_back(value && cell.comparison().second());
+      line.signs.push_back(value ? sign_of(cell) : "");
+      line.marks.push_back(paper ? cell.paper_mark() : "");
     }
-    for (int column = 0; column < table.columns_size(); ++column)
-      if (table.columns(column).has_paper()) add(row.cells(column).paper());
     sheet.rows.push_back(std::move(line));
   }
   return sheet;
+}
+
+std::string in_one_line(std::string_view text) {
+  std::string line = printable(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return line;
 }
 
 }  // namespace abl::cli

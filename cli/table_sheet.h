@@ -7,6 +7,7 @@
 
 #include "ablate/v1/sweeps.pb.h"
 #include "cli/grid.h"
+#include "protocol/column.h"
 #include "protocol/metrics.h"
 
 namespace abl::cli {
@@ -16,8 +17,13 @@ namespace abl::cli {
 struct Sheet {
   struct Row {
     std::vector<std::string> cells;
-    std::vector<bool> best;  ///< of its column, beyond what the seeds' spread explains: a cell each
+    std::vector<bool> best;            ///< of its column, beyond what the seeds' spread explains: a cell each
+    std::vector<bool> second;          ///< of its column but for the best: a cell each
+    std::vector<std::string> signs{};  ///< "↑" where it differs from its baseline, or empty: a cell each
     bool baseline = false;
+    std::string group;                 ///< the heading that it stands under, or empty
+    std::vector<std::string> marks{};  ///< how the paper prints a cell of it ("bold"), or empty: a cell each
+    bool underlined(std::size_t column) const { return second[column] || marks[column] == "underline"; }
   };
   std::vector<Grid::Column> columns;
   std::size_t names = 0;  ///< how many of the columns tell the rows apart
@@ -25,13 +31,25 @@ struct Sheet {
 };
 
 /// Every row with its name, values, n behind the metrics, and the papers' values. On a narrow terminal the
-/// names are cut first, then papers', settings and counts left out, metrics last.
-Sheet sheet_of(const ablate::v1::Table& table);
+/// names are cut first, then papers', settings and counts left out, metrics last. Of a pivoted table the
+/// columns of a level stand together under it, the papers' among them.
+Sheet sheet_of(const ablate::v1::Table& table, const std::vector<protocol::Shown>& shown = {});
 
-/// It takes a metric of the runs; another shows a setting or a paper's value.
+/// What stands for each column: as asked, otherwise as the table's file says, otherwise value, n and paper.
+std::vector<protocol::Shown> shown_of(const ablate::v1::Table& table,
+                                      const std::vector<protocol::Shown>& asked);
+
+/// "value,n,paper". Throws: Error{kInvalidArgument} with the nearest word.
+std::vector<protocol::Shown> shown_named(const std::string& words);
+
+/// Its cells have a value for each seed: a metric of the runs, or an expression of one.
 inline bool is_metric(const ablate::v1::Column& column) {
-  return column.kind() == ablate::v1::Column::KIND_METRIC;
+  return column.kind() == ablate::v1::Column::KIND_METRIC || column.per_seed();
 }
+
+/// In one line, without what no typesetter can read: what follows a line's end would be another row, or no
+/// comment.
+std::string in_one_line(std::string_view text);
 
 /// Its heading, or its name where it has none.
 std::string name_of(const ablate::v1::Column& column);

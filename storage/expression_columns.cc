@@ -31,8 +31,17 @@ struct Operand {
   double all = 0;
   bool per_seed = false;
   std::uint32_t before_mend = 0;
-  std::string missing;
+  bool older = false;  // its values are of an older version of the command
+  std::string older_version, missing;
 };
+
+/// What is to be said of a value is to be said of what is made of it; of a mark it is enough that one has it.
+void mark(Cell& cell, const std::vector<Operand>& operands) {
+  for (const Operand& operand : operands) {
+    cell.before_mend = std::max(cell.before_mend, std::min(operand.before_mend, cell.n));
+    if (operand.older) cell.older = cell.n, cell.older_version = operand.older_version;
+  }
+}
 
 /// "seed 3", of a value that is not finite, or is taken of those that are; nothing where all are well.
 std::optional<std::int64_t> diverged_seed(const Cell& cell) {
@@ -53,7 +62,10 @@ Operand paper_operand(const Cell& cell, double unit) {
 }
 
 Operand cell_operand(const Cell& cell, bool per_seed) {
-  Operand operand{.per_seed = per_seed, .before_mend = cell.before_mend};
+  Operand operand{.per_seed = per_seed,
+                  .before_mend = cell.before_mend,
+                  .older = cell.older > 0,
+                  .older_version = cell.older_version};
   if (const auto seed = diverged_seed(cell))
     operand.missing = fmt::format("seed {} diverged", *seed);
   else if (!cell.mean || cell.n == 0)
@@ -97,21 +109,18 @@ Cell per_seed_cell(const Expression& expression, const std::vector<Operand>& ope
   }
   const statistics::MeanSd spread = statistics::mean_sd(values);
   cell.mean = spread.mean, cell.sd = spread.sd;
-  for (const Operand& operand : operands)  // of a mark it is enough that one is
-    cell.before_mend = std::max(cell.before_mend, std::min(operand.before_mend, cell.n));
+  mark(cell, operands);
   return cell;
 }
 
 Cell single_cell(const Expression& expression, const std::vector<Operand>& operands) {
   std::vector<double> given;
   Cell cell{.of = 1};
-  for (const Operand& operand : operands) {
-    given.push_back(operand.all);
-    cell.before_mend = std::max(cell.before_mend, std::min(operand.before_mend, 1u));
-  }
+  for (const Operand& operand : operands) given.push_back(operand.all);
   const Expression::Result computed = expression.value(given);
   if (!computed.why.empty()) return {.of = 1, .missing = computed.why};
   cell.mean = computed.value, cell.n = 1;
+  mark(cell, operands);
   return cell;
 }
 
@@ -169,8 +178,12 @@ void ExpressionColumns::evaluate(Table& table, const std::set<std::size_t>& rows
     for (const std::size_t row : rows) {
       Cell& cell = table.rows[row].cells[one->column];
       std::string paper = std::move(cell.paper);
-      const auto mark = cell.mark;
-      Cell made{.of = per_seed_[one->column] ? seeds : 1, .missing = one->problem};
+      const auto printed = cell.mark;
+      std::uint32_t of = per_seed_[one->column] ? seeds : 1;
+      for (std::size_t i = 0; i < one->sources.size() && per_seed_[one->column]; ++i)
+        if (one->sources[i] && one->expression->names()[i].of == Of::kRow && per_seed_[*one->sources[i]])
+          of = table.rows[row].cells[*one->sources[i]].of;  // as many as this row gets
+      Cell made{.of = of, .missing = one->problem};
       std::vector<Operand> operands;
       for (std::size_t i = 0; i < one->sources.size() && made.missing.empty(); ++i) {
         const Expression::Name& name = one->expression->names()[i];
@@ -192,11 +205,11 @@ void ExpressionColumns::evaluate(Table& table, const std::set<std::size_t>& rows
         operands.push_back(std::move(operand));
       }
       if (made.missing.empty())
-        made = per_seed_[one->column] ? per_seed_cell(*one->expression, operands, seeds)
+        made = per_seed_[one->column] ? per_seed_cell(*one->expression, operands, of)
                                       : single_cell(*one->expression, operands);
       cell = std::move(made);
       cell.paper = std::move(paper);
-      cell.mark = mark;
+      cell.mark = printed;
     }
   }
 }
