@@ -92,6 +92,64 @@ TEST_F(WithScheduler, EverySweepIsListedHoweverManyThereAre) {
   EXPECT_EQ(all.at("next"), "");
 }
 
+constexpr const char* kPaperRows = R"(ablate: 1
+name: paper-rows
+base:
+  model: {preset: simple-vit-ti}
+  data: {name: cifar10}
+  recipe: {use: cifar-lite}
+rows:
+  - {id: before, group: Others, not_trained: {kind: cited, why: "as its authors report it"}, paper: {acc: "81.0"}}
+  - {id: a, group: Ours, set: {}, paper: {acc: {text: "80.1", mark: bold}}}
+  - {id: b, group: Ours, set: {model.depth: 3}, paper: {acc: {text: "79.9", mark: doubtful, why: "a slip"}}}
+  - {id: after, group: Ours, not_trained: {kind: task, why: "segmentation"}}
+seeds: 2
+table:
+  baseline: {Ours: a}
+  notes: ["Read with care."]
+  columns: [{name: acc, metric: val/top1}]
+)";
+
+TEST_F(WithScheduler, RowsThatAreNotTrainedStandInTheTableAndQueueNothing) {
+  const auto submitted = json({"submit", home_.file("paper.yaml", kPaperRows)});
+  EXPECT_EQ(submitted.at("new_trials"), 4);
+  EXPECT_EQ(submitted.at("sweep").at("trials").at("total"), 4);
+  EXPECT_EQ(json({"show", "paper-rows"}).at("trials").size(), 4u);
+  EXPECT_THAT(home_.run({"ls"}).out, HasSubstr("0/4"));
+  const auto table = json({"table", "paper-rows"});
+  ASSERT_EQ(table.at("rows").size(), 4u);
+  EXPECT_EQ(table.at("rows")[0].at("group"), "Others");
+  EXPECT_EQ(table.at("rows")[0].at("not_trained"), "cited");
+  EXPECT_EQ(table.at("rows")[0].at("cells")[0].at("of"), 0);
+  EXPECT_EQ(table.at("rows")[0].at("baseline"), "");
+  EXPECT_EQ(table.at("rows")[2].at("baseline"), "a");
+  EXPECT_EQ(table.at("rows")[1].at("cells")[0].at("paper_mark"), "bold");
+  EXPECT_EQ(table.at("rows")[2].at("cells")[0].at("paper_why"), "a slip");
+  EXPECT_EQ(table.at("notes")[0], "Read with care.");
+  EXPECT_EQ(table.at("notes")[1], "row before: not trained here: as its authors report it");
+  EXPECT_FALSE(json({"submit", home_.file("paper.yaml", kPaperRows)}).at("created").get<bool>());
+}
+
+TEST_F(WithScheduler, ASweepIsCompleteWhenTheRowsThatAreTrainedAre) {
+  home_.run({"submit", home_.file("paper.yaml", kPaperRows)});
+  storage::Database{home_.folder() / "results.db", storage::Database::Mode::kWrite}.execute(
+      "UPDATE trial SET state = 'completed'");
+  EXPECT_EQ(home_.run({"ls", "paper-rows", "--exit-code"}).code, kExitOk);
+}
+
+TEST_F(WithScheduler, ASweepOfWhichNoRowIsTrainedIsRefusedInOneLine) {
+  std::string text = kPaperRows;
+  for (const char* set : {"set: {}", "set: {model.depth: 3}"})
+    text.replace(text.find(set), std::string{set}.size(), "not_trained: {kind: task, why: detection}");
+  const auto file = home_.file("none.yaml", text);
+  const Outcome outcome = home_.run({"submit", file});
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("no row is trained (row before: as its authors report it)"));
+  EXPECT_EQ(home_.run({"plan", file}).code, kExitOk);
+  EXPECT_EQ(json({"ls"}).at("sweeps").size(), 0u);
+}
+
 TEST_F(WithScheduler, AnotherContentUnderTheSameNameIsRefused) {
   home_.run({"submit", sweep_});
   std::string text = kSweep;

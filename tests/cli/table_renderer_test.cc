@@ -161,6 +161,54 @@ TEST(TableRenderer, ALabelOfSeveralLinesIsOneInLatex) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
 }
 
+/// A table of a paper: two groups, a row that is not trained, a value in doubt, a column of the paper alone.
+ablate::v1::Table paper_table() {
+  auto table = sample_table();
+  table.set_baseline("");
+  (*table.mutable_baselines())["Ours"] = "o";
+  auto& printed = *table.add_columns();
+  printed.set_name("delta");
+  printed.set_heading("delta");
+  printed.set_kind(ablate::v1::Column::KIND_PRINTED);
+  printed.set_has_paper(true);
+  for (auto& row : *table.mutable_rows()) {
+    row.set_group(row.id() == "a" ? "Others" : "Ours");
+    if (row.id() != "a") row.set_baseline("o");
+    row.add_cells()->set_paper(row.id() == "h" ? "+1.2" : "");
+  }
+  auto& cited = *table.mutable_rows(2);
+  cited.set_not_trained("cited");
+  cited.set_not_trained_why("as its authors report it");
+  cited.mutable_cells(0)->set_of(0);
+  cited.mutable_cells(0)->set_paper_mark("doubtful");
+  table.mutable_rows(1)->mutable_cells(0)->set_paper_mark("bold");
+  return table;
+}
+
+TEST(TableRenderer, GroupsAreHeadingsAndARowThatIsNotTrainedHasNoCount) {
+  const std::string text = render_table(paper_table(), TableFormat::kText);
+  EXPECT_NE(text.find("── Ours ──"), std::string::npos) << text;
+  EXPECT_LT(text.find("Ours"), text.find("Original"));
+  EXPECT_LT(text.find("── Others ──"), text.find("MSF, Simplest"));
+  EXPECT_NE(text.find("61.13 (?)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("0/"), std::string::npos) << text;
+  EXPECT_NE(text.find("+1.2"), std::string::npos) << text;
+}
+
+TEST(TableRenderer, EveryFormatHasGroupsAndThePapersMarks) {
+  const auto table = paper_table();
+  const std::string markdown = render_table(table, TableFormat::kMarkdown);
+  EXPECT_NE(markdown.find("| **Others** |"), std::string::npos) << markdown;
+  EXPECT_NE(markdown.find("**79.79**"), std::string::npos) << markdown;
+  EXPECT_NE(markdown.find("61.13 (?)"), std::string::npos) << markdown;
+  const std::string latex = render_table(table, TableFormat::kLatex);
+  EXPECT_NE(latex.find("Others"), std::string::npos) << latex;
+  const std::string csv = render_table(table, TableFormat::kCsv);
+  EXPECT_NE(csv.find("row,label,baseline,group,not_trained,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("no,Others,cited,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("yes,Ours,,"), std::string::npos) << csv;
+}
+
 TEST(TableRenderer, SaysThatPercentsAreNotMultiplied) {
   auto table = sample_table();
   EXPECT_EQ(render_table(table, TableFormat::kText).find("multiply"), std::string::npos);
