@@ -39,8 +39,8 @@ TEST(Format, AMomentSaysItsDayWhereThatIsAnother) {
   forecast.set_runs(6);
   forecast.set_guessed(1);
   EXPECT_EQ(forecast_line(forecast, "complete in", now),
-            "complete in about 2h 05m (22:05): from 6 completed runs, 2.0 at once; 1 trial of rows that have "
-            "not run taken "
+            "complete in about 2h 05m (22:05): from 6 completed runs, 2.0 at once; 1 trial of rows without a "
+            "completed one taken "
             "as the mean of the others\n");
 }
 
