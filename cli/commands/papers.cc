@@ -20,6 +20,7 @@
 #include "planning/plan.h"
 #include "planning/printed_table.h"
 #include "planning/validate.h"
+#include "storage/count_store.h"
 #include "storage/database.h"
 #include "views/convert.h"
 #include "views/json.h"
@@ -48,8 +49,18 @@ struct Listed {
   v1::SweepPlan plan;
 };
 
-Listed list(const std::string& name, const v1::SweepFile& file, storage::Database* db) {
-  const sweeps::SweepSpec spec = planning::parse(file);
+/// The counts that are stored: a list starts no program to count.
+planning::ModelCounter::Result stored_counts(const sweeps::SweepSpec& spec, storage::Database* db) {
+  planning::ModelCounter::Result counts;
+  if (!db) return counts;
+  const storage::CountStore store{*db};
+  for (const std::string& model : sweeps::models_of(spec))
+    if (auto known = store.find(model)) counts.counts.emplace(model, *std::move(known));
+  return counts;
+}
+
+Listed list(const std::string& name, const v1::SweepFile& file, const sweeps::SweepSpec& spec,
+            storage::Database* db, const planning::ModelCounter::Result& counts) {
   Listed listed{.name = name, .title = spec.table.title, .sweep = spec.name, .file = file.path()};
   for (const sweeps::Row& row : spec.rows) {
     ++listed.rows;
@@ -66,7 +77,7 @@ Listed list(const std::string& name, const v1::SweepFile& file, storage::Databas
     if (column.kind == sweeps::Column::Kind::kCount) listed.free.insert(column.name);
     if (column.kind == sweeps::Column::Kind::kMetric) listed.trained_columns.insert(column.name);
   }
-  listed.plan = planning::plan(spec, db, {});
+  listed.plan = planning::plan(spec, db, counts);
   return listed;
 }
 
@@ -163,8 +174,11 @@ Run declare_papers(CLI::App& app, Context& context) {
       tables = paper_sweeps(*name);
     if (!tables.empty()) {
       std::vector<Listed> all;
-      for (const PaperSweep& table : tables)
-        all.push_back(list(table.name(), read_sweep_file(table.file), stored));
+      for (const PaperSweep& table : tables) {
+        const v1::SweepFile file = read_sweep_file(table.file);
+        const sweeps::SweepSpec spec = planning::parse(file);
+        all.push_back(list(table.name(), file, spec, stored, stored_counts(spec, stored)));
+      }
       ordered_json json = ordered_json::array();
       for (const Listed& listed : all) json.push_back(json_of(listed));
       context.out.write(context.json ? ordered_json{{"tables", json}}.dump() + "\n"
@@ -172,10 +186,10 @@ Run declare_papers(CLI::App& app, Context& context) {
       return kExitOk;
     }
     const v1::SweepFile file = read_sweep_file(*name);
-    const Listed listed = list(*name, file, stored);
     const sweeps::SweepSpec spec = planning::parse(file);
-    v1::Table table =
-        planning::printed_table(spec, planning::ModelCounter{}.count(sweeps::models_of(spec), stored));
+    const auto counts = planning::ModelCounter{}.count(sweeps::models_of(spec), stored);
+    const Listed listed = list(*name, file, spec, stored, counts);
+    v1::Table table = planning::printed_table(spec, counts);
     if (context.json) {
       ordered_json json = json_of(listed);
       json["table"] = ordered_json::parse(views::to_json(table, false));
