@@ -226,7 +226,6 @@ class Chains {
     if (settings.text_at("recipe.teacher").value_or("") == config::kTeacherTrial) {
       const Origin origin = settings.origin("recipe.teacher");
       problems_.add(origin.place, origin.field, "expected a preset, or teacher: {row: ID} of the row");
-      settings.take_out("recipe.teacher");
     }
     for (const DraftSource& source : rows_[row].sources) {
       const Row& from = rows[static_cast<std::size_t>(index_.at(source.row))];
@@ -242,7 +241,8 @@ class Chains {
       }
       set(settings, source, key, protocol::weights_name(source.take, hash));
       if (source.role != RowSource::Role::kTeacher) continue;
-      if (settings.text_at("recipe.teacher").value_or("") != "")
+      if (const auto other = settings.text_at("recipe.teacher").value_or("");
+          !other.empty() && other != config::kTeacherTrial)
         problems_.add(source.place, source.field, "recipe.teacher names a teacher too; expected one of them");
       set(settings, source, "recipe.teacher", config::kTeacherTrial);
     }
