@@ -28,10 +28,11 @@ using namespace std::chrono_literals;
 
 constexpr auto kQuiet = 5s;  // between two lines that say nothing but the progress
 
+std::string goodbye_text;  // set before a signal may come
+
 /// Ctrl-C stops the watching, not the sweep.
 void say_goodbye(int) {
-  constexpr std::string_view kText = "\nstopped watching; the sweep continues\n";
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, kText.data(), kText.size());
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, goodbye_text.data(), goodbye_text.size());
   _exit(kExitInterrupted);
 }
 
@@ -103,7 +104,8 @@ class Watcher {
 
 }  // namespace
 
-int watch(const Context& context, const std::string& sweep) {
+int watch(const Context& context, const std::string& sweep, const std::string& goodbye) {
+  goodbye_text = goodbye;
   signal(SIGINT, say_goodbye);
   Client client{context};
   SweepRequest request;

@@ -625,6 +625,7 @@ std::optional<Scale> read_scale(YamlReader& reader, const Node& root, const Node
   }
   Scale scale{reader, section};
   if (!spec.name.empty() && !scale.name().empty()) spec.name += "-" + scale.name();
+  spec.gpus = 0;  // a small study runs in any one slot
   if (scale.seeds()) {
     spec.seeds_rule.reset();
     spec.seeds.resize(static_cast<std::size_t>(*scale.seeds()));

@@ -71,6 +71,8 @@ TEST(ScaleTest, ChangesWhatRowsRunAndNothingThatTheyAreCalled) {
   EXPECT_THAT(spec.rows[0].config, Not(HasSubstr("imagenet")));
   EXPECT_EQ(spec.rows[1].id, "late");
   EXPECT_EQ(spec.seeds.size(), 3u);
+  EXPECT_EQ(parse_study(std::string{kStudy} + "resources: {gpus: 8}\n" + kSmallScale).gpus, 0)
+      << "any slot will do";
 }
 
 TEST(ScaleTest, PlacesLayersInProportionAndShowsWhereTheyStand) {
