@@ -81,6 +81,15 @@ std::string refresh_budget(Database& db, SweepId sweep, Time now) {
   return stored ? refresh(db, *stored, now) : std::string{};
 }
 
+void refresh_budgets_of(Database& db, storage::TrialId trial, Time now) {
+  const auto sweeps = db.prepared(R"sql(
+      SELECT DISTINCT s.id FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+      WHERE st.trial_id = :trial AND st.withdrawn = 0 AND (s.gpu_ms_limit IS NOT NULL OR s.until_ms IS NOT NULL))sql")
+                          .bind(":trial", trial)
+                          .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
+  for (const SweepId sweep : sweeps) refresh_budget(db, sweep, now);
+}
+
 bool refresh_budgets(Database& db, Time now) {
   const auto all =
       db.prepared(

@@ -16,6 +16,8 @@ std::string why_spent(const storage::Budget& budget, Milliseconds used, Time now
 
 /// Stores whether a sweep's budget is spent. Returns: why, or empty.
 std::string refresh_budget(storage::Database& db, storage::SweepId sweep, Time now);
+/// The same of every sweep with a budget that wants a trial of which a run has ended.
+void refresh_budgets_of(storage::Database& db, storage::TrialId trial, Time now);
 /// The same of every sweep that has a budget and may lease: once a tick. Costs the number of these sweeps,
 /// times that of runs under way. Returns: whether one has changed.
 bool refresh_budgets(storage::Database& db, Time now);

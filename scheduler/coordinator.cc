@@ -650,6 +650,7 @@ void Coordinator::give_back(RunId run) {
 void Coordinator::judge(Database& db, const std::string& worker, bool measured, Reported& report) {
   if (report.trial == 0) return;
   report.claimants = queue_.claimants(report.trial);
+  if (report.ended) refresh_budgets_of(db, report.trial, clock_.now());
   if (report.trial_state == storage::TrialState::kCompleted ||
       report.trial_state == storage::TrialState::kFailed || report.trial_state == storage::TrialState::kHeld)
     grow_after(db, report.trial, clock_.now());

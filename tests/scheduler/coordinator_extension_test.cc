@@ -7,7 +7,6 @@
 namespace abl::scheduler {
 namespace {
 
-using storage::TrialState;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -104,7 +103,7 @@ TEST_F(ExtensionTest, OnlyTheGapsOfASweepRunThatIsExtended) {
   EXPECT_THAT(done.changes, ElementsAre("row c: new", "seed 2: new"));
   EXPECT_EQ(done.trials.new_trials, 5u);
   EXPECT_EQ(done.trials.kept_trials, 4u);
-  EXPECT_EQ(trial(1).state, TrialState::kCompleted);
+  EXPECT_EQ(trial(1).state, storage::TrialState::kCompleted);
   EXPECT_EQ(trial(1).identity.config_hash, identity);
   EXPECT_EQ(sweep().trials.total(), 9u);
   EXPECT_EQ(sweep().revision, 2u);
@@ -154,8 +153,8 @@ TEST_F(ExtensionTest, AMendedCommandRunsAgainAndItsOldValuesAreShownUntilTheNewO
   EXPECT_EQ(after.older, 0u);
   ASSERT_THAT(former(), SizeIs(1));
   EXPECT_EQ(former()[0].trial, 1u);
-  EXPECT_EQ(former()[0].state, TrialState::kCompleted);
-  EXPECT_EQ(trial(1).state, TrialState::kCompleted);
+  EXPECT_EQ(former()[0].state, storage::TrialState::kCompleted);
+  EXPECT_EQ(trial(1).state, storage::TrialState::kCompleted);
 }
 
 TEST_F(ExtensionTest, OnlyWhatChangedRunsAgain) {
@@ -191,7 +190,7 @@ TEST_F(ExtensionTest, ARunThatTheTableHasNoMoreIsStoppedAndItsTrialCancelled) {
   EXPECT_THAT(done.trials.unwanted, ElementsAre(run));
   EXPECT_THAT(worker.take_said(), testing::Contains(fmt::format("stop {} {}", run, kExtended)));
   say(worker, ended(run, 2, ablate::v1::RunEnded::STATUS_STOPPED));
-  EXPECT_EQ(trial(1).state, TrialState::kCancelled);
+  EXPECT_EQ(trial(1).state, storage::TrialState::kCancelled);
   EXPECT_THAT(worker.take_assigned(), SizeIs(1)) << "the new one";
 }
 
@@ -199,7 +198,7 @@ TEST_F(ExtensionTest, ATrialThatAnotherSweepWantsStaysThere) {
   submit(spec_of({.rows = {"a"}, .seeds = "1", .reuse = true}));
   submit(spec_of({.name = "other", .rows = {"a"}, .seeds = "1", .reuse = true}));
   extend({.rows = {"a"}, .seeds = "1", .version = "v2", .reuse = true});
-  EXPECT_EQ(trial(1).state, TrialState::kQueued);
+  EXPECT_EQ(trial(1).state, storage::TrialState::kQueued);
   EXPECT_EQ(sweep("other").trials.queued, 1u);
   EXPECT_EQ(sweep("s").trials.queued, 1u);
   FakeWorker worker = connect_one(2);
@@ -336,6 +335,16 @@ TEST_F(ExtensionTest, BeyondItsGpuHoursNothingOfASweepIsLeasedAndWhatRunsComesTo
   EXPECT_EQ(resume({.gpu_time = 500s}), Code::kOk);
   settle();
   EXPECT_THAT(again.take_assigned(), SizeIs(1));
+}
+
+TEST_F(ExtensionTest, ABudgetIsLookedAtWhenARunEndsBeforeItsSlotIsGivenAway) {
+  submission({.seeds = "3"}, {.budget = {.gpu_time = 1s}});
+  FakeWorker worker = connect_one();
+  const auto first = worker.take_assigned().at(0);
+  clock.pass(2s);  // without a tick
+  complete(worker, first.run(), 80);
+  EXPECT_THAT(worker.take_assigned(), IsEmpty());
+  EXPECT_THAT(sweep().spent, HasSubstr("GPU hours"));
 }
 
 TEST_F(ExtensionTest, FromAMomentOnNothingOfASweepIsLeasedAlsoWhereTheClockIsSetBack) {

@@ -486,7 +486,7 @@ TEST_F(WatchHubTest, WhoWatchesASweepThatIsExtendedGetsItAnewWithItsNewRows) {
   answer_of([&](auto answer) { extend_sweep(*coordinator, grown, {}, answer); });
   settle();
   for (const auto& reader : {fast, slow}) {
-    std::map<std::string, TrialState> trials;
+    std::map<std::string, ablate::v1::TrialState> trials;
     std::size_t rows = 0;
     bool begun = false;
     for (auto message = reader->hear(); message; message = reader->hear()) {
