@@ -347,6 +347,32 @@ TEST(SweepFileTest, ColumnsKnowTheirUnits) {
   EXPECT_EQ(spec.rows[1].set.at("model.attention.groups"), "1");
 }
 
+TEST(SweepFileTest, ExpressionsPivotsAndWhatIsShownAreInTheCanonicalTextWhereTheyAreSaid) {
+  const std::string columns = R"(
+  columns:
+    - {name: acc, metric: val/top1}
+    - {name: top-5, metric: val/top5}
+    - {name: twice, expression: "2 * gain", unit: M}
+    - {name: gain, expression: acc - paper.'top-5', digits: 3, better: higher}
+)";
+  const SweepSpec plain = parse(std::string{kSmall} + "table:" + columns);
+  ASSERT_EQ(plain.table.columns.size(), 4u);
+  EXPECT_EQ(plain.table.columns[3].kind, Column::Kind::kExpression);
+  EXPECT_EQ(plain.table.columns[3].source, "acc - paper.'top-5'");
+  EXPECT_EQ(plain.table.columns[3].better, protocol::Better::kHigher);
+  EXPECT_FALSE(plain.table.columns[2].unit_fits);
+  EXPECT_EQ(plain.canonical.find("pivot"), std::string::npos);
+  const SweepSpec pivoted =
+      parse(std::string{kSmall} + "table:\n  pivot: {by: model.attention.share}\n  show: [value]" + columns);
+  ASSERT_TRUE(pivoted.table.pivot);
+  EXPECT_THAT(pivoted.table.pivot->columns, ElementsAre("acc", "top-5", "twice", "gain")) << "without a list";
+  const auto table = nlohmann::json::parse(pivoted.canonical)["table"];
+  EXPECT_EQ(table["pivot"]["by"], "model.attention.share");
+  EXPECT_EQ(table["show"], nlohmann::json{"value"});
+  EXPECT_EQ(table["columns"][3]["expression"], "acc - paper.'top-5'");
+  EXPECT_EQ(pivoted.rows[0].config_hash, plain.rows[0].config_hash);
+}
+
 TEST(ExpandTest, TheFirstSeedOfEveryRowComesFirst) {
   const SweepSpec spec = parse(std::string{kSmall} + kColumns + "seeds: [7, 3]\n");
   std::vector<std::pair<int, std::int64_t>> order;
