@@ -93,7 +93,7 @@ std::vector<v1::Calibration> measure(Context& context, const v1::SweepFile& file
                       : ""));
   const auto cores = std::max(1u, std::thread::hardware_concurrency());
   if (double load = 0; ::getloadavg(&load, 1) == 1 && device == "cpu" && load + threads > cores + 0.5)
-    context.note(fmt::format("other work takes this machine (load {:.1f} on {}): times come out too long",
+    context.note(fmt::format("other work takes this machine (load {:.1f} on {}): times may come out too long",
                              load, plural(cores, "core")));
   std::string input;
   for (const auto& document : documents) input += document + "\n";

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+
 #include "worker/trainer/device/device_queue.h"
 #include "worker/trainer/tasks/evaluation.h"
 #include "worker/trainer/training/training.h"
@@ -11,6 +13,26 @@ namespace {
 constexpr double kForSteps = 0.65, kForEvaluation = 0.25;
 constexpr int kWarmUp = 2;  ///< steps that allocate, and choose kernels; where they are long, the first
 constexpr std::size_t kFewest = 3;  ///< steps that are timed, where one takes no longer than the budget
+
+/// For which this thread could have run, had a core been free: other programs' time.
+double seconds_kept_waiting() {
+  std::ifstream in{"/proc/thread-self/schedstat"};
+  double ran = 0, waited = 0;
+  return in >> ran >> waited ? waited * 1e-9 : 0;
+}
+
+/// Time by the wall clock, less what other programs have taken of it.
+class OwnTime {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count() -
+           (seconds_kept_waiting() - waited_);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  double waited_ = seconds_kept_waiting();
+};
 
 }  // namespace
 
@@ -26,13 +48,14 @@ Pace Training::measure(std::chrono::duration<double> budget, bool halves) {
     auto loader = loader_to(done_ + (std::int64_t{1} << 20));
     const auto take_steps = [&](double until, std::vector<double>& times, const auto& take) {
       for (int taken = 0;; ++taken) {
-        const auto since = Clock::now();
+        const OwnTime time;
         take(*next_batch(loader));
         learner_->loss_sum().item<double>();  // waits for a GPU
         const double used = seconds_since(begun) / budget.count();
         const bool is_slow = taken > 0 && used >= 1;
-        const bool is_long = seconds_since(since) > 0.08 * budget.count();
-        if (taken >= (is_long ? 1 : kWarmUp) || is_slow) times.push_back(seconds_since(since));
+        const double took = time.seconds();
+        const bool is_long = took > 0.08 * budget.count();
+        if (taken >= (is_long ? 1 : kWarmUp) || is_slow) times.push_back(took);
         if (is_slow || (used >= until && times.size() >= kFewest)) break;
       }
     };
@@ -47,22 +70,23 @@ Pace Training::measure(std::chrono::duration<double> budget, bool halves) {
       });
   }
   const auto first = Clock::now();
+  const OwnTime of_evaluation;
   std::atomic<bool> stop = false;
   std::int64_t images = 0;
   const auto note = [&](std::int64_t more) {
     images += more;
-    pace.image = seconds_since(first) / static_cast<double>(images);
+    pace.image = of_evaluation.seconds() / static_cast<double>(images);
     stop = seconds_since(first) > kForEvaluation * budget.count();
   };
   tasks::evaluate(learner_->model(), *data_.val, options_.trial, device_, loader_threads(), ranks_, stop,
                   note);
   learner_->loss_sum().zero_();  // whatever was learned, it is no reason to refuse a checkpoint
-  const auto copied = Clock::now();
+  const OwnTime of_checkpoint;
   evaluated_ = done_;
   hold();
   write();
   writer_.finish();
-  pace.checkpoint = seconds_since(copied);
+  pace.checkpoint = of_checkpoint.seconds();
   return pace;
 }
 
