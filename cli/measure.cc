@@ -36,7 +36,8 @@ Here place_here(const Context& context) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   Here here{.threads = std::max(1, cores / std::max(1, cores / 2)), .device = "cpu"};
   try {
-    for (const auto& worker : open_source(context)->list_workers().workers())
+    const auto known = open_source(context)->list_workers();
+    for (const auto& worker : known.workers())
       if (worker.connected() && worker.slots_size() > 0) {
         const auto& slot = worker.slots(0);
         return {.threads = std::max(1, static_cast<int>(slot.threads())),
