@@ -251,10 +251,10 @@ TEST(ManifoldKeyTablesTest, AreTheModelsOfThePaper) {
 TEST(DemoSweepTest, HasTheOriginalAsBaselineAndSixRowsOfTable1) {
   const SweepSpec demo = parse_shipped("sweeps/demo/projection-sharing.yaml");
   const SweepSpec table_1 = parse_shipped("sweeps/papers/msf/table-1.yaml");
-  EXPECT_EQ(demo.name, "projection-sharing-demo");
-  EXPECT_EQ(demo.data, "tinted-shapes");
+  EXPECT_EQ(demo.name, "msf-sharing-demo");
+  EXPECT_EQ(demo.data, "shapes");
   EXPECT_EQ(demo.table.baseline, "orig");
-  EXPECT_EQ(demo.seeds.size(), 3u);
+  EXPECT_EQ(demo.seeds.size(), 2u);
   EXPECT_EQ(row(demo, "orig").set.at("model.attention.kernel"), "dot");
   EXPECT_EQ(row(demo, "orig").paper.at("acc"), "78.98");
   ASSERT_GE(demo.rows.size(), 7u);
