@@ -95,7 +95,8 @@ bool answers(const Context& context) {
 
 std::string missing_at_workers(const Context& context, const Needs& needs) {
   std::set<std::string> data, weights;
-  for (const auto& worker : open_source(context)->list_workers().workers()) {
+  const auto list = open_source(context)->list_workers();
+  for (const auto& worker : list.workers()) {
     if (!worker.connected()) continue;
     data.insert(worker.data().begin(), worker.data().end());
     weights.insert(worker.weights().begin(), worker.weights().end());
