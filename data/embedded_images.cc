@@ -20,13 +20,21 @@ namespace {
 constexpr std::size_t kBytes = kEmbeddedSize * kEmbeddedSize * 3;
 constexpr int kTrainImages = 40'000, kValImages = 2'000;  // where the config says "all"
 
+/// The data sets that are drawn, by name.
+struct Drawn {
+  std::string_view name, fingerprint;
+  int (*draw)(Split, std::uint64_t, std::span<std::uint8_t, kBytes>);
+};
+constexpr std::array kDrawn{Drawn{"shapes", kEmbeddedFingerprint, draw_embedded_image},
+                            Drawn{"tinted-shapes", kTintedFingerprint, draw_tinted_image}};
+
 class DrawnSource final : public StoredSource {
  public:
-  DrawnSource(const config::DataConfig& config, Split split, int count)
+  DrawnSource(const config::DataConfig& config, const Drawn& drawn, Split split, int count)
       : StoredSource{config, static_cast<std::size_t>(count)},
         pixels_(static_cast<std::size_t>(count)),
         labels_(static_cast<std::size_t>(count)) {
-    for (std::size_t i = 0; i < pixels_.size(); ++i) labels_[i] = draw_embedded_image(split, i, pixels_[i]);
+    for (std::size_t i = 0; i < pixels_.size(); ++i) labels_[i] = drawn.draw(split, i, pixels_[i]);
   }
   std::uint32_t size() const override { return static_cast<std::uint32_t>(pixels_.size()); }
   int label(std::uint32_t index) const override { return labels_.at(index); }
@@ -86,7 +94,10 @@ DataSet stand_in(const config::DataConfig& config, int images) {
   return data;
 }
 
+bool is_drawn(std::string_view name) { return std::ranges::find(kDrawn, name, &Drawn::name) != kDrawn.end(); }
+
 DataSet open_drawn(const config::DataConfig& config) {
+  const Drawn& drawn = *std::ranges::find(kDrawn, config.name, &Drawn::name);
   if (config.image_size != kEmbeddedSize || config.classes != kEmbeddedClasses)
     throw Error{
         Code::kInvalidArgument,
@@ -94,11 +105,11 @@ DataSet open_drawn(const config::DataConfig& config) {
             "data: the embedded images are {0}×{0} with {1} classes; the trial asks for {2}×{2} with {3}",
             kEmbeddedSize, kEmbeddedClasses, config.image_size, config.classes)};
   DataSet data;
-  data.train = std::make_shared<DrawnSource>(config, Split::kTrain,
+  data.train = std::make_shared<DrawnSource>(config, drawn, Split::kTrain,
                                              config.train_images > 0 ? config.train_images : kTrainImages);
-  data.val = std::make_shared<DrawnSource>(config, Split::kVal,
+  data.val = std::make_shared<DrawnSource>(config, drawn, Split::kVal,
                                            config.val_images > 0 ? config.val_images : kValImages);
-  data.fingerprint = kEmbeddedFingerprint;
+  data.fingerprint = drawn.fingerprint;
   data.classes.assign(kEmbeddedClassNames.begin(), kEmbeddedClassNames.end());
   data.format = "drawn images";
   return data;
@@ -110,6 +121,7 @@ constexpr std::int64_t kVersion = 1;  // the number in kEmbeddedFingerprint
 constexpr int kTile = 8, kTilesInRow = kEmbeddedSize / kTile, kTiles = kTilesInRow * kTilesInRow;
 constexpr int kGlyph = 6, kMargin = (kTile - kGlyph) / 2;
 constexpr int kFewestFilled = 3, kMostFilled = kTiles - kEmbeddedClasses;
+constexpr int kTint = 30, kTints = 4;                 // a tint is the sum of so many, each -kTint … kTint
 constexpr int kNoise = 12;                            // added to each byte: -kNoise … kNoise
 constexpr int kDarkest = 220, kFullBrightness = 256;  // of a tile
 
@@ -182,10 +194,9 @@ std::array<Tile, kTiles> lay_out(int label, images::RandomStream& random) {
   return tiles;
 }
 
-}  // namespace
+using Tints = std::array<std::array<int, 3>, kTiles>;  // what is added to a tile's colour
 
-int draw_embedded_image(Split split, std::uint64_t index,
-                        std::span<std::uint8_t, kEmbeddedSize * kEmbeddedSize * 3> pixels) {
+int draw_board(Split split, std::uint64_t index, const Tints& tints, std::span<std::uint8_t, kBytes> pixels) {
   const int label = class_of(split, index);
   images::RandomStream random{
       kVersion, images::Purpose::kEmbeddedImage, {static_cast<std::uint64_t>(split), index}};
@@ -201,11 +212,28 @@ int draw_embedded_image(Split split, std::uint64_t index,
     const int tile = row / kTile * kTilesInRow + column / kTile;
     bytes = i % 8 == 0 ? random.next() : bytes >> 8;
     const int noise = static_cast<int>((bytes & 0xff) * (2 * kNoise + 1) >> 8) - kNoise;
-    const int value =
-        tiles[tile].at(row % kTile, column % kTile)[channel] * brightness[tile] / kFullBrightness;
+    const Colour& colour = tiles[tile].at(row % kTile, column % kTile);
+    const int tint = &colour == &kBoard || tiles[tile].colour == kBoard ? 0 : tints[tile][channel];
+    const int value = (colour[channel] + tint) * brightness[tile] / kFullBrightness;
     pixels[i] = static_cast<std::uint8_t>(std::clamp(value + noise, 0, 255));
   }
   return label;
+}
+
+}  // namespace
+
+int draw_embedded_image(Split split, std::uint64_t index, std::span<std::uint8_t, kBytes> pixels) {
+  return draw_board(split, index, {}, pixels);
+}
+
+int draw_tinted_image(Split split, std::uint64_t index, std::span<std::uint8_t, kBytes> pixels) {
+  images::RandomStream random{
+      kVersion, images::Purpose::kEmbeddedImage, {static_cast<std::uint64_t>(split), index, 1}};
+  Tints tints{};
+  for (auto& tint : tints)
+    for (int& channel : tint)
+      for (int i = 0; i < kTints; ++i) channel += static_cast<int>(random.below(2 * kTint + 1)) - kTint;
+  return draw_board(split, index, tints, pixels);
 }
 
 }  // namespace abl::data

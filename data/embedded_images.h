@@ -37,4 +37,13 @@ inline constexpr std::array<std::string_view, kEmbeddedClasses> kEmbeddedClassNa
 int draw_embedded_image(Split split, std::uint64_t index,
                         std::span<std::uint8_t, kEmbeddedSize * kEmbeddedSize * 3> pixels);
 
+/// Changes whenever a pixel of any tinted image does.
+inline constexpr std::string_view kTintedFingerprint = "tinted-shapes-1";
+
+/// The same images, with the colour of each tile that has one off by chance, in red, green and blue by about
+/// 35 of 255 each: colours that are near each other can be taken for one another, so that no model is right
+/// of every image, and one is right the more often the better it sums up the tiles that are filled.
+int draw_tinted_image(Split split, std::uint64_t index,
+                      std::span<std::uint8_t, kEmbeddedSize * kEmbeddedSize * 3> pixels);
+
 }  // namespace abl::data

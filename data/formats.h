@@ -18,6 +18,7 @@ DataSet open_cifar100(const config::DataConfig& config, const std::filesystem::p
 /// The embedded images (embedded_images.h), drawn once into memory.
 /// Throws: Error{kInvalidArgument} when image size or classes are not theirs.
 DataSet open_drawn(const config::DataConfig& config);
+bool is_drawn(std::string_view name);
 
 /// What a folder holds, by the first files of a known format, or that it is a packed file: what is looked at
 /// before anything is trained. Whether all of it is there, and how many images, only opening it says.

@@ -17,7 +17,7 @@ std::optional<Sample> ImageSource::load(std::uint32_t index) const {
 }
 
 DataSet open_data(const config::DataConfig& data, const std::string& root, Needs needs) {
-  if (data.name == "shapes") return open_drawn(data);
+  if (is_drawn(data.name)) return open_drawn(data);
   if (root.empty())
     throw Error{
         Code::kNotFound,

@@ -79,6 +79,8 @@ constexpr std::array kDataSets{
             "iNaturalist 2019, by its JSON annotations"},
     DataSet{"shapes", 10, 32, false, true, 40000, 2000, 0,
             "drawn by the trainer: ten classes that cannot be told apart without looking across the image"},
+    DataSet{"tinted-shapes", 10, 32, false, true, 40000, 2000, 0,
+            "the same with each tile's colour off by chance: no model is right of every image"},
 };
 
 }  // namespace

@@ -137,6 +137,34 @@ TEST(EmbeddedImages, DoNotDependOnTheOrderInWhichTheyAreDrawn) {
   EXPECT_EQ(draw(data::Split::kTrain, 7).pixels, first.pixels);
 }
 
+TEST(TintedImages, AreTheEmbeddedOnesWithOtherColoursAndTheSameOnEveryMachine) {
+  EXPECT_EQ(data::kTintedFingerprint, "tinted-shapes-1")
+      << "pixels changed? raise the version, pin the digest";
+  Sha256 sum;
+  double off = 0;
+  int lit = 0;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const Drawn plain = draw(data::Split::kTrain, i);
+    Drawn tinted;
+    tinted.label = data::draw_tinted_image(data::Split::kTrain, i, tinted.pixels);
+    sum.update(tinted.bytes());
+    EXPECT_EQ(tinted.label, plain.label);
+    for (int tile = 0; tile < kTiles; ++tile) {
+      const bool empty = look(plain, tile).area == 0;
+      for (int channel = 0; channel < 3; ++channel) {
+        const int pixel = kTile * kTile / 2 + kTile / 2;  // of most shapes, and of every filled tile
+        const int difference = tinted.at(tile, pixel, channel) - plain.at(tile, pixel, channel);
+        EXPECT_TRUE(!empty || difference == 0) << "image " << i << ", tile " << tile;
+        off += empty ? 0 : difference * difference;
+        lit += empty ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_NEAR(std::sqrt(off / lit), 25,
+              8);  // less than drawn: 0 and 255 bound it, and some shapes are hollow
+  EXPECT_EQ(sum.hex(), "809ada5683cf4e3202175492af446bf1453d62a100e1ed9e9d15a28fe3257740");
+}
+
 TEST(EmbeddedImages, EveryTenHaveTheTenClassesOnceEachInChangingOrder) {
   std::set<std::vector<int>> orders;
   for (std::uint64_t block = 0; block < 100; ++block) {

@@ -158,7 +158,8 @@ agent::AgentOptions options_from(const Flags& flags) {
   if (options.result_version == 0)
     options.runs.trainer.clear();
   else
-    options.runs.data.emplace("shapes", fs::path{});  // the trainer draws it itself
+    for (const char* drawn : {"shapes", "tinted-shapes"})  // the trainer draws them itself
+      options.runs.data.emplace(drawn, fs::path{});
   check_data(options);
   return options;
 }
