@@ -167,7 +167,7 @@ TrialTime TrialTimes::of(const Workload& work, int gpus) const {
                              : own->step_seconds / work.step_images * work.image_macs / work.step_macs;
     const double deviation =
         std::hypot(kCalibrationDeviation, own->step_spread / std::sqrt(std::max(1, own->steps)),
-                   0.08 * std::min(2.0, std::abs(std::log(images / measured))));
+                   0.25 * std::min(2.0, std::abs(std::log(images / measured))));
     time = around(
         own->start_seconds + work.steps * step + work.evaluated / parts * image + own->checkpoint_seconds,
         deviation, TrialTime::From::kCalibration);

@@ -133,7 +133,7 @@ Json measure(const Json& document, const CalibrateFlags& flags, const NamedPaths
   double step = middle;
   if (is_part) {  // a line through both: what images do not take, the optimiser's, is taken once
     const double image = std::clamp((middle - median_of(pace.halves)) / (batch - std::max(1, batch / 2)),
-                                    0.5 * middle / batch, middle / batch);
+                                    0.2 * middle / batch, middle / batch);
     step = middle + (whole - batch) * image;
   }
   double squares = 0;
@@ -163,9 +163,12 @@ int calibrate(const CalibrateFlags& flags) {
   const auto begun = Clock::now();
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const Seconds left = Seconds{flags.seconds} - (Clock::now() - begun);
+    const double share = 1.0 / static_cast<double>(documents.size());  // the last ones get most of theirs
+    const Seconds budget =
+        std::max(left / static_cast<double>(documents.size() - i), 0.7 * share * Seconds{flags.seconds});
     Json answer;
     try {
-      answer = measure(documents[i], flags, data, left / static_cast<double>(documents.size() - i), before);
+      answer = measure(documents[i], flags, data, budget, before);
       answer["base_bytes"] = base;
     } catch (const c10::Error& error) {
       answer = {{"error", error.what_without_backtrace()}};
