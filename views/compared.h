@@ -11,7 +11,7 @@
 
 #include "ablate/v1/sweeps.pb.h"
 #include "base/guarded.h"
-#include "statistics/effect_size.h"
+#include "statistics/difference.h"
 #include "statistics/interval.h"
 #include "statistics/sequential.h"
 #include "storage/types.h"

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "protocol/number.h"
+#include "statistics/agreement.h"
 #include "statistics/anova.h"
-#include "statistics/kendall.h"
-#include "statistics/sign_agreement.h"
 #include "views/compared.h"
 #include "views/comparison.h"
 

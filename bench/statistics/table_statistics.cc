@@ -20,16 +20,14 @@
 #include <utility>
 #include <vector>
 
+#include "statistics/agreement.h"
 #include "statistics/anova.h"
 #include "statistics/bootstrap.h"
 #include "statistics/difference.h"
-#include "statistics/effect_size.h"
 #include "statistics/holm.h"
 #include "statistics/interval.h"
-#include "statistics/kendall.h"
 #include "statistics/permutation.h"
 #include "statistics/power.h"
-#include "statistics/sign_agreement.h"
 #include "statistics/summary.h"
 #include "storage/table.h"
 #include "views/comparison.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "statistics/effect_size.h"
+#include "statistics/difference.h"
 
 #include <gtest/gtest.h>
 

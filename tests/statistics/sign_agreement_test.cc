@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "statistics/sign_agreement.h"
+#include "statistics/agreement.h"
 
 #include <gtest/gtest.h>
 
