@@ -5,7 +5,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 
 from fleet import BIN, SOURCE, Fleet, expect, say
 
@@ -71,7 +70,7 @@ def main():
             command = [str(BIN / "ablate"), "reproduce", str(papers / "table-3.yaml"), "--scale", "slow", "--seeds", "1"]
             watching = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             fleet.until(lambda: runs()[0] > 26, "a trial runs")
-            time.sleep(0.5)
+            expect(watching.stdout.readline(), "and is watched")
             watching.send_signal(signal.SIGINT)
             out, err = watching.communicate(timeout=60)
             expect(watching.returncode == 130 and "trials stay queued" in err and "ablate reproduce" in err, "Ctrl-C says how to go on")
