@@ -10,7 +10,6 @@
 #include "base/fail_point.h"
 #include "storage/curves.h"
 #include "storage/database.h"
-#include "storage/schema_v9.h"
 #include "storage/schema_versions.h"
 #include "storage/sqlite_error.h"
 #include "storage/store_copy.h"
@@ -19,9 +18,9 @@ namespace abl::storage {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array kMigrations{Migration{1, kSchemaV1}, Migration{2, kSchemaV2}, Migration{3, kSchemaV3},
-                                 Migration{4, kSchemaV4}, Migration{5, kSchemaV5}, Migration{6, kSchemaV6},
-                                 Migration{7, kSchemaV7}, Migration{8, kSchemaV8}, Migration{9, kSchemaV9}};
+const std::array kMigrations{Migration{1, kSchemaV1}, Migration{2, kSchemaV2}, Migration{3, kSchemaV3},
+                             Migration{4, kSchemaV4}, Migration{5, kSchemaV5}, Migration{6, kSchemaV6},
+                             Migration{7, kSchemaV7}, Migration{8, kSchemaV8}, Migration{9, kSchemaV9}};
 
 void execute(sqlite3* db, const std::string& sql) {
   if (const int result = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr); result != SQLITE_OK)

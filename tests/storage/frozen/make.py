@@ -17,7 +17,7 @@ import struct
 import sys
 
 HERE = pathlib.Path(__file__).parent
-SCHEMA = [HERE.parents[2] / "storage" / name for name in ("schema_versions.h", "schema_v9.h")]
+SCHEMA = sorted((HERE.parents[2] / "storage").glob("schema_v*.cc"))
 HOUR = 3_600_000
 BEGUN = 1_750_000_000_000
 MASK = (1 << 64) - 1

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
+#include "storage/schema_versions.h"
 
 namespace abl::storage {
 
-/// Version 9: where sweeps come from; files that are archives of some sweeps; chains of trials.
-inline constexpr const char* kSchemaV9 = R"sql(
+const char* const kSchemaV9 = R"sql(
 -- What was seen of a sweep's folder when it was submitted.
 CREATE TABLE provenance_text (   -- diffs and lists of packages, each once, however many sweeps have it
   sha256 TEXT PRIMARY KEY,
