@@ -17,7 +17,7 @@ using storage::Calibration;
 /// Of ten values of a normal distribution nine lie so many standard deviations about its mean.
 constexpr double kNineOfTen = 1.645;
 /// What a calibration does not see: other load, memory that fills, slots beside it. Relative, one deviation.
-constexpr double kCalibrationDeviation = 0.08;
+constexpr double kCalibrationDeviation = 0.13;
 /// Of the logarithm of a rate that follows from others', at least, and from a single one.
 constexpr double kLikeDeviation = 0.12, kSingleDeviation = 0.35;
 /// A stated rate may be so many times too high or too low.
