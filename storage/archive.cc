@@ -184,7 +184,10 @@ void Maker::copy() {
     if (!where.empty()) copy_table(table, where);
   }
   copy_table("metric", "id IN (SELECT metric_id FROM main.metric_summary) ORDER BY id");
-  copy_table("model_count", "model_hash IN (SELECT model_hash FROM main.sweep_row)");
+  copy_table(
+      "model_count",
+      "model_hash IN (SELECT model_hash FROM main.sweep_row) AND version = (SELECT MAX(o.version) FROM "
+      "src.model_count o WHERE o.model_hash = model_count.model_hash AND o.mode = model_count.mode)");
   copy_table(
       "provenance_text",
       "sha256 IN (SELECT diff FROM main.sweep_provenance UNION SELECT packages FROM main.sweep_provenance)");
@@ -210,6 +213,10 @@ void Maker::copy() {
     UPDATE main.run SET resumed_from_run = NULL WHERE resumed_from_run NOT IN (SELECT id FROM keep_run);
     UPDATE main.run SET token = '', lease_expires_ms = 0, log_bytes = 0;
     UPDATE main.sweep SET removing = NULL;
+    -- of a run the newest checkpoint, and the newest that was the best
+    DELETE FROM main.checkpoint
+      WHERE step < (SELECT MAX(o.step) FROM main.checkpoint o WHERE o.run_id = checkpoint.run_id)
+        AND (best = '' OR step < (SELECT MAX(o.step) FROM main.checkpoint o WHERE o.run_id = checkpoint.run_id AND o.best <> ''));
     UPDATE main.sweep_count SET queued = queued + leased + running, leased = 0, running = 0)sql");
 }
 

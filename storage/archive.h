@@ -47,7 +47,7 @@ struct ArchiveOptions {
   KeptPoints points = KeptPoints::kThin;
   KeptCheckpoints checkpoints = KeptCheckpoints::kNone;
   std::string host;                             ///< this machine's: whose checkpoints can be read
-  static constexpr std::uint32_t kThinTo = 24;  ///< points of a metric of a run
+  static constexpr std::uint32_t kThinTo = 16;  ///< points of a metric of a run
 };
 
 /// What a file of some sweeps holds.
