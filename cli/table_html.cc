@@ -80,6 +80,7 @@ std::string html_cell(const Sheet& sheet, const Sheet::Row& row, std::size_t col
   if (printed == "doubtful") text += " (?)";
   if (row.underlined(column)) text = "<u>" + text + "</u>";
   if (row.best[column] || printed == "bold") text = "<strong>" + text + "</strong>";
+  if (!row.signs[column].empty()) text += "&nbsp;" + html_text(row.signs[column]);
   if (column < sheet.names) return fmt::format("<th scope=\"row\">{}</th>", text);
   return fmt::format("<td{}>{}</td>", sheet.columns[column].right_aligned ? " class=\"number\"" : "", text);
 }
@@ -107,6 +108,8 @@ std::string html_table(const Table& table, const TableOptions& options) {
   }
   if (!sheet.rows.empty()) body += "</tbody>\n";
   std::string notes;
+  if (const std::string legend = comparison_legend(table); !legend.empty())
+    notes += fmt::format("<li>{}</li>\n", html_text(legend.substr(0, legend.find('\n'))));
   for (const auto& note : table.notes()) notes += fmt::format("<li>{}</li>\n", html_text(note));
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta "

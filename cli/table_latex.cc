@@ -38,6 +38,9 @@ std::string latex_text(std::string_view text) {
                                                               {"∞", "$\\infty$"},
                                                               {"≥", "$\\geq$"},
                                                               {"≤", "$\\leq$"},
+                                                              {"↑", "$\\uparrow$"},
+                                                              {"↓", "$\\downarrow$"},
+                                                              {"≠", "$\\neq$"},
                                                               {"†", "$^\\dagger$"},
                                                               {"‡", "$^\\ddagger$"},
                                                               {"§", "$^\\S$"}};
@@ -117,7 +120,8 @@ std::string alignment_of(const Sheet& sheet, std::size_t column) {
 std::string latex_cell(const Sheet::Row& row, std::size_t column, const std::string& text, bool numbers) {
   const std::string& printed = row.marks[column];
   const bool bold = row.best[column] || printed == "bold", underlined = row.underlined(column);
-  const std::string doubt = printed == "doubtful" ? " (?)" : "";
+  std::string doubt = printed == "doubtful" ? " (?)" : "";
+  if (!row.signs[column].empty()) doubt += "\\," + latex_text(row.signs[column]);
   const auto number = numbers ? latex_number(text) : std::nullopt;
   if (!number || underlined) {
     std::string plain = latex_text(text);
@@ -197,6 +201,8 @@ std::string latex_table(const Table& table, const TableOptions& options) {
       "\\\\\n\\midrule\n{}\\bottomrule\n\\end{{tabular}}\n\\endgroup\n",
       alignment, group_heads(sheet), heads, body);
   if (floats) latex += "\\end{table}\n";
+  if (const std::string legend = comparison_legend(table); !legend.empty())
+    latex += "% " + in_one_line(legend.substr(0, legend.find('\n'))) + "\n";
   for (const auto& note : table.notes()) latex += "% " + in_one_line(note) + "\n";
   return latex;
 }

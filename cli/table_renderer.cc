@@ -85,7 +85,8 @@ bool looks_like_fractions(const Table& table, int column) {
   return any;
 }
 
-/// What the signs behind values say, and of which test; empty where nothing was tested.
+}  // namespace
+
 std::string comparison_legend(const Table& table) {
   bool tested = false, directed = false, different = false;
   for (const auto& row : table.rows()) {
@@ -103,6 +104,8 @@ std::string comparison_legend(const Table& table) {
                      directed || different ? " than the baseline" : "no row differs from its baseline",
                      table.compare().legend());
 }
+
+namespace {
 
 /// What the lines do not say: what the star is, what there was no room for, and what a unit does not do.
 std::string text_notes(const Table& table, const Text& text) {

@@ -51,6 +51,9 @@ inline bool is_metric(const ablate::v1::Column& column) {
 /// comment.
 std::string in_one_line(std::string_view text);
 
+/// What the signs behind values say, and of which test, in a line; empty where nothing was tested.
+std::string comparison_legend(const ablate::v1::Table& table);
+
 /// Its heading, or its name where it has none.
 std::string name_of(const ablate::v1::Column& column);
 /// The same with the unit, where it does not say it: "params (M)".

@@ -45,6 +45,10 @@ Table rich_table() {
   table.mutable_rows(2)->set_group("Mean shift");
   table.mutable_rows(0)->mutable_cells(0)->mutable_comparison()->set_best(true);
   table.mutable_rows(1)->mutable_cells(0)->mutable_comparison()->set_second(true);
+  auto& worse = *table.mutable_rows(1)->mutable_cells(0);
+  worse.set_p(0.01);
+  worse.mutable_comparison()->set_verdict(ablate::v1::Comparison::VERDICT_WORSE);
+  table.mutable_compare()->set_legend("Welch's t-test");
   table.mutable_rows(0)->mutable_cells(0)->set_paper_difference("+2.35");
   table.mutable_rows(1)->mutable_cells(0)->set_paper_difference("-0.29");
   table.mutable_rows(1)->mutable_cells(0)->set_before_mend(1);
