@@ -181,7 +181,7 @@ std::vector<CompletedRun> MeasuredStore::completed(std::uint32_t among, std::uin
       SELECT t.config, run.worker, run.environment_json, COALESCE(run.took_ms, run.ended_ms - run.started_ms), t.gpus
       FROM (SELECT id FROM run ORDER BY id DESC LIMIT :among) newest CROSS JOIN run ON run.id = newest.id
       CROSS JOIN trial t ON t.id = run.trial_id
-      WHERE run.state = 'completed' AND run.packed_with = 0 AND COALESCE(run.resumed_from_step, 0) = 0 AND run.ended_ms > run.started_ms
+      WHERE run.state = 'completed' AND run.packed_with = 0 AND COALESCE(run.resumed_from_step, 0) = 0 AND COALESCE(run.took_ms, run.ended_ms - run.started_ms) > 0
         AND t.command_json = '' ORDER BY run.id DESC LIMIT :most)sql")
       .bind(":among", among)
       .bind(":most", most)

@@ -116,7 +116,7 @@ TEST(PlanText, SaysOfHowManyGpusTheMemoryIs) {
   SweepPlan plan = sample_plan();
   plan.set_gpus(4);
   EXPECT_NE(plan_text(plan, kPlain)
-                .find("a training step on each of 4 GPUs is predicted to take: at most 21.89 GiB"),
+                .find("memory is what a trial on each of its 4 GPUs takes at most, as predicted: 21.89 GiB"),
             std::string::npos);
 }
 
@@ -126,7 +126,7 @@ TEST(PlanText, ShowsLittleMemoryInMebibytes) {
   plan.set_memory_bytes(64 << 20);
   const std::string text = plan_text(plan, kPlain);
   EXPECT_NE(text.find("memory (MiB)"), std::string::npos) << text;
-  EXPECT_NE(text.find("at most 64.00 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("at most, as predicted: 64.00 MiB"), std::string::npos) << text;
 }
 
 TEST(PlanText, SaysWhyMemoryIsMissing) {
