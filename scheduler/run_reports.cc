@@ -276,13 +276,16 @@ std::vector<storage::Series> series_records(storage::Database& db, const storage
   return records;
 }
 
-/// As many as are kept of a run, by step: the others of a batch need not be written first.
+/// As many as are kept of a run, by step, and the best: the others of a batch need not be written first.
 std::map<std::uint32_t, const ablate::v1::Checkpoint*> newest_checkpoints(const RunBatch& batch) {
   std::map<std::uint32_t, const ablate::v1::Checkpoint*> newest;
+  const ablate::v1::Checkpoint* best = nullptr;
   for (const ablate::v1::Checkpoint& checkpoint : batch.checkpoints()) {
     newest[checkpoint.step()] = &checkpoint;
+    if (!checkpoint.best().empty() && (!best || checkpoint.step() >= best->step())) best = &checkpoint;
     if (newest.size() > TrialStore::kMostCheckpoints) newest.erase(newest.begin());
   }
+  if (best) newest.try_emplace(best->step(), best);  // others may take its weights
   return newest;
 }
 

@@ -60,6 +60,23 @@ TEST_F(ChainsTest, ATrialIsAssignedAfterItsSourceWithTheFileThatThatHasWritten) 
   EXPECT_EQ(given[0].run, 1u);
 }
 
+TEST_F(ChainsTest, TheBestOfManyCheckpointsThatComeAtOnceIsKept) {
+  submit(chain_of("s"));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  auto batch = best_checkpoint(1, 2, std::string(64, 'a'));
+  for (std::uint32_t step = 101; step < 400; ++step) {
+    auto& checkpoint = *batch.add_checkpoints();
+    checkpoint.set_step(step);
+    checkpoint.set_path("/runs/1/1/later.safetensors");
+  }
+  say(worker, batch);
+  say(worker, ended(1, 3));
+  const auto assigned = worker.take_assigned();
+  ASSERT_THAT(assigned, SizeIs(2));
+  EXPECT_EQ(assigned[1].sources(0).path(), "/runs/1/1/best.safetensors");
+}
+
 TEST_F(ChainsTest, ASchedulerThatBeginsAnewKnowsWhatWaits) {
   submit(chain_of("s"));
   FakeWorker worker = connect();
