@@ -167,11 +167,15 @@ std::vector<SheetPlace> places_of(const Table& table, const std::vector<Shown>& 
   return places;
 }
 
-/// A cell of the row that can have values; of a row without, any.
+/// A cell of a metric that can have values; of a row without, any of a metric.
 const Cell& first_with_seeds(const Table& table, const TableRow& row) {
-  for (int column = 0; column < table.columns_size(); ++column)
-    if (is_metric(table.columns(column)) && row.cells(column).of() > 0) return row.cells(column);
-  return row.cells(0);
+  int any = 0;
+  for (int column = table.columns_size(); column-- > 0;) {
+    if (!is_metric(table.columns(column))) continue;
+    any = column;
+    if (row.cells(column).of() > 0) break;
+  }
+  return row.cells(any);
 }
 
 /// Whether several columns stand under each level: then their papers' say of which they are.

@@ -67,7 +67,8 @@ std::vector<Source> sources_of(const v1::Table& table, const Layout& layout,
           if (is_pivoted(table, table.columns(other))) sources.push_back({other, level});
     } else if (column.kind() == v1::Column::KIND_SETTING && column.source() == table.pivot().by()) {
       continue;  // the levels say it
-    } else if (column.kind() == v1::Column::KIND_COUNT || column.kind() == v1::Column::KIND_SETTING) {
+    } else if (column.kind() == v1::Column::KIND_COUNT || column.kind() == v1::Column::KIND_SETTING ||
+               column.kind() == v1::Column::KIND_PRINTED) {
       sources.push_back({i, std::nullopt});
     } else {
       left_out.push_back(column.heading().empty() ? column.name() : column.heading());

@@ -264,6 +264,14 @@ TEST_F(Program, PapersShowsATableOfPrintedValuesAlone) {
                     HasSubstr("note: rows swin-t, swin-t-spatialk: not trained here")));
 }
 
+TEST_F(Program, PapersSaysOfNoCellThatItHasSeeds) {
+  const Outcome outcome = home_.run({"papers", "msf/table-6"});
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("── ViT-S ──"), HasSubstr("80.72")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("80.72  1 "))) << "n of a metric, not of a count";
+  EXPECT_THAT(home_.run({"papers", "msf/table-7"}).out, HasSubstr("44.01"))
+      << "the paper's alone, once for a line";
+}
+
 TEST_F(Program, ASweepWithoutATrainedRowCanBePlanned) {
   const Outcome outcome = home_.run({"plan", "manifold-key/table-3"});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
