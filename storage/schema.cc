@@ -18,10 +18,6 @@ namespace abl::storage {
 namespace fs = std::filesystem;
 namespace {
 
-const std::array kMigrations{Migration{1, kSchemaV1}, Migration{2, kSchemaV2}, Migration{3, kSchemaV3},
-                             Migration{4, kSchemaV4}, Migration{5, kSchemaV5}, Migration{6, kSchemaV6},
-                             Migration{7, kSchemaV7}, Migration{8, kSchemaV8}, Migration{9, kSchemaV9}};
-
 void execute(sqlite3* db, const std::string& sql) {
   if (const int result = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr); result != SQLITE_OK)
     throw sqlite_error(db, result);
@@ -64,7 +60,13 @@ void apply(sqlite3* db, const fs::path& file, std::span<const Migration> steps, 
 
 }  // namespace
 
-std::span<const Migration> migrations() { return kMigrations; }
+std::span<const Migration> migrations() {
+  static const std::array kMigrations{
+      Migration{1, kSchemaV1}, Migration{2, kSchemaV2}, Migration{3, kSchemaV3},
+      Migration{4, kSchemaV4}, Migration{5, kSchemaV5}, Migration{6, kSchemaV6},
+      Migration{7, kSchemaV7}, Migration{8, kSchemaV8}, Migration{9, kSchemaV9}};
+  return kMigrations;
+}
 
 FileKind file_kind(sqlite3* db) {
   return FileKind{.application_id = integer(db, "PRAGMA application_id"),

@@ -117,7 +117,7 @@ TEST_F(Program, AWrongWordOfAFlagIsNamedWithTheNearest) {
   const Outcome outcome = home_.run({"table", "s", "--format", "markdwon"});
   EXPECT_EQ(outcome.code, kExitUsage);
   EXPECT_EQ(outcome.err,
-            "error: --format: 'markdwon' is not text, markdown, csv, latex or json; did you mean "
+            "error: --format: 'markdwon' is not text, markdown, csv, latex, html or json; did you mean "
             "'markdown'?; see 'ablate table --help'\n");
 }
 
