@@ -31,6 +31,13 @@ std::optional<std::string_view> finished_name(std::string_view unfinished) {
 }
 
 NewFile::NewFile(std::filesystem::path file, const Options& options) : file_{std::move(file)} {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  if (fs::is_symlink(fs::symlink_status(file_, failed)))  // what it leads to is written; the link stays
+    if (const fs::path real = fs::weakly_canonical(file_, failed); !failed) file_ = real;
+  if (const auto there = fs::status(file_, failed); fs::exists(there) && !fs::is_regular_file(there))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("cannot write {}: not a regular file; expected the name of one", file_.string())};
   std::string part = file_.string() + options.ending;
   if (part.ends_with("XXXXXX")) {
     descriptor_ = ::mkostemp(part.data(), O_CLOEXEC);

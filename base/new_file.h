@@ -17,8 +17,9 @@ std::string unfinished_ending();
 std::optional<std::string_view> finished_name(std::string_view unfinished);
 
 /// A file that appears as a whole or not at all: written under a name beside it, synced and renamed by
-/// `publish`, removed by the destructor otherwise. What was at its place stays until then. Throws (all):
-/// Error naming the file and the reason, kResourceExhausted for a full disk.
+/// `publish`, removed by the destructor otherwise. What was at its place stays until then; a link is
+/// followed. Throws (all): Error naming the file and the reason, kResourceExhausted for a full disk,
+/// kInvalidArgument where a device, a pipe or a folder stands at its place.
 class NewFile {
  public:
   struct Options {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 
 #include "base/command_line.h"
 #include "base/error.h"
@@ -84,10 +85,14 @@ int run_ablate(int argc, const char* const* argv) {
     parser->parse(argc, argv);
     const int code = chosen();
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
-      throw system_error("cannot write standard output", errno != 0 ? errno : EIO);
+      throw system_error("cannot write standard output", output_failure());
     return code;
   } catch (const CLI::Success& help) {  // --help, --version
-    return parser->exit(help);
+    const int code = parser->exit(help);
+    if (std::cout.flush()) return code;
+    const Error error = system_error("cannot write standard output", output_failure());
+    report_error(context, error.code(), error.what());
+    return exit_code(error.code());
   } catch (const CLI::ParseError& error) {
     report_error(context, Code::kInvalidArgument,
                  argc < 2 ? "a command is needed; see 'ablate --help'" : complaint(*parser, error));

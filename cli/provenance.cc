@@ -14,6 +14,7 @@
 #include <ctime>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -191,15 +192,35 @@ std::string why_none(const Said& said, const ProvenanceLimits& limits) {
   return last_line(said.errors).empty() ? "git failed" : last_line(said.errors);
 }
 
+/// What switches off the filters that the configuration names: git would run them to compare a file, and a
+/// folder that somebody has unpacked may bring its own. Nothing where one cannot be switched off.
+std::optional<std::vector<std::string>> without_filters(const Git& git) {
+  const Kept list = git.run({"config", "--null", "--name-only", "--get-regexp", "^filter\\."}, 1 << 20);
+  if (list.said.late || list.bytes > list.text.size()) return std::nullopt;
+  std::vector<std::string> flags;
+  std::istringstream names{list.text};
+  for (std::string key; std::getline(names, key, '\0');) {
+    if (key.find('=') != std::string::npos) return std::nullopt;  // a flag's key ends there
+    flags.insert(flags.end(), {"-c", key + (key.ends_with(".required") ? "=false" : "=")});
+  }
+  return flags;
+}
+
 void add_diff(const Git& git, const ProvenanceLimits& limits, v1::Git& message) {
   if (message.commit().empty()) {
     message.set_diff_missing("nothing is committed yet");
     return;
   }
-  Kept diff = git.run(
-      {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--full-index",
-       "--submodule=short", "--ignore-submodules=none", "--src-prefix=a/", "--dst-prefix=b/", "HEAD", "--"},
-      limits.diff);
+  auto arguments = without_filters(git);
+  if (!arguments) {
+    message.set_diff_missing("git's configuration names filters that cannot be switched off");
+    return;
+  }
+  for (const char* word :
+       {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--full-index",
+        "--submodule=short", "--ignore-submodules=none", "--src-prefix=a/", "--dst-prefix=b/", "HEAD", "--"})
+    arguments->emplace_back(word);
+  Kept diff = git.run(*arguments, limits.diff);
   if (diff.said.ok() && diff.bytes == 0) return;
   if (!diff.said.ok()) {  // what came so far is a part of nobody knows how much
     message.set_diff_missing(diff.said.late
@@ -287,11 +308,18 @@ void add_packages(const std::string& python, const fs::path& folder, const Prove
                   v1::Provenance& message) {
   message.set_python(valid_utf8(python));
   const auto end = Monotonic::now() + limits.patience;
-  Kept list = run_kept({python, "-m", "pip", "--disable-pip-version-check", "--no-input", "freeze"}, folder,
-                       end, limits.packages);
+  // with the folder off Python's path: a pip.py there is not pip
+  Kept list = run_kept({python, "-c",
+                        "import sys\n"
+                        "sys.path[:] = [p for p in sys.path if p]\n"
+                        "sys.argv = ['pip', '--disable-pip-version-check', '--no-input', 'freeze']\n"
+                        "import runpy; runpy.run_module('pip', run_name='__main__')"},
+                       folder, end, limits.packages);
   if (!list.said.ok() && !list.said.late && list.said.errors.find("No module named pip") != std::string::npos)
     list = run_kept(
         {python, "-c",
+         "import sys\n"
+         "sys.path[:] = [p for p in sys.path if p]\n"
          "import importlib.metadata as m\n"
          "for name, version in sorted({(d.metadata['Name'] or '?', d.version) for d in m.distributions()}): "
          "print(f'{name}=={version}')"},

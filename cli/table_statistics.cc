@@ -169,8 +169,9 @@ std::string statistics_text(const Table& table, const Terminal* terminal) {
       if (said.column() == column.name()) text += analysis_text(said, terminal);
   }
   if (text.empty()) return text;
-  return text + fmt::format("\n{}; intervals by {}, not corrected\n", table.compare().legend(),
-                            table.compare().interval() == "bootstrap" ? "BCa bootstrap" : "Student's t");
+  return text + fmt::format("\n{}; intervals by {}, {}\n", table.compare().legend(),
+                            table.compare().interval() == "bootstrap" ? "BCa bootstrap" : "Student's t",
+                            table.has_sequential() ? "for all looks" : "not corrected");
 }
 
 }  // namespace abl::cli

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <cwchar>
@@ -15,6 +16,8 @@
 
 namespace abl::cli {
 namespace {
+
+int first_failure = 0;  // errno of the first write to standard output that failed
 
 using namespace std::chrono_literals;
 
@@ -96,9 +99,12 @@ std::string Terminal::paint(Style style, std::string_view text) const {
 
 void Terminal::line(std::string_view text) const { write(std::string{text} + "\n"); }
 void Terminal::write(std::string_view text) const {
-  std::fwrite(text.data(), 1, text.size(), stream_);
-  std::fflush(stream_);
+  errno = 0;
+  const bool whole = std::fwrite(text.data(), 1, text.size(), stream_) == text.size();
+  if ((!whole || std::fflush(stream_) != 0) && stream_ == stdout && first_failure == 0) first_failure = errno;
 }
+
+int output_failure() { return first_failure != 0 ? first_failure : errno != 0 ? errno : EIO; }
 
 int display_width(std::string_view text) {
   int columns = 0;

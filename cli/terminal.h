@@ -57,6 +57,9 @@ class Redraw {
   std::size_t drawn_ = 0;
 };
 
+/// errno of what could not be written to standard output, where something could not.
+int output_failure();
+
 /// Progress of one long operation: a bar with rate and ETA on a terminal (ten times a second at most),
 /// otherwise a plain line every few seconds. Thread: one.
 class Progress {

@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "config/document/trial_document.h"
 #include "config/json.h"
 #include "protocol/metrics.h"
@@ -334,7 +335,17 @@ void grow_after(Database& db, storage::TrialId trial, Time now) {
       WHERE st.trial_id = :trial AND st.withdrawn = 0 AND s.seeds_rule <> '')sql")
                           .bind(":trial", trial)
                           .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
-  for (const SweepId sweep : sweeps) grow_seeds(db, sweep, now);
+  for (const SweepId sweep : sweeps) {
+    try {
+      storage::Transaction part{db, storage::Transaction::kSavepoint};
+      grow_seeds(db, sweep, now);
+      part.commit();
+    } catch (const Error& error) {  // what its worker says must be stored whatever a rule does
+      if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound)
+        throw;  // a full disk, say
+      log_error("no seeds are added to sweep {}: {}", sweep, error.what());
+    }
+  }
 }
 
 }  // namespace abl::scheduler

@@ -132,6 +132,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
       if (standing.breaker) store.set_breaker(stored->id, *standing.breaker);
       if (standing.max_running) store.set_max_running(stored->id, limit(*standing.max_running));
       store.set_budget(stored->id, standing.budget);
+      refresh_budget(db, stored->id, now);  // before one of its trials can be leased
       return {.created = false};
     }
     const sweeps::Growth growth = sweeps::growth(spec, stored->canonical);
@@ -158,6 +159,7 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
   if (standing.provenance) storage::ProvenanceStore{db}.add(submitted.sweep, *standing.provenance, now);
   storage::TrialStore{db}.take_stops_back(submitted.sweep);  // of trials that another sweep gave up
   grow_seeds(db, submitted.sweep, now);                      // where what it begins with is stored already
+  refresh_budget(db, submitted.sweep, now);                  // a time that is over already
   fail_point(FailPoint::kSubmit);
   return {.created = true, .new_trials = submitted.new_trials, .shared_trials = submitted.shared_trials};
 }
@@ -191,6 +193,7 @@ std::uint32_t requeue(storage::Database& db, const std::string& name, const std:
                             : which.unfilled ? "with missing metrics"
                                              : "with results from before a correction")};
   storage::TrialStore{db}.take_stops_back(sweep);
+  grow_seeds(db, sweep, now);  // trials may have ended while it was cancelled
   return queued;
 }
 

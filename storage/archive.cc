@@ -406,7 +406,8 @@ constexpr const char* kMappedRun = "(SELECT here FROM run_map WHERE there = a.ru
 constexpr const char* kMappedSweep = "(SELECT here FROM sweep_map WHERE there = a.sweep_id)";
 
 std::vector<std::string> Merger::columns(const std::string& table) {
-  return db_.prepared("SELECT name FROM pragma_table_info(:table, 'arc') ORDER BY cid")
+  // of ours, never the archive's: it is somebody's file, and these names become part of statements
+  return db_.prepared("SELECT name FROM pragma_table_info(:table, 'main') ORDER BY cid")
       .bind(":table", table)
       .all([](const Statement& row) { return row.text(0); });
 }
@@ -612,8 +613,8 @@ void Merger::copy_sweeps() {
   copy("provenance_text", {}, "1 ORDER BY sha256", "INSERT OR IGNORE");
   std::vector<std::string> tables =
       db_.prepared(
-             "SELECT name FROM arc.sqlite_schema s WHERE type = 'table' AND EXISTS (SELECT 1 FROM "
-             "pragma_table_info(s.name, 'arc') WHERE name = 'sweep_id') "
+             "SELECT name FROM main.sqlite_schema s WHERE type = 'table' AND EXISTS (SELECT 1 FROM "
+             "pragma_table_info(s.name, 'main') WHERE name = 'sweep_id') "
              "ORDER BY name <> 'sweep_row', name")  // others refer to rows
           .all([](const Statement& row) { return row.text(0); });
   for (const std::string& table : tables)
@@ -652,6 +653,10 @@ void Merger::write_checkpoints() {
                         static_cast<RunId>(row.integer(2)), row.text(3)};
           });
   for (const Kept& file : kept) {
+    if (file.sha256.size() != 64 || file.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
+      throw Error{Code::kDataLoss,
+                  fmt::format("a checkpoint of the archive has no digest that is a SHA-256; expected 64 "
+                              "hexadecimal digits")};
     const fs::path folder = checkpoints_ / file.sha256.substr(0, 16);
     fs::create_directories(folder);
     const fs::path path = folder / fmt::format("step-{}.ckpt", file.step);

@@ -164,7 +164,7 @@ WHEN OLD.state <> NEW.state AND (NEW.state = 'failed' OR NEW.state = 'cancelled'
   WHERE state = 'queued' AND id IN (SELECT trial_id FROM trial_source WHERE source_id = NEW.id);
 END;
 CREATE TRIGGER source_back AFTER UPDATE OF state ON trial
-WHEN NEW.state = 'queued' AND (OLD.state = 'failed' OR OLD.state = 'cancelled' OR OLD.state = 'held')
+WHEN NEW.state IN ('queued', 'leased', 'running', 'completed') AND OLD.state IN ('failed', 'cancelled', 'held')
  AND EXISTS (SELECT 1 FROM trial_source WHERE source_id = NEW.id) BEGIN
   UPDATE trial SET state = 'queued', held_for_source = 0, reason = '', finished_ms = NULL
   WHERE state = 'held' AND held_for_source AND id IN (SELECT trial_id FROM trial_source WHERE source_id = NEW.id)
@@ -189,9 +189,9 @@ ALTER TABLE sweep ADD COLUMN gpu_ms_limit INTEGER;   -- its runs may take so muc
 ALTER TABLE sweep ADD COLUMN until_ms INTEGER;       -- nothing of it is leased from then on, by the wall clock; NULL: no limit
 ALTER TABLE sweep ADD COLUMN spent TEXT NOT NULL DEFAULT '';  -- why nothing of it is leased any more though it is active, or ''
 CREATE INDEX sweep_budget ON sweep (id) WHERE gpu_ms_limit IS NOT NULL OR until_ms IS NOT NULL;
-ALTER TABLE sweep_count ADD COLUMN gpu_ms INTEGER NOT NULL DEFAULT 0;  -- what its trials' ended runs took since it claims them: time from the lease to the end, times GPUs (a slot without one counts as one)
+ALTER TABLE sweep_count ADD COLUMN gpu_ms INTEGER NOT NULL DEFAULT 0;  -- what its trials' ended runs took since it claims them, as their workers say, otherwise from the lease to the end, times GPUs (a slot without one counts as one)
 UPDATE sweep_count SET gpu_ms = COALESCE((
-  SELECT SUM((run.ended_ms - run.leased_ms) * MAX(1, t.gpus)) FROM (SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = sweep_count.sweep_id) st
+  SELECT SUM(COALESCE(run.took_ms, run.ended_ms - run.leased_ms) * MAX(1, t.gpus)) FROM (SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = sweep_count.sweep_id) st
   CROSS JOIN trial t ON t.id = st.trial_id CROSS JOIN run ON run.trial_id = t.id
   WHERE run.ended_ms > run.leased_ms AND run.leased_ms >= (SELECT created_ms FROM sweep WHERE id = sweep_count.sweep_id)), 0);
 CREATE TABLE sweep_revision (    -- the contents that a sweep has had, once it was extended; the newest is `sweep`'s own

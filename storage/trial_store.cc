@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -676,7 +677,10 @@ TrialState TrialStore::end(RunId id, const Ended& ended, Moment now) {
       waiting = back_off_reason(wait, failed ? after_failure(policy.of()) : "its run was lost");
     }
   }
-  add_gpu_time(trial, std::max(Milliseconds{}, now.wall - run.leased));
+  // as its worker has measured: a run that was leased ahead waits behind others first. Of a GPU that runs
+  // share each takes its part.
+  const Milliseconds took = ended.took.value_or(std::max(Milliseconds{}, now.wall - run.leased));
+  add_gpu_time(trial, Milliseconds{std::llround(static_cast<double>(took.count()) / (1 + ended.beside))});
   const bool over = trial.state != TrialState::kQueued;
   db_.prepared(
          R"sql(UPDATE trial SET state = :state, failures = :failures, retried = :retried, losses = :losses, deaths = :deaths, reason = :reason,

@@ -144,6 +144,11 @@ class Describer {
         numbers.more_seeds = compare_.test == Test::kPaired
                                  ? statistics::more_pairs_to_see(*to_see, of->row, of->baseline)
                                  : statistics::more_seeds_to_see(*to_see, of->row, of->baseline);
+      // with fewer on both sides no way to deal them out is rare enough
+      constexpr std::size_t kLeastToPermute = 4;
+      const std::size_t seeds_there = std::min(of->row.size(), of->baseline.size());
+      if (numbers.more_seeds && compare_.test == Test::kPermutation && seeds_there < kLeastToPermute)
+        numbers.more_seeds = std::max<std::size_t>(*numbers.more_seeds, kLeastToPermute - seeds_there);
       return numbers;
     };
     if (!memo || looks_) return compute();  // its level is of the seeds, which the key has not

@@ -194,13 +194,16 @@ void analyse(const v1::Table& table, int index, const Factors& factors, v1::Fact
     to.set_eta_squared(effect.eta_squared);
     to.set_partial_eta_squared(effect.partial_eta_squared);
     if (effect.f) to.set_f(*effect.f);
-    if (effect.p) to.set_p(*effect.p);
+    if (effect.p && !table.has_sequential()) to.set_p(*effect.p);
     if (effect.df == 0 || result->residual_df == 0 || result->residual == 0) continue;
     const double mean_square = result->residual / static_cast<double>(result->residual_df);
     const double omega = (effect.sum_of_squares - static_cast<double>(effect.df) * mean_square) /
                          (result->total + mean_square);
     if (std::isfinite(omega)) to.set_omega_squared(omega);
   }
+  if (table.has_sequential())
+    why.push_back(
+        "no p: seeds were added while their values were looked at, and it would not allow for that");
   if (result->residual_df == 0)
     why.push_back("one value for each combination: nothing is left over to test against");
   else if (result->residual == 0)

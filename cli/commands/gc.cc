@@ -305,7 +305,9 @@ class Collector {
       if (!absent && is_within(real, root_)) used_.push_back({real, folder});
     };
     if (record.contains("data")) note(record["data"]);
-    for (const auto& [name, path] : record.value("weights", nlohmann::json::object()).items()) note(path);
+    const auto weights = record.find("weights");
+    if (weights != record.end() && weights->is_object())
+      for (const auto& [name, path] : weights->items()) note(path);
   }
 
   /// That the file itself, and no link, lies in a folder of the trial's own: a program may say any path.

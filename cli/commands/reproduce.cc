@@ -158,7 +158,12 @@ int dry_run(const Context& context, const ReproduceFlags& flags, const SweepFile
 
 int reproduce(Context& context, const ReproduceFlags& flags) {
   const SweepFile file = read_sweep_file(flags.table, flags.scale, flags.seeds);
-  const Needs needs = needs_of(planning::parse(file));
+  const sweeps::SweepSpec spec = planning::parse(file);
+  if (std::ranges::all_of(spec.rows, [](const sweeps::Row& row) { return row.not_trained.has_value(); }))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{0}: no row is trained (row {1}: {2}); 'ablate papers {0}' prints its table",
+                            flags.table, spec.rows.front().id, spec.rows.front().not_trained_why)};
+  const Needs needs = needs_of(spec);
   const bool running = answers(context);
   if (flags.dry_run) return dry_run(context, flags, file, needs, running);
 
@@ -189,8 +194,8 @@ int reproduce(Context& context, const ReproduceFlags& flags) {
                              sweep.name(), sweep.name()));
   const int code = watch(context, sweep.name(),
                          fmt::format("\nstopped watching: trials stay queued and go on in the background\n"
-                                     "  go on watching  {}\n  stop them       ablate down\n",
-                                     again(flags)));
+                                     "  go on watching  {}\n  stop them       ablate cancel {}\n",
+                                     again(flags), sweep.name()));
   if (context.json) context.out.line(views::to_json(open_source(context)->table(sweep.name())));
   if (!running) {
     if (!context.json)

@@ -89,6 +89,23 @@ TEST(FinishedName, IsWhatStandsBeforeTheEndingOfAnyProcess) {
     EXPECT_FALSE(finished_name(name)) << name;
 }
 
+TEST_F(NewFileTest, FollowsALinkAndLeavesDevicesAndFoldersAlone) {
+  write_file_atomically(file(), "old");
+  fs::create_symlink("file", folder_.path() / "link");
+  NewFile out{folder_.path() / "link", {.ending = ".1.tmp"}};
+  out.append("new");
+  out.publish();
+  EXPECT_EQ(read_file(file()), "new");
+  EXPECT_TRUE(fs::is_symlink(folder_.path() / "link"));
+  fs::create_directory(folder_.path() / "folder");
+  for (const fs::path& no_file : {fs::path{"/dev/null"}, folder_.path() / "folder"}) try {
+      NewFile refused{no_file, {.ending = ".1.tmp"}};
+      ADD_FAILURE() << no_file;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument) << no_file;
+    }
+}
+
 TEST_F(NewFileTest, NamesTheFileWhereItCannotBeWritten) {
   const auto absent = folder_.path() / "absent" / "file";
   try {
@@ -97,10 +114,10 @@ TEST_F(NewFileTest, NamesTheFileWhereItCannotBeWritten) {
   } catch (const Error& error) {
     EXPECT_EQ(std::string{error.what()}, "cannot write " + absent.string() + ": No such file or directory");
   }
+  NewFile out{file(), {.ending = ".part"}};
   fs::create_directory(file());
   std::ofstream{file() / "inside"} << "";
-  NewFile out{file(), {.ending = ".part"}};
-  EXPECT_THROW(out.publish(), Error) << "a folder is there";
+  EXPECT_THROW(out.publish(), Error) << "a folder is there by now";
 }
 
 }  // namespace

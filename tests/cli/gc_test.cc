@@ -51,6 +51,22 @@ class GcCommand : public storage::StoreTest {
   Home home_;
 };
 
+TEST_F(GcCommand, WhatARunTookItsWeightsFromIsKeptForIt) {
+  submit(storage::sweep_of("s", 2, 1));
+  const auto source = run_folder("1/1", db.store_id()), taker = run_folder("2/1", db.store_id());
+  const RunId first = start(1, source);
+  const auto file = checkpoint(first, 100, source / "checkpoint-100"),
+             other = checkpoint(first, 50, source / "checkpoint-50");
+  end(first, RunState::kCompleted);
+  write_file(
+      taker / "launch.json",
+      nlohmann::json{{"data", "/data/x"}, {"weights", {{"best-of-a", other}, {"named", "/w/file"}}}}.dump());
+  start(2, taker);
+  gc();
+  EXPECT_TRUE(fs::exists(other)) << "a run under way began with it";
+  EXPECT_TRUE(fs::exists(file));
+}
+
 TEST_F(GcCommand, AFolderOfAnotherResultsFileStaysWhateverIsAsked) {
   submit(storage::sweep_of("s", 1, 1));
   const auto ours = run_folder("1/1.2", db.store_id());

@@ -113,6 +113,16 @@ TEST_F(Program, ASweepMayComeThroughStandardInput) {
   EXPECT_THAT(outcome.out, HasSubstr("-: two-rows is valid"));
 }
 
+TEST_F(Program, OutputThatFindsNoRoomIsSaidWithTheReason) {
+  const auto script = home_.file("run.sh", "exec \"$1\" $2 > /dev/full\n");
+  for (const char* words : {"--help", "--version", "papers", "papers msf"}) {
+    const Outcome outcome =
+        home_.run({script, std::string{ABLATE_BIN_DIR} + "/ablate", words}, {}, "/bin/sh");
+    EXPECT_EQ(outcome.code, exit_code(Code::kResourceExhausted)) << words;
+    EXPECT_THAT(outcome.err, HasSubstr("cannot write standard output: No space left on device")) << words;
+  }
+}
+
 TEST_F(Program, AWrongWordOfAFlagIsNamedWithTheNearest) {
   const Outcome outcome = home_.run({"table", "s", "--format", "markdwon"});
   EXPECT_EQ(outcome.code, kExitUsage);

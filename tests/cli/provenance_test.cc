@@ -111,6 +111,20 @@ TEST_F(GitTest, UntrackedFilesAreCountedBeyondThoseThatAreNamedAndPipesAreNotOpe
   EXPECT_THAT(seen.untracked(1).sha256(), "") << "no more is read than may be";
 }
 
+TEST_F(GitTest, NoFilterThatTheFolderNamesIsRun) {
+  begin();
+  write_file(root / ".gitattributes", "* filter=x\n");
+  git({"add", "."});
+  git({"commit", "-q", "-m", "two"});
+  const auto mark = folder / "was-run";
+  for (const char* key : {"filter.x.clean", "filter.x.smudge", "filter.x.process"})
+    git({"config", key, "sh -c 'touch " + mark.string() + "; cat'"});
+  git({"config", "filter.x.required", "true"});
+  write_file(root / "train.py", "two\n");
+  EXPECT_THAT(look().git().diff(), HasSubstr("+two"));
+  EXPECT_FALSE(fs::exists(mark));
+}
+
 TEST_F(GitTest, ASubmoduleIsAFolderOfGitToo) {
   begin();
   const fs::path outer = folder / "outer";

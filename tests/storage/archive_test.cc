@@ -281,6 +281,36 @@ TEST_F(ArchiveTest, WhatIsNoArchiveIsRefused) {
         << "nothing is left behind";
 }
 
+TEST_F(ArchiveTest, NoNameInItBecomesAStatement) {
+  submit(sweep_of("wanted", 1, 1));
+  make({"wanted"});
+  {
+    Database hostile{file, Database::Mode::kWrite};
+    hostile.execute(
+        R"(CREATE TABLE "sweep_row SELECT * FROM main.sweep_row; DELETE FROM main.store; --" (sweep_id))");
+    hostile.execute(R"(ALTER TABLE sweep_row ADD COLUMN "x"") SELECT 1; DELETE FROM main.store; --" TEXT)");
+  }
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  merge(other);
+  EXPECT_EQ(SweepStore{other}.count(), 1u);
+  EXPECT_THAT(other.store_id(), SizeIs(32));
+}
+
+TEST_F(ArchiveTest, ADigestThatIsNoneLeadsNowhere) {
+  submit(sweep_of("wanted", 1, 1));
+  const RunId id = run(1);
+  write_file(folder / "c", "bytes");
+  trials.add_checkpoint(
+      {.run = id, .step = 100, .host = "here", .path = folder / "c", .sha256 = sha256_hex("bytes")});
+  end(id, RunState::kCompleted);
+  make({"wanted"}, {.checkpoints = KeptCheckpoints::kLast, .host = "here"});
+  Database{file, Database::Mode::kWrite}.execute("UPDATE checkpoint SET sha256 = '../../elsewhere'");
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  EXPECT_EQ(error_of([&] { merge(other); }).first, Code::kDataLoss);
+  EXPECT_FALSE(fs::exists(folder / "elsewhere"));
+  EXPECT_EQ(SweepStore{other}.count(), 0u);
+}
+
 TEST_F(ArchiveTest, SaysWhereItsSweepsComeFrom) {
   const SweepId sweep = submit(sweep_of("wanted", 1, 1)).sweep;
   ProvenanceStore{db}.add(sweep, {.facts_json = R"({"user":"eve"})", .diff = "+a\n"}, now);

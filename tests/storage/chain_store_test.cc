@@ -94,6 +94,22 @@ TEST_F(ChainStoreTest, ASourceThatFailsHoldsAllThatWaitsForItAndGivesItBack) {
   EXPECT_TRUE(awaits(3));
 }
 
+TEST_F(ChainStoreTest, AHeldSourceThatRunsAfterAllGivesBackWhatWaitsForIt) {
+  submit(chain("s"));
+  db.execute("UPDATE trial SET state = 'held', reason = 'its workers died' WHERE id = 1");
+  EXPECT_EQ(state(2), TrialState::kHeld);
+  EXPECT_EQ(state(3), TrialState::kHeld);
+  db.execute("UPDATE trial SET state = 'running', reason = '' WHERE id = 1");  // its worker was only away
+  EXPECT_EQ(state(2), TrialState::kQueued);
+  EXPECT_EQ(state(3), TrialState::kQueued);
+  EXPECT_TRUE(awaits(2));
+  db.execute("UPDATE trial SET state = 'failed', reason = 'boom' WHERE id = 1");
+  EXPECT_EQ(state(2), TrialState::kHeld);
+  db.execute("UPDATE trial SET state = 'completed', reason = '' WHERE id = 1");  // as from an archive
+  EXPECT_EQ(state(2), TrialState::kQueued);
+  EXPECT_FALSE(awaits(2));
+}
+
 TEST_F(ChainStoreTest, WhatIsReleasedWhileItsSourceHasFailedIsHeldAgain) {
   submit(chain("s", 2));
   trials.end(run(1), {.state = RunState::kFailed, .reason = "boom", .retryable = false}, {now, now});

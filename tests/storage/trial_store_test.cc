@@ -21,6 +21,16 @@ TEST_F(TrialStoreTest, FirstSeedOfEveryRowRunsBeforeTheSecondAndOlderSweepsBefor
   EXPECT_THAT(queue(), ElementsAre(1, 2, 5, 3, 4, 6));
 }
 
+TEST_F(TrialStoreTest, OfABudgetARunTakesWhatItWasExecutedAndItsPartOfASharedGpu) {
+  submit(sweep_of("s", 2, 1));
+  const Time later = now + std::chrono::seconds{100};  // since it was leased
+  trials.end(run(1), {.state = RunState::kCompleted, .took = Milliseconds{2000}}, {later, later});
+  EXPECT_EQ(sweeps.get("s").gpu_time, Milliseconds{2000});
+  trials.end(run(2), {.state = RunState::kCompleted, .beside = 3, .took = Milliseconds{2000}},
+             {later, later});
+  EXPECT_EQ(sweeps.get("s").gpu_time, Milliseconds{2500});
+}
+
 TEST_F(TrialStoreTest, HigherPriorityRunsFirstAndATrialHasTheHighestOfItsClaims) {
   submit(sweep_of("patient", 3, 1));
   auto urgent = sweep_of("urgent", 2, 1);
