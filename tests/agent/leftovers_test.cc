@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/child_process.h"
+#include "base/file.h"
 #include "tests/agent/fixtures.h"
 
 namespace abl::agent {
@@ -19,6 +20,11 @@ class LeftoversTest : public testing::Test {
   /// A program as a run starts it, or one of another run.
   ChildProcess sleeper(const std::string& run_directory) {
     return ChildProcess{{.argv = {"sleep", "1000"}, .environment = {{"ABLATE_RUN_DIR", run_directory}}}};
+  }
+  /// Whether its variables can be read: Linux lets the parent go on a moment before they can.
+  static bool shows(const ChildProcess& program, const std::string& run_directory) {
+    const std::string file = "/proc/" + std::to_string(program.pid()) + "/environ";
+    return eventually([&] { return read_file(file).find(run_directory) != std::string::npos; });
   }
   static std::vector<std::string> lines_of(const std::string& record) {
     std::istringstream text{record};
@@ -38,6 +44,7 @@ TEST_F(LeftoversTest, WithoutAProgramThereIsNothingToKill) { EXPECT_EQ(end_lefto
 TEST_F(LeftoversTest, AProgramOfTheRunIsKilledAndAnotherRunsIsNot) {
   auto own = sleeper("/runs/7/1");
   auto other = sleeper("/runs/7/11");
+  ASSERT_TRUE(shows(own, "/runs/7/1") && shows(other, "/runs/7/11"));
   EXPECT_EQ(end_leftovers(program_record("/runs/7/1", own.pid())), 1);
   EXPECT_EQ(own.wait().signal, SIGKILL);
   EXPECT_TRUE(alive(other.pid()));
@@ -45,6 +52,7 @@ TEST_F(LeftoversTest, AProgramOfTheRunIsKilledAndAnotherRunsIsNot) {
 
 TEST_F(LeftoversTest, AProgramWhoseGroupWasNotKeptYetIsFoundByItsFolder) {
   auto own = sleeper("/runs/7/1");
+  ASSERT_TRUE(shows(own, "/runs/7/1"));
   EXPECT_EQ(end_leftovers(program_record("/runs/7/1", std::nullopt)), 1);
   EXPECT_EQ(own.wait().signal, SIGKILL);
 }
