@@ -41,4 +41,7 @@ extern const char* const kSchemaV8;
 /// beside what is trained; what plans predict and calibrations measured.
 extern const char* const kSchemaV9;
 
+/// Version 10: how rows are tuned before their seeds are trained.
+extern const char* const kSchemaV10;
+
 }  // namespace abl::storage
