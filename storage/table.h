@@ -146,7 +146,17 @@ class KeptTable {
   std::size_t bytes() const;  ///< about as much memory as it takes
 
  private:
-  struct RowNotes;
+  struct RowNotes {
+    struct Curve {
+      std::int64_t seed = 0, digest = 0;
+      TrialId trial = 0;
+    };
+    std::vector<Curve> curves;
+    std::vector<Diverged> diverged;
+    std::vector<LostMetrics> lost;
+    std::vector<int> due;  // versions that its results would have
+    std::vector<Packed> packed;
+  };
   void read_counts(Database& db);
   void read_rows(Database& db, std::size_t first, std::size_t last);
   static std::optional<std::int64_t> metric_id(Database& db, const std::string& name);
