@@ -220,6 +220,8 @@ class SweepStore {
                   std::optional<std::int64_t> seed = std::nullopt);
   void read_last_values(SweepId sweep, std::uint32_t values, std::vector<SeenClaim>& claims) const;
   void give_places_back(SweepId sweep);
+  bool queue_again(TrialId trial, Retry which);
+  void begin_canary(SweepId sweep);
   Database& db_;
 };
 

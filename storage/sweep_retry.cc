@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// How trials of a sweep are withdrawn, queued again, or replaced by new ones.
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+#include "base/nearest_name.h"
+#include "storage/breaker_store.h"
+#include "storage/chain_store.h"
+#include "storage/queue_store.h"
+#include "storage/sweep_store.h"
+#include "storage/trial_store.h"
+#include "storage/unfilled.h"
+
+namespace abl::storage {
+/// A failed or cancelled trial back to the queue, with all its retries; a held one too where `held` is
+/// wanted.
+bool SweepStore::queue_again(TrialId trial, Retry which) {
+  db_.prepared(
+         R"sql(UPDATE trial SET state = 'queued', failures = 0, retried = '', losses = 0, deaths = 0, reason = '', waiting = '', not_before_ms = 0,
+                               finished_ms = NULL, held_for_source = 0
+              WHERE id = :trial AND (:ended AND state IN ('failed', 'cancelled') OR :held AND state = 'held'))sql")
+      .bind(":ended", which.ended)
+      .bind(":held", which.held)
+      .bind(":trial", trial)
+      .run();
+  return db_.changes() > 0;
+}
+
+/// A few run first where many wait and none has completed.
+void SweepStore::begin_canary(SweepId sweep) {
+  db_.prepared(R"sql(UPDATE sweep SET canary = 1 WHERE id = :sweep AND breaker
+                    AND (SELECT queued >= :many AND completed = 0 FROM sweep_count WHERE sweep_id = :sweep))sql")
+      .bind(":many", std::int64_t{SweepStore::kCanaryFrom})
+      .bind(":sweep", sweep)
+      .run();
+}
+
+std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
+  Transaction transaction{db_, Transaction::kSavepoint};
+  set_state(sweep, SweepState::kCancelled, now);
+  db_.prepared("UPDATE sweep_trial SET withdrawn = 1 WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
+  db_.prepared(R"sql(UPDATE trial SET state = 'cancelled', finished_ms = :now
+                     WHERE state IN ('queued', 'held') AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
+                       AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
+      .bind(":sweep", sweep)
+      .bind(":now", now)
+      .run();
+  auto runs = db_.prepared(R"sql(SELECT run_id FROM trial
+                                 WHERE state IN ('leased', 'running') AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
+                                   AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
+                  .bind(":sweep", sweep)
+                  .all([](const Statement& row) { return static_cast<RunId>(row.integer(0)); });
+  give_places_back(sweep);
+  BreakerStore{db_}.give_up(sweep, now);
+  transaction.commit();
+  return runs;
+}
+
+/// Completed trials that were to run again have their places back where the new ones did not get to their
+/// ends.
+void SweepStore::give_places_back(SweepId sweep) {
+  const auto places =
+      db_.prepared(R"sql(
+      SELECT o.id, st.trial_id FROM trial o CROSS JOIN sweep_trial st ON st.trial_id = o.replaced_by AND st.sweep_id = :sweep
+      CROSS JOIN trial t ON t.id = st.trial_id AND t.state NOT IN ('completed', 'failed')
+      WHERE o.replaced_by IS NOT NULL AND o.state = 'completed')sql")
+          .bind(":sweep", sweep)
+          .all([](const Statement& row) {
+            return std::pair{static_cast<TrialId>(row.integer(0)), static_cast<TrialId>(row.integer(1))};
+          });
+  for (const auto& [completed, unfinished] : places) {
+    db_.prepared("UPDATE sweep_trial SET trial_id = :completed WHERE sweep_id = :sweep AND trial_id = :trial")
+        .bind(":completed", completed)
+        .bind(":trial", unfinished)
+        .bind(":sweep", sweep)
+        .run();
+    note_unfilled(db_, completed);
+    ChainStore{db_}.take_instead(unfinished, completed);
+  }
+}
+
+std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time now, const Renew& renewed,
+                                Retry which) {
+  Transaction transaction{db_, Transaction::kSavepoint};
+  const auto rows = db_.prepared("SELECT id FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
+                        .bind(":sweep", sweep)
+                        .all([](const Statement& row) { return row.text(0); });
+  if (!row_id.empty() && std::ranges::find(rows, row_id) == rows.end()) {
+    const auto name = db_.prepared("SELECT name FROM sweep WHERE id = :sweep")
+                          .bind(":sweep", sweep)
+                          .one([](const Statement& row) { return row.text(0); });
+    throw Error{Code::kNotFound,
+                "sweep " + name.value_or("") + " has no row '" + row_id + "'" + did_you_mean(row_id, rows)};
+  }
+  // a cancelled sweep claims its trials again: those that ended all of them, others those that run again
+  db_.prepared(R"sql(UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND :ended
+                     AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
+      .bind(":sweep", sweep)
+      .bind(":ended", which.ended)
+      .bind(":row", row_id)
+      .run();
+  db_.prepared(
+         "UPDATE sweep SET state = 'active', state_ms = :now WHERE id = :sweep AND :ended AND state = "
+         "'cancelled'")
+      .bind(":ended", which.ended)
+      .bind(":now", now)
+      .bind(":sweep", sweep)
+      .run();
+  const auto trials = db_.prepared(R"sql(
+      SELECT DISTINCT trial_id FROM sweep_trial WHERE sweep_id = :sweep
+      AND (:row = '' OR row = (SELECT position FROM sweep_row WHERE sweep_id = :sweep AND id = :row)))sql")
+                          .bind(":sweep", sweep)
+                          .bind(":row", row_id)
+                          .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
+  std::uint32_t queued = 0;
+  if (!row_id.empty() && (which.ended || which.held))
+    for (const TrialId trial : trials) queued += retry_sources(sweep, trial);
+  for (const TrialId trial : trials) {
+    const bool again = which.ended || which.held ? queue_again(trial, which) : false;
+    if (again)
+      db_.prepared("UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND trial_id = :trial")
+          .bind(":sweep", sweep)
+          .bind(":trial", trial)
+          .run();
+    queued += again || run_again(sweep, TrialStore{db_}.get(trial), renewed, which);
+  }
+  if (which.ended || which.held) {
+    BreakerStore{db_}.want(sweep, now);
+    row_id.empty() ? BreakerStore{db_}.reset(sweep) : BreakerStore{db_}.reset(sweep, row_id);
+    begin_canary(sweep);
+  }
+  if (queued > 0)
+    db_.prepared(
+           "UPDATE sweep SET state = 'active', state_ms = :now WHERE id = :sweep AND state = 'cancelled'")
+        .bind(":now", now)
+        .bind(":sweep", sweep)
+        .run();
+  transaction.commit();
+  return queued;
+}
+
+/// A row that runs again needs those whose weights it takes: what of them has failed, was cancelled or is
+/// held.
+std::uint32_t SweepStore::retry_sources(SweepId sweep, TrialId trial) {
+  std::uint32_t queued = 0;
+  for (const TrialId source : ChainStore{db_}.awaited(trial)) {
+    const bool again = queue_again(source, {});
+    db_.prepared("UPDATE sweep_trial SET withdrawn = 0 WHERE sweep_id = :sweep AND trial_id = :trial")
+        .bind(":sweep", sweep)
+        .bind(":trial", source)
+        .run();
+    queued += again ? 1 : 0;
+  }
+  return queued;
+}
+
+void SweepStore::claim_instead(std::optional<SweepId> sweep, TrialId trial, TrialId other) {
+  db_.prepared(
+         R"sql(UPDATE sweep_trial SET trial_id = :other, withdrawn = CASE WHEN :sweep IS NULL THEN withdrawn ELSE 0 END
+               WHERE trial_id = :trial AND (:sweep IS NULL OR sweep_id = :sweep))sql")
+      .bind(":other", other)
+      .bind(":trial", trial)
+      .bind(":sweep", sweep)
+      .run();
+  queue_again(other, {.held = false});
+  note_unfilled(db_, other);
+  ChainStore{db_}.take_instead(trial, other);
+}
+
+/// A new trial of the same settings, as they are today.
+TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today,
+                            std::optional<std::int64_t> seed) {
+  db_.prepared(R"sql(
+      INSERT INTO trial (id, config_hash, result_version, due_version, data_fingerprint, reusable, config, seed, data, command_json,
+                         gpus, max_retries, time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, state)
+      SELECT (SELECT last_trial + 1 FROM store WHERE last_trial >= COALESCE((SELECT MAX(id) FROM trial), 0)),
+             :config_hash, :version, :version, data_fingerprint, :reusable, :config, COALESCE(:seed, seed), data, command_json, gpus, max_retries,
+             time_limit_s, stall_limit_s, where_json, retry_on, log_limit_bytes, nan_fails, pack, 'queued' FROM trial WHERE id = :trial)sql")
+      .bind(":config_hash", today.config_hash)
+      .bind(":version", today.result_version)
+      .bind(":config", today.config)
+      .bind(":reusable", trial.reusable)
+      .bind(":seed", seed)
+      .bind(":trial", trial.id)
+      .run();
+  const auto copy = static_cast<TrialId>(db_.last_insert_id());
+  db_.prepared(
+         "INSERT INTO trial_weights (trial_id, name, sha256) SELECT :copy, name, sha256 FROM trial_weights "
+         "WHERE trial_id = :trial")
+      .bind(":copy", copy)
+      .bind(":trial", trial.id)
+      .run();
+  ChainStore{db_}.copy(trial.id, copy);
+  QueueStore{db_}.set_shape(copy);
+  return copy;
+}
+
+void SweepStore::add_seed(SweepId sweep, const std::string& row, int seed_index, Time now,
+                          const WithSeed& with_seed) {
+  struct First {
+    int position = 0;
+    TrialId trial = 0;
+    std::int64_t seed = 0;
+  };
+  const auto first = db_.prepared(R"sql(
+      SELECT r.position, st.trial_id, s.seed FROM sweep_row r
+      JOIN sweep_trial st ON st.sweep_id = r.sweep_id AND st.row = r.position
+      JOIN sweep_seed s ON s.sweep_id = r.sweep_id AND s.position = :seed_index
+      WHERE r.sweep_id = :sweep AND r.id = :row ORDER BY st.seed_index LIMIT 1)sql")
+                         .bind(":sweep", sweep)
+                         .bind(":row", row)
+                         .bind(":seed_index", seed_index)
+                         .one([](const Statement& line) {
+                           return First{static_cast<int>(line.integer(0)),
+                                        static_cast<TrialId>(line.integer(1)), line.integer(2)};
+                         });
+  if (!first)
+    throw Error{Code::kNotFound,
+                fmt::format("row {} has no seed {}, or no trial to make it of", row, seed_index)};
+  const TrialRecord model = TrialStore{db_}.get(first->trial);
+  const RenewedTrial next = with_seed(model, first->seed);
+  const auto same = model.reusable
+                        ? TrialStore{db_}.find_same(next.config_hash, next.result_version, model.data)
+                        : std::nullopt;
+  const TrialId trial = same ? same->id : copy_of(model, next, first->seed);
+  if (same) queue_again(trial, {.held = false});
+  db_.prepared(
+         "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
+         ":seed_index, :seed, :trial)")
+      .bind(":sweep", sweep)
+      .bind(":row", first->position)
+      .bind(":seed_index", seed_index)
+      .bind(":seed", first->seed)
+      .bind(":trial", trial)
+      .run();
+  if (same) {
+    note_unfilled(db_, trial);
+    BreakerStore{db_}.want(sweep, now);
+  }
+}
+
+bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew& renewed, Retry which) {
+  const auto is_to = [&](const TrialRecord& trial) {
+    if (trial.state != TrialState::kCompleted) return false;
+    if (which.before_mend && trial.before_mend()) return true;
+    return which.unfilled &&
+           db_.prepared(
+                  "SELECT 1 FROM sweep_trial WHERE sweep_id = :sweep AND trial_id = :trial AND unfilled > 0")
+               .bind(":sweep", sweep)
+               .bind(":trial", trial.id)
+               .one([](const Statement&) { return true; })
+               .has_value();
+  };
+  TrialRecord newest = first;
+  if (which.completed) {  // of those that stand in for each other the newest: it alone may be shared
+    if (first.state != TrialState::kCompleted) return false;
+    while (newest.replaced_by && newest.state == TrialState::kCompleted)
+      newest = TrialStore{db_}.get(*newest.replaced_by);
+    if (newest.state != TrialState::kCompleted) {  // another sweep has it run again at this moment
+      claim_instead(sweep, first.id, newest.id);
+      return true;
+    }
+  }
+  bool again = false;
+  for (TrialRecord trial = newest; is_to(trial) || (which.completed && !again); again = true) {
+    TrialId next = trial.replaced_by.value_or(0);
+    if (next == 0 && trial.before_mend() && ChainStore{db_}.is_chained(trial.id))
+      throw Error{
+          Code::kFailedPrecondition,
+          fmt::format(
+              "trial {} takes the weights of another row and was made before a correction of the trainer: "
+              "submit the sweep under another name, which trains both",
+              trial.id)};
+    const RenewedTrial today = trial.before_mend() ? renewed(trial)
+                                                   : RenewedTrial{trial.config, trial.identity.config_hash,
+                                                                  trial.identity.result_version};
+    if (next == 0 && trial.before_mend() && trial.reusable)
+      if (const auto same = TrialStore{db_}.find_same(today.config_hash, today.result_version, trial.data))
+        next = same->id;
+    if (next == 0) {
+      // of trials with one identity only the newest may be shared
+      db_.prepared("UPDATE trial SET reusable = 0 WHERE id = :trial").bind(":trial", trial.id).run();
+      next = copy_of(trial, today);
+      db_.prepared("UPDATE trial SET replaced_by = :next WHERE id = :trial")
+          .bind(":next", next)
+          .bind(":trial", trial.id)
+          .run();
+    }
+    claim_instead(sweep, which.completed ? first.id : trial.id, next);
+    trial = TrialStore{db_}.get(next);
+  }
+  return again;
+}
+
+}  // namespace abl::storage
