@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -101,6 +102,7 @@ class Coordinator {
  private:
   template <class Work, class Then>
   void commit(Work work, Then then);
+  void note_store(std::exception_ptr error);
   void follow_commit(storage::Database& db, const storage::Touched& touched);  // like all below, on the
                                                                                // coordinator's thread only
   void check_queue(storage::Database& db) const;
@@ -159,5 +161,18 @@ class Coordinator {
   Time last_tick_{};           // by the steady clock, as every deadline
   Time last_tidied_{};
 };
+
+/// Runs `work` as one job of the writer, and `then(error, result)` after its commit.
+template <class Work, class Then>
+void Coordinator::commit(Work work, Then then) {
+  using Result = std::invoke_result_t<Work, storage::Database&>;
+  const auto result = std::make_shared<Result>();
+  writer_.post([work = std::move(work), result](storage::Database& db) { *result = work(db); },
+               [this, result, then = std::move(then)](std::exception_ptr error) {
+                 note_store(error);
+                 if (error) *result = Result{};  // the job may have had one, which is undone
+                 then(error, *result);
+               });
+}
 
 }  // namespace abl::scheduler

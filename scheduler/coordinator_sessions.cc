@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// What workers say, and what they are told.
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/fail_point.h"
+#include "base/log.h"
+#include "scheduler/coordinator.h"
+#include "scheduler/status.h"
+#include "storage/queue_store.h"
+#include "storage/trial_store.h"
+#include "storage/worker_store.h"
+
+namespace abl::scheduler {
+namespace {
+
+using ablate::v1::SchedulerMessage;
+using storage::Database;
+using storage::RunId;
+
+SchedulerMessage stop_message(RunId run, const std::string& reason) {
+  SchedulerMessage message;
+  message.mutable_stop()->set_run(run);
+  message.mutable_stop()->set_reason(reason);
+  return message;
+}
+
+}  // namespace
+
+void Coordinator::drain(const std::string& worker, const std::optional<std::string>& reason,
+                        bool stop_running, Answer<> answer) {
+  struct Drained {
+    std::vector<RunId> runs;
+    std::optional<std::string> reason;
+  };
+  commit(
+      [this, worker, reason, stop_running](Database& db) {
+        auto why = reason;
+        if (why && why->empty()) why = storage::WorkerStore{db}.drained(worker).value_or("");  // it stays
+        storage::WorkerStore{db}.set_drained(worker, why);
+        if (!reason) storage::WorkerStore{db}.set_quarantine(worker, std::nullopt);
+        std::vector<RunId> runs;
+        if (stop_running) runs = storage::TrialStore{db}.under_way_on(worker);
+        storage::TrialStore{db}.ask_to_stop(runs, kDrained);
+        return Drained{std::move(runs), std::move(why)};
+      },
+      [this, worker, answer = std::move(answer)](std::exception_ptr error, const Drained& drained) {
+        answer(error);
+        if (error) return;
+        fleet_.set_drained(worker, drained.reason);
+        if (!drained.reason) {
+          quarantine_.forgive(worker);
+          fleet_.set_quarantine(worker, std::nullopt, {});
+        }
+        stop_runs(drained.runs, kDrained);
+        log_info({{"worker", worker}}, "worker {} {}{}", worker,
+                 drained.reason ? "is drained" : "gets trials again",
+                 drained.reason && !drained.reason->empty() ? ": " + *drained.reason : "");
+        for (const RunId run : fleet_.recall_of(worker)) call_back(run);
+        feed_.publish(storage::Change{});
+        explain_now_ = true;
+        look_at_queue();
+      });
+}
+
+std::shared_ptr<const Session> Coordinator::open_session(ablate::v1::Hello hello_message,
+                                                         std::shared_ptr<WorkerChannel> channel) {
+  check_hello(hello_message, kLowestProtocol, kHighestProtocol);
+  auto session =
+      std::make_shared<const Session>(Session{next_session_++, std::move(hello_message), std::move(channel)});
+  hello(session);
+  return session;
+}
+
+void Coordinator::hello(const std::shared_ptr<const Session>& session) {
+  const std::string& name = session->hello.name();
+  struct Result {
+    std::vector<Reported> reports;
+    std::vector<storage::RunUnderWay> under_way;
+    std::optional<std::string> drained;
+    std::optional<storage::WorkerRecord::Quarantine> quarantine;
+  };
+  commit(
+      [this, session, name](Database& db) {
+        if (const auto other = fleet_.session_of(name);
+            other && other->hello.instance() != session->hello.instance())
+          throw Error{Code::kAlreadyExists,
+                      fmt::format("worker name {} is already connected from {}: pass another --name", name,
+                                  other->hello.host())};
+        newest_session_[name] = session->id;
+        const Moment now = clock_.moment();
+        auto reports = settle(db, session->hello, now, policy_.expires(now.steady));
+        storage::WorkerStore{db}.upsert(worker_record(session->hello, now.wall));
+        return Result{std::move(reports), storage::TrialStore{db}.runs_under_way_on(name),
+                      storage::WorkerStore{db}.drained(name), storage::WorkerStore{db}.quarantine(name)};
+      },
+      [this, session, name](std::exception_ptr error, const Result& result) {
+        const std::vector<Reported>& reports = result.reports;
+        if (error)
+          return session->channel->close(
+              {static_cast<Code>(to_status(error).error_code()), message_of(error)});
+        std::map<RunId, storage::RunUnderWay> continuing;
+        for (const Reported& report : reports)
+          if (!report.ended && report.fenced.empty()) continuing[report.run] = {.id = report.run};
+        for (const storage::RunUnderWay& run : result.under_way)
+          if (const auto found = continuing.find(run.id); found != continuing.end()) found->second = run;
+        std::vector<storage::RunUnderWay> runs;
+        for (auto& [id, run] : continuing) runs.push_back(std::move(run));
+        if (const auto replaced = fleet_.add(session, runs, clock_.steady()))
+          replaced->channel->close(
+              {Code::kAborted, fmt::format("another session of worker {} has taken over", name)});
+        fleet_.set_drained(name, result.drained);
+        if (const auto& stored = result.quarantine) {
+          if (!quarantine_.contains(name)) quarantine_.set(name, stored->why, stored->back_off);
+          const Milliseconds left{stored->until - clock_.now()};  // the wall clock may have been set
+          fleet_.set_quarantine(name, stored->why,
+                                clock_.steady() + std::clamp(left, Milliseconds{}, stored->back_off));
+        }
+        count_workers();
+        log_info({{"worker", name}, {"host", session->hello.host()}},
+                 "worker {} on {} is connected: {} slots, {} runs continue", name, session->hello.host(),
+                 session->hello.slots_size(), runs.size());
+        SchedulerMessage welcome;
+        welcome.mutable_welcome()->set_protocol(
+            std::min(kHighestProtocol, session->hello.highest_protocol()));
+        welcome.mutable_welcome()->set_heartbeat_ms(static_cast<std::uint32_t>(policy_.heartbeat.count()));
+        welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
+        welcome.mutable_welcome()->set_store_id(store_id_);
+        welcome.mutable_welcome()->set_takes_several(true);
+        session->channel->send(std::move(welcome));
+        for (const Reported& report : reports) apply(session.get(), report);
+        feed_.publish(storage::Change{});
+        explain_now_ = true;
+        look_at_queue();
+      });
+}
+
+void Coordinator::receive(const std::shared_ptr<const Session>& session,
+                          const ablate::v1::WorkerMessage& message) {
+  switch (message.body_case()) {
+    case ablate::v1::WorkerMessage::kHeartbeat:
+      return heartbeat(session, message.heartbeat());
+    case ablate::v1::WorkerMessage::kBatch:
+      return batch(session, message.batch());
+    case ablate::v1::WorkerMessage::kRefused:
+      return refusal(session, message.refused());
+    case ablate::v1::WorkerMessage::kHello:
+      return session->channel->close({Code::kInvalidArgument, "a second Hello in one session"});
+    case ablate::v1::WorkerMessage::BODY_NOT_SET:
+      return;  // a newer worker's message: it has no meaning here
+  }
+}
+
+/// False for what arrives from a session that another has replaced.
+bool Coordinator::current(const Session& session) const {
+  const auto newest = newest_session_.find(session.hello.name());
+  return newest != newest_session_.end() && newest->second == session.id;
+}
+
+void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
+                            const ablate::v1::Heartbeat& heartbeat) {
+  const Ailments ailments = Ailments::of(heartbeat);
+  commit(
+      [this, session, ailments,
+       runs = std::vector<RunId>{heartbeat.runs().begin(), heartbeat.runs().end()}](Database& db) {
+        if (!current(*session)) return std::vector<Reported>{};
+        storage::WorkerStore{db}.heartbeat(session->hello.name(), clock_.now(),
+                                           fleet_.trouble(session->id, ailments));
+        return renew(db, session->hello.name(), runs, policy_.expires(clock_.steady()));
+      },
+      [this, session, ailments, draining = heartbeat.draining()](std::exception_ptr error,
+                                                                 const std::vector<Reported>& reports) {
+        fleet_.heard(session->id, clock_.steady());  // also when the store is full: the worker lives
+        const bool drains = draining && fleet_.drain(session->id);
+        const bool ails = fleet_.ails(session->id, ailments);
+        if (ails) {
+          if (const std::string text = ailments.text(); !text.empty())
+            log_warning({{"worker", session->hello.name()}}, "worker {} is unhealthy: {}",
+                        session->hello.name(), text);
+          else
+            log_info({{"worker", session->hello.name()}}, "worker {} is well again", session->hello.name());
+          feed_.publish(storage::Change{});
+        }
+        if (error) return;
+        for (const Reported& report : reports) apply(session.get(), report);
+        if (!ails && !drains) return;
+        explain_now_ = true;
+        look_at_queue();
+      });
+}
+
+void Coordinator::batch(const std::shared_ptr<const Session>& session, const ablate::v1::RunBatch& batch) {
+  const auto arrived = std::chrono::steady_clock::now();
+  figures_.batches.add();
+  figures_.batch_bytes.add(batch.ByteSizeLong());
+  for (const auto& series : batch.series())
+    figures_.points.add(static_cast<std::uint64_t>(series.values_size()));
+  commit(
+      [this, session, batch](Database& db) {
+        if (!current(*session)) return Reported{};
+        const bool first = fleet_.first_batch(session->id, batch.run());
+        Reported report = store_batch(db, session->hello.name(), batch, first, clock_.moment(),
+                                      batch.has_ended() ? fleet_.beside(batch.run(), clock_.steady()) : 0);
+        judge(db, session->hello.name(), batch.series_size() > 0, report);
+        return report;
+      },
+      [this, session, arrived, run = batch.run(), measured = batch.series_size() > 0](
+          std::exception_ptr error, const Reported& report) {
+        if (!error) figures_.batch_seconds.add(std::chrono::steady_clock::now() - arrived);
+        if (error)  // not acknowledged: the worker keeps it and sends it again in its next session
+          return session->channel->close({static_cast<Code>(to_status(error).error_code()),
+                                          fmt::format("run {}: {}", run, message_of(error))});
+        if (!report.pack.empty()) queue_.put_memory(report.pack, report.memory_bytes);
+        if (report.took) queue_.ran(report.claimants, *report.took);
+        const bool probe = report.ended && fleet_.is_probe(run);
+        apply(session.get(), report);
+        learn(session->hello.name(), measured, probe, report);
+        if (report.ended || report.through) look_at_queue();
+      });
+}
+
+void Coordinator::refusal(const std::shared_ptr<const Session>& session, const ablate::v1::Refused& refused) {
+  struct Result {
+    Reported report;
+    storage::TrialId trial = 0;
+  };
+  commit(
+      [this, session, refused](Database& db) {
+        if (!current(*session)) return Result{};
+        Result result{.report = store_refusal(db, session->hello.name(), refused, clock_.moment())};
+        judge(db, session->hello.name(), false, result.report);
+        if (result.report.trial_state != storage::TrialState::kQueued) return result;
+        result.trial = storage::TrialStore{db}.run(refused.run()).trial;
+        storage::TrialStore{db}.set_waiting(
+            result.trial, fmt::format("worker {} refused it: {}", session->hello.name(), refused.reason()));
+        return result;
+      },
+      [this, session](std::exception_ptr error, const Result& result) {
+        if (error) return;  // its lease runs out instead
+        const Time now = clock_.steady();
+        if (result.trial != 0) queue_.refuse(result.trial, session->id, now, now + policy_.refusal);
+        apply(session.get(), result.report);
+        follow_holds(result.report);
+        look_at_queue();
+      });
+}
+
+void Coordinator::disconnected(const std::shared_ptr<const Session>& session) {
+  commit(
+      [this, session](Database& db) {
+        if (current(*session)) storage::WorkerStore{db}.set_connected(session->hello.name(), false);
+        return true;
+      },
+      [this, session](std::exception_ptr, bool) {
+        if (!fleet_.remove(session->id)) return;
+        quarantine_.gone(session->hello.name());
+        count_workers();
+        log_info({{"worker", session->hello.name()}},
+                 "worker {} is disconnected; its runs are requeued when their leases expire",
+                 session->hello.name());
+        feed_.publish(storage::Change{});
+        explain_now_ = true;
+        look_at_queue();
+      });
+}
+
+void Coordinator::close_silent(const std::shared_ptr<const Session>& session) {
+  log_warning({{"worker", session->hello.name()}},
+              "no heartbeat from worker {} for {} ms: closing its session", session->hello.name(),
+              policy_.ttl.count());
+  session->channel->close({Code::kUnavailable, "lease expired without a heartbeat"});
+  fleet_.remove(session->id);  // now: the next look at the queue must not count on it
+  quarantine_.gone(session->hello.name());
+  count_workers();
+  disconnected(session);
+  feed_.publish(storage::Change{});
+}
+
+void Coordinator::close_sessions() {
+  commit([](Database&) { return true; },
+         [this](std::exception_ptr, bool) {
+           for (const auto& session : fleet_.all())
+             session->channel->close({Code::kUnavailable, "the scheduler stops"});
+         });
+}
+
+/// Its worker hands a run back that was leased ahead, if it has not begun meanwhile.
+void Coordinator::call_back(RunId run) {
+  SchedulerMessage message = stop_message(run, kRecalled);
+  message.mutable_stop()->set_only_waiting(true);
+  if (const auto session = fleet_.session_with(run)) session->channel->send(std::move(message));
+}
+
+/// What a stored report means for the worker (nullptr: not connected), its slots and the watchers.
+void Coordinator::apply(const Session* session, const Reported& report) {
+  if (!report.note.empty())
+    log_info({{"run", report.run},
+              {"trial", report.trial},
+              {"attempt", report.attempt},
+              {"sweep", report.sweeps.empty() ? std::string_view{} : report.sweeps.front()},
+              {"worker", session ? std::string_view{session->hello.name()} : std::string_view{}}},
+             "{}", report.note);
+  if (report.state) figures_.ended.at(static_cast<std::size_t>(*report.state)).add();
+  if (report.state == storage::RunState::kFailed)
+    figures_.failed.at(static_cast<std::size_t>(report.failure)).add();
+  SchedulerMessage message;
+  if (session && report.stored > 0) {
+    message.mutable_ack()->set_run(report.run);
+    message.mutable_ack()->set_seq(report.stored);
+    fail_point(FailPoint::kBeforeAcknowledgement);
+    session->channel->send(message);
+    fail_point(FailPoint::kAfterAcknowledgement);
+  }
+  if (session && !report.stop.empty()) session->channel->send(stop_message(report.run, report.stop));
+  if (session && !report.fenced.empty()) {
+    log_warning({{"run", report.run}, {"worker", session->hello.name()}}, "run {} on {} is fenced: {}",
+                report.run, session->hello.name(), report.fenced);
+    message.mutable_fenced()->set_run(report.run);
+    message.mutable_fenced()->set_reason(report.fenced);
+    session->channel->send(message);
+  }
+  if (!report.wrong_data.empty() || report.wrong_weights) explain_now_ = true;
+  if (session && !report.wrong_data.empty())
+    fleet_.refuse_data(session->id, report.wrong_data, report.fenced);
+  if (session && report.wrong_weights)
+    fleet_.refuse_weights(session->id, *report.wrong_weights, report.fenced);
+  if (report.ended || !report.fenced.empty()) fleet_.release(report.run, clock_.steady());
+  publish(report.sweeps, report.run);
+}
+
+void Coordinator::stop_runs(const std::vector<RunId>& runs, const std::string& reason) {
+  for (const RunId run : runs)
+    if (const auto session = fleet_.session_with(run)) session->channel->send(stop_message(run, reason));
+}
+
+}  // namespace abl::scheduler
