@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sweep file says of how its trials run: `resources`, `retry`, `limits`.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/nearest_name.h"
+#include "base/pattern.h"
+#include "sweeps/sections.h"
+
+namespace abl::sweeps {
+namespace {
+
+constexpr int kMostGpus = 64;  // of one machine
+constexpr int kMostAttempts = 1000;
+constexpr std::size_t kMostRules = 100;  // patterns among them are searched for after each failure
+using protocol::FailureClass, protocol::FailureKind;
+
+/// What a misspelt kind of failure may have meant.
+std::string nearest_kind(const std::string& written) {
+  std::vector<std::string> known = names_of<FailureClass>();
+  for (int signal = 1; signal < 32; ++signal)
+    known.push_back(FailureKind{.by = FailureKind::By::kSignal, .number = signal}.text());
+  return nearest_name(written, known, 0.3);
+}
+
+/// "resources", "exit 75", "signal SEGV" or "log PATTERN".
+std::optional<FailureKind> read_kind(YamlReader& reader, const Node::Entry& entry, const std::string& field) {
+  const auto problem = [&](const std::string& message, const std::string& nearest = {}) {
+    reader.problems().add(entry.place, field, message, nearest);
+    return std::nullopt;
+  };
+  const auto kind = FailureKind::read(entry.key);
+  if (!kind)
+    return problem(fmt::format("unknown kind of failure '{}'; expected {}, 'exit N' with N from 1 to 255, "
+                               "'signal NAME' or 'log PATTERN'",
+                               entry.key, fmt::join(names_of<FailureClass>(), ", ")),
+                   nearest_kind(entry.key));
+  if (kind->by == FailureKind::By::kLog && kind->pattern.empty())
+    return problem("no pattern; expected 'log ' and a regular expression");
+  if (kind->by == FailureKind::By::kLog)
+    if (const std::string why = Pattern{kind->pattern}.problem(); !why.empty())
+      return problem(fmt::format("invalid pattern: {}; expected a regular expression of RE2", why));
+  if (kind->by == FailureKind::By::kClass && kind->of == FailureClass::kInfrastructure)
+    return problem("a failure of the infrastructure fails no trial and has no limit; expected another kind");
+  return kind;
+}
+
+/// `on: {resources: 1, "exit 75": infrastructure}`.
+void read_retry_rules(YamlReader& reader, const Node& on, protocol::RetryRules& rules) {
+  const std::string field = "retry.on";
+  if (!reader.is_mapping(on, field)) return;
+  if (on.entries.size() > kMostRules)
+    return reader.problems().add(
+        on.place, field,
+        fmt::format("{} kinds of failures; expected at most {}", on.entries.size(), kMostRules));
+  for (const Node::Entry& entry : on.entries) {
+    const std::string its_field = dotted(field, entry.key);
+    const auto kind = read_kind(reader, entry, its_field);
+    protocol::RetryRule rule{.kind = kind.value_or(FailureKind{})};
+    if (const auto of = value_named<FailureClass>(entry.value.text)) {
+      rule.counts_as = of;
+      if (kind && kind->by == FailureKind::By::kClass &&
+          (kind->of == *of || kind->of == FailureClass::kTrial))
+        reader.problems().add(entry.value.place, its_field,
+                              fmt::format("'{}' cannot count as {}; expected a number of further attempts",
+                                          entry.key, entry.value.text));
+    } else if (const auto json = entry.value.json();
+               json.is_number_integer() && json >= 0 && json <= kMostAttempts) {
+      rule.attempts = json.get<int>();
+    } else {
+      reader.problems().add(
+          entry.value.place, its_field,
+          fmt::format("invalid value '{}'; expected a number of further attempts from 0 to {}, or as which "
+                      "class it counts: {}",
+                      entry.value.text, kMostAttempts, any_of(names_of<FailureClass>())),
+          nearest_name(entry.value.text, names_of<FailureClass>()));
+    }
+    if (!kind) continue;
+    if (std::ranges::find(rules, *kind, &protocol::RetryRule::kind) != rules.end())
+      reader.problems().add(entry.place, its_field, fmt::format("'{}' is listed twice", kind->text()));
+    rules.push_back(std::move(rule));
+  }
+}
+
+/// "90s", "10m", "2h", "3d" in seconds; nothing for anything else.
+std::optional<std::chrono::seconds> duration(const std::string& text) {
+  constexpr std::int64_t kMost = 366 * 86'400;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() - 1 || number <= 0) return std::nullopt;
+  const std::int64_t unit = text.back() == 's'   ? 1
+                            : text.back() == 'm' ? 60
+                            : text.back() == 'h' ? 3600
+                            : text.back() == 'd' ? 86'400
+                                                 : 0;
+  if (unit == 0 || number > kMost / unit) return std::nullopt;
+  return std::chrono::seconds{number * unit};
+}
+
+/// "64MiB" in bytes; nothing for anything else.
+std::optional<std::uint64_t> byte_size(const std::string& text) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50, kLeast = 1 << 10;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+  const int shift = unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : 0;
+  if ((shift == 0 && !unit.empty()) || number > kMost >> shift || number << shift < kLeast)
+    return std::nullopt;
+  return number << shift;
+}
+
+}  // namespace
+
+void read_retry(YamlReader& reader, const Node& root, SweepSpec& spec) {
+  const Node* node = root.find("retry");
+  if (!node || !reader.is_mapping(*node, "retry")) return;
+  reader.allow_only(*node, "retry", {"max", "on"});
+  if (const Node* max = node->find("max"))
+    spec.max_retries = static_cast<int>(reader.whole_number(*max, "retry.max", 0, kMostAttempts).value_or(0));
+  if (const Node* on = node->find("on")) read_retry_rules(reader, *on, spec.retry_on);
+}
+
+void read_resources(YamlReader& reader, const Node& root, SweepSpec& spec) {
+  const Node* node = root.find("resources");
+  if (!node || !reader.is_mapping(*node, "resources")) return;
+  reader.allow_only(*node, "resources", {"gpus", "pack", "where"});
+  if (const Node* gpus = node->find("gpus"))
+    spec.gpus = static_cast<int>(reader.whole_number(*gpus, "resources.gpus", 0, kMostGpus).value_or(0));
+  if (const Node* pack = node->find("pack")) {
+    spec.pack = reader.boolean(*pack, "resources.pack").value_or(false);
+    if (spec.pack && spec.gpus > 1)
+      reader.problems().add(
+          pack->place, "resources.pack",
+          fmt::format("trials of {} GPUs have them for themselves; expected gpus: 1", spec.gpus));
+  }
+  const Node* where = node->find("where");
+  if (!where || !reader.is_mapping(*where, "resources.where")) return;
+  for (const auto& [label, place, value] : where->entries) {
+    const std::string field = "resources.where." + label;
+    const std::vector<Node> one{value};
+    const std::vector<Node>& values = value.kind == Node::Kind::kSequence ? value.items : one;
+    if (values.empty()) reader.problems().add(place, field, "an empty list; expected a value of the label");
+    for (const Node& item : values) {
+      if (item.kind != Node::Kind::kScalar || item.text.empty() || item.text == "!")
+        reader.problems().add(
+            item.place, field,
+            "expected a value of the label, such as h100, or \"!node7\" (in quotes) for any other");
+      else
+        spec.where[label].push_back(item.text);
+    }
+  }
+}
+
+Limits read_limits(YamlReader& reader, const Node& root) {
+  Limits limits;
+  const Node* node = root.find("limits");
+  if (!node || !reader.is_mapping(*node, "limits")) return limits;
+  reader.allow_only(*node, "limits", {"time", "stall", "log", "nan"});
+  if (const Node* value = node->find("log"))
+    if (const auto text = reader.text(*value, "limits.log")) {
+      if (const auto size = byte_size(*text))
+        limits.log = *size;
+      else
+        reader.problems().add(
+            value->place, "limits.log",
+            fmt::format("invalid size '{}'; expected a whole number and KiB, MiB or GiB, such as 64MiB, from "
+                        "1KiB",
+                        *text));
+    }
+  if (const Node* value = node->find("nan"))
+    limits.nan_fails = reader.choice(*value, "limits.nan", {"fail", "keep"}) == "fail";
+  for (const auto& [key, limit] : {std::pair{"time", &limits.time}, std::pair{"stall", &limits.stall}}) {
+    const Node* value = node->find(key);
+    if (!value) continue;
+    const auto text = reader.text(*value, dotted("limits", key));
+    if (!text) continue;
+    if (const auto read = duration(*text))
+      *limit = *read;
+    else
+      reader.problems().add(
+          value->place, dotted("limits", key),
+          fmt::format("invalid duration '{}'; expected a whole number and s, m, h or d, such as "
+                      "90s, 10m or 2h",
+                      *text));
+  }
+  return limits;
+}
+
+}  // namespace abl::sweeps
