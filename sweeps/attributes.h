@@ -36,39 +36,56 @@ struct Attribute {
   /// In the canonical text also where it says the default; false: only where it says another. Sweeps that are
   /// stored stay the same sweeps: what is added has false.
   bool always = false;
-  int otherwise = 0;  ///< in the canonical text, of a number that is always there and not given
+  int otherwise = 0;        ///< in the canonical text, of a number that is always there and not given
+  std::string_view says{};  ///< for people who write one
 };
 
 inline std::span<const Attribute<TableSpec>> table_attributes() {
   static const std::vector<Attribute<TableSpec>> kAttributes{
-      {.key = "baseline", .member = &TableSpec::baseline, .always = true},
-      {.key = "paper_heading", .member = &TableSpec::paper_heading, .always = true},
-      {.key = "title", .member = &TableSpec::title},
-      {.key = "notes", .member = &TableSpec::notes},
-      {.key = "compare", .member = &TableSpec::compare}};
+      {.key = "baseline",
+       .member = &TableSpec::baseline,
+       .always = true,
+       .says = "The id of the row that others are compared with; or of each group one."},
+      {.key = "paper_heading",
+       .member = &TableSpec::paper_heading,
+       .always = true,
+       .says = "Heads the papers' values, such as \"paper: ImageNet, 100 epochs\"."},
+      {.key = "title", .member = &TableSpec::title, .says = "What the table shows."},
+      {.key = "notes",
+       .member = &TableSpec::notes,
+       .says = "Stand below the table, a sentence or more each."},
+      {.key = "compare", .member = &TableSpec::compare, .says = "How rows are compared with the baseline."}};
   return kAttributes;
 }
 
 inline std::span<const Attribute<Column>> column_attributes() {
   static const std::vector<Attribute<Column>> kAttributes{
-      {.key = "take", .member = &Column::take, .always = true},
-      {.key = "unit", .member = &Column::unit, .always = true},
-      {.key = "digits", .member = &Column::digits, .high = 10, .always = true, .otherwise = 2},
-      {.key = "cut", .member = &Column::cut},
-      {.key = "heading", .member = &Column::heading, .always = true},
-      {.key = "better", .member = &Column::better, .always = true},
-      {.key = "see", .member = &Column::see}};
+      {.key = "take", .member = &Column::take, .always = true, .says = "Which of a run's values counts."},
+      {.key = "unit",
+       .member = &Column::unit,
+       .always = true,
+       .says = "M divides by 10^6, G by 10^9; % stands in the heading alone."},
+      {.key = "digits",
+       .member = &Column::digits,
+       .high = 10,
+       .always = true,
+       .otherwise = 2,
+       .says = "After the point."},
+      {.key = "cut",
+       .member = &Column::cut,
+       .says = "Digits behind those are cut off, in place of rounding."},
+      {.key = "heading",
+       .member = &Column::heading,
+       .always = true,
+       .says = "As printed; the name where nothing is said."},
+      {.key = "better",
+       .member = &Column::better,
+       .always = true,
+       .says = "Which side is better; known of the metrics of the trainer."},
+      {.key = "see",
+       .member = &Column::see,
+       .says = "The difference that seeds are to show, in the unit of the column."}};
   return kAttributes;
-}
-
-/// The keys that a mapping may have: those in front, the attributes', those behind.
-template <class Owner>
-std::vector<std::string_view> keys_with(std::vector<std::string_view> keys,
-                                        std::span<const Attribute<Owner>> attributes,
-                                        const std::vector<std::string_view>& behind = {}) {
-  for (const Attribute<Owner>& attribute : attributes) keys.push_back(attribute.key);
-  keys.insert(keys.end(), behind.begin(), behind.end());
-  return keys;
 }
 
 inline void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int,
@@ -117,7 +134,7 @@ inline void read_attribute(YamlReader& reader, const Node& node, const std::stri
 inline void read_attribute(YamlReader& reader, const Node& node, const std::string& name, int,
                            protocol::Compare& compare) {
   if (!reader.is_mapping(node, name)) return;
-  reader.allow_only(node, name, {"test", "interval", "correction"});
+  reader.allow_only(node, name, Part::kCompare);
   const auto read = [&](const char* key, auto& value) {
     if (const Node* word = node.find(key)) read_attribute(reader, *word, name + "." + key, 0, value);
   };

@@ -23,7 +23,7 @@ std::optional<DraftSource> read_source(YamlReader& reader, const Node::Entry& en
                                        const std::string& field) {
   DraftSource source{.role = role, .place = entry.place, .field = field};
   if (!reader.is_mapping(entry.value, field)) return std::nullopt;
-  reader.allow_only(entry.value, field, {"row", "take", "seed"});
+  reader.allow_only(entry.value, field, Part::kSource);
   if (const Node* take = entry.value.find("take"))
     if (const auto given = reader.choice(*take, field + ".take", names_of<protocol::Taken>()))
       source.take = *value_named<protocol::Taken>(*given);

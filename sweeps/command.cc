@@ -152,7 +152,7 @@ std::string read_folder(YamlReader& reader, const Node& section, const std::stri
 CommandSection read_command(YamlReader& reader, const Node& section, const std::string& file_folder) {
   CommandSection read;
   if (!reader.is_mapping(section, "command")) return read;
-  reader.allow_only(section, "command", {"argv", "folder", "params", "version", "reuse", "data"});
+  reader.allow_only(section, "command", Part::kCommand);
   read.command.argv = read_argv(reader, section);
   read.command.folder = read_folder(reader, section, file_folder);
   if (const Node* version = section.find("version")) {

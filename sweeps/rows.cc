@@ -41,7 +41,7 @@ std::optional<PaperValue> read_paper_value(YamlReader& reader, const Node& node,
     const auto text = reader.text(node, field);
     return text ? std::optional{PaperValue{.text = *text}} : std::nullopt;
   }
-  reader.allow_only(node, field, {"text", "mark", "why"});
+  reader.allow_only(node, field, Part::kPaperValue);
   PaperValue value;
   if (const Node* text = node.find("text"))
     value.text = reader.text(*text, field + ".text").value_or("");
@@ -81,7 +81,7 @@ void read_paper(YamlReader& reader, const Node& paper, const std::string& field,
 void read_not_trained(YamlReader& reader, const Node& node, const std::string& field, DraftRow& draft) {
   draft.not_trained = protocol::NotTrained::kModel;
   if (!reader.is_mapping(node, field)) return;
-  reader.allow_only(node, field, {"kind", "why"});
+  reader.allow_only(node, field, Part::kNotTrained);
   if (const Node* kind = node.find("kind"))
     read_attribute(reader, *kind, field + ".kind", 0, *draft.not_trained);
   else
@@ -377,8 +377,7 @@ std::vector<DraftRow> read_rows(YamlReader& reader, const Node& rows, const std:
       reader.problems().add(item.place, field + ".id",
                             "missing; expected a short name that no other row has");
     }
-    reader.allow_only(item, field,
-                      {"id", "label", "group", "set", "not_trained", "paper", "from", "teacher"});
+    reader.allow_only(item, field, Part::kRow);
     draft.sources = read_sources(reader, item, field);
     draft.label = draft.id;
     if (const Node* label = item.find("label"))

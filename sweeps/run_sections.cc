@@ -17,8 +17,6 @@
 namespace abl::sweeps {
 namespace {
 
-constexpr int kMostGpus = 64;  // of one machine
-constexpr int kMostAttempts = 1000;
 constexpr std::size_t kMostRules = 100;  // patterns among them are searched for after each failure
 using protocol::FailureClass, protocol::FailureKind;
 
@@ -122,7 +120,7 @@ std::optional<std::uint64_t> byte_size(const std::string& text) {
 void read_retry(YamlReader& reader, const Node& root, SweepSpec& spec) {
   const Node* node = root.find("retry");
   if (!node || !reader.is_mapping(*node, "retry")) return;
-  reader.allow_only(*node, "retry", {"max", "on"});
+  reader.allow_only(*node, "retry", Part::kRetry);
   if (const Node* max = node->find("max"))
     spec.max_retries = static_cast<int>(reader.whole_number(*max, "retry.max", 0, kMostAttempts).value_or(0));
   if (const Node* on = node->find("on")) read_retry_rules(reader, *on, spec.retry_on);
@@ -131,7 +129,7 @@ void read_retry(YamlReader& reader, const Node& root, SweepSpec& spec) {
 void read_resources(YamlReader& reader, const Node& root, SweepSpec& spec) {
   const Node* node = root.find("resources");
   if (!node || !reader.is_mapping(*node, "resources")) return;
-  reader.allow_only(*node, "resources", {"gpus", "pack", "where"});
+  reader.allow_only(*node, "resources", Part::kResources);
   if (const Node* gpus = node->find("gpus"))
     spec.gpus = static_cast<int>(reader.whole_number(*gpus, "resources.gpus", 0, kMostGpus).value_or(0));
   if (const Node* pack = node->find("pack")) {
@@ -163,7 +161,7 @@ Limits read_limits(YamlReader& reader, const Node& root) {
   Limits limits;
   const Node* node = root.find("limits");
   if (!node || !reader.is_mapping(*node, "limits")) return limits;
-  reader.allow_only(*node, "limits", {"time", "stall", "log", "nan"});
+  reader.allow_only(*node, "limits", Part::kLimits);
   if (const Node* value = node->find("log"))
     if (const auto text = reader.text(*value, "limits.log")) {
       if (const auto size = byte_size(*text))

@@ -15,7 +15,6 @@
 namespace abl::sweeps {
 namespace {
 
-constexpr int kMostLayers = 4096;
 constexpr std::string_view kAny = "*";  // the key is there
 
 /// The layers of `to` that stand where those of `from` stood: one that takes the place of k is chosen where
@@ -55,7 +54,7 @@ void expect_trial_key(const std::string& key, Place place, const std::string& fi
 
 Scale::Scale(YamlReader& reader, const Node& section) : place_{section.place} {
   if (!reader.is_mapping(section, "scale")) return;
-  reader.allow_only(section, "scale", {"name", "from", "says", "seeds", "rules"});
+  reader.allow_only(section, "scale", Part::kScale);
   if (const Node* name = section.find("name"))
     name_ = reader.name(*name, "scale.name").value_or("");
   else
@@ -67,7 +66,7 @@ Scale::Scale(YamlReader& reader, const Node& section) : place_{section.place} {
                           "missing; expected what the scale is, which the table says");
   if (const Node* from = section.find("from")) from_ = reader.text(*from, "scale.from").value_or("");
   if (const Node* seeds = section.find("seeds"))
-    if (const auto count = reader.whole_number(*seeds, "scale.seeds", 1, 100'000))
+    if (const auto count = reader.whole_number(*seeds, "scale.seeds", 1, kMostTrials))
       seeds_ = static_cast<int>(*count);
   const Node* rules = section.find("rules");
   if (!rules) {
@@ -84,7 +83,7 @@ Scale::Rule Scale::read_rule(YamlReader& reader, const Node& node, const std::st
   Rule rule{.place = node.place, .field = field};
   Problems& problems = reader.problems();
   if (!reader.is_mapping(node, field)) return rule;
-  reader.allow_only(node, field, {"when", "drop", "set", "layers", "cannot", "why"});
+  reader.allow_only(node, field, Part::kScaleRule);
   if (!node.find("why") && !node.find("cannot"))
     problems.add(node.place, field + ".why", "missing; expected the reason of the rule");
   if (const Node* why = node.find("why")) reader.text(*why, field + ".why");
@@ -105,7 +104,7 @@ Scale::Rule Scale::read_rule(YamlReader& reader, const Node& node, const std::st
       rule.set.push_back({entry.key, &entry.value, entry.place, path});
     }
   if (const Node* layers = node.find("layers"); layers && reader.is_mapping(*layers, field + ".layers")) {
-    reader.allow_only(*layers, field + ".layers", {"key", "from", "to"});
+    reader.allow_only(*layers, field + ".layers", Part::kScaleLayers);
     Layers placed;
     const auto number = [&](const char* key) {
       const Node* value = layers->find(key);
@@ -242,7 +241,7 @@ std::string with_scale(const std::string& text, const std::string& file, const s
   const Node root = load_yaml(scales_text, scales_file, problems);
   problems.throw_if_any();
   YamlReader reader{problems};
-  if (reader.is_mapping(root, "")) reader.allow_only(root, "", {"scales"});
+  if (reader.is_mapping(root, "")) reader.allow_only(root, "", Part::kScales);
   const Node* scales = root.find("scales");
   if (!scales) problems.add(root.place, "scales", "missing; expected a mapping of scales by name");
   if (scales && !reader.is_mapping(*scales, "scales")) scales = nullptr;

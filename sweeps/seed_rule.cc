@@ -14,8 +14,6 @@
 namespace abl::sweeps {
 namespace {
 
-constexpr std::int64_t kMostSeeds = 1000;
-
 /// "ci(acc) < 0.3" or "decided(acc)". False for another text.
 bool read_until(const std::string& text, SeedRule& rule) {
   static const std::regex kInterval{
@@ -60,7 +58,7 @@ SeedRule SeedRule::parse(const std::string& json) {
 }
 
 std::optional<SeedRule> read_seed_rule(YamlReader& reader, const Node& node) {
-  reader.allow_only(node, "seeds", {"min", "max", "until"});
+  reader.allow_only(node, "seeds", Part::kSeedRule);
   SeedRule rule;
   const auto missing = [&](const char* key) {
     reader.problems().add(

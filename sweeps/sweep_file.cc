@@ -23,9 +23,6 @@
 namespace abl::sweeps {
 namespace {
 
-constexpr std::int64_t kMostTrials = 100'000;
-constexpr int kFormatVersion = 1;
-
 std::vector<std::int64_t> read_seeds(YamlReader& reader, const Node& node) {
   std::vector<std::int64_t> seeds;
   if (node.kind != Node::Kind::kSequence) {
@@ -48,9 +45,7 @@ std::vector<std::int64_t> read_seeds(YamlReader& reader, const Node& node) {
 }
 
 void check_header(YamlReader& reader, const Node& root, SweepSpec& spec) {
-  reader.allow_only(root, "",
-                    {"ablate", "name", "base", "command", "rows", "factors", "zip", "only_if", "exclude",
-                     "seeds", "table", "resources", "retry", "limits", "scale"});
+  reader.allow_only(root, "", Part::kSweep);
   Problems& problems = reader.problems();
   if (const Node* version = root.find("ablate"); !version) {
     problems.add(root.place, "ablate",

@@ -112,7 +112,7 @@ void check_expressions(YamlReader& reader, const Node& columns, const TableSpec&
 
 void read_pivot(YamlReader& reader, const Node& pivot, TableSpec& table) {
   if (!reader.is_mapping(pivot, "table.pivot")) return;
-  reader.allow_only(pivot, "table.pivot", {"by", "columns"});
+  reader.allow_only(pivot, "table.pivot", Part::kPivot);
   Pivot read;
   if (const Node* by = pivot.find("by"))
     read.by = reader.text(*by, "table.pivot.by").value_or("");

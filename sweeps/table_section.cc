@@ -39,9 +39,7 @@ class ColumnReader {
   Column read(const Node& node, std::string field) {
     Column column;
     if (!reader_.is_mapping(node, field)) return column;
-    reader_.allow_only(
-        node, field,
-        keys_with({"name", "metric", "count", "setting", "expression", "printed"}, column_attributes()));
+    reader_.allow_only(node, field, Part::kColumn);
     if (const Node* name = node.find("name")) {
       column.name = reader_.text(*name, field + ".name").value_or("");
       if (!column.name.empty()) field = "table.columns." + column.name;
@@ -145,7 +143,7 @@ TableSpec read_table(YamlReader& reader, const Node* table, Place around, bool c
   TableSpec spec;
   const Node* columns = nullptr;
   if (table && reader.is_mapping(*table, "table")) {
-    reader.allow_only(*table, "table", keys_with({}, table_attributes(), {"columns", "pivot", "show"}));
+    reader.allow_only(*table, "table", Part::kTable);
     Node others = *table;
     if (const Node* baseline = table->find("baseline"); baseline && baseline->kind == Node::Kind::kMapping) {
       for (const Node::Entry& group : baseline->entries)

@@ -202,6 +202,10 @@ bool YamlReader::is_sequence(const Node& node, const std::string& field) {
   return false;
 }
 
+void YamlReader::allow_only(const Node& mapping, const std::string& field, Part part) {
+  allow_only(mapping, field, form_of(part).names());
+}
+
 void YamlReader::allow_only(const Node& mapping, const std::string& field,
                             const std::vector<std::string_view>& keys) {
   const std::vector<std::string> known{keys.begin(), keys.end()};

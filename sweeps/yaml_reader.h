@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sweeps/form.h"
 #include "sweeps/problems.h"
 #include "sweeps/sweep_spec.h"
 
@@ -49,6 +50,8 @@ class YamlReader {
 
   bool is_mapping(const Node& node, const std::string& field);
   bool is_sequence(const Node& node, const std::string& field);
+  /// Keys are declared in sweeps/form.cc, from where editors know them too.
+  void allow_only(const Node& mapping, const std::string& field, Part part);
   void allow_only(const Node& mapping, const std::string& field, const std::vector<std::string_view>& keys);
   /// A scalar as it is written.
   std::optional<std::string> text(const Node& node, const std::string& field);

@@ -65,7 +65,7 @@ Json layers_schema(const LayerSection<Layer>& section) {
       {"type", Json::array({"string", "integer"})},
       {"description", "Layers, from 1, in which the keys beside it hold: 1-4,9, or none."}};
   placed["properties"]["elsewhere"] = one;
-  placed["dependentRequired"] = {{"elsewhere", Json::array({"layers"})}};
+  placed["dependencies"] = {{"elsewhere", Json::array({"layers"})}};
   return {{"description", fmt::format("{} ({})", section.sentence, all_of(section.families()))},
           {"x-families", section.families()},
           {"oneOf", Json::array({placed, {{"type", "array"}, {"items", one}}})}};
@@ -78,7 +78,7 @@ Json json_schema() {
   for_each_layer_section(
       [&](const auto& section) { model["properties"][section.name] = layers_schema(section); });
   Json seed{{"type", "integer"}, {"minimum", kSeedRange.low}, {"maximum", kSeedRange.high}, {"default", 0}};
-  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+  return {{"$schema", "http://json-schema.org/draft-07/schema#"},
           {"title", "ablate trial"},
           {"type", "object"},
           {"additionalProperties", false},

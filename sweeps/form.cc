@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sweeps/form.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "config/document/trial_document.h"
+#include "protocol/checkpoint_files.h"
+#include "protocol/failure.h"
+#include "protocol/metrics.h"
+#include "sweeps/attributes.h"
+
+namespace abl::sweeps {
+namespace {
+
+using nlohmann::json;
+
+json says(const std::string& sentence, json schema = json::object()) {
+  schema["description"] = sentence;
+  return schema;
+}
+
+json with(json schema, const json& more) {
+  schema.update(more);
+  return schema;
+}
+
+/// Whatever YAML takes a scalar for, it is read as it is written.
+json text() { return {{"type", {"string", "number", "boolean"}}}; }
+json name() { return with(text(), {{"pattern", "^[A-Za-z0-9._-]{1,100}$"}}); }
+json boolean() { return {{"type", "boolean"}}; }
+json whole(std::int64_t low, std::int64_t high) {
+  return {{"type", "integer"}, {"minimum", low}, {"maximum", high}};
+}
+json one_of(const std::vector<std::string>& choices) { return {{"enum", choices}}; }
+template <Named E>
+json one_of() {
+  return one_of(names_of<E>());
+}
+/// Any text; editors offer these.
+json preferably(json offered) { return {{"anyOf", {std::move(offered), text()}}}; }
+json list_of(json items, int least = 1) {
+  return {{"type", "array"}, {"items", std::move(items)}, {"minItems", least}};
+}
+json mapping_to(json values) { return {{"type", "object"}, {"additionalProperties", std::move(values)}}; }
+json defined(std::string_view name) { return {{"$ref", fmt::format("#/definitions/{}", name)}}; }
+json part(Part part) { return defined(name_of(part)); }
+json any_of(std::initializer_list<json> schemas) { return {{"anyOf", json(schemas)}}; }
+json seed() { return whole(0, static_cast<std::int64_t>(config::kSeedRange.high)); }
+
+/// Exactly one of these keys.
+json exactly_one(std::initializer_list<const char*> keys) {
+  json all = json::array();
+  for (const char* key : keys) all.push_back({{"required", {key}}});
+  return {{"oneOf", all}};
+}
+json one_at_least(std::initializer_list<const char*> keys) {
+  json all = json::array();
+  for (const char* key : keys) all.push_back({{"required", {key}}});
+  return {{"anyOf", all}};
+}
+
+/// What an attribute may be, by the type of its member.
+template <class Owner>
+json schema_of(const Attribute<Owner>& attribute) {
+  const auto of = [&]<class V>(V Owner::*) -> json {
+    if constexpr (std::is_same_v<V, std::string>) return text();
+    if constexpr (std::is_same_v<V, std::vector<std::string>>) return list_of(text(), 0);
+    if constexpr (std::is_same_v<V, bool>) return boolean();
+    if constexpr (std::is_same_v<V, std::optional<int>>) return whole(0, attribute.high);
+    if constexpr (std::is_same_v<V, std::optional<double>>)
+      return {{"type", "number"}, {"exclusiveMinimum", 0}};
+    if constexpr (std::is_same_v<V, protocol::Compare>) return part(Part::kCompare);
+    if constexpr (Named<V>) return one_of<V>();
+    if constexpr (std::is_same_v<V, std::optional<protocol::Unit>>)
+      return any_of({one_of<protocol::Unit>(), {{"type", "null"}}});
+    return json::object();
+  };
+  return says(std::string{attribute.says}, std::visit(of, attribute.member));
+}
+
+template <class Owner>
+std::vector<Key> keys_of(std::span<const Attribute<Owner>> attributes, std::vector<Key> keys,
+                         std::vector<Key> behind = {}) {
+  for (const Attribute<Owner>& attribute : attributes) keys.push_back({attribute.key, schema_of(attribute)});
+  for (Key& key : behind) keys.push_back(std::move(key));
+  return keys;
+}
+
+Form sweep() {
+  return {
+      {{"ablate", says("Version of the file format.", {{"const", kFormatVersion}}), true},
+       {"name", says("Name of the sweep: letters, digits, '.', '_' and '-'.", name()), true},
+       {"base", says("What all trials share: model, data and recipe.", defined("base"))},
+       {"command", says("A program of your own in place of the trainer.", part(Part::kCommand))},
+       {"rows", says("The lines of the table.", list_of(part(Part::kRow)))},
+       {"factors",
+        says("Dotted keys with their levels; the rows are all combinations, the first varying slowest. With "
+             "rows, each row stands with each combination.",
+             defined("factors"))},
+       {"zip",
+        says("Lists of factors that vary together, level by level.", list_of(list_of(defined("key"), 2), 0))},
+       {"only_if", says("A factor applies only where others have these levels.",
+                        {{"type", "object"},
+                         {"propertyNames", defined("key")},
+                         {"additionalProperties", defined("conditions")}})},
+       {"exclude", says("Combinations of levels that are left out.", list_of(defined("conditions"), 0))},
+       {"seeds", says("A list of seeds; how many (3: 0, 1, 2); or until enough is known. Without it, seed 0.",
+                      any_of({whole(1, kMostTrials), with(list_of(seed()), {{"uniqueItems", true}}),
+                              part(Part::kSeedRule)}))},
+       {"table", says("Baseline, columns and notes. Without it, the last val/top1.", part(Part::kTable))},
+       {"resources", says("What a trial needs of a worker.", part(Part::kResources))},
+       {"retry", says("Further attempts after a failure of the trial itself.", part(Part::kRetry))},
+       {"limits", says("What a run may not exceed.", part(Part::kLimits))},
+       {"scale", says("Rules that make a smaller study of the rows.", part(Part::kScale))}},
+      one_at_least({"rows", "factors"})};
+}
+
+Form row() {
+  const json value = any_of({text(), part(Part::kPaperValue)});
+  const json by_level{{"type", "object"},
+                      {"description", "by level of the factors"},
+                      {"not", {{"required", {"text"}}}},
+                      {"additionalProperties", value}};
+  return {{{"id", says("A short name that no other row has.", name()), true},
+           {"label", says("As printed; the id where nothing is said.", text())},
+           {"group", says("The heading that it stands under; rows of one group stand together.", text())},
+           {"set", says("Dotted or nested keys of the trial, and their values.", defined("settings"))},
+           {"not_trained", says("The paper prints it and nothing here trains it.", part(Part::kNotTrained))},
+           {"paper", says("The paper's values by column name, as printed: quote them.",
+                          mapping_to(any_of({text(), part(Part::kPaperValue), by_level})))},
+           {"from", says("Another row, with whose weights it begins.", part(Part::kSource))},
+           {"teacher", says("Another row, from whose model it learns.", part(Part::kSource))}}};
+}
+
+Form column() {
+  Form form{keys_of(
+      column_attributes(),
+      {{"name", says("Name of the column, which is also the key of the papers' values.", text()), true},
+       {"metric", says("A metric of the runs.", preferably(one_of(names(protocol::trainer_metrics()))))},
+       {"count", says("Known before training.", one_of(names(protocol::count_modes())))},
+       {"setting", says("A dotted key of the row, as text.", preferably(defined("key")))},
+       {"expression", says("A number made of other columns: acc - baseline.acc.", text())},
+       {"printed", says("Only the paper has it.", {{"const", true}})}})};
+  form.rules = exactly_one({"metric", "count", "setting", "expression", "printed"});
+  return form;
+}
+
+Form table() {
+  std::vector<Key> keys =
+      keys_of(table_attributes(), {},
+              {{"columns", says("What stands in the table.", list_of(part(Part::kColumn)))},
+               {"pivot", says("Rows that differ in one factor alone stand in one line.", part(Part::kPivot))},
+               {"show", says("What stands for each column; without it value, n and paper.",
+                             with(list_of(one_of<protocol::Shown>()), {{"uniqueItems", true}}))}});
+  for (Key& key : keys)
+    if (key.name == "baseline")
+      key.schema = says(key.schema["description"], any_of({text(), mapping_to(text())}));
+  return {std::move(keys)};
+}
+
+Form made(Part which) {
+  const json duration{{"type", "string"}, {"pattern", "^0*[1-9][0-9]*[smhd]$"}};
+  switch (which) {
+    case Part::kSweep:
+      return sweep();
+    case Part::kRow:
+      return row();
+    case Part::kNotTrained:
+      return {{{"kind",
+                says("cited: the number is of another publication; task: detection, segmentation and such; "
+                     "model: one that is not here.",
+                     one_of<protocol::NotTrained>()),
+                true},
+               {"why", says("The reason in a few words.", text()), true}}};
+    case Part::kPaperValue:
+      return {{{"text", says("The value as printed.", text()), true},
+               {"mark", says("How the paper prints it, or that it is in doubt.", one_of<protocol::Mark>())},
+               {"why", says("Why it is doubtful.", text())}},
+              {{"dependencies", {{"why", {"mark"}}}}}};
+    case Part::kSource:
+      return {{{"row", says("The id of another row.", text()), true},
+               {"take", says("best: the checkpoint of the best evaluation; last: that of the last step.",
+                             with(one_of<protocol::Taken>(), {{"default", "best"}}))},
+               {"seed", says("Of that row, for every seed; without it the same seed.", seed())}}};
+    case Part::kCommand:
+      return {{{"argv",
+                says("The program and its arguments; no shell reads them. Filled in: {params.NAME}, "
+                     "{seed}, {run_dir}, {data}.",
+                     list_of({{"type", {"string", "number", "boolean", "null"}}})),
+                true},
+               {"folder", says("Where it runs; the sweep file's folder where nothing is said. "
+                               "\"{run_dir}\": each run's own.",
+                               text())},
+               {"params", says("What rows and factors may set (params.lr).", {{"type", "object"}})},
+               {"version", says("A text; raise it when the program changes.", text())},
+               {"reuse", says("A completed trial of equal argv, folder, params, version and seed is not run "
+                              "again.",
+                              boolean())},
+               {"data", says("Logical name of a data set that the worker maps to a folder.", name())}},
+              {{"dependencies", {{"reuse", {"version"}}}}}};
+    case Part::kTable:
+      return table();
+    case Part::kColumn:
+      return column();
+    case Part::kCompare:
+      return {{{"test", says("How a difference to the baseline is tested.",
+                             with(one_of<protocol::Test>(), {{"default", "welch"}}))},
+               {"interval", says("What 95 % intervals are made by.",
+                                 with(one_of<protocol::IntervalBy>(), {{"default", "t"}}))},
+               {"correction",
+                says("For many rows.", with(one_of<protocol::Correction>(), {{"default", "holm"}}))}}};
+    case Part::kPivot:
+      return {{{"by", says("The dotted key of a factor.", preferably(defined("key"))), true},
+               {"columns", says("Names of those that stand once for each level.", list_of(text()))}}};
+    case Part::kSeedRule:
+      return {{{"min", says("Seeds that each row begins with.", whole(2, kMostSeeds)), true},
+               {"max", says("Seeds that a row gets at most.", whole(2, kMostSeeds)), true},
+               {"until",
+                says("\"ci(COLUMN) < NUMBER\" or \"decided(COLUMN)\".",
+                     {{"type", "string"}, {"pattern", R"(^\s*(ci\(.+\)\s*<.+|decided\(.+\)\s*)$)"}}),
+                true}}};
+    case Part::kResources: {
+      const json value = text();
+      return {
+          {{"gpus", says("GPUs of one worker that a trial needs; 0: any one slot.",
+                         with(whole(0, kMostGpus), {{"default", 0}}))},
+           {"pack", says("Trials of one GPU or slot may share it.", with(boolean(), {{"default", false}}))},
+           {"where", says("Labels of the workers that will do: a value, a list of values, or \"!value\".",
+                          mapping_to(any_of({value, list_of(value)})))}}};
+    }
+    case Part::kRetry:
+      return {
+          {{"max", says("Further attempts.", with(whole(0, kMostAttempts), {{"default", 0}}))},
+           {"on",
+            says("Other numbers for some kinds of failures: a class, 'exit N', 'signal NAME' or "
+                 "'log PATTERN'; a number of attempts, or the class as which it counts.",
+                 with(mapping_to(any_of({whole(0, kMostAttempts), one_of<protocol::FailureClass>()})),
+                      {{"propertyNames",
+                        {{"pattern",
+                          R"(^\s*(resources|data|trial|exit\s+[0-9]+|signal\s+\S+|log\s+.+)\s*$)"}}}}))}}};
+    case Part::kLimits:
+      return {{{"time", says("Of a run, such as 90s, 10m, 2h or 3d.", duration)},
+               {"stall", says("Without a byte of output, such as 10m.", duration)},
+               {"log", says("Of a run's log that is kept, such as 64MiB.",
+                            {{"type", {"string", "integer"}}, {"pattern", "^[0-9]+([KMG]iB)?$"}})},
+               {"nan", says("fail: the first metric value that is not finite ends the run.",
+                            with(one_of({"fail", "keep"}), {{"default", "keep"}}))}}};
+    case Part::kScale:
+      return {{{"name", says("Of the scale; the sweep is then called NAME-SCALE.", name()), true},
+               {"from", says("The file that it is of.", text())},
+               {"says", says("What the scale is, which the table says.", text()), true},
+               {"seeds", says("So many seeds in place of the file's.", whole(1, kMostTrials))},
+               {"rules", says("What changes.", list_of(part(Part::kScaleRule))), true}}};
+    case Part::kScaleRule:
+      return {{{"when", says("Settings that a row has, as the file writes them: a value, a list of values, "
+                             "or \"*\".",
+                             with(mapping_to(any_of({text(), list_of(text())})),
+                                  {{"propertyNames", defined("trial_key")}}))},
+               {"drop", says("Keys that are taken out.",
+                             any_of({defined("trial_key"), list_of(defined("trial_key"))}))},
+               {"set", says("Keys and values, as a row's set.", defined("settings"))},
+               {"layers", says("Layers that a key names, in proportion.", part(Part::kScaleLayers))},
+               {"cannot", says("Why such rows cannot be had at this scale.", text())},
+               {"why", says("The reason of the rule.", text())}},
+              one_at_least({"why", "cannot"})};
+    case Part::kScaleLayers:
+      return {{{"key", says("Such as model.attention.layers.", text()), true},
+               {"from", says("How many layers there were.", whole(1, kMostLayers)), true},
+               {"to", says("How many there are.", whole(1, kMostLayers)), true}}};
+    case Part::kScales:
+      return {{{"scales", says("Scales by name.", mapping_to(defined("named_scale"))), true}}};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string_view> Form::names() const {
+  std::vector<std::string_view> all;
+  for (const Key& key : keys) all.push_back(key.name);
+  return all;
+}
+
+const Form& form_of(Part part) {
+  static const std::vector<Form> kForms = [] {
+    std::vector<Form> forms;
+    for (const Part each : values_of<Part>()) forms.push_back(made(each));
+    return forms;
+  }();
+  return kForms[static_cast<std::size_t>(part)];
+}
+
+}  // namespace abl::sweeps

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forms of a sweep file and the field tables of a trial as JSON Schema.
+#include <algorithm>
+#include <map>
+
+#include "config/document/reference.h"
+#include "sweeps/form.h"
+
+namespace abl::sweeps {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kDraft = "http://json-schema.org/draft-07/schema#";
+constexpr const char* kParam = "^params\\..+";
+
+json reference(const std::string& name) { return {{"$ref", "#/definitions/" + name}}; }
+
+/// The schema of every section and key of a trial, by its dotted key.
+void flatten(const json& section, const std::string& path, std::map<std::string, json>& keys) {
+  const json& mapping = section.contains("oneOf") ? section["oneOf"][0] : section;
+  if (!mapping.contains("properties")) return;
+  for (const auto& [name, schema] : mapping["properties"].items()) {
+    const std::string key = path.empty() ? name : path + "." + name;
+    keys.emplace(key, schema);
+    flatten(schema, key, keys);
+  }
+}
+
+json schema_of(const Form& form) {
+  json properties = json::object(), needed = json::array();
+  for (const Key& key : form.keys) {
+    properties[std::string{key.name}] = key.schema;
+    if (key.needed) needed.push_back(key.name);
+  }
+  json schema{{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
+  if (!needed.empty()) schema["required"] = needed;
+  schema.update(form.rules);
+  return schema;
+}
+
+bool is_mapping(const json& schema) { return schema.contains("oneOf") || schema.contains("properties"); }
+
+/// `set`, `factors` and the names of factors, of trials and of commands.
+void define_settings(const std::map<std::string, json>& keys, json& definitions) {
+  json set = json::object(), factors = json::object(), names = json::array();
+  const json named{{"type", "object"},
+                   {"description", "A level that is a mapping, or is to be called something else."},
+                   {"additionalProperties", false},
+                   {"required", {"label", "value"}}};
+  for (const auto& [key, schema] : keys) {
+    definitions[key] = schema;
+    set[key] = reference(key);
+    json level = named;
+    level["properties"] = {{"label", {{"type", {"string", "number", "boolean"}}}}, {"value", reference(key)}};
+    const json levels = is_mapping(schema) ? level : json{{"anyOf", {reference(key), level}}};
+    factors[key] = {{"description", schema.value("description", "")},
+                    {"type", "array"},
+                    {"minItems", 1},
+                    {"items", levels}};
+    names.push_back(key);
+  }
+  definitions["settings"] = {{"type", "object"},
+                             {"additionalProperties", false},
+                             {"properties", set},
+                             {"patternProperties", {{kParam, json::object()}}}};
+  definitions["factors"] = {{"type", "object"},
+                            {"additionalProperties", false},
+                            {"minProperties", 1},
+                            {"properties", factors},
+                            {"patternProperties", {{kParam, {{"type", "array"}, {"minItems", 1}}}}}};
+  definitions["key"] = {{"anyOf", {{{"enum", names}}, {{"type", "string"}, {"pattern", kParam}}}}};
+  definitions["trial_key"] = {{"type", "string"}, {"pattern", "^(model|data|recipe)(\\.|$)"}};
+  definitions["conditions"] = {{"type", "object"}, {"minProperties", 1}, {"propertyNames", reference("key")}};
+}
+
+/// The forms that `begin` leads to, and what they are made of.
+json definitions_of(json schema) {
+  json trial = config::json_schema();
+  trial.erase("$schema");
+  trial.erase("title");
+  trial.erase("required");
+  trial["properties"].erase("seed");
+  std::map<std::string, json> keys;
+  flatten(trial, "", keys);
+  json definitions = json::object();
+  define_settings(keys, definitions);
+  definitions["base"] = trial;
+  for (const Part part : values_of<Part>())
+    definitions[std::string{name_of(part)}] = schema_of(form_of(part));
+  json named = definitions[std::string{name_of(Part::kScale)}];  // its name stands before it
+  for (const char* key : {"name", "from"}) named["properties"].erase(key);
+  std::erase(named["required"].get_ref<json::array_t&>(), "name");
+  definitions["named_scale"] = named;
+  // those that are used
+  json used = json::object();
+  const auto visit = [&](const auto& self, const json& at) -> void {
+    if (at.is_object() && at.contains("$ref") && at["$ref"].is_string()) {
+      const std::string name = at["$ref"].get<std::string>().substr(sizeof("#/definitions/") - 1);
+      if (!used.contains(name)) {
+        used[name] = definitions.at(name);
+        self(self, definitions.at(name));
+      }
+    }
+    if (at.is_structured())
+      for (const json& each : at) self(self, each);
+  };
+  visit(visit, schema);
+  schema["definitions"] = used;
+  schema["$schema"] = kDraft;
+  return schema;
+}
+
+}  // namespace
+
+json sweep_schema() {
+  json schema = schema_of(form_of(Part::kSweep));
+  schema["title"] = "ablate sweep";
+  const auto names_of_keys = [](const json& rule) {
+    return json{{"properties",
+                 {{"rows", {{"items", {{"properties", {{"set", {{"propertyNames", rule}}}}}}}}},
+                  {"factors", {{"propertyNames", rule}}}}}};
+  };
+  schema["if"] = {{"required", {"command"}}};
+  schema["then"] = names_of_keys({{"pattern", kParam}});
+  schema["then"]["properties"]["base"] = false;
+  schema["then"]["properties"]["scale"] = false;
+  schema["else"] = names_of_keys({{"not", {{"pattern", "^params"}}}});
+  return definitions_of(std::move(schema));
+}
+
+json scales_schema() {
+  json schema = schema_of(form_of(Part::kScales));
+  schema["title"] = "ablate scales";
+  return definitions_of(std::move(schema));
+}
+
+}  // namespace abl::sweeps
