@@ -16,6 +16,7 @@
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
+#include "storage/up_to_date.h"
 #include "views/comparison.h"
 #include "views/convert.h"
 #include "views/views.h"

@@ -3,11 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "storage/database.h"
@@ -17,24 +14,6 @@ namespace abl::storage {
 
 enum class KeptPoints { kAll, kThin, kNone };
 enum class KeptCheckpoints { kNone, kLast, kBest };
-
-/// A results file at today's schema: itself, or, of an older one, a copy that is brought up to date, so that
-/// whoever only reads changes nothing. The copy lies beside `near` and goes with this object.
-/// What is no results file, or cannot be read, is left to who opens it. Throws: Error{kResourceExhausted}, or
-/// as `migrate`.
-class UpToDate {
- public:
-  UpToDate(const std::filesystem::path& file, const std::filesystem::path& near);
-  ~UpToDate();
-  UpToDate(const UpToDate&) = delete;
-  UpToDate& operator=(const UpToDate&) = delete;
-  const std::filesystem::path& file() const { return copy_.empty() ? file_ : copy_; }
-  bool is_copy() const { return !copy_.empty(); }
-
- private:
-  void remove();
-  std::filesystem::path file_, copy_;
-};
 
 /// What is special about a file that `ablate archive` made; nothing of any other.
 struct ArchiveKind {

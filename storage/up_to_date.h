@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "storage/database.h"
+
+namespace abl::storage {
+
+/// Removes a results file and what SQLite keeps beside it, as far as they are there.
+void remove_database(const std::filesystem::path& file);
+
+/// A results file at today's schema: itself, or, of an older one, a copy that is brought up to date, so that
+/// whoever only reads changes nothing. The copy lies beside `near` and goes with this object.
+/// What is no results file, or cannot be read, is left to who opens it. Throws: Error{kResourceExhausted}, or
+/// as `migrate`.
+class UpToDate {
+ public:
+  UpToDate(const std::filesystem::path& file, const std::filesystem::path& near);
+  ~UpToDate();
+  UpToDate(const UpToDate&) = delete;
+  UpToDate& operator=(const UpToDate&) = delete;
+  const std::filesystem::path& file() const { return copy_.empty() ? file_ : copy_; }
+  bool is_copy() const { return !copy_.empty(); }
+
+ private:
+  void remove();
+  std::filesystem::path file_, copy_;
+};
+
+}  // namespace abl::storage
