@@ -180,7 +180,7 @@ void WorkQueue::enter(Trial& trial) {
     Sweep& sweep = sweeps_[claim.sweep];
     auto& places = sweep.ready[trial.lane];
     if (sweep.standing == 0 && places.empty()) sweep.since = now_;
-    if (!places.insert({claim.seed_index, claim.row, trial.stored.id}).second) continue;
+    if (!places.insert({claim.turn, claim.seed_index, claim.row, trial.stored.id}).second) continue;
     if (places.size() == 1)
       enter_lane(sweep, trial.lane);
     else
@@ -201,7 +201,8 @@ void WorkQueue::leave(Trial& trial) {
   for (const OpenTrial::Claim& claim : trial.stored.claims) {
     Sweep& sweep = sweeps_[claim.sweep];
     const auto places = sweep.ready.find(trial.lane);
-    if (places->second.erase({claim.seed_index, claim.row, trial.stored.id}) > 0) count_waiting(sweep, -1);
+    if (places->second.erase({claim.turn, claim.seed_index, claim.row, trial.stored.id}) > 0)
+      count_waiting(sweep, -1);
     if (!places->second.empty()) continue;
     leave_lane(sweep, trial.lane);
     sweep.ready.erase(places);
@@ -405,7 +406,8 @@ std::vector<std::string> WorkQueue::dump() const {
   for (const auto& [id, trial] : trials_) {
     std::vector<std::string> claims;
     for (const auto& claim : trial.stored.claims)
-      claims.push_back(fmt::format("{}.{}.{}", claim.sweep, claim.row, claim.seed_index));
+      claims.push_back(fmt::format("{}.{}.{}{}", claim.sweep, claim.row, claim.seed_index,
+                                   claim.turn > 0 ? fmt::format(" in turn {}", claim.turn) : ""));
     lines.push_back(
         fmt::format("trial {}, shape {}, {}{}, home '{}', failed on '{}', not before {}, claims {}", id,
                     trial.stored.shape, trial.stored.under_way ? "under way" : "queued",

@@ -28,8 +28,9 @@ using LaneId = std::uint32_t;
 ///
 /// Next is, of the highest priority, the owner with the fewest slots in use; of his sweeps the one with the
 /// fewest for its weight; of equals, the one that was served longest ago; of a sweep, the first seed of every
-/// row before any second one. A sweep of which as many trials are under way as it may have waits. Trials that
-/// several sweeps want stand in each of them, and what is under way counts for each of them.
+/// row before any second one, and then those that a rule added, by their turn. A sweep of which as many
+/// trials are under way as it may have waits. Trials that several sweeps want stand in each of them, and what
+/// is under way counts for each of them.
 ///
 /// Each call costs the logarithm of what waits, times the few claims of one trial.
 /// Thread: the coordinator's.
@@ -111,6 +112,7 @@ class WorkQueue {
  private:
   /// A trial's place in a sweep.
   struct Place {
+    double turn = 0;
     std::uint32_t seed_index = 0, row = 0;
     storage::TrialId trial = 0;
     auto operator<=>(const Place&) const = default;

@@ -36,7 +36,8 @@ class OpenTrials {
     if (line.is_null(5)) return;
     trial_.claims.push_back({.sweep = static_cast<SweepId>(line.integer(5)),
                              .row = static_cast<std::uint32_t>(line.integer(6)),
-                             .seed_index = static_cast<std::uint32_t>(line.integer(7))});
+                             .seed_index = static_cast<std::uint32_t>(line.integer(7)),
+                             .turn = line.real(12)});
   }
   void hand_over() {
     if (trial_.id == 0) return;
@@ -56,13 +57,13 @@ class OpenTrials {
 constexpr const char* kOneOpen = R"sql(
     SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0 OR t.continues IS NOT NULL, st.sweep_id, st.row, st.seed_index, t.pack,
            t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> ''), t.awaits > 0,
-           EXISTS (SELECT 1 FROM trial_source ts WHERE ts.trial_id = t.id)
+           EXISTS (SELECT 1 FROM trial_source ts WHERE ts.trial_id = t.id), st.turn
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
     WHERE t.id = :trial AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running'))sql";
 constexpr const char* kOpenBetween = R"sql(
     SELECT t.id, t.shape_id, t.state <> 'queued', t.not_before_ms, t.attempt > 0 OR t.continues IS NOT NULL, st.sweep_id, st.row, st.seed_index, t.pack,
            t.failures > 0 OR t.retried <> '' OR (t.losses > 0 AND t.retry_on <> ''), t.awaits > 0,
-           EXISTS (SELECT 1 FROM trial_source ts WHERE ts.trial_id = t.id)
+           EXISTS (SELECT 1 FROM trial_source ts WHERE ts.trial_id = t.id), st.turn
     FROM trial t LEFT JOIN sweep_trial st ON st.trial_id = t.id AND st.withdrawn = 0
     WHERE t.id BETWEEN :first AND :last AND (t.state = 'queued' OR t.state = 'leased' OR t.state = 'running') ORDER BY t.id)sql";
 

@@ -37,6 +37,7 @@ struct OpenTrial {
   struct Claim {
     SweepId sweep = 0;
     std::uint32_t row = 0, seed_index = 0;
+    double turn = 0;  ///< of a seed that a rule added: above 0, the less the sooner
     bool operator==(const Claim&) const = default;
   };
   TrialId id = 0;

@@ -315,6 +315,10 @@ bool Removal::erase_lines(SweepId sweep) {
                           "DELETE FROM sweep_seed WHERE sweep_id = :of AND position IN (SELECT position FROM "
                           "sweep_seed WHERE sweep_id = :of LIMIT "
                           ":rows)",
+                          "DELETE FROM growth_due WHERE sweep_id = :of AND row IN (SELECT row FROM "
+                          "growth_due WHERE sweep_id = :of LIMIT :rows)",
+                          "DELETE FROM sweep_growth WHERE sweep_id = :of AND row IN (SELECT row FROM "
+                          "sweep_growth WHERE sweep_id = :of LIMIT :rows)",
                           "DELETE FROM sweep_level WHERE sweep_id = :of AND (factor, level) IN (SELECT "
                           "factor, level FROM sweep_level WHERE "
                           "sweep_id = :of LIMIT :rows)"}) {
@@ -323,7 +327,7 @@ bool Removal::erase_lines(SweepId sweep) {
   }
   db_.prepared("DELETE FROM sweep_column WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
   db_.prepared("DELETE FROM sweep_revision WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
-  db_.prepared("DELETE FROM sweep_growth WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
+  db_.prepared("DELETE FROM growth_rule WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
   db_.prepared("DELETE FROM sweep_count WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
   ProvenanceStore{db_}.forget(sweep);
   return true;

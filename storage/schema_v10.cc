@@ -4,6 +4,50 @@
 namespace abl::storage {
 
 const char* const kSchemaV10 = R"sql(
+-- Seeds by rule: what is known of each row, and which rows are to be looked at, so that an end costs one row.
+ALTER TABLE sweep_trial ADD COLUMN turn REAL NOT NULL DEFAULT 0;  -- of a seed that a rule added: above 0, the less the sooner it is trained; 0: in the order of seeds, before those
+ALTER TABLE sweep_growth ADD COLUMN position INTEGER NOT NULL DEFAULT -1;   -- of the row; -1: written by an older version
+ALTER TABLE sweep_growth ADD COLUMN baseline TEXT NOT NULL DEFAULT '';      -- row that a rule on comparisons compares it with, or ''
+ALTER TABLE sweep_growth ADD COLUMN twin TEXT NOT NULL DEFAULT '';          -- an earlier row of the same trials, whose comparison is its own, or ''
+ALTER TABLE sweep_growth ADD COLUMN planned INTEGER NOT NULL DEFAULT 0 CHECK (planned IN (0, 1));  -- its comparison is one of those that are corrected for
+ALTER TABLE sweep_growth ADD COLUMN p REAL;                                 -- of its comparison, of all looks until now, by itself; NULL: none yet
+ALTER TABLE sweep_growth ADD COLUMN looked INTEGER NOT NULL DEFAULT 0;      -- seeds that the last look was of
+ALTER TABLE sweep_growth ADD COLUMN decided INTEGER NOT NULL DEFAULT 0 CHECK (decided IN (0, 1));  -- its comparison is: p is low enough for Holm's correction
+CREATE INDEX sweep_growth_open ON sweep_growth (sweep_id, baseline, position) WHERE open = 1;
+CREATE INDEX sweep_growth_p ON sweep_growth (sweep_id, p) WHERE planned = 1 AND decided = 0 AND p IS NOT NULL;
+CREATE INDEX sweep_growth_twin ON sweep_growth (sweep_id, twin) WHERE twin <> '';
+CREATE TABLE growth_rule (       -- of a sweep with a seeds_rule: what its rows are judged by
+  sweep_id INTEGER PRIMARY KEY REFERENCES sweep,
+  revision INTEGER NOT NULL,     -- of the sweep that this is of
+  source TEXT NOT NULL,          -- metric of the rule's column
+  take TEXT NOT NULL,            -- as of sweep_column
+  better TEXT NOT NULL,
+  compare TEXT NOT NULL CHECK (json_valid(compare)),  -- table.compare as submitted
+  tests INTEGER NOT NULL,        -- sweep_growth.planned
+  decided INTEGER NOT NULL       -- of them
+) STRICT;
+CREATE TABLE growth_due (        -- rows that are to be looked at: a seed of theirs has ended, or was claimed
+  sweep_id INTEGER NOT NULL REFERENCES sweep,
+  row INTEGER NOT NULL,          -- sweep_row.position
+  pass INTEGER NOT NULL DEFAULT 0,   -- 0: the row itself; then the rows that are compared with it: 1: their p, 2: what becomes of them
+  next INTEGER NOT NULL DEFAULT 0,   -- of these the ones from this position on
+  PRIMARY KEY (sweep_id, row)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER growth_due_end AFTER UPDATE OF state ON trial
+WHEN OLD.state <> NEW.state AND NOT (OLD.state IN ('queued', 'leased', 'running') AND NEW.state IN ('queued', 'leased', 'running')) BEGIN
+  INSERT INTO growth_due (sweep_id, row) SELECT st.sweep_id, st.row FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+  WHERE st.trial_id = NEW.id AND s.seeds_rule <> '' AND s.state <> 'cancelled' ON CONFLICT DO UPDATE SET pass = 0, next = 0;
+END;
+CREATE TRIGGER growth_due_claim AFTER INSERT ON sweep_trial
+WHEN (SELECT seeds_rule <> '' FROM sweep WHERE id = NEW.sweep_id) BEGIN
+  INSERT INTO growth_due (sweep_id, row) VALUES (NEW.sweep_id, NEW.row) ON CONFLICT DO UPDATE SET pass = 0, next = 0;
+END;
+CREATE TRIGGER growth_due_other AFTER UPDATE OF trial_id, withdrawn ON sweep_trial
+WHEN (SELECT seeds_rule <> '' AND state <> 'cancelled' FROM sweep WHERE id = NEW.sweep_id) BEGIN
+  INSERT INTO growth_due (sweep_id, row) VALUES (NEW.sweep_id, NEW.row) ON CONFLICT DO UPDATE SET pass = 0, next = 0;
+END;
+INSERT INTO growth_due (sweep_id, row) SELECT r.sweep_id, r.position FROM sweep s CROSS JOIN sweep_row r ON r.sweep_id = s.id
+WHERE s.seeds_rule <> '' AND s.state <> 'cancelled';
 )sql";
 
 }  // namespace abl::storage

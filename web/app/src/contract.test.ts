@@ -13,12 +13,14 @@ const kCell: Cell = {
   paper_mark: "",
   paper_why: "",
   missing: "",
+  diverged: [],
   runs: [],
   unfilled: 0,
   packed: 0,
   before_mend: 0,
   row: "",
   paper_difference: "",
+  settled: 0,
 };
 const kStatistics: CellStatistics = {
   interval_kind: "t",
