@@ -47,7 +47,7 @@ std::vector<TrialSpec> expand(const SweepSpec& spec) {
       spec.seeds_rule ? std::min<std::size_t>(spec.seeds_rule->min, spec.seeds.size()) : spec.seeds.size();
   for (std::size_t seed = 0; seed < seeds; ++seed) {
     for (std::size_t row = 0; row < spec.rows.size(); ++row) {
-      if (spec.rows[row].not_trained) continue;
+      if (spec.rows[row].not_trained || spec.rows[row].tuned) continue;
       TrialSpec trial{
           .row = static_cast<int>(row), .seed_index = static_cast<int>(seed), .seed = spec.seeds[seed]};
       nlohmann::json document = nlohmann::json::parse(spec.rows[row].config);

@@ -14,6 +14,7 @@
 #include "protocol/column.h"
 #include "protocol/failure.h"
 #include "protocol/metrics.h"
+#include "sweeps/design.h"
 
 namespace abl::sweeps {
 
@@ -105,7 +106,37 @@ struct Row {
   std::string data;                            ///< logical name of its data set; empty for a command
   std::map<std::string, std::string> weights;  ///< that its recipe names -> SHA-256, or empty for any
   std::vector<RowSource> sources;              ///< weights of other rows: not in `weights`
+  bool tuned = false;  ///< by `tune`, at what is best for it: until that is known it has no trials
   Place place;
+};
+
+/// `tune`: for each row the values of some keys are looked for that are best on images held out of train,
+/// with the same points for each row; its seeds are trained at these values.
+struct Tune {
+  std::vector<TunedRange> ranges;
+  Method method = Method::kSobol;
+  Halving halving;  ///< of Method::kHalving
+  int budget = 0;   ///< points of each row
+  std::string metric;
+  protocol::Better better = protocol::Better::kNone;
+  std::vector<std::int64_t> seeds;  ///< of the trials of each point
+  std::string held_out;             ///< `data.held_out` of these trials; empty for a command
+  std::map<std::string, std::string>
+      told;  ///< of a command: what these trials are told: params.split -> tune
+  std::uint64_t design_seed = 0;
+  bool search = false;  ///< `search`: the points are all there is, of one row with the id "search"
+
+  std::string json() const;  ///< as it is stored
+};
+
+/// A row at one point of its tuning.
+struct Candidate {
+  int row = 0;  ///< index into rows
+  int point = 0, rung = 0;
+  Point values;
+  std::string rung_value;  ///< of Halving::key; empty without rungs
+  Row tried;               ///< what is trained with the tuning's seeds; its id is "ROW.p3", or "ROW.p3.r1"
+  Row best;                ///< what the row becomes where these values are the best
 };
 
 /// `table.pivot`: rows that differ in one factor alone stand in one line.
@@ -169,6 +200,8 @@ struct SweepSpec {
   std::vector<Row> rows;            ///< as written, or the product of the factors, the first varying slowest
   std::vector<std::int64_t> seeds;  ///< with `seeds_rule`: all that a row may get
   std::optional<SeedRule> seeds_rule;
+  std::optional<Tune> tune;
+  std::vector<Candidate> candidates;  ///< of `tune`: by row, point and rung
   TableSpec table;
   int gpus = 0;       ///< of one worker that a trial needs; 0: any one slot
   bool pack = false;  ///< trials of one GPU or slot may share it, where their memory is known and fits
@@ -214,8 +247,12 @@ Problem too_large(const std::string& file, std::size_t bytes);
 SweepSpec parse_sweep(const std::string& text, const std::string& file, const std::string& folder = {});
 
 /// Every row with every seed, or as many as it has at first, seeds varying slowest: first the first seed of
-/// every row.
+/// every row. Rows that are tuned have none until their values are known.
 std::vector<TrialSpec> expand(const SweepSpec& spec);
+
+/// The trials by which the rows of a sweep with `tune` are tuned, as a sweep of their own: "NAME.tuning",
+/// with a row for each candidate in the first rung and those behind them.
+SweepSpec tuning_sweep(const SweepSpec& spec);
 
 /// The canonical model documents that a plan counts, each once: those of the rows and of their teachers.
 std::vector<std::string> models_of(const SweepSpec& spec);
