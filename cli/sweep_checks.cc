@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iostream>
 #include <optional>
 #include <vector>
 
@@ -32,6 +33,7 @@ using namespace std::chrono_literals;
 constexpr auto kPlanDeadline = 120s;  // counting starts a trainer
 constexpr auto kSubmitDeadline = 60s;
 constexpr std::string_view kFullScale = "full";
+constexpr const char* kStandardInput = "/dev/stdin";
 
 /// The scheduler's answer; nothing when none answers and none was asked for by name.
 template <class Ask>
@@ -95,8 +97,10 @@ sweeps::Problem too_large_to_end(const std::string& file) {
 std::string read_stream(const std::filesystem::path& file) {
   std::error_code unknown;
   if (std::filesystem::is_directory(file, unknown)) return read_file(file);  // says so
-  std::ifstream in{file, std::ios::binary};
-  if (!in) throw system_error("cannot read " + file.string(), errno);
+  std::ifstream opened;  // standard input may be a socket, which cannot be opened by a name
+  if (file != kStandardInput) opened.open(file, std::ios::binary);
+  if (!opened) throw system_error("cannot read " + file.string(), errno);
+  std::istream& in = file == kStandardInput ? std::cin : opened;
   std::string text(sweeps::kLargestFile + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
@@ -125,9 +129,9 @@ void expect_utf8(const SweepFile& sweep) {
 
 SweepFile read_sweep_file(const std::filesystem::path& written) {
   SweepFile sweep;
-  if (written == "-") return read_sweep_file("/dev/stdin");
+  if (written == "-") return read_sweep_file(kStandardInput);
   const std::filesystem::path file = sweep_file_of(written);
-  sweep.set_path(file == "/dev/stdin" ? "standard input" : file.string());
+  sweep.set_path(file == kStandardInput ? "standard input" : file.string());
   std::error_code unknown;
   if (const auto size = std::filesystem::file_size(file, unknown); !unknown && size > sweeps::kLargestFile)
     throw sweeps::SweepFileError{{sweeps::too_large(file.string(), size)}};

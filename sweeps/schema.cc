@@ -4,6 +4,7 @@
 #include <map>
 
 #include "config/document/reference.h"
+#include "protocol/metrics.h"
 #include "sweeps/form.h"
 
 namespace abl::sweeps {
@@ -16,15 +17,17 @@ constexpr const char* kParam = "^params\\..+";
 
 json reference(const std::string& name) { return {{"$ref", "#/definitions/" + name}}; }
 
-/// The schema of every section and key of a trial, by its dotted key.
-void flatten(const json& section, const std::string& path, std::map<std::string, json>& keys) {
-  const json& mapping = section.contains("oneOf") ? section["oneOf"][0] : section;
-  if (!mapping.contains("properties")) return;
-  for (const auto& [name, schema] : mapping["properties"].items()) {
-    const std::string key = path.empty() ? name : path + "." + name;
-    keys.emplace(key, schema);
-    flatten(schema, key, keys);
-  }
+/// Gives every section and key of a trial a definition of its own, by its dotted key. Returns: a reference to
+/// that of `section`.
+json define(json section, const std::string& path, std::map<std::string, json>& keys) {
+  json& mapping = section.contains("oneOf") ? section["oneOf"][0] : section;
+  if (mapping.contains("properties"))
+    for (auto& [name, schema] : mapping["properties"].items())
+      schema = define(schema, path + "." + name, keys);
+  if (section.contains("oneOf"))  // a list has a mapping for each layer, such as that of the other layers
+    section["oneOf"][1]["items"] = reference(path + ".elsewhere");
+  keys.emplace(path, std::move(section));
+  return reference(path);
 }
 
 json schema_of(const Form& form) {
@@ -82,7 +85,7 @@ json definitions_of(json schema) {
   trial.erase("required");
   trial["properties"].erase("seed");
   std::map<std::string, json> keys;
-  flatten(trial, "", keys);
+  for (auto& [name, section] : trial["properties"].items()) section = define(section, name, keys);
   json definitions = json::object();
   define_settings(keys, definitions);
   definitions["base"] = trial;
@@ -126,6 +129,12 @@ json sweep_schema() {
   schema["then"]["properties"]["base"] = false;
   schema["then"]["properties"]["scale"] = false;
   schema["else"] = names_of_keys({{"not", {{"pattern", "^params"}}}});
+  const auto of_columns = [](const char* key, const json& rule) {
+    return json{{"properties", {{"columns", {{"items", {{"properties", {{key, rule}}}}}}}}}};
+  };
+  schema["then"]["properties"]["table"] = of_columns("count", false);
+  schema["else"]["properties"]["table"] =
+      of_columns("metric", {{"enum", protocol::names(protocol::trainer_metrics())}});
   return definitions_of(std::move(schema));
 }
 

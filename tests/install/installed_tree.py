@@ -35,6 +35,7 @@ def install(prefix):
 def check_tree(prefix):
     expected = ["bin/ablate", "bin/ablate-scheduler", "bin/ablate-worker", "share/doc/ablate/README.md", "share/doc/ablate/LICENSE",
                 "share/doc/ablate/NOTICE", "share/doc/ablate/docs/sweep-file.md", "share/ablate/sweeps/demo/projection-sharing.yaml",
+                "share/ablate/sweep.schema.json", "share/ablate/scales.schema.json",
                 "share/bash-completion/completions/ablate", "share/zsh/site-functions/_ablate",
                 "share/fish/vendor_completions.d/ablate.fish", "share/man/man1/ablate.1", "share/man/man1/ablate-scheduler.1",
                 "share/man/man1/ablate-worker.1"]
