@@ -22,7 +22,7 @@ using nlohmann::json;
 using storage::Calibration;
 
 /// What is looked at of a store, however large it is.
-constexpr std::uint32_t kNewestRuns = 2000, kCompletedRuns = 300, kCalibrations = 500;
+constexpr std::uint32_t kNewestRuns = 2000, kCompletedRuns = 300;
 /// The GPU that is assumed where no worker is connected.
 constexpr const char* kAssumed = "NVIDIA A100";
 
@@ -47,7 +47,8 @@ std::vector<Calibration> calibrations_in(const Place& place, storage::Database* 
                                          const std::vector<Calibration>& fresh) {
   std::vector<Calibration> all = fresh;
   if (db)
-    for (Calibration& stored : storage::MeasuredStore{*db}.calibrations(kCalibrations))
+    for (Calibration& stored :
+         storage::MeasuredStore{*db}.calibrations(storage::MeasuredStore::kMostCalibrations))
       all.push_back(std::move(stored));
   std::string device = place.device;
   std::set<std::string> steps;
@@ -197,9 +198,10 @@ KnownOfPlace known_of_place(const sweeps::SweepSpec& spec, storage::Database* db
     if (calibration.base_bytes > known.base_bytes.value_or(0)) known.base_bytes = calibration.base_bytes;
     const auto trial = trial_of(calibration.config);
     if (!trial) continue;
-    if (calibration.train_images > 0 && trial->data.train_images == 0)
+    const bool whole = trial->data.held_out == 0;
+    if (whole && calibration.train_images > 0 && trial->data.train_images == 0)
       known.images[trial->data.name].train = calibration.train_images;
-    if (calibration.val_images > 0 && trial->data.val_images == 0)
+    if (whole && calibration.val_images > 0 && trial->data.val_images == 0)
       known.images[trial->data.name].val = calibration.val_images;
     const std::string model = config::canonical_model_text(*trial);
     if (db && !known.counts.contains(model))

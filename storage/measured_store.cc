@@ -131,6 +131,10 @@ void MeasuredStore::keep(const Calibration& c) {
       .bind(":train", c.train_images)
       .bind(":val", c.val_images)
       .run();
+  db_.prepared(R"sql(DELETE FROM calibration WHERE time_ms < (SELECT time_ms FROM calibration
+                     ORDER BY time_ms DESC LIMIT 1 OFFSET :most - 1))sql")
+      .bind(":most", std::int64_t{kMostCalibrations})
+      .run();
 }
 
 std::vector<Calibration> MeasuredStore::calibrations(std::uint32_t most) const {
@@ -161,7 +165,10 @@ std::vector<Calibration> MeasuredStore::calibrations(std::uint32_t most) const {
 
 void MeasuredStore::predict(const std::map<std::string, double>& seconds, int gpus) {
   for (const auto& [hash, value] : seconds)
-    db_.prepared("INSERT OR REPLACE INTO predicted (hash, gpus, seconds) VALUES (:hash, :gpus, :seconds)")
+    db_.prepared(R"sql(
+        INSERT OR REPLACE INTO predicted (hash, gpus, seconds) SELECT :hash, :gpus, :seconds
+        WHERE EXISTS (SELECT 1 FROM sweep_row WHERE config_hash = :hash AND config_hash <> '')
+          AND NOT EXISTS (SELECT 1 FROM measured WHERE hash = :hash AND gpus = :gpus AND runs > 0))sql")
         .bind(":hash", hash)
         .bind(":gpus", gpus)
         .bind(":seconds", value)

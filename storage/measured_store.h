@@ -103,12 +103,14 @@ class MeasuredStore {
     bool fits() const { return memory_bytes > 0 && stopped.empty(); }
   };
   Packing packing(const std::string& pack, int gpus) const;
-  /// In place of an older one of the same device, threads and step.
+  /// In place of an older one of the same device, threads and step. Of all the newest `kMostCalibrations`
+  /// stay.
   void keep(const Calibration& calibration);
+  static constexpr std::uint32_t kMostCalibrations = 500;
   /// Of newest times first, `most` of them.
   std::vector<Calibration> calibrations(std::uint32_t most) const;
   /// Seconds of trials by their rows' config_hash, as a plan predicts them; forecasts take them until a run
-  /// has completed.
+  /// has completed. What no row has, or a run has been measured of, is not kept.
   void predict(const std::map<std::string, double>& seconds, int gpus);
   std::optional<double> predicted(const std::string& config_hash, int gpus) const;
   /// The newest that completed by themselves, without another run's checkpoint and alone in their slots,

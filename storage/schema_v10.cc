@@ -48,6 +48,7 @@ WHEN (SELECT seeds_rule <> '' AND state <> 'cancelled' FROM sweep WHERE id = NEW
 END;
 INSERT INTO growth_due (sweep_id, row) SELECT r.sweep_id, r.position FROM sweep s CROSS JOIN sweep_row r ON r.sweep_id = s.id
 WHERE s.seeds_rule <> '' AND s.state <> 'cancelled';
+
 -- What plans predicted is kept for rows of which no run has completed, and goes with the last of them.
 CREATE INDEX sweep_row_config ON sweep_row (config_hash) WHERE config_hash <> '';
 CREATE TRIGGER predicted_for_rows AFTER DELETE ON sweep_row
@@ -55,6 +56,9 @@ WHEN OLD.config_hash <> '' AND NOT EXISTS (SELECT 1 FROM sweep_row WHERE config_
   DELETE FROM predicted WHERE hash = OLD.config_hash;
 END;
 CREATE TRIGGER predicted_until_measured AFTER INSERT ON measured WHEN NEW.runs > 0 BEGIN
+  DELETE FROM predicted WHERE hash = NEW.hash AND gpus = NEW.gpus;
+END;
+CREATE TRIGGER predicted_until_measured_again AFTER UPDATE OF runs ON measured WHEN OLD.runs = 0 AND NEW.runs > 0 BEGIN
   DELETE FROM predicted WHERE hash = NEW.hash AND gpus = NEW.gpus;
 END;
 DELETE FROM predicted WHERE EXISTS (SELECT 1 FROM measured m WHERE m.hash = predicted.hash AND m.gpus = predicted.gpus AND m.runs > 0)
