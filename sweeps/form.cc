@@ -49,7 +49,7 @@ json list_of(json items, int least = 1) {
 json mapping_to(json values) { return {{"type", "object"}, {"additionalProperties", std::move(values)}}; }
 json defined(std::string_view name) { return {{"$ref", fmt::format("#/definitions/{}", name)}}; }
 json part(Part part) { return defined(name_of(part)); }
-json any_of(std::initializer_list<json> schemas) { return {{"anyOf", json(schemas)}}; }
+json either(std::initializer_list<json> schemas) { return {{"anyOf", json(schemas)}}; }
 json seed() { return whole(0, static_cast<std::int64_t>(config::kSeedRange.high)); }
 
 /// Exactly one of these keys.
@@ -77,7 +77,7 @@ json schema_of(const Attribute<Owner>& attribute) {
     if constexpr (std::is_same_v<V, protocol::Compare>) return part(Part::kCompare);
     if constexpr (Named<V>) return one_of<V>();
     if constexpr (std::is_same_v<V, std::optional<protocol::Unit>>)
-      return any_of({one_of<protocol::Unit>(), {{"type", "null"}}});
+      return either({one_of<protocol::Unit>(), {{"type", "null"}}});
     return json::object();
   };
   return says(std::string{attribute.says}, std::visit(of, attribute.member));
@@ -110,18 +110,21 @@ Form sweep() {
                          {"additionalProperties", defined("conditions")}})},
        {"exclude", says("Combinations of levels that are left out.", list_of(defined("conditions"), 0))},
        {"seeds", says("A list of seeds; how many (3: 0, 1, 2); or until enough is known. Without it, seed 0.",
-                      any_of({whole(1, kMostTrials), with(list_of(seed()), {{"uniqueItems", true}}),
+                      either({whole(1, kMostTrials), with(list_of(seed()), {{"uniqueItems", true}}),
                               part(Part::kSeedRule)}))},
        {"table", says("Baseline, columns and notes. Without it, the last val/top1.", part(Part::kTable))},
        {"resources", says("What a trial needs of a worker.", part(Part::kResources))},
        {"retry", says("Further attempts after a failure of the trial itself.", part(Part::kRetry))},
        {"limits", says("What a run may not exceed.", part(Part::kLimits))},
-       {"scale", says("Rules that make a smaller study of the rows.", part(Part::kScale))}},
+       {"scale", says("Rules that make a smaller study of the rows.", part(Part::kScale))},
+       {"sources",
+        says("Texts of the sweep files whose rows 'from' and 'teacher' name; ablate puts them here.",
+             mapping_to(text()))}},
       one_at_least({"rows", "factors"})};
 }
 
 Form row() {
-  const json value = any_of({text(), part(Part::kPaperValue)});
+  const json value = either({text(), part(Part::kPaperValue)});
   const json by_level{{"type", "object"},
                       {"description", "by level of the factors"},
                       {"not", {{"required", {"text"}}}},
@@ -132,7 +135,7 @@ Form row() {
            {"set", says("Dotted or nested keys of the trial, and their values.", defined("settings"))},
            {"not_trained", says("The paper prints it and nothing here trains it.", part(Part::kNotTrained))},
            {"paper", says("The paper's values by column name, as printed: quote them.",
-                          mapping_to(any_of({text(), part(Part::kPaperValue), by_level})))},
+                          mapping_to(either({text(), part(Part::kPaperValue), by_level})))},
            {"from", says("Another row, with whose weights it begins.", part(Part::kSource))},
            {"teacher", says("Another row, from whose model it learns.", part(Part::kSource))}}};
 }
@@ -159,7 +162,7 @@ Form table() {
                              with(list_of(one_of<protocol::Shown>()), {{"uniqueItems", true}}))}});
   for (Key& key : keys)
     if (key.name == "baseline")
-      key.schema = says(key.schema["description"], any_of({text(), mapping_to(text())}));
+      key.schema = says(key.schema["description"], either({text(), mapping_to(text())}));
   return {std::move(keys)};
 }
 
@@ -184,6 +187,9 @@ Form made(Part which) {
               {{"dependencies", {{"why", {"mark"}}}}}};
     case Part::kSource:
       return {{{"row", says("The id of another row.", text()), true},
+               {"sweep", says("The sweep that it is a row of: a table of a paper, such as msf/table-1, or a "
+                              "sweep file's path from this file's folder. Without it this sweep.",
+                              text())},
                {"take", says("best: the checkpoint of the best evaluation; last: that of the last step.",
                              with(one_of<protocol::Taken>(), {{"default", "best"}}))},
                {"seed", says("Of that row, for every seed; without it the same seed.", seed())}}};
@@ -231,7 +237,7 @@ Form made(Part which) {
                          with(whole(0, kMostGpus), {{"default", 0}}))},
            {"pack", says("Trials of one GPU or slot may share it.", with(boolean(), {{"default", false}}))},
            {"where", says("Labels of the workers that will do: a value, a list of values, or \"!value\".",
-                          mapping_to(any_of({value, list_of(value)})))}}};
+                          mapping_to(either({value, list_of(value)})))}}};
     }
     case Part::kRetry:
       return {
@@ -239,7 +245,7 @@ Form made(Part which) {
            {"on",
             says("Other numbers for some kinds of failures: a class, 'exit N', 'signal NAME' or "
                  "'log PATTERN'; a number of attempts, or the class as which it counts.",
-                 with(mapping_to(any_of({whole(0, kMostAttempts), one_of<protocol::FailureClass>()})),
+                 with(mapping_to(either({whole(0, kMostAttempts), one_of<protocol::FailureClass>()})),
                       {{"propertyNames",
                         {{"pattern",
                           R"(^\s*(resources|data|trial|exit\s+[0-9]+|signal\s+\S+|log\s+.+)\s*$)"}}}}))}}};
@@ -259,10 +265,10 @@ Form made(Part which) {
     case Part::kScaleRule:
       return {{{"when", says("Settings that a row has, as the file writes them: a value, a list of values, "
                              "or \"*\".",
-                             with(mapping_to(any_of({text(), list_of(text())})),
+                             with(mapping_to(either({text(), list_of(text())})),
                                   {{"propertyNames", defined("trial_key")}}))},
                {"drop", says("Keys that are taken out.",
-                             any_of({defined("trial_key"), list_of(defined("trial_key"))}))},
+                             either({defined("trial_key"), list_of(defined("trial_key"))}))},
                {"set", says("Keys and values, as a row's set.", defined("settings"))},
                {"layers", says("Layers that a key names, in proportion.", part(Part::kScaleLayers))},
                {"cannot", says("Why such rows cannot be had at this scale.", text())},
