@@ -14,6 +14,9 @@ ALTER TABLE sweep_growth ADD COLUMN p REAL;                                 -- o
 ALTER TABLE sweep_growth ADD COLUMN looked INTEGER NOT NULL DEFAULT 0;      -- seeds that the last look was of
 ALTER TABLE sweep_growth ADD COLUMN decided INTEGER NOT NULL DEFAULT 0 CHECK (decided IN (0, 1));  -- its comparison is: p is low enough for Holm's correction
 CREATE INDEX sweep_growth_open ON sweep_growth (sweep_id, baseline, position) WHERE open = 1;
+CREATE INDEX sweep_growth_undecided ON sweep_growth (sweep_id, baseline, position) WHERE decided = 0;
+CREATE INDEX sweep_growth_compared ON sweep_growth (sweep_id, baseline) WHERE baseline <> '';
+CREATE UNIQUE INDEX sweep_growth_position ON sweep_growth (sweep_id, position) WHERE position >= 0;
 CREATE INDEX sweep_growth_p ON sweep_growth (sweep_id, p) WHERE planned = 1 AND decided = 0 AND p IS NOT NULL;
 CREATE INDEX sweep_growth_twin ON sweep_growth (sweep_id, twin) WHERE twin <> '';
 CREATE TABLE growth_rule (       -- of a sweep with a seeds_rule: what its rows are judged by
@@ -67,6 +70,47 @@ CREATE INDEX calibration_time ON calibration (time_ms);
 
 -- Chains over several files.
 ALTER TABLE sweep_row ADD COLUMN other_sweep TEXT NOT NULL DEFAULT '';  -- the sweep whose row it is, by which 'from' names it: here for its weights alone, behind the sweep's own rows, in no table; '': this one
+
+-- Tuning: before a row's seeds are trained, its best values of some keys are looked for. The trials by which they are
+-- are those of a sweep of their own.
+CREATE TABLE sweep_tuning (      -- of a sweep with `tune` or `search`
+  sweep_id INTEGER PRIMARY KEY REFERENCES sweep,
+  by_id INTEGER NOT NULL UNIQUE REFERENCES sweep,     -- the sweep of its tuning trials: a row for each point of a row, and rung
+  tune TEXT NOT NULL CHECK (json_valid(tune)),        -- the section as it was read: ranges, method, budget, metric, better, seeds, held_out
+  rows INTEGER NOT NULL,         -- that are tuned
+  open INTEGER NOT NULL,         -- of them, those of which nothing was decided yet
+  failed INTEGER NOT NULL        -- of them, those that cannot be tuned: none of their points has a value
+) STRICT;
+CREATE TABLE tuning_point (
+  sweep_id INTEGER NOT NULL REFERENCES sweep,
+  row TEXT NOT NULL,             -- sweep_row.id
+  point INTEGER NOT NULL,        -- the same values in every row
+  rung INTEGER NOT NULL,         -- of successive halving; otherwise 0
+  tuning_row TEXT NOT NULL,      -- sweep_row.id in the sweep of the tuning trials
+  point_values TEXT NOT NULL CHECK (json_valid(point_values)),  -- {"recipe.lr": "0.001"}
+  rung_value TEXT NOT NULL,      -- epochs of this rung, or ''
+  tried TEXT NOT NULL CHECK (json_valid(tried)),      -- what its trials train: without a seed
+  tried_version INTEGER NOT NULL,                     -- result version of that
+  config TEXT NOT NULL CHECK (json_valid(config)),    -- what the row becomes where this is the best: without a seed
+  config_hash TEXT NOT NULL,
+  work_hash TEXT NOT NULL,
+  result_version INTEGER NOT NULL,
+  PRIMARY KEY (sweep_id, row, point, rung)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX tuning_point_row ON tuning_point (sweep_id, tuning_row);
+CREATE TABLE tuning_choice (     -- what a row is trained at: once it is made it stays, whatever becomes of the trials
+  sweep_id INTEGER NOT NULL REFERENCES sweep,
+  row TEXT NOT NULL,
+  point INTEGER,                 -- NULL: none of its points has a value, so that it is not trained
+  point_values TEXT NOT NULL CHECK (json_valid(point_values)),
+  value REAL,                    -- mean over the tuning's seeds
+  means TEXT NOT NULL CHECK (json_valid(means)),      -- of each point of the last rung by then: [[point, mean or null], …]
+  completed INTEGER NOT NULL,    -- points with a value of every seed, of all rungs
+  budget INTEGER NOT NULL,       -- points that there were
+  why TEXT NOT NULL,             -- for people
+  time_ms INTEGER NOT NULL,
+  PRIMARY KEY (sweep_id, row)
+) STRICT, WITHOUT ROWID;
 )sql";
 
 }  // namespace abl::storage
