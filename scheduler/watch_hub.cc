@@ -312,7 +312,7 @@ void WatchedSweep::look(storage::Database& db, Marks marks) {
     if (wanted) keep(*wanted, read_page(db, *wanted));
     state = state_of(db);
   }
-  const bool is_complete = scanned_ && !scan_ && record_.trials.open() == 0;
+  const bool is_complete = scanned_ && !scan_ && !record_.is_open();
   bool is_new = false;
   {
     const std::lock_guard lock{mutex_};

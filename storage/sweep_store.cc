@@ -18,13 +18,17 @@ std::string select_sweeps(const std::string& texts, const std::string& where) {
              COALESCE((SELECT MAX(position) + 1 FROM sweep_row WHERE sweep_id = s.id), 0),
              COALESCE((SELECT MAX(position) + 1 FROM sweep_seed WHERE sweep_id = s.id), 0),
              n.queued, n.leased, n.running, n.completed, n.failed, n.held, n.cancelled, n.unfilled,
-             s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END, n.finished_ms),
+             s.created_ms, MAX(s.created_ms, CASE s.state WHEN 'cancelled' THEN s.state_ms ELSE 0 END, n.finished_ms, COALESCE(un.finished_ms, 0)),
              s.owner, s.weight, s.max_running, s.preempts, s.breaker, s.canary, s.held,
              (SELECT json_group_array(held) FROM (SELECT held FROM sweep_level INDEXED BY sweep_level_held
                                                   WHERE sweep_id = s.id AND held <> '' LIMIT 20)),
              (SELECT COUNT(*) FROM sweep_level INDEXED BY sweep_level_held WHERE sweep_id = s.id AND held <> ''),
-             s.revision, s.seeds_rule, s.gpu_ms_limit, s.until_ms, s.spent, n.gpu_ms
+             s.revision, s.seeds_rule, s.gpu_ms_limit, s.until_ms, s.spent, n.gpu_ms,
+             u.by_id, (SELECT name FROM sweep WHERE id = u.by_id), u.rows, u.open, u.failed,
+             un.queued, un.leased, un.running, un.completed, un.failed, un.held, un.cancelled,
+             (SELECT o.name FROM sweep_tuning ot JOIN sweep o ON o.id = ot.sweep_id WHERE ot.by_id = s.id)
       FROM sweep s JOIN sweep_count n ON n.sweep_id = s.id
+      LEFT JOIN sweep_tuning u ON u.sweep_id = s.id LEFT JOIN sweep_count un ON un.sweep_id = u.by_id
       WHERE )sql" +
          where + " ORDER BY s.id DESC";
 }
@@ -75,7 +79,21 @@ SweepRecord read_sweep(const Statement& row) {
   sweep.spent = row.text(35);
   sweep.gpu_time = Milliseconds{row.integer(36)};
   if (sweep.state == SweepState::kCancelled) sweep.holds.clear();  // nothing of it is held any more
-  if (sweep.trials.open() == 0) sweep.finished = row.time(21);
+  if (!row.is_null(37))
+    sweep.tuning = {.by = count(37),
+                    .name = row.text(38),
+                    .trials = {.queued = count(42),
+                               .leased = count(43),
+                               .running = count(44),
+                               .completed = count(45),
+                               .failed = count(46),
+                               .held = count(47),
+                               .cancelled = count(48)},
+                    .rows = count(39),
+                    .open = count(40),
+                    .failed = count(41)};
+  sweep.tunes = row.text(49);
+  if (!sweep.is_open()) sweep.finished = row.time(21);
   return sweep;
 }
 

@@ -65,6 +65,7 @@ struct NewRow {
   std::string group{}, baseline{};                    ///< its heading; id of the row that it is compared with
   std::optional<protocol::NotTrained> not_trained{};  ///< it has no trials
   std::string not_trained_why{};
+  std::string other_sweep{};  ///< whose row it is, in no table; or empty
 };
 struct Column {
   using Kind = protocol::ColumnKind;
@@ -126,6 +127,13 @@ struct NewTrial {
   std::vector<NewSource> sources{};  ///< of the same sweep; not in `weights`
 };
 
+/// How far the tuning of a sweep's rows is: by the trials of another sweep (storage/tuning_store.h).
+struct TuningProgress {
+  SweepId by = 0;
+  std::string name;                              ///< of that sweep
+  TrialCounts trials;                            ///< of that sweep
+  std::uint32_t rows = 0, open = 0, failed = 0;  ///< as in the table sweep_tuning
+};
 struct SweepRecord {
   SweepId id = 0;
   std::string name, file, text, canonical, canonical_hash, baseline, paper_heading;
@@ -144,8 +152,12 @@ struct SweepRecord {
   Milliseconds gpu_time{};  ///< that its ended runs took
   std::string spent;        ///< why nothing of it is leased any more though it is active, or empty
   TrialCounts trials;       ///< a claim withdrawn before its trial ended is cancelled
+  std::optional<TuningProgress> tuning;
+  std::string tunes;  ///< the sweep whose rows its trials tune, or empty
   Time created{};
   std::optional<Time> finished;
+  /// Whether a trial of it, or of its tuning, waits or runs.
+  bool is_open() const { return trials.open() > 0 || (tuning && tuning->trials.open() > 0); }
 };
 
 /// A queued, leased or finished trial.
@@ -265,6 +277,7 @@ struct RunRecord {
   std::string refused_example;        ///< one of them, and what is wrong with it
   std::uint32_t repeated_points = 0;  ///< not kept: their steps had another value already
   std::uint32_t packed_with = 0;      ///< other runs on its GPU, as many as there were at once
+  std::optional<Milliseconds> took;   ///< from the start of its program to its end, as its worker measured
 };
 
 struct Series {

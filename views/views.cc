@@ -86,6 +86,15 @@ v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep, std::optional<
   message.set_gpu_hours(static_cast<double>(sweep.gpu_time.count()) / 3.6e6);
   message.set_spent(sweep.spent);
   message.set_revision(sweep.revision);
+  if (sweep.tuning) {
+    auto& tuning = *message.mutable_tuning();
+    tuning.set_sweep(sweep.tuning->name);
+    *tuning.mutable_trials() = to_proto(sweep.tuning->trials);
+    tuning.set_rows(sweep.tuning->rows);
+    tuning.set_open(sweep.tuning->open);
+    tuning.set_failed(sweep.tuning->failed);
+  }
+  message.set_tunes(sweep.tunes);
   if (forecast && has_forecast(sweep)) {
     if (forecast->has_seconds()) message.set_eta_seconds(forecast->seconds());
     *message.mutable_forecast() = *std::move(forecast);

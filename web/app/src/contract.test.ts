@@ -36,6 +36,7 @@ const kStatistics: CellStatistics = {
 const kSeries: RunSeries = { run: 0, series: { name: "loss", steps: [], values: [], times_ms: ["5"] } };
 const kSweep: SweepSummary = {
   name: "",
+  tunes: "",
   state: "SWEEP_STATE_ACTIVE",
   trials: {
     total: 3,
