@@ -89,7 +89,7 @@ Time moment_of(const std::string& text, Time now) {
 void add_budget(CLI::App& app, BudgetFlags& flags) {
   app.add_option("--max-gpu-hours", flags.max_gpu_hours,
                  "Start no trial beyond so many GPU hours of its runs in all; 0: no limit")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(CLI::Range(0.0, 1e9).description(""))
       ->type_name("HOURS");
   app.add_option(
          "--until", flags.until,

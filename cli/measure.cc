@@ -55,7 +55,7 @@ void MeasureFlags::declare(CLI::App& app) {
       "--measure", measure,
       "Time some steps of its trials on this machine first, about 20 seconds; later plans know them");
   auto* const group = app.add_option_group("of --measure");
-  group->add_option("--measure-seconds", seconds, "So long, without the program's start")
+  group->add_option("--measure-seconds", seconds, "For about so long, the start of the program not counted")
       ->check(abl::seconds())
       ->type_name("SECONDS")
       ->capture_default_str();

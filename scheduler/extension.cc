@@ -80,7 +80,7 @@ void extend_sweep(Coordinator& coordinator, sweeps::SweepSpec spec, ExtensionWis
   const auto done = std::make_shared<ExtensionDone>();
   const std::string name = spec.name;
   coordinator.change(
-      name, wish.dry_run ? "asked what an extension would change" : "extended",
+      name, wish.dry_run ? "compared with an extension that was not made (dry run)" : "extended",
       [done, spec = std::move(spec), wish = std::move(wish)](storage::Database& db,
                                                              Time now) -> Coordinator::Stops {
         *done = extend(db, spec, wish, now);

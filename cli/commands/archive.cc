@@ -55,7 +55,8 @@ Run declare_archive(CLI::App& app, Context& context) {
   app.add_flag("--force", flags->force, "Replace a file that is there");
   add_home(app, context);
   add_json(app, context);
-  app.add_option("--store", context.store_flag, "Of this results file [the home's]")->type_name("FILE");
+  app.add_option("--store", context.store_flag, "Take the sweeps from this results file [the home's]")
+      ->type_name("FILE");
   return [&context, flags]() -> int {
     const fs::path from = store_in_use(context), to = flags->file;
     std::error_code unknown;

@@ -24,7 +24,7 @@ Run declare_data(CLI::App& app, Context& context) {
       ->type_name("NAME");
   app.add_option(flag::kOutput, flags->output, "pack: the packed file, FILE.abldata")->type_name("FILE");
   auto* bound =
-      app.add_option(flag::kBound, flags->bound, "pack: shrink images whose shorter side exceeds N pixels")
+      app.add_option(flag::kBound, flags->bound, "pack: shrink images whose shorter side exceeds PIXELS")
           ->type_name("PIXELS")
           ->check(whole_number(1, 32'768));
   auto* raw = app.add_flag(flag::kRaw, flags->raw, "pack: store decoded pixels instead of image files");

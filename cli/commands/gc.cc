@@ -534,8 +534,8 @@ Run declare_gc(CLI::App& app, Context& context) {
   app.add_option("--older-than", flags->older_than, "Only what nobody has written for so long [1d]")
       ->type_name("AGE");
   app.add_option("--only", flags->only, "Only this kind; repeatable")
-      ->check(CLI::IsMember(kind_names()))
-      ->type_name("KIND");
+      ->check(CLI::IsMember(kind_names()).description(""))
+      ->type_name(fmt::format("{}", fmt::join(kind_names(), "|")));
   app.add_option("--policy", flags->policy,
                  "File with lines such as keep-checkpoints = 2; flags go before it")
       ->type_name("FILE");

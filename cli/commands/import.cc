@@ -41,7 +41,7 @@ Run declare_import(CLI::App& app, Context& context) {
   app.add_option("FILE", *file, "An archive that 'ablate archive' has made")->required()->type_name("");
   add_home(app, context);
   add_json(app, context);
-  app.add_option("--store", context.store_flag, "The results file that it is merged into [the home's]")
+  app.add_option("--store", context.store_flag, "Merge it into this results file [the home's]")
       ->type_name("FILE");
   return [&context, file]() -> int {
     const fs::path store =

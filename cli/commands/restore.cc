@@ -99,7 +99,7 @@ Run declare_restore(CLI::App& app, Context& context) {
   app.add_option("FILE", *file, "A copy that 'ablate backup' has made")->required()->type_name("");
   add_home(app, context);
   add_json(app, context);
-  app.add_option("--store", context.store_flag, "The results file that it takes the place of [the home's]")
+  app.add_option("--store", context.store_flag, "Put it in the place of this results file [the home's]")
       ->type_name("FILE");
   return [&context, file]() -> int {
     const fs::path store =
