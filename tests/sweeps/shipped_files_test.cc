@@ -377,10 +377,24 @@ std::vector<std::string> sweeps_of_page(const std::string& page) {
   return blocks;
 }
 
-TEST(SweepFilePageTest, EverySweepOnThePageParses) {
-  const auto blocks = sweeps_of_page(read_file(fs::path{ABLATE_SOURCE_DIR} / "docs/sweep-file.md"));
-  EXPECT_GE(blocks.size(), 3u);
-  for (const std::string& block : blocks) EXPECT_NO_THROW(parse_sweep(block, "docs/sweep-file.md")) << block;
+TEST(SweepFilePageTest, EverySweepOnThePagesParses) {
+  for (const char* page : {"docs/sweep-file.md", "README.md"}) {
+    const auto blocks = sweeps_of_page(read_file(fs::path{ABLATE_SOURCE_DIR} / page));
+    EXPECT_GE(blocks.size(), 1u) << page;
+    for (const std::string& block : blocks) EXPECT_NO_THROW(parse_sweep(block, page)) << block;
+  }
+}
+
+TEST(SweepFilePageTest, ThePageOnWritingASweepPrintsItsExamplesAndNoOthers) {
+  const fs::path docs = fs::path{ABLATE_SOURCE_DIR} / "docs";
+  auto blocks = sweeps_of_page(read_file(docs / "writing-a-sweep.md"));
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator{docs / "examples"}) {
+    if (entry.path().extension() != ".yaml") continue;
+    files.push_back(read_file(entry.path()));
+    EXPECT_NO_THROW(parse_sweep(files.back(), entry.path().filename(), docs / "examples"));
+  }
+  EXPECT_THAT(blocks, testing::UnorderedElementsAreArray(files));
 }
 
 }  // namespace
