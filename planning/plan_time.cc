@@ -11,6 +11,7 @@
 
 #include "config/document/trial_document.h"
 #include "planning/workload.h"
+#include "statistics/summary.h"
 #include "storage/count_store.h"
 #include "storage/worker_store.h"
 
@@ -62,8 +63,31 @@ std::vector<Calibration> calibrations_in(const Place& place, storage::Database* 
   return here;
 }
 
-/// How fast completed runs were in such a place.
-std::vector<Rate> rates_in(const KnownOfPlace& known, storage::Database& db) {
+/// Completed runs of one kind of work in such a place.
+struct RunsOfWork {
+  std::vector<double> alone{};  ///< seconds of those that had their processor for themselves
+  int shared = 0;               ///< of the others, how many
+  double longest = 0;           ///< seconds, of the others
+};
+/// What completed runs say: rates, and times by `work_key`.
+struct RatesAndTimes {
+  std::vector<Rate> rates;
+  std::map<std::string, RunsOfWork> times;
+};
+
+/// Of trials that do the same work.
+std::string work_key(const Workload& work) {
+  return fmt::format("{} {} {}", work.step_hash, work.steps, work.evaluated);
+}
+
+/// The seconds of a run whose processor other programs used as well are of that day, not of the work. It is
+/// told from the others by its fastest steps: six runs of one thread by themselves did their steps at 0.85 to
+/// 0.89 of their rate, so that less than this share says that a run was kept waiting.
+constexpr double kShareOfFastest = 0.7, kUsualShareOfFastest = 0.85;
+
+/// How fast completed runs were in such a place. Of a kind of step whose every run shared its processor, the
+/// rate follows from the fastest steps; where any kind had it for itself, the others are left out.
+RatesAndTimes rates_in(const KnownOfPlace& known, storage::Database& db) {
   const Place& place = known.place;
   constexpr double kStart = 2, kShortest = 6;  // seconds: of shorter runs the start is too much
   std::map<std::string, bool> on_such_gpus;
@@ -72,9 +96,10 @@ std::vector<Rate> rates_in(const KnownOfPlace& known, storage::Database& db) {
         slots_of(worker), [&](const Slot& slot) { return slot.threads == 0 && slot.name == place.device; });
   struct Sum {
     Rate rate;
-    double logarithms = 0;
-    int runs = 0;
+    double logarithms = 0, shared_logarithms = 0;
+    int runs = 0, shared_runs = 0;
   };
+  RatesAndTimes found;
   std::map<std::string, Sum> sums;
   ModelCounts counts = known.counts;
   const storage::CountStore cache{db};
@@ -98,15 +123,44 @@ std::vector<Rate> rates_in(const KnownOfPlace& known, storage::Database& db) {
                 .precision = trial->recipe.precision,
                 .image_macs = work->step_macs,
                 .images = work->step_images};
-    sum.logarithms += std::log(work->macs() / (run.seconds - kStart));
-    ++sum.runs;
+    const double rate = work->macs() / (run.seconds - kStart), fastest = run.fastest_images * work->step_macs;
+    RunsOfWork& times = found.times[work_key(*work)];
+    if (on_cpu && rate < kShareOfFastest * fastest) {
+      sum.shared_logarithms += std::log(kUsualShareOfFastest * fastest);
+      ++sum.shared_runs, ++times.shared;
+      times.longest = std::max(times.longest, run.seconds);
+    } else {
+      sum.logarithms += std::log(rate);
+      ++sum.runs;
+      times.alone.push_back(run.seconds);
+    }
   }
-  std::vector<Rate> rates;
+  const bool any_alone = std::ranges::any_of(sums, [](const auto& sum) { return sum.second.runs > 0; });
   for (auto& [hash, sum] : sums) {
-    sum.rate.macs_per_second = std::exp(sum.logarithms / sum.runs);
-    rates.push_back(sum.rate);
+    if (sum.runs == 0 && any_alone) continue;
+    sum.rate.macs_per_second =
+        std::exp(sum.runs > 0 ? sum.logarithms / sum.runs : sum.shared_logarithms / sum.shared_runs);
+    found.rates.push_back(sum.rate);
   }
-  return rates;
+  return found;
+}
+
+/// The time of a row of whose runs some shared their processor: of the others, or else at the rate of what is
+/// like it; up to as long as it took once.
+TrialTime without_sharing(const RunsOfWork& runs, const Workload& work, const TrialTimes& times) {
+  TrialTime time = times.of(work, 0);
+  if (!runs.alone.empty()) {
+    const auto summary = statistics::summarise(runs.alone);
+    time = time_from_runs({.runs = static_cast<std::uint32_t>(runs.alone.size()),
+                           .seconds = summary->mean,
+                           .deviation = summary->sd});
+  }
+  time.from = TrialTime::From::kRuns;
+  time.high = std::max(time.high, runs.longest);
+  time.why = fmt::format("{}{} that shared {} processor", runs.alone.empty() ? "" : time.why + ", without ",
+                         runs.shared == 1 ? "1 run" : fmt::format("{} runs", runs.shared),
+                         runs.shared == 1 ? "its" : "their");
+  return time;
 }
 
 std::string where_text(const Place& place) {
@@ -214,9 +268,11 @@ std::vector<double> set_times(const sweeps::SweepSpec& spec, storage::Database* 
                               const std::vector<double>& left, v1::SweepPlan& plan) {
   bool stands_in = false;
   std::optional<TrialTimes> times;
-  if (!spec.command)
-    times.emplace(known.place, known.calibrations, db ? rates_in(known, *db) : std::vector<Rate>{},
-                  known.counts, known.images);
+  RatesAndTimes seen;
+  if (!spec.command && db) seen = rates_in(known, *db);
+  if (!spec.command) times.emplace(known.place, known.calibrations, seen.rates, known.counts, known.images);
+  int shared = 0;
+  double longest = 0;
   std::vector<double> seconds(spec.rows.size());
   std::map<TrialTime::From, int> from;
   std::set<config::Precision> stated;
@@ -233,6 +289,17 @@ std::vector<double> set_times(const sweeps::SweepSpec& spec, storage::Database* 
             time = time_from_runs(*measured);
             if (hash == &row.work_hash) time->why += " that do the same work";
           }
+    if (time && times && spec.gpus == 0) {
+      std::string unknown;
+      const auto trial = trial_of(row.config);
+      const auto work =
+          trial ? workload_of(*trial, known.counts, known.images, unknown, row.teacher) : std::nullopt;
+      const auto runs = work ? seen.times.find(work_key(*work)) : seen.times.end();
+      if (runs != seen.times.end() && runs->second.shared > 0) {
+        time = without_sharing(runs->second, *work, *times);
+        ++shared, longest = std::max(longest, runs->second.longest);
+      }
+    }
     std::string missing = "no run of it has completed";
     if (!time && times)
       if (const auto trial = trial_of(row.config))
@@ -261,6 +328,11 @@ std::vector<double> set_times(const sweeps::SweepSpec& spec, storage::Database* 
   }
   if (sum.seconds > 0) set(*plan.mutable_gpu_hours(), sum);
   if (times) say_from(*times, from, stands_in, stated, plan);
+  if (shared > 0)
+    plan.add_time_from(fmt::format(
+        "other programs used the processor of runs of {} {}, of which one took {:.0f} s: the time is "
+        "without them, and longer where they are there again",
+        shared, shared == 1 ? "row" : "rows", longest));
   return seconds;
 }
 

@@ -43,13 +43,6 @@ void mark(Cell& cell, const std::vector<Operand>& operands) {
   }
 }
 
-/// "seed 3", of a value that is not finite, or is taken of those that are; nothing where all are well.
-std::optional<std::int64_t> diverged_seed(const Cell& cell) {
-  for (const CellValue& value : cell.values)
-    if (value.not_finite > 0 || !std::isfinite(value.value)) return value.seed;
-  return std::nullopt;
-}
-
 Operand paper_operand(const Cell& cell, double unit) {
   Operand operand;
   if (const auto printed = protocol::printed_number(cell.paper))
@@ -66,8 +59,8 @@ Operand cell_operand(const Cell& cell, bool per_seed) {
                   .before_mend = cell.before_mend,
                   .older = cell.older > 0,
                   .older_version = cell.older_version};
-  if (const auto seed = diverged_seed(cell))
-    operand.missing = fmt::format("seed {} diverged", *seed);
+  if (!cell.diverged.empty())
+    operand.missing = cell.missing;
   else if (!cell.mean || cell.n == 0)
     operand.missing = cell.missing.empty() ? "no value" : cell.missing;
   else if (!std::isfinite(*cell.mean))
@@ -200,7 +193,9 @@ void ExpressionColumns::evaluate(Table& table, const std::set<std::size_t>& rows
         else if (baselines[row])
           operand = cell_operand(table.rows[*baselines[row]].cells[*one->sources[i]], false);
         else
-          operand.missing = "the row has no baseline";
+          operand.missing = table.rows[row].level.empty()
+                                ? "the row has no baseline"
+                                : fmt::format("the baseline has no row at '{}'", table.rows[row].level);
         if (!operand.missing.empty()) made.missing = fmt::format("{}: {}", name.text(), operand.missing);
         operands.push_back(std::move(operand));
       }

@@ -185,11 +185,14 @@ std::optional<double> MeasuredStore::predicted(const std::string& config_hash, i
 std::vector<CompletedRun> MeasuredStore::completed(std::uint32_t among, std::uint32_t most) const {
   return db_
       .prepared(R"sql(
-      SELECT t.config, run.worker, run.environment_json, COALESCE(run.took_ms, run.ended_ms - run.started_ms), t.gpus
+      SELECT t.config, run.worker, run.environment_json, COALESCE(run.took_ms, run.ended_ms - run.started_ms), t.gpus,
+             (SELECT ms.max FROM metric_summary ms WHERE ms.run_id = run.id
+              AND ms.metric_id = (SELECT id FROM metric WHERE name = :images))
       FROM (SELECT id FROM run ORDER BY id DESC LIMIT :among) newest CROSS JOIN run ON run.id = newest.id
       CROSS JOIN trial t ON t.id = run.trial_id
       WHERE run.state = 'completed' AND run.packed_with = 0 AND COALESCE(run.resumed_from_step, 0) = 0 AND COALESCE(run.took_ms, run.ended_ms - run.started_ms) > 0
         AND t.command_json = '' ORDER BY run.id DESC LIMIT :most)sql")
+      .bind(":images", std::string_view{protocol::metric::kImagesPerSecond})
       .bind(":among", among)
       .bind(":most", most)
       .all([](const Statement& row) {
@@ -197,7 +200,8 @@ std::vector<CompletedRun> MeasuredStore::completed(std::uint32_t among, std::uin
                             .worker = row.text(1),
                             .environment_json = row.text(2),
                             .seconds = row.real(3) / 1000,
-                            .gpus = static_cast<int>(row.integer(4))};
+                            .gpus = static_cast<int>(row.integer(4)),
+                            .fastest_images = row.real(5)};
       });
 }
 

@@ -43,6 +43,7 @@ struct CompletedRun {
   std::string worker, environment_json;
   double seconds = 0;  ///< of the whole trial
   int gpus = 0;
+  double fastest_images = 0;  ///< images a second: the most that it reported; 0: nothing
 };
 
 /// What is left of a sweep's rows, from a bounded part of its trials.

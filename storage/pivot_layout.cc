@@ -80,6 +80,23 @@ std::string common_name(const std::string& a, const std::string& b) {
   return name;
 }
 
+/// A row is compared with the one of its own level in the baseline's line; with none where that line lacks
+/// it.
+void compare_within_levels(Table& table) {
+  std::map<std::string_view, std::string_view> lines;                              // row id -> line
+  std::map<std::pair<std::string_view, std::string_view>, std::string_view> rows;  // line, level -> row id
+  for (const TableRow& row : table.rows) {
+    lines.emplace(row.id, row.line);
+    rows.emplace(std::pair{std::string_view{row.line}, std::string_view{row.level}}, row.id);
+  }
+  for (TableRow& row : table.rows) {
+    const auto line = lines.find(row.baseline);
+    if (line == lines.end()) continue;
+    const auto of_level = rows.find({line->second, row.level});
+    row.baseline = of_level == rows.end() ? std::string{} : std::string{of_level->second};
+  }
+}
+
 }  // namespace
 
 void place_in_pivot(Table& table, const std::vector<std::string>& sets) {
@@ -126,6 +143,7 @@ void place_in_pivot(Table& table, const std::vector<std::string>& sets) {
       table.rows[row].line_label = line.label.empty() ? line.id : line.label;
     }
   }
+  compare_within_levels(table);
 }
 
 }  // namespace abl::storage

@@ -2,6 +2,7 @@
 #include "storage/table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -41,27 +42,32 @@ std::vector<Column> read_columns(Database& db, SweepId sweep) {
       });
 }
 
-/// Rows as submitted, without cells.
-std::vector<TableRow> read_row_names(Database& db, const SweepRecord& sweep) {
-  return db
-      .prepared(
-          "SELECT id, label, heading, baseline, not_trained, not_trained_why FROM sweep_row WHERE sweep_id = "
-          ":sweep ORDER BY position")
-      .bind(":sweep", sweep.id)
-      .all([&](const Statement& s) {
-        TableRow row{.id = s.text(0), .label = s.text(1), .group = s.text(2), .baseline = s.text(3)};
-        if (row.baseline.empty()) row.baseline = sweep.baseline;
-        row.not_trained = value_named<protocol::NotTrained>(s.text(4));
-        row.not_trained_why = s.text(5);
-        return row;
-      });
-}
-
 /// What each row sets, as JSON.
 std::vector<std::string> read_sets(Database& db, SweepId sweep) {
-  return db.prepared("SELECT set_json FROM sweep_row WHERE sweep_id = :sweep ORDER BY position")
+  return db
+      .prepared(
+          "SELECT set_json FROM sweep_row WHERE sweep_id = :sweep AND other_sweep = '' ORDER BY position")
       .bind(":sweep", sweep)
       .all([](const Statement& row) { return row.text(0); });
+}
+
+/// Rows as submitted, without cells. `table`: has its attributes.
+void read_row_names(Database& db, const SweepRecord& sweep, Table& table) {
+  table.rows =
+      db.prepared(
+            "SELECT id, label, heading, baseline, not_trained, not_trained_why FROM sweep_row WHERE sweep_id "
+            "= "
+            ":sweep AND other_sweep = '' ORDER BY position")
+          .bind(":sweep", sweep.id)
+          .all([&](const Statement& s) {
+            TableRow row{.id = s.text(0), .label = s.text(1), .group = s.text(2), .baseline = s.text(3)};
+            if (row.baseline.empty()) row.baseline = sweep.baseline;
+            row.not_trained = value_named<protocol::NotTrained>(s.text(4));
+            row.not_trained_why = s.text(5);
+            return row;
+          });
+  if (table.attributes_json.find("\"pivot\"") != std::string::npos)
+    place_in_pivot(table, read_sets(db, sweep.id));
 }
 
 std::string read_attributes(Database& db, SweepId sweep) {
@@ -79,7 +85,7 @@ std::vector<Cell> count_cells(Database& db, SweepId sweep, const Column& column)
       .prepared(R"sql(
       SELECT model_hash = '', (SELECT value FROM model_count mc
                                WHERE mc.model_hash = r.model_hash AND mode = :mode ORDER BY version DESC LIMIT 1)
-      FROM sweep_row r WHERE sweep_id = :sweep ORDER BY position)sql")
+      FROM sweep_row r WHERE sweep_id = :sweep AND other_sweep = '' ORDER BY position)sql")
       .bind(":mode", column.source)
       .bind(":sweep", sweep)
       .all([](const Statement& row) {
@@ -97,7 +103,8 @@ std::vector<Cell> count_cells(Database& db, SweepId sweep, const Column& column)
 std::vector<Cell> setting_cells(Database& db, SweepId sweep, const Column& column) {
   return db
       .prepared(
-          "SELECT set_json ->> ('$.\"' || :key || '\"') FROM sweep_row WHERE sweep_id = :sweep ORDER BY "
+          "SELECT set_json ->> ('$.\"' || :key || '\"') FROM sweep_row WHERE sweep_id = :sweep AND "
+          "other_sweep = '' ORDER BY "
           "position")
       .bind(":key", column.source)
       .bind(":sweep", sweep)
@@ -157,9 +164,13 @@ KeptTable::KeptTable(Database& db, const std::string& name) {
                        .all([](const Statement& row) { return row.integer(0); });
   for (const Column& column : table_.columns) units_.push_back(column.unit);
   expressions_ = ExpressionColumns{table_.columns};
-  table_.rows = read_row_names(db, sweep);
-  if (table_.attributes_json.find("\"pivot\"") != std::string::npos)
-    place_in_pivot(table_, read_sets(db, sweep_));
+  read_row_names(db, sweep, table_);
+  if (adaptive_)
+    for (const auto position :
+         db.prepared("SELECT position FROM sweep_growth WHERE sweep_id = :sweep AND planned = 1")
+             .bind(":sweep", sweep_)
+             .all([](const Statement& row) { return static_cast<std::size_t>(row.integer(0)); }))
+      if (position < table_.rows.size()) table_.rows[position].planned = true;
   notes_.resize(table_.rows.size());
   for (TableRow& row : table_.rows) row.cells.resize(table_.columns.size());
   for (std::size_t i = 0; i < table_.columns.size(); ++i) {
@@ -195,7 +206,8 @@ void KeptTable::update(Database& db, const std::set<std::size_t>& rows) {
     const std::size_t first = *row;
     std::size_t last = first;
     while (++row != rows.end() && *row == last + 1) ++last;
-    if (last < table_.rows.size()) read_rows(db, first, last);
+    if (first >= table_.rows.size()) break;  // rows of other sweeps, behind the table's own
+    read_rows(db, first, std::min(last, table_.rows.size() - 1));
   }
   evaluate(counts_known_ == counts_before ? &rows : nullptr);
   finish();
@@ -208,7 +220,7 @@ void KeptTable::evaluate(const std::set<std::size_t>* rows) {
     std::unordered_map<std::string_view, std::size_t> places;
     for (std::size_t row = 0; row < table_.rows.size(); ++row) places.emplace(table_.rows[row].id, row);
     for (const TableRow& row : table_.rows) {
-      const auto place = places.find(row.baseline.empty() ? table_.baseline : row.baseline);
+      const auto place = places.find(row.baseline);
       baselines_.push_back(place == places.end() ? std::nullopt : std::optional{place->second});
     }
   }
@@ -303,8 +315,12 @@ void KeptTable::write_column(std::size_t index) {
         if (row.cells[index].mean) row.cells[index].text.clear();
   }
   for (TableRow& row : table_.rows)
-    if (Cell& cell = row.cells[index]; cell.text.empty())
-      cell.text = format_cell(cell.mean, cell.sd, column.digits, column.unit, column.cut);
+    if (Cell& cell = row.cells[index]; cell.text.empty()) {
+      const bool is_whole = column.kind == Column::Kind::kCount && !column.unit && cell.mean &&
+                            *cell.mean == std::floor(*cell.mean);
+      cell.text = format_cell(cell.mean, cell.sd, is_whole ? std::optional{0} : column.digits, column.unit,
+                              column.cut);
+    }
 }
 
 std::size_t KeptTable::bytes() const {
@@ -314,6 +330,15 @@ std::size_t KeptTable::bytes() const {
              row.trials.completed * 24 +
              (row.cells.empty() ? 0 : row.trials.completed * row.cells.size() * sizeof(CellValue));
   return bytes;
+}
+
+std::vector<std::string> baselines_of(Database& db, const std::string& sweep) {
+  const SweepRecord record = SweepStore{db}.get_brief(sweep);
+  Table table{.baseline = record.baseline, .attributes_json = read_attributes(db, record.id)};
+  read_row_names(db, record, table);
+  std::vector<std::string> baselines;
+  for (TableRow& row : table.rows) baselines.push_back(std::move(row.baseline));
+  return baselines;
 }
 
 Table read_table(Database& db, const std::string& name) { return KeptTable{db, name}.take(); }

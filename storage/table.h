@@ -22,14 +22,15 @@ struct CellValue {
   TrialId trial = 0;
   std::int64_t seed = 0;
   double value = 0;
-  /// Points of the metric that are not finite, where the value is taken of the others: the run diverged.
+  /// Points of the metric that are not finite, where the value is taken of the others.
   std::uint32_t not_finite = 0;
+  bool diverged = false;  ///< the metric's last point is not finite, whatever the column takes
   /// Of a metric that tells of the machine: other runs shared its GPU, so many at most.
   std::uint32_t packed_with = 0;
 };
 
 /// One row in one column. `text` has the same digits in every output: "79.79 ± 0.12", "23.68", "–"; "missing"
-/// where a trial is completed and has no value.
+/// where a trial is completed and has no value, "1/3 diverged" where seeds diverged.
 struct Cell {
   std::optional<double> mean, sd;  ///< sd: sample standard deviation, from two values on
   std::uint32_t n = 0, of = 0;     ///< values there are, seeds of the sweep
@@ -38,20 +39,38 @@ struct Cell {
   std::uint32_t packed = 0;        ///< of the values: `packed_with` is not 0
   std::uint32_t older = 0;         ///< all values are of an older version of the command, so many
   std::string older_version;
+  /// Seeds whose run diverged, or failed because it did: the cell then has no mean, for that of the others
+  /// would be of the lucky ones.
+  std::vector<std::int64_t> diverged;
   std::string text, paper, missing;
   std::optional<protocol::PaperMark> mark;  ///< how the paper prints it
   std::vector<CellValue> values;
 };
 struct TableRow {
   std::string id, label;
-  std::string group;     ///< the heading that it stands under, or empty
-  std::string baseline;  ///< id of the row that it is compared with, itself for a baseline; or empty
+  std::string group;  ///< the heading that it stands under, or empty
+  /// Id of the row that it is compared with, itself for a baseline, or empty. Where the table is pivoted it
+  /// is the one of its own level, in the line of the row that the file names.
+  std::string baseline;
   std::optional<protocol::NotTrained> not_trained;  ///< it has no trials
   std::string not_trained_why;
   std::string line, line_label,
       level;  ///< where the table is pivoted: what names its line's rows have in common
   TrialCounts trials;
+  bool planned = false;  ///< with a rule for seeds: its comparison is one of those that are corrected for
+  std::uint32_t settled = 0;  ///< so many of its first seeds have ended, one way or the other
   std::vector<Cell> cells;
+};
+/// A seed of a row, in one column.
+struct SeedCell {
+  std::uint32_t index = 0;  ///< its place among the sweep's seeds
+  std::int64_t seed = 0;
+  TrialId trial = 0;
+  TrialState state = TrialState::kQueued;  ///< cancelled where the claim was withdrawn before it ended
+  RunId run = 0;                           ///< that has the value
+  std::optional<double> value{};
+  bool diverged = false;    ///< so that the cell has no mean
+  std::int64_t curves = 0;  ///< a digest of all that its run reported; 0: not known
 };
 /// A run in a table that said metrics which are not kept: lines that could not be read, points of a step that
 /// had another value.
@@ -62,13 +81,15 @@ struct LostMetrics {
   std::uint32_t lines = 0, points = 0;
   std::string example;  ///< of the lines
 };
-/// A run whose value is the best, or the mean, of what was finite before or after it diverged.
+/// A run that diverged, or was not finite for a while.
 struct Diverged {
   std::string row;
   std::int64_t seed = 0;
-  std::string metric;  ///< as the column has it, as `take`
+  std::string metric;  ///< as the column has it, as `take`; empty where the trial failed
   protocol::Take take = protocol::Take::kLast;
-  std::uint32_t points = 0;  ///< that are not finite
+  std::uint32_t points = 0;  ///< that are not finite, where the value is of the others
+  bool at_end = false;       ///< it diverged; otherwise its last point is finite
+  std::string reason;        ///< of a trial that failed because it diverged
 };
 /// A cell of a metric that tells of the machine, with values of runs that shared their GPUs.
 struct Packed {
@@ -94,9 +115,12 @@ struct Table {
   std::vector<std::int64_t> seeds{};         ///< with a rule: all that a row may get, in their order
 };
 
-/// Says of each row of a table whose file asks for a pivot the line that it stands in, and its level; `sets`:
-/// what they set, as JSON.
+/// Says of each row of a table whose file asks for a pivot the line that it stands in, its level, and the row
+/// of that level that it is compared with; `sets`: what they set, as JSON.
 void place_in_pivot(Table& table, const std::vector<std::string>& sets);
+
+/// Of each row of a sweep, in the table's order, `TableRow::baseline`.
+std::vector<std::string> baselines_of(Database& db, const std::string& sweep);
 
 /// The columns of a table that are expressions of others. A cell has a value for each seed that has all that
 /// it is made of, where metrics of its own row are among it, otherwise one. What is missing, or has diverged,
@@ -156,10 +180,10 @@ class KeptTable {
     std::vector<LostMetrics> lost;
     std::vector<int> due;  // versions that its results would have
     std::vector<Packed> packed;
+    std::vector<std::int64_t> failed;  // seeds of trials that failed because they diverged
   };
   void read_counts(Database& db);
   void read_rows(Database& db, std::size_t first, std::size_t last);
-  static std::optional<std::int64_t> metric_id(Database& db, const std::string& name);
   static void note_run(const Statement& line, const std::string& row, RowNotes& notes);
   void sum_up(Database& db, std::size_t row, std::size_t column, const std::optional<std::string>& reason);
   void note_packed(std::size_t row, std::size_t column);
@@ -186,6 +210,9 @@ class KeptTable {
       curves_;             // of one seed: how many trials of the table have them
   std::size_t equal_ = 0;  // of them, those that several have
 };
+
+/// Of one row in a column of a metric, in the order of the sweep's seeds: what its cell is made of.
+std::vector<SeedCell> read_seeds(Database& db, SweepId sweep, int row, const Column& column);
 
 /// The same once. Throws: Error{kNotFound}.
 Table read_table(Database& db, const std::string& sweep);

@@ -80,7 +80,7 @@ std::string select_value(int slot) {
       "ELSE COALESCE(m{0}.last, m{0}.last_kind) END, "
       "CASE :take{0} WHEN 'last' THEN 0 ELSE CASE WHEN m{0}.finite > 0 THEN m{0}.count - m{0}.finite ELSE 0 "
       "END END, "
-      "m{0}.run_id IS NOT NULL",
+      "m{0}.run_id IS NOT NULL, m{0}.last IS NULL",
       slot);
 }
 
@@ -99,7 +99,7 @@ const std::string& select_trials() {
     return R"sql(
       SELECT st.row, st.seed, t.id, t.state, st.withdrawn, st.unfilled > 0, t.result_version < t.due_version, t.due_version,
              CASE WHEN t.state IN ('failed', 'held') THEN t.reason END,
-             run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points, run.packed_with)sql" +
+             run.id, run.curves, run.refused_lines, run.refused_example, run.repeated_points, run.packed_with, st.seed_index)sql" +
            values + R"sql(
       FROM sweep_trial st JOIN trial t ON t.id = st.trial_id LEFT JOIN run ON run.id = t.run_id AND t.state = 'completed')sql" +
            joins +
@@ -108,7 +108,7 @@ const std::string& select_trials() {
   }();
   return kSql;
 }
-constexpr int kFirstValue = 15, kValueColumns = 3;  // of that line
+constexpr int kFirstValue = 16, kValueColumns = 4;  // of that line
 
 double value_of(const Statement& line, int column) {
   if (line.is_null(column)) return std::nan("");
@@ -144,6 +144,25 @@ void count_trial(TrialCounts& counts, TrialState state, bool withdrawn, bool unf
   }
 }
 
+/// Whether a trial failed because it diverged: so say our trainer (docs/training.md), and the worker of what
+/// `limits.nan` ends.
+bool says_diverged(const std::string& reason) {
+  return reason.starts_with("diverged") || reason.ends_with("its limits.nan") ||
+         reason.find(" is not finite ") != std::string::npos;
+}
+
+std::optional<std::int64_t> metric_id(Database& db, const std::string& name) {
+  return db.prepared("SELECT id FROM metric WHERE name = :name")
+      .bind(":name", name)
+      .one([](const Statement& row) { return row.integer(0); });
+}
+
+/// As its sweep sees it, which may have withdrawn its claim.
+bool has_ended(TrialState state, bool withdrawn) {
+  return withdrawn || state == TrialState::kCompleted || state == TrialState::kFailed ||
+         state == TrialState::kCancelled;
+}
+
 /// Why no trial of a row has a value yet. `reason`: of one that failed or is held, where there is one.
 std::string why_no_metric(const TrialCounts& trials, const std::optional<std::string>& reason) {
   if (trials.open() == 0) return reason.value_or("cancelled");
@@ -163,6 +182,7 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
     forget_curves(row);
     notes_[row] = {};
     table_.rows[row].trials = {};
+    table_.rows[row].settled = 0;
     for (const Taken& metric : taken) {
       Cell& cell = table_.rows[row].cells[metric.column];
       std::string paper = std::move(cell.paper);
@@ -197,7 +217,13 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
       if (begin == 0) {
         const TrialState state = trial_state(lines.text(3));
         count_trial(row.trials, state, lines.integer(4) != 0, lines.integer(5) != 0);
+        if (lines.integer(15) == row.settled && has_ended(state, lines.integer(4) != 0)) ++row.settled;
         auto& reason = reasons[place - first];
+        if (state == TrialState::kFailed && says_diverged(lines.text(8))) {
+          notes_[place].failed.push_back(seed);
+          notes_[place].diverged.push_back(
+              {.row = row.id, .seed = seed, .at_end = true, .reason = lines.text(8)});
+        }
         if (state == TrialState::kFailed && !has_failed[place - first])
           has_failed[place - first] = true, reason = "failed: " + lines.text(8);
         else if (state == TrialState::kHeld && !reason)
@@ -212,7 +238,8 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
                                .trial = trial,
                                .seed = seed,
                                .value = value_of(lines, value),
-                               .not_finite = static_cast<std::uint32_t>(lines.integer(value + 1))});
+                               .not_finite = static_cast<std::uint32_t>(lines.integer(value + 1)),
+                               .diverged = lines.integer(value + 3) != 0});
         if (const auto others = static_cast<std::uint32_t>(lines.integer(14));
             others > 0 && protocol::tells_of_the_machine(taken[begin + slot].source))
           cell.values.back().packed_with = others;
@@ -232,10 +259,33 @@ void KeptTable::read_rows(Database& db, std::size_t first, std::size_t last) {
   }
 }
 
-std::optional<std::int64_t> KeptTable::metric_id(Database& db, const std::string& name) {
-  return db.prepared("SELECT id FROM metric WHERE name = :name")
-      .bind(":name", name)
-      .one([](const Statement& row) { return row.integer(0); });
+std::vector<SeedCell> read_seeds(Database& db, SweepId sweep, int row, const Column& column) {
+  const Taken taken = taken_metrics({column}).at(0);
+  auto& lines = db.prepared(select_trials().c_str());
+  for (std::size_t slot = 0; slot < kColumnsAtOnce; ++slot) {
+    lines.bind(fmt::format(":take{}", slot).c_str(), slot == 0 ? taken.take : "");
+    lines.bind(fmt::format(":metric{}", slot).c_str(),
+               slot == 0 ? metric_id(db, taken.source) : std::nullopt);
+  }
+  lines.bind(":sweep", sweep).bind(":first", row).bind(":last", row);
+  std::vector<SeedCell> seeds;
+  while (lines.step()) {
+    SeedCell seed{.index = static_cast<std::uint32_t>(lines.integer(15)),
+                  .seed = lines.integer(1),
+                  .trial = static_cast<TrialId>(lines.integer(2)),
+                  .state = trial_state(lines.text(3)),
+                  .curves = lines.integer(10)};
+    const bool is_completed = !lines.is_null(9);
+    if (lines.integer(4) != 0 && !is_completed) seed.state = TrialState::kCancelled;
+    seed.diverged = seed.state == TrialState::kFailed && says_diverged(lines.text(8));
+    if (is_completed && lines.integer(kFirstValue + 2) != 0) {
+      seed.run = static_cast<RunId>(lines.integer(9));
+      seed.value = value_of(lines, kFirstValue);
+      seed.diverged = lines.integer(kFirstValue + 3) != 0 || !std::isfinite(*seed.value);
+    }
+    seeds.push_back(seed);
+  }
+  return seeds;
 }
 
 /// What is worth a note of a completed trial, from what is kept of its run.
@@ -267,15 +317,33 @@ void KeptTable::sum_up(Database& db, std::size_t row, std::size_t column,
     cell.missing = line.not_trained ? fmt::format("not trained: {}", line.not_trained_why)
                                     : why_no_metric(trials, reason);
   }
+  RowNotes& notes = notes_[row];
+  const Column& of = table_.columns[column];
+  for (const CellValue& value : cell.values) {
+    if (value.diverged) cell.diverged.push_back(value.seed);
+    if (value.diverged || value.not_finite > 0)
+      notes.diverged.push_back({.row = table_.rows[row].id,
+                                .seed = value.seed,
+                                .metric = of.source,
+                                .take = of.take,
+                                .points = value.not_finite,
+                                .at_end = value.diverged});
+  }
+  if (!protocol::tells_of_the_machine(of.source))
+    cell.diverged.insert(cell.diverged.end(), notes.failed.begin(), notes.failed.end());
+  if (!cell.diverged.empty()) {
+    std::ranges::sort(cell.diverged);
+    cell.text = fmt::format("{}/{} diverged", cell.diverged.size(),
+                            std::max<std::size_t>({cell.of, cell.n, cell.diverged.size()}));
+    cell.missing = fmt::format("seed{} {} diverged", cell.diverged.size() == 1 ? "" : "s",
+                               fmt::join(cell.diverged, ", "));
+    return;
+  }
   if (cell.n == 0) return;
   std::vector<double> values;
   for (const auto& value : cell.values) values.push_back(value.value);
   const statistics::MeanSd spread = statistics::mean_sd(values);
   cell.mean = spread.mean, cell.sd = spread.sd;
-  for (const CellValue& value : cell.values)
-    if (value.not_finite > 0)
-      notes_[row].diverged.push_back({table_.rows[row].id, value.seed, table_.columns[column].source,
-                                      table_.columns[column].take, value.not_finite});
 }
 
 /// Of a cell without values: those of the version of the command before, while the new trials are not there.
@@ -288,7 +356,8 @@ void KeptTable::read_older(Database& db, std::size_t row, const Column& column, 
       SELECT f.seed, f.trial_id, t.run_id, f.version,
              CASE :take WHEN 'min' THEN m.min WHEN 'max' THEN m.max WHEN 'mean' THEN m.sum / m.finite
                         ELSE COALESCE(m.last, m.last_kind) END,
-             CASE :take WHEN 'last' THEN 0 ELSE CASE WHEN m.finite > 0 THEN m.count - m.finite ELSE 0 END END
+             CASE :take WHEN 'last' THEN 0 ELSE CASE WHEN m.finite > 0 THEN m.count - m.finite ELSE 0 END END,
+             m.last IS NULL
       FROM sweep_former f JOIN trial t ON t.id = f.trial_id AND t.state = 'completed'
       JOIN metric_summary m ON m.run_id = t.run_id AND m.metric_id = :metric
       WHERE f.sweep_id = :sweep AND f.row = :row AND f.version IS NOT NULL
@@ -304,7 +373,8 @@ void KeptTable::read_older(Database& db, std::size_t row, const Column& column, 
                                .trial = static_cast<TrialId>(line.integer(1)),
                                .seed = line.integer(0),
                                .value = value_of(line, 4),
-                               .not_finite = static_cast<std::uint32_t>(line.integer(5))});
+                               .not_finite = static_cast<std::uint32_t>(line.integer(5)),
+                               .diverged = line.integer(6) != 0});
         cell.older_version = line.text(3);
         return true;
       });

@@ -317,6 +317,28 @@ TEST_F(PlanTest, CompletedRunsOfOtherTrialsGiveTheRateAndThoseOfARowItsTime) {
   EXPECT_EQ(plan.gpu_hours().from(), "like") << "the least sure";
 }
 
+TEST_F(PlanTest, ARunWhoseProcessorOthersUsedDoesNotMakeItsRowSlow) {
+  const auto counts = real_rows(spec);
+  connect_cpus(db);
+  auto earlier = storage::sweep_of("earlier", 1, 1, "x");
+  earlier.trials[0].config = spec.rows[1].config;
+  earlier.sweep.rows[0].config_hash = spec.rows[1].config_hash;
+  submit(earlier);
+  const auto id = run(1);
+  trials.start(id, {.total_steps = 80, .environment_json = R"({"device": "cpu", "threads": 2})"}, now);
+  metrics.append(id, {{.name = "images_per_s", .steps = {40, 80}, .values = {5, 400}, .times_ms = {1, 2}}});
+  trials.end(id, {.state = storage::RunState::kCompleted, .took = std::chrono::seconds{1002}},
+             now + Milliseconds{1'002'000});
+  storage::CountStore{db}.insert(spec.rows[0].model, counts.counts.begin()->second);
+  const auto plan = planning::plan(spec, &db, counts);
+  EXPECT_EQ(plan.rows(1).time().from(), "runs");
+  EXPECT_NEAR(plan.rows(1).time().value(), 8000 / (0.85 * 400), 6) << "at the rate of its fastest steps";
+  EXPECT_GE(plan.rows(1).time().high(), 1002) << "but it took as long once";
+  EXPECT_EQ(plan.rows(1).time().why(), "1 run that shared its processor");
+  EXPECT_NEAR(plan.rows(0).time().value(), 16000 / (0.85 * 400), 8) << "nor the others";
+  EXPECT_THAT(plan.time_from(plan.time_from_size() - 1), HasSubstr("other programs used the processor"));
+}
+
 TEST_F(PlanTest, WithoutAnyMeasurementTimeFollowsFromFlopsAndAStatedRateAndSaysSo) {
   const auto counts = real_rows(spec);
   const auto plan = planning::plan(spec, nullptr, counts);
