@@ -13,6 +13,7 @@
 #include "protocol/failure.h"
 #include "protocol/metrics.h"
 #include "sweeps/attributes.h"
+#include "sweeps/design.h"
 
 namespace abl::sweeps {
 namespace {
@@ -112,6 +113,8 @@ Form sweep() {
        {"seeds", says("A list of seeds; how many (3: 0, 1, 2); or until enough is known. Without it, seed 0.",
                       either({whole(1, kMostTrials), with(list_of(seed()), {{"uniqueItems", true}}),
                               part(Part::kSeedRule)}))},
+       {"tune", says("For each row the best values of some keys are looked for before its seeds are trained.",
+                     part(Part::kTune))},
        {"table", says("Baseline, columns and notes. Without it, the last val/top1.", part(Part::kTable))},
        {"resources", says("What a trial needs of a worker.", part(Part::kResources))},
        {"retry", says("Further attempts after a failure of the trial itself.", part(Part::kRetry))},
@@ -230,6 +233,31 @@ Form made(Part which) {
                 says("\"ci(COLUMN) < NUMBER\" or \"decided(COLUMN)\".",
                      {{"type", "string"}, {"pattern", R"(^\s*(ci\(.+\)\s*<.+|decided\(.+\)\s*)$)"}}),
                 true}}};
+    case Part::kTune: {
+      Form form{
+          {{"budget", says("Points that each row gets.", whole(1, kMostTrials)), true},
+           {"metric",
+            says("What is best at the best point: a metric of images held out, such as val/loss.",
+                 preferably(one_of(names(protocol::trainer_metrics())))),
+            true},
+           {"better",
+            says("Of a command's metric, where its name does not say it.", one_of({"higher", "lower"}))},
+           {"on", says("Seeds of the tuning trials, none of the sweep's own: \"seeds 100-101\", or a list.",
+                       any_of({text(), list_of(seed())}))},
+           {"method", says("How points are chosen.", with(one_of<Method>(), {{"default", "sobol"}}))},
+           {"halving", says("Successive halving: what the points begin with less of.",
+                            {{"type", "object"}, {"additionalProperties", true}})},
+           {"held_out",
+            says("A part of train, or so many images, that tuning trials are judged on [0.1]; of a "
+                 "command: the parameters that its tuning trials are given for that.",
+                 any_of({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}}))},
+           {"seed", says("Of the design: the same seed gives the same points.", whole(0, 1'000'000'000))}}};
+      form.rules = {
+          {"patternProperties",
+           {{"^(recipe|params)\\.", says("A key that is tuned: {min: 1e-4, max: 1e-2, log: true}, or a list.",
+                                         json{{"type", {"object", "array"}}})}}}};
+      return form;
+    }
     case Part::kResources: {
       const json value = text();
       return {
@@ -271,6 +299,8 @@ Form made(Part which) {
                              either({defined("trial_key"), list_of(defined("trial_key"))}))},
                {"set", says("Keys and values, as a row's set.", defined("settings"))},
                {"layers", says("Layers that a key names, in proportion.", part(Part::kScaleLayers))},
+               {"teacher", says("In place of theirs: a row of a sweep file that is not scaled itself.",
+                                part(Part::kSource))},
                {"cannot", says("Why such rows cannot be had at this scale.", text())},
                {"why", says("The reason of the rule.", text())}},
               one_at_least({"why", "cannot"})};

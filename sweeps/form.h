@@ -28,6 +28,7 @@ enum class Part {
   kCompare,
   kPivot,
   kSeedRule,
+  kTune,
   kResources,
   kRetry,
   kLimits,
@@ -60,6 +61,8 @@ constexpr std::string_view name_of(Part part) {
       return "pivot";
     case Part::kSeedRule:
       return "seed_rule";
+    case Part::kTune:
+      return "tune";
     case Part::kResources:
       return "resources";
     case Part::kRetry:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,25 @@
 
 /// The sections of a sweep file. `root`: all of it. What is wrong becomes a problem of the reader.
 namespace abl::sweeps {
+
+/// A sweep file as it is written, before its rows are resolved.
+struct WrittenSweep {
+  SweepSpec spec;   ///< all but rows, data and what follows from them
+  Settings shared;  ///< of all rows: base, or command
+  std::optional<Scale> scale;
+  std::vector<DraftRow> drafts;
+};
+/// `folder`: as of `parse_sweep`. `root` outlives it.
+WrittenSweep read_written(YamlReader& reader, const Node& root, const std::string& folder);
+
+/// `tune: {recipe.lr: {min: 1e-4, max: 1e-2, log: true}, budget: 8, metric: val/loss, on: seeds 100-101}`.
+std::optional<Tune> read_tune(YamlReader& reader, const Node& section, bool command);
+/// Resolved rows of drafts.
+using Resolve = std::function<std::vector<Row>(const std::vector<DraftRow>&)>;
+/// Makes the candidates of `spec.tune`, once the rows are resolved without error; rows that are tuned are
+/// marked.
+void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, const Settings& shared,
+                    const Resolve& resolve, SweepSpec& spec, Problems& problems);
 
 /// `retry: {max: 3, on: {…}}`.
 void read_retry(YamlReader& reader, const Node& root, SweepSpec& spec);

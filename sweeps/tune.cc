@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tune:` of a sweep file, and the trials by which rows are tuned.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/nearest_name.h"
+#include "config/document/trial_document.h"
+#include "config/json.h"
+#include "protocol/metrics.h"
+#include "sweeps/canonical.h"
+#include "sweeps/form.h"
+#include "sweeps/sections.h"
+
+namespace abl::sweeps {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kHeldOut = "data.held_out";
+
+/// "seeds 100-101", "seed 7", "seeds 100, 103-105".
+std::optional<std::vector<std::int64_t>> seeds_in(std::string_view text) {
+  const auto skip = [&](std::string_view what) {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    const bool there = text.starts_with(what);
+    if (there) text.remove_prefix(what.size());
+    return there;
+  };
+  const auto number = [&]() -> std::optional<std::int64_t> {
+    skip("");
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || value < 0) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return value;
+  };
+  if (!skip("seeds") && !skip("seed")) return std::nullopt;
+  std::vector<std::int64_t> seeds;
+  do {
+    const auto first = number();
+    const auto last = first && skip("-") ? number() : first;
+    if (!last || *last < *first || *last - *first >= kMostSeeds) return std::nullopt;
+    for (std::int64_t seed = *first; seed <= *last; ++seed) seeds.push_back(seed);
+  } while (skip(","));
+  skip("");
+  if (!text.empty()) return std::nullopt;
+  return seeds;
+}
+
+bool within(const std::string& key, const std::string& other) {
+  return key == other || key.starts_with(other + ".") || other.starts_with(key + ".");
+}
+
+class TuneReader {
+ public:
+  TuneReader(YamlReader& reader, bool command) : reader_{reader}, command_{command} {}
+
+  std::optional<Tune> read(const Node& section) {
+    if (!reader_.is_mapping(section, "tune")) return std::nullopt;
+    Node ranges = section, others = section;
+    const auto is_range = [](const Node::Entry& entry) { return entry.key.find('.') != std::string::npos; };
+    std::erase_if(ranges.entries, [&](const Node::Entry& entry) { return !is_range(entry); });
+    std::erase_if(others.entries, is_range);
+    reader_.allow_only(others, "tune", Part::kTune);
+    Tune tune;
+    if (ranges.entries.empty())
+      problem(section.place, "tune",
+              "no key is tuned; expected one with its range, such as recipe.lr: {min: 1e-4, max: 1e-2, "
+              "log: true}");
+    tune.ranges = read_ranges(reader_, ranges, "tune");
+    for (const Node::Entry& entry : ranges.entries)
+      if (!entry.key.starts_with(command_ ? "params." : "recipe."))
+        problem(entry.place, "tune." + entry.key,
+                command_ ? "expected a parameter of the command, such as params.lr"
+                         : "a row's model and data are what it is, not how it is trained; expected a key of "
+                           "the recipe, such as recipe.lr");
+    if (const Node* budget = needed(others, section, "budget", "how many points each row gets"))
+      tune.budget =
+          static_cast<int>(reader_.whole_number(*budget, "tune.budget", 1, kMostTrials).value_or(1));
+    if (const Node* metric = needed(others, section, "metric", "such as val/loss"))
+      read_metric(*metric, others.find("better"), tune);
+    if (const Node* method = others.find("method"))
+      if (const auto name = reader_.choice(*method, "tune.method", names_of<Method>()))
+        tune.method = *value_named<Method>(*name);
+    if (const Node* halving = others.find("halving")) {
+      tune.halving = read_halving(reader_, *halving, "tune.halving", command_);
+      if (!others.find("method")) tune.method = Method::kHalving;
+      if (tune.method != Method::kHalving)
+        problem(halving->place, "tune.halving", "requires method: halving");
+    } else if (tune.method == Method::kHalving && command_) {
+      problem(others.find("method")->place, "tune.halving",
+              "missing; expected the parameter that is less at first, such as {key: params.epochs}");
+    }
+    if (tune.method == Method::kHalving)
+      for (const Node::Entry& entry : ranges.entries)
+        if (within(entry.key, tune.halving.key))
+          problem(entry.place, "tune." + entry.key, "successive halving sets it; it cannot be tuned as well");
+    if (const Node* seed = others.find("seed"))
+      tune.design_seed =
+          static_cast<std::uint64_t>(reader_.whole_number(*seed, "tune.seed", 0, 1'000'000'000).value_or(0));
+    if (const Node* on = others.find("on")) read_seeds(*on, tune);
+    read_held_out(others.find("held_out"), section, tune);
+    return tune;
+  }
+
+ private:
+  void problem(Place place, const std::string& field, const std::string& message,
+               const std::string& nearest = {}) {
+    reader_.problems().add(place, field, message, nearest);
+  }
+
+  const Node* needed(const Node& section, const Node& around, const char* key, const char* what) {
+    const Node* node = section.find(key);
+    if (!node) problem(around.place, fmt::format("tune.{}", key), fmt::format("missing; expected {}", what));
+    return node;
+  }
+
+  void read_metric(const Node& node, const Node* better, Tune& tune) {
+    tune.metric = reader_.text(node, "tune.metric").value_or("");
+    if (!command_) {
+      std::vector<std::string> known;
+      for (const protocol::Quantity& quantity : protocol::trainer_metrics())
+        if (std::string name{quantity.name};
+            name.starts_with("val/") && protocol::better_by_name(name) != protocol::Better::kNone)
+          known.push_back(std::move(name));
+      if (std::ranges::find(known, tune.metric) == known.end())
+        return problem(
+            node.place, "tune.metric",
+            fmt::format("'{}' is not measured on images held out; expected {}", tune.metric, any_of(known)),
+            nearest_name(tune.metric, known));
+    }
+    tune.better = protocol::better_by_name(tune.metric);
+    if (better)
+      if (const auto name = reader_.choice(*better, "tune.better", {"higher", "lower"}))
+        tune.better = *value_named<protocol::Better>(*name);
+    if (tune.better == protocol::Better::kNone && !better)
+      problem(node.place, "tune.metric",
+              fmt::format("which way is '{}' better? add better: higher or better: lower", tune.metric));
+  }
+
+  void read_seeds(const Node& on, Tune& tune) {
+    if (on.kind == Node::Kind::kSequence) {
+      for (const Node& item : on.items)
+        if (const auto seed = reader_.whole_number(item, "tune.on", 0, 1'000'000'000))
+          tune.seeds.push_back(*seed);
+    } else if (const auto text = reader_.text(on, "tune.on")) {
+      if (const auto seeds = seeds_in(*text))
+        tune.seeds = *seeds;
+      else
+        problem(on.place, "tune.on",
+                fmt::format("'{}': expected seeds, such as 'seeds 100-101' or [100, 101]", *text));
+    }
+    std::set<std::int64_t> seen;
+    for (const std::int64_t seed : tune.seeds)
+      if (!seen.insert(seed).second)
+        problem(on.place, "tune.on", fmt::format("seed {} is listed twice", seed));
+  }
+
+  void read_held_out(const Node* held_out, const Node& section, Tune& tune) {
+    if (!command_) {
+      tune.held_out = "0.1";
+      if (held_out) tune.held_out = reader_.text(*held_out, "tune.held_out").value_or(tune.held_out);
+      return;
+    }
+    if (!held_out)
+      return problem(section.place, "tune.held_out",
+                     "missing; a command holds images out of its training by itself: expected what its "
+                     "tuning trials are told for that, such as {params.split: tune}");
+    if (!reader_.is_mapping(*held_out, "tune.held_out")) return;
+    for (const Node::Entry& entry : held_out->entries)
+      if (const auto value = reader_.text(entry.value, "tune.held_out." + entry.key)) {
+        tune.told[entry.key] = *value;
+        for (const TunedRange& range : tune.ranges)
+          if (within(range.key, entry.key))
+            problem(entry.place, "tune.held_out." + entry.key, "it is tuned; it cannot say what is held out");
+      }
+    if (tune.told.empty())
+      problem(held_out->place, "tune.held_out", "empty; expected a parameter and its value");
+  }
+
+  YamlReader& reader_;
+  bool command_;
+};
+
+/// What successive halving begins with less of.
+double whole_of(const Row& row, const Tune& tune, bool command) {
+  const json document = json::parse(row.config);
+  if (!command) {
+    json trial = document;
+    trial["seed"] = 0;
+    return config::read_trial_or_throw(trial).recipe.epochs;
+  }
+  const json params = document.value("params", json::object());
+  const std::string name = tune.halving.key.substr(tune.halving.key.find('.') + 1);
+  const json value = params.value(name, json{});
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+/// "lr 0.001, weight_decay 0.05"
+std::string text_of(const Point& values) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : values)
+    parts.push_back(fmt::format("{} {}", key.substr(key.rfind('.') + 1), value));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Says which rows cannot be tuned. Returns: whether all can.
+bool check_rows(const std::vector<DraftRow>& drafts, const Node& section, const Settings& shared,
+                const SweepSpec& spec, Problems& problems) {
+  const std::size_t before = problems.size();
+  const Tune& tune = *spec.tune;
+  if (shared.text_at(kHeldOut))
+    problems.add(shared.origin(kHeldOut).place, "base." + std::string{kHeldOut},
+                 "tuning holds images out by tune.held_out, and what is reported is trained on all of train: "
+                 "take it out");
+  for (const DraftRow& row : drafts) {
+    if (!row.sources.empty())
+      problems.add(row.sources.front().place, row.sources.front().field,
+                   fmt::format("row {} takes the weights of other rows, which depend on their own tuning; "
+                               "expected rows without 'from' and 'teacher' where there is 'tune'",
+                               row.id));
+    if (row.not_trained) continue;
+    for (const Assignment& assignment : row.set)
+      for (const auto& [key, value] : leaves({assignment})) {
+        if (key == kHeldOut && !spec.command)
+          problems.add(assignment.place, assignment.field,
+                       "tuning holds images out by tune.held_out: take it out of the row");
+        for (const TunedRange& range : tune.ranges)
+          if (within(key, range.key))
+            problems.add(assignment.place, assignment.field,
+                         fmt::format("row {} sets {}, which is tuned; take it out of the row or out of tune",
+                                     row.id, range.key));
+      }
+  }
+  for (const std::int64_t seed : tune.seeds)
+    if (std::ranges::find(spec.seeds, seed) != spec.seeds.end()) {
+      problems.add(section.find("on") ? section.find("on")->place : section.place, "tune.on",
+                   fmt::format("seed {} is one of the sweep's own; what is chosen must not be chosen on what "
+                               "is reported: expected others, such as seeds 100-101",
+                               seed));
+      break;
+    }
+  return problems.size() == before;
+}
+
+}  // namespace
+
+std::optional<Tune> read_tune(YamlReader& reader, const Node& section, bool command) {
+  return TuneReader{reader, command}.read(section);
+}
+
+void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, const Settings& shared,
+                    const Resolve& resolve, SweepSpec& spec, Problems& problems) {
+  Tune& tune = *spec.tune;
+  if (tune.seeds.empty()) {  // one that the sweep does not have
+    std::int64_t seed = 100;
+    while (std::ranges::find(spec.seeds, seed) != spec.seeds.end()) ++seed;
+    tune.seeds = {seed};
+  }
+  if (!check_rows(drafts, section, shared, spec, problems) || !problems.empty()) return;
+  const std::vector<Point> points =
+      draw_points(tune.ranges, tune.method, static_cast<std::size_t>(tune.budget), tune.design_seed);
+  std::deque<Node> values;  // that assignments point at
+  const auto assign = [&](DraftRow& draft, const std::string& key, const std::string& value,
+                          const std::string& field) {
+    const Node::Entry* entry = section.entry(key);
+    const Place place = entry ? entry->place : section.place;
+    values.push_back({.kind = Node::Kind::kScalar, .place = place, .text = value});
+    draft.tuned.push_back({key, &values.back(), place, field});
+  };
+  std::vector<DraftRow> tried, best;
+  std::size_t trials = 0;
+  for (std::size_t i = 0; i < spec.rows.size() && i < drafts.size(); ++i) {
+    Row& row = spec.rows[i];
+    if (row.not_trained || row.config.empty()) continue;
+    row.tuned = true;
+    std::vector<Rung> rungs{{points.size(), ""}};
+    if (tune.method == Method::kHalving) {
+      const double whole = whole_of(row, tune, spec.command.has_value());
+      if (whole <= 0)
+        problems.add(section.place, "tune.halving",
+                     fmt::format("row {} has no {}, which halving makes less", row.id, tune.halving.key));
+      rungs = rungs_of(tune.halving, points.size(), whole);
+    }
+    for (std::size_t rung = 0; rung < rungs.size(); ++rung) {
+      trials += rungs[rung].points * tune.seeds.size();
+      for (std::size_t point = 0; point < points.size(); ++point) {
+        DraftRow draft = drafts[i];
+        draft.id = fmt::format("{}.p{}{}", row.id, point, rung > 0 ? fmt::format(".r{}", rung) : "");
+        draft.label = text_of(points[point]);
+        if (rungs.size() > 1)
+          draft.label += fmt::format(", {} {}", tune.halving.key.substr(tune.halving.key.rfind('.') + 1),
+                                     rungs[rung].value);
+        draft.group = row.label;
+        draft.paper.clear();
+        for (const auto& [key, value] : points[point]) assign(draft, key, value, "tune." + key);
+        best.push_back(draft);
+        if (rungs.size() > 1) assign(draft, tune.halving.key, rungs[rung].value, "tune.halving");
+        if (!spec.command) assign(draft, kHeldOut, tune.held_out, "tune.held_out");
+        for (const auto& [key, value] : tune.told) assign(draft, key, value, "tune.held_out." + key);
+        tried.push_back(std::move(draft));
+        spec.candidates.push_back({.row = static_cast<int>(i),
+                                   .point = static_cast<int>(point),
+                                   .rung = static_cast<int>(rung),
+                                   .values = points[point],
+                                   .rung_value = rungs[rung].value,
+                                   .tried = {},
+                                   .best = {}});
+      }
+    }
+  }
+  if (trials > static_cast<std::size_t>(kMostTrials)) {
+    problems.add(section.place, "tune",
+                 fmt::format("{} tuning trials; a sweep has at most {}", trials, kMostTrials));
+    spec.candidates.clear();
+    return;
+  }
+  std::vector<Row> tried_rows = resolve(tried), best_rows = resolve(best);
+  for (std::size_t i = 0; i < spec.candidates.size(); ++i) {
+    spec.candidates[i].tried = std::move(tried_rows[i]);
+    spec.candidates[i].best = std::move(best_rows[i]);
+  }
+}
+
+std::string Tune::json() const {
+  nlohmann::json document{{"budget", budget},
+                          {"metric", metric},
+                          {"better", name_of(better)},
+                          {"method", name_of(method)},
+                          {"seeds", seeds},
+                          {"seed", design_seed},
+                          {"ranges", nlohmann::json::array()}};
+  for (const TunedRange& range : ranges) {
+    nlohmann::json one{{"key", range.key}, {"text", range.text()}};
+    if (range.kind == TunedRange::Kind::kChoices)
+      one["choices"] = range.choices;
+    else
+      one.update({{"min", range.min}, {"max", range.max}});
+    if (range.kind == TunedRange::Kind::kInteger) one["integer"] = true;
+    if (range.log) one["log"] = true;
+    document["ranges"].push_back(std::move(one));
+  }
+  if (method == Method::kHalving) {
+    document["halving"] = {{"key", halving.key}, {"keep", halving.keep}};
+    if (halving.first) document["halving"]["first"] = *halving.first;
+  }
+  if (!held_out.empty()) document["held_out"] = held_out;
+  if (!told.empty()) document["told"] = told;
+  if (search) document["search"] = true;
+  return config::canonical_json(document);
+}
+
+SweepSpec tuning_sweep(const SweepSpec& spec) {
+  const Tune& tune = *spec.tune;
+  SweepSpec other = spec;
+  other.tune.reset();
+  other.candidates.clear();
+  other.doubts.clear();
+  other.seeds_rule.reset();
+  other.name = spec.name + ".tuning";
+  other.seeds = tune.seeds;
+  other.rows.clear();
+  for (const Candidate& candidate : spec.candidates) {
+    other.rows.push_back(candidate.tried);
+    other.rows.back().tuned = candidate.rung > 0;  // claimed when its turn comes
+  }
+  other.table = {};
+  other.table.scale = spec.table.scale;
+  other.table.title = fmt::format("How the rows of {} are tuned", spec.name);
+  for (const TunedRange& range : tune.ranges)
+    other.table.columns.push_back(
+        {.name = range.key, .heading = range.key, .kind = Column::Kind::kSetting, .source = range.key});
+  Column metric{.name = "metric", .heading = tune.metric, .source = tune.metric, .better = tune.better};
+  if (const protocol::Quantity* quantity = find(protocol::trainer_metrics(), tune.metric);
+      quantity && !spec.command)
+    metric.unit = quantity->unit;
+  other.table.columns.push_back(std::move(metric));
+  other.canonical = canonical_spec(other);
+  return other;
+}
+
+}  // namespace abl::sweeps
