@@ -31,7 +31,8 @@ export function AblationTable({ table, trials, looks, selected, partial }: Props
   const baseline = table.rows.find((row) => row.id === table.baseline);
   const byId = new Map(table.rows.map((row) => [row.id, row]));
   /** What a row is compared with: its group's, or the table's. */
-  const baselineOf = (row: TableRow) => byId.get(row.baseline) ?? (row.baseline ? undefined : baseline);
+  const baselineOf = (row: TableRow) =>
+    byId.get(row.baseline) ?? (row.baseline || table.pivot ? undefined : baseline);
   const rows = sorted(table.rows, order, keys);
   return (
     <div class="panel scroll tall">
@@ -73,7 +74,10 @@ export function AblationTable({ table, trials, looks, selected, partial }: Props
                 class={`${row === baselineOf(row) ? "baseline" : ""} ${row.id === selected ? "selected" : ""}`}
               >
                 <th scope="row">
-                  <RowName table={table} href={withQuery({ row: row.id === selected ? null : row.id })}>
+                  <RowName
+                    table={table}
+                    href={withQuery({ row: row.id === selected ? null : row.id, column: null })}
+                  >
                     <Swatch look={looks.get(row.id)!} />
                     {!sameName(row.id, row.label) && <span class="row-id name">{row.id}</span>}
                     <span class="name" title={row.label}>
@@ -305,7 +309,7 @@ function Cells({ column, cell, row, baseline, hasBaseline }: CellsProps) {
   return (
     <>
       <td class={`num group ${place(cell)}`}>
-        <Value cell={cell} row={row} metric={metric} />
+        <Value column={column} cell={cell} row={row} metric={metric} />
       </td>
       {metric && (
         <td class="num muted">
@@ -350,14 +354,18 @@ function place({ comparison }: Cell): string {
   return comparison?.best ? "best" : comparison?.second ? "second" : "";
 }
 
-/** "79.79 ± 0.12" with the signs of all rows below each other; a link to the runs that it is made of. */
-function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boolean }) {
-  if (cell.mean === undefined) return <Missing cell={cell} row={row} metric={metric} />;
+/** "79.79 ± 0.12" with the signs of all rows below each other; a link to what is said of the cell, its runs above all. */
+function Value({
+  column,
+  cell,
+  row,
+  metric,
+}: Pick<CellsProps, "column" | "cell" | "row"> & { metric: boolean }) {
+  if (cell.mean === undefined && cell.diverged.length === 0)
+    return <Missing cell={cell} row={row} metric={metric} />;
   const [mean, sd] = cell.text.split(" ± ");
   if (!metric) return <>{mean}</>;
-  const [only] = cell.runs;
-  const href =
-    cell.runs.length === 1 && only ? runPath(only.run) : withQuery({ row: cell.row || row.id }, "#trials");
+  const href = withQuery({ row: cell.row || row.id, column: column.of || column.name }, "#cell");
   return (
     <Link
       class="value"
@@ -366,7 +374,7 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
         .filter(Boolean)
         .join("\n")}
     >
-      <span>{mean}</span>
+      <span class={cell.diverged.length > 0 ? "bad" : ""}>{mean}</span>
       <span class="sd">{sd ? ` ± ${sd}` : ""}</span>
       {cell.before_mend > 0 && <abbr title="made before a correction of the trainer">†</abbr>}
       {cell.packed > 0 && <abbr title="of runs that shared their GPU with others">‡</abbr>}
@@ -382,7 +390,7 @@ function Value({ cell, row, metric }: { cell: Cell; row: TableRow; metric: boole
 }
 
 function seedText({ seed, value, not_finite }: Cell["runs"][number]): string {
-  return `seed ${seed}: ${value}${not_finite > 0 ? `, it diverged: ${plural(not_finite, "point")} not finite` : ""}`;
+  return `seed ${seed}: ${value}${not_finite > 0 ? `, of the others: ${plural(not_finite, "point")} not finite` : ""}`;
 }
 
 /** An empty cell says why: the state of the row's trials, and the server's reason on demand. */

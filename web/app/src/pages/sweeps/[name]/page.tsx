@@ -11,6 +11,7 @@ import { kBaselineLook, lookOf, type Look } from "../../../palette";
 import { useResource } from "../../../resource";
 import { Link, useAddress, withQuery } from "../../../router";
 import { AblationTable } from "./ablation_table";
+import { CellSection } from "./cell";
 import { Curves } from "./curves";
 import { ProvenanceSection } from "./provenance";
 import { Trials } from "./trials";
@@ -38,6 +39,7 @@ function SweepPage({ name }: { name: string }) {
     mine,
   );
   const row = query.get("row");
+  const column = query.get("column");
   const looks = useMemo(() => looksOf(table.data), [table.data]);
   return (
     <>
@@ -87,6 +89,8 @@ function SweepPage({ name }: { name: string }) {
         </Loaded>
       </section>
 
+      {row !== null && column !== null && <CellSection sweep={name} row={row} column={column} />}
+
       {table.data && detail.data && (
         <>
           <section aria-labelledby="curves">
@@ -131,7 +135,8 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
       <TrialsBar counts={counts} />
       <span>{countsText(counts)}</span>
       <span class="muted">
-        {plural(summary.rows, "row")} × {plural(summary.seeds, "seed")}
+        {plural(summary.rows, "row")} × {summary.seeds_min > 0 && `${summary.seeds_min} to `}
+        {plural(summary.seeds, "seed")}
       </span>
       {summary.eta_seconds !== undefined && <span>about {duration(summary.eta_seconds)} left</span>}
       <span class="muted">
@@ -147,7 +152,10 @@ function RowChip({ row }: { row: string }) {
   return (
     <span class="chip">
       row {row}
-      <Link href={withQuery({ row: null })} aria-label={`Show every row again, not only ${row}`}>
+      <Link
+        href={withQuery({ row: null, column: null })}
+        aria-label={`Show every row again, not only ${row}`}
+      >
         ×
       </Link>
     </span>
