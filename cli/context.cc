@@ -21,6 +21,9 @@ std::filesystem::path Context::home() const {
 }
 std::filesystem::path Context::socket() const { return home() / "run" / "scheduler.sock"; }
 std::filesystem::path Context::default_store() const { return home() / "results.db"; }
+std::filesystem::path Context::store() const {
+  return store_flag.empty() ? default_store() : std::filesystem::absolute(store_flag);
+}
 std::filesystem::path Context::up_file() const { return home() / "run" / "up.json"; }
 
 std::filesystem::path Context::up_lock() const { return home() / "run" / "up.lock"; }

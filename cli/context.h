@@ -23,6 +23,7 @@ struct Context {
   std::filesystem::path home() const;    ///< --home, $ABLATE_HOME, or the usual place
   std::filesystem::path socket() const;  ///< of the scheduler that `up` starts
   std::filesystem::path default_store() const;
+  std::filesystem::path store() const;    ///< --store, absolute, or the home's
   std::filesystem::path up_file() const;  ///< what a running `up` says of itself
   std::filesystem::path up_lock() const;  ///< held by it for as long as it lives
   std::string scheduler() const;          ///< gRPC address: --scheduler, $ABLATE_SCHEDULER, or the socket

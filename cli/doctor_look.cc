@@ -294,8 +294,7 @@ Seen look(const Context& context, bool deep, const std::function<void()>& waitin
   if (std::error_code absent; fs::is_directory("/dev/shm", absent)) seen.shared_memory = disk_of("/dev/shm");
   look_at_machine(seen);
   look_at_gpus(seen);
-  seen.store.file = context.store_flag.empty() ? context.default_store().string()
-                                               : fs::absolute(context.store_flag).string();
+  seen.store.file = context.store().string();
   look_at_store(seen.store, deep, waiting);
   for (const char* program : {"ablate-scheduler", "ablate-worker"})
     seen.programs.push_back(program_at(program_folder() / program));

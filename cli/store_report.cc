@@ -64,6 +64,20 @@ fs::path store_in_use(const Context& context) {
   return up && !up->store.empty() ? fs::path{up->store} : context.default_store();
 }
 
+void expect_place_for(const fs::path& to, const fs::path& from, bool force, const char* example) {
+  std::error_code unknown;
+  if (fs::is_directory(to, unknown))
+    throw Error{Code::kInvalidArgument, fmt::format("{}: is a folder; expected the name of a file, e.g. {}",
+                                                    to.string(), (to / example).string())};
+  if (fs::equivalent(from, to, unknown))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}: is the results file itself; give another name", to.string())};
+  if (!force && fs::exists(to, unknown))
+    throw Error{
+        Code::kAlreadyExists,
+        fmt::format("{}: is there already; give another name, or replace it with --force", to.string())};
+}
+
 FileLock lock_store(const Context& context, const fs::path& store) {
   if (FileLock::is_held(context.up_lock()) && store == context.default_store())
     throw Error{Code::kUnavailable,

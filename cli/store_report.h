@@ -29,6 +29,12 @@ class StoreProgress {
 /// The results file of --store, of a running `up`, or of the home.
 std::filesystem::path store_in_use(const Context& context);
 
+/// Whether a copy or an archive of `from` may be written to `to`; `example`: what a file of it is called.
+/// Throws: Error{kInvalidArgument} where `to` is a folder or `from` itself, {kAlreadyExists} where it is
+/// there and not to be replaced.
+void expect_place_for(const std::filesystem::path& to, const std::filesystem::path& from, bool force,
+                      const char* example);
+
 /// Nobody writes the file while it lives. Throws: Error{kUnavailable} naming who does.
 FileLock lock_store(const Context& context, const std::filesystem::path& store);
 

@@ -59,17 +59,7 @@ Run declare_archive(CLI::App& app, Context& context) {
       ->type_name("FILE");
   return [&context, flags]() -> int {
     const fs::path from = store_in_use(context), to = flags->file;
-    std::error_code unknown;
-    if (fs::is_directory(to, unknown))
-      throw Error{Code::kInvalidArgument, fmt::format("{}: is a folder; expected the name of a file, e.g. {}",
-                                                      to.string(), (to / "study.db").string())};
-    if (fs::equivalent(from, to, unknown))
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("{}: is the results file itself; give another name", to.string())};
-    if (!flags->force && fs::exists(to, unknown))
-      throw Error{
-          Code::kAlreadyExists,
-          fmt::format("{}: is there already; give another name, or replace it with --force", to.string())};
+    expect_place_for(to, from, flags->force, "study.db");
     const auto made = storage::make_archive(from, flags->sweeps, options_of(*flags), to);
     const std::string digest = sha256_file(to);
     if (context.json) {

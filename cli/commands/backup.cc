@@ -32,17 +32,7 @@ Run declare_backup(CLI::App& app, Context& context) {
   app.add_option("--store", context.store_flag, "Copy this results file [the home's]")->type_name("FILE");
   return [&context, flags]() -> int {
     const fs::path from = store_in_use(context), to = flags->file;
-    std::error_code unknown;
-    if (fs::is_directory(to, unknown))
-      throw Error{Code::kInvalidArgument, fmt::format("{}: is a folder; expected the name of a file, e.g. {}",
-                                                      to.string(), (to / "results.db").string())};
-    if (fs::equivalent(from, to, unknown))
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("{}: is the results file itself; give another name", to.string())};
-    if (!flags->force && fs::exists(to, unknown))
-      throw Error{
-          Code::kAlreadyExists,
-          fmt::format("{}: is there already; give another name, or replace it with --force", to.string())};
+    expect_place_for(to, from, flags->force, "results.db");
     StoreProgress progress{context.err};
     storage::StoreFile store{from, progress.callback()};
     store.copy_to(to);

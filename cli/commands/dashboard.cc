@@ -35,8 +35,7 @@ Run declare_dashboard(CLI::App& app, Context& context) {
       say(up->url, up->store);
       return kExitOk;
     }
-    const std::filesystem::path store =
-        context.store_flag.empty() ? context.default_store() : std::filesystem::path{context.store_flag};
+    const std::filesystem::path store = context.store();
     if (!std::filesystem::exists(store))
       throw Error{Code::kNotFound,
                   context.store_flag.empty()

@@ -25,6 +25,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/shown.h"
+#include "cli/store_report.h"
 #include "protocol/checkpoint_files.h"
 #include "storage/run_files.h"
 
@@ -430,10 +431,7 @@ std::string remove(const Item& item) {
 int collect(const Context& context, GcFlags flags) {
   read_policy(flags);
   const seconds older = age(flags.older_than.empty() ? "1d" : flags.older_than, "--older-than");
-  const auto up = running_up(context);
-  const fs::path store = !context.store_flag.empty() ? fs::absolute(context.store_flag)
-                         : up && !up->store.empty()  ? fs::path{up->store}
-                                                     : context.default_store();
+  const fs::path store = fs::absolute(store_in_use(context));
   const fs::path root = flags.runs_root.empty() ? context.home() / "runs" : fs::absolute(flags.runs_root);
   const auto is_named = [&](const char* kind) {
     return std::ranges::find(flags.only, kind) != flags.only.end();

@@ -44,8 +44,7 @@ Run declare_import(CLI::App& app, Context& context) {
   app.add_option("--store", context.store_flag, "Merge it into this results file [the home's]")
       ->type_name("FILE");
   return [&context, file]() -> int {
-    const fs::path store =
-        context.store_flag.empty() ? context.default_store() : fs::absolute(context.store_flag);
+    const fs::path store = context.store();
     std::error_code unknown;
     if (fs::equivalent(*file, store, unknown))
       throw Error{Code::kInvalidArgument, fmt::format("{}: is the results file itself", *file)};

@@ -102,8 +102,7 @@ Run declare_restore(CLI::App& app, Context& context) {
   app.add_option("--store", context.store_flag, "Put it in the place of this results file [the home's]")
       ->type_name("FILE");
   return [&context, file]() -> int {
-    const fs::path store =
-        context.store_flag.empty() ? context.default_store() : fs::absolute(context.store_flag);
+    const fs::path store = context.store();
     std::error_code unknown;
     if (fs::equivalent(*file, store, unknown))
       throw Error{Code::kInvalidArgument,
