@@ -296,6 +296,7 @@ void store_content(storage::Database& db, const storage::RunRecord& run, const R
   metrics.accept(run.id, batch.seq());
   LeftOut left_out;
   const std::vector<storage::Series> series = series_records(db, run, batch, left_out);
+  if (batch.has_launched_ms()) trials.launch(run.id, Time{Milliseconds{batch.launched_ms()}}, now);
   if (batch.has_started()) trials.start(run.id, started_record(batch.started()), now);
   metrics.append(run.id, series);
   metrics.add_refused(run.id, batch.refused_lines(), batch.refused_example());

@@ -47,6 +47,19 @@ Error not_under_way(RunId run) {
 
 }  // namespace
 
+void TrialStore::launch(RunId run, Time when, Time now) {
+  if (!under_way(run)) throw not_under_way(run);
+  db_.prepared(
+         "UPDATE run SET state = 'running', started_ms = MAX(leased_ms, MIN(:when, :now)) WHERE id = :run")
+      .bind(":when", when)
+      .bind(":now", now)
+      .bind(":run", run)
+      .run();
+  db_.prepared("UPDATE trial SET state = 'running' WHERE id = (SELECT trial_id FROM run WHERE id = :run)")
+      .bind(":run", run)
+      .run();
+}
+
 void TrialStore::start(RunId run, const Started& started, Time now) {
   if (!under_way(run)) throw not_under_way(run);
   const RunRecord record = this->run(run);
@@ -59,7 +72,7 @@ void TrialStore::start(RunId run, const Started& started, Time now) {
   pin(record, started.data_fingerprint);
   WeightsStore{db_}.pin(record, started.weights);
   db_.prepared(R"sql(
-      UPDATE run SET state = 'running', started_ms = :now, total_steps = :total, directory = :directory, environment_json = :environment,
+      UPDATE run SET state = 'running', started_ms = COALESCE(started_ms, :now), total_steps = :total, directory = :directory, environment_json = :environment,
                      resumed_from_step = :step, resumed_from_run = :from,
                      bit_exact = :exact AND COALESCE((SELECT bit_exact FROM run WHERE id = :from), 1), step = MAX(step, COALESCE(:step, 0))
       WHERE id = :run)sql")

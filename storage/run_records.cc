@@ -42,7 +42,8 @@ RunRecord read_run(const Statement& row) {
                    .refused_lines = static_cast<std::uint32_t>(row.integer(26)),
                    .refused_example = row.text(27),
                    .repeated_points = static_cast<std::uint32_t>(row.integer(28)),
-                   .packed_with = static_cast<std::uint32_t>(row.integer(29))};
+                   .packed_with = static_cast<std::uint32_t>(row.integer(29)),
+                   .took = row.is_null(32) ? std::nullopt : std::optional{Milliseconds{row.integer(32)}}};
 }
 
 Statement& select_runs(Database& db, const char* sql, const WhichRuns& which) {
@@ -58,7 +59,7 @@ RunRecord TrialStore::run(RunId run) const {
   auto found = db_.prepared(R"sql(
       SELECT id, trial_id, attempt, state, worker, host, directory, reason, environment_json, leased_ms, started_ms, ended_ms,
              lease_expires_ms, step, total_steps, steps_per_second, resumed_from_step, bit_exact, exit_code, signal, last_seq, log_bytes, stop_reason,
-             token, silent, alone, refused_lines, refused_example, repeated_points, packed_with, failure, failure_rule
+             token, silent, alone, refused_lines, refused_example, repeated_points, packed_with, failure, failure_rule, took_ms
       FROM run WHERE id = :run)sql")
                    .bind(":run", run)
                    .one(read_run);

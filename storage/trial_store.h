@@ -94,7 +94,11 @@ class TrialStore {
     RunId resumed_from_run = 0;
     bool bit_exact = true;
   };
-  /// leased -> running. A stale run is refused (kFailedPrecondition). Pins the data fingerprint of the
+  /// leased -> running: its program was started, at `when` by its worker's clock, which is taken where it
+  /// lies between its lease and `now`. A stale run is refused (kFailedPrecondition).
+  void launch(RunId run, Time when, Time now);
+  /// What the program said as it began; running from now on where `launch` was not told. A stale run is
+  /// refused (kFailedPrecondition). Pins the data fingerprint of the
   /// trial's data and the digests of its weights on the first report; copies the metric points of the run it
   /// resumed from up to that step, so that every run holds its whole history, and is bit-exact when both are.
   /// Throws: Error{kFailedPrecondition} when the fingerprint or a digest is not the pinned one.

@@ -39,9 +39,11 @@ WhyRequest asked_for(const std::vector<std::string>& words) {
     const auto middle =
         last == std::string::npos || last == 0 ? std::string::npos : cell.rfind('/', last - 1);
     if (words.size() != 1 || middle == std::string::npos)
-      throw Error{Code::kInvalidArgument,
-                  fmt::format("invalid cell '{}'; expected SWEEP ROW COLUMN, or SWEEP/ROW/COLUMN",
-                              fmt::join(words, " "))};
+      throw Error{
+          Code::kInvalidArgument,
+          fmt::format("invalid cell '{}'; expected SWEEP ROW COLUMN, or SWEEP/ROW/COLUMN; 'ablate table {} "
+                      "--format csv' has the names of both",
+                      fmt::join(words, " "), words.at(0).substr(0, words.at(0).find('/')))};
     request.set_sweep(cell.substr(0, middle));
     request.set_row(cell.substr(middle + 1, last - middle - 1));
     request.set_column(cell.substr(last + 1));
@@ -101,6 +103,7 @@ std::string started_text(const google::protobuf::Timestamp& time) {
 }
 
 std::string took_text(const RunSummary& run) {
+  if (run.has_took_seconds()) return format_duration(run.took_seconds());
   if (!run.has_started() || !run.has_ended()) return "";
   return format_duration(static_cast<double>(google::protobuf::util::TimeUtil::DurationToMilliseconds(
                              run.ended() - run.started())) /
@@ -113,28 +116,70 @@ std::string bits_text(const RunSummary& run) {
                      run.bit_exact() ? ", to the bit" : ", not bit-exact");
 }
 
+std::string number_text(const WhyValue& value) {
+  return value.has_value() ? fmt::format("{}", value.value()) : "–";
+}
+
+/// Whether the cell is of a value for each seed.
+bool is_of_seeds(const WhyResponse& why) {
+  return why.column().kind() == Column::KIND_METRIC ||
+         (why.column().kind() == Column::KIND_EXPRESSION && why.column().per_seed());
+}
+
+/// What the names of an expression stand for; the values of those that are the same for every seed.
+std::string parts_text(const WhyResponse& why) {
+  if (why.parts().empty()) return "";
+  Grid grid{{{""}, {"value", true}, {"of row"}, {"which is"}}};
+  std::string seeds;
+  for (const WhyPart& part : why.parts()) {
+    grid.add({part.name(), part.text().empty() ? "–" : part.text(), part.row(), part.how()});
+    if (part.by_seed() || part.values().empty()) continue;
+    std::vector<std::string> values;
+    for (const WhyValue& value : part.values())
+      values.push_back(value.has_value() ? fmt::format("  seed {}: {}, run {}", value.seed(),
+                                                       number_text(value), value.run().summary().id())
+                                         : fmt::format("  seed {}: none: {}", value.seed(), value.missing()));
+    seeds +=
+        fmt::format("{}, whose mean every seed is held against\n{}\n", part.name(), fmt::join(values, "\n"));
+  }
+  return fmt::format("\n{} is made of\n{}{}", why.column().source(), grid.text(), seeds);
+}
+
 std::string values_text(const WhyResponse& why, const Terminal& terminal) {
   if (why.values().empty()) return "";
-  Grid grid{{{"seed", true},
-             {why.column().kind() == Column::KIND_METRIC ? why.column().source() : "value", true},
-             {"step", true},
-             {"trial", true},
-             {"run", true},
-             {"attempt", true},
-             {"state"},
-             {.heading = "host", .rank = 1},
-             {"started (UTC)"},
-             {"took", true},
-             {.heading = "bits", .rank = 2}}};
+  std::vector<Grid::Column> columns{
+      {"seed", true},
+      {why.column().kind() == Column::KIND_METRIC ? why.column().source() : why.column().name(), true}};
+  for (const WhyPart& part : why.parts())
+    if (part.by_seed()) columns.push_back({part.name(), true});
+  for (const Grid::Column& column : {Grid::Column{"step", true},
+                                     {"trial", true},
+                                     {"run", true},
+                                     {"attempt", true},
+                                     {"state"},
+                                     {.heading = "host", .rank = 1},
+                                     {"started (UTC)"},
+                                     {"took", true},
+                                     {.heading = "bits", .rank = 2}})
+    columns.push_back(column);
+  Grid grid{std::move(columns)};
   for (const auto& value : why.values()) {
     const RunSummary& run = value.run().summary();
-    grid.add({fmt::format("{}", value.seed()), value.has_value() ? fmt::format("{}", value.value()) : "–",
-              value.step() > 0 ? fmt::format("{}", value.step()) : "", fmt::format("{}", value.trial()),
-              value.has_run() ? fmt::format("{}", run.id()) : "",
-              value.has_run() ? fmt::format("{} of {}", run.attempt(), value.run().attempts_size()) : "",
-              painted(value.state(), terminal), run.host(),
-              run.has_started() ? started_text(run.started()) : "", took_text(run),
-              value.has_run() ? bits_text(run) : ""});
+    std::vector<std::string> line{fmt::format("{}", value.seed()), number_text(value)};
+    for (const WhyPart& part : why.parts()) {
+      if (!part.by_seed()) continue;
+      const auto own =
+          std::ranges::find(part.values(), value.seed(), [](const auto& each) { return each.seed(); });
+      line.push_back(own == part.values().end() ? "–" : number_text(*own));
+    }
+    for (std::string text :
+         {value.step() > 0 ? fmt::format("{}", value.step()) : "", fmt::format("{}", value.trial()),
+          value.has_run() ? fmt::format("{}", run.id()) : "",
+          value.has_run() ? fmt::format("{} of {}", run.attempt(), value.run().attempts_size()) : "",
+          painted(value.state(), terminal), run.host(), run.has_started() ? started_text(run.started()) : "",
+          took_text(run), value.has_run() ? bits_text(run) : ""})
+      line.push_back(std::move(text));
+    grid.add(std::move(line));
   }
   std::vector<std::string> left_out;
   for (const auto& column : grid.fit_to(terminal.width())) left_out.push_back(column.heading);
@@ -160,8 +205,10 @@ std::string facts_text(const WhyResponse& why) {
     if (!run.data_fingerprint().empty()) facts.add("data fingerprint", value.seed(), run.data_fingerprint());
     facts.add("worker", value.seed(), run.summary().worker());
     const json environment = said_by(run);
-    for (const auto& [key, fact] : environment.items())  // of the trial another stands above
-      facts.add(key == "result_version" ? "trainer knows up to" : key, value.seed(), fact_text(fact));
+    for (const auto& [key, fact] : environment.items())
+      if (key != "weights" || run.sources().empty())  // they are named below
+        facts.add(key == "result_version" ? "trainer knows up to" : key, value.seed(),  // its own is above
+                  fact_text(fact));
     const json config = json::parse(run.config_json(), nullptr, false);
     if (config.is_object() && config.contains("recipe"))
       facts.add("precision", value.seed(), config.value(json::json_pointer{"/recipe/precision"}, "fp32"));
@@ -198,6 +245,22 @@ std::string checkpoints_text(const WhyResponse& why) {
   return text.empty() ? "" : "\ncheckpoints\n" + text;
 }
 
+/// Whose weights the runs began with.
+std::string sources_text(const WhyResponse& why) {
+  std::string text;
+  for (const auto& value : why.values())
+    for (const RunSource& source : value.run().sources())
+      text += fmt::format(
+          "  seed {}: the {} of {}{}\n", value.seed(), source.take(),
+          source.row().empty()
+              ? fmt::format("trial {}, which no sweep has any more", source.trial())
+              : fmt::format("sweep {}, row {}, seed {}", source.sweep(), source.row(), source.seed()),
+          source.run() == 0 ? fmt::format(": {}", source.state())
+                            : fmt::format(": run {}, step {}, SHA-256 {:.12}", source.run(), source.step(),
+                                          source.sha256()));
+  return text.empty() ? "" : "\nbegan with the weights of\n" + text;
+}
+
 /// Other places of the same trials.
 std::string shared_text(const WhyResponse& why) {
   std::set<std::string> places;
@@ -227,9 +290,10 @@ std::string cell_head(const WhyResponse& why, const Terminal& terminal) {
 
 std::string cell_text(const WhyResponse& why, const Terminal& terminal) {
   std::string text = cell_head(why, terminal);
-  if (why.column().kind() == Column::KIND_METRIC) text += values_text(why, terminal) + facts_text(why);
+  text += parts_text(why);
+  if (is_of_seeds(why)) text += values_text(why, terminal) + facts_text(why) + sources_text(why);
   text += differences_text(why);
-  if (why.column().kind() == Column::KIND_METRIC) text += checkpoints_text(why);
+  if (is_of_seeds(why)) text += checkpoints_text(why);
   text += shared_text(why);
   ProvenanceResponse from;
   *from.mutable_provenance() = why.provenance();

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "storage/removal.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -49,6 +50,41 @@ TEST_F(MeasuredStoreTest, TheSpreadOfARowsRunsIsKnownFromTheSecondOn) {
   EXPECT_NEAR(measured.find("h-a", 0)->deviation.value(), std::sqrt(50), 1e-9);
   take(3, 15s);
   EXPECT_NEAR(measured.find("h-a", 0)->deviation.value(), 5, 1e-9);
+}
+
+TEST_F(MeasuredStoreTest, OfCalibrationsTheNewestStayWhichAreAllThatAPlanReads) {
+  Calibration calibration{.device = "a CPU", .threads = 2, .config = "{}", .steps = 1};
+  constexpr int kMore = MeasuredStore::kMostCalibrations + 7;
+  for (int i = 0; i < kMore; ++i) {
+    calibration.step_hash = std::to_string(i);
+    calibration.time = now + i * 1s;
+    measured.keep(calibration);
+  }
+  const auto kept = measured.calibrations(2 * kMore);
+  ASSERT_THAT(kept, SizeIs(MeasuredStore::kMostCalibrations));
+  EXPECT_EQ(kept.front().step_hash, std::to_string(kMore - 1));
+  EXPECT_EQ(kept.back().step_hash, "7");
+}
+
+TEST_F(MeasuredStoreTest, APredictionIsKeptForRowsThatWaitForTheirFirstCompletedRunAndGoesWithTheLast) {
+  submit(sweep_of("one", 2, 1));
+  submit(sweep_of("other", 2, 1));
+  const auto remove = [&](const std::string& sweep) {
+    Removal removal{db};
+    removal.begin(sweep, now);
+    while (removal.step(now) == Removal::Step::kMore) {
+    }
+  };
+  measured.predict({{"h-a", 50}, {"h-b", 70}, {"of no row", 90}}, 0);
+  EXPECT_EQ(measured.predicted("of no row", 0), std::nullopt);
+  take(1, 10s);
+  EXPECT_EQ(measured.predicted("h-a", 0), std::nullopt) << "a run has been measured";
+  measured.predict({{"h-a", 50}}, 0);
+  EXPECT_EQ(measured.predicted("h-a", 0), std::nullopt) << "a plan that was made before is late";
+  remove("one");
+  EXPECT_EQ(measured.predicted("h-b", 0), 70) << "another sweep has such a row";
+  remove("other");
+  EXPECT_EQ(measured.predicted("h-b", 0), std::nullopt);
 }
 
 TEST_F(MeasuredStoreTest, ACalibrationTakesThePlaceOfAnOlderOneOfItsStepOnSuchADevice) {

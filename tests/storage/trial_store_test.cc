@@ -396,6 +396,28 @@ TEST_F(TrialStoreTest, ResumedRunHoldsTheWholeHistoryUpToItsCheckpoint) {
   EXPECT_EQ(trials.checkpoints_of(1).size(), 2u);
 }
 
+TEST_F(TrialStoreTest, ARunIsRunningFromTheStartOfItsProgramWhateverThisSaysLater) {
+  submit(sweep_of("s", 1, 3));
+  const auto launched = [&](TrialId trial, Time by_its_worker) {
+    const RunId run = lease(trial).run;
+    trials.launch(run, by_its_worker, now + 10s);
+    return run;
+  };
+  const RunId run = launched(1, now + 4s);
+  EXPECT_EQ(trials.run(run).state, RunState::kRunning);
+  EXPECT_EQ(trials.get(1).state, TrialState::kRunning);
+  EXPECT_EQ(trials.run(run).started, now + 4s);
+  trials.start(run, {.total_steps = 7}, now + 60s);
+  EXPECT_EQ(trials.run(run).started, now + 4s) << "its first metric came a minute later";
+  EXPECT_EQ(trials.run(run).total_steps, 7u);
+  EXPECT_EQ(trials.run(launched(2, now - 1h)).started, now)
+      << "its worker's clock is late: not before its lease";
+  EXPECT_EQ(trials.run(launched(3, now + 1h)).started, now + 10s) << "or early: not after it was said";
+  trials.end(run, {.state = RunState::kCompleted, .took = Milliseconds{1234}}, {now, now});
+  EXPECT_EQ(trials.run(run).took, Milliseconds{1234});
+  EXPECT_EQ(error_of([&] { trials.launch(run, now, now); }).first, Code::kFailedPrecondition);
+}
+
 TEST_F(TrialStoreTest, RunThatGoesOnFromAnInexactOneIsInexactItself) {
   submit(sweep_of("s", 1, 1));
   const auto attempt = [&](RunId from, bool exact) {

@@ -37,14 +37,15 @@ void add_sources(storage::Database& db, const storage::RunRecord& run, v1::RunDe
       source.set_sha256(its->sha256);
     }
     const auto own = storage::SweepStore{db}.positions(run.trial);
-    for (const auto& position : storage::SweepStore{db}.positions(file.trial))
-      if (source.row().empty() &&
-          (own.empty() ||
-           std::ranges::find(own, position.sweep, &storage::SweepStore::Position::sweep) != own.end())) {
-        source.set_sweep(position.sweep);
-        source.set_row(position.row);
-        source.set_seed(position.seed);
-      }
+    const auto places = storage::SweepStore{db}.positions(file.trial);
+    auto place = std::ranges::find_if(places, [&](const auto& each) {  // rather in a sweep of its own
+      return std::ranges::find(own, each.sweep, &storage::SweepStore::Position::sweep) != own.end();
+    });
+    if (place == places.end()) place = places.begin();
+    if (place == places.end()) continue;
+    source.set_sweep(place->sweep);
+    source.set_row(place->row);
+    source.set_seed(place->seed);
   }
 }
 

@@ -7,11 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest_name.h"
+#include "protocol/expression.h"
+#include "storage/chain_store.h"
 #include "storage/metric_store.h"
 #include "storage/sweep_store.h"
+#include "storage/table.h"
 #include "storage/trial_store.h"
+#include "views/comparison.h"
 #include "views/convert.h"
 #include "views/read.h"
+#include "views/table_notes.h"
 
 namespace abl::views {
 namespace {
@@ -23,17 +28,53 @@ using storage::Database;
 
 /// Throws: Error{kNotFound} naming what there is no such thing of, and the nearest that there is.
 template <class Items, class Name>
-int find_named(const Items& items, const std::string& wanted, const std::string& what, const Name& name_of) {
+[[noreturn]] void refuse(const Items& items, const std::string& wanted, const std::string& what,
+                         const Name& name_of) {
   std::vector<std::string> names;
-  for (int i = 0; i < items.size(); ++i) {
-    if (name_of(items[i]) == wanted) return i;
-    names.push_back(name_of(items[i]));
-  }
+  for (const auto& item : items) names.push_back(name_of(item));
   std::string hint = did_you_mean(wanted, names);
   constexpr std::size_t kFew = 20;
   if (hint.empty() && !names.empty() && names.size() <= kFew)
     hint = fmt::format("; expected one of {}", fmt::join(names, ", "));
   throw Error{Code::kNotFound, fmt::format("{} '{}'{}", what, wanted, hint)};
+}
+
+struct Place {
+  int row = 0, column = 0;
+};
+
+/// Of a cell as the table has it, or as its pivoted form has it: a line, and "acc[8]".
+/// Throws: Error{kNotFound}.
+Place find_cell(const v1::Table& table, const v1::WhyRequest& request) {
+  const auto row_named = [&](const std::string& id) {
+    const auto& rows = table.rows();
+    return static_cast<int>(std::ranges::find(rows, id, [](const auto& row) { return row.id(); }) -
+                            rows.begin());
+  };
+  const auto column_named = [&](const std::string& name) {
+    const auto& columns = table.columns();
+    return static_cast<int>(
+        std::ranges::find(columns, name, [](const auto& column) { return column.name(); }) - columns.begin());
+  };
+  Place place{row_named(request.row()), column_named(request.column())};
+  const auto bracket = request.column().rfind('[');
+  if (place.column == table.columns_size() && table.has_pivot() && bracket != std::string::npos &&
+      request.column().ends_with(']')) {
+    const std::string level = request.column().substr(bracket + 1, request.column().size() - bracket - 2);
+    const std::string line = place.row == table.rows_size() ? request.row() : table.rows(place.row).line();
+    for (int i = 0; i < table.rows_size(); ++i)
+      if (table.rows(i).line() == line && table.rows(i).level() == level) {
+        place = {i, column_named(request.column().substr(0, bracket))};
+        break;
+      }
+  }
+  if (place.row == table.rows_size())
+    refuse(table.rows(), request.row(), fmt::format("sweep {} has no row", table.sweep()),
+           [](const auto& row) { return row.id(); });
+  if (place.column == table.columns_size())
+    refuse(table.columns(), request.column(), fmt::format("sweep {} has no column", table.sweep()),
+           [](const auto& column) { return column.name(); });
+  return place;
 }
 
 /// "model.attention.share" -> "\"QQQQQ\"": every leaf, and lists and mappings that are empty.
@@ -72,6 +113,25 @@ std::vector<ClaimRecord> claims_of(Database& db, storage::SweepId sweep, const s
   return store.claims(sweep, {.first = static_cast<std::uint32_t>(*position), .count = 1, .values = 0});
 }
 
+/// In place of the hashes that name the weights of other trials in a document: whose they are.
+void name_weights(Database& db, storage::TrialId trial, bool of_baseline, v1::WhyResponse& message) {
+  for (const auto& file : storage::ChainStore{db}.files(trial)) {
+    const auto places = storage::SweepStore{db}.positions(file.trial);
+    const std::string text =
+        fmt::format("the {} weights of {}", name_of(file.take),
+                    places.empty() ? fmt::format("trial {}", file.trial)
+                                   : fmt::format("{}/{}", places.front().sweep, places.front().row));
+    const std::string written = json(file.name).dump();
+    for (auto& difference : *message.mutable_differences())
+      if ((of_baseline ? difference.baseline() : difference.value()) == written) {
+        if (of_baseline)
+          difference.set_baseline(text);
+        else
+          difference.set_value(text);
+      }
+  }
+}
+
 /// Where in its run a metric had the value that a column takes; 0 of a mean.
 std::uint32_t step_of(Database& db, storage::RunId run, const v1::Column& column) {
   for (const auto& summary : storage::MetricStore{db}.summaries(run)) {
@@ -85,23 +145,29 @@ std::uint32_t step_of(Database& db, storage::RunId run, const v1::Column& column
   return 0;
 }
 
-void add_values(Database& db, const std::vector<ClaimRecord>& claims, v1::WhyResponse& message) {
-  const bool metric = message.column().kind() == v1::Column::KIND_METRIC;
+/// The values of one cell, a seed each.
+void add_values(Database& db, const std::vector<ClaimRecord>& claims, const v1::Column& column,
+                const v1::Cell& cell, google::protobuf::RepeatedPtrField<v1::WhyValue>& values) {
+  const bool metric = column.kind() == v1::Column::KIND_METRIC;
   for (const ClaimRecord& claim : claims) {
-    auto& value = *message.add_values();
+    auto& value = *values.Add();
     value.set_seed(claim.seed);
     value.set_trial(claim.trial);
     value.set_state(to_proto(claim.state));
-    const auto used = std::ranges::find_if(message.cell().runs(),
-                                           [&](const auto& run) { return run.seed() == claim.seed; });
+    const auto used =
+        std::ranges::find_if(cell.runs(), [&](const auto& run) { return run.seed() == claim.seed; });
     storage::RunId run = claim.run.value_or(0);
-    if (used != message.cell().runs().end()) {
+    if (used != cell.runs().end()) {
       run = used->run();  // as the table has it, whatever has begun since
+      if (used->trial() != 0 && used->trial() != claim.trial) {  // of an older version of the command
+        value.set_trial(used->trial());
+        value.set_state(to_proto(storage::TrialState::kCompleted));
+      }
       value.set_value(used->value());
-      value.set_step(step_of(db, run, message.column()));
+      if (metric) value.set_step(step_of(db, run, column));
     } else if (metric) {
       value.set_missing(claim.state == storage::TrialState::kCompleted
-                            ? fmt::format("run {} reported no {}", run, message.column().source())
+                            ? fmt::format("run {} reported no {}", run, column.source())
                         : claim.reason.empty() ? std::string{to_text(claim.state)}
                                                : fmt::format("{}: {}", to_text(claim.state), claim.reason));
     }
@@ -121,9 +187,7 @@ std::string digits_text(const v1::Column& column) {
   return text;
 }
 
-std::string how_text(const v1::WhyResponse& why) {
-  const v1::Column& column = why.column();
-  const v1::Cell& cell = why.cell();
+std::string how_text(const v1::Column& column, const v1::Cell& cell) {
   switch (column.kind()) {
     case v1::Column::KIND_METRIC: {
       if (cell.n() == 0) return fmt::format("no trial of the row has a value of {} yet", column.source());
@@ -144,8 +208,17 @@ std::string how_text(const v1::WhyResponse& why) {
                          digits_text(column));
     case v1::Column::KIND_SETTING:
       return fmt::format("the row's {}, as the sweep file sets it", column.source());
+    case v1::Column::KIND_EXPRESSION:
+      if (cell.n() > 1)
+        return fmt::format("mean over {} seeds of {} ± {}, {}", cell.n(), column.source(),
+                           cell.has_sd() ? "sample standard deviation (n − 1)" : "no deviation",
+                           digits_text(column));
+      return fmt::format("{}{}, {}", column.source(),
+                         column.per_seed() && cell.n() == 1 ? " of one seed" : "", digits_text(column));
+    case v1::Column::KIND_PRINTED:
+      return "the paper's value alone: nothing is measured in this column";
     default:
-      return column.source().empty() ? "as the sweep file says" : "computed: " + column.source();
+      return "as the sweep file says";
   }
 }
 
@@ -157,36 +230,106 @@ std::string model_hash(Database& db, storage::SweepId sweep, const std::string& 
       .value_or("");
 }
 
+/// What each name of an expression stands for in a row.
+void add_parts(Database& db, storage::SweepId sweep, const v1::Table& table, v1::WhyResponse& message) {
+  using Of = protocol::Expression::Of;
+  std::optional<protocol::Expression> expression;
+  try {
+    expression.emplace(message.column().source());
+  } catch (const Error&) {  // of another release: the cell says so
+    return;
+  }
+  for (const auto& name : expression->names()) {
+    auto& part = *message.add_parts();
+    part.set_name(name.text());
+    part.set_column(name.column);
+    const std::string row = name.of == Of::kBaseline ? message.baseline() : message.row();
+    part.set_row(row);
+    const auto column =
+        std::ranges::find(table.columns(), name.column, [](const auto& each) { return each.name(); });
+    const auto line = std::ranges::find(table.rows(), row, [](const auto& each) { return each.id(); });
+    if (column == table.columns().end() || line == table.rows().end()) {
+      part.set_how(column == table.columns().end() ? "the table has no such column"
+                                                   : "the row has no baseline");
+      continue;
+    }
+    const v1::Cell& cell = line->cells(static_cast<int>(column - table.columns().begin()));
+    if (name.of == Of::kPaper) {
+      part.set_text(cell.paper());
+      part.set_how("as the paper prints it");
+      continue;
+    }
+    part.set_text(cell.text());
+    part.set_how(how_text(*column, cell));
+    part.set_by_seed(name.of == Of::kRow && column->per_seed());
+    if (column->per_seed()) add_values(db, claims_of(db, sweep, row), *column, cell, *part.mutable_values());
+  }
+}
+
+/// Of a table its row and what is known of that one alone, so that its notes name no other.
+storage::Table with_row_alone(const storage::Table& table, const std::string& row) {
+  const auto keep = [&](const auto& all, auto& kept, const auto& is) {
+    std::ranges::copy_if(all, std::back_inserter(kept), is);
+  };
+  const auto of_row = [&](const auto& each) { return each.row == row; };
+  storage::Table alone{.sweep = table.sweep, .baseline = table.baseline};
+  alone.columns = table.columns;
+  keep(table.rows, alone.rows, [&](const auto& each) { return each.id == row; });
+  keep(table.diverged, alone.diverged, of_row);
+  keep(table.lost, alone.lost, of_row);
+  keep(table.packed, alone.packed, of_row);
+  keep(table.equal_rows, alone.equal_rows,
+       [&](const auto& rows) { return std::ranges::find(rows, row) != rows.end(); });
+  for (const auto& [due, rows] : table.before_mend)
+    if (std::ranges::find(rows, row) != rows.end()) alone.before_mend[due] = {row};
+  alone.holds = table.holds;
+  alone.seeds_added = table.seeds_added;
+  return alone;
+}
+
+/// Of the notes of the whole table those that are of all of it, and those of one row.
+std::vector<std::string> notes_of(const v1::Table& table, const std::vector<std::string>& of_rows,
+                                  std::vector<std::string> of_row) {
+  std::vector<std::string> notes;
+  for (const std::string& note : table.notes())
+    if (std::ranges::find(of_rows, note) == of_rows.end()) notes.push_back(note);
+  std::ranges::move(of_row, std::back_inserter(notes));
+  return notes;
+}
+
 }  // namespace
 
 v1::WhyResponse why(Database& db, const v1::WhyRequest& request) {
   const storage::Transaction snapshot{db, storage::Transaction::kRead};
   const auto sweep = storage::SweepStore{db}.get_brief(request.sweep());
-  const v1::Table whole = table(db, sweep.name);
-  const int row = find_named(whole.rows(), request.row(), fmt::format("sweep {} has no row", sweep.name),
-                             [](const auto& each) { return each.id(); });
-  const int column =
-      find_named(whole.columns(), request.column(), fmt::format("sweep {} has no column", sweep.name),
-                 [](const auto& each) { return each.name(); });
+  storage::Table stored = storage::read_table(db, sweep.name);
+  const std::vector<std::string> notes_of_rows = table_notes(stored);
+  const v1::Table whole = to_proto(stored);
+  const auto [row, column] = find_cell(whole, request);
   v1::WhyResponse message;
   message.set_sweep(sweep.name);
   message.set_row(whole.rows(row).id());
   message.set_label(whole.rows(row).label());
   *message.mutable_column() = whole.columns(column);
   if (column < whole.rows(row).cells_size()) *message.mutable_cell() = whole.rows(row).cells(column);
-  message.set_baseline(whole.baseline());
+  message.set_baseline(baseline_of(whole, whole.rows(row)));
   message.set_paper_heading(whole.paper_heading());
-  *message.mutable_notes() = whole.notes();
+  for (auto& note : notes_of(whole, notes_of_rows, table_notes(with_row_alone(stored, message.row()))))
+    message.add_notes(std::move(note));
   const auto claims = claims_of(db, sweep.id, message.row());
-  add_values(db, claims, message);
+  if (message.column().kind() == v1::Column::KIND_EXPRESSION) add_parts(db, sweep.id, whole, message);
+  add_values(db, claims, message.column(), message.cell(), *message.mutable_values());
   const storage::TrialStore trials{db};
   if (!claims.empty()) message.set_config_json(trials.get(claims.front().trial).config);
-  if (const auto other = claims_of(db, sweep.id, whole.baseline());
-      !claims.empty() && !other.empty() && message.row() != whole.baseline())
+  if (const auto other = claims_of(db, sweep.id, message.baseline());
+      !claims.empty() && !other.empty() && message.row() != message.baseline()) {
     add_differences(message.config_json(), trials.get(other.front().trial).config, message);
+    name_weights(db, claims.front().trial, false, message);
+    name_weights(db, other.front().trial, true, message);
+  }
   if (message.column().kind() == v1::Column::KIND_COUNT)
     message.set_counted(model_hash(db, sweep.id, message.row()));
-  message.set_how(how_text(message));
+  message.set_how(how_text(message.column(), message.cell()));
   *message.mutable_provenance() = provenance(db, sweep.name).provenance();
   return message;
 }

@@ -442,6 +442,7 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
     return failure(error.what(), retryable(error.code()));  // the command that it names is not there
   }
   const auto began = std::chrono::steady_clock::now();
+  output.launched(clock_.now());
   fail_point(FailPoint::kAfterProgram);
   owner_.starts(assign_.run(), directory_, child->pid());
   pipes.child_has_started();

@@ -151,6 +151,11 @@ void TrainerOutput::note(std::string_view text) {
   grow(line.size());
 }
 
+void TrainerOutput::launched(Time when) {
+  batch_.set_launched_ms(when.time_since_epoch().count());
+  grow(1);
+}
+
 void TrainerOutput::close() {
   if (!stdout_rest_.empty()) read_stdout("\n");
   if (!stderr_rest_.empty()) read_stderr("\n");

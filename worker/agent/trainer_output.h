@@ -55,6 +55,7 @@ class TrainerOutput {
   void read_stdout(std::string_view bytes);
   void read_stderr(std::string_view bytes);
   void note(std::string_view text);  ///< a line of the worker's own in the run's log
+  void launched(Time when);          ///< its program was started
   void close();                      ///< the pipes are at their end: what they left of a line counts as one
 
   /// Content has waited for 250 ms, or is larger than 64 KiB.

@@ -91,6 +91,12 @@ export function between(from: string | undefined, to: string | undefined): strin
   return duration(((to ? Date.parse(to) : Date.now()) - Date.parse(from)) / 1000);
 }
 
+/** How long a run's program ran, as its worker measured; of runs by older workers, between the two moments. */
+export function took(run: { took_seconds?: number; started?: string; leased?: string; ended?: string }): string {
+  if (run.took_seconds !== undefined) return duration(run.took_seconds);
+  return between(run.started ?? run.leased, run.ended);
+}
+
 export function bytes(count: number): string {
   if (count < 1024) return `${count} B`;
   if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`;

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { StepsBar } from "../../../components/progress";
 import { State, stateWord } from "../../../components/state";
-import { between, duration, moment, rate, whole } from "../../../format";
+import { duration, moment, rate, took, whole } from "../../../format";
 import type { RunDetail } from "../../../generated/ablate";
 
 /** What became of the run, in a few facts. */
@@ -44,7 +44,7 @@ export function Summary({ detail }: { detail: RunDetail }) {
         </Fact>
         <Fact name="Rate">{rate(perSecond)} steps/s</Fact>
         <Fact name={under ? "Time left" : "Took"}>
-          {under ? duration(left) : between(summary.started ?? summary.leased, summary.ended)}
+          {under ? duration(left) : took(summary)}
         </Fact>
         <Fact name="Started">
           {summary.started ? <time dateTime={summary.started}>{moment(summary.started)}</time> : "–"}

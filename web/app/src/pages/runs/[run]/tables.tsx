@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Notice } from "../../../components/notice";
 import { State } from "../../../components/state";
-import { between, moment, plain, whole } from "../../../format";
+import { moment, plain, took, whole } from "../../../format";
 import type { Checkpoint, MetricSummary, RunSummary } from "../../../generated/ablate";
 import { Link, runPath } from "../../../router";
 
@@ -156,7 +156,7 @@ export function Attempts({ attempts, current }: { attempts: RunSummary[]; curren
                 {attempt.started ? <time dateTime={attempt.started}>{moment(attempt.started)}</time> : "–"}
               </td>
               <td class="num">
-                {attempt.ended ? between(attempt.started ?? attempt.leased, attempt.ended) : "–"}
+                {attempt.ended ? took(attempt) : "–"}
               </td>
             </tr>
           ))}
