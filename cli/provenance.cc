@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -58,14 +59,18 @@ Said run_until(const std::vector<std::string>& argv, const fs::path& folder, Mon
   }
   std::optional<ChildProcess> child;
   try {
-    child.emplace(ChildOptions{.argv = argv,
-                               .environment = {{"GIT_OPTIONAL_LOCKS", "0"},  // a look changes nothing
-                                               {"GIT_TERMINAL_PROMPT", "0"},
-                                               {"LC_ALL", "C"}},
-                               .working_directory = folder,
-                               .stdout_fd = out[1],
-                               .stderr_fd = err[1],
-                               .grace = std::chrono::milliseconds{0}});
+    child.emplace(
+        ChildOptions{.argv = argv,
+                     .environment = {{"GIT_OPTIONAL_LOCKS", "0"},  // a look changes nothing
+                                     {"GIT_TERMINAL_PROMPT", "0"},
+                                     {"GIT_LITERAL_PATHSPECS", "1"},  // a folder may be called ":(top)"
+                                     {"GIT_NO_LAZY_FETCH", "1"},      // nothing comes from a remote
+                                     {"GIT_ALLOW_PROTOCOL", "none"},
+                                     {"LC_ALL", "C"}},
+                     .working_directory = folder,
+                     .stdout_fd = out[1],
+                     .stderr_fd = err[1],
+                     .grace = std::chrono::milliseconds{0}});
   } catch (const Error& error) {
     close_all();
     said.errors = error.what();
@@ -173,7 +178,8 @@ class Git {
  private:
   static std::vector<std::string> command(const std::vector<std::string>& arguments) {
     // no program that a repository's configuration names is run
-    std::vector<std::string> argv{"git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=true"};
+    std::vector<std::string> argv{
+        "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=true"};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     return argv;
   }
@@ -206,20 +212,78 @@ std::optional<std::vector<std::string>> without_filters(const Git& git) {
   return flags;
 }
 
-void add_diff(const Git& git, const ProvenanceLimits& limits, v1::Git& message) {
+/// Folders of a work tree, from its root; none of them is within another. The root is ".".
+class Folders {
+ public:
+  /// Of those that lie in it.
+  Folders(const std::vector<fs::path>& folders, const fs::path& root) {
+    for (const fs::path& folder : folders) {
+      std::error_code unknown;
+      const fs::path place = fs::weakly_canonical(folder, unknown);
+      const fs::path name = unknown ? fs::path{} : place.lexically_relative(root);
+      if (!name.empty() && *name.begin() != "..") add(name.string());
+    }
+  }
+  const std::vector<std::string>& names() const { return names_; }
+  bool have(std::string_view file) const {
+    return std::ranges::any_of(names_, [&](const std::string& name) { return is_within(file, name); });
+  }
+
+ private:
+  static bool is_within(std::string_view path, const std::string& folder) {
+    return folder == "." || path == folder || path.starts_with(folder + "/");
+  }
+  void add(const std::string& name) {
+    if (have(name)) return;
+    std::erase_if(names_, [&](const std::string& other) { return is_within(other, name); });
+    names_.push_back(name);
+  }
+  std::vector<std::string> names_;
+};
+
+/// "git diff …", without any program that the repository names; nothing where that cannot be.
+std::optional<std::vector<std::string>> diff_command(const Git& git, const char* how) {
+  auto arguments = without_filters(git);
+  if (!arguments) return std::nullopt;
+  for (const char* word :
+       {"diff", how, "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--full-index",
+        "--submodule=short", "--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", "HEAD", "--"})
+    arguments->emplace_back(word);
+  return arguments;
+}
+
+/// How many tracked files outside of these folders differ from the commit.
+void count_elsewhere(const Git& git, const Folders& folders, v1::Git& message) {
+  const auto arguments = diff_command(git, "--name-only");
+  if (!arguments || folders.have("")) return;
+  auto separated = *arguments;
+  separated.insert(std::ranges::find(separated, "--name-only"), "-z");
+  std::string name;
+  std::uint32_t files = 0;
+  git.each(separated, [&](std::string_view bytes) {
+    for (const char c : bytes) {
+      if (c != '\0') {
+        name += c;
+      } else {
+        files += !folders.have(name);
+        name.clear();
+      }
+    }
+  });
+  message.set_changed_elsewhere(files);
+}
+
+void add_diff(const Git& git, const Folders& folders, const ProvenanceLimits& limits, v1::Git& message) {
   if (message.commit().empty()) {
     message.set_diff_missing("nothing is committed yet");
     return;
   }
-  auto arguments = without_filters(git);
+  auto arguments = diff_command(git, "--patch");
   if (!arguments) {
     message.set_diff_missing("git's configuration names filters that cannot be switched off");
     return;
   }
-  for (const char* word :
-       {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--full-index",
-        "--submodule=short", "--ignore-submodules=none", "--src-prefix=a/", "--dst-prefix=b/", "HEAD", "--"})
-    arguments->emplace_back(word);
+  arguments->insert(arguments->end(), folders.names().begin(), folders.names().end());
   Kept diff = git.run(*arguments, limits.diff);
   if (diff.said.ok() && diff.bytes == 0) return;
   if (!diff.said.ok()) {  // what came so far is a part of nobody knows how much
@@ -255,22 +319,23 @@ void add_untracked(const fs::path& root, const std::string& name, Monotonic::tim
   }
 }
 
-void add_untracked(const Git& git, const fs::path& root, const ProvenanceLimits& limits, v1::Git& message) {
-  std::vector<std::string> names;
+void add_untracked(const Git& git, const Folders& folders, const fs::path& root,
+                   const ProvenanceLimits& limits, v1::Git& message) {
+  std::vector<std::string> names, arguments{"ls-files", "--others", "--exclude-standard", "-z", "--"};
+  arguments.insert(arguments.end(), folders.names().begin(), folders.names().end());
   std::string rest;
   std::uint32_t more = 0;
-  const Said said =
-      git.each({"ls-files", "--others", "--exclude-standard", "-z"}, [&](std::string_view bytes) {
-        for (const char c : bytes) {
-          if (c != '\0') {
-            if (static_cast<int>(names.size()) < limits.untracked) rest += c;
-          } else if (static_cast<int>(names.size()) < limits.untracked) {
-            names.push_back(std::exchange(rest, {}));
-          } else {
-            ++more;
-          }
-        }
-      });
+  const Said said = git.each(arguments, [&](std::string_view bytes) {
+    for (const char c : bytes) {
+      if (c != '\0') {
+        if (static_cast<int>(names.size()) < limits.untracked) rest += c;
+      } else if (static_cast<int>(names.size()) < limits.untracked) {
+        names.push_back(std::exchange(rest, {}));
+      } else {
+        ++more;
+      }
+    }
+  });
   std::uint64_t may_read = limits.hashed;
   for (const std::string& name : names) add_untracked(root, name, git.end(), may_read, message);
   message.set_untracked_left_out(more);
@@ -302,6 +367,18 @@ std::string python_of(const sweeps::Command& command) {
   return program.find('/') == std::string::npos || fs::path{program}.is_absolute() || command.folder.empty()
              ? program
              : (fs::path{command.folder} / program).lexically_normal().string();
+}
+
+/// Where the files lie that a command line names: its program, and scripts that this is given.
+std::vector<fs::path> folders_of_files(const sweeps::Command& command, const fs::path& folder) {
+  std::vector<fs::path> places;
+  for (const std::string& word : command.argv) {
+    std::error_code unknown;
+    if (word.empty() || word.find('{') != std::string::npos) continue;
+    const fs::path file = fs::weakly_canonical(folder / word, unknown);
+    if (!unknown && fs::is_regular_file(file, unknown)) places.push_back(file.parent_path());
+  }
+  return places;
 }
 
 void add_packages(const std::string& python, const fs::path& folder, const ProvenanceLimits& limits,
@@ -360,11 +437,11 @@ std::string without_secrets(std::string_view text) {
   return clean += text;
 }
 
-void add_git(const fs::path& folder, const ProvenanceLimits& limits, v1::Provenance& message) {
+void add_git(const std::vector<fs::path>& folders, const ProvenanceLimits& limits, v1::Provenance& message) {
   for (const char* name : {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX",
                            "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"})
     ::unsetenv(name);  // where a hook of another repository submits
-  Git git{folder, limits};
+  Git git{folders.at(0), limits};
   Kept root = git.run({"rev-parse", "--show-toplevel"});
   if (!root.said.ok()) {
     message.set_git_missing(why_none(root.said, limits));
@@ -385,9 +462,17 @@ void add_git(const fs::path& folder, const ProvenanceLimits& limits, v1::Provena
     if (const auto at = url.find('@'); at != std::string::npos && at < url.find_first_of("/:"))
       url.erase(0, at + 1);
   found.set_remote(without_secrets(url));
-  add_diff(git, limits, found);
-  add_untracked(git, fs::path{root.text}, limits, found);
-  if (found.commit().empty()) found.set_dirty(true);
+  const Folders own{folders, root.text};
+  if (own.names().empty()) {  // its configuration names another place
+    found.set_dirty(true);
+    found.set_diff_missing("the folder is not in the work tree that git names");
+    return;
+  }
+  for (const std::string& name : own.names()) found.add_folders(name == "." ? "" : valid_utf8(name));
+  add_diff(git, own, limits, found);
+  add_untracked(git, own, fs::path{root.text}, limits, found);
+  if (!found.commit().empty()) count_elsewhere(git, own, found);
+  if (found.commit().empty() || found.changed_elsewhere() > 0) found.set_dirty(true);
 }
 
 v1::Provenance provenance_of(const v1::SweepFile& file, const ProvenanceLimits& limits) {
@@ -412,7 +497,11 @@ v1::Provenance provenance_of(const v1::SweepFile& file, const ProvenanceLimits& 
     message.set_git_missing("the folder is not on this machine");
     return message;
   }
-  add_git(folder, limits, message);
+  std::vector<fs::path> folders{folder};
+  if (!file.folder().empty()) folders.emplace_back(file.folder());
+  if (command)
+    for (const fs::path& place : folders_of_files(*command, folder)) folders.push_back(place);
+  add_git(folders, limits, message);
   if (command && !command->argv.empty())
     if (const std::string python = python_of(*command); !python.empty())
       add_packages(python, folder, limits, message);
@@ -458,6 +547,8 @@ std::string git_text(const v1::Git& git) {
                       git.remote().empty() ? "" : ", remote " + git.remote());
   if (!git.dirty() && git.diff_missing().empty())
     return text + "             nothing changed since, no untracked files\n";
+  if (git.folders_size() > 0 && !(git.folders_size() == 1 && git.folders(0).empty()))
+    text += fmt::format("             what follows is of {} in it\n", fmt::join(git.folders(), " and "));
   if (git.diff_bytes() > 0) text += fmt::format("changed      {}\n", size_of_diff(git));
   if (!git.diff_missing().empty()) text += fmt::format("changed      {}\n", git.diff_missing());
   const char* heading = "untracked";
@@ -472,6 +563,9 @@ std::string git_text(const v1::Git& git) {
           static_cast<std::uint32_t>(std::max(0, git.untracked_size() - kNamed)) + git.untracked_left_out();
       more > 0)
     text += fmt::format("             and {}\n", plural(more, "more file"));
+  if (git.changed_elsewhere() > 0)
+    text += fmt::format("elsewhere    {} of the work tree changed, not recorded\n",
+                        plural(git.changed_elsewhere(), "tracked file"));
   return text;
 }
 

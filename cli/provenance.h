@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
 
@@ -17,14 +18,15 @@ struct ProvenanceLimits {
   std::chrono::milliseconds patience{10'000};  ///< for git, and again for the packages
 };
 
-/// Where a sweep file comes from: what git says of its folder (for a command, of the folder where it runs),
-/// and the packages of a command's Python. Nothing that goes wrong is an error: the message says what is
-/// missing and why. No shell, nothing from the environment, no content of files that git does not track, no
-/// user or password of a URL.
+/// Where a sweep file comes from: what git says of its folder (for a command, of those of its program and of
+/// where it runs too), and the packages of a command's Python. Nothing that goes wrong is an error: the
+/// message says what is missing and why. No shell, nothing from the environment, no content of files that git
+/// does not track, no user or password of a URL.
 ablate::v1::Provenance provenance_of(const ablate::v1::SweepFile& file, const ProvenanceLimits& limits = {});
 
-/// What git says of a folder.
-void add_git(const std::filesystem::path& folder, const ProvenanceLimits& limits,
+/// What git says of folders: of the work tree of the first; changes and files that git does not track of
+/// these folders alone, as far as they lie in it, and of what else is changed there only how many files.
+void add_git(const std::vector<std::filesystem::path>& folders, const ProvenanceLimits& limits,
              ablate::v1::Provenance& message);
 
 /// "https://user:secret@host/path?token=1" -> "https://host/path", in whatever text it stands.

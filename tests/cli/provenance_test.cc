@@ -19,7 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using ablate::v1::Provenance;
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using namespace std::chrono_literals;
 
@@ -55,7 +58,7 @@ class GitTest : public testing::Test {
   }
   Provenance look(const ProvenanceLimits& limits = {}) {
     Provenance message;
-    add_git(root, limits, message);
+    add_git({root}, limits, message);
     return message;
   }
   /// A program `git` that comes first.
@@ -125,6 +128,127 @@ TEST_F(GitTest, NoFilterThatTheFolderNamesIsRun) {
   EXPECT_FALSE(fs::exists(mark));
 }
 
+TEST_F(GitTest, OfARepositoryTheFoldersOfTheSweepAndItsProgramAreRecordedAndOfTheRestHowManyFilesChanged) {
+  begin();
+  for (const char* name : {"study", "study/deep", "program", "private"}) fs::create_directory(root / name);
+  for (const char* name : {"study/a.yaml", "study/deep/b", "program/train.py", "private/keys", "studyX"})
+    write_file(root / name, "one\n");
+  git({"add", "."});
+  git({"commit", "-q", "-m", "two"});
+  for (const char* name : {"study/a.yaml", "program/train.py", "private/keys", "studyX"})
+    write_file(root / name, "password of " + std::string{name} + "\n");
+  write_file(root / "private" / "untracked", "x");
+  write_file(root / "study" / "untracked", "x");
+  Provenance message;
+  add_git({root / "study", root / "study" / "deep", root / "program", folder.path()}, {}, message);
+  const auto& seen = message.git();
+  EXPECT_THAT(seen.folders(), ElementsAre("study", "program"));
+  EXPECT_THAT(seen.diff(),
+              AllOf(HasSubstr("password of study/a.yaml"), HasSubstr("password of program/train.py")));
+  EXPECT_THAT(seen.ShortDebugString(), Not(HasSubstr("password of private")));
+  EXPECT_THAT(seen.ShortDebugString(), Not(HasSubstr("studyX")));
+  EXPECT_EQ(seen.changed_elsewhere(), 2u);
+  ASSERT_THAT(seen.untracked(), SizeIs(1));
+  EXPECT_EQ(seen.untracked(0).name(), "study/untracked");
+  EXPECT_TRUE(seen.dirty());
+  ablate::v1::ProvenanceResponse response;
+  *response.add_provenance() = message;
+  EXPECT_THAT(provenance_text(response, false),
+              AllOf(HasSubstr("of study and program"),
+                    HasSubstr("2 tracked files of the work tree changed, not recorded")));
+}
+
+TEST_F(GitTest, ASweepAndTheScriptThatItsCommandNamesAreWhatIsLookedAt) {
+  begin();
+  for (const char* name : {"sweeps", "code"}) fs::create_directory(root / name);
+  write_file(root / "code" / "fit.py", "one\n");
+  git({"add", "."});
+  git({"commit", "-q", "-m", "two"});
+  write_file(root / "code" / "fit.py", "two\n");
+  write_file(root / "train.py", "elsewhere\n");
+  ablate::v1::SweepFile file;
+  file.set_folder((root / "sweeps").string());
+  file.set_path((root / "sweeps" / "s.yaml").string());
+  file.set_text(
+      "ablate: 1\nname: s\ncommand: {argv: [sh, ../code/fit.py]}\nrows: [{id: a}]\nseeds: 1\n"
+      "table: {columns: [{name: acc, metric: acc}]}\n");
+  const auto message = provenance_of(file);
+  EXPECT_THAT(message.git().folders(), ElementsAre("sweeps", "code"));
+  EXPECT_THAT(message.git().diff(), AllOf(HasSubstr("code/fit.py"), Not(HasSubstr("train.py"))));
+  EXPECT_EQ(message.git().changed_elsewhere(), 1u);
+}
+
+TEST_F(GitTest, NoProgramOfASubmoduleAHookOrARemoteIsRun) {
+  begin();
+  const fs::path outer = folder / "outer", mark = folder / "was-run";
+  fs::create_directory(outer);
+  const auto in = [](const fs::path& where, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"git", "-C", where.string(), "-c", "user.name=T", "-c",
+                                         "user.email=t@t", "-c", "protocol.file.allow=always"});
+    run_program(arguments, "", 20s);
+  };
+  in(outer, {"init", "-q", "-b", "main"});
+  in(outer, {"submodule", "-q", "add", root.string(), "inner"});
+  write_file(outer / "a", "one\n");
+  in(outer, {"add", "."});
+  in(outer, {"commit", "-q", "-m", "one"});
+  const std::string touch = "touch " + mark.string();
+  in(outer / "inner", {"config", "filter.x.clean", "sh -c '" + touch + "; cat'"});
+  in(outer / "inner", {"config", "core.fsmonitor", touch});
+  write_file(outer / "inner" / ".gitattributes", "* filter=x\n");
+  write_file(outer / "inner" / "train.py", "two\n");
+  fs::create_directories(outer / ".git" / "hooks");
+  const fs::path hook = outer / ".git" / "hooks" / "post-index-change";
+  write_file(hook, "#!/bin/sh\n" + touch + "\n");
+  ::chmod(hook.c_str(), 0755);
+  for (const char* key : {"diff.external", "core.pager", "core.fsmonitor", "core.sshCommand", "core.askPass",
+                          "diff.x.textconv"})
+    in(outer, {"config", key, touch});
+  write_file(outer / ".gitattributes", "* diff=x\n");
+  write_file(outer / "a", "two\n");
+  fs::remove(mark);  // what the preparation ran
+  Provenance message;
+  add_git({outer}, {}, message);
+  EXPECT_THAT(message.git().diff(), HasSubstr("+two"));
+  EXPECT_FALSE(fs::exists(mark));
+
+  // what a partial clone lacks would come from its remote, by a program that this names
+  in(outer, {"config", "remote.origin.url", "ext::sh -c " + touch});
+  in(outer, {"config", "remote.origin.promisor", "true"});
+  in(outer, {"config", "core.repositoryFormatVersion", "1"});
+  in(outer, {"config", "extensions.partialClone", "origin"});
+  in(outer, {"config", "protocol.ext.allow", "always"});
+  fs::remove(mark);
+  fs::remove_all(outer / ".git" / "objects");
+  fs::create_directory(outer / ".git" / "objects");
+  Provenance partial;
+  add_git({outer}, {}, partial);
+  EXPECT_FALSE(fs::exists(mark));
+}
+
+TEST_F(GitTest, AWorkTreeBesideTheRepositoryAndADetachedHeadAreSaid) {
+  begin();
+  git({"worktree", "add", "-q", "--detach", (folder / "beside").string()});
+  write_file(folder / "beside" / "train.py", "two\n");
+  Provenance message;
+  add_git({folder / "beside"}, {}, message);
+  EXPECT_EQ(message.git().branch(), "");
+  EXPECT_THAT(message.git().root(), HasSubstr("beside"));
+  EXPECT_THAT(message.git().diff(), HasSubstr("+two"));
+  EXPECT_FALSE(look().git().dirty());
+}
+
+TEST_F(GitTest, AWorkTreeThatTheConfigurationPutsElsewhereIsNotRead) {
+  begin();
+  const fs::path home = folder / "home";
+  fs::create_directory(home);
+  write_file(home / "secret", "s3cret");
+  git({"config", "core.worktree", home.string()});
+  const auto seen = look();
+  EXPECT_THAT(seen.ShortDebugString(), Not(HasSubstr("s3cret")));
+  EXPECT_THAT(seen.git().untracked(), SizeIs(0));
+}
+
 TEST_F(GitTest, ASubmoduleIsAFolderOfGitToo) {
   begin();
   const fs::path outer = folder / "outer";
@@ -134,7 +258,7 @@ TEST_F(GitTest, ASubmoduleIsAFolderOfGitToo) {
                root.string(), "inner"},
               "", 20s);
   Provenance message;
-  add_git(outer / "inner", {}, message);
+  add_git({outer / "inner"}, {}, message);
   EXPECT_THAT(message.git().commit(), SizeIs(40));
   EXPECT_THAT(message.git().root(), HasSubstr("outer/inner"));
 }
