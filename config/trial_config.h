@@ -69,6 +69,9 @@ struct DataConfig {
   int classes = 0;
   int train_images = 0;  ///< embedded: how many to draw; folder: the first n of a fixed shuffle, 0 = all
   int val_images = 0;
+  /// Of the images to train on, those that are evaluated in place of the split for that and not trained on:
+  /// below 1 a part of them, from 2 on so many; 0 = none.
+  double held_out = 0;
   Damaged damaged = Damaged::kFail;
   Decode decode = Decode::kFull;
 };

@@ -108,7 +108,9 @@ DataSet open_drawn(const config::DataConfig& config) {
   data.train = std::make_shared<DrawnSource>(config, drawn, Split::kTrain,
                                              config.train_images > 0 ? config.train_images : kTrainImages);
   data.val = std::make_shared<DrawnSource>(config, drawn, Split::kVal,
-                                           config.val_images > 0 ? config.val_images : kValImages);
+                                           config.held_out > 0     ? 0
+                                           : config.val_images > 0 ? config.val_images
+                                                                   : kValImages);
   data.fingerprint = drawn.fingerprint;
   data.classes.assign(kEmbeddedClassNames.begin(), kEmbeddedClassNames.end());
   data.format = "drawn images";

@@ -25,6 +25,11 @@ bool is_drawn(std::string_view name);
 /// Throws: Error{kNotFound} listing what was looked for; of a packed file Error{kDataLoss}.
 std::string recognise(const std::filesystem::path& root);
 
+/// The set with data.held_out of its training images to evaluate in place of the others, whatever it is
+/// stored as. Of each class as many as its share, none without an image to train on; which ones follows from
+/// the order of the images and their labels alone. Throws: Error{kInvalidArgument} where too few are left.
+DataSet hold_out(DataSet set, const config::DataConfig& config);
+
 /// Recognises what a folder holds, or takes a packed file, and opens it. To add a format: a source file that
 /// opens it, a line in the table of formats.cc, and a section in docs/data.md.
 /// Throws: Error{kNotFound} listing what was looked for; what the format throws.

@@ -17,7 +17,7 @@ std::optional<Sample> ImageSource::load(std::uint32_t index) const {
 }
 
 DataSet open_data(const config::DataConfig& data, const std::string& root, Needs needs) {
-  if (is_drawn(data.name)) return open_drawn(data);
+  if (is_drawn(data.name)) return hold_out(open_drawn(data), data);
   if (root.empty())
     throw Error{
         Code::kNotFound,
@@ -26,11 +26,11 @@ DataSet open_data(const config::DataConfig& data, const std::string& root, Needs
             "with --data {0}=FOLDER",
             data.name)};
   DataSet set = open_stored(data, root);
-  if (needs == Needs::kTrainAndVal && set.train->size() == 0)
+  if ((needs == Needs::kTrainAndVal || data.held_out > 0) && set.train->size() == 0)
     throw Error{
         Code::kFailedPrecondition,
         fmt::format("data: {} ({}) has images to evaluate on, but none to train on", root, set.format)};
-  return set;
+  return hold_out(std::move(set), data);
 }
 
 }  // namespace abl::data

@@ -74,8 +74,9 @@ struct DataSet {
 enum class Needs { kTrainAndVal, kVal };
 
 /// The data of a trial: "shapes" is drawn, anything else is read from `root`, a folder or a packed file, in
-/// whatever format it is found there. With `data.classes` 0 any number of classes is right.
-/// Throws: Error{kNotFound, kInvalidArgument, kFailedPrecondition, kDataLoss} saying what was expected where.
+/// whatever format it is found there. Where data.held_out holds images out of training, `val` is those. With
+/// `data.classes` 0 any number of classes is right. Throws: Error{kNotFound, kInvalidArgument,
+/// kFailedPrecondition, kDataLoss} saying what was expected where.
 DataSet open_data(const config::DataConfig& data, const std::string& root, Needs needs = Needs::kTrainAndVal);
 
 /// Images without meaning, of the size and number of classes of `data` and at least `images` of them, as they

@@ -18,7 +18,8 @@ enum class Purpose : std::uint64_t {
   kEmbeddedClass = 5,
   kEmbeddedImage = 6,
   kMixing = 7,
-  kRank = 8
+  kRank = 8,
+  kHeldOut = 9
 };
 
 /// SplitMix64 from a key: small, of known quality, the same on every machine.

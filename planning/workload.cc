@@ -69,7 +69,10 @@ std::optional<TrialConfig> trial_of(const std::string& config) {
   return trial;
 }
 
-ImageCounts image_counts(const TrialConfig& trial, const std::map<std::string, ImageCounts>& images) {
+namespace {
+
+/// As many as are there, or as many of them as are asked for.
+ImageCounts in_both_splits(const TrialConfig& trial, const std::map<std::string, ImageCounts>& images) {
   ImageCounts there;
   const auto* known = config::find_data_set(trial.data.name);
   if (known && known->embedded) {  // as many as are asked for are drawn
@@ -82,11 +85,21 @@ ImageCounts image_counts(const TrialConfig& trial, const std::map<std::string, I
           .val = images_of(trial.data.val_images, there.val)};
 }
 
+}  // namespace
+
+ImageCounts image_counts(const TrialConfig& trial, const std::map<std::string, ImageCounts>& images) {
+  ImageCounts counts = in_both_splits(trial, images);
+  if (trial.data.held_out <= 0) return counts;
+  counts.val = config::held_out_of(trial.data, counts.train);
+  counts.train = std::max<std::int64_t>(0, counts.train - counts.val);
+  return counts;
+}
+
 std::string step_hash(const TrialConfig& trial) {
   auto document = config::canonical_document(trial);
   document.erase("seed");
   if (const auto data = document.find("data"); data != document.end())
-    for (const char* key : {"train_images", "val_images"}) data->erase(key);
+    for (const char* key : {"train_images", "val_images", "held_out"}) data->erase(key);
   if (const auto recipe = document.find("recipe"); recipe != document.end()) {
     for (const char* key : {"epochs", "eval_every", "schedule", "step_epochs", "warmup", "use"})
       recipe->erase(key);

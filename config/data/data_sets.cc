@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/data/data_sets.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace abl::config {
 namespace {
@@ -12,7 +15,32 @@ bool embedded(const DataConfig& data) {
   return known && known->embedded;
 }
 
+bool holds_out(const DataConfig& data) { return data.held_out > 0; }
+
 }  // namespace
+
+std::int64_t known_training_images(const DataConfig& data) {
+  const DataSet* known = find_data_set(data.name);
+  const std::int64_t there = known && !known->embedded ? known->images : 0;
+  if (there == 0 || data.train_images == 0) return std::max<std::int64_t>(there, data.train_images);
+  return std::min<std::int64_t>(there, data.train_images);
+}
+
+std::int64_t held_out_of(const DataConfig& data, std::int64_t train) {
+  if (data.held_out <= 0 || train <= 0) return 0;
+  if (data.held_out >= 1) return std::llround(data.held_out);
+  return std::max<std::int64_t>(1, std::llround(data.held_out * static_cast<double>(train)));
+}
+
+std::string wrong_held_out(const DataConfig& data, std::int64_t train, std::int64_t classes) {
+  const std::int64_t held = held_out_of(data, train), most = train - std::max<std::int64_t>(1, classes);
+  if (held <= std::max<std::int64_t>(0, most)) return {};
+  return fmt::format("{} of {} images to train on leave {}; expected at most {}",
+                     data.held_out >= 1 ? fmt::format("{}", held)
+                                        : fmt::format("{} ({})", canonical_number(data.held_out), held),
+                     train, classes > 0 ? "less than one for each class" : "none",
+                     std::max<std::int64_t>(0, most));
+}
 
 const std::vector<Field<DataConfig>>& data_fields() {
   using D = DataConfig;
@@ -44,6 +72,15 @@ const std::vector<Field<DataConfig>>& data_fields() {
       {.name = "val_images",
        .member = &D::val_images,
        .sentence = "The same for evaluation.",
+       .range = kCount,
+       .inert = holds_out,
+       .inert_when = "images are held out of training"},
+      {.name = "held_out",
+       .member = &D::held_out,
+       .sentence =
+           "Of the training images, those that are not trained on and evaluated in place of the other split, "
+           "which no model sees: below 1 a part of them, from 2 on a number; 0 = none. The same ones "
+           "whatever the seed, of each class its share.",
        .range = kCount},
       {.name = "damaged",
        .member = choice<&D::damaged>(),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +11,14 @@
 #include "config/trial_config.h"
 
 namespace abl::config {
+
+/// How many images there are at most to train on, those that are held out among them; 0: not known.
+std::int64_t known_training_images(const DataConfig& data);
+/// How many of `train` images a trial holds out of training (data.held_out): the next whole number, at
+/// least 1.
+std::int64_t held_out_of(const DataConfig& data, std::int64_t train);
+/// What is wrong with data.held_out of `train` images in `classes` classes (0: not known), or empty.
+std::string wrong_held_out(const DataConfig& data, std::int64_t train, std::int64_t classes);
 
 /// The one table of the section `data`.
 const std::vector<Field<DataConfig>>& data_fields();

@@ -14,10 +14,8 @@ namespace {
 
 /// At most so many images to train on; 0 where nothing limits them.
 std::int64_t most_images(const DataConfig& data) {
-  const DataSet* known = find_data_set(data.name);
-  const std::int64_t there = known && !known->embedded ? known->images : 0;
-  if (there == 0 || data.train_images == 0) return std::max<std::int64_t>(there, data.train_images);
-  return std::min<std::int64_t>(there, data.train_images);
+  const std::int64_t there = known_training_images(data);
+  return there - held_out_of(data, there);
 }
 
 }  // namespace

@@ -83,6 +83,15 @@ DataConfig read_data(const Json& section, const ModelConfig& model, Origin origi
          fmt::format("{0} is more than the {2} training images of {1}; expected at most {2}, or 0 for all",
                      data.train_images, known->name, known->images),
          {}});
+  if (data.held_out >= 1 && (data.held_out < 2 || data.held_out != std::floor(data.held_out)))
+    problems.push_back({"data.held_out",
+                        fmt::format("{}; expected a part of the training images below 1, such as 0.1, or "
+                                    "how many of them, a whole number from 2",
+                                    canonical_number(data.held_out)),
+                        {}});
+  else if (const std::int64_t images = known_training_images(data); images > 0)
+    if (const std::string wrong = wrong_held_out(data, images, data.classes); !wrong.empty())
+      problems.push_back({"data.held_out", wrong, {}});
   if (known && known->embedded) {
     for (const char* key : {"train_images", "val_images"}) {
       if (section.contains(key) && section[key] == 0) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "config/data/data_sets.h"
+
 namespace abl::config {
 namespace {
 
@@ -26,7 +28,8 @@ std::int64_t most_ranks(std::int64_t size, std::int64_t parts) {
 }
 
 std::int64_t known_batch(const TrialConfig& trial) {
-  const std::int64_t batch = trial.recipe.batch, images = trial.data.train_images;
+  const std::int64_t batch = trial.recipe.batch, asked = trial.data.train_images,
+                     images = asked - held_out_of(trial.data, asked);
   return images > 0 ? std::min(batch, images) : batch;
 }
 

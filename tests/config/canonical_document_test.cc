@@ -105,6 +105,7 @@ TEST(CanonicalTest, DifferentTrialsHaveDifferentText) {
                                                  {"/model/patch", 32},
                                                  {"/data/train_images", 10},
                                                  {"/data/damaged", "skip"},
+                                                 {"/data/held_out", 0.1},
                                                  {"/recipe/precision", "fp32"}}) {
     EXPECT_NE(canonical_with(pointer, value), text) << pointer;
   }

@@ -64,6 +64,19 @@ TEST(DoubtsTest, AKnownDataSetHasItsImages) {
   Json stored = canonical_document(read_trial_or_throw(trial));
   stored["data"]["train_images"] = 60'000;
   EXPECT_EQ(canonical_document(read_trial_or_throw(stored)), stored) << "what was stored before can be read";
+  trial["data"] = {{"name", "cifar10"}, {"held_out", 49'995}};
+  EXPECT_THAT(problems_of(trial),
+              ElementsAre("data.held_out: 49995 of 50000 images to train on leave less than one for "
+                          "each class; expected at most 49990"));
+  for (const Json& wrong : {Json(1), Json(1.5), Json(2.5)}) {
+    trial["data"]["held_out"] = wrong;
+    EXPECT_THAT(problems_of(trial),
+                ElementsAre(testing::HasSubstr("expected a part of the training images below 1")));
+  }
+  for (const Json& right : {Json(0), Json(0.1), Json(5000)}) {
+    trial["data"]["held_out"] = right;
+    EXPECT_THAT(problems_of(trial), ElementsAre()) << right;
+  }
   trial["data"] = {{"name", "shapes"}, {"train_images", 60'000}};
   EXPECT_THAT(problems_of(trial), IsEmpty()) << "they are drawn";
 }

@@ -53,6 +53,18 @@ TEST(WorkloadTest, LastBatchThatIsNotFullIsDropped) {
   EXPECT_EQ(workload(some).step_images, 30);
 }
 
+TEST(WorkloadTest, HeldOutImagesAreEvaluatedAndNotTrainedOn) {
+  auto some = trial();
+  some.data.train_images = 1000, some.data.held_out = 0.25;
+  EXPECT_EQ(workload(some).steps, 4 * 7) << "of 750 images";
+  EXPECT_EQ(workload(some).evaluated, workload(some).evaluations * 250);
+  some.data.held_out = 500;
+  EXPECT_EQ(workload(some).steps, 4 * 5);
+  auto own = some;
+  own.data.name = "mine", own.data.train_images = 0;
+  EXPECT_EQ(workload(own, {{"mine", {.train = 700, .val = 100}}}).steps, 4 * 2);
+}
+
 TEST(WorkloadTest, RecomputedBlocksAndTheTeacherAddAForwardPass) {
   EXPECT_EQ(workload(trial(R"("epochs": 4, "checkpoint_blocks": 1)")).step_macs, 4000);
   auto distilled = trial();

@@ -24,6 +24,16 @@ TEST_F(EqualityTest, ABatchThatTheRanksDoNotDivideIsWeighed) {
   expect_same(run(odd, 1), run(odd, 3), 1e-3);
 }
 
+TEST_F(EqualityTest, TwoRanksHoldOutTheSameImages) {
+  auto recipe = full_recipe();
+  recipe["epochs"] = 1;
+  auto holding = trial(small_vit(), recipe);
+  holding["data"]["held_out"] = 0.25;
+  const auto one = run(holding, 1);
+  expect_same(one, run(holding, 2), 1e-4);
+  EXPECT_EQ(one.points.at("train/loss").size(), 4U) << "90 of 120 images";
+}
+
 TEST_F(EqualityTest, AModelWithBatchNormalisationDoesSoWithSyncBatchNorm) {
   auto recipe = full_recipe();
   recipe["sync_batch_norm"] = true;

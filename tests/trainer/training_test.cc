@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <vector>
 
@@ -44,6 +45,21 @@ TEST_F(TrainingTest, AStoppedRunGoesOnAsIfItHadNeverStopped) {
   Recorder whole;
   training::Training(options(), whole).run(whole.stop);
   for (const std::int64_t stop_at : {1, 9, 10, 17, 29}) expect_goes_on_as(whole, options(), stop_at);
+}
+
+TEST_F(TrainingTest, ImagesThatAreHeldOutAreEvaluatedAndLeaveShorterEpochs) {
+  auto holding = options();
+  holding.trial.data.held_out = 0.3;
+  Recorder said, whole;
+  training::Training(holding, said).run(said.stop);
+  EXPECT_EQ(said.started.total_steps, 3 * 7) << "140 of 200 images in batches of 20";
+  EXPECT_EQ(said.points["val/top1"].size(), 3u);
+  for (const auto& [step, top1] : said.points["val/top1"])
+    EXPECT_NEAR(top1 * 60 / 100, std::round(top1 * 60 / 100), 1e-9) << "of 60 images";
+  EXPECT_EQ(said.logs.front(), "data: 60 of 200 training images are held out: val/ metrics are of these");
+  training::Training(options(), whole).run(whole.stop);
+  EXPECT_NE(said.points["val/loss"], whole.points["val/loss"]);
+  for (const std::int64_t stop_at : {6, 7}) expect_goes_on_as(said, holding, stop_at);
 }
 
 TEST_F(TrainingTest, ADamagedCheckpointCostsTheWorkAndNotTheTrial) {

@@ -110,6 +110,10 @@ Training::Training(TrainingOptions options, protocol::Events& events)
   join_ranks();
   events_.start(start);
   if (!started.empty() && done_ == 0) events_.log(LogLevel::kInfo, started);
+  if (trial.data.held_out > 0)
+    events_.log(LogLevel::kInfo,
+                fmt::format("data: {} of {} training images are held out: val/ metrics are of these",
+                            data_.val->size(), data_.val->size() + data_.train->size()));
   for (const auto& what : data_.passed_over) events_.log(LogLevel::kWarning, "data: " + what);
   reports_.begin();
   written_at_ = Clock::now();
