@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "base/new_file.h"
 #include "base/sha256.h"
@@ -110,7 +111,7 @@ void Maker::copy() {
       "archive", "point",      "checkpoint_piece", "data_pin",       "weights_pin",
       "shape",   "metric",     "model_count",      "provenance_text"};
   for (const std::string& table : tables()) {
-    if (left_out.contains(table)) continue;
+    if (left_out.contains(table) || (table == "sweep_provenance" && !options_.provenance)) continue;
     if (table == "sweep" || table == "trial" || table == "run") {
       copy_table(table, fmt::format("id IN (SELECT id FROM keep_{}) ORDER BY id", table));
       continue;
@@ -248,6 +249,36 @@ void Maker::restore_triggers() {
   for (const std::string& sql : triggers_) db_.execute(sql);
 }
 
+/// The files that a diff names: "diff --git a/NAME b/NAME".
+std::vector<std::string> files_of(const std::string& diff) {
+  std::vector<std::string> files;
+  std::istringstream lines{diff};
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("diff --git ")) continue;
+    const auto middle = line.find(" b/");
+    const auto quoted = line.find(" \"b/");  // with characters that git writes as escapes
+    files.push_back(quoted != std::string::npos   ? line.substr(quoted + 4, line.size() - quoted - 5)
+                    : middle == std::string::npos ? line
+                                                  : line.substr(middle + 3));
+  }
+  return files;
+}
+
+void note_provenance(Database& db, Archived& archived) {
+  db.prepared(R"sql(
+        SELECT s.name, d.bytes, p.packages IS NOT NULL FROM main.sweep_provenance p JOIN main.sweep s ON s.id = p.sweep_id
+        LEFT JOIN main.provenance_text d ON d.sha256 = p.diff ORDER BY s.id, p.position)sql")
+      .all([&](const Statement& row) {
+        ++archived.submissions;
+        archived.packages += row.integer(2);
+        if (!row.is_null(1)) {
+          const std::string diff = row.text(1);
+          archived.diffs.push_back({.sweep = row.text(0), .bytes = diff.size(), .files = files_of(diff)});
+        }
+        return true;
+      });
+}
+
 }  // namespace
 
 Archived make_archive(const fs::path& from, const std::vector<std::string>& sweeps,
@@ -287,7 +318,9 @@ Archived make_archive(const fs::path& from, const std::vector<std::string>& swee
     archived.completed = maker.count("SELECT COUNT(*) FROM main.trial WHERE state = 'completed'");
     archived.runs = maker.count("SELECT COUNT(*) FROM main.run");
     archived.points = maker.count("SELECT COUNT(*) FROM main.point");
+    note_provenance(db, archived);
     db.execute("DETACH src");
+    db.prepared("UPDATE archive SET digest = :digest").bind(":digest", content_digest(work)).run();
     // tables of few lines: smaller pages waste less
     db.execute(
         fmt::format("PRAGMA page_size = {}", options.checkpoints == KeptCheckpoints::kNone ? 1024 : 4096));

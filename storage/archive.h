@@ -25,8 +25,16 @@ std::optional<ArchiveKind> archive_kind(Database& db);
 struct ArchiveOptions {
   KeptPoints points = KeptPoints::kThin;
   KeptCheckpoints checkpoints = KeptCheckpoints::kNone;
+  bool provenance = true;                       ///< where its sweeps come from, with their diffs
   std::string host;                             ///< this machine's: whose checkpoints can be read
   static constexpr std::uint32_t kThinTo = 16;  ///< points of a metric of a run
+};
+
+/// What of a sweep's folder was not committed when it was submitted.
+struct ArchivedDiff {
+  std::string sweep;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> files;
 };
 
 /// What a file of some sweeps holds.
@@ -35,6 +43,9 @@ struct Archived {
   std::vector<std::string>
       absent;  ///< checkpoints that were wanted and are not here, or are not what they were
   std::uint64_t bytes = 0;
+  std::int64_t submissions = 0,
+               packages = 0;  ///< of which it says who, where and from what; of them lists of packages
+  std::vector<ArchivedDiff> diffs;
 };
 
 /// Makes `to` a results file of these sweeps alone, with their trials, ended runs and all that is known of

@@ -67,6 +67,7 @@ END;
 DELETE FROM predicted WHERE EXISTS (SELECT 1 FROM measured m WHERE m.hash = predicted.hash AND m.gpus = predicted.gpus AND m.runs > 0)
   OR NOT EXISTS (SELECT 1 FROM sweep_row r WHERE r.config_hash = predicted.hash AND r.config_hash <> '');
 CREATE INDEX calibration_time ON calibration (time_ms);
+ALTER TABLE archive ADD COLUMN digest TEXT NOT NULL DEFAULT '';  -- SHA-256 of all that it holds but for checkpoint_piece, which have their own; '': made by an older version
 
 -- Chains over several files.
 ALTER TABLE sweep_row ADD COLUMN other_sweep TEXT NOT NULL DEFAULT '';  -- the sweep whose row it is, by which 'from' names it: here for its weights alone, behind the sweep's own rows, in no table; '': this one

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 struct ArchiveFlags {
   std::vector<std::string> sweeps;
   std::string file, points = "thin", checkpoints = "none";
-  bool force = false;
+  bool force = false, no_provenance = false;
 };
 
 std::string archive_host() {
@@ -38,7 +39,36 @@ storage::ArchiveOptions options_of(const ArchiveFlags& flags) {
           .checkpoints = flags.checkpoints == "best"   ? KeptCheckpoints::kBest
                          : flags.checkpoints == "last" ? KeptCheckpoints::kLast
                                                        : KeptCheckpoints::kNone,
+          .provenance = !flags.no_provenance,
           .host = archive_host()};
+}
+
+nlohmann::ordered_json json_of(const std::vector<storage::ArchivedDiff>& diffs) {
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& diff : diffs)
+    all.push_back({{"sweep", diff.sweep}, {"bytes", diff.bytes}, {"files", diff.files}});
+  return all;
+}
+
+/// What of its makers' machines travels with it.
+std::string provenance_of(const storage::Archived& made) {
+  if (made.submissions == 0) return "";
+  std::string text = fmt::format("it says of {} who made it, on which machine and in which folder{}",
+                                 plural(static_cast<std::uint64_t>(made.submissions), "submission"),
+                                 made.packages > 0 ? ", with which Python packages" : "");
+  if (made.diffs.empty()) return text + "; --no-provenance leaves that out\n";
+  text += ", and has what was changed there and not committed:\n";
+  constexpr std::size_t kNamed = 5;
+  for (const auto& diff : made.diffs) {
+    const std::vector<std::string> named(
+        diff.files.begin(),
+        diff.files.begin() + static_cast<std::ptrdiff_t>(std::min(diff.files.size(), kNamed)));
+    text += fmt::format(
+        "  {}: {} in {}{}\n", diff.sweep, format_bytes(diff.bytes), fmt::join(named, ", "),
+        diff.files.size() > kNamed ? fmt::format(" and {} more", diff.files.size() - kNamed) : "");
+  }
+  return text +
+         "look for secrets in it (ablate show SWEEP --provenance); --no-provenance leaves all of it out\n";
 }
 
 Run declare_archive(CLI::App& app, Context& context) {
@@ -52,6 +82,8 @@ Run declare_archive(CLI::App& app, Context& context) {
                          storage::ArchiveOptions::kThinTo));
   add_choice(app, "--checkpoints", flags->checkpoints, {"none", "last", "best"},
              "Files of checkpoints that go into it, of each trial [none]");
+  app.add_flag("--no-provenance", flags->no_provenance,
+               "Leave out who submitted the sweeps, from where, and what was not committed there");
   app.add_flag("--force", flags->force, "Replace a file that is there");
   add_home(app, context);
   add_json(app, context);
@@ -63,18 +95,20 @@ Run declare_archive(CLI::App& app, Context& context) {
     const auto made = storage::make_archive(from, flags->sweeps, options_of(*flags), to);
     const std::string digest = sha256_file(to);
     if (context.json) {
-      context.out.line(nlohmann::ordered_json{
-          {"file", to.string()},
-          {"bytes", made.bytes},
-          {"sha256", digest},
-          {"sweeps", made.sweeps},
-          {"trials", made.trials},
-          {"completed", made.completed},
-          {"runs", made.runs},
-          {"points", made.points},
-          {"checkpoints", made.checkpoints},
-          {"absent",
-           made.absent}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      context.out.line(nlohmann::ordered_json{{"file", to.string()},
+                                              {"bytes", made.bytes},
+                                              {"sha256", digest},
+                                              {"sweeps", made.sweeps},
+                                              {"trials", made.trials},
+                                              {"completed", made.completed},
+                                              {"runs", made.runs},
+                                              {"points", made.points},
+                                              {"checkpoints", made.checkpoints},
+                                              {"absent", made.absent},
+                                              {"submissions", made.submissions},
+                                              {"packages", made.packages},
+                                              {"diffs", json_of(made.diffs)}}
+                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       context.out.line(fmt::format("{}: {}, {} ({} completed), {}, {} points, {}; {}, SHA-256 {}",
                                    to.string(), plural(static_cast<std::uint64_t>(made.sweeps), "sweep"),
@@ -83,6 +117,7 @@ Run declare_archive(CLI::App& app, Context& context) {
                                    format_count(static_cast<std::uint64_t>(made.points)),
                                    plural(static_cast<std::uint64_t>(made.checkpoints), "checkpoint"),
                                    format_bytes(made.bytes), digest));
+      context.out.write(provenance_of(made));
     }
     if (!made.absent.empty())
       context.note(fmt::format(

@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/new_file.h"
 #include "cli/command.h"
 #include "cli/port.h"
 #include "cli/stop_signals.h"
+#include "storage/up_to_date.h"
 #include "web/server/server.h"
 
 namespace abl::cli {
@@ -41,8 +43,11 @@ Run declare_dashboard(CLI::App& app, Context& context) {
                   context.store_flag.empty()
                       ? fmt::format("no results file {}: pass --store FILE", store.string())
                       : fmt::format("--store {}: no such file; expected a results file", store.string())};
+    const storage::UpToDate current{
+        // an older file is shown from a copy that is brought up to date
+        store, std::filesystem::temp_directory_path() / ("ablate" + unfinished_ending())};
     StopSignals signals;  // before the server's threads, which must not take them
-    web::Server server{{.store = store,
+    web::Server server{{.store = current.file(),
                         .port = choose_port(*port ? std::optional{*port} : std::nullopt),
                         .watch_store = true,
                         .version = ABLATE_VERSION}};
