@@ -104,6 +104,8 @@ void Database::open_to_write() {
   execute("PRAGMA journal_size_limit = " + std::to_string(kLogFileBytes));
   sqlite3_wal_hook(raw, &Database::committed, this);
   migrate(raw, file_, migrations());
+  if (Statement{raw, "SELECT 1 FROM archive WHERE digest <> ''"}.step())
+    execute("UPDATE archive SET digest = ''");  // it will not be what was archived
   execute("PRAGMA foreign_keys = ON");
   // what a savepoint may have to undo: each one of a commit would otherwise make a file in /var/tmp, and a
   // full one there fail it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import type { Real } from "./generated/ablate";
+import type { Real, RunSummary } from "./generated/ablate";
 
 const kMinus = "\u2212";
 
@@ -92,7 +92,7 @@ export function between(from: string | undefined, to: string | undefined): strin
 }
 
 /** How long a run's program ran, as its worker measured; of runs by older workers, between the two moments. */
-export function took(run: { took_seconds?: number; started?: string; leased?: string; ended?: string }): string {
+export function took(run: Pick<RunSummary, "took_seconds" | "started" | "leased" | "ended">): string {
   if (run.took_seconds !== undefined) return duration(run.took_seconds);
   return between(run.started ?? run.leased, run.ended);
 }
