@@ -43,9 +43,7 @@ export function Summary({ detail }: { detail: RunDetail }) {
           </span>
         </Fact>
         <Fact name="Rate">{rate(perSecond)} steps/s</Fact>
-        <Fact name={under ? "Time left" : "Took"}>
-          {under ? duration(left) : took(summary)}
-        </Fact>
+        <Fact name={under ? "Time left" : "Took"}>{under ? duration(left) : took(summary)}</Fact>
         <Fact name="Started">
           {summary.started ? <time dateTime={summary.started}>{moment(summary.started)}</time> : "–"}
         </Fact>

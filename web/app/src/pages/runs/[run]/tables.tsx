@@ -155,9 +155,7 @@ export function Attempts({ attempts, current }: { attempts: RunSummary[]; curren
               <td class="num">
                 {attempt.started ? <time dateTime={attempt.started}>{moment(attempt.started)}</time> : "–"}
               </td>
-              <td class="num">
-                {attempt.ended ? took(attempt) : "–"}
-              </td>
+              <td class="num">{attempt.ended ? took(attempt) : "–"}</td>
             </tr>
           ))}
         </tbody>
