@@ -133,6 +133,8 @@ json sweep_schema() {
     return json{{"properties", {{"columns", {{"items", {{"properties", {{key, rule}}}}}}}}}};
   };
   schema["then"]["properties"]["table"] = of_columns("count", false);
+  schema["then"]["properties"]["table"]["required"] = {"columns"};
+  schema["then"]["required"] = {"table"};
   schema["else"]["properties"]["table"] =
       of_columns("metric", {{"enum", protocol::names(protocol::trainer_metrics())}});
   return definitions_of(std::move(schema));

@@ -123,6 +123,7 @@ describe("what the parser refuses by a key or a value is refused", () => {
     "a column with two sources": edit(good, "{name: acc, metric: val/top1}", "{name: acc, metric: val/top1, printed: true}"),
     "a metric that no trial emits": edit(good, "metric: val/top1", "metric: val/top2"),
     "an unknown count": edit(good, "metric: val/top1", "count: params.most"),
+    "a command without columns": edit(command, "table: {columns: [{name: acc, metric: accuracy}]}\n", ""),
     "a count of a command": edit(command, "metric: accuracy", "count: params.all"),
     "an unknown take": edit(good, "metric: val/top1", "metric: val/top1, take: first"),
     "digits beyond ten": edit(good, "metric: val/top1", "metric: val/top1, digits: 11"),
@@ -163,6 +164,31 @@ describe("what the parser refuses by a key or a value is refused", () => {
       assert.notEqual(problems(text), "", "the parser takes it");
       assert.ok(!isSweep(parsed(text)), "the schema takes it");
     });
+});
+
+describe("of the parser's own wrong files those are refused that one key or value makes wrong", () => {
+  const folder = "tests/sweeps/fixtures/bad";
+  const takeSeveral = new Set([
+    "duplicate-row-id",
+    "exclude-removes-all",
+    "groups-do-not-divide",
+    "more-gpus-than-a-batch-has-pairs",
+    "more-gpus-than-a-part-has-images",
+    "too-many-combinations",
+    "too-many-trials",
+    "two-data-sets",
+    "unknown-baseline",
+  ]);
+  for (const file of files(folder, ".yaml")) {
+    const name = path.basename(file, ".yaml");
+    let document;
+    try {
+      document = parsed(read(file));
+    } catch {
+      continue; // no YAML, for any reader
+    }
+    it(name, () => assert.equal(isSweep(document), takeSeveral.has(name), complain(isSweep)));
+  }
 });
 
 describe("scales, trials and the program", () => {
