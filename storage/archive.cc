@@ -83,6 +83,7 @@ void Maker::choose(const std::vector<SweepId>& sweeps) {
   for (const SweepId sweep : sweeps)
     db_.prepared("INSERT OR IGNORE INTO keep_sweep VALUES (:sweep)").bind(":sweep", sweep).run();
   db_.execute(R"sql(
+    INSERT OR IGNORE INTO keep_sweep SELECT by_id FROM src.sweep_tuning WHERE sweep_id IN (SELECT id FROM keep_sweep);
     INSERT OR IGNORE INTO keep_trial SELECT trial_id FROM src.sweep_trial WHERE sweep_id IN (SELECT id FROM keep_sweep);
     INSERT OR IGNORE INTO keep_trial SELECT trial_id FROM src.sweep_former WHERE sweep_id IN (SELECT id FROM keep_sweep);
     INSERT OR IGNORE INTO keep_trial SELECT source_id FROM src.trial_source WHERE trial_id IN (SELECT id FROM keep_trial);

@@ -59,7 +59,8 @@ Archived make_archive(const std::filesystem::path& from, const std::vector<std::
 /// What a merge did.
 struct Merged {
   std::vector<std::string> sweeps;  ///< that are new here
-  std::vector<std::string> known;   ///< that were here already, with the same content
+  std::vector<std::string> known;   ///< that were here already; `notes` says which have grown here since
+  std::vector<std::string> grown;   ///< that were here as an earlier revision, and are the archive's now
   std::int64_t new_trials = 0;      ///< of them as many as were in the archive and not here
   std::int64_t filled = 0;          ///< trials that were here without a result, and have one now
   std::int64_t there = 0;           ///< trials that were completed here, or are of no use: kept as they were
@@ -68,7 +69,8 @@ struct Merged {
 };
 
 /// Brings the sweeps of another results file into one that no scheduler has open: trials are found by their
-/// identity, nothing is there twice, results that are here stay. All of it or nothing. Checkpoints whose
+/// identity, nothing is there twice, results that are here stay. A sweep that is here as it was before it was
+/// extended is extended as there. All of it or nothing. Checkpoints whose
 /// files the archive holds are written below `checkpoints`, as this host's. Throws: Error{kAlreadyExists}
 /// with a line for each conflict: a sweep of the same name and another content, data or weights of a name
 /// that stand for another content here.

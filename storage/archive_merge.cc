@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/new_file.h"
 #include "base/sha256.h"
 #include "storage/archive.h"
+#include "storage/archive_namesakes.h"
 #include "storage/queue_store.h"
 #include "storage/unfilled.h"
 #include "storage/up_to_date.h"
@@ -34,14 +36,16 @@ class Merger {
     std::string state, data;
     std::int64_t curves;
   };
-  void refuse_conflicts();
   void map_sweeps();
-  void map_trial(const Trial& trial);
+  bool map_trial(const Trial& trial, bool may_be_new);
   std::optional<Trial> same_as(const Trial& trial);
   static Trial read_trial(const Statement& row);
   void copy_runs(TrialId from, TrialId to);
   void copy_new_trials();
   void copy_sweeps();
+  void take_growth();
+  void leave_former();
+  void copy_provenance();
   void copy_rest();
   void write_checkpoints();
   std::vector<std::string> columns(const std::string& table);
@@ -80,41 +84,40 @@ void Merger::copy(const std::string& table, const std::map<std::string, std::str
                           fmt::join(names, ", "), fmt::join(values, ", "), table, where));
 }
 
-void Merger::refuse_conflicts() {
-  std::vector<std::string> conflicts =
-      db_.prepared(
-             R"sql(SELECT 'sweep ' || a.name || ': another content has this name here; rename one of them (ablate rename)'
-                         FROM arc.sweep a JOIN main.sweep s ON s.name = a.name WHERE s.canonical_hash <> a.canonical_hash
-                         UNION ALL
-                         SELECT 'data ' || a.data || ': the archive''s results are of another content (fingerprint ' || a.fingerprint || ', here ' || p.fingerprint || ')'
-                         FROM arc.data_pin a JOIN main.data_pin p ON p.data = a.data WHERE p.fingerprint <> a.fingerprint
-                         UNION ALL
-                         SELECT 'weights ' || a.name || ': the archive''s results are of another file (SHA-256 ' || a.sha256 || ', here ' || p.sha256 || ')'
-                         FROM arc.weights_pin a JOIN main.weights_pin p ON p.name = a.name WHERE p.sha256 <> a.sha256
-                         UNION ALL
-                         SELECT 'sweep ' || s.name || ': is being removed here' FROM arc.sweep a JOIN main.sweep s ON s.name = a.name WHERE s.removing IS NOT NULL)sql")
-          .all([](const Statement& row) { return row.text(0); });
-  if (!conflicts.empty())
-    throw Error{Code::kAlreadyExists, fmt::format("nothing was merged:\n{}", fmt::join(conflicts, "\n"))};
-}
-
 void Merger::map_sweeps() {
   db_.execute(R"sql(
-    CREATE TEMP TABLE sweep_map (there INTEGER PRIMARY KEY, here INTEGER NOT NULL, fresh INTEGER NOT NULL);
+    CREATE TEMP TABLE sweep_map (there INTEGER PRIMARY KEY, here INTEGER NOT NULL, fresh INTEGER NOT NULL, grown INTEGER NOT NULL DEFAULT 0);
     CREATE TEMP TABLE trial_map (there INTEGER PRIMARY KEY, here INTEGER NOT NULL, fresh INTEGER NOT NULL, runs INTEGER NOT NULL);
+    CREATE INDEX temp.trial_map_here ON trial_map (here);
     CREATE TEMP TABLE run_map (there INTEGER PRIMARY KEY, here INTEGER NOT NULL, attempts INTEGER NOT NULL);
     CREATE TEMP TABLE metric_map (there INTEGER PRIMARY KEY, here INTEGER NOT NULL);
     INSERT INTO main.metric (name) SELECT name FROM arc.metric WHERE name NOT IN (SELECT name FROM main.metric) ORDER BY id;
     INSERT INTO metric_map SELECT a.id, m.id FROM arc.metric a JOIN main.metric m ON m.name = a.name;
-    INSERT INTO sweep_map SELECT a.id, s.id, 0 FROM arc.sweep a JOIN main.sweep s ON s.name = a.name;
-    INSERT INTO sweep_map
+    INSERT INTO sweep_map (there, here, fresh) SELECT a.id, s.id, 0 FROM arc.sweep a JOIN main.sweep s ON s.name = a.name;
+    INSERT INTO sweep_map (there, here, fresh)
       SELECT id, (SELECT MAX(last_sweep, COALESCE((SELECT MAX(id) FROM main.sweep), 0)) FROM main.store) + ROW_NUMBER() OVER (ORDER BY id), 1
       FROM arc.sweep WHERE id NOT IN (SELECT there FROM sweep_map))sql");
   merged_.sweeps =
       db_.prepared("SELECT name FROM arc.sweep JOIN sweep_map ON there = id AND fresh ORDER BY id")
           .all([](const Statement& row) { return row.text(0); });
+  for (const Namesake& each : namesakes(db_)) {
+    if (each.grown) {
+      db_.prepared(
+             "UPDATE sweep_map SET grown = 1 WHERE there = (SELECT id FROM arc.sweep WHERE name = :name)")
+          .bind(":name", each.name)
+          .run();
+      merged_.grown.push_back(each.name);
+    } else {
+      merged_.notes.push_back(
+          fmt::format("sweep {} was extended here after the archive was made (revision {} here, {} in the "
+                      "archive): it keeps its rows, and takes the archive's results for those that it has",
+                      each.name, each.here, each.there));
+    }
+  }
   merged_.known =
-      db_.prepared("SELECT name FROM arc.sweep JOIN sweep_map ON there = id AND NOT fresh ORDER BY id")
+      db_.prepared(
+             "SELECT name FROM arc.sweep JOIN sweep_map ON there = id AND NOT fresh AND NOT grown "
+             "ORDER BY id")
           .all([](const Statement& row) { return row.text(0); });
 }
 
@@ -138,7 +141,7 @@ std::optional<Merger::Trial> Merger::same_as(const Trial& trial) {
         FROM main.trial t LEFT JOIN main.run ON run.id = t.run_id
         WHERE t.reusable = 1 AND t.config_hash = :hash AND t.result_version = :version
           AND (t.data_fingerprint = :fingerprint OR t.data_fingerprint = '' OR :fingerprint = '')
-        ORDER BY t.state = 'completed' DESC, t.id LIMIT 1)sql")
+        ORDER BY t.state = 'completed' DESC, t.data_fingerprint = :fingerprint DESC, t.id LIMIT 1)sql")
                      .bind(":hash", trial.config_hash)
                      .bind(":version", trial.version)
                      .bind(":fingerprint", trial.fingerprint)
@@ -172,9 +175,15 @@ std::string Merger::place_of(TrialId trial) {
       .value_or(fmt::format("trial {} of the archive", trial));
 }
 
-void Merger::map_trial(const Trial& trial) {
+/// Returns: whether it has a place here; a new one only where it may.
+bool Merger::map_trial(const Trial& trial, bool may_be_new) {
   const auto same = same_as(trial);
+  if (!same && !may_be_new) return false;
   bool fresh = !same, runs = fresh;
+  const bool twice = same && db_.prepared("SELECT 1 FROM trial_map WHERE here = :here AND runs")
+                                 .bind(":here", same->id)
+                                 .one([](const Statement&) { return true; })
+                                 .has_value();
   TrialId here = same ? same->id : 0;
   if (fresh) {
     here = static_cast<TrialId>(
@@ -184,15 +193,23 @@ void Merger::map_trial(const Trial& trial) {
             .one([](const Statement& row) { return row.integer(0); })
             .value());
     ++merged_.new_trials;
+  } else if (twice) {
+    ++merged_.there;
+    if (trial.state == "completed")
+      merged_.notes.push_back(
+          fmt::format("{}: the archive has two results for what is one trial here; the newer one was taken",
+                      place_of(trial.id)));
   } else if (same->state == "completed" || trial.state != "completed") {
     ++merged_.there;
     if (same->state == "completed" && trial.state == "completed" && same->curves != trial.curves)
       merged_.notes.push_back(fmt::format(
-          "{} was trained on both sides, with other values: those that are here stay", place_of(trial.id)));
+          "{} was trained here and there, with different values: those here stay", place_of(trial.id)));
   } else if (same->state == "leased" || same->state == "running") {
     ++merged_.there;
-    merged_.notes.push_back(
-        fmt::format("{} is completed in the archive and under way here: it runs on", place_of(trial.id)));
+    merged_.notes.push_back(fmt::format(
+        "{} has a result in the archive and is running here: it goes on, and the archive's result "
+        "is not taken",
+        place_of(trial.id)));
   } else {
     runs = true;
     ++merged_.filled;
@@ -203,6 +220,7 @@ void Merger::map_trial(const Trial& trial) {
       .bind(":fresh", fresh)
       .bind(":runs", runs)
       .run();
+  return true;
 }
 
 void Merger::copy_new_trials() {
@@ -262,26 +280,104 @@ void Merger::copy_new_trials() {
 }
 
 void Merger::copy_sweeps() {
-  const std::string fresh = "a.sweep_id IN (SELECT there FROM sweep_map WHERE fresh)";
+  const std::string fresh = "a.sweep_id IN (SELECT there FROM sweep_map WHERE fresh OR grown)";
   copy("sweep", {{"id", "(SELECT here FROM sweep_map WHERE there = a.id)"}},
        "a.id IN (SELECT there FROM sweep_map WHERE fresh) ORDER BY a.id");
-  static const std::set<std::string> not_so{"sweep_count", "sweep_trial", "sweep_former"};
-  copy("provenance_text", {}, "1 ORDER BY sha256", "INSERT OR IGNORE");
+  static const std::set<std::string> not_so{"sweep_count", "sweep_trial", "sweep_former", "sweep_provenance"};
   std::vector<std::string> tables =
       db_.prepared(
              "SELECT name FROM main.sqlite_schema s WHERE type = 'table' AND EXISTS (SELECT 1 FROM "
              "pragma_table_info(s.name, 'main') WHERE name = 'sweep_id') "
              "ORDER BY name <> 'sweep_row', name")  // others refer to rows
           .all([](const Statement& row) { return row.text(0); });
+  const std::string grown = "(SELECT here FROM sweep_map WHERE grown)";
+  db_.execute(R"sql(
+    CREATE TEMP TABLE old_claim AS
+      SELECT st.sweep_id, r.id AS row, r.label, st.seed, st.trial_id FROM main.sweep_trial st
+      JOIN main.sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row WHERE st.sweep_id IN )sql" +
+              grown);
+  for (const char* table : {"sweep_trial", "sweep_former"})
+    db_.execute(fmt::format("DELETE FROM main.{} WHERE sweep_id IN {}", table, grown));
+  for (auto table = tables.rbegin(); table != tables.rend(); ++table)  // rows, which others refer to, last
+    if (!not_so.contains(*table))
+      db_.execute(fmt::format("DELETE FROM main.{} WHERE sweep_id IN {}", *table, grown));
   for (const std::string& table : tables)
-    if (!not_so.contains(table)) copy(table, {{"sweep_id", kMappedSweep}}, fresh);
+    if (!not_so.contains(table))
+      copy(table,
+           {{"sweep_id", kMappedSweep},
+            {"trial_id", kMappedTrial},
+            {"by_id", "(SELECT here FROM sweep_map WHERE there = a.by_id)"}},
+           fresh);
   copy("sweep_trial", {{"sweep_id", kMappedSweep}, {"trial_id", kMappedTrial}},
        fresh + " ORDER BY a.sweep_id, a.row, a.seed_index");
   copy("sweep_former", {{"sweep_id", kMappedSweep}, {"trial_id", kMappedTrial}}, fresh);
+  take_growth();
+  leave_former();
+  copy_provenance();
   db_.execute(
       "UPDATE main.sweep_count SET gpu_ms = (SELECT c.gpu_ms FROM arc.sweep_count c JOIN sweep_map m ON "
       "m.there = c.sweep_id WHERE m.here = sweep_count.sweep_id) "
       "WHERE sweep_id IN (SELECT here FROM sweep_map WHERE fresh)");
+}
+
+/// The content of a sweep that has grown in the archive; its standing stays as it is here.
+void Merger::take_growth() {
+  static const std::set<std::string> standing{
+      "id",          "name",        "state",    "state_ms",     "created_ms", "priority", "owner",
+      "weight",      "max_running", "preempts", "breaker",      "canary",     "failures", "failed_on",
+      "open_levels", "held",        "removing", "gpu_ms_limit", "until_ms",   "spent"};
+  std::vector<std::string> content;
+  for (const std::string& column : columns("sweep"))
+    if (!standing.contains(column)) content.push_back("\"" + column + "\"");
+  const std::string list = fmt::format("{}", fmt::join(content, ", "));
+  db_.execute(fmt::format(R"sql(
+    UPDATE main.sweep SET ({0}) = (SELECT {0} FROM arc.sweep WHERE id = (SELECT there FROM sweep_map m WHERE m.here = sweep.id))
+    WHERE id IN (SELECT here FROM sweep_map WHERE grown))sql",
+                          list));
+  // what was its own and is no more, as where it is extended; what it has again
+  db_.execute(R"sql(
+    INSERT OR IGNORE INTO main.sweep_former (sweep_id, revision, row, label, seed, trial_id, version, why)
+      SELECT o.sweep_id, s.revision, o.row, o.label, o.seed, o.trial_id, NULL, 'another trial came with an archive'
+      FROM old_claim o JOIN main.sweep s ON s.id = o.sweep_id
+      WHERE NOT EXISTS (SELECT 1 FROM main.sweep_trial st WHERE st.sweep_id = o.sweep_id AND st.trial_id = o.trial_id)
+        AND NOT EXISTS (SELECT 1 FROM main.sweep_former f WHERE f.sweep_id = o.sweep_id AND f.trial_id = o.trial_id);
+    UPDATE main.trial SET state = 'cancelled', waiting = '' WHERE state IN ('queued', 'held') AND id IN (SELECT trial_id FROM old_claim)
+      AND NOT EXISTS (SELECT 1 FROM main.sweep_trial st WHERE st.trial_id = trial.id AND st.withdrawn = 0);
+    UPDATE main.trial SET state = 'queued', reason = '', finished_ms = NULL WHERE state = 'cancelled'
+      AND id IN (SELECT st.trial_id FROM main.sweep_trial st JOIN sweep_map m ON m.here = st.sweep_id AND m.grown WHERE st.withdrawn = 0);
+    UPDATE main.sweep_count SET gpu_ms = MAX(gpu_ms, COALESCE((SELECT c.gpu_ms FROM arc.sweep_count c JOIN sweep_map m
+      ON m.there = c.sweep_id WHERE m.here = sweep_count.sweep_id), 0)) WHERE sweep_id IN (SELECT here FROM sweep_map WHERE grown);
+    DROP TABLE temp.old_claim)sql");
+}
+
+/// Trials that came and that no sweep here has in its table: no one would know them, or remove them.
+void Merger::leave_former() {
+  db_.execute(R"sql(
+    INSERT OR IGNORE INTO main.sweep_former (sweep_id, revision, row, label, seed, trial_id, version, why)
+      SELECT m.here, s.revision, r.id, r.label, c.seed, t.here, NULL, 'it came with an archive of revision ' || a.revision
+      FROM sweep_map m JOIN arc.sweep a ON a.id = m.there JOIN main.sweep s ON s.id = m.here
+      JOIN arc.sweep_trial c ON c.sweep_id = m.there JOIN arc.sweep_row r ON r.sweep_id = c.sweep_id AND r.position = c.row
+      JOIN trial_map t ON t.there = c.trial_id AND t.fresh
+      WHERE NOT m.fresh AND NOT m.grown;
+    INSERT OR IGNORE INTO main.sweep_former (sweep_id, revision, row, label, seed, trial_id, version, why)
+      SELECT m.here, f.revision, f.row, f.label, f.seed, t.here, f.version, f.why
+      FROM sweep_map m JOIN arc.sweep_former f ON f.sweep_id = m.there JOIN trial_map t ON t.there = f.trial_id AND t.fresh
+      WHERE NOT m.fresh AND NOT m.grown)sql");
+}
+
+/// Behind what is known of a sweep already: both may have trained a part of it.
+void Merger::copy_provenance() {
+  copy("provenance_text", {}, "1 ORDER BY sha256", "INSERT OR IGNORE");
+  copy(
+      "sweep_provenance",
+      {{"sweep_id", kMappedSweep},
+       {"position", fmt::format("a.position + COALESCE((SELECT MAX(p.position) + 1 FROM "
+                                "main.sweep_provenance p WHERE p.sweep_id = {}), 0)",
+                                kMappedSweep)}},
+      fmt::format(
+          "NOT EXISTS (SELECT 1 FROM main.sweep_provenance p WHERE p.sweep_id = {} AND p.time_ms = a.time_ms "
+          "AND p.facts_json = a.facts_json) ORDER BY a.sweep_id, a.position",
+          kMappedSweep));
 }
 
 void Merger::copy_rest() {
@@ -345,13 +441,23 @@ void Merger::write_checkpoints() {
 }
 
 Merged Merger::merge() {
-  refuse_conflicts();
+  refuse_conflicts(db_);
   map_sweeps();
-  const auto trials = db_.prepared(R"sql(
+  auto trials = db_.prepared(R"sql(
       SELECT t.id, t.config_hash, t.result_version, t.data_fingerprint, t.reusable, t.state, t.data, COALESCE(run.curves, 0)
       FROM arc.trial t LEFT JOIN arc.run ON run.id = t.run_id ORDER BY t.id)sql")
-                          .all(read_trial);
-  for (const Trial& trial : trials) map_trial(trial);
+                    .all(read_trial);
+  // of two that are one trial here the one that sweeps share gives its result; new ones in the archive's
+  // order
+  std::ranges::stable_sort(trials, [](const Trial& a, const Trial& b) {
+    const auto rank = [](const Trial& trial) {
+      return (trial.reusable ? 0 : 2) + (trial.state == "completed" ? 0 : 1);
+    };
+    return rank(a) < rank(b);
+  });
+  std::erase_if(trials, [&](const Trial& trial) { return map_trial(trial, /*may_be_new=*/false); });
+  std::ranges::sort(trials, {}, &Trial::id);
+  for (const Trial& trial : trials) map_trial(trial, /*may_be_new=*/true);
   copy_new_trials();
   copy_sweeps();
   copy_rest();
@@ -377,8 +483,8 @@ Merged merge_archive(Database& into, const fs::path& archive, const fs::path& ch
     if (!archive_kind(other))
       throw Error{
           Code::kInvalidArgument,
-          fmt::format("{}: a results file, not an archive; make one of its sweeps: ablate archive SWEEP… "
-                      "--store {} -o FILE",
+          fmt::format("{}: not an archive but a whole results file; archive its sweeps first: ablate archive "
+                      "SWEEP… --store {} -o FILE",
                       archive.string(), archive.string())};
   }
   into.prepared("ATTACH :file AS arc").bind(":file", current.file().string()).run();

@@ -26,11 +26,12 @@ std::string text_of(const storage::Merged& merged) {
   };
   std::string text;
   if (!merged.sweeps.empty()) text += fmt::format("new here: {}\n", fmt::join(merged.sweeps, ", "));
-  if (!merged.known.empty())
-    text += fmt::format("here already, with the same content: {}\n", fmt::join(merged.known, ", "));
-  text += fmt::format("{} new, {} that waited here have results now, {} kept as they were here\n",
+  if (!merged.grown.empty())
+    text += fmt::format("extended as in the archive: {}\n", fmt::join(merged.grown, ", "));
+  if (!merged.known.empty()) text += fmt::format("here already: {}\n", fmt::join(merged.known, ", "));
+  text += fmt::format("{} new; {} that waited here got a result; {} unchanged\n",
                       some(merged.new_trials, "trial"), merged.filled, merged.there);
-  text += fmt::format("{}, {} points, {} came with them\n", some(merged.runs, "run"),
+  text += fmt::format("imported {}, {} points, {}\n", some(merged.runs, "run"),
                       format_count(static_cast<std::uint64_t>(merged.points)),
                       some(merged.checkpoints, "checkpoint"));
   return text;
@@ -59,6 +60,7 @@ Run declare_import(CLI::App& app, Context& context) {
           {"store", store.string()},
           {"sweeps", merged.sweeps},
           {"known", merged.known},
+          {"grown", merged.grown},
           {"new_trials", merged.new_trials},
           {"filled", merged.filled},
           {"there", merged.there},

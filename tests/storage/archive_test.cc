@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "storage/provenance_store.h"
 #include "storage/table.h"
+#include "storage/up_to_date.h"
 #include "tests/storage/fixtures.h"
 
 namespace abl::storage {
@@ -188,8 +189,196 @@ TEST_F(ArchiveTest, ResultsOfBothSidesThatDifferAreSaidAndStay) {
   elsewhere.end(id, {.state = RunState::kCompleted}, now);
   const Merged merged = merge(other);
   EXPECT_THAT(merged.notes,
-              ElementsAre(HasSubstr("wanted/a/0 was trained on both sides, with other values")));
+              ElementsAre(HasSubstr(
+                  "wanted/a/0 was trained here and there, with different values: those here stay")));
   EXPECT_THAT(cells(other, "wanted").front(), HasSubstr("71.00"));
+}
+
+TEST_F(ArchiveTest, TwoTrialsThatAreOneHereGiveItOneResult) {
+  const auto one = sweep_of("one", 1, 1), two = sweep_of("two", 1, 1);
+  submit(one);
+  complete(1, 70);
+  db.execute(
+      "UPDATE trial SET reusable = 0 WHERE id = 1");  // as where it was trained again for another sweep
+  submit(two);
+  complete(2, 71);
+  make({"one", "two"});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  for (const auto& text : {one, two}) SweepStore{other}.insert(text.sweep, text.trials, now);
+  const Merged merged = merge(other);
+  EXPECT_EQ(merged.filled, 1);
+  EXPECT_EQ(merged.runs, 1);
+  EXPECT_THAT(merged.notes,
+              ElementsAre(HasSubstr("one/a/0: the archive has two results for what is one trial here")));
+  EXPECT_THAT(cells(other, "one").front(), HasSubstr("71.00"));
+  EXPECT_EQ(cells(other, "one"), cells(other, "two"));
+  EXPECT_EQ(merge(other).runs, 0) << "and nothing the second time";
+}
+
+TEST_F(ArchiveTest, WhatRunsHereGoesOnThoughTheArchiveHasAResult) {
+  const auto text = sweep_of("wanted", 1, 1);
+  submit(text);
+  complete(1, 70);
+  make({"wanted"});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  SweepStore{other}.insert(text.sweep, text.trials, now);
+  TrialStore elsewhere{other};
+  const RunId id = elsewhere.lease(1, "bob", "h", now, now + std::chrono::seconds{30})->run;
+  const Merged merged = merge(other);
+  EXPECT_EQ(merged.filled, 0);
+  EXPECT_THAT(
+      merged.notes,
+      ElementsAre(HasSubstr("wanted/a/0 has a result in the archive and is running here: it goes on")));
+  EXPECT_EQ(elsewhere.get(1).run, id);
+  EXPECT_EQ(elsewhere.get(1).state, TrialState::kLeased);
+}
+
+/// A sweep as it is submitted, and as it is after more seeds.
+class GrownArchiveTest : public ArchiveTest {
+ protected:
+  SweepText text = sweep_of("wanted", 2, 1), grown = sweep_of("wanted", 2, 3),
+            otherwise = sweep_of("wanted", 3, 1);
+  Database other{folder / "other.db", Database::Mode::kWrite};
+
+  GrownArchiveTest() {
+    text.sweep.canonical = "{}", grown.sweep.canonical = "{ }", otherwise.sweep.canonical = "{  }";
+    for (SweepText* each : {&text, &grown, &otherwise}) each->sweep.canonical_hash = each->sweep.canonical;
+    submit(text);
+    SweepStore{other}.insert(text.sweep, text.trials, now);
+  }
+  void extend(Database& store, const SweepText& to) {
+    SweepStore{store}.extend(SweepStore{store}.get("wanted").id, to.sweep, to.trials,
+                             {.author = "eve", .changes = {"more"}}, now);
+  }
+};
+
+TEST_F(GrownArchiveTest, ASweepThatWasExtendedInTheArchiveIsExtendedHereAndKeepsItsResults) {
+  complete(1, 70);
+  extend(db, grown);
+  fill("wanted");
+  make({"wanted"});
+  TrialStore elsewhere{other};
+  const RunId id = elsewhere.lease(2, "bob", "h", now, now + std::chrono::seconds{30})->run;
+  elsewhere.start(id, {.total_steps = 100, .data_fingerprint = "f1"}, now);
+  MetricStore{other}.append(id, {{.name = "val/top1", .steps = {100}, .values = {99}, .times_ms = {0}}});
+  elsewhere.end(id, {.state = RunState::kCompleted}, now);
+  const Merged merged = merge(other);
+  EXPECT_THAT(merged.grown, ElementsAre("wanted"));
+  EXPECT_THAT(merged.sweeps, IsEmpty());
+  EXPECT_EQ(merged.new_trials, 4);
+  EXPECT_EQ(merged.filled, 1);
+  const SweepRecord sweep = SweepStore{other}.get("wanted");
+  EXPECT_EQ(sweep.revision, 2u);
+  EXPECT_EQ(sweep.canonical_hash, grown.sweep.canonical_hash);
+  EXPECT_EQ(sweep.trials.total(), 6u);
+  EXPECT_EQ(sweep.trials.completed, 6u);
+  EXPECT_EQ(elsewhere.get(2).run, id) << "what was trained here stays";
+  EXPECT_THAT(SweepStore{other}.revisions(sweep.id), SizeIs(2));
+  EXPECT_EQ(cells(other, "wanted")[0], cells(db, "wanted")[0]);
+  const Merged again = merge(other);
+  EXPECT_THAT(again.grown, IsEmpty());
+  EXPECT_EQ(again.runs, 0);
+}
+
+TEST_F(GrownArchiveTest, ASweepThatHasGrownHereTakesTheResultsOfAnEarlierRevision) {
+  complete(1, 70);
+  complete(2, 71);
+  make({"wanted"});
+  extend(other, grown);
+  const Merged merged = merge(other);
+  EXPECT_EQ(merged.filled, 2);
+  EXPECT_EQ(merged.new_trials, 0);
+  EXPECT_THAT(merged.notes,
+              ElementsAre(HasSubstr("sweep wanted was extended here after the archive was made")));
+  EXPECT_EQ(SweepStore{other}.get("wanted").trials.total(), 6u);
+  EXPECT_EQ(SweepStore{other}.get("wanted").revision, 2u);
+}
+
+TEST_F(GrownArchiveTest, ASweepThatGrewInTwoWaysIsAConflictThatSaysSinceWhen) {
+  extend(db, grown);
+  make({"wanted"});
+  extend(other, otherwise);
+  const auto [code, message] = error_of([&] { merge(other); });
+  EXPECT_EQ(code, Code::kAlreadyExists);
+  EXPECT_THAT(message, HasSubstr("sweep wanted: was extended in two ways since revision 1"));
+  EXPECT_EQ(SweepStore{other}.get("wanted").trials.total(), 3u);
+}
+
+TEST_F(GrownArchiveTest, ARowThatTheArchiveHasNoMoreLeavesItsTrialsAsFormerOnes) {
+  SweepText fewer = sweep_of("wanted", 1, 1);
+  fewer.sweep.canonical = fewer.sweep.canonical_hash = "{   }";
+  complete(1, 70);
+  extend(db, fewer);
+  make({"wanted"});
+  merge(other);
+  EXPECT_EQ(SweepStore{other}.get("wanted").trials.total(), 1u);
+  EXPECT_EQ(TrialStore{other}.get(2).state, TrialState::kCancelled);
+  EXPECT_EQ(other.prepared("SELECT COUNT(*) FROM sweep_former").one([](const Statement& row) {
+    return row.integer(0);
+  }),
+            1);
+}
+
+TEST_F(ArchiveTest, WhereBothTrainedAPartOfASweepItSaysOfBothWhereItComesFrom) {
+  const auto text = sweep_of("wanted", 2, 1);
+  const SweepId sweep = submit(text).sweep;
+  ProvenanceStore{db}.add(sweep, {.facts_json = R"({"host":"there"})", .diff = "a diff"}, now);
+  complete(1, 70);
+  make({"wanted"});
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  const SweepId here = SweepStore{other}.insert(text.sweep, text.trials, now).sweep;
+  ProvenanceStore{other}.add(here, {.facts_json = R"({"host":"here"})"}, now);
+  for (int twice = 0; twice < 2; ++twice) {
+    merge(other);
+    const auto from = ProvenanceStore{other}.of(here);
+    ASSERT_THAT(from, SizeIs(2));
+    EXPECT_THAT(from[0].facts_json, HasSubstr("here"));
+    EXPECT_EQ(from[1].diff, "a diff");
+  }
+}
+
+TEST_F(ArchiveTest, SaysWhatOfAFolderTravelsAndLeavesItOutWhereAsked) {
+  const SweepId sweep = submit(sweep_of("wanted", 1, 1)).sweep;
+  ProvenanceStore{db}.add(
+      sweep,
+      {.facts_json = R"({"host":"h"})",
+       .diff = "diff --git a/train.py b/train.py\n+x\ndiff --git \"a/b\\303.py\" \"b/b\\303.py\"\n",
+       .packages = "torch==2\n"},
+      now);
+  const Archived made = make({"wanted"});
+  EXPECT_EQ(made.submissions, 1);
+  EXPECT_EQ(made.packages, 1);
+  ASSERT_THAT(made.diffs, SizeIs(1));
+  EXPECT_EQ(made.diffs[0].sweep, "wanted");
+  EXPECT_THAT(made.diffs[0].files, ElementsAre("train.py", "b\\303.py"));
+  EXPECT_EQ(make({"wanted"}, {.provenance = false}).submissions, 0);
+  EXPECT_THAT(read_file(file), testing::Not(HasSubstr("train.py")));
+}
+
+TEST_F(ArchiveTest, ABitThatWasFlippedOrAFileThatWasCutIsSaidInALine) {
+  submit(sweep_of("wanted", 3, 2));
+  fill("wanted", 500);
+  make({"wanted"}, {.points = KeptPoints::kAll});
+  const std::string whole = read_file(file);
+  Database other{folder / "other.db", Database::Mode::kWrite};
+  const auto refused = [&](std::string bytes) {
+    write_file(file, bytes);
+    const auto [code, message] = error_of([&] { merge(other); });
+    EXPECT_THAT(message, testing::Not(HasSubstr("\n")));
+    return code;
+  };
+  EXPECT_EQ(error_of([&] { UpToDate{file, folder / "copy"}; }).first, Code::kOk);
+  int found = 0;
+  for (std::size_t at = 200; at < whole.size(); at += whole.size() / 40) {  // beyond the header
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 4);
+    const Code code = refused(flipped);
+    EXPECT_TRUE(code == Code::kOk || code == Code::kDataLoss) << at;
+    found += code == Code::kDataLoss;
+  }
+  EXPECT_GT(found, 20) << "of 40: the others are bytes that nothing is read from";
+  for (const std::size_t size : {std::size_t{5000}, whole.size() / 2, whole.size() - 1})
+    EXPECT_NE(refused(whole.substr(0, size)), Code::kOk) << size;
 }
 
 TEST_F(ArchiveTest, AConflictMergesNothingAndNamesAll) {
