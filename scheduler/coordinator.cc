@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "config/document/result_version.h"
 #include "scheduler/budget.h"
+#include "scheduler/seed_growth.h"
 #include "scheduler/status.h"
 #include "storage/breaker_store.h"
 #include "storage/count_store.h"
@@ -187,7 +188,11 @@ void Coordinator::tick() {
         // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody
         // is to blame.
         const bool was_away = store_failed_ || policy_.was_away(last_tick_, now);
-        if (!was_away) return Result{expire(db, {clock_.now(), now}), false, now, lost};
+        if (!was_away) {
+          Result result{expire(db, {clock_.now(), now}), false, now, lost};
+          looks_due_ = grow_due(db, clock_.now());  // whatever ended a seed: a lease, a hold, an import
+          return result;
+        }
         storage::TrialStore{db}.renew_all(policy_.expires_after_restart(now));
         return Result{{}, true, now, lost};
       },
@@ -196,6 +201,7 @@ void Coordinator::tick() {
         if (error) return;  // as if it had not looked: the next look sees the gap
         if (queue_lost_ == result.read_after) queue_lost_ = 0;
         for (const auto& [level, from] : std::exchange(holds_left_, {})) hold_on(level, from);
+        grow_on();
         const Time now = last_tick_ = result.looked;
         if (now - last_tidied_ >= kTidyEvery) last_tidied_ = now;
         if (result.was_away)

@@ -111,6 +111,7 @@ class Coordinator {
   void learn(const std::string& worker, bool measured, bool probe, const Reported& report);
   void hold_on(const storage::SweepLevel& level, storage::HoldFrom from);
   void follow_holds(const Reported& report);
+  void grow_on();
   void confine(std::vector<Quarantine::Change> changes);
   void count_workers();
   void look_at_queue();
@@ -157,6 +158,7 @@ class Coordinator {
        dispatch_again_ = false;  // one look at the queue at a time: the next must know the slots taken
   std::vector<std::pair<storage::SweepLevel, storage::HoldFrom>>
       holds_left_;             // of which the next step could not be stored
+  bool looks_due_ = false;     // rows whose seeds a rule is to look at
   bool store_failed_ = false;  // since the last successful commit
   Time last_tick_{};           // by the steady clock, as every deadline
   Time last_tidied_{};

@@ -8,6 +8,7 @@
 #include "scheduler/budget.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/seed_growth.h"
+#include "scheduler/tuning.h"
 #include "storage/breaker_store.h"
 #include "storage/worker_store.h"
 
@@ -23,11 +24,12 @@ using storage::RunId;
 /// own. `measured`: it has reported a number.
 void Coordinator::judge(Database& db, const std::string& worker, bool measured, Reported& report) {
   if (report.trial == 0) return;
+  looks_due_ = grow_due(db, clock_.now()) || looks_due_;
   report.claimants = queue_.claimants(report.trial);
   if (report.ended) refresh_budgets_of(db, report.trial, clock_.now());
   if (report.trial_state == storage::TrialState::kCompleted ||
-      report.trial_state == storage::TrialState::kFailed || report.trial_state == storage::TrialState::kHeld)
-    grow_after(db, report.trial, clock_.now());
+      report.trial_state == storage::TrialState::kFailed)
+    tune_after(db, report.trial, clock_.now());
   storage::BreakerStore breaker{db};
   report.through = measured && queue_.is_tried(report.trial);
   if (report.through) breaker.got_through(report.trial);
@@ -58,6 +60,18 @@ void Coordinator::hold_on(const storage::SweepLevel& level, storage::HoldFrom fr
         if (!error && next) return hold_on(level, *next);
         if (error) holds_left_.emplace_back(level, from);  // the disk is full, say: the next tick goes on
       });
+}
+
+/// Goes on with rows whose seeds a rule is to look at: all that are compared with a baseline, say.
+void Coordinator::grow_on() {
+  if (!std::exchange(looks_due_, false)) return;
+  commit([this](Database& db) { return grow_due(db, clock_.now()); },
+         [this](std::exception_ptr error, bool more) {
+           if (error) return;  // the next tick goes on
+           looks_due_ = looks_due_ || more;
+           look_at_queue();
+           grow_on();
+         });
 }
 
 /// After the commit: the rest of what it holds.

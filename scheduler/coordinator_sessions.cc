@@ -217,6 +217,7 @@ void Coordinator::batch(const std::shared_ptr<const Session>& session, const abl
         const bool probe = report.ended && fleet_.is_probe(run);
         apply(session.get(), report);
         learn(session->hello.name(), measured, probe, report);
+        grow_on();
         if (report.ended || report.through) look_at_queue();
       });
 }
@@ -243,6 +244,7 @@ void Coordinator::refusal(const std::shared_ptr<const Session>& session, const a
         if (result.trial != 0) queue_.refuse(result.trial, session->id, now, now + policy_.refusal);
         apply(session.get(), result.report);
         follow_holds(result.report);
+        grow_on();
         look_at_queue();
       });
 }

@@ -127,7 +127,7 @@ Extended SweepStore::extend(SweepId sweep, const NewSweep& content, const std::v
         .bind(":seed", place.second)
         .bind(":trial", claim.trial)
         .bind(":version", is ? replaced->second.version : std::nullopt)
-        .bind(":why", is ? replaced->second.why : "the row queues no trials any more")
+        .bind(":why", is ? replaced->second.why : "the row is not trained any more")
         .run();
   }
   // what it has back is no former one
@@ -244,7 +244,7 @@ std::vector<RowGrowth> SweepStore::growth(SweepId sweep) const {
   return db_
       .prepared(R"sql(SELECT g.row, g.seeds, g.open, g.why FROM sweep_growth g
                       JOIN sweep_row r ON r.sweep_id = g.sweep_id AND r.id = g.row
-                      WHERE g.sweep_id = :sweep ORDER BY r.position)sql")
+                      WHERE g.sweep_id = :sweep AND g.why <> '' ORDER BY r.position)sql")
       .bind(":sweep", sweep)
       .all([](const Statement& row) {
         return RowGrowth{.row = row.text(0),

@@ -7,6 +7,7 @@
 #include "base/nearest_name.h"
 #include "storage/breaker_store.h"
 #include "storage/chain_store.h"
+#include "storage/due_versions.h"
 #include "storage/queue_store.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -124,6 +125,7 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
           .bind(":trial", trial)
           .run();
     queued += again || run_again(sweep, TrialStore{db_}.get(trial), renewed, which);
+    if (which.before_mend) queued += renew_open(sweep, trial, renewed);
   }
   if (which.ended || which.held) {
     BreakerStore{db_}.want(sweep, now);
@@ -197,7 +199,7 @@ TrialId SweepStore::copy_of(const TrialRecord& trial, const RenewedTrial& today,
 }
 
 void SweepStore::add_seed(SweepId sweep, const std::string& row, int seed_index, Time now,
-                          const WithSeed& with_seed) {
+                          const WithSeed& with_seed, double turn) {
   struct First {
     int position = 0;
     TrialId trial = 0;
@@ -226,18 +228,44 @@ void SweepStore::add_seed(SweepId sweep, const std::string& row, int seed_index,
   const TrialId trial = same ? same->id : copy_of(model, next, first->seed);
   if (same) queue_again(trial, {.held = false});
   db_.prepared(
-         "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
-         ":seed_index, :seed, :trial)")
+         "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id, turn) VALUES (:sweep, :row, "
+         ":seed_index, :seed, :trial, :turn)")
       .bind(":sweep", sweep)
       .bind(":row", first->position)
       .bind(":seed_index", seed_index)
       .bind(":seed", first->seed)
       .bind(":trial", trial)
+      .bind(":turn", turn)
       .run();
   if (same) {
     note_unfilled(db_, trial);
     BreakerStore{db_}.want(sweep, now);
   }
+}
+
+/// Those whose weights a trial takes run again first, where the trainer was corrected since.
+void SweepStore::run_sources_again(SweepId sweep, TrialId trial, const Renew& renewed) {
+  for (const ChainStore::Link& link : ChainStore{db_}.links(trial))
+    if (const TrialRecord source = TrialStore{db_}.get(link.source); source.before_mend())
+      run_again(sweep, source, renewed, {.ended = false, .held = false, .before_mend = true});
+}
+
+/// A trial that has not completed, and whose sources are from before a correction: takes those of today.
+bool SweepStore::renew_open(SweepId sweep, TrialId id, const Renew& renewed) {
+  const TrialRecord trial = TrialStore{db_}.get(id);
+  const ChainStore chains{db_};
+  const bool is_idle = trial.state == TrialState::kQueued || trial.state == TrialState::kHeld ||
+                       trial.state == TrialState::kFailed || trial.state == TrialState::kCancelled;
+  if (!is_idle || std::ranges::none_of(chains.links(id), [&](const ChainStore::Link& link) {
+        return TrialStore{db_}.get(link.source).before_mend();
+      }))
+    return false;
+  run_sources_again(sweep, id, renewed);
+  DueVersions{db_}.renew(trial, chains.with_newest_sources(id, renewed(trial)));
+  if (TrialStore{db_}.get(id).replaced_by) return true;  // another of today's identity has its place
+  ChainStore{db_}.link_to_newest(id, id);
+  queue_again(id, {});
+  return true;
 }
 
 bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew& renewed, Retry which) {
@@ -265,16 +293,11 @@ bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew&
   bool again = false;
   for (TrialRecord trial = newest; is_to(trial) || (which.completed && !again); again = true) {
     TrialId next = trial.replaced_by.value_or(0);
-    if (next == 0 && trial.before_mend() && ChainStore{db_}.is_chained(trial.id))
-      throw Error{
-          Code::kFailedPrecondition,
-          fmt::format(
-              "trial {} takes the weights of another row and was made before a correction of the trainer: "
-              "submit the sweep under another name, which trains both",
-              trial.id)};
-    const RenewedTrial today = trial.before_mend() ? renewed(trial)
-                                                   : RenewedTrial{trial.config, trial.identity.config_hash,
-                                                                  trial.identity.result_version};
+    RenewedTrial today{trial.config, trial.identity.config_hash, trial.identity.result_version};
+    if (trial.before_mend()) {
+      if (next == 0) run_sources_again(sweep, trial.id, renewed);
+      today = ChainStore{db_}.with_newest_sources(trial.id, renewed(trial));
+    }
     if (next == 0 && trial.before_mend() && trial.reusable)
       if (const auto same = TrialStore{db_}.find_same(today.config_hash, today.result_version, trial.data))
         next = same->id;
@@ -282,6 +305,7 @@ bool SweepStore::run_again(SweepId sweep, const TrialRecord& first, const Renew&
       // of trials with one identity only the newest may be shared
       db_.prepared("UPDATE trial SET reusable = 0 WHERE id = :trial").bind(":trial", trial.id).run();
       next = copy_of(trial, today);
+      if (trial.before_mend()) ChainStore{db_}.link_to_newest(next, trial.id);
       db_.prepared("UPDATE trial SET replaced_by = :next WHERE id = :trial")
           .bind(":next", next)
           .bind(":trial", trial.id)

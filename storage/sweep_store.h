@@ -120,9 +120,14 @@ class SweepStore {
   std::vector<RowGrowth> growth(SweepId sweep) const;
   void set_growth(SweepId sweep, const RowGrowth& row, Time now);
   /// Claims, for a row, the trial of its first seed with this one in its place: one that is stored, or a new
-  /// one. Throws: Error{kNotFound} for a row or a seed that is not there.
+  /// one. `turn`: as of OpenTrial::Claim. Throws: Error{kNotFound} for a row or a seed that is not there.
   using WithSeed = std::function<RenewedTrial(const TrialRecord&, std::int64_t seed)>;
-  void add_seed(SweepId sweep, const std::string& row, int seed_index, Time now, const WithSeed& with_seed);
+  void add_seed(SweepId sweep, const std::string& row, int seed_index, Time now, const WithSeed& with_seed,
+                double turn = 0);
+  /// Claims, for a row's seed that has none, the trial of this document: one that is stored, or a new one
+  /// with the settings of `like`.
+  void claim_like(SweepId sweep, int row, int seed_index, std::int64_t seed, TrialId like,
+                  const RenewedTrial& next, Time now);
   /// Parts that are given become the sweep's: a limit of 0 is none.
   void set_budget(SweepId sweep, const Budget& parts);
 
@@ -215,6 +220,8 @@ class SweepStore {
   Submitted fill(SweepId sweep, const NewSweep& content, const std::vector<NewTrial>& trials, Claims* kept,
                  Time now);
   std::uint32_t retry_sources(SweepId sweep, TrialId trial);
+  void run_sources_again(SweepId sweep, TrialId trial, const Renew& renewed);
+  bool renew_open(SweepId sweep, TrialId id, const Renew& renewed);
   bool run_again(SweepId sweep, const TrialRecord& trial, const Renew& renewed, Retry which);
   TrialId copy_of(const TrialRecord& trial, const RenewedTrial& today,
                   std::optional<std::int64_t> seed = std::nullopt);

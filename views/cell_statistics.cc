@@ -46,11 +46,6 @@ class Printer {
   std::optional<protocol::Unit> unit_;
 };
 
-std::optional<Interval> mean_interval(const std::vector<double>& values, IntervalBy by, double level) {
-  return by == IntervalBy::kT ? statistics::t_interval(values, level)
-                              : statistics::bootstrap_interval(values, {.level = level});
-}
-
 std::optional<Interval> difference_interval(const Compared& of, const protocol::Compare& compare,
                                             double level) {
   const bool is_paired = compare.test == Test::kPaired;
@@ -96,10 +91,10 @@ class Describer {
     const bool has_both = other && other->counts() && sample_.counts() && other->runs != sample_.runs;
     std::optional<double> difference, to_see;
     if (has_both) {
-      const std::size_t seeds = looks_ ? looks_->seeds(sample_, &*other) : 0;
-      if (seeds > 0) {  // what the last look is of
-        of.emplace(looks_->first(sample_, seeds), looks_->first(*other, seeds), compare_.test);
-        difference_level_ = looks_->level(seeds);
+      const auto seeds = looks_ ? looks_->seeds(sample_, &*other) : std::vector<std::int64_t>{};
+      if (!seeds.empty()) {  // what the last look is of
+        of.emplace(Looks::of(sample_, seeds), Looks::of(*other, seeds), compare_.test);
+        difference_level_ = looks_->level(seeds.size());
       } else {
         of.emplace(sample_, *other, compare_.test);
         if (looks_) difference_level_.reset();
@@ -131,12 +126,12 @@ class Describer {
     const auto compute = [&] {
       CellNumbers numbers;
       if (!sample_.counts()) return numbers;
-      const std::size_t seeds = looks_ ? looks_->seeds(sample_) : 0;
+      const auto seeds = looks_ ? looks_->seeds(sample_) : std::vector<std::int64_t>{};
       if (!looks_)
         numbers.mean = mean_interval(sample_.values, compare_.interval, 1 - kAlpha);
-      else if (seeds > 0)
+      else if (!seeds.empty())
         numbers.mean =
-            mean_interval(looks_->first(sample_, seeds).values, compare_.interval, looks_->level(seeds));
+            mean_interval(Looks::of(sample_, seeds).values, compare_.interval, looks_->level(seeds.size()));
       if (!of) return numbers;
       if (difference_level_) numbers.difference = difference_interval(*of, compare_, *difference_level_);
       numbers.effect = statistics::hedges_g(of->row, of->baseline);
@@ -162,8 +157,8 @@ class Describer {
 
   void describe_values(const CellNumbers& numbers) {
     const std::size_t n = sample_.values.size();
-    std::string line = fmt::format("{}: mean {}", n == 1 ? "one seed" : fmt::format("{} seeds", n),
-                                   print_.text(cell_.mean()));
+    std::string line = fmt::format("{}: {}", n == 1 ? "one seed" : fmt::format("{} seeds", n),
+                                   cell_.has_mean() ? "mean " + print_.text(cell_.mean()) : "no mean");
     if (const auto summary = sample_.counts() ? statistics::summarise(sample_.values) : std::nullopt;
         summary && summary->standard_error) {
       to_.set_standard_error(*summary->standard_error);
@@ -177,7 +172,7 @@ class Describer {
                           print_.text(numbers.mean->high), name_of(compare_.interval),
                           looks_ ? ", sequential" : "");
     } else {
-      to_.set_why_no_interval(looks_ && looks_->seeds(sample_) == 0 && sample_.counts()
+      to_.set_why_no_interval(looks_ && looks_->seeds(sample_).empty() && sample_.counts()
                                   ? "the first look is taken after more seeds"
                                   : why_no_interval(sample_, compare_.interval));
       line += n == 1 ? ", no interval" : ", no interval: " + to_.why_no_interval();

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
+#include "statistics/bootstrap.h"
 #include "statistics/paired_t.h"
 #include "statistics/permutation.h"
 #include "statistics/summary.h"
@@ -64,13 +68,14 @@ std::optional<double> p_of(const Compared& of, Test test, StatisticsMemo* memo) 
 
 }  // namespace
 
-Sample::Sample(const v1::Cell& cell) : mean{cell.mean()}, finite_mean{std::isfinite(cell.mean())} {
+Sample::Sample(const v1::Cell& cell)
+    : mean{cell.mean()}, finite_mean{std::isfinite(cell.mean())}, settled{cell.settled()} {
+  if (cell.diverged_size() > 0) diverged = fmt::format("seed {}", cell.diverged(0));
   for (const auto& run : cell.runs()) {
     values.push_back(run.value());
     seeds.push_back(run.seed());
     runs.push_back(run.run());
-    if (diverged.empty() && (run.not_finite() > 0 || !std::isfinite(run.value())))
-      diverged = fmt::format("seed {}", run.seed());
+    if (diverged.empty() && !std::isfinite(run.value())) diverged = fmt::format("seed {}", run.seed());
   }
 }
 
@@ -119,6 +124,12 @@ protocol::Compare compare_of(const v1::Table& table) {
           .correction = named(said.correction(), usual.correction)};
 }
 
+std::optional<statistics::Interval> mean_interval(const std::vector<double>& values, protocol::IntervalBy by,
+                                                  double level) {
+  return by == protocol::IntervalBy::kT ? statistics::t_interval(values, level)
+                                        : statistics::bootstrap_interval(values, {.level = level});
+}
+
 std::string_view words_of(Test test) {
   switch (test) {
     case Test::kWelch:
@@ -156,36 +167,46 @@ Tested test_of(const Sample& row, const Sample& baseline, const protocol::Compar
 }
 
 Looks::Looks(const v1::Sequential& sequential)
-    : min_{sequential.min()},
-      order_{sequential.seeds().begin(), sequential.seeds().end()},
-      design_{sequential.looks(), 1 - kAlpha,
-              sequential.spending() == "pocock" ? statistics::Spending::kPocock
-                                                : statistics::Spending::kOBrienFleming} {}
+    : Looks{sequential.min(),
+            sequential.looks(),
+            {sequential.seeds().begin(), sequential.seeds().end()},
+            sequential.spending() == "pocock" ? statistics::Spending::kPocock
+                                              : statistics::Spending::kOBrienFleming} {}
 
-std::size_t Looks::seeds(const Sample& row, const Sample* baseline) const {
-  std::size_t count = 0;
-  const auto has = [&](const Sample& sample) {
-    return std::ranges::find(sample.seeds, order_[count]) != sample.seeds.end();
-  };
-  while (count < order_.size() && has(row) && (!baseline || has(*baseline))) ++count;
-  return count < min_ ? 0 : std::min(count, min_ + design_.looks() - 1);
+Looks::Looks(std::size_t min, std::size_t looks, std::vector<std::int64_t> order,
+             statistics::Spending spending)
+    : min_{min}, order_{std::move(order)}, design_{looks, 1 - kAlpha, spending} {}
+
+std::vector<std::int64_t> Looks::seeds(const Sample& row, const Sample* baseline) const {
+  const std::size_t settled =
+      std::min<std::size_t>(order_.size(), baseline ? std::min(row.settled, baseline->settled) : row.settled);
+  const std::size_t most = min_ + design_.looks() - 1;
+  const std::unordered_set<std::int64_t> mine(row.seeds.begin(), row.seeds.end());
+  std::unordered_set<std::int64_t> theirs;
+  if (baseline) theirs.insert(baseline->seeds.begin(), baseline->seeds.end());
+  std::vector<std::int64_t> seeds;
+  for (std::size_t i = 0; i < settled && seeds.size() < most; ++i)
+    if (mine.contains(order_[i]) && (!baseline || theirs.contains(order_[i]))) seeds.push_back(order_[i]);
+  if (seeds.size() < min_) seeds.clear();
+  return seeds;
 }
 
-Sample Looks::first(const Sample& sample, std::size_t seeds) const {
+Sample Looks::of(const Sample& sample, std::span<const std::int64_t> seeds) {
   Sample part = sample;
   part.values.clear(), part.seeds.clear();
-  for (std::size_t i = 0; i < seeds; ++i) {
-    const auto at = std::ranges::find(sample.seeds, order_[i]) - sample.seeds.begin();
-    part.values.push_back(sample.values[static_cast<std::size_t>(at)]);
-    part.seeds.push_back(order_[i]);
+  std::unordered_map<std::int64_t, double> values;
+  for (std::size_t i = 0; i < sample.seeds.size(); ++i) values.emplace(sample.seeds[i], sample.values[i]);
+  for (const std::int64_t seed : seeds) {
+    part.values.push_back(values.at(seed));
+    part.seeds.push_back(seed);
   }
   return part;
 }
 
 Tested Looks::test_of(const Sample& row, const Sample& baseline, const protocol::Compare& compare,
                       StatisticsMemo* memo) const {
-  const std::size_t last = seeds(row, &baseline);
-  if (last == 0 || !row.counts() || !baseline.counts() || row.runs == baseline.runs) {
+  const std::vector<std::int64_t> last = seeds(row, &baseline);
+  if (last.empty() || !row.counts() || !baseline.counts() || row.runs == baseline.runs) {
     Tested result = views::test_of(row, baseline, compare, memo);
     if (result.p) result.why_not = fmt::format("the first look is taken when both rows have {} seeds", min_);
     result.p.reset();
@@ -193,8 +214,9 @@ Tested Looks::test_of(const Sample& row, const Sample& baseline, const protocol:
   }
   Tested newest;
   std::vector<std::optional<double>> looks;
-  for (std::size_t seeds = min_; seeds <= last; ++seeds) {
-    newest = views::test_of(first(row, seeds), first(baseline, seeds), compare, memo);
+  for (std::size_t count = min_; count <= last.size(); ++count) {
+    const std::span first{last.data(), count};
+    newest = views::test_of(of(row, first), of(baseline, first), compare, memo);
     looks.push_back(newest.p);
   }
   newest.p = design_.p(looks);

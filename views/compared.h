@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +26,7 @@ inline constexpr double kAlpha = 0.05;
 
 /// A row's values in one column.
 struct Sample {
+  Sample() = default;
   explicit Sample(const ablate::v1::Cell& cell);
   /// A mean that may be compared.
   bool counts() const { return !values.empty() && diverged.empty() && finite_mean; }
@@ -34,6 +36,7 @@ struct Sample {
   std::string diverged;  ///< the first seed that was not finite all along, or empty
   double mean = 0;
   bool finite_mean = false;
+  std::uint32_t settled = 0;  ///< with looks: so many of the first seeds have ended, one way or the other
 };
 
 /// The values of two rows that are held against each other: all of them, or those of seeds that both have,
@@ -98,6 +101,10 @@ std::string key_of(std::string_view what, const std::vector<double>& row, const 
 /// The table's way to compare; what a message of another release says otherwise is as usual.
 protocol::Compare compare_of(const ablate::v1::Table& table);
 
+/// Of the mean of values, as tables show it.
+std::optional<statistics::Interval> mean_interval(const std::vector<double>& values, protocol::IntervalBy by,
+                                                  double level);
+
 /// "Welch's t-test", "the paired t-test", "the permutation test".
 std::string_view words_of(protocol::Test test);
 
@@ -110,14 +117,18 @@ struct Tested {
 Tested test_of(const Sample& row, const Sample& baseline, const protocol::Compare& compare,
                StatisticsMemo* memo);
 
-/// The looks that were planned at the rows of a table to which seeds are added (`Table.sequential`).
+/// The looks that were planned at the rows of a table to which seeds are added (`Table.sequential`). A look
+/// is of the first so many seeds, in the file's order, that have a value in both rows. A seed that has ended
+/// without one is left out; one that has not ended is waited for, whatever later ones have: which seeds a
+/// look is of does not depend on how fast they are. What the scheduler adds seeds by is computed here too.
 class Looks {
  public:
   explicit Looks(const ablate::v1::Sequential& sequential);
-  /// As many of the first seeds as these samples all have: what the last look is of; 0 before the first.
-  std::size_t seeds(const Sample& row, const Sample* baseline = nullptr) const;
-  /// A sample of the first seeds alone.
-  Sample first(const Sample& sample, std::size_t seeds) const;
+  Looks(std::size_t min, std::size_t looks, std::vector<std::int64_t> order, statistics::Spending spending);
+  /// The seeds that the last look is of; none before the first.
+  std::vector<std::int64_t> seeds(const Sample& row, const Sample* baseline = nullptr) const;
+  /// A sample of these seeds alone, which it has.
+  static Sample of(const Sample& sample, std::span<const std::int64_t> seeds);
   /// As test_of, over all looks until now: `p` holds however many there were.
   Tested test_of(const Sample& row, const Sample& baseline, const protocol::Compare& compare,
                  StatisticsMemo* memo) const;
@@ -133,11 +144,6 @@ class Looks {
 /// Whether its cells are of values for each seed: these are compared.
 inline bool is_compared(const ablate::v1::Column& column) {
   return column.kind() == ablate::v1::Column::KIND_METRIC || column.per_seed();
-}
-
-/// Of the row that a row is compared with; empty: with none.
-inline const std::string& baseline_of(const ablate::v1::Table& table, const ablate::v1::TableRow& row) {
-  return row.baseline().empty() ? table.baseline() : row.baseline();
 }
 
 inline void write(const statistics::Interval& from, ablate::v1::Interval& to) {

@@ -40,18 +40,17 @@ class Comparer {
       : table_{table}, index_{index}, column_{table.columns(index)}, compare_{compare}, memo_{memo} {
     if (table.has_sequential()) looks_.emplace(table.sequential());
     samples_.reserve(static_cast<std::size_t>(table.rows_size()));
-    for (auto& row : *table.mutable_rows()) {
-      v1::Cell& cell = *row.mutable_cells(index);
-      cell.clear_p();
-      cell.clear_p_corrected();
-      cell.clear_comparison();
-      samples_.emplace_back(cell);
-    }
+    for (const auto& row : table.rows()) samples_.emplace_back(row.cells(index));
     find_same_runs();
   }
 
   /// `references`: of each row the one that it is compared with, or -1.
   void compare_with_baselines(const std::vector<int>& references) {
+    for (std::size_t i = 0; i < samples_.size(); ++i) {
+      cell(i).clear_p();
+      cell(i).clear_p_corrected();
+      cell(i).clear_comparison();
+    }
     std::vector<Tested> tests(samples_.size());
     std::vector<std::optional<double>> p(samples_.size());
     std::uint32_t family = 0;
@@ -60,12 +59,18 @@ class Comparer {
       const std::size_t first = first_of_[row];
       return references[first] == references[row] ? first : row;
     };
+    // with looks all comparisons that were planned count, also those without a value yet: which are called
+    // different by a look is what the later ones leave so
+    const bool is_planned =
+        looks_ && std::ranges::any_of(table_.rows(), [](const v1::TableRow& row) { return row.planned(); });
     for (std::size_t i = 0; i < samples_.size(); ++i) {
+      const bool counts = is_planned && table_.rows(static_cast<int>(i)).planned();
+      if (counts) p[i] = 1, ++family;
       if (!is_compared_here(references, i)) continue;
       tests[i] = test(samples_[i], reference(references, i));
-      if (!tests[i].p || test_row(i) != i) continue;
+      if (!tests[i].p || (is_planned ? !counts : test_row(i) != i)) continue;
       p[i] = tests[i].p;
-      ++family;
+      family += counts ? 0 : 1;
     }
     const auto corrected = this->corrected(p);
     for (std::size_t i = 0; i < samples_.size(); ++i)
@@ -77,6 +82,11 @@ class Comparer {
   /// them share the place. Rows that cannot be tested have none, nor has anybody where the best mean cannot
   /// be tested or none is told from it. Rows of the same runs are one.
   void rank() {
+    for (std::size_t i = 0; i < samples_.size(); ++i) {
+      if (!cell(i).has_comparison()) continue;
+      v1::Comparison& comparison = *cell(i).mutable_comparison();
+      comparison.clear_best(), comparison.clear_second(), comparison.clear_best_why();
+    }
     if (wanted(column_) == Better::kNone) return;
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < samples_.size(); ++i)
@@ -181,7 +191,7 @@ class Comparer {
       if (!of.unpaired.empty()) over += fmt::format(" ({} without a pair left out)", seeds_text(of.unpaired));
     }
     if (looks_) {
-      const std::size_t seeds = looks_->seeds(samples_[row], &baseline);
+      const std::size_t seeds = looks_->seeds(samples_[row], &baseline).size();
       over = fmt::format("over the first {} seeds of both, sequential (look {} of {})", seeds,
                          seeds - table_.sequential().min() + 1, table_.sequential().looks());
     }
@@ -275,11 +285,15 @@ class Comparer {
 };
 
 /// What is compared how, in a line.
-std::string legend_of(const protocol::Compare& compare) {
-  return fmt::format("{}, two-sided, {}, p < {}", words_of(compare.test),
-                     compare.correction == Correction::kHolm ? "Holm's correction over the rows of a column"
-                                                             : "not corrected for the number of rows",
-                     kAlpha);
+std::string legend_of(const v1::Table& table, const protocol::Compare& compare) {
+  return fmt::format("{}, two-sided, {}, p < {}{}", words_of(compare.test),
+                     compare.correction != Correction::kHolm ? "not corrected for the number of rows"
+                     : table.has_pivot() ? "Holm's correction over the rows of a metric, of all levels"
+                                         : "Holm's correction over the rows of a column",
+                     kAlpha,
+                     table.has_pivot()
+                         ? fmt::format("; each row against the baseline with the same {}", table.pivot().by())
+                         : "");
 }
 
 std::vector<int> references_of(const v1::Table& table) {
@@ -302,7 +316,7 @@ void compare_cells(v1::Table& table, StatisticsMemo* memo) {
   said.set_interval(std::string{name_of(compare.interval)});
   said.set_correction(std::string{name_of(compare.correction)});
   said.set_alpha(kAlpha);
-  said.set_legend(legend_of(compare));
+  said.set_legend(legend_of(table, compare));
   const std::vector<int> references = references_of(table);
   for (int index = 0; index < table.columns_size(); ++index) {
     if (!is_compared(table.columns(index))) continue;
@@ -310,6 +324,13 @@ void compare_cells(v1::Table& table, StatisticsMemo* memo) {
     comparer.compare_with_baselines(references);
     comparer.rank();
   }
+  add_analyses(table);
+}
+
+void rank_cells(v1::Table& table, StatisticsMemo* memo) {
+  const protocol::Compare compare = compare_of(table);
+  for (int index = 0; index < table.columns_size(); ++index)
+    if (is_compared(table.columns(index))) Comparer{table, index, compare, memo}.rank();
   add_analyses(table);
 }
 

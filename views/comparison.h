@@ -16,6 +16,19 @@ struct StatisticsMemo;
 /// best. `memo`: has what an earlier state of the table needed; may be null.
 void compare_cells(ablate::v1::Table& table, StatisticsMemo* memo = nullptr);
 
+/// Of a pivoted table, whose cells are compared in its long form: the best and the second of each column, and
+/// what is said of columns.
+void rank_cells(ablate::v1::Table& table, StatisticsMemo* memo = nullptr);
+
+/// Id of the row that a row is compared with, its own for a baseline; empty: with none. Where the table is
+/// pivoted it is the row's word alone: the baseline's line may have none of its level.
+inline const std::string& baseline_of(const ablate::v1::Table& table, const ablate::v1::TableRow& row) {
+  return row.baseline().empty() && !table.has_pivot() ? table.baseline() : row.baseline();
+}
+inline bool is_baseline(const ablate::v1::Table& table, const ablate::v1::TableRow& row) {
+  return row.id() == baseline_of(table, row);
+}
+
 /// `Cell.statistics` of one row of a table that was compared. `baseline`: the row that it is compared with,
 /// null where there is none. `head`: the table, with its columns; its rows do not matter.
 void add_statistics(const ablate::v1::Table& head, const ablate::v1::TableRow* baseline,

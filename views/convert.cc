@@ -15,6 +15,7 @@
 #include "views/comparison.h"
 #include "views/eta.h"
 #include "views/table_notes.h"
+#include "views/tuning.h"
 
 namespace abl::views {
 namespace v1 = ablate::v1;
@@ -78,8 +79,11 @@ v1::FailureClass to_proto(std::optional<protocol::FailureClass> failure) {
 
 v1::SweepState state_of(const storage::SweepRecord& sweep) {
   if (sweep.state == storage::SweepState::kCancelled) return v1::SWEEP_STATE_CANCELLED;
-  if (sweep.trials.open() > 0)
+  if (sweep.is_open())
     return sweep.state == storage::SweepState::kPaused ? v1::SWEEP_STATE_PAUSED : v1::SWEEP_STATE_ACTIVE;
+  if (sweep.tuning && sweep.tuning->open > 0)  // its tuning cannot go on
+    return sweep.tuning->trials.held > 0 ? v1::SWEEP_STATE_HELD : v1::SWEEP_STATE_CANCELLED;
+  if (sweep.tuning && sweep.tuning->failed > 0) return v1::SWEEP_STATE_FAILED;
   if (sweep.trials.completed == sweep.trials.total())
     return sweep.trials.unfilled > 0 ? v1::SWEEP_STATE_INCOMPLETE : v1::SWEEP_STATE_COMPLETED;
   if (sweep.trials.held > 0) return v1::SWEEP_STATE_HELD;  // somebody has to look at it
@@ -157,6 +161,7 @@ v1::RunSummary to_proto(const storage::RunRecord& run) {
   message.set_refused_example(run.refused_example);
   message.set_repeated_points(run.repeated_points);
   message.set_packed_with(run.packed_with);
+  if (run.took) message.set_took_seconds(static_cast<double>(run.took->count()) / 1000);
   return message;
 }
 
@@ -259,6 +264,7 @@ v1::Cell cell_message(const storage::Cell& cell) {
     message.set_paper_why(cell.mark->why);
   }
   message.set_missing(cell.missing);
+  message.mutable_diverged()->Add(cell.diverged.begin(), cell.diverged.end());
   message.set_unfilled(cell.unfilled);
   message.set_before_mend(cell.before_mend);
   message.set_packed(cell.packed);
@@ -337,6 +343,7 @@ v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
     column->set_has_paper(
         std::ranges::any_of(table.rows, [i](const auto& row) { return !row.cells[i].paper.empty(); }));
   }
+  std::size_t tuned = 0;  // the next of those, which are in the rows' order
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const auto& row = table.rows[i];
     auto* line = message.add_rows();
@@ -349,14 +356,21 @@ v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
     line->set_line(row.line);
     line->set_line_label(row.line_label);
     line->set_level(row.level);
+    line->set_planned(row.planned);
+    if (tuned < table.tuned.size() && table.tuned[tuned].row == row.id)
+      line->set_tuned(tuned_text(table.tuned[tuned++]));
     *line->mutable_trials() = to_proto(row.trials);
     for (std::size_t column = 0; column < row.cells.size(); ++column) {
       v1::Cell& cell = *line->add_cells() = cell_message(row.cells[column]);
+      if (!table.seeds_rule.empty()) cell.set_settled(row.settled);
       cell.set_paper_difference(paper_difference(row.cells[column], table.columns[column].unit));
     }
     done(i);
   }
   for (const auto& note : table_notes(table)) message.add_notes(note);
+  for (const auto& note : tuning_notes(table.tune_json, table.tuned)) message.add_notes(note);
+  message.set_search(!table.tune_json.empty() && tuning_head(table.tune_json).search());
+  message.set_tuned(!table.tune_json.empty());
   add_sequential(table, message);
   compare_cells(message, memo);
   return message;

@@ -30,8 +30,8 @@ ablate::v1::Column to_proto(const storage::Column& column);
 ablate::v1::Table to_proto(const storage::Table& table, StatisticsMemo* memo = nullptr);
 /// The same of a table that nobody needs any more: its rows go as they are converted.
 ablate::v1::Table to_proto(storage::Table&& table);
-/// A table whose file asks for a pivot, with a line for rows that differ in that factor alone. Its cells are
-/// compared anew, each with the baseline's of the same level.
+/// A table whose file asks for a pivot, with a line for rows that differ in that factor alone. Its cells
+/// stand as they were compared; what is best is of each column anew.
 ablate::v1::Table pivoted(const ablate::v1::Table& table, StatisticsMemo* memo = nullptr);
 /// Whether it is one that can be pivoted and is not yet.
 inline bool has_pivot(const ablate::v1::Table& table) {

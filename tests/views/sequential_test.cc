@@ -39,6 +39,8 @@ v1::Table looked_at(const std::vector<std::vector<double>>& rows) {
       run.set_run(static_cast<std::uint32_t>(100 * i + seed + 1));
       sum += rows[i][seed];
     }
+    cell.set_settled(static_cast<std::uint32_t>(rows[i].size()));
+    row.set_planned(i > 0);
     cell.set_mean(sum / static_cast<double>(std::max<std::size_t>(1, rows[i].size())));
   }
   compare_cells(table);
@@ -62,6 +64,25 @@ TEST(SequentialTable, SeedsThatOneSideAloneHasAreOfNoLook) {
   const auto first = statistics::welch_test({82, 82.4}, {80, 80.5});
   EXPECT_DOUBLE_EQ(table.rows(1).cells(0).p(), *kDesign.p({first->p}));
   EXPECT_THAT(table.rows(1).cells(0).comparison().why(), HasSubstr("look 1 of 3"));
+}
+
+TEST(SequentialTable, ASeedThatEndedWithoutAValueIsLeftOutAndOneThatHasNotEndedIsWaitedFor) {
+  auto table = looked_at({{80, 80.5, 80.2, 80.4}, {82, 82.4, 82.1, 82.3}});
+  table.mutable_rows(1)->mutable_cells(0)->mutable_runs()->DeleteSubrange(1, 1);  // seed 1 failed
+  compare_cells(table);
+  const auto first = statistics::welch_test({82, 82.1}, {80, 80.2});
+  const auto second = statistics::welch_test({82, 82.1, 82.3}, {80, 80.2, 80.4});
+  EXPECT_DOUBLE_EQ(table.rows(1).cells(0).p(), *kDesign.p({first->p, second->p}));
+  table.mutable_rows(1)->mutable_cells(0)->set_settled(3);  // seed 3 was trained before seed 2
+  compare_cells(table);
+  EXPECT_DOUBLE_EQ(table.rows(1).cells(0).p(), *kDesign.p({first->p}));
+}
+
+TEST(SequentialTable, AllComparisonsThatWerePlannedAreCorrectedForAlsoThoseWithoutAValue) {
+  const auto table = looked_at({{80, 80.5, 80.2}, {82, 82.4, 82.1}, {}, {81}});
+  const auto& cell = table.rows(1).cells(0);
+  EXPECT_EQ(cell.comparison().family(), 3u);
+  EXPECT_DOUBLE_EQ(cell.p_corrected(), 3 * cell.p());
 }
 
 TEST(SequentialTable, ItsIntervalsAreWiderThanThoseOfAFixedNumberOfSeeds) {
