@@ -110,4 +110,8 @@ std::string plural(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
 }
 
+std::string seeds_text(std::uint32_t seeds, std::uint32_t min) {
+  return min > 0 && min < seeds ? fmt::format("{} to {}", min, plural(seeds, "seed")) : plural(seeds, "seed");
+}
+
 }  // namespace abl::cli

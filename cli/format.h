@@ -48,5 +48,7 @@ std::string format_age(const google::protobuf::Timestamp& time, Time now);
 
 /// "1 trial", "2 trials".
 std::string plural(std::uint64_t count, std::string_view noun);
+/// "3 seeds", or "2 to 5 seeds" of a rule; `min`: 0 without one.
+std::string seeds_text(std::uint32_t seeds, std::uint32_t min);
 
 }  // namespace abl::cli

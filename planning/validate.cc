@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/validate.h"
 
+#include <algorithm>
 #include <set>
 
 namespace abl::planning {
@@ -16,8 +17,12 @@ ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
     std::set<std::string> distinct;
     for (const sweeps::TrialSpec& trial : sweeps::expand(spec)) distinct.insert(trial.config_hash);
     response.set_sweep(spec.name);
-    response.set_rows(static_cast<std::uint32_t>(spec.rows.size()));
+    response.set_rows(static_cast<std::uint32_t>(std::ranges::count(spec.rows, "", &sweeps::Row::sweep)));
     response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
+    if (spec.seeds_rule) {
+      response.set_seeds(spec.seeds_rule->max);
+      response.set_seeds_min(spec.seeds_rule->min);
+    }
     response.set_trials(static_cast<std::uint32_t>(distinct.size()));
     for (const std::string& doubt : spec.doubts) response.add_notes(doubt);
   } catch (const sweeps::SweepFileError& error) {

@@ -17,7 +17,7 @@ namespace {
 /// "ci(acc) < 0.3" or "decided(acc)". False for another text.
 bool read_until(const std::string& text, SeedRule& rule) {
   static const std::regex kInterval{
-      R"(\s*ci\(\s*([A-Za-z0-9_.-]+)\s*\)\s*<\s*([0-9]{0,12}\.?[0-9]{1,12}(e-?[0-9]{1,2})?)\s*)"};
+      R"(\s*ci\(\s*([A-Za-z0-9_.-]+)\s*\)\s*<\s*([0-9]{0,20}\.?[0-9]{1,20}(e[-+]?[0-9]{1,2})?)\s*)"};
   static const std::regex kDecided{R"(\s*decided\(\s*([A-Za-z0-9_.-]+)\s*\)\s*)"};
   constexpr std::size_t kLongest = 200;
   std::smatch part;

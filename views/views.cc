@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -70,6 +71,8 @@ v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep, std::optional<
   *message.mutable_trials() = to_proto(sweep.trials);
   message.set_rows(sweep.rows);
   message.set_seeds(sweep.seeds);
+  if (!sweep.seeds_rule.empty())
+    message.set_seeds_min(nlohmann::json::parse(sweep.seeds_rule).at("min").get<std::uint32_t>());
   message.set_priority(sweep.priority);
   message.set_owner(sweep.owner);
   message.set_weight(sweep.weight);

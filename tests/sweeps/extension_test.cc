@@ -85,6 +85,16 @@ TEST(SeedRule, IsReadAndIsPartOfWhatASweepIs) {
   EXPECT_EQ(SeedRule::parse(spec.seeds_rule->json()).bound, 0.5);
 }
 
+TEST(SeedRule, EveryBoundThatAFileMayHaveCanBeReadAgain) {
+  for (const char* bound : {"10000000000000000", "1e16", "1e+20", "12345678901234567890", "1e-99",
+                            "0.00000000001", "123456789012.123456789012e-11", "1e99", ".5"}) {
+    const SweepSpec spec =
+        trained("epochs: 3", std::string{R"({min: 2, max: 5, until: "ci(acc) < )"} + bound + "\"}");
+    ASSERT_TRUE(spec.seeds_rule) << bound;
+    EXPECT_EQ(SeedRule::parse(spec.seeds_rule->json()).bound, spec.seeds_rule->bound) << bound;
+  }
+}
+
 TEST(SeedRule, WhatIsWrongWithOneIsSaidAtItsPlace) {
   const auto problem = [](const std::string& seeds) -> std::string {
     try {

@@ -37,17 +37,17 @@ TEST(Json, NumbersThatAreNotFiniteAndThoseOf64BitsAreTexts) {
 TEST(Json, EmptyListsAndZerosAreThereAndWhatIsUnsetIsNot) {
   EXPECT_EQ(
       to_json(v1::Cell{}),
-      R"({"n":0,"of":0,"text":"","paper":"","paper_mark":"","paper_why":"","missing":"","runs":[],"unfilled":0,)"
-      R"("packed":0,"before_mend":0,"row":"","paper_difference":""})");
+      R"({"n":0,"of":0,"text":"","paper":"","paper_mark":"","paper_why":"","missing":"","diverged":[],"runs":[],"unfilled":0,)"
+      R"("packed":0,"before_mend":0,"row":"","settled":0,"paper_difference":""})");
   v1::Cell compared;
   compared.set_mean(1);
   compared.mutable_comparison()->set_best(true);
   EXPECT_EQ(
       to_json(compared),
-      R"({"n":0,"of":0,"text":"","paper":"","paper_mark":"","paper_why":"","missing":"","runs":[],"unfilled":0,)"
+      R"({"n":0,"of":0,"text":"","paper":"","paper_mark":"","paper_why":"","missing":"","diverged":[],"runs":[],"unfilled":0,)"
       R"("packed":0,"before_mend":0,)"
       R"("comparison":{"verdict":"VERDICT_UNSPECIFIED","why":"","best":true,"best_why":"",)"
-      R"("second":false,"family":0},"row":"","paper_difference":"","mean":1})");
+      R"("second":false,"family":0},"row":"","settled":0,"paper_difference":"","mean":1})");
   v1::RunSeries series;
   series.mutable_series()->set_name("loss");
   series.mutable_series()->add_times_ms(5);
@@ -60,12 +60,13 @@ TEST(Json, EnumerationsAreTheirNamesTimesAreTextsAndMapsAreObjects) {
   sweep.mutable_trials()->set_total(3);
   sweep.mutable_trials()->set_queued(3);
   sweep.mutable_created()->set_seconds(1'700'000'000);
-  EXPECT_EQ(to_json(sweep),
-            R"({"name":"","state":"SWEEP_STATE_ACTIVE","trials":{"total":3,"queued":3,"leased":0,)"
-            R"("running":0,"completed":0,"failed":0,"cancelled":0,"held":0,"unfilled":0},)"
-            R"("rows":0,"seeds":0,"priority":0,"owner":"","weight":0,"preempts":false,"max_running":0,)"
-            R"("breaker":false,"canary":false,"holds":[],"gpu_hours":0,"spent":"","revision":0,)"
-            R"("created":"2023-11-14T22:13:20Z"})");
+  EXPECT_EQ(
+      to_json(sweep),
+      R"({"name":"","state":"SWEEP_STATE_ACTIVE","trials":{"total":3,"queued":3,"leased":0,)"
+      R"("running":0,"completed":0,"failed":0,"cancelled":0,"held":0,"unfilled":0},)"
+      R"("rows":0,"seeds":0,"seeds_min":0,"priority":0,"owner":"","weight":0,"preempts":false,"max_running":0,)"
+      R"("breaker":false,"canary":false,"holds":[],"gpu_hours":0,"spent":"","revision":0,)"
+      R"("created":"2023-11-14T22:13:20Z"})");
   v1::PlanRow row;
   (*row.mutable_counts())["params.all"] = 5;
   EXPECT_EQ(to_json(row),

@@ -51,6 +51,7 @@ const kSweep: SweepSummary = {
   },
   rows: 0,
   seeds: 0,
+  seeds_min: 0,
   priority: 0,
   owner: "",
   weight: 1,

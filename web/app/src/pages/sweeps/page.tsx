@@ -122,7 +122,8 @@ function SweepRow({ sweep }: { sweep: SweepSummary }) {
         </span>
       </td>
       <td class="num">
-        {whole(sweep.rows)} × {whole(sweep.seeds)}
+        {whole(sweep.rows)} × {sweep.seeds_min > 0 && `${whole(sweep.seeds_min)} to `}
+        {whole(sweep.seeds)}
       </td>
       <td class="num">{duration(sweep.eta_seconds)}</td>
       <td class="num">
