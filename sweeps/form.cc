@@ -115,6 +115,8 @@ Form sweep() {
                               part(Part::kSeedRule)}))},
        {"tune", says("For each row the best values of some keys are looked for before its seeds are trained.",
                      part(Part::kTune))},
+       {"search",
+        says("Points of ranges, in place of rows: the best of them is looked for.", part(Part::kSearch))},
        {"table", says("Baseline, columns and notes. Without it, the last val/top1.", part(Part::kTable))},
        {"resources", says("What a trial needs of a worker.", part(Part::kResources))},
        {"retry", says("Further attempts after a failure of the trial itself.", part(Part::kRetry))},
@@ -123,7 +125,7 @@ Form sweep() {
        {"sources",
         says("Texts of the sweep files whose rows 'from' and 'teacher' name; ablate puts them here.",
              mapping_to(text()))}},
-      one_at_least({"rows", "factors"})};
+      one_at_least({"rows", "factors", "search"})};
 }
 
 Form row() {
@@ -243,14 +245,14 @@ Form made(Part which) {
            {"better",
             says("Of a command's metric, where its name does not say it.", one_of({"higher", "lower"}))},
            {"on", says("Seeds of the tuning trials, none of the sweep's own: \"seeds 100-101\", or a list.",
-                       any_of({text(), list_of(seed())}))},
+                       either({text(), list_of(seed())}))},
            {"method", says("How points are chosen.", with(one_of<Method>(), {{"default", "sobol"}}))},
            {"halving", says("Successive halving: what the points begin with less of.",
                             {{"type", "object"}, {"additionalProperties", true}})},
            {"held_out",
             says("A part of train, or so many images, that tuning trials are judged on [0.1]; of a "
                  "command: the parameters that its tuning trials are given for that.",
-                 any_of({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}}))},
+                 either({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}}))},
            {"seed", says("Of the design: the same seed gives the same points.", whole(0, 1'000'000'000))}}};
       form.rules = {
           {"patternProperties",
@@ -258,6 +260,29 @@ Form made(Part which) {
                                          json{{"type", {"object", "array"}}})}}}};
       return form;
     }
+    case Part::kSearch:
+      return {
+          {{"over",
+            says("Dotted keys, each with {min: 1e-4, max: 1e-2, log: true}, or a list of values.",
+                 mapping_to(json{{"type", {"object", "array"}}})),
+            true},
+           {"trials", says("Points that are tried.", whole(1, kMostTrials)), true},
+           {"metric",
+            says("What is best at the best point: a metric of images held out, such as val/loss.",
+                 preferably(one_of(names(protocol::trainer_metrics())))),
+            true},
+           {"better",
+            says("Of a command's metric, where its name does not say it.", one_of({"higher", "lower"}))},
+           {"seeds", says("Of each point: \"seeds 0-1\", or a list. Without it, seed 0.",
+                          either({text(), list_of(seed())}))},
+           {"method", says("How points are chosen.", with(one_of<Method>(), {{"default", "sobol"}}))},
+           {"halving", says("Successive halving: what the points begin with less of.",
+                            {{"type", "object"}, {"additionalProperties", true}})},
+           {"held_out",
+            says("A part of train, or so many images, that points are judged on [0.1]; of a command: the "
+                 "parameters that its trials are given for that.",
+                 either({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}}))},
+           {"seed", says("Of the design: the same seed gives the same points.", whole(0, 1'000'000'000))}}};
     case Part::kResources: {
       const json value = text();
       return {

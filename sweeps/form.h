@@ -29,6 +29,7 @@ enum class Part {
   kPivot,
   kSeedRule,
   kTune,
+  kSearch,
   kResources,
   kRetry,
   kLimits,
@@ -63,6 +64,8 @@ constexpr std::string_view name_of(Part part) {
       return "seed_rule";
     case Part::kTune:
       return "tune";
+    case Part::kSearch:
+      return "search";
     case Part::kResources:
       return "resources";
     case Part::kRetry:

@@ -25,6 +25,8 @@ WrittenSweep read_written(YamlReader& reader, const Node& root, const std::strin
 
 /// `tune: {recipe.lr: {min: 1e-4, max: 1e-2, log: true}, budget: 8, metric: val/loss, on: seeds 100-101}`.
 std::optional<Tune> read_tune(YamlReader& reader, const Node& section, bool command);
+/// `search: {over: {recipe.lr: {min: 1e-4, max: 1e-2, log: true}}, trials: 8, metric: val/loss}`.
+std::optional<Tune> read_search(YamlReader& reader, const Node& section, bool command);
 /// Resolved rows of drafts.
 using Resolve = std::function<std::vector<Row>(const std::vector<DraftRow>&)>;
 /// Makes the candidates of `spec.tune`, once the rows are resolved without error; rows that are tuned are

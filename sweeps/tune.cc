@@ -61,16 +61,76 @@ bool within(const std::string& key, const std::string& other) {
 
 class TuneReader {
  public:
-  TuneReader(YamlReader& reader, bool command) : reader_{reader}, command_{command} {}
+  TuneReader(YamlReader& reader, bool command, bool search)
+      : reader_{reader}, command_{command}, search_{search} {}
 
   std::optional<Tune> read(const Node& section) {
-    if (!reader_.is_mapping(section, "tune")) return std::nullopt;
-    Node ranges = section, others = section;
+    if (!reader_.is_mapping(section, field())) return std::nullopt;
+    Node others = section;
+    Tune tune;
+    tune.search = search_;
+    const Node ranges = search_ ? read_over(section, tune) : read_keys(section, others, tune);
+    const char* points = search_ ? "trials" : "budget";
+    if (const Node* budget = needed(others, section, points,
+                                    search_ ? "how many points are tried" : "how many points each row gets"))
+      tune.budget =
+          static_cast<int>(reader_.whole_number(*budget, field(points), 1, kMostTrials).value_or(1));
+    if (const Node* metric = needed(others, section, "metric", "such as val/loss"))
+      read_metric(*metric, others.find("better"), tune);
+    if (const Node* method = others.find("method"))
+      if (const auto name = reader_.choice(*method, field("method"), names_of<Method>()))
+        tune.method = *value_named<Method>(*name);
+    if (const Node* halving = others.find("halving")) {
+      tune.halving = read_halving(reader_, *halving, field("halving"), command_);
+      if (!others.find("method")) tune.method = Method::kHalving;
+      if (tune.method != Method::kHalving)
+        problem(halving->place, field("halving"), "requires method: halving");
+    } else if (tune.method == Method::kHalving && command_) {
+      problem(others.find("method")->place, field("halving"),
+              "missing; expected the parameter that is less at first, such as {key: params.epochs}");
+    }
+    if (tune.method == Method::kHalving)
+      for (const Node::Entry& entry : ranges.entries)
+        if (within(entry.key, tune.halving.key))
+          problem(entry.place, field(entry.key), "successive halving sets it; it cannot be tuned as well");
+    if (const Node* seed = others.find("seed"))
+      tune.design_seed = static_cast<std::uint64_t>(
+          reader_.whole_number(*seed, field("seed"), 0, 1'000'000'000).value_or(0));
+    const char* seeds = search_ ? "seeds" : "on";
+    if (const Node* on = others.find(seeds)) read_seeds(*on, field(seeds), tune);
+    if (search_ && tune.seeds.empty()) tune.seeds = {0};  // nothing else is reported
+    read_held_out(others.find("held_out"), section, tune);
+    return tune;
+  }
+
+ private:
+  std::string field(std::string_view key = {}) const { return dotted(search_ ? "search" : "tune", key); }
+
+  /// `over:` of a search: any key, for there are no rows to be compared.
+  Node read_over(const Node& section, Tune& tune) {
+    reader_.allow_only(section, "search", Part::kSearch);
+    const Node* over =
+        needed(section, section, "over",
+               "keys with their ranges, such as {recipe.lr: {min: 1e-4, max: 1e-2, log: true}}");
+    if (!over) return {};
+    tune.ranges = read_ranges(reader_, *over, "search.over");
+    for (const Node::Entry& entry : over->entries)
+      if (command_ ? !entry.key.starts_with("params.") : entry.key == kHeldOut || entry.key == "seed")
+        problem(entry.place, "search.over." + entry.key,
+                command_
+                    ? "expected a parameter of the command, such as params.lr"
+                    : "it decides what points are judged by; expected a key of the model, the data or the "
+                      "recipe");
+    return *over;
+  }
+
+  /// The dotted keys of `tune:`, which are taken out of `others`.
+  Node read_keys(const Node& section, Node& others, Tune& tune) {
+    Node ranges = section;
     const auto is_range = [](const Node::Entry& entry) { return entry.key.find('.') != std::string::npos; };
     std::erase_if(ranges.entries, [&](const Node::Entry& entry) { return !is_range(entry); });
     std::erase_if(others.entries, is_range);
     reader_.allow_only(others, "tune", Part::kTune);
-    Tune tune;
     if (ranges.entries.empty())
       problem(section.place, "tune",
               "no key is tuned; expected one with its range, such as recipe.lr: {min: 1e-4, max: 1e-2, "
@@ -82,36 +142,9 @@ class TuneReader {
                 command_ ? "expected a parameter of the command, such as params.lr"
                          : "a row's model and data are what it is, not how it is trained; expected a key of "
                            "the recipe, such as recipe.lr");
-    if (const Node* budget = needed(others, section, "budget", "how many points each row gets"))
-      tune.budget =
-          static_cast<int>(reader_.whole_number(*budget, "tune.budget", 1, kMostTrials).value_or(1));
-    if (const Node* metric = needed(others, section, "metric", "such as val/loss"))
-      read_metric(*metric, others.find("better"), tune);
-    if (const Node* method = others.find("method"))
-      if (const auto name = reader_.choice(*method, "tune.method", names_of<Method>()))
-        tune.method = *value_named<Method>(*name);
-    if (const Node* halving = others.find("halving")) {
-      tune.halving = read_halving(reader_, *halving, "tune.halving", command_);
-      if (!others.find("method")) tune.method = Method::kHalving;
-      if (tune.method != Method::kHalving)
-        problem(halving->place, "tune.halving", "requires method: halving");
-    } else if (tune.method == Method::kHalving && command_) {
-      problem(others.find("method")->place, "tune.halving",
-              "missing; expected the parameter that is less at first, such as {key: params.epochs}");
-    }
-    if (tune.method == Method::kHalving)
-      for (const Node::Entry& entry : ranges.entries)
-        if (within(entry.key, tune.halving.key))
-          problem(entry.place, "tune." + entry.key, "successive halving sets it; it cannot be tuned as well");
-    if (const Node* seed = others.find("seed"))
-      tune.design_seed =
-          static_cast<std::uint64_t>(reader_.whole_number(*seed, "tune.seed", 0, 1'000'000'000).value_or(0));
-    if (const Node* on = others.find("on")) read_seeds(*on, tune);
-    read_held_out(others.find("held_out"), section, tune);
-    return tune;
+    return ranges;
   }
 
- private:
   void problem(Place place, const std::string& field, const std::string& message,
                const std::string& nearest = {}) {
     reader_.problems().add(place, field, message, nearest);
@@ -119,12 +152,12 @@ class TuneReader {
 
   const Node* needed(const Node& section, const Node& around, const char* key, const char* what) {
     const Node* node = section.find(key);
-    if (!node) problem(around.place, fmt::format("tune.{}", key), fmt::format("missing; expected {}", what));
+    if (!node) problem(around.place, field(key), fmt::format("missing; expected {}", what));
     return node;
   }
 
   void read_metric(const Node& node, const Node* better, Tune& tune) {
-    tune.metric = reader_.text(node, "tune.metric").value_or("");
+    tune.metric = reader_.text(node, field("metric")).value_or("");
     if (!command_) {
       std::vector<std::string> known;
       for (const protocol::Quantity& quantity : protocol::trainer_metrics())
@@ -133,61 +166,67 @@ class TuneReader {
           known.push_back(std::move(name));
       if (std::ranges::find(known, tune.metric) == known.end())
         return problem(
-            node.place, "tune.metric",
+            node.place, field("metric"),
             fmt::format("'{}' is not measured on images held out; expected {}", tune.metric, any_of(known)),
             nearest_name(tune.metric, known));
     }
     tune.better = protocol::better_by_name(tune.metric);
     if (better)
-      if (const auto name = reader_.choice(*better, "tune.better", {"higher", "lower"}))
+      if (const auto name = reader_.choice(*better, field("better"), {"higher", "lower"}))
         tune.better = *value_named<protocol::Better>(*name);
     if (tune.better == protocol::Better::kNone && !better)
-      problem(node.place, "tune.metric",
+      problem(node.place, field("metric"),
               fmt::format("which way is '{}' better? add better: higher or better: lower", tune.metric));
   }
 
-  void read_seeds(const Node& on, Tune& tune) {
+  void read_seeds(const Node& on, const std::string& field, Tune& tune) {
     if (on.kind == Node::Kind::kSequence) {
       for (const Node& item : on.items)
-        if (const auto seed = reader_.whole_number(item, "tune.on", 0, 1'000'000'000))
+        if (const auto seed = reader_.whole_number(item, field, 0, 1'000'000'000))
           tune.seeds.push_back(*seed);
-    } else if (const auto text = reader_.text(on, "tune.on")) {
+    } else if (const auto text = reader_.text(on, field)) {
       if (const auto seeds = seeds_in(*text))
         tune.seeds = *seeds;
       else
-        problem(on.place, "tune.on",
+        problem(on.place, field,
                 fmt::format("'{}': expected seeds, such as 'seeds 100-101' or [100, 101]", *text));
     }
     std::set<std::int64_t> seen;
     for (const std::int64_t seed : tune.seeds)
-      if (!seen.insert(seed).second)
-        problem(on.place, "tune.on", fmt::format("seed {} is listed twice", seed));
+      if (!seen.insert(seed).second) problem(on.place, field, fmt::format("seed {} is listed twice", seed));
   }
 
   void read_held_out(const Node* held_out, const Node& section, Tune& tune) {
     if (!command_) {
       tune.held_out = "0.1";
-      if (held_out) tune.held_out = reader_.text(*held_out, "tune.held_out").value_or(tune.held_out);
+      if (held_out) tune.held_out = reader_.text(*held_out, field("held_out")).value_or(tune.held_out);
+      if (held_out && std::strtod(tune.held_out.c_str(), nullptr) <= 0)
+        problem(held_out->place, field("held_out"),
+                fmt::format("'{}' holds nothing out; expected a part of the training images below 1, such as "
+                            "0.1, or how many of them",
+                            tune.held_out));
       return;
     }
+    if (!held_out && search_) return;  // its metric is what it says
     if (!held_out)
-      return problem(section.place, "tune.held_out",
+      return problem(section.place, field("held_out"),
                      "missing; a command holds images out of its training by itself: expected what its "
                      "tuning trials are told for that, such as {params.split: tune}");
-    if (!reader_.is_mapping(*held_out, "tune.held_out")) return;
+    if (!reader_.is_mapping(*held_out, field("held_out"))) return;
     for (const Node::Entry& entry : held_out->entries)
-      if (const auto value = reader_.text(entry.value, "tune.held_out." + entry.key)) {
+      if (const auto value = reader_.text(entry.value, field("held_out." + entry.key))) {
         tune.told[entry.key] = *value;
         for (const TunedRange& range : tune.ranges)
           if (within(range.key, entry.key))
-            problem(entry.place, "tune.held_out." + entry.key, "it is tuned; it cannot say what is held out");
+            problem(entry.place, field("held_out." + entry.key),
+                    "it is tuned; it cannot say what is held out");
       }
     if (tune.told.empty())
-      problem(held_out->place, "tune.held_out", "empty; expected a parameter and its value");
+      problem(held_out->place, field("held_out"), "empty; expected a parameter and its value");
   }
 
   YamlReader& reader_;
-  bool command_;
+  const bool command_, search_;
 };
 
 /// What successive halving begins with less of.
@@ -219,8 +258,9 @@ bool check_rows(const std::vector<DraftRow>& drafts, const Node& section, const 
   const Tune& tune = *spec.tune;
   if (shared.text_at(kHeldOut))
     problems.add(shared.origin(kHeldOut).place, "base." + std::string{kHeldOut},
-                 "tuning holds images out by tune.held_out, and what is reported is trained on all of train: "
-                 "take it out");
+                 tune.search ? "a search holds images out by search.held_out: take it out"
+                             : "tuning holds images out by tune.held_out, and what is reported is trained on "
+                               "all of train: take it out");
   for (const DraftRow& row : drafts) {
     if (!row.sources.empty())
       problems.add(row.sources.front().place, row.sources.front().field,
@@ -254,7 +294,11 @@ bool check_rows(const std::vector<DraftRow>& drafts, const Node& section, const 
 }  // namespace
 
 std::optional<Tune> read_tune(YamlReader& reader, const Node& section, bool command) {
-  return TuneReader{reader, command}.read(section);
+  return TuneReader{reader, command, false}.read(section);
+}
+
+std::optional<Tune> read_search(YamlReader& reader, const Node& section, bool command) {
+  return TuneReader{reader, command, true}.read(section);
 }
 
 void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, const Settings& shared,
@@ -271,13 +315,15 @@ void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, co
   std::deque<Node> values;  // that assignments point at
   const auto assign = [&](DraftRow& draft, const std::string& key, const std::string& value,
                           const std::string& field) {
-    const Node::Entry* entry = section.entry(key);
+    const Node* ranges = tune.search ? section.find("over") : &section;
+    const Node::Entry* entry = ranges ? ranges->entry(key) : nullptr;
     const Place place = entry ? entry->place : section.place;
     values.push_back({.kind = Node::Kind::kScalar, .place = place, .text = value});
     draft.tuned.push_back({key, &values.back(), place, field});
   };
   std::vector<DraftRow> tried, best;
   std::size_t trials = 0;
+  const std::string field = tune.search ? "search" : "tune";
   for (std::size_t i = 0; i < spec.rows.size() && i < drafts.size(); ++i) {
     Row& row = spec.rows[i];
     if (row.not_trained || row.config.empty()) continue;
@@ -286,7 +332,7 @@ void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, co
     if (tune.method == Method::kHalving) {
       const double whole = whole_of(row, tune, spec.command.has_value());
       if (whole <= 0)
-        problems.add(section.place, "tune.halving",
+        problems.add(section.place, field + ".halving",
                      fmt::format("row {} has no {}, which halving makes less", row.id, tune.halving.key));
       rungs = rungs_of(tune.halving, points.size(), whole);
     }
@@ -301,15 +347,17 @@ void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, co
                                      rungs[rung].value);
         draft.group = row.label;
         draft.paper.clear();
-        for (const auto& [key, value] : points[point]) assign(draft, key, value, "tune." + key);
+        for (const auto& [key, value] : points[point])
+          assign(draft, key, value, dotted(tune.search ? "search.over" : field, key));
         best.push_back(draft);
-        if (rungs.size() > 1) assign(draft, tune.halving.key, rungs[rung].value, "tune.halving");
-        if (!spec.command) assign(draft, kHeldOut, tune.held_out, "tune.held_out");
-        for (const auto& [key, value] : tune.told) assign(draft, key, value, "tune.held_out." + key);
+        if (rungs.size() > 1) assign(draft, tune.halving.key, rungs[rung].value, field + ".halving");
+        if (!spec.command) assign(draft, kHeldOut, tune.held_out, field + ".held_out");
+        for (const auto& [key, value] : tune.told) assign(draft, key, value, field + ".held_out." + key);
         tried.push_back(std::move(draft));
         spec.candidates.push_back({.row = static_cast<int>(i),
                                    .point = static_cast<int>(point),
                                    .rung = static_cast<int>(rung),
+                                   .planned = point < rungs[rung].points,
                                    .values = points[point],
                                    .rung_value = rungs[rung].value,
                                    .tried = {},
@@ -318,7 +366,7 @@ void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, co
     }
   }
   if (trials > static_cast<std::size_t>(kMostTrials)) {
-    problems.add(section.place, "tune",
+    problems.add(section.place, field,
                  fmt::format("{} tuning trials; a sweep has at most {}", trials, kMostTrials));
     spec.candidates.clear();
     return;
@@ -374,7 +422,8 @@ SweepSpec tuning_sweep(const SweepSpec& spec) {
   }
   other.table = {};
   other.table.scale = spec.table.scale;
-  other.table.title = fmt::format("How the rows of {} are tuned", spec.name);
+  other.table.title = tune.search ? fmt::format("The points of {}", spec.name)
+                                  : fmt::format("How the rows of {} are tuned", spec.name);
   for (const TunedRange& range : tune.ranges)
     other.table.columns.push_back(
         {.name = range.key, .heading = range.key, .kind = Column::Kind::kSetting, .source = range.key});
