@@ -26,7 +26,8 @@ struct Drawn {
   int (*draw)(Split, std::uint64_t, std::span<std::uint8_t, kBytes>);
 };
 constexpr std::array kDrawn{Drawn{"shapes", kEmbeddedFingerprint, draw_embedded_image},
-                            Drawn{"tinted-shapes", kTintedFingerprint, draw_tinted_image}};
+                            Drawn{"tinted-shapes", kTintedFingerprint, draw_tinted_image},
+                            Drawn{"negative-shapes", kNegativeFingerprint, draw_negative_image}};
 
 class DrawnSource final : public StoredSource {
  public:
@@ -198,11 +199,39 @@ std::array<Tile, kTiles> lay_out(int label, images::RandomStream& random) {
 
 using Tints = std::array<std::array<int, 3>, kTiles>;  // what is added to a tile's colour
 
-int draw_board(Split split, std::uint64_t index, const Tints& tints, std::span<std::uint8_t, kBytes> pixels) {
-  const int label = class_of(split, index);
-  images::RandomStream random{
-      kVersion, images::Purpose::kEmbeddedImage, {static_cast<std::uint64_t>(split), index}};
-  const auto tiles = lay_out(label, random);
+constexpr int kFewestShown = 2;
+constexpr int kSlightTint = 17;
+constexpr int kNegative = 265;  // colours and their negatives have channels from 20 to 245
+
+/// Two to ten of the shapes, the class's among them; tiles filled with the negative of its colour.
+std::array<Tile, kTiles> lay_out_negative(int label, images::RandomStream& random) {
+  const auto colour_of = shuffled<kEmbeddedClasses>(random);
+  const auto place = shuffled<kTiles>(random);
+  auto shapes = shuffled<kEmbeddedClasses>(random);
+  std::swap(shapes[0], *std::ranges::find(shapes, label));
+  const auto near = [&](const Colour& colour, bool negative) {
+    Colour tinted;
+    for (std::size_t channel = 0; channel < tinted.size(); ++channel) {
+      int value = negative ? kNegative - colour[channel] : colour[channel];
+      for (int i = 0; i < kTints; ++i)
+        value += static_cast<int>(random.below(2 * kSlightTint + 1)) - kSlightTint;
+      tinted[channel] = static_cast<std::uint8_t>(std::clamp(value, 0, 255));
+    }
+    return tinted;
+  };
+  std::array<Tile, kTiles> tiles;
+  const int shown = kFewestShown + static_cast<int>(random.below(kEmbeddedClasses - kFewestShown + 1));
+  for (int i = 0; i < shown; ++i)
+    tiles[place[i]] = {.colour = near(kColours[colour_of[shapes[i]]], false), .glyph = &kGlyphs[shapes[i]]};
+  const int filled = kFewestFilled + static_cast<int>(random.below(kMostFilled - kFewestFilled + 1));
+  for (int i = 0; i < filled; ++i)
+    tiles[place[kEmbeddedClasses + i]] = {.colour = near(kColours[colour_of[label]], true)};
+  return tiles;
+}
+
+/// Each tile a little darker by chance, and noise on every byte.
+void paint(const std::array<Tile, kTiles>& tiles, const Tints& tints, images::RandomStream& random,
+           std::span<std::uint8_t, kBytes> pixels) {
   std::array<int, kTiles> brightness;
   for (int& value : brightness)
     value = kDarkest + static_cast<int>(random.below(kFullBrightness - kDarkest + 1));
@@ -219,6 +248,19 @@ int draw_board(Split split, std::uint64_t index, const Tints& tints, std::span<s
     const int value = (colour[channel] + tint) * brightness[tile] / kFullBrightness;
     pixels[i] = static_cast<std::uint8_t>(std::clamp(value + noise, 0, 255));
   }
+}
+
+images::RandomStream stream_of(Split split, std::uint64_t index, std::uint64_t part = 0) {
+  const auto of_split = static_cast<std::uint64_t>(split);
+  if (part == 0) return {kVersion, images::Purpose::kEmbeddedImage, {of_split, index}};
+  return {kVersion, images::Purpose::kEmbeddedImage, {of_split, index, part}};
+}
+
+int draw_board(Split split, std::uint64_t index, const Tints& tints, std::span<std::uint8_t, kBytes> pixels) {
+  const int label = class_of(split, index);
+  auto random = stream_of(split, index);
+  const auto tiles = lay_out(label, random);
+  paint(tiles, tints, random, pixels);
   return label;
 }
 
@@ -229,13 +271,20 @@ int draw_embedded_image(Split split, std::uint64_t index, std::span<std::uint8_t
 }
 
 int draw_tinted_image(Split split, std::uint64_t index, std::span<std::uint8_t, kBytes> pixels) {
-  images::RandomStream random{
-      kVersion, images::Purpose::kEmbeddedImage, {static_cast<std::uint64_t>(split), index, 1}};
+  auto random = stream_of(split, index, 1);
   Tints tints{};
   for (auto& tint : tints)
     for (int& channel : tint)
       for (int i = 0; i < kTints; ++i) channel += static_cast<int>(random.below(2 * kTint + 1)) - kTint;
   return draw_board(split, index, tints, pixels);
+}
+
+int draw_negative_image(Split split, std::uint64_t index, std::span<std::uint8_t, kBytes> pixels) {
+  const int label = class_of(split, index);
+  auto random = stream_of(split, index, 2);
+  const auto tiles = lay_out_negative(label, random);
+  paint(tiles, {}, random, pixels);
+  return label;
 }
 
 }  // namespace abl::data

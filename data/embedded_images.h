@@ -46,4 +46,15 @@ inline constexpr std::string_view kTintedFingerprint = "tinted-shapes-1";
 int draw_tinted_image(Split split, std::uint64_t index,
                       std::span<std::uint8_t, kEmbeddedSize * kEmbeddedSize * 3> pixels);
 
+/// Changes whenever a pixel of any image of negatives does.
+inline constexpr std::string_view kNegativeFingerprint = "negative-shapes-1";
+
+/// Boards for comparing kinds of attention. Two to ten of the shapes are on one, and the filled tiles have
+/// the negative of the colour that is asked for, so that a tile must find one that is unlike itself; each
+/// tile's colour is off by chance, in red, green and blue by about 20 of 255 each. A board of few shapes is
+/// an easy one: what is learned there leads to the others, and no training waits long for its first idea. The
+/// classes are those of draw_embedded_image, image by image.
+int draw_negative_image(Split split, std::uint64_t index,
+                        std::span<std::uint8_t, kEmbeddedSize * kEmbeddedSize * 3> pixels);
+
 }  // namespace abl::data

@@ -118,6 +118,8 @@ constexpr std::array kDataSets{
             "drawn by the trainer: ten classes that cannot be told apart without looking across the image"},
     DataSet{"tinted-shapes", 10, 32, false, true, 40000, 2000, 0,
             "the same with each tile's colour off by chance: no model is right of every image"},
+    DataSet{"negative-shapes", 10, 32, false, true, 40000, 2000, 0,
+            "the same with fewer shapes, and tiles in the negative of the colour that is asked for"},
 };
 
 }  // namespace

@@ -158,7 +158,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   if (options.result_version == 0)
     options.runs.trainer.clear();
   else
-    for (const char* drawn : {"shapes", "tinted-shapes"})  // the trainer draws them itself
+    for (const char* drawn : {"shapes", "tinted-shapes", "negative-shapes"})  // the trainer draws them itself
       options.runs.data.emplace(drawn, fs::path{});
   check_data(options);
   return options;
