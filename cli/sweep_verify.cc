@@ -304,6 +304,8 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
     const Series& series = entry.series();
     if (protocol::tells_of_the_machine(series.name())) continue;
     const auto again = heard.points.find(series.name());
+    std::string first;  // of a curve
+    double most = 0;
     for (int i = 0; i < series.steps_size(); ++i) {
       ++verified.compared;
       const double* value = nullptr;
@@ -312,12 +314,13 @@ void compare(const RunDetail& run, const GetMetricsResponse& stored, const Table
           value = &found->second;
       if (value && same_bits(*value, series.values(i))) continue;
       same = false;
-      verified.found.push_back(value ? fmt::format("{} at step {}: {} then, {} now", series.name(),
-                                                   series.steps(i), series.values(i), *value)
-                                     : fmt::format("{} at step {}: {} then, not said now", series.name(),
-                                                   series.steps(i), series.values(i)));
-      break;  // of a curve the first
+      if (value) most = std::max(most, std::abs(*value - series.values(i)));
+      if (!first.empty()) continue;
+      first = fmt::format("{} at step {}: {} then, {} now", series.name(), series.steps(i), series.values(i),
+                          value ? fmt::format("{}", *value) : "not reported");
     }
+    if (!first.empty())
+      verified.found.push_back(most > 0 ? fmt::format("{}; differs by {:.2g} at most", first, most) : first);
   }
   for (const TableRow& row : table.rows()) {
     if (row.id() != verified.row) continue;

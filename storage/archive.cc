@@ -239,7 +239,8 @@ void Maker::say_what_it_is(const std::string& store_id) {
          "last_trial = 0, last_run = 0")
       .bind(":id", sha256_hex(names).substr(0, 32))
       .run();
-  db_.prepared("INSERT INTO main.archive VALUES (:store, :points, :checkpoints)")
+  db_.prepared(
+         "INSERT INTO main.archive (store_id, points, checkpoints) VALUES (:store, :points, :checkpoints)")
       .bind(":store", store_id)
       .bind(":points", kPointWords[static_cast<int>(options_.points)])
       .bind(":checkpoints", kCheckpointWords[static_cast<int>(options_.checkpoints)])

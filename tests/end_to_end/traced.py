@@ -186,7 +186,7 @@ def main():
         changed = fleet.home / "changed.db"
         shutil.copy(archive, changed)
         subprocess.run([sys.executable, "-c", "import sqlite3,sys; db=sqlite3.connect(sys.argv[1]); "
-                        "db.execute(\"UPDATE point SET value = value + 1 WHERE metric_id = (SELECT id FROM metric WHERE name='val/top1')\"); db.commit()",
+                        "db.execute(\"UPDATE archive SET digest = ''\"); db.execute(\"UPDATE point SET value = value + 1 WHERE metric_id = (SELECT id FROM metric WHERE name='val/top1')\"); db.commit()",
                         str(changed)], check=True)
         wrong = fleet.ablate("verify", "--sweep", "traced", "--sample", 1, "--store", changed, check=False)
         expect(wrong.returncode == 1 and "val/top1 at step" in wrong.stdout, "a number that was changed is found: exit code 1")

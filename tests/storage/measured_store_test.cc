@@ -81,6 +81,7 @@ TEST_F(MeasuredStoreTest, APredictionIsKeptForRowsThatWaitForTheirFirstCompleted
   EXPECT_EQ(measured.predicted("h-a", 0), std::nullopt) << "a run has been measured";
   measured.predict({{"h-a", 50}}, 0);
   EXPECT_EQ(measured.predicted("h-a", 0), std::nullopt) << "a plan that was made before is late";
+  trials.end(run(2), {.state = RunState::kFailed, .retryable = false}, now);
   remove("one");
   EXPECT_EQ(measured.predicted("h-b", 0), 70) << "another sweep has such a row";
   remove("other");
