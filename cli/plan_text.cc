@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -21,7 +22,7 @@ using ablate::v1::PlanRow;
 using ablate::v1::SweepPlan;
 
 /// A count that is shown: one that the sweep's table has, or what stands in for none of its kind.
-struct Shown {
+struct ShownCount {
   std::string heading, mode;
   std::optional<protocol::Unit> unit;
   std::optional<int> digits = std::nullopt;
@@ -29,12 +30,12 @@ struct Shown {
 };
 
 /// A count that the table has no column of, in a unit in which there is something to see.
-Shown stand_in(const SweepPlan& plan, std::string_view name, const char* mode, protocol::Unit unit) {
+ShownCount stand_in(const SweepPlan& plan, std::string_view name, const char* mode, protocol::Unit unit) {
   double largest = 0;
   for (const auto& row : plan.rows())
     if (const auto found = row.counts().find(mode); found != row.counts().end())
       largest = std::max(largest, found->second);
-  Shown shown{.mode = mode, .unit = storage::fitting_unit(unit, largest)};
+  ShownCount shown{.mode = mode, .unit = storage::fitting_unit(unit, largest)};
   shown.heading = shown.unit ? fmt::format("{} ({})", name, name_of(shown.unit)) : std::string{name};
   return shown;
 }
@@ -46,8 +47,8 @@ bool asks_for(const SweepPlan& plan, std::string_view kind) {
 
 /// The columns of the sweep's own table that count, as the table will show them; weights and multiply-adds
 /// where it has none of parameters, or of operations.
-std::vector<Shown> shown_counts(const SweepPlan& plan) {
-  std::vector<Shown> shown;
+std::vector<ShownCount> shown_counts(const SweepPlan& plan) {
+  std::vector<ShownCount> shown;
   if (!asks_for(plan, "params."))
     shown.push_back(stand_in(plan, "params", "params.weights", protocol::Unit::kMillion));
   for (const auto& column : plan.columns())
@@ -59,11 +60,12 @@ std::vector<Shown> shown_counts(const SweepPlan& plan) {
   return shown;
 }
 
-std::string count_text(const PlanRow& row, const Shown& count) {
+std::string count_text(const PlanRow& row, const ShownCount& count) {
   const auto found = row.counts().find(count.mode);
-  return found == row.counts().end()
-             ? "–"
-             : storage::format_cell(found->second, {}, count.digits, count.unit, count.cut);
+  if (found == row.counts().end()) return "–";
+  const bool is_whole = !count.unit && found->second == std::floor(found->second);
+  return storage::format_cell(found->second, {}, is_whole ? std::optional{0} : count.digits, count.unit,
+                              count.cut);
 }
 
 /// What the counts are, where the sweep does not choose them.
@@ -212,7 +214,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   // of a command nothing is known, nor where there is no trainer
   const bool has_counts =
       std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return !row.counts().empty(); });
-  const std::vector<Shown> counts = has_counts ? shown_counts(plan) : std::vector<Shown>{};
+  const std::vector<ShownCount> counts = has_counts ? shown_counts(plan) : std::vector<ShownCount>{};
   const bool has_memory =
       std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return row.has_memory_bytes(); });
   const auto format_memory = little ? format_mib : format_gib;
@@ -227,7 +229,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   const RowNames names = names_of(plan);
   const bool settings = !names.are_factors() || settings_say_more(plan);
   std::vector<Grid::Column> columns = names.columns();
-  for (const Shown& count : counts)
+  for (const ShownCount& count : counts)
     columns.push_back({.heading = count.heading, .right_aligned = true, .rank = kCount});
   if (has_memory)
     columns.push_back(
@@ -251,7 +253,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
     const PlanRow& row = plan.rows(index);
     if (row.group() != (index > 0 ? plan.rows(index - 1).group() : "")) grid.add_heading(row.group());
     std::vector<std::string> cells = names.cells(index);
-    for (const Shown& count : counts) cells.push_back(count_text(row, count));
+    for (const ShownCount& count : counts) cells.push_back(count_text(row, count));
     if (has_memory) cells.push_back(row.has_memory_bytes() ? format_memory(row.memory_bytes()) : "–");
     if (has_time) {
       cells.push_back(row.has_time() ? format_duration(row.time().value()) : "–");
@@ -283,7 +285,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   text += fmt::format(
       "{} × {}: {}, {} stored",
       untrained.empty() ? plural(rows, "row") : fmt::format("{} of {}", trained, plural(rows, "row")),
-      plural(plan.seeds(), "seed"), plural(plan.trials(), "distinct trial"), plan.stored());
+      seeds_text(plan.seeds(), plan.seeds_min()), plural(plan.trials(), "distinct trial"), plan.stored());
   if (shares)
     text += fmt::format(", {} under way{}", plan.under_way(), plan.submitted() ? "" : " for other sweeps");
   if (plan.held() > 0) text += fmt::format(", {} held", plan.held());
@@ -299,6 +301,16 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
         forecast_line(plan.forecast(), plan.submitted() ? "complete in" : "submitted now, it is complete in",
                       SystemClock{}.now());
   text += time_text(plan);
+  if (plan.has_tuning()) {
+    const SweepPlan& tuning = plan.tuning();
+    text += fmt::format("before these the rows are tuned: {}, {} stored",
+                        plural(tuning.trials(), "tuning trial"), tuning.stored());
+    if (tuning.has_gpu_hours())
+      text += fmt::format("; what is left of them takes {} GPU hours ({} to {})",
+                          hours_text(tuning.gpu_hours().value()), hours_text(tuning.gpu_hours().low()),
+                          hours_text(tuning.gpu_hours().high()));
+    text += "\n";
+  }
   if (chain > 0)
     text += fmt::format("each trial waits for those whose weights it takes: at most {} one after the other\n",
                         plural(static_cast<std::uint32_t>(chain), "training"));

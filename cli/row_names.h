@@ -15,7 +15,8 @@ namespace abl::cli {
 /// the table shows it; the others by id and, where it says more, label.
 class RowNames {
  public:
-  explicit RowNames(const ablate::v1::Table& table);
+  /// `with_settings`: whether the settings' columns of the table are shown beside them.
+  explicit RowNames(const ablate::v1::Table& table, bool with_settings = true);
 
   /// A terminal that is too narrow cuts them first.
   const std::vector<Grid::Column>& columns() const { return columns_; }
@@ -30,7 +31,7 @@ class RowNames {
   bool names_rows(int column) const { return shown_by_.contains(column); }
 
  private:
-  bool read_factors(const ablate::v1::Table& table);
+  bool read_factors(const ablate::v1::Table& table, bool with_settings);
   void read_labels(const ablate::v1::Table& table);
 
   std::vector<std::string> ids_;
@@ -39,5 +40,9 @@ class RowNames {
   std::set<int> shown_by_;
   bool factors_ = false;
 };
+
+/// How far a terminal may cut these names so that those that differ still do, an ellipsis at the end; at
+/// least `least`.
+int least_of_names(const std::vector<std::string>& names, int least);
 
 }  // namespace abl::cli

@@ -76,12 +76,15 @@ std::optional<std::string> marker_in(const std::string& line) {
 MarkedTable read_marker(const std::string& command, const std::string& file, std::size_t line) {
   MarkedTable table{.file = file, .line = line};
   std::vector<std::string> words = words_of(command);
-  const std::vector<std::string> kFlags{"--format", "--columns", "--long", "--store", "--caption", "--label"};
+  const std::vector<std::string> kFlags{"--format", "--columns", "--long", "--stats",
+                                        "--store",  "--caption", "--label"};
   for (std::size_t i = 2; i < words.size(); ++i) {
     std::string word = words[i], value;
     if (!word.starts_with("--")) {
       if (!table.sweep.empty())
-        bad_marker(file, line, fmt::format("the marker names two sweeps, '{}' and '{}'", table.sweep, word));
+        bad_marker(file, line,
+                   fmt::format("this marker has two sweeps, '{}' and '{}'; expected a marker for each table",
+                               table.sweep, word));
       table.sweep = word;
       continue;
     }
@@ -91,8 +94,8 @@ MarkedTable read_marker(const std::string& command, const std::string& file, std
       bad_marker(file, line,
                  fmt::format("unknown flag '{}' in the marker; expected {}{}", word, any_of(kFlags),
                              did_you_mean(word, kFlags)));
-    if (word == "--long") {
-      table.long_form = true;
+    if (word == "--long" || word == "--stats") {
+      (word == "--long" ? table.long_form : table.stats) = true;
       continue;
     }
     if (equals == std::string::npos) {
@@ -112,6 +115,8 @@ MarkedTable read_marker(const std::string& command, const std::string& file, std
   if (table.sweep.empty()) bad_marker(file, line, "the marker names no sweep; expected 'ablate table SWEEP'");
   if (table.format == TableFormat::kJson)
     bad_marker(file, line, "a table as JSON is not compared; expected another format");
+  if (table.stats && table.format != TableFormat::kText)
+    bad_marker(file, line, "--stats in a marker is of tables as text; expected no --format");
   return table;
 }
 
@@ -134,40 +139,168 @@ std::optional<std::pair<std::size_t, std::size_t>> region(const std::vector<std:
   return end < lines.size() ? std::optional{std::pair{begin, end}} : std::nullopt;
 }
 
-/// The cells of a line of a Markdown table.
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::string cell;
-  const std::string text = without_margins(line);
-  for (std::size_t i = 1; i < text.size(); ++i) {  // behind the first '|'
-    if (text[i] == '|' && text[i - 1] != '\\')
-      cells.push_back(without_margins(std::exchange(cell, {})));
-    else
-      cell += text[i];
+/// A part of a line, and where it begins, from 0.
+struct Change {
+  std::string text;
+  std::size_t at = 0;
+};
+
+Change without_margins_at(const std::string& line, std::size_t begin, std::size_t end) {
+  const auto first = std::min(line.find_first_not_of(" \t\r", begin), end);
+  return {without_margins(std::string_view{line}.substr(begin, end - begin)), first};
+}
+
+/// How far a line's cell goes that begins at `at`: it ends before what parts it from the next one, which is
+/// as long as `part` says then.
+std::size_t end_of_cell(const std::string& line, std::size_t at, TableFormat format, std::size_t& part) {
+  bool quoted = false;
+  int braces = 0;
+  for (std::size_t i = at; i < line.size(); ++i) {
+    const bool escaped = i > 0 && line[i - 1] == '\\';
+    part = 1;
+    switch (format) {
+      case TableFormat::kMarkdown:
+        if (line[i] == '|' && !escaped) return i;
+        break;
+      case TableFormat::kLatex:
+        if (!escaped) braces += line[i] == '{' ? 1 : line[i] == '}' ? -1 : 0;
+        if (line[i] == '&' && !escaped && braces == 0) return i;
+        break;
+      case TableFormat::kCsv:
+        quoted ^= line[i] == '"';
+        if (line[i] == ',' && !quoted) return i;
+        break;
+      case TableFormat::kHtml:
+        if (line.compare(i, 5, "</td>") == 0 || line.compare(i, 5, "</th>") == 0) return part = 5, i;
+        break;
+      case TableFormat::kText:
+      case TableFormat::kJson:
+        if (line.compare(i, 2, "  ") != 0) break;
+        part = line.find_first_not_of(' ', i);
+        part = part == std::string::npos ? line.size() - i : part - i;
+        return i;
+    }
+  }
+  part = 0;
+  return line.size();
+}
+
+std::vector<Change> cells_of(const std::string& line, TableFormat format) {
+  std::vector<Change> cells;
+  std::size_t at = line.find_first_not_of(" \t");
+  if (at == std::string::npos) return cells;
+  if (format == TableFormat::kMarkdown && line[at] == '|') ++at;
+  for (std::size_t part = 0; at < line.size(); at += part) {
+    const std::size_t end = end_of_cell(line, at, format, part);
+    Change cell = without_margins_at(line, at, end);
+    if (part > 0 || !cell.text.empty()) cells.push_back(std::move(cell));
+    at = end;
+    if (part == 0) break;
   }
   return cells;
 }
 
+/// Which lines of two texts stand for each other: equal ones, as many as there are, and between these the
+/// first with the first. A line without one has none.
+std::vector<std::pair<std::optional<std::size_t>, std::optional<std::size_t>>> pairs_of(
+    const std::vector<std::string>& here, const std::vector<std::string>& there) {
+  constexpr std::size_t kMostCompared = 4'000'000;  // pairs of lines
+  std::vector<std::pair<std::optional<std::size_t>, std::optional<std::size_t>>> pairs;
+  std::vector<std::pair<std::size_t, std::size_t>> equal;
+  if (here.size() * there.size() <= kMostCompared && here.size() != there.size()) {
+    std::vector<std::vector<std::uint32_t>> longest(here.size() + 1,
+                                                    std::vector<std::uint32_t>(there.size() + 1));
+    for (std::size_t i = here.size(); i-- > 0;)
+      for (std::size_t j = there.size(); j-- > 0;)
+        longest[i][j] =
+            here[i] == there[j] ? longest[i + 1][j + 1] + 1 : std::max(longest[i + 1][j], longest[i][j + 1]);
+    for (std::size_t i = 0, j = 0; i < here.size() && j < there.size();) {
+      if (here[i] == there[j])
+        equal.emplace_back(i++, j++);
+      else if (longest[i + 1][j] >= longest[i][j + 1])
+        ++i;
+      else
+        ++j;
+    }
+  }
+  equal.emplace_back(here.size(), there.size());
+  std::size_t i = 0, j = 0;
+  for (const auto& [to_i, to_j] : equal) {
+    while (i < to_i || j < to_j) {
+      auto& pair = pairs.emplace_back();
+      if (i < to_i) pair.first = i++;
+      if (j < to_j) pair.second = j++;
+    }
+    ++i, ++j;
+  }
+  return pairs;
+}
+
+/// Cell by cell, where lines have equally many; otherwise the lines.
+std::vector<TableDifference> line_differences(const MarkedTable& table, const std::vector<std::string>& here,
+                                              const std::vector<std::string>& there) {
+  std::vector<TableDifference> found;
+  std::size_t last = 0;
+  for (const auto& [mine, stored] : pairs_of(here, there)) {
+    if (mine) last = *mine;
+    const std::size_t line = table.begin + last + 1;
+    if (!mine || !stored) {
+      found.push_back({.file = table.file,
+                       .line = line,
+                       .says = mine ? without_margins(here[*mine]) : "no such line",
+                       .should = stored ? without_margins(there[*stored]) : "no such line"});
+      continue;
+    }
+    const auto ours = cells_of(here[*mine], table.format), theirs = cells_of(there[*stored], table.format);
+    if (without_margins(here[*mine]) == without_margins(there[*stored])) continue;
+    bool any = false;
+    for (std::size_t i = 0; ours.size() == theirs.size() && i < ours.size(); ++i) {
+      if (ours[i].text == theirs[i].text) continue;
+      any = true;
+      found.push_back({.file = table.file,
+                       .line = line,
+                       .at = ours[i].at + 1,
+                       .row = i == 0 ? "" : ours.front().text,
+                       .says = ours[i].text,
+                       .should = theirs[i].text});
+    }
+    if (!any && table.format != TableFormat::kText)
+      found.push_back({.file = table.file,
+                       .line = line,
+                       .says = without_margins(here[*mine]),
+                       .should = without_margins(there[*stored])});
+  }
+  return found;
+}
+
+std::vector<std::string> texts_of(const std::vector<Change>& cells) {
+  std::vector<std::string> texts;
+  for (const Change& cell : cells) texts.push_back(cell.text);
+  return texts;
+}
+
 /// A line and where it stands.
 struct TableLine {
-  std::vector<std::string> cells;
+  std::vector<Change> cells;
   std::size_t line = 0;
 };
 
 /// What tells a row from the others: its names, without what is said of the baseline, and how many rows
 /// before it have them too.
 std::map<std::pair<std::string, std::size_t>, TableLine> rows_of(const std::vector<std::string>& lines,
-                                                                 std::size_t first, std::size_t names) {
+                                                                 std::size_t first,
+                                                                 const std::vector<std::size_t>& names) {
   std::map<std::pair<std::string, std::size_t>, TableLine> rows;
   std::map<std::string, std::size_t> seen;
   for (std::size_t i = 2; i < lines.size(); ++i) {  // behind headings and rule
-    TableLine line{cells_of(lines[i]), first + i};
+    TableLine line{cells_of(lines[i], TableFormat::kMarkdown), first + i};
     std::string key;
-    for (std::size_t cell = 0; cell < std::min(names, line.cells.size()); ++cell) {
-      std::string name = line.cells[cell];
+    for (const std::size_t cell : names) {
+      if (cell >= line.cells.size()) continue;
+      std::string name = line.cells[cell].text;
       if (constexpr std::string_view kBaseline = "(baseline)"; name.ends_with(kBaseline))
         name = without_margins(name.substr(0, name.size() - kBaseline.size()));
-      key += (cell ? ", " : "") + name;
+      key += (key.empty() ? "" : ", ") + name;
     }
     rows.emplace(std::pair{key, seen[key]++}, std::move(line));
   }
@@ -176,43 +309,50 @@ std::map<std::pair<std::string, std::size_t>, TableLine> rows_of(const std::vect
 
 std::vector<TableDifference> markdown_differences(const MarkedTable& table,
                                                   const std::vector<std::string>& here,
-                                                  const std::vector<std::string>& there, std::size_t names) {
+                                                  const std::vector<std::string>& there,
+                                                  const std::vector<std::size_t>& names) {
   std::vector<TableDifference> found;
   const std::size_t first = table.begin + 1;
-  const auto ours = cells_of(here.front()), theirs = cells_of(there.front());
+  const auto ours = cells_of(here.front(), table.format), theirs = cells_of(there.front(), table.format);
   const auto by_name = [](const std::string& row) {
     const auto end = row.find_last_not_of(", ");
     return end == std::string::npos ? std::string{} : row.substr(0, end + 1);
   };
-  if (ours != theirs) {
-    for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
-      const std::string a = i < ours.size() ? ours[i] : "", b = i < theirs.size() ? theirs[i] : "";
-      if (a != b) found.push_back({table.file, first, "", fmt::format("{}", i + 1), a, b});
-    }
+  const auto text = [](const std::vector<Change>& cells, std::size_t i) {
+    return i < cells.size() ? cells[i].text : std::string{};
+  };
+  const auto place = [](const std::vector<Change>& cells, std::size_t i) {
+    return i < cells.size() ? cells[i].at + 1 : 0;
+  };
+  if (texts_of(ours) != texts_of(theirs)) {
+    for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i)
+      if (text(ours, i) != text(theirs, i))
+        found.push_back({table.file, first, place(ours, i), "", "heading", text(ours, i), text(theirs, i)});
     return found;  // what stands below is of other columns
   }
   const auto mine = rows_of(here, first, names), stored = rows_of(there, first, names);
   for (const auto& [key, line] : mine) {
     const auto same = stored.find(key);
     if (same == stored.end()) {
-      found.push_back({table.file, line.line, by_name(key.first), "", "this row", "no such row"});
+      found.push_back({table.file, line.line, 0, by_name(key.first), "", "this row", "no such row"});
       continue;
     }
     for (std::size_t i = 0; i < std::max(line.cells.size(), same->second.cells.size()); ++i) {
-      const std::string a = i < line.cells.size() ? line.cells[i] : "",
-                        b = i < same->second.cells.size() ? same->second.cells[i] : "";
-      if (a != b)
-        found.push_back({table.file, line.line, by_name(key.first), i < ours.size() ? ours[i] : "", a, b});
+      const std::string was = text(line.cells, i), is = text(same->second.cells, i);
+      if (was != is)
+        found.push_back(
+            {table.file, line.line, place(line.cells, i), by_name(key.first), text(ours, i), was, is});
     }
   }
   for (const auto& [key, line] : stored)
     if (!mine.contains(key))
-      found.push_back({table.file, table.begin + 1, by_name(key.first), "", "no such row", "a row"});
+      found.push_back({table.file, table.begin + 1, 0, by_name(key.first), "", "no such row", "a row"});
   std::ranges::stable_sort(found, {}, &TableDifference::line);
   if (found.empty())  // the same rows in another order
     for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i)
-      if (i != 1 && cells_of(here[i]) != cells_of(there[i])) {
-        found.push_back({table.file, first + i, "", "", without_margins(here[i]), without_margins(there[i])});
+      if (i != 1 && texts_of(cells_of(here[i], table.format)) != texts_of(cells_of(there[i], table.format))) {
+        found.push_back(
+            {table.file, first + i, 0, "", "", without_margins(here[i]), without_margins(there[i])});
         break;
       }
   return found;
@@ -244,23 +384,18 @@ std::vector<MarkedTable> marked_tables(const std::vector<std::string>& lines, co
 }
 
 std::string TableDifference::text() const {
-  std::string where = fmt::format("{}:{}: ", file, line);
+  std::string where = at > 0 ? fmt::format("{}:{}:{}: ", file, line, at) : fmt::format("{}:{}: ", file, line);
   if (!row.empty()) where += fmt::format("row {}", row);
-  if (!column.empty()) where += fmt::format("{}column {}", row.empty() ? "" : ", ", column);
+  if (!column.empty()) where += fmt::format("{}{}", row.empty() ? "" : ", ", column);
   if (!row.empty() || !column.empty()) where += ": ";
-  return where + fmt::format("the file says '{}', the store says '{}'", says, should);
+  return where + fmt::format("the file has '{}', the store '{}'", says, should);
 }
 
 std::vector<TableDifference> differences(const MarkedTable& table, const std::vector<std::string>& here,
-                                         const std::vector<std::string>& there, std::size_t names) {
-  if (table.format == TableFormat::kMarkdown) return markdown_differences(table, here, there, names);
-  std::vector<TableDifference> found;
-  for (std::size_t i = 0; i < std::max(here.size(), there.size()); ++i) {
-    const std::string a = i < here.size() ? without_margins(here[i]) : "",
-                      b = i < there.size() ? without_margins(there[i]) : "";
-    if (a != b) found.push_back({table.file, table.begin + std::min(i, here.size()) + 1, "", "", a, b});
-  }
-  return found;
+                                         const std::vector<std::string>& there,
+                                         const std::vector<std::size_t>& names) {
+  return table.format == TableFormat::kMarkdown ? markdown_differences(table, here, there, names)
+                                                : line_differences(table, here, there);
 }
 
 int check_tables(const Context& context, const std::filesystem::path& file, bool write) {
@@ -287,15 +422,16 @@ int check_tables(const Context& context, const std::filesystem::path& file, bool
       auto& [own, source] = sources.try_emplace(store.string(), context, nullptr).first->second;
       own.store_flag = store.string();
       if (!source) source = open_source(own);
-      const auto message = source->table(table.sweep, 0, false, table.long_form);
-      std::vector<std::string> there = lines_of(render_table(message, table.format, nullptr, table.options));
+      const auto message = source->table(table.sweep, 0, table.stats, table.stats || table.long_form);
+      std::vector<std::string> there = lines_of(render_table(message, table.format, nullptr, table.options) +
+                                                (table.stats ? statistics_text(message) : ""));
       if (table.format == TableFormat::kMarkdown)  // the notes below it are the document's to say
         there.erase(
             std::ranges::find_if(there, [](const std::string& line) { return !line.starts_with('|'); }),
             there.end());
       const std::vector<std::string> here(lines.begin() + static_cast<std::ptrdiff_t>(table.begin),
                                           lines.begin() + static_cast<std::ptrdiff_t>(table.end));
-      for (auto& difference : differences(table, here, there, sheet_of(message, table.options.shown).names))
+      for (auto& difference : differences(table, here, there, sheet_of(message, table.options.shown).naming))
         found.push_back(std::move(difference));
       fresh.push_back(std::move(there));
     } catch (const Error& error) {
@@ -320,6 +456,7 @@ int check_tables(const Context& context, const std::filesystem::path& file, bool
     for (const TableDifference& difference : found)
       list.push_back({{"file", difference.file},
                       {"line", difference.line},
+                      {"at", difference.at},
                       {"row", difference.row},
                       {"column", difference.column},
                       {"file_says", difference.says},

@@ -11,10 +11,12 @@
 
 #include "base/error.h"
 #include "cli/format.h"
+#include "cli/svg.h"
 #include "cli/table_renderer.h"
 #include "cli/table_sheet.h"
 #include "cli/terminal.h"
 #include "storage/table.h"
+#include "views/comparison.h"
 
 namespace abl::cli {
 namespace {
@@ -23,124 +25,9 @@ using ablate::v1::Cell;
 using ablate::v1::Column;
 using ablate::v1::Table;
 using ablate::v1::TableRow;
-
-// Okabe and Ito's colours, which people tell apart however they see them; without the yellow, which white
-// hides.
-constexpr std::array kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"};
-constexpr std::array kDashes{"", "7 3", "2 3", "9 3 2 3"};
-constexpr const char *kInk = "#1a1a1a", *kFaint = "#5c5c5c", *kRule = "#dedede", *kBaseline = "#000000";
-constexpr double kFont = 13, kSmall = 12, kLetter = 0.6;  // of a font's size, on the average
-constexpr double kRowHeight = 24, kMargin = 18;
-constexpr int kLongestName = 44;
-
-double width_of(std::string_view text, double size = kSmall) {
-  return display_width(std::string{text}) * size * kLetter;
-}
-
-/// "12.3": never "-0.0".
-std::string at(double value) {
-  std::string text = fmt::format("{:.1f}", value);
-  return text == "-0.0" ? "0.0" : text;
-}
-
-std::string cut(const std::string& name) {
-  if (display_width(name) <= kLongestName) return name;
-  std::string kept;
-  for (std::size_t i = 0; i < name.size();) {
-    std::size_t end = i + 1;
-    while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) ++end;
-    if (display_width(kept) + 2 > kLongestName) break;
-    kept += name.substr(i, end - i);
-    i = end;
-  }
-  return kept + "…";
-}
-
-/// Numbers along an axis, at 1, 2 or 5 times a power of ten.
-struct Axis {
-  double low = 0, high = 1, step = 1, from = 0, to = 1;  // pixels
-
-  static Axis around(double low, double high, int ticks) {
-    if (!(high > low)) {
-      const double around = low == 0 ? 1 : std::abs(low) * 0.05;
-      low -= around, high += around;
-    }
-    const double rough = (high - low) / ticks, power = std::pow(10, std::floor(std::log10(rough)));
-    const double part = rough / power;
-    const double step = power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
-    return {.low = std::floor(low / step + 1e-9) * step,
-            .high = std::ceil(high / step - 1e-9) * step,
-            .step = step};
-  }
-  double operator()(double value) const { return from + (value - low) / (high - low) * (to - from); }
-  std::vector<double> ticks() const {
-    std::vector<double> ticks;
-    const auto count = static_cast<int>(std::lround((high - low) / step));
-    for (int i = 0; i <= count; ++i) ticks.push_back(low + i * step);
-    return ticks;
-  }
-  std::string text(double value) const {
-    if (std::abs(value) < step * 1e-6) value = 0;
-    const double largest = std::max(std::abs(low), std::abs(high));
-    if (largest >= 1e6 || step < 1e-5) return fmt::format("{:.3g}", value);
-    return fmt::format("{:.{}f}", value, std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9))));
-  }
-};
-
-/// The picture while it is drawn.
-class Svg {
- public:
-  void line(double x1, double y1, double x2, double y2, std::string_view colour, double width = 1,
-            std::string_view dash = "") {
-    body_ +=
-        fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" stroke-width=\"{}\"{}/>\n",
-                    at(x1), at(y1), at(x2), at(y2), colour, at(width), dashed(dash));
-  }
-  void text(double x, double y, std::string_view text, std::string_view anchor = "start",
-            double size = kSmall, std::string_view colour = kInk, bool bold = false,
-            std::string_view more = "") {
-    body_ += fmt::format(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" font-size=\"{}\" fill=\"{}\"{}{}>{}</text>\n", at(x),
-        at(y), anchor, size, colour, bold ? " font-weight=\"bold\"" : "", more, html_text(text));
-  }
-  void rectangle(double x, double y, double width, double height, std::string_view colour,
-                 std::string_view title) {
-    body_ += fmt::format(
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n", at(x),
-        at(y), at(width), at(height), colour, html_text(title));
-  }
-  void dot(double x, double y, double radius, std::string_view colour, std::string_view title) {
-    body_ += fmt::format(
-        "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\" stroke=\"#fff\" "
-        "stroke-width=\"1\"><title>{}</title></circle>\n",
-        at(x), at(y), at(radius), colour, html_text(title));
-  }
-  void area(const std::string& points, std::string_view colour) {
-    body_ += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", points, colour);
-  }
-  void path(const std::string& points, std::string_view colour, std::string_view dash,
-            std::string_view title) {
-    body_ += fmt::format(
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" "
-        "stroke-linejoin=\"round\"{}><title>{}</title></polyline>\n",
-        points, colour, dashed(dash), html_text(title));
-  }
-  std::string page(double width, double height, std::string_view title) const {
-    return fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-        "role=\"img\" "
-        "font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', "
-        "sans-serif\">\n<title>{2}</title>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{3}</svg>\n",
-        std::lround(width), std::lround(height), html_text(title), body_);
-  }
-
- private:
-  static std::string dashed(std::string_view dash) {
-    return dash.empty() ? "" : fmt::format(" stroke-dasharray=\"{}\"", dash);
-  }
-  std::string body_;
-};
+using pictures::at, pictures::Axis, pictures::cut, pictures::kBaseline, pictures::kColours, pictures::kDashes,
+    pictures::kFaint, pictures::kFont, pictures::kInk, pictures::kMargin, pictures::kRowHeight,
+    pictures::kRule, pictures::kSmall, pictures::Svg, pictures::width_of;
 
 /// A row as it is drawn: its value in the column's unit, and the interval of its mean.
 struct DrawnRow {
@@ -176,7 +63,7 @@ std::vector<DrawnRow> marks_of(const Table& table, int column) {
                   .name = names[static_cast<std::size_t>(i)],
                   .text = cell.text(),
                   .group = row.group()};
-    mark.baseline = row.id() == (row.baseline().empty() ? table.baseline() : row.baseline());
+    mark.baseline = views::is_baseline(table, row);
     if (cell.has_mean() && std::isfinite(cell.mean())) mark.value = cell.mean() / unit;
     if (mark.value && cell.statistics().has_interval()) {
       mark.low = cell.statistics().interval().low() / unit;
@@ -210,15 +97,20 @@ std::string what_is_drawn(const Table& table, int column) {
                      interval ? ", with 95 % interval" : "");
 }
 
-/// What could not be drawn, below the picture.
-double add_lacking(Svg& svg, const std::vector<std::string>& lacking, double y) {
+/// Why a row is not drawn, after its id where that is another reason than that its time has not come.
+std::string lacking_text(const TableRow& row, int column) {
+  const Cell& cell = row.cells(column);
+  return cell.diverged_size() > 0 ? fmt::format("{} ({})", row.id(), cell.missing()) : row.id();
+}
+
+/// What could not be drawn, and why, below the picture.
+double add_named(Svg& svg, std::string_view why, const std::vector<std::string>& rows, double y) {
   constexpr std::size_t kNamed = 8;
-  if (lacking.empty()) return y;
-  const std::size_t named = std::min(lacking.size(), kNamed);
-  std::string text =
-      fmt::format("no value yet: {}",
-                  fmt::join(lacking.begin(), lacking.begin() + static_cast<std::ptrdiff_t>(named), ", "));
-  if (named < lacking.size()) text += fmt::format(" and {} more", lacking.size() - named);
+  if (rows.empty()) return y;
+  const std::size_t named = std::min(rows.size(), kNamed);
+  std::string text = fmt::format(
+      "{}: {}", why, fmt::join(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  if (named < rows.size()) text += fmt::format(" and {} more", rows.size() - named);
   svg.text(kMargin, y + 14, text, "start", kSmall, kFaint);
   return y + 20;
 }
@@ -315,7 +207,8 @@ std::string scatter_svg(const Table& table, int y, int x) {
   double left = std::numeric_limits<double>::infinity(), right = -left, low = left, high = -left;
   for (std::size_t i = 0; i < ys.size(); ++i) {
     if (!ys[i].value || !xs[i].value) {
-      lacking.push_back(ys[i].id);
+      const TableRow& row = table.rows(static_cast<int>(i));
+      lacking.push_back(lacking_text(row, ys[i].value ? x : y));
       continue;
     }
     dots.push_back({&xs[i], &ys[i]});
@@ -386,7 +279,7 @@ std::string scatter_svg(const Table& table, int y, int x) {
                kFaint, 0.6);
     svg.text(best.x, best.y + height - 4, name, "start", kSmall, kInk, dot.y->baseline);
   }
-  const double end = add_lacking(svg, lacking, up.from + 50);
+  const double end = add_named(svg, "no value", lacking, up.from + 50);
   return svg.page(kWidth, end + 14, title_of(table));
 }
 
@@ -397,7 +290,7 @@ std::string curves_svg(const Table& table, const std::string& metric, const std:
     std::vector<std::array<double, 4>> points;  // step, mean, low, high
   };
   std::vector<Drawn> lines;
-  std::vector<std::string> lacking;
+  std::vector<std::string> lacking, ended;
   double first = std::numeric_limits<double>::infinity(), last = -first, low = first, high = -first,
          names = 0;
   std::size_t most_seeds = 0;
@@ -406,6 +299,7 @@ std::string curves_svg(const Table& table, const std::string& metric, const std:
     const std::size_t every = (curve.points.size() + kMostPoints - 1) / kMostPoints;
     std::size_t index = 0;
     for (const auto& [step, values] : curve.points) {
+      if (curve.diverged_at && step >= *curve.diverged_at) break;
       const bool is_last = ++index == curve.points.size();
       if (values.empty() || (every > 1 && (index - 1) % every != 0 && !is_last)) continue;
       double mean = 0, spread = 0;
@@ -417,8 +311,9 @@ std::string curves_svg(const Table& table, const std::string& metric, const std:
       first = std::min(first, static_cast<double>(step)), last = std::max(last, static_cast<double>(step));
       low = std::min(low, mean - spread), high = std::max(high, mean + spread);
     }
+    if (curve.diverged_at) ended.push_back(fmt::format("{} at step {}", curve.row, *curve.diverged_at));
     if (drawn.points.empty()) {
-      lacking.push_back(curve.row);
+      if (!curve.diverged_at) lacking.push_back(curve.row);
       continue;
     }
     names = std::max(names, width_of(cut(curve.label)));
@@ -490,7 +385,8 @@ std::string curves_svg(const Table& table, const std::string& metric, const std:
     svg.text(across.to + 53, place + 4, cut(lines[i].of->label), "start", kSmall, kInk,
              lines[i].of->baseline);
   }
-  const double end = add_lacking(svg, lacking, up.from + 50);
+  const double end = add_named(svg, "a seed diverged, the mean ends", ended,
+                               add_named(svg, "no value", lacking, up.from + 50));
   return svg.page(across.to + 53 + names + kMargin, end + 14, title_of(table));
 }
 

@@ -19,6 +19,7 @@
 #include "cli/table_sheet.h"
 #include "cli/terminal.h"
 #include "storage/table.h"
+#include "views/comparison.h"
 #include "views/json.h"
 
 namespace abl::cli {
@@ -62,12 +63,15 @@ Text text_of(const Table& table, const Terminal* terminal, const TableOptions& o
     grid.add(std::move(row.cells));
   }
   Text text;
-  for (const auto& column : grid.fit_to(terminal ? terminal->width() : 0))
-    text.left_out.push_back((column.group.empty() ? ""
-                             : column.group == table.paper_heading() || column.group == "paper"
-                                 ? "the paper's "
-                                 : column.group + " ") +
-                            column.heading);
+  for (const auto& column : grid.fit_to(terminal ? terminal->width() : 0)) {
+    std::string name =
+        (column.group.empty()                                               ? ""
+         : column.group == table.paper_heading() || column.group == "paper" ? "the paper's "
+                                                                            : column.group + " ") +
+        column.heading;
+    if (std::ranges::find(text.left_out, name) == text.left_out.end())  // there may be several of n
+      text.left_out.push_back(std::move(name));
+  }
   text.lines = grid.lines(terminal);
   return text;
 }
@@ -110,11 +114,10 @@ namespace {
 /// What the lines do not say: what the star is, what there was no room for, and what a unit does not do.
 std::string text_notes(const Table& table, const Text& text) {
   std::string notes;
-  const auto is_baseline = [&](const TableRow& row) {
-    return row.id() == (row.baseline().empty() ? table.baseline() : row.baseline());
-  };
-  if (std::ranges::any_of(table.rows(), is_baseline))
-    notes += fmt::format("* baseline{}\n", RowNames{table}.are_factors() && !table.baseline().empty()
+  const bool of_levels = table.has_pivot() && !table.pivoted();
+  if (std::ranges::any_of(table.rows(), [&](const TableRow& row) { return views::is_baseline(table, row); }))
+    notes += fmt::format("* baseline{}\n", of_levels ? " of each " + table.pivot().by()
+                                           : RowNames{table}.are_factors() && !table.baseline().empty()
                                                ? ": " + table.baseline()
                                                : "");
   notes += comparison_legend(table);
@@ -198,7 +201,10 @@ std::vector<std::vector<std::string>> named_cells(const Sheet& sheet) {
 std::string markdown(const Table& table, const TableOptions& options) {
   const Sheet sheet = sheet_of(table, options.shown);
   const auto named = named_cells(sheet);
-  const auto escape = [](std::string_view text) { return replace_each(text, {{'|', "\\|"}, {'\n', " "}}); };
+  const auto escape = [](std::string_view text) {  // what Markdown would take for a sign of its own
+    return replace_each(text,
+                        {{'|', "\\|"}, {'\n', " "}, {'<', "\\<"}, {'*', "\\*"}, {'`', "\\`"}, {'[', "\\["}});
+  };
   std::string head = "|", rule = "|", body;
   for (const auto& column : sheet.columns) {
     head += fmt::format(" {}{} |", escape(column.heading),
@@ -264,6 +270,9 @@ std::string csv(const Table& table) {
       std::ranges::any_of(table.rows(), [](const TableRow& row) { return !row.group().empty(); });
   const bool untrained =
       std::ranges::any_of(table.rows(), [](const TableRow& row) { return !row.not_trained().empty(); });
+  const bool diverged = std::ranges::any_of(table.rows(), [](const TableRow& row) {
+    return std::ranges::any_of(row.cells(), [](const Cell& cell) { return cell.diverged_size() > 0; });
+  });
   const bool scaled = !table.scale().empty();
   text +=
       fmt::format("{}{}{}", grouped ? ",group" : "", untrained ? ",not_trained" : "", scaled ? ",scale" : "");
@@ -271,6 +280,7 @@ std::string csv(const Table& table) {
     if (column.kind() != Column::KIND_PRINTED) text += fmt::format(",{}", csv_field(column.name()));
     if (is_metric(column))
       text += fmt::format(",{},{}", csv_field(column.name() + "_sd"), csv_field(column.name() + "_n"));
+    if (is_metric(column) && diverged) text += fmt::format(",{}", csv_field(column.name() + "_diverged"));
     if (is_metric(column) && with_statistics)
       for (const auto& [name, number] : statistics_of(Cell{}, 1))
         text += fmt::format(",{}", csv_field(column.name() + name));
@@ -278,9 +288,8 @@ std::string csv(const Table& table) {
   }
   text += "\n";
   for (const auto& row : table.rows()) {
-    text +=
-        fmt::format("{},{},{}", csv_field(row.id()), csv_field(row.label()),
-                    row.id() == (row.baseline().empty() ? table.baseline() : row.baseline()) ? "yes" : "no");
+    text += fmt::format("{},{},{}", csv_field(row.id()), csv_field(row.label()),
+                        views::is_baseline(table, row) ? "yes" : "no");
     if (grouped) text += fmt::format(",{}", csv_field(row.group()));
     if (untrained) text += fmt::format(",{}", row.not_trained());
     if (scaled) text += fmt::format(",{}", csv_field(table.scale()));
@@ -290,10 +299,12 @@ std::string csv(const Table& table) {
       const double unit = storage::unit_factor(unit_of(column));
       const bool sd = cell.has_sd() && std::isfinite(cell.mean());
       if (column.kind() == Column::KIND_SETTING)
-        text += fmt::format(",{}", csv_field(cell.text()));
+        text +=
+            fmt::format(",{}", cell.text() == "–" && !cell.missing().empty() ? "" : csv_field(cell.text()));
       else if (column.kind() != Column::KIND_PRINTED)
         text += fmt::format(",{}", cell.has_mean() ? csv_number(cell.mean() / unit) : "");
       if (is_metric(column)) text += fmt::format(",{},{}", sd ? csv_number(cell.sd() / unit) : "", cell.n());
+      if (is_metric(column) && diverged) text += fmt::format(",{}", cell.diverged_size());
       if (is_metric(column) && with_statistics)
         for (const auto& [name, number] : statistics_of(cell, unit))
           text += fmt::format(",{}", number ? csv_number(*number) : "");

@@ -11,6 +11,7 @@
 #include "base/nearest_name.h"
 #include "base/printable.h"
 #include "cli/row_names.h"
+#include "views/comparison.h"
 
 namespace abl::cli {
 namespace {
@@ -22,11 +23,6 @@ using ablate::v1::TableRow;
 using protocol::Shown;
 
 bool is_number(const Column& column) { return column.kind() != Column::KIND_SETTING; }
-
-/// The row that others, and itself, are compared with.
-bool is_baseline(const Table& table, const TableRow& row) {
-  return row.id() == (row.baseline().empty() ? table.baseline() : row.baseline());
-}
 
 std::string count_of(const Cell& cell) {
   if (cell.of() == 0) return "";  // of a row that is not trained
@@ -222,14 +218,21 @@ Grid::Column column_at(const Table& table, const RowNames& names, const SheetPla
 
 Sheet sheet_of(const Table& table, const std::vector<Shown>& asked) {
   Sheet sheet;
-  const RowNames names{table};
-  const std::vector<SheetPlace> places = places_of(table, shown_of(table, asked));
+  const std::vector<Shown> shown = shown_of(table, asked);
+  const RowNames names{table, std::ranges::find(shown, Shown::kValue) != shown.end()};
+  const std::vector<SheetPlace> places = places_of(table, shown);
   sheet.columns = names.columns();
   sheet.names = sheet.columns.size();
-  for (const SheetPlace& place : places) sheet.columns.push_back(column_at(table, names, place));
+  for (std::size_t i = 0; i < sheet.names; ++i) sheet.naming.push_back(i);
+  for (const SheetPlace& place : places) {
+    if (place.shows == Shown::kValue && names.names_rows(place.column))
+      sheet.naming.push_back(sheet.columns.size());
+    sheet.columns.push_back(column_at(table, names, place));
+  }
   for (int index = 0; index < table.rows_size(); ++index) {
     const TableRow& row = table.rows(index);
-    Sheet::Row line{.cells = names.cells(index), .baseline = is_baseline(table, row), .group = row.group()};
+    Sheet::Row line{
+        .cells = names.cells(index), .baseline = views::is_baseline(table, row), .group = row.group()};
     line.best.resize(line.cells.size());
     line.second.resize(line.cells.size());
     line.signs.resize(line.cells.size());

@@ -26,7 +26,9 @@ struct Sheet {
     bool underlined(std::size_t column) const { return second[column] || marks[column] == "underline"; }
   };
   std::vector<Grid::Column> columns;
-  std::size_t names = 0;  ///< how many of the columns tell the rows apart
+  std::size_t names = 0;  ///< how many of the columns are the rows' names
+  std::vector<std::size_t>
+      naming{};  ///< all that tell the rows apart: settings too, where they show a factor
   std::vector<Row> rows;
 };
 

@@ -60,7 +60,7 @@ Grid cells_grid(const Table& table, int index, const RowNames& names, const Term
     std::vector<std::string> line = names.short_cells(row.id());
     line.insert(
         line.end(),
-        {fmt::format("{}", cell.n()), value(cell.mean()),
+        {fmt::format("{}", cell.n()), cell.has_mean() ? value(cell.mean()) : kNothing,
          said.has_standard_error() ? value(cell.sd()) : kNothing,
          said.has_standard_error() ? value(said.standard_error()) : kNothing,
          interval_text(said.has_interval(), said.interval(), value),

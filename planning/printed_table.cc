@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -56,8 +57,12 @@ void write_column(std::size_t index, bool unit_fits, storage::Table& table) {
   }
   if (unit_fits) column.unit = storage::fitting_unit(column.unit, largest);
   for (storage::TableRow& row : table.rows)
-    if (storage::Cell& cell = row.cells[index]; cell.text.empty())
-      cell.text = storage::format_cell(cell.mean, {}, column.digits, column.unit, column.cut);
+    if (storage::Cell& cell = row.cells[index]; cell.text.empty()) {
+      const bool is_whole = column.kind == storage::Column::Kind::kCount && !column.unit && cell.mean &&
+                            *cell.mean == std::floor(*cell.mean);
+      cell.text = storage::format_cell(cell.mean, {}, is_whole ? std::optional{0} : column.digits,
+                                       column.unit, column.cut);
+    }
 }
 
 }  // namespace

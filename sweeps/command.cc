@@ -204,6 +204,7 @@ std::vector<config::Problem> unfillable(const Command& command, const Settings& 
 
 bool expect_param(const Settings& base, const Assignment& assignment, Problems& problems) {
   if (base.text_at(assignment.key) && assignment.key != "params") return true;
+  if (problems.has(assignment.field)) return false;  // of its first level it was said
   const std::vector<std::string> known = param_names(base);
   const std::string expected = known.empty() ? "command.params is empty" : "expected " + any_of(known);
   problems.add(assignment.place, assignment.field, "command.params has no such key; " + expected,

@@ -46,6 +46,10 @@ void Problems::add(Place place, const std::string& field, const std::string& mes
   if (seen_.insert(problem.text()).second) problems_.push_back(std::move(problem));
 }
 
+bool Problems::has(const std::string& field) const {
+  return std::ranges::find(problems_, field, &Problem::field) != problems_.end();
+}
+
 void Problems::doubt(Place place, const std::string& field, const std::string& message) {
   Problem problem{file_, place, field, message, {}};
   if (seen_.insert(problem.text()).second) doubts_.push_back(std::move(problem));

@@ -23,6 +23,7 @@ class Problems {
   void doubt(Place place, const std::string& field, const std::string& message);
   /// A line each, in the order of the file.
   std::vector<std::string> doubts() const;
+  bool has(const std::string& field) const;  ///< a problem
   bool empty() const { return problems_.empty(); }
   std::size_t size() const { return problems_.size(); }
   /// Throws: SweepFileError when there are any.

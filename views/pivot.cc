@@ -79,10 +79,6 @@ std::vector<Source> sources_of(const v1::Table& table, const Layout& layout,
 
 v1::Cell cell_of(const v1::TableRow& row, int column, const std::string& line) {
   v1::Cell cell = row.cells(column);
-  cell.clear_comparison();
-  cell.clear_p();
-  cell.clear_p_corrected();
-  cell.clear_statistics();
   if (row.id() != line) cell.set_row(row.id());
   return cell;
 }
@@ -158,10 +154,10 @@ v1::Table pivoted(const v1::Table& table, StatisticsMemo* memo) {
     line.set_id(first.line());
     line.set_label(first.line_label());
     line.set_group(first.group());
-    line.set_baseline(line_with(first.baseline()));
     line.set_not_trained(first.not_trained());
     line.set_not_trained_why(first.not_trained_why());
     for (const auto& [level, row] : rows) {
+      if (line.baseline().empty()) line.set_baseline(line_with(table.rows(row).baseline()));
       add_trials(table.rows(row).trials(), *line.mutable_trials());
       if (table.rows(row).not_trained().empty()) line.clear_not_trained(), line.clear_not_trained_why();
     }
@@ -183,7 +179,7 @@ v1::Table pivoted(const v1::Table& table, StatisticsMemo* memo) {
   if (!left_out.empty())
     message.add_notes(fmt::format("{}: not in this form of the table; the long one has {}",
                                   fmt::join(left_out, ", "), left_out.size() == 1 ? "it" : "them"));
-  compare_cells(message, memo);
+  rank_cells(message, memo);
   return message;
 }
 

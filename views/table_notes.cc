@@ -103,6 +103,13 @@ void add_packed(const std::vector<storage::Packed>& packed, std::vector<std::str
 }
 
 std::string diverged_text(const storage::Diverged& diverged) {
+  if (!diverged.reason.empty())
+    return fmt::format("row {}, seed {} diverged and failed: {}; cells with such a seed have no mean",
+                       diverged.row, diverged.seed, diverged.reason);
+  if (diverged.at_end)
+    return fmt::format(
+        "row {}, seed {} diverged: {} is not finite at its end; cells with such a seed have no mean",
+        diverged.row, diverged.seed, diverged.metric);
   return fmt::format("row {}, seed {}: {} of {} {} not finite; {} is of the others", diverged.row,
                      diverged.seed,
                      diverged.points == 1 ? "1 point" : fmt::format("{} points", diverged.points),

@@ -59,7 +59,7 @@ def plan(names, epochs, args, home):
 
 
 def train(name, epochs, args, home):
-    """Seconds from the program's start to its end, the same without those in which other programs had its core, and bytes at its peak."""
+    """Wall-clock seconds of a training, the same less the time that its process waited for a processor, and the most memory it took in bytes."""
     with tempfile.TemporaryDirectory(dir=home) as folder:
         config = pathlib.Path(folder) / "config.json"
         config.write_text(json.dumps({**document(name, epochs), "seed": 0}))

@@ -14,6 +14,7 @@
 #include "cli/format.h"
 #include "cli/grid.h"
 #include "cli/provenance.h"
+#include "cli/row_names.h"
 #include "cli/shown.h"
 #include "cli/source.h"
 #include "cli/words.h"
@@ -69,11 +70,12 @@ std::string reasons_text(const ablate::v1::SweepDetail& sweep) {
   return text.empty() ? text : "\n" + text;
 }
 
-constexpr int kLeastOfANote = 16;
+constexpr int kLeastOfANote = 16, kLeastOfAnId = 6;
 enum Rank { kWorker = 1, kStep, kAttempt };  // what a narrow terminal leaves out, the last of these first
 
-Grid empty_grid() {
-  return Grid{{{.heading = "row", .least = 6},
+/// `ids`: of the rows, where a terminal may cut them.
+Grid empty_grid(const std::vector<std::string>& ids = {}) {
+  return Grid{{{.heading = "row", .least = least_of_names(ids, kLeastOfAnId)},
                {"seed", true},
                {"state"},
                {"run", true},
@@ -131,17 +133,25 @@ std::string head_text(const ablate::v1::SweepDetail& sweep, const Terminal& term
              "\n";
   else if (summary.has_budget())
     holds += "budget: " + budget_text(summary) + "\n";
+  if (summary.has_tuning())
+    holds +=
+        fmt::format("{}; 'ablate table {}' has its points\n", tuning_text(summary), summary.tuning().sweep());
+  if (!summary.tunes().empty())
+    holds += fmt::format("the trials by which the rows of {} are tuned; they stand in no table of it\n",
+                         summary.tunes());
   holds += growth_text(sweep, now);
   return fmt::format(
       "{}\n{} × {}, priority {}, submitted {} from {}\n{}{}\n", summary_text(summary, terminal),
-      plural(summary.rows(), "row"), plural(summary.seeds(), "seed"), summary.priority(),
+      plural(summary.rows(), "row"), seeds_text(summary.seeds(), summary.seeds_min()), summary.priority(),
       format_age(summary.created(), now), sweep.file(),
       summary.has_forecast() ? forecast_line(summary.forecast(), "complete in", now) : "", holds);
 }
 
 /// What fits a terminal, of the first rows where there are many.
 std::string terminal_text(const ablate::v1::SweepDetail& sweep, const Terminal& terminal) {
-  Grid grid = empty_grid();
+  std::vector<std::string> ids;
+  for (const auto& trial : sweep.trials()) ids.push_back(trial.row());
+  Grid grid = empty_grid(ids);
   add_trials(grid, sweep, terminal);
   const bool cut = terminal.width() > 0 && std::ranges::any_of(grid.lines(), [&](const std::string& line) {
                      return display_width(line) > terminal.width();

@@ -112,6 +112,14 @@ TEST(PlanText, CountsSmallModelsInMillionsOfMultiplyAdds) {
       << "one unit for all, by the largest";
 }
 
+TEST(PlanText, CountsThatFitNoUnitAreWholeNumbers) {
+  SweepPlan plan = sample_plan();
+  for (auto& row : *plan.mutable_rows()) (*row.mutable_counts())["params.weights"] = 31'040;
+  const std::string text = plan_text(plan, kPlain);
+  EXPECT_NE(text.find(" 31040 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("31040."), std::string::npos) << text;
+}
+
 TEST(PlanText, SaysOfHowManyGpusTheMemoryIs) {
   SweepPlan plan = sample_plan();
   plan.set_gpus(4);

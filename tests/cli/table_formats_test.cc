@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/row_names.h"
 #include "cli/table_renderer.h"
 #include "cli/table_sheet.h"
 #include "tests/cli/golden.h"
@@ -172,7 +173,7 @@ TEST(TableCheck, FindsTheTablesThatHaveAMarker) {
                              "\n"
                              "| row |\n| --- |\n| x |\n\n- a note\n"
                              "```\n<!-- ablate table shown-as-an-example -->\n```\n"
-                             "<!-- ablate table \"b\" --long --store=old.db -->\n"
+                             "<!-- ablate table \"b\" --long --stats --store=old.db -->\n"
                              "```text\nrow\nx\n```\n"),
                     "r.md");
   ASSERT_EQ(tables.size(), 2u);
@@ -182,6 +183,7 @@ TEST(TableCheck, FindsTheTablesThatHaveAMarker) {
   EXPECT_THAT(tables[0].options.shown, ElementsAre(Shown::kValue, Shown::kPaper));
   EXPECT_EQ(tables[1].sweep, "b");
   EXPECT_TRUE(tables[1].long_form);
+  EXPECT_TRUE(tables[1].stats);
   EXPECT_EQ(tables[1].store, "old.db");
   EXPECT_EQ(tables[1].begin, 13u);
   EXPECT_EQ(tables[1].end, 15u);
@@ -192,11 +194,12 @@ TEST(TableCheck, AWrongMarkerIsNamedAtItsLine) {
     return error_of([&] { marked_tables(lines_of(text), "r.md"); });
   };
   EXPECT_EQ(said("\n<!-- ablate table a --fromat text -->\n"),
-            "r.md:2: unknown flag '--fromat' in the marker; expected --format, --columns, --long, --store, "
-            "--caption or "
-            "--label; did you mean '--format'?");
+            "r.md:2: unknown flag '--fromat' in the marker; expected --format, --columns, --long, --stats, "
+            "--store, --caption or --label; did you mean '--format'?");
   EXPECT_EQ(said("<!-- ablate table --format markdown -->\n| a |\n"),
             "r.md:1: the marker names no sweep; expected 'ablate table SWEEP'");
+  EXPECT_EQ(said("<!-- ablate table a --stats --format markdown -->\n| a |\n"),
+            "r.md:1: --stats in a marker is of tables as text; expected no --format");
   EXPECT_EQ(said("<!-- ablate table a --format markdown -->\ntext\n"),
             "r.md:1: no table follows the marker; expected lines that begin with '|'");
   EXPECT_EQ(said("<!-- ablate table a -->\n```\nrow\n"),
@@ -205,30 +208,86 @@ TEST(TableCheck, AWrongMarkerIsNamedAtItsLine) {
               HasSubstr("did you mean 'markdown'?"));
 }
 
+TEST(RowNamesTest, AFactorIsNamedWhereNoSettingsColumnShowsIt) {
+  Table table = factor_table();
+  Column& groups = *table.add_columns();
+  groups.set_name("groups"), groups.set_kind(Column::KIND_SETTING), groups.set_source("model.groups");
+  for (auto& row : *table.mutable_rows()) {
+    const auto at = row.id().find("groups=") + 7;
+    row.add_cells()->set_text(row.id().find("groups=") == std::string::npos
+                                  ? ""
+                                  : row.id().substr(at, row.id().find(',', at) - at));
+  }
+  const auto headings = [](const Sheet& sheet) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < sheet.names; ++i) names.push_back(sheet.columns[i].heading);
+    return names;
+  };
+  EXPECT_THAT(headings(sheet_of(table)), Not(testing::Contains("groups"))) << "the setting's column shows it";
+  EXPECT_EQ(sheet_of(table).naming.size(), sheet_of(table).names + 1) << "and tells rows apart";
+  EXPECT_THAT(headings(sheet_of(table, {Shown::kN})), testing::Contains("groups"))
+      << "without it rows would have the same names";
+  table.mutable_columns(table.columns_size() - 1)->set_source("model.heads");
+  EXPECT_THAT(headings(sheet_of(table)), testing::Contains("groups")) << "another setting of the same values";
+}
+
+TEST(RowNamesTest, NamesAreNotCutUntilTheyAreTheSame) {
+  EXPECT_EQ(least_of_names({"lr=0.1,layout=block", "lr=0.1,layout=row", "lr=0.2"}, 6), 16);
+  EXPECT_EQ(least_of_names({"a", "b"}, 6), 1);
+  EXPECT_EQ(least_of_names({"original", "simplest"}, 6), 6);
+  EXPECT_EQ(least_of_names({}, 6), 1);
+}
+
 TEST(TableCheck, ADifferenceHasItsLineRowAndColumn) {
   const std::string text = render_table(sample_table(), TableFormat::kMarkdown);
   std::vector<std::string> there = lines_of(text), here = there;
   here[2].replace(here[2].find("81.25"), 5, "81.35");
   here[3] += " ";  // which says the same
   const MarkedTable table{.file = "r.md", .line = 9, .format = TableFormat::kMarkdown, .begin = 10};
-  auto found = differences(table, here, there, 2);
+  auto found = differences(table, here, there, {0, 1});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].text(),
-            "r.md:13: row o, Original, column acc (%): the file says '81.35 ± 0.35', the store says '81.25 ± "
-            "0.35'");
+  EXPECT_EQ(
+      found[0].text(),
+      fmt::format("r.md:13:{}: row o, Original, acc (%): the file has '81.35 ± 0.35', the store '81.25 ± "
+                  "0.35'",
+                  here[2].find("81.35") + 1));
   here = there;
   std::swap(here[2], here[3]);
-  EXPECT_EQ(differences(table, here, there, 2).size(), 1u) << "another order";
+  EXPECT_EQ(differences(table, here, there, {0, 1}).size(), 1u) << "another order";
   here = there;
   here.pop_back();
-  found = differences(table, here, there, 2);
+  found = differences(table, here, there, {0, 1});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_THAT(found[0].text(), HasSubstr("row a, MSF, Simplest: the file says 'no such row'"));
+  EXPECT_THAT(found[0].text(), HasSubstr("row a, MSF, Simplest: the file has 'no such row'"));
   here = there;
   here[0].replace(here[0].find("acc"), 3, "Acc");
-  EXPECT_THAT(differences(table, here, there, 2)[0].text(),
-              HasSubstr("the file says 'Acc (%)', the store says 'acc (%)'"));
-  EXPECT_TRUE(differences(table, there, there, 2).empty());
+  EXPECT_THAT(differences(table, here, there, {0, 1})[0].text(),
+              HasSubstr("the file has 'Acc (%)', the store 'acc (%)'"));
+  EXPECT_TRUE(differences(table, there, there, {0, 1}).empty());
+}
+
+TEST(TableCheck, OtherFormatsAreComparedCellByCellToo) {
+  for (const TableFormat format :
+       {TableFormat::kLatex, TableFormat::kCsv, TableFormat::kText, TableFormat::kHtml}) {
+    const std::vector<std::string> there = lines_of(render_table(sample_table(), format));
+    std::vector<std::string> here = there;
+    const auto line = std::ranges::find_if(
+        here, [](const std::string& text) { return text.find("81.25") != std::string::npos; });
+    ASSERT_NE(line, here.end());
+    line->replace(line->find("81.25"), 5, "81.35");
+    const auto place = line - here.begin();
+    const MarkedTable table{.file = "r", .line = 9, .format = format, .begin = 10};
+    auto found = differences(table, here, there, {0, 1});
+    ASSERT_EQ(found.size(), 1u) << static_cast<int>(format);
+    EXPECT_THAT(found[0].says, testing::AllOf(HasSubstr("81.35"), Not(HasSubstr("Original"))));
+    EXPECT_EQ(found[0].line, static_cast<std::size_t>(place) + 11);
+    EXPECT_GT(found[0].at, 1u);
+    here = there;
+    here.erase(here.begin() + place);
+    found = differences(table, here, there, {0, 1});
+    ASSERT_EQ(found.size(), 1u) << "a line that is missing is one difference, whatever follows";
+    EXPECT_EQ(found[0].says, "no such line");
+  }
 }
 
 /// Twenty rows that stand close together, with intervals, one that has no value and one with a hostile name.

@@ -69,7 +69,7 @@ def main():
         right = document.read_text()
         document.write_text(right.replace("62.50 ± 0.71", "63.50 ± 0.71", 1))
         done = fleet.ablate("table", "--check", document, "--store", fleet.store, check=False)
-        expect(done.returncode == 1 and "results.md:6: row small, column" in done.stdout and "says '63.50 ± 0.71', the store says '62.50 ± 0.71'" in done.stdout,
+        expect(done.returncode == 1 and "results.md:6:" in done.stdout and ": row small, " in done.stdout and "has '63.50 ± 0.71', the store '62.50 ± 0.71'" in done.stdout,
                "a number that no longer follows has its line, row and column")
         found = json.loads(fleet.ablate("table", "--check", document, "--json", check=False).stdout)
         expect(found["differences"][0]["store_says"] == "62.50 ± 0.71", "and is there as JSON")

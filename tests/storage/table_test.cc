@@ -215,13 +215,39 @@ TEST_F(TableTest, ResultsOfACancelledSweepStayInItsTable) {
   EXPECT_EQ(table.rows[1].trials.cancelled, 1u);
 }
 
-TEST_F(TableTest, ValueThatIsNotFiniteIsShownNotHidden) {
+TEST_F(TableTest, ASeedThatDivergedIsCountedAndLeavesNoMeanOfTheOthers) {
   submit(sweep_of("s", 1, 2));
   complete(1, std::numeric_limits<double>::quiet_NaN());
   complete(2, 80);
-  const Cell cell = read_table(db, "s").rows[0].cells[0];
-  EXPECT_EQ(cell.text, "NaN");
+  const Table table = read_table(db, "s");
+  const Cell& cell = table.rows[0].cells[0];
+  EXPECT_EQ(cell.text, "1/2 diverged");
+  EXPECT_EQ(cell.missing, "seed 0 diverged");
+  EXPECT_FALSE(cell.mean || cell.sd);
   EXPECT_EQ(cell.n, 2u);
+  ASSERT_EQ(table.diverged.size(), 1u) << "and named";
+  EXPECT_TRUE(table.diverged[0].at_end);
+}
+
+TEST_F(TableTest, ATrialThatFailedBecauseItDivergedLeavesNoMeanOfTheOthers) {
+  auto text = sweep_of("s", 1, 3);
+  text.sweep.columns.push_back(text.sweep.columns[0]);
+  for (auto& trial : text.trials) trial.max_retries = 0;
+  text.sweep.columns.back().name = "rate", text.sweep.columns.back().source = "train/images_per_second";
+  submit(text);
+  for (const TrialId trial : {1u, 2u}) {
+    const RunId id = run(trial);
+    for (const char* name : {"val/top1", "train/images_per_second"})
+      metrics.append(id, {{.name = name, .steps = {1}, .values = {80}, .times_ms = {1}}});
+    end(id, RunState::kCompleted);
+  }
+  end(run(3), RunState::kFailed, "diverged: the training loss is not finite since step 37");
+  const Table table = read_table(db, "s");
+  EXPECT_EQ(table.rows[0].cells[0].text, "1/3 diverged");
+  EXPECT_EQ(table.rows[0].cells[0].n, 2u);
+  EXPECT_EQ(table.rows[0].cells.back().text, "80.00 ± 0.00") << "of the machine: no luck in it";
+  ASSERT_EQ(table.diverged.size(), 1u);
+  EXPECT_EQ(table.diverged[0].seed, 2);
 }
 
 TEST_F(TableTest, ARunThatDivergedIsToldWhereItsBestIsShown) {
@@ -240,13 +266,17 @@ TEST_F(TableTest, ARunThatDivergedIsToldWhereItsBestIsShown) {
   train(1, {70, nan, 80});
   train(2, {90, nan, -std::numeric_limits<double>::infinity()});
   const Table table = read_table(db, "s");
-  EXPECT_EQ(table.rows[1].cells[0].text, "90.00");
+  EXPECT_EQ(table.rows[0].cells[0].text, "80.00") << "it ended well: its best is its best";
+  EXPECT_EQ(table.rows[0].cells[0].values[0].not_finite, 1u);
+  EXPECT_EQ(table.rows[1].cells[0].text, "1/1 diverged") << "not 90.00, which it had once";
   EXPECT_EQ(table.rows[1].cells[0].values[0].not_finite, 2u);
   EXPECT_EQ(table.rows[0].cells.back().values[0].not_finite, 0u) << "it recovered: its last is its last";
-  ASSERT_EQ(table.diverged.size(), 2u);
+  ASSERT_EQ(table.diverged.size(), 3u);
+  EXPECT_FALSE(table.diverged[0].at_end);
   EXPECT_EQ(table.diverged[1].row, "b");
   EXPECT_EQ(table.diverged[1].metric, "val/top1");
   EXPECT_EQ(table.diverged[1].points, 2u);
+  EXPECT_TRUE(table.diverged[1].at_end);
 }
 
 TEST_F(TableTest, AWordThatIsUnknownIsNamed) {
@@ -278,6 +308,7 @@ std::string dump(const Table& table) {
     for (const Cell& cell : row.cells) {
       text += fmt::format("  {} {} {}/{} {} {} '{}' '{}' '{}'", bits(cell.mean), bits(cell.sd), cell.n,
                           cell.of, cell.unfilled, cell.before_mend, cell.text, cell.paper, cell.missing);
+      text += fmt::format(" [{}]", fmt::join(cell.diverged, " "));
       for (const CellValue& value : cell.values)
         text += fmt::format(" ({} {} {} {} {})", value.run, value.trial, value.seed, bits(value.value),
                             value.not_finite);

@@ -123,7 +123,7 @@ TEST(CellStatisticsTest, ARunThatDivergedLeavesNothingToBeSaidOfTheOthers) {
     EXPECT_EQ(said.why_no_test(), "seed 1 diverged");
   }
   auto table = percent_table({{79.0, 79.2}, {79.5, 79.6}});
-  table.mutable_rows(1)->mutable_cells(0)->mutable_runs(0)->set_not_finite(3);
+  table.mutable_rows(1)->mutable_cells(0)->add_diverged(0);
   table = described(table);
   EXPECT_FALSE(said_of(table, 1).has_interval()) << "its best value is of what was finite";
   EXPECT_EQ(said_of(table, 1).why_no_interval(), "seed 0 diverged");

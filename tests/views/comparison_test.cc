@@ -252,7 +252,7 @@ TEST(Comparison, APermutationTestIsExact) {
 TEST(Comparison, TheBestOfARunThatDivergedNeverWins) {
   auto table = table_of({{78.5, 78.6, 78.4}, {90.0, 90.5, 91.0}, {79.8, 79.9, 79.7}});
   for (auto& row : *table.mutable_rows()) row.mutable_cells(0)->clear_comparison();
-  table.mutable_rows(1)->mutable_cells(0)->mutable_runs(2)->set_not_finite(12);
+  table.mutable_rows(1)->mutable_cells(0)->add_diverged(2);
   compare_cells(table);
   EXPECT_EQ(of(table, 1).verdict(), v1::Comparison::VERDICT_NOT_TOLD_APART);
   EXPECT_EQ(of(table, 1).why(), "seed 2 diverged");

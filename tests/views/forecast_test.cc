@@ -123,6 +123,20 @@ TEST_F(ForecastTest, AnotherOwnersSweepTakesHalfOfTheSlots) {
   EXPECT_NEAR(forecast()->seconds(), 600, 51) << "which is complete after 400";
 }
 
+TEST_F(ForecastTest, TrialsThatTwoSweepsWantAreTrainedOnce) {
+  submit(sweep_of("s", 1, 9));
+  connect("alice", 2);
+  take(1, 100s);
+  EXPECT_NEAR(forecast()->seconds(), 400, 1);
+  submit(sweep_of("t", 1, 9));
+  EXPECT_NEAR(forecast(1)->seconds(), 400, 1) << "no trial more waits than before";
+  EXPECT_NEAR(forecast(2)->seconds(), 400, 1);
+  submit(sweep_of("u", 2, 9));
+  take(10, 50s);  // the first trial of the row that u alone has
+  EXPECT_NEAR(forecast(2)->seconds(), forecast(1)->seconds(), 1);
+  EXPECT_GT(forecast(3)->seconds(), 400) << "it waits for its own row, too";
+}
+
 TEST_F(ForecastTest, WithoutAWorkerThatCanTakeItNothingIsClaimed) {
   submit(sweep_of("s", 1, 2));
   take(1, 100s);
@@ -201,7 +215,7 @@ TEST_F(ForecastTest, ASweepThatGoesFirstAndOfWhichNothingIsKnownKeepsTheOthersUn
   submit(first);
   connect("alice", 2);
   take(1, 100s);
-  EXPECT_EQ(forecast()->unknown(), "sweep first goes first: no trial of row a has completed");
+  EXPECT_EQ(forecast()->unknown(), "it waits for sweep first: no trial of row a has completed");
 }
 
 TEST_F(ForecastTest, ALookCostsTheSameWithHundredTimesTheTrials) {

@@ -5,6 +5,7 @@
 #include "storage/count_store.h"
 #include "storage/table.h"
 #include "tests/storage/fixtures.h"
+#include "views/comparison.h"
 #include "views/convert.h"
 #include "views/table_cache.h"
 
@@ -17,12 +18,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// Two models on two data sets, one of four combinations lacking; accuracy by data set.
-storage::SweepText study() {
-  auto text = storage::sweep_of("s", 3, 2);  // trials 1 2 3 (seed 0), 4 5 6 (seed 1)
+storage::SweepText study(std::size_t count = 3) {
+  auto text = storage::sweep_of("s", static_cast<int>(count), 2);  // trials 1 2 3 (seed 0), 4 5 6 (seed 1)
   const char* const rows[][4] = {{"orig-c10", "Original, C10", "dot", "cifar10"},
                                  {"orig-c100", "Original, C100", "dot", "cifar100"},
-                                 {"msf-c10", "MSF, C10", "gaussian", "cifar10"}};
-  for (std::size_t i = 0; i < 3; ++i) {
+                                 {"msf-c10", "MSF, C10", "gaussian", "cifar10"},
+                                 {"msf-c100", "MSF, C100", "gaussian", "cifar100"}};
+  for (std::size_t i = 0; i < count; ++i) {
     auto& row = text.sweep.rows[i];
     row.id = rows[i][0], row.label = rows[i][1];
     row.set_json = std::string{R"({"model.attention.kernel":")"} + rows[i][2] + R"(","data.name":")" +
@@ -87,6 +89,50 @@ TEST_F(PivotTest, ACellIsComparedWithTheBaselinesOfItsLevel) {
   EXPECT_EQ(table.rows(1).cells(0).comparison().verdict(), v1::Comparison::VERDICT_BETTER);
   EXPECT_EQ(table.rows(0).cells(1).comparison().verdict(), v1::Comparison::VERDICT_UNSPECIFIED)
       << "the baseline's line, whatever the level";
+}
+
+TEST_F(PivotTest, EveryNumberOfABaselineIsOfTheRowOfTheSameLevel) {
+  auto text = study(4);
+  text.sweep.columns.push_back({.name = "gain",
+                                .heading = "gain",
+                                .kind = storage::Column::Kind::kExpression,
+                                .source = "acc - baseline.acc"});
+  text.sweep.canonical = R"({"table":{"pivot":{"by":"data.name","columns":["acc","gain"]},"columns":[]}})";
+  submit(text);  // trials 1 2 3 4 (seed 0), 5 6 7 8 (seed 1)
+  complete(1, 80), complete(5, 80.1), complete(2, 50), complete(6, 50.2);
+  complete(3, 90), complete(7, 90.1), complete(4, 55), complete(8, 55.2);
+  v1::Table table = to_proto(storage::read_table(db, "s"));
+  EXPECT_EQ(table.rows(3).baseline(), "orig-c100");
+  EXPECT_EQ(table.rows(1).baseline(), "orig-c100") << "itself: it is no row that is worse";
+  EXPECT_NEAR(table.rows(3).cells(5).mean(), 5, 0.2) << "not -25 from the other data set's";
+  EXPECT_EQ(table.rows(3).cells(0).comparison().verdict(), v1::Comparison::VERDICT_BETTER);
+  EXPECT_THAT(table.compare().legend(), HasSubstr("the baseline with the same data.name"));
+  const v1::Table lines = pivoted(table);
+  add_statistics(table);
+  EXPECT_EQ(table.rows(3).cells(0).statistics().baseline(), "orig-c100");
+  EXPECT_EQ(lines.rows(1).cells(2).p_corrected(), table.rows(3).cells(0).p_corrected())
+      << "one number, whichever form shows it";
+  EXPECT_TRUE(lines.rows(1).cells(0).comparison().best());
+  EXPECT_TRUE(lines.rows(1).cells(2).comparison().best()) << "of its level";
+  EXPECT_THAT(storage::baselines_of(db, "s"), ElementsAre("orig-c10", "orig-c100", "orig-c10", "orig-c100"));
+}
+
+TEST_F(PivotTest, ARowOfALevelThatTheBaselineLacksHasNone) {
+  auto text = study();
+  text.sweep.baseline = "msf-c10";
+  text.sweep.columns.push_back({.name = "gain",
+                                .heading = "gain",
+                                .kind = storage::Column::Kind::kExpression,
+                                .source = "acc - baseline.acc"});
+  submit(text);
+  complete(1, 80), complete(2, 50), complete(3, 90);
+  v1::Table table = to_proto(storage::read_table(db, "s"));
+  EXPECT_EQ(table.rows(1).baseline(), "");
+  EXPECT_FALSE(table.rows(1).cells(5).has_mean());
+  EXPECT_THAT(table.rows(1).cells(5).missing(), HasSubstr("the baseline has no row at 'cifar100'"));
+  add_statistics(table);
+  EXPECT_EQ(table.rows(1).cells(0).statistics().baseline(), "");
+  EXPECT_EQ(table.rows(0).cells(0).statistics().baseline(), "msf-c10");
 }
 
 TEST_F(PivotTest, FactorsGiveTheirNamesAndACombinationThatIsThereTwiceIsAnotherLine) {
