@@ -125,7 +125,7 @@ std::string memory_text(const SweepPlan& plan, std::string (*format)(double), co
 }
 
 /// The rows by themselves: what tells them apart is the same here and in the sweep's table.
-RowNames names_of(const SweepPlan& plan) {
+RowNames rows_of(const SweepPlan& plan) {
   ablate::v1::Table rows;
   for (const auto& row : plan.rows()) {
     auto& named = *rows.add_rows();
@@ -226,7 +226,7 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
     kHours,
     kBetween
   };  // what a narrow terminal leaves out, the last of these first
-  const RowNames names = names_of(plan);
+  const RowNames names = rows_of(plan);
   const bool settings = !names.are_factors() || settings_say_more(plan);
   std::vector<Grid::Column> columns = names.columns();
   for (const ShownCount& count : counts)
