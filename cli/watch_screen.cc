@@ -153,9 +153,10 @@ std::string WatchScreen::status() const {
   if (is_finished(summary().state()))
     return fmt::format("{}: {}, {}", summary().name(), word(summary().state()),
                        counts_text(summary().trials()));
-  return fmt::format("{} {:.0f}%, {}, {}, ETA {}", summary().name(), fraction() * 100,
-                     counts_text(summary().trials()), format_rate(rate(), "steps"),
-                     format_eta(eta_of(summary())));
+  const std::string tuning = tuning_text(summary());
+  return fmt::format("{} {:.0f}%, {}{}, {}, ETA {}", summary().name(), fraction() * 100,
+                     counts_text(summary().trials()), tuning.empty() ? "" : ", " + tuning,
+                     format_rate(rate(), "steps"), format_eta(eta_of(summary())));
 }
 
 std::vector<std::string> WatchScreen::failures() const {

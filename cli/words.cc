@@ -63,10 +63,24 @@ std::string counts_text(const TrialCounts& counts) {
   return text;
 }
 
+std::string tuning_text(const SweepSummary& sweep) {
+  if (!sweep.tuning().rows()) return {};
+  const auto& tuning = sweep.tuning();
+  const auto& trials = tuning.trials();
+  const auto decided = tuning.rows() - tuning.open() - tuning.failed();
+  std::string text = fmt::format("tuning: {} of {}", trials.completed() + trials.failed(), trials.total());
+  if (trials.failed() > 0) text += fmt::format(" ({} failed)", trials.failed());
+  if (trials.held() > 0) text += fmt::format(" ({} held)", trials.held());
+  text += fmt::format(", {} of {} rows tuned", decided, tuning.rows());
+  if (tuning.failed() > 0) text += fmt::format(", {} cannot be tuned", tuning.failed());
+  return text;
+}
+
 std::string summary_text(const SweepSummary& sweep, const Terminal& terminal) {
-  return fmt::format("{}: {}, {}{}", terminal.paint(Style::kBold, sweep.name()),
+  const std::string tuning = tuning_text(sweep);
+  return fmt::format("{}: {}, {}{}{}", terminal.paint(Style::kBold, sweep.name()),
                      painted(sweep.state(), terminal), counts_text(sweep.trials()),
-                     sweep.spent().empty() ? "" : ", budget spent");
+                     tuning.empty() ? "" : "; " + tuning, sweep.spent().empty() ? "" : ", budget spent");
 }
 
 std::vector<std::string> holds_of(const SweepSummary& sweep) {

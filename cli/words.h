@@ -23,6 +23,8 @@ std::string painted(ablate::v1::TrialState state, const Terminal& terminal);
 /// "5/12 trials, 2 running, 1 failed": what is not zero.
 std::string counts_text(const ablate::v1::TrialCounts& counts);
 /// "msf-sharing: active, 5/12 trials, 2 running".
+/// "tuning: 12 of 64, 3 of 18 rows tuned"; empty where no row is tuned.
+std::string tuning_text(const ablate::v1::SweepSummary& sweep);
 std::string summary_text(const ablate::v1::SweepSummary& sweep, const Terminal& terminal);
 /// "held: all cells with groups=8 fail: … (3 of 3) ('ablate retry …", a line for each.
 std::vector<std::string> holds_of(const ablate::v1::SweepSummary& sweep);

@@ -16,13 +16,16 @@ using storage::Database;
 using storage::Statement;
 using storage::SweepId;
 
-/// Of runs under way that the sweep wants, what they took until now. By the runs, which are few.
+/// Of runs under way that the sweep, or its tuning, wants, what they took until now. By the runs, which are
+/// few.
 Milliseconds under_way(Database& db, SweepId sweep, Time now) {
   return Milliseconds{db.prepared(R"sql(
           SELECT COALESCE(SUM(MAX(0, :now - run.leased_ms) * MAX(1, t.gpus)), 0)
           FROM run INDEXED BY run_under_way CROSS JOIN trial t ON t.id = run.trial_id
           WHERE run.state IN ('leased', 'running')
-            AND EXISTS (SELECT 1 FROM sweep_trial st WHERE st.trial_id = t.id AND st.sweep_id = :sweep AND st.withdrawn = 0))sql")
+            AND EXISTS (SELECT 1 FROM sweep_trial st WHERE st.trial_id = t.id AND st.withdrawn = 0 AND st.sweep_id IN (
+              SELECT :sweep UNION ALL SELECT by_id FROM sweep_tuning WHERE sweep_id = :sweep
+              UNION ALL SELECT sweep_id FROM sweep_tuning WHERE by_id = :sweep)))sql")
                           .bind(":sweep", sweep)
                           .bind(":now", now)
                           .one([](const Statement& row) { return row.integer(0); })
@@ -37,8 +40,9 @@ struct Stored {
 };
 
 Stored read(const Statement& row) {
-  Stored stored{
-      .id = static_cast<SweepId>(row.integer(0)), .used = Milliseconds{row.integer(3)}, .spent = row.text(4)};
+  Stored stored{.id = static_cast<SweepId>(row.integer(0)),
+                .used = Milliseconds{row.integer(3) + row.integer(5)},  // with that of its tuning
+                .spent = row.text(4)};
   if (!row.is_null(1)) stored.budget.gpu_time = Milliseconds{row.integer(1)};
   if (!row.is_null(2)) stored.budget.until = row.time(2);
   return stored;
@@ -74,8 +78,9 @@ std::string why_spent(const storage::Budget& budget, Milliseconds used, Time now
 
 std::string refresh_budget(Database& db, SweepId sweep, Time now) {
   const auto stored =
-      db.prepared(R"sql(SELECT s.id, s.gpu_ms_limit, s.until_ms, n.gpu_ms, s.spent FROM sweep s
-                        JOIN sweep_count n ON n.sweep_id = s.id WHERE s.id = :sweep)sql")
+      db.prepared(R"sql(SELECT s.id, s.gpu_ms_limit, s.until_ms, n.gpu_ms, s.spent, o.gpu_ms FROM sweep s
+                        JOIN sweep_count n ON n.sweep_id = s.id LEFT JOIN sweep_tuning u ON u.sweep_id = s.id OR u.by_id = s.id
+                        LEFT JOIN sweep_count o ON o.sweep_id = u.sweep_id + u.by_id - s.id WHERE s.id = :sweep)sql")
           .bind(":sweep", sweep)
           .one(read);
   return stored ? refresh(db, *stored, now) : std::string{};
@@ -93,8 +98,9 @@ void refresh_budgets_of(Database& db, storage::TrialId trial, Time now) {
 bool refresh_budgets(Database& db, Time now) {
   const auto all =
       db.prepared(
-            R"sql(SELECT s.id, s.gpu_ms_limit, s.until_ms, n.gpu_ms, s.spent FROM sweep s INDEXED BY sweep_budget
-                        JOIN sweep_count n ON n.sweep_id = s.id
+            R"sql(SELECT s.id, s.gpu_ms_limit, s.until_ms, n.gpu_ms, s.spent, o.gpu_ms FROM sweep s INDEXED BY sweep_budget
+                        JOIN sweep_count n ON n.sweep_id = s.id LEFT JOIN sweep_tuning u ON u.sweep_id = s.id OR u.by_id = s.id
+                        LEFT JOIN sweep_count o ON o.sweep_id = u.sweep_id + u.by_id - s.id
                         WHERE (s.gpu_ms_limit IS NOT NULL OR s.until_ms IS NOT NULL) AND s.state = 'active' AND s.spent = ''
                           AND n.queued > 0)sql")
           .all(read);

@@ -11,6 +11,7 @@
 #include "scheduler/budget.h"
 #include "scheduler/seed_growth.h"
 #include "scheduler/sweep_control.h"
+#include "scheduler/tuning.h"
 #include "storage/removal.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -52,19 +53,26 @@ ExtensionDone extend(storage::Database& db, const sweeps::SweepSpec& spec, const
       .author = wish.author, .changes = growth.changes, .resources = growth.resources};
   for (auto& [row, other] : growth.replaced)
     extension.replaced.emplace(
-        row, storage::Extension::Replaced{
-                 .why = std::move(other.why), .version = std::move(other.version), .longer = other.longer});
+        row, storage::Extension::Replaced{.why = std::move(other.why),
+                                          .version = std::move(other.version),
+                                          .longer = other.longer && !spec.tune});  // it is tuned anew
   done.changed = true;
   done.changes = std::move(growth.changes);
   storage::Transaction trial_run{db, storage::Transaction::kSavepoint};  // undone where it is only asked
   done.trials = store.extend(stored.id, sweep_record(spec, {}), trial_records(spec), extension, now);
+  if (spec.tune) {
+    const storage::Extended tuning = extend_tuning(db, spec, stored.id, extension, now);
+    done.trials.new_trials += tuning.new_trials;
+    done.trials.shared_trials += tuning.shared_trials;
+    done.trials.unwanted.insert(done.trials.unwanted.end(), tuning.unwanted.begin(), tuning.unwanted.end());
+  }
   if (wish.dry_run) {
     done.trials.unwanted.clear();
     return done;
   }
   storage::TrialStore trials{db};
   trials.ask_to_stop(done.trials.unwanted, kExtended);
-  trials.take_stops_back(stored.id);
+  for (const storage::SweepId sweep : with_tuning(db, stored.id)) trials.take_stops_back(sweep);
   if (wish.provenance) storage::ProvenanceStore{db}.add(stored.id, *wish.provenance, now);
   refresh_budget(db, stored.id, now);
   grow_seeds(db, stored.id, now);

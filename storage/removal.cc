@@ -15,7 +15,12 @@ namespace abl::storage {
 SweepId Removal::begin(const std::string& name, Time now) {
   const SweepRecord sweep = SweepStore{db_}.get_brief(name);
   refuse(sweep.id);
-  if (const auto wanted = sweep.trials.open() + sweep.trials.held; wanted > 0)
+  if (!sweep.tunes.empty())
+    throw Error{Code::kFailedPrecondition,
+                fmt::format("sweep {} has the tuning trials of sweep {}: 'ablate rm {}' removes both", name,
+                            sweep.tunes, sweep.tunes)};
+  const auto open = [](const TrialCounts& trials) { return trials.open() + trials.held; };
+  if (const auto wanted = open(sweep.trials) + (sweep.tuning ? open(sweep.tuning->trials) : 0); wanted > 0)
     throw Error{
         Code::kFailedPrecondition,
         fmt::format("sweep {0} has {1} that wait{2} or run{2}: 'ablate cancel {0}' first", name,
@@ -28,6 +33,10 @@ SweepId Removal::begin(const std::string& name, Time now) {
       .bind(":now", now)
       .bind(":sweep", sweep.id)
       .run();
+  if (sweep.tuning) {
+    db_.prepared("DELETE FROM sweep_tuning WHERE sweep_id = :sweep").bind(":sweep", sweep.id).run();
+    begin(sweep.tuning->name, now);
+  }
   return sweep.id;
 }
 
@@ -317,6 +326,10 @@ bool Removal::erase_lines(SweepId sweep) {
                           ":rows)",
                           "DELETE FROM growth_due WHERE sweep_id = :of AND row IN (SELECT row FROM "
                           "growth_due WHERE sweep_id = :of LIMIT :rows)",
+                          "DELETE FROM tuning_point WHERE sweep_id = :of AND (row, point, rung) IN (SELECT "
+                          "row, point, rung FROM tuning_point WHERE sweep_id = :of LIMIT :rows)",
+                          "DELETE FROM tuning_choice WHERE sweep_id = :of AND row IN (SELECT row FROM "
+                          "tuning_choice WHERE sweep_id = :of LIMIT :rows)",
                           "DELETE FROM sweep_growth WHERE sweep_id = :of AND row IN (SELECT row FROM "
                           "sweep_growth WHERE sweep_id = :of LIMIT :rows)",
                           "DELETE FROM sweep_level WHERE sweep_id = :of AND (factor, level) IN (SELECT "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -88,12 +89,24 @@ class TuningStore {
   std::optional<SweepTuning> read(SweepId sweep, const std::string& row = {}) const;
   std::vector<TuningChoice> choices(SweepId sweep) const;
 
-  /// Claims the trials of a rung of a point, which is in it.
-  void begin(SweepId sweep, const std::string& row, int point, int rung, Time now);
+  /// The document of a trial, of a configuration without a seed.
+  using WithSeed =
+      std::function<RenewedTrial(const std::string& config, int result_version, std::int64_t seed)>;
+  /// Claims the trials of a point in a rung after the first.
+  void begin(SweepId sweep, const std::string& row, int point, int rung, Time now, const WithSeed& with_seed);
   /// Stores a choice. Where it has a point, the row becomes that, and its first `seeds` seeds are claimed.
-  void choose(SweepId sweep, const TuningChoice& choice, std::uint32_t seeds, Time now);
-  /// Counts anew how many rows are open; who watches the sweep hears of it.
+  void choose(SweepId sweep, const TuningChoice& choice, std::uint32_t seeds, Time now,
+              const WithSeed& with_seed);
+  /// What follows from one that was made: the row is what its point says, and has its first `seeds` seeds.
+  void apply(SweepId sweep, const TuningChoice& choice, std::uint32_t seeds, Time now,
+             const WithSeed& with_seed);
+  /// Forgets that nothing could be chosen for a row; empty: for any.
+  void reopen(SweepId sweep, const std::string& row);
+  std::vector<std::string> tuning_rows(SweepId sweep, const std::string& row) const;
+  /// Counts anew how many rows are open.
   void recount(SweepId sweep);
+  /// Who watches the sweep hears that its tuning goes on.
+  void touch(SweepId sweep);
 
  private:
   Database& db_;

@@ -195,6 +195,15 @@ void compare_seeds(const json& here, const json& stored, Growth& growth) {
                              "is stored");
 }
 
+void compare_tuning(const json& here, const json& stored, Growth& growth) {
+  const json mine = here.value("tune", json{}), theirs = stored.value("tune", json{});
+  if (mine != theirs)
+    growth.refused.push_back(
+        "tune: " + differences(mine, theirs, "tune") +
+        "; how rows are tuned is declared before there are results, and rows tuned in two ways cannot be "
+        "compared: submit the file under another name, which trains nothing again that is stored");
+}
+
 void compare_table(const json& here, const json& stored, Growth& growth) {
   const json mine = here.value("table", json::object()), theirs = stored.value("table", json::object());
   if (mine == theirs) return;
@@ -225,11 +234,12 @@ Growth growth(const SweepSpec& spec, const std::string& canonical_stored) {
   if (here == stored) return growth;
   compare_rows(spec, here, stored, growth);
   compare_seeds(here, stored, growth);
+  compare_tuning(here, stored, growth);
   compare_table(here, stored, growth);
   static constexpr std::string_view kResources[] = {"gpus",     "pack",   "where", "max_retries",
                                                     "retry_on", "limits", "reuse"};
-  static constexpr std::string_view kCompared[] = {"name",  "rows",       "row_order",
-                                                   "seeds", "seeds_rule", "table"};
+  static constexpr std::string_view kCompared[] = {"name",       "rows", "row_order", "seeds",
+                                                   "seeds_rule", "tune", "table"};
   json wanted = json::object(), had = json::object(), rest = here, others = stored;
   for (const auto key : kCompared) rest.erase(std::string{key}), others.erase(std::string{key});
   for (const auto key : kResources) {

@@ -42,6 +42,18 @@ std::string holds_text(const ablate::v1::ListSweepsResponse& list) {
   return text.empty() ? text : "\n" + text;
 }
 
+/// How far the tuning of rows is, while it goes on.
+std::string tuning_lines(const ablate::v1::ListSweepsResponse& list) {
+  std::string text;
+  for (const auto& sweep : list.sweeps()) {
+    if (!is_finished(sweep.state()) && sweep.tuning().open() > 0)
+      text += fmt::format("{}: {}\n", sweep.name(), tuning_text(sweep));
+    if (!is_finished(sweep.state()) && !sweep.tunes().empty())
+      text += fmt::format("{}: the trials by which the rows of {} are tuned\n", sweep.name(), sweep.tunes());
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal& terminal) {
   if (list.sweeps().empty()) return "no sweeps yet: submit one with 'ablate submit FILE'\n";
   const bool lacks =
@@ -72,7 +84,7 @@ std::string list_text(const ablate::v1::ListSweepsResponse& list, const Terminal
     if (lacks) cells.insert(cells.begin() + 6, fmt::format("{}", trials.unfilled()));
     grid.add(std::move(cells));
   }
-  return grid.text(&terminal) + unknown_text(list) + holds_text(list);
+  return grid.text(&terminal) + tuning_lines(list) + unknown_text(list) + holds_text(list);
 }
 
 /// Throws: Error{kNotFound} for a name that is not in the list.
