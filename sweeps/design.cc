@@ -113,7 +113,7 @@ void read_choices(YamlReader& reader, const Node& list, const std::string& field
 }
 
 void read_bounds(YamlReader& reader, const Node& node, const std::string& field, TunedRange& range) {
-  reader.allow_only(node, field, {"min", "max", "log", "integer"});
+  reader.allow_only(node, field, Part::kRange);
   std::optional<double> ends[2];
   for (const auto& [end, key] : {std::pair{&ends[0], "min"}, std::pair{&ends[1], "max"}}) {
     const Node* value = node.find(key);
@@ -204,7 +204,7 @@ std::vector<Point> draw_points(const std::vector<TunedRange>& ranges, Method met
 Halving read_halving(YamlReader& reader, const Node& mapping, const std::string& field, bool command) {
   Halving halving;
   if (!reader.is_mapping(mapping, field)) return halving;
-  reader.allow_only(mapping, field, {"keep", "first", "key"});
+  reader.allow_only(mapping, field, Part::kHalving);
   if (const Node* keep = mapping.find("keep"))
     if (const auto part = number(reader, *keep, dotted(field, "keep"))) {
       halving.keep = *part;

@@ -247,24 +247,21 @@ Form made(Part which) {
            {"on", says("Seeds of the tuning trials, none of the sweep's own: \"seeds 100-101\", or a list.",
                        either({text(), list_of(seed())}))},
            {"method", says("How points are chosen.", with(one_of<Method>(), {{"default", "sobol"}}))},
-           {"halving", says("Successive halving: what the points begin with less of.",
-                            {{"type", "object"}, {"additionalProperties", true}})},
+           {"halving", says("Successive halving: what the points begin with less of.", part(Part::kHalving))},
            {"held_out",
             says("A part of train, or so many images, that tuning trials are judged on [0.1]; of a "
                  "command: the parameters that its tuning trials are given for that.",
                  either({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}}))},
            {"seed", says("Of the design: the same seed gives the same points.", whole(0, 1'000'000'000))}}};
-      form.rules = {
-          {"patternProperties",
-           {{"^(recipe|params)\\.", says("A key that is tuned: {min: 1e-4, max: 1e-2, log: true}, or a list.",
-                                         json{{"type", {"object", "array"}}})}}}};
+      form.rules = {{"patternProperties", {{"^params\\..+", defined("tuned")}}}};
       return form;
     }
     case Part::kSearch:
       return {
           {{"over",
             says("Dotted keys, each with {min: 1e-4, max: 1e-2, log: true}, or a list of values.",
-                 mapping_to(json{{"type", {"object", "array"}}})),
+                 with(mapping_to(false),
+                      {{"patternProperties", {{"^params\\..+", defined("tuned")}}}, {"minProperties", 1}})),
             true},
            {"trials", says("Points that are tried.", whole(1, kMostTrials)), true},
            {"metric",
@@ -276,13 +273,27 @@ Form made(Part which) {
            {"seeds", says("Of each point: \"seeds 0-1\", or a list. Without it, seed 0.",
                           either({text(), list_of(seed())}))},
            {"method", says("How points are chosen.", with(one_of<Method>(), {{"default", "sobol"}}))},
-           {"halving", says("Successive halving: what the points begin with less of.",
-                            {{"type", "object"}, {"additionalProperties", true}})},
+           {"halving", says("Successive halving: what the points begin with less of.", part(Part::kHalving))},
            {"held_out",
             says("A part of train, or so many images, that points are judged on [0.1]; of a command: the "
                  "parameters that its trials are given for that.",
                  either({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}}))},
            {"seed", says("Of the design: the same seed gives the same points.", whole(0, 1'000'000'000))}}};
+    case Part::kRange:
+      return {
+          {{"min", says("The least value.", {{"type", "number"}}), true},
+           {"max", says("The greatest value.", {{"type", "number"}}), true},
+           {"log", says("Evenly by ratios in place of differences.", with(boolean(), {{"default", false}}))},
+           {"integer", says("Whole numbers alone.", with(boolean(), {{"default", false}}))}}};
+    case Part::kHalving:
+      return {
+          {{"keep", says("The part of the points that goes on.",
+                         {{"type", "number"}, {"minimum", 0.1}, {"maximum", 0.9}, {"default", 0.5}})},
+           {"first", says("What the points begin with of the key; without it, so that two points or three "
+                          "are left with all of it.",
+                          {{"type", "number"}, {"exclusiveMinimum", 0}})},
+           {"key", says("What is less at first; of a command one of its params.",
+                        with(text(), {{"default", "recipe.epochs"}}))}}};
     case Part::kResources: {
       const json value = text();
       return {

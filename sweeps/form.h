@@ -30,6 +30,8 @@ enum class Part {
   kSeedRule,
   kTune,
   kSearch,
+  kRange,
+  kHalving,
   kResources,
   kRetry,
   kLimits,
@@ -66,6 +68,10 @@ constexpr std::string_view name_of(Part part) {
       return "tune";
     case Part::kSearch:
       return "search";
+    case Part::kRange:
+      return "range";
+    case Part::kHalving:
+      return "halving";
     case Part::kResources:
       return "resources";
     case Part::kRetry:

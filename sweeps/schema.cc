@@ -77,7 +77,23 @@ void define_settings(const std::map<std::string, json>& keys, json& definitions)
   definitions["conditions"] = {{"type", "object"}, {"minProperties", 1}, {"propertyNames", reference("key")}};
 }
 
-/// The forms that `begin` leads to, and what they are made of.
+/// Ranges of keys, for `tune` and `search`, beside those of a command's params.
+void define_ranges(const std::map<std::string, json>& keys, json& definitions) {
+  definitions["tuned"] = {
+      {"description", "{min: 1e-4, max: 1e-2, log: true}, or a list of values."},
+      {"anyOf", {reference("range"), {{"type", "array"}, {"minItems", 2}, {"uniqueItems", true}}}}};
+  json& tune = definitions["tune"]["properties"];
+  json& over = definitions["search"]["properties"]["over"]["properties"];
+  for (const auto& [key, schema] : keys) {
+    if (is_mapping(schema)) continue;
+    json offered = reference("tuned");
+    offered["description"] = schema.value("description", "");
+    if (key.starts_with("recipe.")) tune[key] = offered;
+    over[key] = std::move(offered);
+  }
+}
+
+/// The schema with what it refers to, and what that is made of.
 json definitions_of(json schema) {
   json trial = config::json_schema();
   trial.erase("$schema");
@@ -91,6 +107,7 @@ json definitions_of(json schema) {
   definitions["base"] = trial;
   for (const Part part : values_of<Part>())
     definitions[std::string{name_of(part)}] = schema_of(form_of(part));
+  define_ranges(keys, definitions);
   json named = definitions[std::string{name_of(Part::kScale)}];  // its name stands before it
   for (const char* key : {"name", "from"}) named["properties"].erase(key);
   std::erase(named["required"].get_ref<json::array_t&>(), "name");

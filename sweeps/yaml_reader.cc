@@ -203,11 +203,7 @@ bool YamlReader::is_sequence(const Node& node, const std::string& field) {
 }
 
 void YamlReader::allow_only(const Node& mapping, const std::string& field, Part part) {
-  allow_only(mapping, field, form_of(part).names());
-}
-
-void YamlReader::allow_only(const Node& mapping, const std::string& field,
-                            const std::vector<std::string_view>& keys) {
+  const auto keys = form_of(part).names();
   const std::vector<std::string> known{keys.begin(), keys.end()};
   for (const Node::Entry& entry : mapping.entries) {
     if (std::ranges::find(known, entry.key) != known.end()) continue;

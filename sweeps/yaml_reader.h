@@ -52,7 +52,6 @@ class YamlReader {
   bool is_sequence(const Node& node, const std::string& field);
   /// Keys are declared in sweeps/form.cc, from where editors know them too.
   void allow_only(const Node& mapping, const std::string& field, Part part);
-  void allow_only(const Node& mapping, const std::string& field, const std::vector<std::string_view>& keys);
   /// A scalar as it is written.
   std::optional<std::string> text(const Node& node, const std::string& field);
   /// A text that can be part of paths, URLs and shell words.

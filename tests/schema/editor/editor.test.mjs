@@ -136,6 +136,11 @@ describe("an editor with yaml-language-server", () => {
     includes(await offered(`${base}rows: [{id: a}]\ntable:\n  columns:\n    - name: acc\n      |\n`), "metric", "count", "take", "better");
     includes(await offered(`${base}rows: [{id: a}]\ntable:\n  columns:\n    - name: acc\n      metric: |\n`), "val/top1");
   });
+  it("offers keys that are tuned, and what a range is made of", async () => {
+    includes(await offered(`${base}rows: [{id: a}]\ntune:\n  |\n`), "budget", "metric", "recipe.lr");
+    includes(await offered(`${base}rows: [{id: a}]\ntune:\n  recipe.lr:\n    |\n`), "min", "max", "log");
+    includes(await offered(`${base}search:\n  over:\n    |\n`), "model.dim", "recipe.lr");
+  });
   it("explains a key", async () => {
     const { diagnostics, place } = open(`${head}base:\n  model: {preset: simple-vit-ti}\n  recipe:\n    use: demo\n    ep|ochs: 3\n`);
     await diagnostics;

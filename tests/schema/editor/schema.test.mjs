@@ -88,6 +88,7 @@ describe("both spellings of a key are valid", () => {
     "levels with labels": edit(factors, "[0.001, 0.002]", "[{label: low, value: 0.001}, {label: high, value: 1e-2}]"),
     "a mapping as a level": edit(factors, "recipe.lr: [0.001, 0.002]", "model.attention: [{label: Orig, value: {kernel: dot, probe: none}}]"),
     command,
+    "ranges that are tuned": `${good}tune: {recipe.lr: {min: 1e-4, max: 1e-2, log: true}, recipe.weight_decay: [0.01, 0.05], budget: 4, metric: val/loss, on: seeds 100-101}\n`,
     "a numeric name": edit(good, "name: s", "name: 2026"),
   };
   for (const [name, text] of Object.entries(spellings))
@@ -143,6 +144,13 @@ describe("what the parser refuses by a key or a value is refused", () => {
     "a level with a misspelt label": edit(factors, "[0.001, 0.002]", "[{lable: a, value: 0.001}]"),
     "a zip of one": edit(factors, "seeds", "zip: [[recipe.lr]]\nseeds"),
     "an empty exclusion": edit(factors, "seeds", "exclude: [{}]\nseeds"),
+    "a range without max": `${good}tune: {recipe.lr: {min: 1e-4}, budget: 4, metric: val/loss}\n`,
+    "a misspelt key of a range": `${good}tune: {recipe.lr: {min: 1e-4, max: 1e-2, logs: true}, budget: 4, metric: val/loss}\n`,
+    "a misspelt key of tune": `${good}tune: {recipe.lr: {min: 1e-4, max: 1e-2}, budgets: 4, metric: val/loss}\n`,
+    "tuning without a metric": `${good}tune: {recipe.lr: {min: 1e-4, max: 1e-2}, budget: 4}\n`,
+    "a model that is tuned": `${good}tune: {model.dim: [64, 128], budget: 2, metric: val/loss}\n`,
+    "an unknown method": `${good}tune: {recipe.lr: {min: 1e-4, max: 1e-2}, budget: 4, metric: val/loss, method: grid}\n`,
+    "a search without trials": `${good.replace(/rows:[^]*seeds/, "search: {over: {recipe.lr: [0.1, 0.2]}, metric: val/loss}\nseeds")}`,
     "too many GPUs": good + "resources: {gpus: 65}\n",
     "a misspelt resource": good + "resources: {gpu: 1}\n",
     "a retry of text": good + "retry: {max: often}\n",
