@@ -112,6 +112,9 @@ class SchedulerSource final : public Source {
   ProvenanceResponse provenance(const std::string& sweep) override {
     return client_.call(&Sweeps::Stub::GetProvenance, named<SweepRequest>(sweep));
   }
+  TuningResponse tuning(const std::string& sweep) override {
+    return client_.call(&Sweeps::Stub::GetTuning, named<SweepRequest>(sweep));
+  }
   WhyResponse why(const WhyRequest& request) override { return client_.call(&Runs::Stub::Why, request, 60s); }
 
   void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {
@@ -174,6 +177,7 @@ class StoreSource final : public Source {
   RunDetail run(std::uint32_t run) override { return views::run_detail(db_, run); }
   GetMetricsResponse metrics(std::uint32_t run) override { return views::metrics(db_, metrics_request(run)); }
   ProvenanceResponse provenance(const std::string& sweep) override { return views::provenance(db_, sweep); }
+  TuningResponse tuning(const std::string& sweep) override { return views::tuning(db_, sweep); }
   WhyResponse why(const WhyRequest& request) override { return views::why(db_, request); }
 
   void log(std::uint32_t run, bool follow, const std::function<void(const LogText&)>& sink) override {

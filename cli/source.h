@@ -38,6 +38,8 @@ class Source {
   /// Every point of every metric of a run.
   virtual ablate::v1::GetMetricsResponse metrics(std::uint32_t run) = 0;
   virtual ablate::v1::ProvenanceResponse provenance(const std::string& sweep) = 0;
+  /// Throws: Error{kFailedPrecondition} for a sweep without tune and search.
+  virtual ablate::v1::TuningResponse tuning(const std::string& sweep) = 0;
   virtual ablate::v1::WhyResponse why(const ablate::v1::WhyRequest& request) = 0;
   /// Calls `sink` for each run of the sweep's table and each metric, in table order.
   virtual void export_points(const std::string& name,

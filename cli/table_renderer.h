@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,9 +57,19 @@ std::string statistics_text(const ablate::v1::Table& table, const Terminal* term
 /// The lines of the text format without the notes below it.
 std::vector<std::string> table_lines(const ablate::v1::Table& table, const Terminal* terminal = nullptr);
 
+// How rows are tuned, and what a search found (table_tuning.cc).
+
+/// Every point, of each row the best first, and how far the metric moves between them; as text, Markdown, CSV
+/// or JSON.
+std::string tuning_text(const ablate::v1::TuningResponse& tuning, TableFormat format,
+                        const Terminal* terminal = nullptr);
+/// Metric against a tuned key (empty: the first that is a number), a colour for each row, what was chosen
+/// large (table_tuning_plot.cc).
+std::string tuning_svg(const ablate::v1::TuningResponse& tuning, const std::string& key);
+
 // Pictures (table_plot.cc).
 
-enum class Plot { kBars, kScatter, kCurves };
+enum class Plot { kBars, kScatter, kCurves, kTuning };
 constexpr std::string_view name_of(Plot plot) {
   switch (plot) {
     case Plot::kBars:
@@ -67,6 +78,8 @@ constexpr std::string_view name_of(Plot plot) {
       return "scatter";
     case Plot::kCurves:
       return "curves";
+    case Plot::kTuning:
+      return "tuning";
   }
   return {};
 }
@@ -75,7 +88,10 @@ constexpr std::string_view name_of(Plot plot) {
 struct Curve {
   std::string row, label;
   bool baseline = false;
-  std::map<std::uint32_t, std::vector<double>> points;  ///< by step; of values that are finite
+  std::map<std::uint32_t, std::vector<double>> points;  ///< by step
+  /// The first step at which a seed's value is not finite: the mean ends before it, for one of the others
+  /// would be of the lucky ones.
+  std::optional<std::uint32_t> diverged_at{};
 };
 
 // Pictures of a table in its long form, as SVG: the same bytes for the same table. `y` and `x` are places of
@@ -100,7 +116,7 @@ struct MarkedTable {
   std::string sweep, store;
   TableFormat format = TableFormat::kText;
   TableOptions options;
-  bool long_form = false;
+  bool long_form = false, stats = false;
   std::size_t begin = 0, end = 0;  ///< of the table's lines, from 0
 };
 
@@ -112,15 +128,17 @@ std::vector<MarkedTable> marked_tables(const std::vector<std::string>& lines, co
 /// One place where a document says another thing than the store.
 struct TableDifference {
   std::string file;
-  std::size_t line = 0;
-  std::string row, column;   ///< or empty, where it is of a whole line
-  std::string says, should;  ///< of the document, of the store
+  std::size_t line = 0, at = 0;  ///< from 1; `at` 0: the whole line
+  std::string row{}, column{};   ///< or empty, where it is of a whole line
+  std::string says, should;      ///< of the document, of the store
   std::string text() const;
 };
 
-/// What differs between the lines of a table in a document, from `line` on, and as the store has it.
+/// What differs between the lines of a table in a document, from `line` on, and as the store has it: cell by
+/// cell. `names`: the columns that tell its rows apart (Sheet::naming).
 std::vector<TableDifference> differences(const MarkedTable& table, const std::vector<std::string>& here,
-                                         const std::vector<std::string>& there, std::size_t names);
+                                         const std::vector<std::string>& there,
+                                         const std::vector<std::size_t>& names);
 
 /// `ablate table --check FILE`: makes each marked table anew; with `write` the file gets what it should say.
 /// Returns: the exit code, 1 where something differs and is not written.

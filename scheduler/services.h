@@ -73,6 +73,7 @@ class SweepsService final
                      ablate::v1::RemoveSweepResponse*) override;
   Unary* RenameSweep(Context*, const ablate::v1::RenameSweepRequest*, ablate::v1::SweepSummary*) override;
   Unary* GetProvenance(Context*, const ablate::v1::SweepRequest*, ablate::v1::ProvenanceResponse*) override;
+  Unary* GetTuning(Context*, const ablate::v1::SweepRequest*, ablate::v1::TuningResponse*) override;
 
   std::size_t watchers() { return watched_.readers(); }
 

@@ -326,4 +326,10 @@ grpc::ServerUnaryReactor* SweepsService::GetProvenance(Context*, const ablate::v
                 [request](storage::Database& db) { return views::provenance(db, request->sweep()); });
 }
 
+grpc::ServerUnaryReactor* SweepsService::GetTuning(Context*, const ablate::v1::SweepRequest* request,
+                                                   ablate::v1::TuningResponse* response) {
+  return answer(pool_, response,
+                [request](storage::Database& db) { return views::tuning(db, request->sweep()); });
+}
+
 }  // namespace abl::scheduler

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -125,6 +126,16 @@ std::pair<std::int64_t, double> counts_known(Database& db) {
       .value();
 }
 
+/// What was chosen for rows: how often, and the time of the last.
+std::pair<std::int64_t, std::int64_t> choices_known(Database& db, SweepId sweep) {
+  return db.prepared("SELECT COUNT(*), COALESCE(MAX(time_ms), 0) FROM tuning_choice WHERE sweep_id = :sweep")
+      .bind(":sweep", sweep)
+      .one([](const Statement& row) {
+        return std::pair{row.integer(0), row.integer(1)};
+      })
+      .value();
+}
+
 /// A seed's curves in 64 bits.
 std::uint64_t key_of(std::int64_t seed, std::int64_t digest) {
   return static_cast<std::uint64_t>(digest) ^ (static_cast<std::uint64_t>(seed) * 0x9e3779b97f4a7c15);
@@ -165,6 +176,15 @@ KeptTable::KeptTable(Database& db, const std::string& name) {
   for (const Column& column : table_.columns) units_.push_back(column.unit);
   expressions_ = ExpressionColumns{table_.columns};
   read_row_names(db, sweep, table_);
+  choices_known_ = choices_known(db, sweep_);
+  if (TuningStore tuning{db}; tuning.tuning_of(sweep_)) {
+    table_.tune_json = tuning.tune_json(sweep_);
+    std::map<std::string, TuningChoice> choices;
+    for (TuningChoice& choice : tuning.choices(sweep_)) choices.emplace(choice.row, std::move(choice));
+    for (const TableRow& row : table_.rows)
+      if (const auto choice = choices.find(row.id); choice != choices.end())
+        table_.tuned.push_back(std::move(choice->second));
+  }
   if (adaptive_)
     for (const auto position :
          db.prepared("SELECT position FROM sweep_growth WHERE sweep_id = :sweep AND planned = 1")
@@ -230,6 +250,8 @@ void KeptTable::evaluate(const std::set<std::size_t>* rows) {
       stale.insert(row);
   expressions_.evaluate(table_, stale, baselines_, units_, seeds_);
 }
+
+bool KeptTable::is_tuned(Database& db) const { return choices_known_ == choices_known(db, sweep_); }
 
 bool KeptTable::is_counted(Database& db) const { return counts_known_ == counts_known(db); }
 

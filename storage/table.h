@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "storage/database.h"
+#include "storage/tuning_store.h"
 #include "storage/types.h"
 
 namespace abl::storage {
@@ -109,6 +110,8 @@ struct Table {
       before_mend;  ///< version that results would have -> ids of their rows
   std::vector<LostMetrics> lost;
   std::vector<Packed> packed;
+  std::string tune_json;                     ///< of a sweep with `tune` or `search`, otherwise empty
+  std::vector<TuningChoice> tuned;           ///< until now, in the order of the rows
   std::vector<std::string> holds;            ///< why trials are held that share what fails
   std::string seeds_rule;                    ///< as of SweepRecord
   std::vector<std::uint32_t> seeds_added{};  ///< revisions in which somebody added seeds
@@ -162,6 +165,8 @@ class KeptTable {
   void update(Database& db, const std::set<std::size_t>& rows);
   /// Whether no architecture was counted since.
   bool is_counted(Database& db) const;
+  /// Whether nothing was chosen for a row since, or is no longer: then it is another table.
+  bool is_tuned(Database& db) const;
 
   SweepId sweep() const { return sweep_; }
   std::uint32_t revision() const { return revision_; }  ///< of its content
@@ -199,6 +204,7 @@ class KeptTable {
   bool adaptive_ = false;   // rows have as many seeds as a rule gives them
   bool has_older_ = false;  // values of an older version of its command
   std::uint32_t seeds_ = 0;
+  std::pair<std::int64_t, std::int64_t> choices_known_{0, 0};  // how many, and the time of the last
   std::pair<std::int64_t, double> counts_known_{-1, 0};  // how many counts of architectures, and their sum
   Table table_;
   std::vector<std::optional<protocol::Unit>> units_;  // of the columns, as submitted

@@ -16,6 +16,7 @@
 #include "cli/source.h"
 #include "cli/table_renderer.h"
 #include "cli/table_sheet.h"
+#include "views/comparison.h"
 
 namespace abl::cli {
 namespace {
@@ -27,7 +28,7 @@ constexpr int kMostRunsDrawn = 2000;              // whose points are read one a
 
 struct Flags {
   std::string sweep, format = "text", columns, plot, y, x, output, check;
-  bool stats = false, long_form = false, write = false;
+  bool stats = false, tuning = false, long_form = false, write = false;
   TableOptions options;
 };
 
@@ -70,7 +71,7 @@ std::string draw_curves(Source& source, const v1::Table& table, const std::strin
                       .label = row.label().empty() ? row.id()
                                : repeats           ? row.id() + ": " + row.label()
                                                    : row.label(),
-                      .baseline = row.id() == (row.baseline().empty() ? table.baseline() : row.baseline()),
+                      .baseline = views::is_baseline(table, row),
                       .points = {}});
   }
   std::set<std::string> said;
@@ -87,9 +88,14 @@ std::string draw_curves(Source& source, const v1::Table& table, const std::strin
     for (const auto& run : points.series()) {
       said.insert(run.series().name());
       if (run.series().name() != metric) continue;
-      for (int i = 0; i < run.series().steps_size(); ++i)
+      Curve& curve = curves[place->second];
+      for (int i = 0; i < run.series().steps_size(); ++i) {
+        const std::uint32_t step = run.series().steps(i);
         if (std::isfinite(run.series().values(i)))
-          curves[place->second].points[run.series().steps(i)].push_back(run.series().values(i));
+          curve.points[step].push_back(run.series().values(i));
+        else
+          curve.diverged_at = std::min(step, curve.diverged_at.value_or(step));
+      }
     }
   }
   if (!said.empty() && !said.contains(metric)) {
@@ -103,39 +109,98 @@ std::string draw_curves(Source& source, const v1::Table& table, const std::strin
 std::string draw(const Context& context, const Flags& flags) {
   const auto source = open_source(context);
   const Plot plot = *value_named<Plot>(flags.plot);
+  if (plot == Plot::kTuning) return tuning_svg(source->tuning(flags.sweep), flags.x);
   const v1::Table table = source->table(flags.sweep, 0, plot != Plot::kCurves, true);
   if (plot == Plot::kCurves) return draw_curves(*source, table, flags.y);
   const int y = column_named(table, "--y", flags.y, "numbers", [&](const v1::Column& column) {
     return has_numbers(column) && (!flags.y.empty() || is_metric(column));
   });
   if (plot == Plot::kBars) return bars_svg(table, y);
+  const auto can_be_x = [&](const v1::Column& column) {
+    return has_numbers(column) && column.name() != table.columns(y).name();
+  };
+  if (flags.x.empty() && std::ranges::none_of(table.columns(), [&](const v1::Column& column) {
+        return can_be_x(column) && !is_metric(column);
+      })) {
+    std::vector<std::string> names;
+    for (const auto& column : table.columns())
+      if (can_be_x(column)) names.push_back(column.name());
+    reject(names.empty()
+               ? fmt::format("--plot scatter draws two columns of numbers against each other, and the "
+                             "table of {} has only '{}'; expected --plot bars or curves",
+                             table.sweep(), table.columns(y).name())
+               : fmt::format("--plot scatter: the table of {} has no count to draw '{}' against; "
+                             "expected --x {}",
+                             table.sweep(), table.columns(y).name(), any_of(names)));
+  }
   const int x = column_named(table, "--x", flags.x, "numbers", [&](const v1::Column& column) {
-    return has_numbers(column) && column.name() != table.columns(y).name() &&
-           (!flags.x.empty() || !is_metric(column));
+    return can_be_x(column) && (!flags.x.empty() || !is_metric(column));
   });
   return scatter_svg(table, y, x);
+}
+
+/// A file's name says what is in it: another thing is not written there.
+void expect_ending(const Flags& flags, bool formatted, bool json) {
+  const std::filesystem::path ending = std::filesystem::path{flags.output}.extension();
+  if (ending.empty()) return;
+  if (!flags.plot.empty()) {
+    if (ending != ".svg")
+      reject(fmt::format("-o {}: --plot writes SVG; expected a name that ends in .svg", flags.output));
+    return;
+  }
+  static const std::vector<std::pair<std::string, TableFormat>> kEndings{
+      {".txt", TableFormat::kText},  {".md", TableFormat::kMarkdown}, {".csv", TableFormat::kCsv},
+      {".tex", TableFormat::kLatex}, {".json", TableFormat::kJson},   {".html", TableFormat::kHtml}};
+  for (const char* picture : {".svg", ".png", ".pdf", ".jpg", ".jpeg", ".gif", ".eps", ".webp"})
+    if (ending == picture)
+      reject(
+          fmt::format("-o {}: a table is no picture; expected --plot with a name that ends in .svg, or "
+                      "--format",
+                      flags.output));
+  const auto known = std::ranges::find(kEndings, ending.string(), &decltype(kEndings)::value_type::first);
+  const TableFormat written = json ? TableFormat::kJson : table_format(flags.format);
+  if (known == kEndings.end() || known->second == written) return;
+  for (const auto& [name, format] : kTableFormats)
+    if (format == known->second)
+      reject(fmt::format(
+          "-o {}: {}; expected --format {}, or another name", flags.output,
+          formatted || json ? "the name is of another format" : "text is written where no --format is given",
+          name));
+}
+
+/// Points have no form as LaTeX and HTML.
+void expect_form_of_points(TableFormat format) {
+  if (format == TableFormat::kLatex || format == TableFormat::kHtml)
+    reject("the points of a tuning or a search are printed as text, markdown, csv or json");
 }
 
 void check_flags(const Context& context, const Flags& flags, bool formatted) {
   if (!flags.check.empty()) {
     if (!flags.sweep.empty())
-      reject(fmt::format("--check takes the sweeps from the file's markers: expected no SWEEP, got '{}'",
+      reject(fmt::format("--check reads from FILE which sweeps to compare; expected no SWEEP, got '{}'",
                          flags.sweep));
     if (formatted || !flags.plot.empty() || !flags.output.empty() || flags.stats || !flags.columns.empty())
       reject(
-          "--check takes everything else from the file's markers: expected --write, --store or no other "
-          "flag");
+          "--check reads formats and columns from FILE as well; expected no other flag than --write, --store "
+          "and --json");
     return;
   }
   if (flags.write) reject("--write requires --check FILE");
   if (flags.sweep.empty()) reject("SWEEP is required, or --check FILE");
   if (context.json && formatted && flags.format != "json")
     reject(fmt::format("--json and --format {} exclude each other: expected one of them", flags.format));
+  expect_ending(flags, formatted, context.json);
   if (!flags.plot.empty() && (formatted || context.json || flags.stats || !flags.columns.empty()))
     reject("--plot draws a picture: expected no --format, --json, --stats or --columns beside it");
   if (flags.plot.empty() && (!flags.y.empty() || !flags.x.empty())) reject("--y and --x require --plot");
-  if (!flags.x.empty() && flags.plot != "scatter") reject("--x requires --plot scatter");
+  if (!flags.x.empty() && flags.plot != "scatter" && flags.plot != "tuning")
+    reject("--x requires --plot scatter or tuning");
+  if (!flags.y.empty() && flags.plot == "tuning")
+    reject("--plot tuning draws the metric that points were chosen by: expected no --y");
+  if (flags.tuning && (flags.stats || !flags.plot.empty() || !flags.columns.empty() || flags.long_form))
+    reject("--tuning shows points and not rows: expected no --stats, --plot, --columns or --long beside it");
   const TableFormat format = table_format(flags.format);
+  if (flags.tuning) expect_form_of_points(format);
   if (flags.stats && format != TableFormat::kText && format != TableFormat::kCsv &&
       format != TableFormat::kJson)
     reject(fmt::format("--stats has no form as {}: expected text, csv or json", flags.format));
@@ -151,23 +216,32 @@ Run declare_table(CLI::App& app, Context& context) {
   std::vector<std::string> names;
   for (const auto& [name, format] : kTableFormats) names.push_back(name);
   add_sweep(app, flags->sweep)->required(false);
-  const auto* format = add_choice(app, "--format", flags->format, names, "How to print it [text]",
+  const auto* format = add_choice(app, "--format", flags->format, names, "Output format [text]",
                                   {{"tex", "latex"}, {"md", "markdown"}, {"txt", "text"}, {"htm", "html"}});
-  app.add_flag("--stats", flags->stats,
-               "Also intervals, differences, tests, effect sizes and what factors explain (text, csv, json)");
-  app.add_option("--columns", flags->columns,
-                 "What stands for each column, of value,n,paper,difference [as the sweep file says, else the "
-                 "first three]");
-  app.add_flag("--long", flags->long_form, "A line for each row, where the sweep file asks for a pivot");
-  app.add_option("--caption", flags->options.caption, "Above the table (latex, html)");
-  app.add_option("--label", flags->options.label, "What other text refers to it by (latex, html)");
-  add_choice(app, "--plot", flags->plot, names_of<Plot>(), "Draw it as SVG: bars, scatter or curves");
-  app.add_option("--y", flags->y, "The column to draw [the first metric]; of curves also any metric's name");
-  app.add_option("--x", flags->x, "The column to draw it against (scatter) [the first count]");
-  app.add_option("-o,--output", flags->output, "Write it to this file [standard output]");
+  app.add_flag(
+      "--stats", flags->stats,
+      "Also print intervals, differences, tests, effect sizes and what factors explain (text, csv, json)");
+  app.add_flag("--tuning", flags->tuning,
+               "Show how each row was tuned instead: every point, the best of each row first (text, "
+               "markdown, csv, json)");
+  app.add_option(
+      "--columns", flags->columns,
+      "What to show of each column, of value,n,paper,difference [as the sweep file says, otherwise "
+      "value,n,paper]");
+  app.add_flag("--long", flags->long_form,
+               "Print one line for each row, even where the sweep file asks for a pivot");
+  app.add_option("--caption", flags->options.caption, "Caption above the table (latex, html)");
+  app.add_option("--label", flags->options.label, "Label that other text can refer to (latex, html)");
+  add_choice(app, "--plot", flags->plot, names_of<Plot>(),
+             "Draw it as SVG instead: bars, scatter, curves or tuning");
+  app.add_option("--y", flags->y,
+                 "With --plot: the column to draw [the first metric]; for curves, the name of any metric");
+  app.add_option("--x", flags->x,
+                 "With --plot scatter: the column along the x axis [the first count]; with tuning: the key");
+  app.add_option("-o,--output", flags->output, "Write to this file [standard output]");
   app.add_option("--check", flags->check,
-                 "Make the tables of a document anew that have a marker, and say what differs");
-  app.add_flag("--write", flags->write, "With --check: put into the document what the store says");
+                 "Compare the tables of this document that have a marker with the store, cell by cell");
+  app.add_flag("--write", flags->write, "With --check: update the document");
   add_source(app, context);
   return [&context, flags, format]() -> int {
     check_flags(context, *flags, format->count() > 0);
@@ -185,10 +259,23 @@ Run declare_table(CLI::App& app, Context& context) {
     }
     const TableFormat named = table_format(flags->format);
     const bool for_terminal = flags->output.empty();
+    const auto write_points = [&](Source& source) {
+      expect_form_of_points(named);
+      const auto tuning = shown(source.tuning(flags->sweep), context.out);
+      if (context.json && flags->output.empty())
+        context.print_json(tuning);
+      else
+        write(tuning_text(tuning, context.json ? TableFormat::kJson : named,
+                          for_terminal ? &context.out : nullptr));
+      return kExitOk;
+    };
+    const auto source = open_source(context);
+    if (flags->tuning) return write_points(*source);
     const bool is_for_eyes =
         for_terminal && context.out.interactive() && !context.json && named == TableFormat::kText;
-    const auto table = open_source(context)->table(flags->sweep, is_for_eyes ? kMostOnATerminal : 0,
-                                                   flags->stats, flags->stats || flags->long_form);
+    const auto table = source->table(flags->sweep, is_for_eyes ? kMostOnATerminal : 0, flags->stats,
+                                     flags->stats || flags->long_form);
+    if (table.search()) return write_points(*source);
     const auto printed = for_terminal ? shown(table, context.out) : table;
     const Terminal* terminal = for_terminal ? &context.out : nullptr;
     if (context.json && for_terminal)

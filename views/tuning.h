@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "ablate/v1/sweeps.pb.h"
+#include "storage/tuning_store.h"
+
+namespace abl::views {
+
+/// What `tune` or `search` of a sweep's file asks for, from how it is stored, and the legend; without rows.
+ablate::v1::TuningResponse tuning_head(const std::string& tune_json);
+
+/// "recipe.lr 0.0031, the best of 8 points", or why there is none.
+std::string tuned_text(const storage::TuningChoice& choice);
+
+/// How each row is tuned, a line for what all have in common and one for each row that differs in more than
+/// its values: rows that are tuned less than others must not go unnoticed. Empty without choices.
+std::vector<std::string> tuning_notes(const std::string& tune_json,
+                                      const std::vector<storage::TuningChoice>& choices);
+
+}  // namespace abl::views
