@@ -21,6 +21,7 @@
 #include "planning/plan_time.h"
 #include "planning/validate.h"
 #include "storage/database.h"
+#include "sweeps/other_sweeps.h"
 #include "sweeps/scale.h"
 #include "sweeps/sweep_spec.h"
 
@@ -125,11 +126,9 @@ void expect_utf8(const SweepFile& sweep) {
   throw sweeps::SweepFileError{{problem}};
 }
 
-}  // namespace
-
-SweepFile read_sweep_file(const std::filesystem::path& written) {
+SweepFile read_as_written(const std::filesystem::path& written) {
   SweepFile sweep;
-  if (written == "-") return read_sweep_file(kStandardInput);
+  if (written == "-") return read_as_written(kStandardInput);
   const std::filesystem::path file = sweep_file_of(written);
   sweep.set_path(file == kStandardInput ? "standard input" : file.string());
   std::error_code unknown;
@@ -147,18 +146,39 @@ SweepFile read_sweep_file(const std::filesystem::path& written) {
   return sweep;
 }
 
-SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale, int seeds) {
-  SweepFile sweep = read_sweep_file(written);
-  if (seeds > 0) sweep.set_text(sweeps::with_seeds(sweep.text(), sweep.path(), seeds));
-  if (scale.empty() || scale == kFullScale) return sweep;
+/// The text of a file at a scale.
+std::string at_scale(const SweepFile& sweep, const std::filesystem::path& written, const std::string& scale,
+                     int seeds) {
   const std::filesystem::path file = sweep_file_of(written);
   const auto scales = file.parent_path() / "scales.yaml";
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(file, unknown) || !std::filesystem::is_regular_file(scales, unknown))
     throw Error{Code::kNotFound, fmt::format("--scale {}: {} has no scales; expected a file {} of them",
                                              scale, sweep.path(), scales.string())};
-  sweep.set_text(
-      sweeps::with_scale(sweep.text(), sweep.path(), read_file(scales), scales.string(), scale, seeds > 0));
+  return sweeps::with_scale(sweep.text(), sweep.path(), read_file(scales), scales.string(), scale, seeds > 0);
+}
+
+/// The text of a file whose rows another names: a table of a paper, or a path from that one's folder.
+std::string read_source(const std::string& key, const std::string& folder, const std::string& scale) {
+  std::filesystem::path file = std::filesystem::path{folder} / key;
+  if (!key.ends_with(".yaml") && !key.ends_with(".yml"))
+    file = paper_sweep(key).file;
+  else if (const auto papers = papers_folder(); papers && !std::filesystem::exists(file))
+    if (std::filesystem::exists(*papers / key)) file = *papers / key;  // named by a table of a paper
+  const SweepFile other = read_as_written(file);
+  return scale.empty() ? other.text() : at_scale(other, file, scale, 0);
+}
+
+}  // namespace
+
+SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& wanted, int seeds) {
+  const std::string scale = wanted == kFullScale ? "" : wanted;
+  SweepFile sweep = read_as_written(written);
+  if (seeds > 0) sweep.set_text(sweeps::with_seeds(sweep.text(), sweep.path(), seeds));
+  if (!scale.empty()) sweep.set_text(at_scale(sweep, written, scale, seeds));
+  sweep.set_text(sweeps::with_sources(sweep.text(), sweep.path(), [&](const std::string& key, bool scaled) {
+    return read_source(key, sweep.folder(), scaled ? scale : "");
+  }));
   return sweep;
 }
 

@@ -14,15 +14,13 @@
 /// so.
 namespace abl::cli {
 
-/// `written`: a file, "-" for standard input, or a table of a paper ("msf/table-1").
-/// Throws: Error naming the file that cannot be read, or the nearest table.
-ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written);
-
-/// The same at a scale: with that of scales.yaml, which lies beside the file, as a section behind its text.
-/// "full", or nothing: the file as it is.
-/// `seeds`: so many in place of those that it has; 0: as it says.
-/// Throws: as above; Error{kNotFound} with the nearest scale, or where none lie there.
-ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale,
+/// `written`: a file, "-" for standard input, or a table of a paper ("msf/table-1"). Behind its text stand
+/// the scale and the texts of other sweeps that its rows name, so that it says itself what it runs. `scale`:
+/// that of scales.yaml, which lies beside the file; "full", or nothing: the file as it is. `seeds`: so many
+/// in place of those that it has; 0: as it says. Throws: Error naming the file that cannot be read, or the
+/// nearest table; Error{kNotFound} with the nearest scale, or where none lie there; SweepFileError at a row
+/// that names another sweep which is not there.
+ablate::v1::SweepFile read_sweep_file(const std::filesystem::path& written, const std::string& scale = {},
                                       int seeds = 0);
 
 /// `--scale NAME`.

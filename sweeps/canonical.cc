@@ -51,6 +51,7 @@ std::string canonical_spec(const SweepSpec& spec) {
     if (!row.group.empty()) one["group"] = row.group;
     if (row.not_trained)
       one["not_trained"] = {{"kind", name_of(*row.not_trained)}, {"why", row.not_trained_why}};
+    if (!row.sweep.empty()) one["sweep"] = row.sweep;
     rows[row.id] = std::move(one);
     order.push_back(row.id);
   }
@@ -63,6 +64,7 @@ std::string canonical_spec(const SweepSpec& spec) {
                 {"max_retries", spec.max_retries},
                 {"data", spec.data}};
   if (spec.seeds_rule) document["seeds_rule"] = json::parse(spec.seeds_rule->json());
+  if (spec.tune) document["tune"] = json::parse(spec.tune->json());
   if (spec.pack) document["pack"] = true;
   if (!spec.where.empty()) document["where"] = spec.where;
   if (spec.limits.any())

@@ -32,6 +32,10 @@ std::optional<DraftSource> read_source(YamlReader& reader, const Node::Entry& en
         reader.whole_number(*seed, field + ".seed", 0, static_cast<std::int64_t>(config::kSeedRange.high));
     source.seed_place = seed->place;
   }
+  if (const Node* sweep = entry.value.find("sweep")) {
+    source.sweep = reader.text(*sweep, field + ".sweep").value_or("");
+    source.sweep_place = sweep->place;
+  }
   const Node* row = entry.value.find("row");
   if (!row) {
     reader.problems().add(entry.place, field + ".row", "missing; expected the id of another row");
@@ -75,6 +79,7 @@ std::vector<std::size_t> in_order_of_chains(std::vector<Chained>& rows, Problems
     seen[at] = Seen::kBegun;
     path.push_back(at);
     std::erase_if(rows[at].sources, [&](const DraftSource& source) {
+      if (!source.sweep.empty()) return false;
       const auto found = index.find(source.row);
       if (found == index.end()) {
         problems.add(source.row_place, source.field + ".row", fmt::format("unknown row '{}'", source.row),
@@ -89,7 +94,9 @@ std::vector<std::size_t> in_order_of_chains(std::vector<Chained>& rows, Problems
         }
         problems.add(
             source.row_place, source.field + ".row",
-            fmt::format("a circle: {}; expected a row that does not need this one", circle + rows[at].id));
+            fmt::format(
+                "rows that wait for each other: {}; expected a row that does not take this one's weights",
+                circle + rows[at].id));
         return true;
       }
       if (path.size() > kLongestChain) {

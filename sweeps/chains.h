@@ -17,10 +17,11 @@ inline constexpr std::size_t kLongestChain = 20;
 /// `from: {row: a, take: best}` as it is written.
 struct DraftSource {
   RowSource::Role role = RowSource::Role::kStart;
+  std::string sweep;  ///< that the row is of, as it is written; empty: this one
   std::string row;
   protocol::Taken take = protocol::Taken::kBest;
   std::optional<std::int64_t> seed;
-  Place place, row_place, seed_place;
+  Place place, sweep_place, row_place, seed_place;
   std::string field;  ///< "rows.b.from"
 };
 

@@ -13,6 +13,23 @@
 namespace abl::sweeps {
 namespace {
 
+/// The seeds of rows of other sweeps that this one's take, over however many rows: no others are trained
+/// here.
+std::set<std::pair<std::size_t, std::int64_t>> needed_of_others(const SweepSpec& spec, std::size_t seeds) {
+  std::set<std::pair<std::size_t, std::int64_t>> needed;
+  const std::function<void(const Row&, std::int64_t)> need = [&](const Row& row, std::int64_t seed) {
+    for (const RowSource& source : row.sources) {
+      const auto from = static_cast<std::size_t>(source.row);
+      const std::int64_t of = source.seed.value_or(seed);
+      if (!spec.rows[from].sweep.empty() && needed.emplace(from, of).second) need(spec.rows[from], of);
+    }
+  };
+  for (const Row& row : spec.rows)
+    for (std::size_t seed = 0; seed < seeds; ++seed)
+      if (row.sweep.empty()) need(row, spec.seeds[seed]);
+  return needed;
+}
+
 /// Puts into the documents of trials which others' weights they take, each after those.
 void link(const SweepSpec& spec, std::vector<TrialSpec>& trials) {
   std::map<std::pair<int, std::int64_t>, std::size_t> index;  // row and seed -> trial
@@ -45,9 +62,11 @@ std::vector<TrialSpec> expand(const SweepSpec& spec) {
   trials.reserve(spec.rows.size() * spec.seeds.size());
   const std::size_t seeds =
       spec.seeds_rule ? std::min<std::size_t>(spec.seeds_rule->min, spec.seeds.size()) : spec.seeds.size();
+  const auto needed = needed_of_others(spec, seeds);
   for (std::size_t seed = 0; seed < seeds; ++seed) {
     for (std::size_t row = 0; row < spec.rows.size(); ++row) {
       if (spec.rows[row].not_trained || spec.rows[row].tuned) continue;
+      if (!spec.rows[row].sweep.empty() && !needed.contains({row, spec.seeds[seed]})) continue;
       TrialSpec trial{
           .row = static_cast<int>(row), .seed_index = static_cast<int>(seed), .seed = spec.seeds[seed]};
       nlohmann::json document = nlohmann::json::parse(spec.rows[row].config);

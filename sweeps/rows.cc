@@ -14,6 +14,7 @@
 #include "config/recipe/recipes.h"
 #include "sweeps/attributes.h"
 #include "sweeps/command.h"
+#include "sweeps/other_sweeps.h"
 
 namespace abl::sweeps {
 namespace {
@@ -197,7 +198,9 @@ void resolve_command(const Settings& settings, const Settings& base, const Comma
 /// What rows take of each other's weights, while they are resolved in order of that.
 class Chains {
  public:
-  Chains(const std::vector<DraftRow>& drafts, Problems& problems) : problems_{problems} {
+  Chains(const std::vector<DraftRow>& drafts, std::vector<Row>& all, const Elsewhere& elsewhere,
+         Problems& problems)
+      : all_{all}, elsewhere_{elsewhere}, problems_{problems} {
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       index_.try_emplace(drafts[i].id, static_cast<int>(i));
       rows_.push_back({.id = drafts[i].id, .sources = drafts[i].sources});
@@ -206,6 +209,33 @@ class Chains {
   }
   const std::vector<std::size_t>& order() const { return order_; }
 
+  /// Looks those up that are rows of other sweeps. False where one is not there: the problem is told.
+  bool look_elsewhere(std::size_t row) {
+    return std::erase_if(rows_[row].sources, [&](const DraftSource& source) {
+             return !source.sweep.empty() && !index_of(source);
+           }) == 0;
+  }
+
+  /// Those of other sweeps that a scale has a row learn from.
+  bool add(std::size_t row, const std::vector<DraftSource>& teachers) {
+    for (const DraftSource& teacher : teachers)
+      if (!teacher.sweep.empty()) rows_[row].sources.push_back(teacher);
+    return teachers.empty() || look_elsewhere(row);
+  }
+
+  /// A row that takes the weights of one that the scale cannot have cannot be had either.
+  bool takes_what_is_not_had(std::size_t place, Row& row) {
+    for (const DraftSource& source : rows_[place].sources) {
+      const Row& from = row_of(source);
+      if (from.not_trained != protocol::NotTrained::kScale) continue;
+      row.not_trained = protocol::NotTrained::kScale;
+      row.not_trained_why = fmt::format("it takes the weights of row {}, which is not trained: {}", from.id,
+                                        from.not_trained_why);
+      return true;
+    }
+    return false;
+  }
+
   void refuse(std::size_t row) {
     for (const DraftSource& source : rows_[row].sources)
       problems_.add(source.place, source.field, "a command takes no weights of other rows; expected base");
@@ -213,7 +243,7 @@ class Chains {
 
   /// Sets the names of the weights, which are made of the sources' configurations: so a row's own covers
   /// all that lies before it.
-  void take_weights(std::size_t row, std::vector<Row>& rows, Settings& settings) {
+  void take_weights(std::size_t row, Settings& settings) {
     for (const auto role : {RowSource::Role::kStart, RowSource::Role::kTeacher})
       if (protocol::names_trial(settings.text_at(weights_key(role)).value_or(""))) {
         const Origin origin = settings.origin(weights_key(role));
@@ -228,7 +258,7 @@ class Chains {
       problems_.add(origin.place, origin.field, "expected a preset, or teacher: {row: ID} of the row");
     }
     for (const DraftSource& source : rows_[row].sources) {
-      const Row& from = rows[static_cast<std::size_t>(index_.at(source.row))];
+      const Row& from = row_of(source);
       const char* key = weights_key(source.role);
       if (settings.text_at(key).value_or("") != "")
         problems_.add(source.place, source.field,
@@ -249,10 +279,10 @@ class Chains {
   }
 
   /// After a row was resolved.
-  void check(std::size_t place, std::vector<Row>& rows) {
-    Row& row = rows[place];
+  void check(std::size_t place) {
+    Row& row = all_[place];
     for (const DraftSource& source : rows_[place].sources) {
-      const Row& from = rows[from_index(source)];
+      const Row& from = row_of(source);
       if (from.not_trained && from.not_trained != protocol::NotTrained::kScale) {
         problems_.add(source.row_place, source.field + ".row",
                       fmt::format("row {} is not trained; expected one that is", from.id));
@@ -261,7 +291,7 @@ class Chains {
       if (row.config.empty() || from.config.empty()) continue;  // told already
       row.result_version = std::max(row.result_version, from.result_version);
       row.sources.push_back({.role = source.role,
-                             .row = static_cast<int>(from_index(source)),
+                             .row = static_cast<int>(*index_of(source)),
                              .take = source.take,
                              .seed = source.seed});
       if (const std::string why = source.role == RowSource::Role::kStart
@@ -273,8 +303,17 @@ class Chains {
   }
 
  private:
-  std::size_t from_index(const DraftSource& source) const {
-    return static_cast<std::size_t>(index_.at(source.row));
+  /// Those of other sweeps count behind all rows.
+  std::optional<std::size_t> index_of(const DraftSource& source) {
+    if (source.sweep.empty()) return static_cast<std::size_t>(index_.at(source.row));
+    const auto found = elsewhere_.sweeps.find(source, elsewhere_.in, problems_);
+    return found ? std::optional{all_.size() + *found} : std::nullopt;
+  }
+
+  /// Valid until the next row of another sweep is looked up.
+  const Row& row_of(const DraftSource& source) {
+    const std::size_t index = *index_of(source);
+    return index < all_.size() ? all_[index] : elsewhere_.sweeps.rows()[index - all_.size()];
   }
 
   void set(Settings& settings, const DraftSource& source, const char* key, const std::string& text) {
@@ -304,26 +343,16 @@ class Chains {
   std::vector<Chained> rows_;
   std::map<std::string, int> index_;
   std::vector<std::size_t> order_;
+  std::vector<Row>& all_;
+  const Elsewhere& elsewhere_;
   Problems& problems_;
 };
 
-/// A row that takes the weights of one that the scale cannot have cannot be had either.
-bool takes_what_is_not_had(const DraftRow& draft, const std::vector<Row>& rows, Row& row) {
-  for (const DraftSource& source : draft.sources) {
-    const auto from = std::ranges::find(rows, source.row, &Row::id);
-    if (from == rows.end() || from->not_trained != protocol::NotTrained::kScale) continue;
-    row.not_trained = protocol::NotTrained::kScale;
-    row.not_trained_why = fmt::format("it takes the weights of row {}, which is not trained: {}", source.row,
-                                      from->not_trained_why);
-    return true;
-  }
-  return false;
-}
-
 /// What the row sets is then what it is set to. False for one that cannot be had: it runs nothing, and
 /// nothing of it can be counted.
-bool to_scale(Scale& scale, Settings& settings, Row& row, Problems& problems) {
-  if (const auto cannot = scale.apply(settings, problems)) {
+bool to_scale(Scale& scale, Settings& settings, Row& row, std::vector<DraftSource>& teachers,
+              Problems& problems) {
+  if (const auto cannot = scale.apply(settings, teachers, problems)) {
     if (!row.not_trained) {  // what the file says of it is said first
       row.not_trained = protocol::NotTrained::kScale;
       row.not_trained_why = *cannot;
@@ -433,7 +462,7 @@ std::vector<DraftRow> multiply(const std::vector<DraftRow>& rows, const std::vec
       one.levels = combination.levels;
       one.set.insert(one.set.end(), combination.set.begin(), combination.set.end());
       for (DraftSource& source : one.sources)
-        if (ids.contains(source.row)) source.row += one.suffix;
+        if (source.sweep.empty() && ids.contains(source.row)) source.row += one.suffix;
       for (const auto& [column, values] : row.paper_of_levels)
         if (const auto value = values.find(combination.levels); value != values.end())
           one.paper[column] = value->second.value;
@@ -457,12 +486,12 @@ void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& fie
 
 std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Settings& base,
                               const std::optional<Command>& command, const std::vector<std::string>& settings,
-                              Scale* scale, std::vector<std::vector<std::string>>& made_equal,
-                              Problems& problems) {
+                              Scale* scale, const Elsewhere& elsewhere,
+                              std::vector<std::vector<std::string>>& made_equal, Problems& problems) {
   std::vector<Row> rows(drafts.size());
   std::vector<ScaledRow> scaled(scale ? drafts.size() : 0);
   RowProblems found, doubts;
-  Chains chains{drafts, problems};
+  Chains chains{drafts, rows, elsewhere, problems};
   for (const std::size_t place : chains.order()) {
     const DraftRow& draft = drafts[place];
     Row& row = rows[place];
@@ -482,18 +511,28 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
     for (const Assignment& assignment : draft.set) {
       if (!command || expect_param(base, assignment, problems)) own.assign(assignment, problems);
     }
+    const auto tune = [&] {
+      for (const Assignment& assignment : draft.tuned)
+        if (!command || expect_param(base, assignment, problems)) own.assign(assignment, problems);
+      for (const auto& [key, text] : leaves(draft.tuned)) row.set.insert_or_assign(key, text);
+    };
     if (command) {
+      tune();
       chains.refuse(place);
       resolve_command(own, base, *command, settings, row, found);
     } else {
       if (scale) scaled[place] = {.id = row.id, .written = own.document()};
-      if (scale && takes_what_is_not_had(draft, rows, row)) continue;
-      if (scale && !to_scale(*scale, own, row, problems)) continue;
-      chains.take_weights(place, rows, own);
+      if (!chains.look_elsewhere(place)) continue;
+      if (scale && chains.takes_what_is_not_had(place, row)) continue;
+      std::vector<DraftSource> teachers;
+      if (scale && !to_scale(*scale, own, row, teachers, problems)) continue;
+      tune();
+      if (!chains.add(place, teachers)) continue;
+      chains.take_weights(place, own);
       resolve_trial(own, settings, row, found, doubts);
       if (row.not_trained) row.config_hash.clear(), row.work_hash.clear();  // nothing of it is run
       if (scale) scaled[place].config_hash = row.config_hash;
-      chains.check(place, rows);
+      chains.check(place);
     }
   }
   const std::string where = scale ? fmt::format(", at scale {}", scale->name()) : "";
@@ -501,10 +540,7 @@ std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Setting
                [&](const Origin& origin, const std::string& message, const std::string& nearest) {
                  problems.add(origin.place, origin.field, message + where, nearest);
                });
-  if (scale) {
-    scale->check(problems);
-    made_equal = sweeps::made_equal(scaled);
-  }
+  if (scale) made_equal = sweeps::made_equal(scaled);
   doubts.report(drafts.size(), [&](const Origin& origin, const std::string& message, const std::string&) {
     problems.doubt(origin.place, origin.field, message);
   });

@@ -27,6 +27,7 @@ struct DraftRow {
   std::map<std::string, PaperValue> paper{};  ///< by column
   Place place;
   std::vector<DraftSource> sources{};
+  std::vector<Assignment> tuned{};  ///< of a point of its tuning: set at last, after a scale too
   std::string group{};
   std::optional<protocol::NotTrained> not_trained{};
   std::string not_trained_why{};
@@ -55,15 +56,25 @@ void expect_groups_together(const std::vector<DraftRow>& rows, Problems& problem
 /// Finds two rows of one id; ids made of levels can meet too.
 void expect_unique_ids(const std::vector<DraftRow>& rows, const std::string& field, Problems& problems);
 
+class OtherSweeps;
+
+/// Where rows of other sweeps come from, for rows of the file `in`.
+struct Elsewhere {
+  OtherSweeps& sweeps;
+  std::string in;
+};
+/// The group of such rows.
+inline constexpr const char* kOfOtherSweeps = "rows of other sweeps, for their weights";
+
 /// Resolves every row against the base: canonical documents, hashes, and `set` with the values of `settings`
 /// (the setting columns) filled in where the row leaves them to the base. A problem in the base that all rows
 /// have is told once. `command`: the rows set params of this command; otherwise they are trials of the
 /// trainer. `scale`, where there is one, changes what they run; `made_equal` then gets the rows that it makes
-/// the same.
+/// the same. In a row's `sources`, one of `elsewhere` counts behind all of these.
 std::vector<Row> resolve_rows(const std::vector<DraftRow>& drafts, const Settings& base,
                               const std::optional<Command>& command, const std::vector<std::string>& settings,
-                              Scale* scale, std::vector<std::vector<std::string>>& made_equal,
-                              Problems& problems);
+                              Scale* scale, const Elsewhere& elsewhere,
+                              std::vector<std::vector<std::string>>& made_equal, Problems& problems);
 
 /// A level of a factor, and two rows that have it and differ in as many other factors as they can.
 struct LevelInRows {

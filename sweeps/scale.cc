@@ -130,17 +130,25 @@ Scale::Rule Scale::read_rule(YamlReader& reader, const Node& node, const std::st
     else if (placed.from > 0 && placed.to > 0 && !placed.key.empty())
       rule.layers = placed;
   }
+  if (node.find("teacher")) {
+    rule.teacher = read_sources(reader, node, field);
+    for (const DraftSource& teacher : rule.teacher)
+      if (teacher.sweep.empty())
+        problems.add(teacher.place, teacher.field + ".sweep",
+                     "missing; expected a file of the scale's own, whose rows are as they are written");
+  }
   if (const Node* cannot = node.find("cannot"))
     rule.cannot = reader.text(*cannot, field + ".cannot").value_or("");
-  const bool changes = node.find("drop") || node.find("set") || node.find("layers");
+  const bool changes = node.find("drop") || node.find("set") || node.find("layers") || node.find("teacher");
   if (!changes && !node.find("cannot"))
-    problems.add(node.place, field, "changes nothing; expected drop, set, layers or cannot");
+    problems.add(node.place, field, "changes nothing; expected drop, set, layers, teacher or cannot");
   if (changes && node.find("cannot"))
     problems.add(node.place, field, "rows that cannot be had are not changed; expected one of both");
   return rule;
 }
 
-std::optional<std::string> Scale::apply(Settings& settings, Problems& problems) {
+std::optional<std::string> Scale::apply(Settings& settings, std::vector<DraftSource>& teachers,
+                                        Problems& problems) {
   std::vector<Rule*> held;
   std::optional<std::string> cannot;
   for (Rule& rule : rules_) {
@@ -163,6 +171,7 @@ std::optional<std::string> Scale::apply(Settings& settings, Problems& problems) 
     rule->held = rule->held || placed || !rule->layers;
     for (const std::string& key : rule->drop) settings.take_out(key);
     for (const Assignment& assignment : rule->set) settings.assign(assignment, problems);
+    if (!rule->teacher.empty()) teachers = rule->teacher;
   }
   return cannot;
 }
@@ -259,9 +268,9 @@ std::string with_scale(const std::string& text, const std::string& file, const s
   const Node sweep = load_yaml(text, file, of_file);
   of_file.throw_if_any();
   if (const Node::Entry* own = sweep.entry("scale"))
-    throw Error{
-        Code::kInvalidArgument,
-        fmt::format("{}:{}: the file has a scale of its own; it takes no other", file, own->place.line)};
+    throw Error{Code::kInvalidArgument,
+                fmt::format("{}:{}: the file has a 'scale' section already; expected no --scale", file,
+                            own->place.line)};
   if (sweep.entry("command"))
     throw Error{Code::kInvalidArgument, fmt::format("{}: a command has no scale", file)};
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sweeps/chains.h"
 #include "sweeps/settings.h"
 #include "sweeps/sweep_spec.h"
 #include "sweeps/yaml_reader.h"
@@ -26,7 +27,9 @@ class Scale {
   /// Changes what a row runs. Which rules hold is asked of what the row is without any of them; of two that
   /// set the same key the later one counts.
   /// Returns why there is no such row at this scale, if that is so.
-  std::optional<std::string> apply(Settings& settings, Problems& problems);
+  ///   `teachers`: gets those whose models such a row learns from at this scale
+  std::optional<std::string> apply(Settings& settings, std::vector<DraftSource>& teachers,
+                                   Problems& problems);
 
   /// After every row: a rule that holds for no row and a scale that changes nothing are problems. Of a scale
   /// that several tables share (`from`), a rule may be for another table.
@@ -52,8 +55,9 @@ class Scale {
     std::vector<std::string> drop;
     std::vector<Assignment> set;
     std::optional<Layers> layers;
-    std::string cannot;  ///< why rows that meet it cannot be had at this scale; empty: they can
-    bool held = false;   ///< for some row
+    std::vector<DraftSource> teacher;  ///< one, or none
+    std::string cannot;                ///< why rows that meet it cannot be had at this scale; empty: they can
+    bool held = false;                 ///< for some row
   };
 
   Rule read_rule(YamlReader& reader, const Node& node, const std::string& field) const;

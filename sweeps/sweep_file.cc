@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "sweeps/canonical.h"
 #include "sweeps/command.h"
 #include "sweeps/factors.h"
+#include "sweeps/other_sweeps.h"
 #include "sweeps/rows.h"
 #include "sweeps/sections.h"
 #include "sweeps/yaml_reader.h"
@@ -137,6 +139,8 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Se
                                   const SweepSpec& spec) {
   const Node* rows = root.find("rows");
   const Node* factors = root.find("factors");
+  if (const Node::Entry* search = root.entry("search"); search && !rows && !factors)
+    return {{.id = "search", .place = search->place}};
   if (!rows && !factors) {
     reader.problems().add(root.place, "rows", "missing; expected rows, or factors");
     return {};
@@ -158,6 +162,26 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Se
     drafts.clear();
   }
   return drafts;
+}
+
+/// `search:` has points in place of rows, and is a table of these.
+void begin_search(YamlReader& reader, const Node& root, const Node& section, SweepSpec& spec) {
+  for (const char* key : {"rows", "factors", "seeds", "tune", "table", "scale"})
+    if (const Node::Entry* entry = root.entry(key))
+      reader.problems().add(entry->place, key,
+                            std::string_view{key} == "seeds"
+                                ? "search is given too; expected search.seeds"
+                                : "search is given too, whose points are all there is; expected one of them");
+  spec.tune = read_search(reader, section, spec.command.has_value());
+  spec.seeds.clear();
+  if (!spec.tune) return;
+  Column column{.name = "metric",
+                .heading = spec.tune->metric,
+                .source = spec.tune->metric,
+                .better = spec.tune->better};
+  if (const auto* quantity = find(protocol::trainer_metrics(), spec.tune->metric); quantity && !spec.command)
+    column.unit = quantity->unit;
+  spec.table.columns = {std::move(column)};
 }
 
 /// Each GPU needs an image of each part of a batch.
@@ -223,7 +247,58 @@ std::optional<Scale> read_scale(YamlReader& reader, const Node& root, const Node
   return scale;
 }
 
+/// Behind the sweep's own rows those of other sweeps whose weights they take.
+void add_rows_of_others(const std::vector<Row>& others, SweepSpec& spec, Problems& problems) {
+  const std::size_t own = spec.rows.size();
+  std::map<std::size_t, int> places;  // of another's row, in spec.rows
+  const auto place = [&](int source) {
+    const auto other = static_cast<std::size_t>(source) - own;
+    const auto [known, is_new] = places.try_emplace(other, static_cast<int>(spec.rows.size()));
+    if (is_new) spec.rows.push_back(others[other]);
+    return known->second;
+  };
+  for (std::size_t i = 0; i < spec.rows.size(); ++i)  // those that are added, too
+    for (std::size_t j = 0; j < spec.rows[i].sources.size(); ++j) {
+      const RowSource source = spec.rows[i].sources[j];
+      const bool of_other = i >= own;
+      if (of_other || source.row >= static_cast<int>(own)) {
+        const int found = place(of_other ? source.row + static_cast<int>(own) : source.row);
+        spec.rows[i].sources[j].row = found;
+      }
+      if (of_other && source.seed && std::ranges::find(spec.seeds, *source.seed) == spec.seeds.end())
+        problems.add({}, "seeds",
+                     fmt::format("row {} takes the weights of seed {}; expected it among seeds",
+                                 spec.rows[i].id, *source.seed));
+    }
+}
+
 }  // namespace
+
+WrittenSweep read_written(YamlReader& reader, const Node& root, const std::string& folder) {
+  WrittenSweep written;
+  SweepSpec& spec = written.spec;
+  check_header(reader, root, spec);
+  written.shared = read_shared(reader, root, folder, spec);
+  if (!root.find("search"))
+    spec.table = read_table(reader, root.find("table"), root.place, spec.command.has_value());
+  const Node* seeds = root.find("seeds");
+  if (seeds && seeds->kind == Node::Kind::kMapping) {
+    spec.seeds_rule = read_seed_rule(reader, *seeds);
+    spec.seeds.resize(spec.seeds_rule ? spec.seeds_rule->max : 1);
+    std::iota(spec.seeds.begin(), spec.seeds.end(), 0);
+  } else {
+    spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
+  }
+  if (const Node* tune = root.find("tune")) spec.tune = read_tune(reader, *tune, spec.command.has_value());
+  if (const Node* search = root.find("search")) begin_search(reader, root, *search, spec);
+  read_resources(reader, root, spec);
+  read_retry(reader, root, spec);
+  spec.limits = read_limits(reader, root);
+  if (const Node* section = root.find("scale")) written.scale = read_scale(reader, root, *section, spec);
+  if (const Node* sources = root.find("sources")) reader.is_mapping(*sources, "sources");
+  written.drafts = read_drafts(reader, root, written.shared, spec);
+  return written;
+}
 
 Problem too_large(const std::string& file, std::size_t bytes) {
   return {.file = file,
@@ -243,32 +318,19 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
     problems.add(root.place, "", "the file is empty; expected a sweep: ablate, name, base, rows or factors");
     problems.throw_if_any();
   }
-  SweepSpec spec{.file = file, .text = text};
   if (!reader.is_mapping(root, "")) problems.throw_if_any();
-
-  check_header(reader, root, spec);
-  const Settings shared = read_shared(reader, root, folder, spec);
+  auto [spec, shared, scale, drafts] = read_written(reader, root, folder);
+  spec.file = file;
+  spec.text = text;
   const Node* table = root.find("table");
-  spec.table = read_table(reader, table, root.place, spec.command.has_value());
   const Node* seeds = root.find("seeds");
-  if (seeds && seeds->kind == Node::Kind::kMapping) {
-    spec.seeds_rule = read_seed_rule(reader, *seeds);
-    spec.seeds.resize(spec.seeds_rule ? spec.seeds_rule->max : 1);
-    std::iota(spec.seeds.begin(), spec.seeds.end(), 0);
-  } else {
-    spec.seeds = seeds ? read_seeds(reader, *seeds) : std::vector<std::int64_t>{0};
-  }
-  read_resources(reader, root, spec);
-  read_retry(reader, root, spec);
-  spec.limits = read_limits(reader, root);
-  std::optional<Scale> scale;
-  if (const Node* section = root.find("scale")) scale = read_scale(reader, root, *section, spec);
-  const std::vector<DraftRow> drafts = read_drafts(reader, root, shared, spec);
+  OtherSweeps others{root.find("sources")};
   if (root.find("base") || root.find("command") || is_printed_alone(root)) {
     std::vector<std::vector<std::string>> made_equal;
     spec.rows = resolve_rows(drafts, shared, spec.command, setting_columns(spec.table),
-                             scale ? &*scale : nullptr, made_equal, problems);
+                             scale ? &*scale : nullptr, {others, ""}, made_equal, problems);
     if (scale) {
+      scale->check(problems);
       spec.table.scale = scale->name();
       const auto notes = scale->notes(made_equal);
       spec.table.notes.insert(spec.table.notes.begin(), notes.begin(), notes.end());
@@ -279,11 +341,22 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
     set_baselines(spec.table, drafts, table, spec.rows, problems);
     if (!spec.command && drafts.empty()) check_base(shared, problems);
   }
-  if (const Node* resources = root.find("resources")) check_gpus(spec, *resources, problems);
   if (const Node* pivot = table ? table->find("pivot") : nullptr)
     check_pivot(spec.table, spec.rows, *pivot, problems);
   if (table) check_table(spec.table, spec.rows, *table, problems);
   if (spec.seeds_rule && !spec.rows.empty()) check_seed_rule(*spec.seeds_rule, *seeds, spec, problems);
+  add_rows_of_others(others.rows(), spec, problems);
+  if (const Node* resources = root.find("resources")) check_gpus(spec, *resources, problems);
+  const Node* tune = root.find("tune") ? root.find("tune") : root.find("search");
+  if (tune && spec.tune)
+    add_candidates(
+        drafts, *tune, shared,
+        [&](const std::vector<DraftRow>& rows) {
+          std::vector<std::vector<std::string>> made_equal;  // the rows themselves have said it
+          return resolve_rows(rows, shared, spec.command, {}, scale ? &*scale : nullptr, {others, ""},
+                              made_equal, problems);
+        },
+        spec, problems);
   problems.throw_if_any();
   spec.canonical = canonical_spec(spec);
   spec.doubts = problems.doubts();

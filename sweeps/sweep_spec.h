@@ -65,7 +65,7 @@ struct RowSource {
   /// What it does with them: it begins with them, or learns from their model.
   enum class Role { kStart, kTeacher };
   Role role = Role::kStart;
-  int row = 0;  ///< index into rows
+  int row = 0;  ///< index into rows: this sweep's, or, behind those, the ones of other sweeps
   protocol::Taken take = protocol::Taken::kBest;
   std::optional<std::int64_t> seed{};  ///< of that row, for every seed; none: the same
 };
@@ -106,6 +106,7 @@ struct Row {
   std::string data;                            ///< logical name of its data set; empty for a command
   std::map<std::string, std::string> weights;  ///< that its recipe names -> SHA-256, or empty for any
   std::vector<RowSource> sources;              ///< weights of other rows: not in `weights`
+  std::string sweep;   ///< another, whose row it is: here for its weights alone, in no table; or empty
   bool tuned = false;  ///< by `tune`, at what is best for it: until that is known it has no trials
   Place place;
 };
@@ -133,6 +134,7 @@ struct Tune {
 struct Candidate {
   int row = 0;  ///< index into rows
   int point = 0, rung = 0;
+  bool planned = true;  ///< false: one more than get into its rung, where nothing is known of any
   Point values;
   std::string rung_value;  ///< of Halving::key; empty without rungs
   Row tried;               ///< what is trained with the tuning's seeds; its id is "ROW.p3", or "ROW.p3.r1"
@@ -196,8 +198,9 @@ struct Limits {
 
 struct SweepSpec {
   std::string name;
-  std::string file, text;           ///< as read
-  std::vector<Row> rows;            ///< as written, or the product of the factors, the first varying slowest
+  std::string file, text;  ///< as read
+  /// As written, or the product of the factors, the first varying slowest; then those of other sweeps.
+  std::vector<Row> rows;
   std::vector<std::int64_t> seeds;  ///< with `seeds_rule`: all that a row may get
   std::optional<SeedRule> seeds_rule;
   std::optional<Tune> tune;

@@ -41,14 +41,19 @@ struct ReproduceFlags {
 
 /// What a sweep needs of the machine that trains it.
 struct Needs {
-  std::string data;  ///< logical name; empty: nothing but what the trainer draws
+  std::set<std::string> data;  ///< logical names, but for what the trainer draws
   std::set<std::string> weights;
 };
 
 Needs needs_of(const sweeps::SweepSpec& spec) {
   Needs needs;
-  if (const auto* known = config::find_data_set(spec.data); !known || !known->embedded)
-    needs.data = spec.data;
+  const auto need = [&](const std::string& data) {
+    const auto* known = config::find_data_set(data);
+    if (!data.empty() && (!known || !known->embedded)) needs.data.insert(data);
+  };
+  if (spec.command) need(spec.data);
+  for (const auto& row : spec.rows)
+    if (!row.not_trained) need(row.data);
   for (const auto& row : spec.rows)
     for (const auto& [name, sha256] : row.weights) needs.weights.insert(name);
   return needs;
@@ -69,10 +74,12 @@ std::string source_of(const std::string& data) {
 std::string missing(const Needs& needs, const std::set<std::string>& data,
                     const std::set<std::string>& weights, bool running) {
   std::string flags, from;
-  if (!needs.data.empty() && !data.contains(needs.data)) {
-    flags += fmt::format(" --data {}=FOLDER", needs.data);
-    from = fmt::format(" ({})", source_of(needs.data));
+  for (const auto& name : needs.data) {
+    if (data.contains(name)) continue;
+    flags += fmt::format(" --data {}=FOLDER", name);
+    from += fmt::format("{}{}", from.empty() ? "" : "; ", source_of(name));
   }
+  if (!from.empty()) from = fmt::format(" ({})", from);
   for (const auto& name : needs.weights)
     if (!weights.contains(name)) flags += fmt::format(" --weights {}=FILE", name);
   if (flags.empty()) return "";
@@ -139,8 +146,9 @@ void say_plan(const Context& context, const SweepPlan& sweep) {
   const auto to_run = sweep.trials() - sweep.stored() - sweep.under_way() - sweep.held();
   context.err.line(fmt::format("{}: {} × {}: {}, {} stored, {} under way, {} to run", sweep.sweep(),
                                plural(static_cast<std::uint64_t>(sweep.rows_size()), "row"),
-                               plural(sweep.seeds(), "seed"), plural(sweep.trials(), "distinct trial"),
-                               sweep.stored(), sweep.under_way(), to_run));
+                               seeds_text(sweep.seeds(), sweep.seeds_min()),
+                               plural(sweep.trials(), "distinct trial"), sweep.stored(), sweep.under_way(),
+                               to_run));
 }
 
 int dry_run(const Context& context, const ReproduceFlags& flags, const SweepFile& file, const Needs& needs,

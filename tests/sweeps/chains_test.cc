@@ -6,6 +6,7 @@
 
 #include "config/document/trial_document.h"
 #include "protocol/checkpoint_files.h"
+#include "sweeps/other_sweeps.h"
 #include "sweeps/sweep_spec.h"
 
 namespace abl::sweeps {
@@ -167,8 +168,9 @@ TEST(ChainsTest, WhatCannotBeAChainIsAProblemWithItsPlace) {
       problem_with(chained_sweep("  - {id: alpha}\n  - {id: b, from: {row: alpah}}")),
       AllOf(HasSubstr("sweep.yaml:9:25: rows.b.from.row: unknown row 'alpah'"), HasSubstr("'alpha'")));
   EXPECT_THAT(problem_with(chained_sweep("  - {id: a, from: {row: b}}\n  - {id: b, from: {row: a}}")),
-              AllOf(HasSubstr("rows.b.from.row: a circle: b ← a ← b")));
-  EXPECT_THAT(problem_with(chained_sweep("  - {id: a, from: {row: a}}")), HasSubstr("a circle: a ← a"));
+              AllOf(HasSubstr("rows.b.from.row: rows that wait for each other: b ← a ← b")));
+  EXPECT_THAT(problem_with(chained_sweep("  - {id: a, from: {row: a}}")),
+              HasSubstr("rows that wait for each other: a ← a"));
   EXPECT_THAT(problem_with(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a, take: worst}}")),
               AllOf(HasSubstr("rows.b.from.take"), HasSubstr("best")));
   EXPECT_THAT(problem_with(chained_sweep("  - {id: a}\n  - {id: b, from: {row: a, seed: 7}}")),
@@ -196,6 +198,137 @@ TEST(ChainsTest, ALongChainIsRefusedAndNotFollowedWithoutEnd) {
   std::string rows = "  - {id: r0}";
   for (int i = 1; i < 3000; ++i) rows += fmt::format("\n  - {{id: r{}, from: {{row: r{}}}}}", i, i - 1);
   EXPECT_THROW(parsed(chained_sweep(rows, "1")), SweepFileError);
+}
+
+/// A file of `files`, with the others that it names.
+std::string whole(const std::map<std::string, std::string>& files, const std::string& name) {
+  return with_sources(files.at(name), name, [&](const std::string& key, bool) {
+    if (!files.contains(key)) throw Error{Code::kNotFound, "unknown sweep file '" + key + "'"};
+    return files.at(key);
+  });
+}
+
+std::string problem_of(const std::map<std::string, std::string>& files) {
+  try {
+    parse_sweep(whole(files, "top.yaml"), "top.yaml");
+  } catch (const SweepFileError& error) {
+    EXPECT_EQ(error.problems().size(), 1u) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was wrong";
+  return {};
+}
+
+const std::string kPretrain = chained_sweep(R"(  - {id: t, set: {recipe.lr: 1e-3}}
+  - {id: a, set: {recipe.lr: 2e-4}, from: {row: t, take: last}})");
+std::string fine_tune(const std::string& from) {
+  return chained_sweep("  - {id: b, set: {data.image_size: 48, recipe.lr: 1e-4}, from: " + from + "}");
+}
+
+TEST(OtherSweepsTest, ARowOfAnotherFileIsTheVeryTrialThatItsOwnSweepTrains) {
+  const std::map<std::string, std::string> files{{"top.yaml", fine_tune("{sweep: pretrain.yaml, row: a}")},
+                                                 {"pretrain.yaml", kPretrain}};
+  const SweepSpec spec = parse_sweep(whole(files, "top.yaml"), "top.yaml");
+  ASSERT_EQ(spec.rows.size(), 3u);
+  EXPECT_EQ(spec.rows[0].id, "b");
+  EXPECT_EQ(spec.rows[1].id, "pretrain.yaml:a");
+  EXPECT_EQ(spec.rows[2].id, "pretrain.yaml:t");
+  EXPECT_EQ(spec.rows[2].sweep, "pretrain.yaml");
+  const auto own = expand(parsed(kPretrain)), trials = expand(spec);
+  ASSERT_EQ(trials.size(), 6u);
+  for (const std::int64_t seed : {0, 1}) {
+    const TrialSpec &b = trial_of(trials, 0, seed), &a = trials[b.sources.at(0).trial];
+    EXPECT_EQ(a.config_hash, trial_of(own, 1, seed).config_hash);
+    EXPECT_EQ(trials[a.sources.at(0).trial].config_hash, trial_of(own, 0, seed).config_hash);
+    EXPECT_EQ(b.sources[0].name, "best-of-" + a.config_hash);
+  }
+  // as if all were rows of one file
+  const auto one = expand(parsed(chained_sweep(R"(  - {id: t, set: {recipe.lr: 1e-3}}
+  - {id: a, set: {recipe.lr: 2e-4}, from: {row: t, take: last}}
+  - {id: b, set: {data.image_size: 48, recipe.lr: 1e-4}, from: {row: a}})")));
+  EXPECT_EQ(trial_of(one, 2, 1).config_hash, trial_of(trials, 0, 1).config_hash);
+}
+
+TEST(OtherSweepsTest, WhatIsSubmittedSaysItselfWhatItStartsFromAndKeepsItsLines) {
+  const std::string top = fine_tune("{sweep: pretrain.yaml, row: a}");
+  const std::string text = whole({{"top.yaml", top}, {"pretrain.yaml", kPretrain}}, "top.yaml");
+  EXPECT_TRUE(text.starts_with(top));
+  EXPECT_EQ(whole({{"top.yaml", text}}, "top.yaml"), text) << "nothing is to be read for it any more";
+  EXPECT_EQ(whole({{"top.yaml", kPretrain}}, "top.yaml"), kPretrain);
+}
+
+TEST(OtherSweepsTest, OnlyTheSeedsThatAreTakenAreTrainedOfAnotherSweepsRows) {
+  const std::map<std::string, std::string> files{
+      {"top.yaml", fine_tune("{sweep: pretrain.yaml, row: a, seed: 1}")}, {"pretrain.yaml", kPretrain}};
+  const auto trials = expand(parse_sweep(whole(files, "top.yaml"), "top.yaml"));
+  ASSERT_EQ(trials.size(), 4u);
+  for (const TrialSpec& trial : trials) EXPECT_TRUE(trial.row == 0 || trial.seed == 1);
+}
+
+TEST(OtherSweepsTest, FilesMayNameEachOtherAsLongAsNoRowsWaitForEachOther) {
+  const std::string other = chained_sweep(R"(  - {id: x, from: {sweep: top.yaml, row: first}}
+  - {id: y, set: {recipe.lr: 2e-3}})");
+  const auto top = [](const std::string& row) {
+    return chained_sweep("  - {id: first, from: {sweep: other.yaml, row: " + row + "}}");
+  };
+  EXPECT_EQ(
+      parse_sweep(whole({{"top.yaml", top("y")}, {"other.yaml", other}}, "top.yaml"), "top.yaml").rows.size(),
+      2u);
+  EXPECT_THAT(problem_of({{"top.yaml", top("x")}, {"other.yaml", other}}),
+              AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("wait for each other"),
+                    HasSubstr("top.yaml:first ← other.yaml:x ← top.yaml:first;")));
+}
+
+TEST(OtherSweepsTest, APathIsOneFromTheFolderOfTheFileThatNamesIt) {
+  const std::map<std::string, std::string> files{
+      {"top.yaml", fine_tune("{sweep: sub/middle.yaml, row: m}")},
+      {"sub/middle.yaml",
+       chained_sweep("  - {id: m, set: {recipe.lr: 3e-4}, from: {sweep: ../first.yaml, row: t}}")},
+      {"first.yaml", kPretrain}};
+  EXPECT_EQ(parse_sweep(whole(files, "top.yaml"), "top.yaml").rows.size(), 3u);
+  EXPECT_EQ(key_of_sweep("sub/middle.yaml", "../first.yaml"), "first.yaml");
+  EXPECT_EQ(key_of_sweep("sub/middle.yaml", "msf/table-1"), "msf/table-1");
+}
+
+TEST(OtherSweepsTest, WhatCannotBeTakenIsOneLineWithThePlaceInThisFile) {
+  const auto said = [](const std::string& from, const std::string& other) {
+    return problem_of({{"top.yaml", fine_tune(from)}, {"pretrain.yaml", other}});
+  };
+  EXPECT_THAT(said("{sweep: pretrain.yaml, row: aa}", kPretrain),
+              AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("sweep pretrain.yaml has no row 'aa'"),
+                    HasSubstr("did you mean 'a'?")));
+  EXPECT_THAT(said("{sweep: pretrein.yaml, row: a}", kPretrain),
+              AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("unknown sweep file 'pretrein.yaml'")));
+  EXPECT_THAT(said("{sweep: pretrain.yaml, row: a}",
+                   chained_sweep("  - {id: a, not_trained: {kind: task, why: detection}}")),
+              AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("row pretrain.yaml:a is not trained")));
+  EXPECT_THAT(
+      said("{sweep: pretrain.yaml, row: a}", chained_sweep("  - {id: a, set: {recipe.lr: fast}}")),
+      AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("pretrain.yaml:8:"), HasSubstr("recipe.lr")));
+  EXPECT_THAT(said("{sweep: pretrain.yaml, row: a}", "ablate: [1"),
+              AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("pretrain.yaml:1:")));
+  EXPECT_THAT(said("{sweep: pretrain.yaml, row: a}", R"(ablate: 1
+name: program
+command: {argv: [./train], folder: /tmp, version: "1"}
+rows:
+  - {id: a}
+table: {columns: [{name: acc, metric: acc}]}
+)"),
+              HasSubstr("is of a command"));
+  EXPECT_THAT(said("{sweep: pretrain.yaml, row: a}",
+                   chained_sweep("  - {id: a, set: {model.preset: simple-vit-ti}}")),
+              HasSubstr("model.dim"));
+}
+
+TEST(OtherSweepsTest, ATeacherOfAnotherSweepIsTheModelOfThatRow) {
+  const std::map<std::string, std::string> files{
+      {"top.yaml",
+       chained_sweep(
+           "  - {id: s, set: {recipe.distillation: hard}, teacher: {sweep: pretrain.yaml, row: a}}")},
+      {"pretrain.yaml", kPretrain}};
+  const SweepSpec spec = parse_sweep(whole(files, "top.yaml"), "top.yaml");
+  EXPECT_FALSE(spec.rows[0].teacher.empty());
+  EXPECT_THAT(spec.canonical, HasSubstr(R"("sweep":"pretrain.yaml")"));
 }
 
 }  // namespace

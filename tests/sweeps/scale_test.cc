@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "tests/sweeps/shipped.h"
 
 namespace abl::sweeps {
 namespace {
@@ -139,7 +140,7 @@ TEST(ScaleTest, ARowThatIsInvalidAtItIsAProblemThatNamesTheScale) {
 TEST(ScaleTest, WhatIsWrongWithItIsSaidWithItsPlace) {
   const auto problems = [](const std::string& section) { return problems_of_study(kStudy + section + "\n"); };
   EXPECT_THAT(problems("scale: {name: x, says: y, rules: [{why: z}]}"),
-              HasSubstr("scale.rules.1: changes nothing; expected drop, set, layers or cannot"));
+              HasSubstr("scale.rules.1: changes nothing; expected drop, set, layers, teacher or cannot"));
   EXPECT_THAT(problems("scale: {name: x, says: y, rules: [{set: {modle.depth: 4}, why: z}]}"),
               HasSubstr("'modle.depth' is no key of a trial; expected one below model, data or recipe; did "
                         "you mean 'model'?"));
@@ -211,12 +212,17 @@ class ShippedScalesTest : public testing::TestWithParam<const char*> {
   std::vector<fs::path> tables() const {
     std::vector<fs::path> all;
     for (const auto& entry : fs::directory_iterator{folder})
-      if (entry.path().extension() == ".yaml" && entry.path().filename() != "scales.yaml")
-        all.push_back(entry.path());
+      if (is_paper_table(entry.path())) all.push_back(entry.path());
     return all;
   }
   std::string at_scale(const fs::path& table, const std::string& scale) const {
-    return with_scale(read_file(table), table.string(), scales, (folder / "scales.yaml").string(), scale);
+    return with_shipped(
+        with_scale(read_file(table), table.string(), scales, (folder / "scales.yaml").string(), scale), table,
+        scale);
+  }
+  /// Rows of other sweeps stand behind a table's own.
+  static std::size_t own_rows(const SweepSpec& spec) {
+    return static_cast<std::size_t>(std::ranges::count(spec.rows, "", &Row::sweep));
   }
   /// A table of which no row is trained by anything is itself at every scale.
   static bool trains(const SweepSpec& spec) {
@@ -228,11 +234,12 @@ TEST_P(ShippedScalesTest, EveryTableCanBeHadAtEveryScale) {
   for (const char* scale : {"cifar", "demo"})
     for (const fs::path& table : tables()) {
       try {
-        const SweepSpec full = parse_sweep(read_file(table), table.string());
+        const SweepSpec full = parse_sweep(with_shipped(read_file(table), table), table.string());
         if (!trains(full)) continue;
         const SweepSpec spec = parse_sweep(at_scale(table, scale), table.string());
-        ASSERT_EQ(spec.rows.size(), full.rows.size()) << table;
-        for (std::size_t i = 0; i < spec.rows.size(); ++i) {
+        ASSERT_GE(spec.rows.size(), own_rows(full)) << table;
+        ASSERT_EQ(own_rows(spec), own_rows(full)) << table;
+        for (std::size_t i = 0; i < own_rows(spec); ++i) {
           EXPECT_EQ(spec.rows[i].id, full.rows[i].id);
           EXPECT_EQ(spec.rows[i].paper, full.rows[i].paper);
           if (full.rows[i].not_trained) {
@@ -251,9 +258,9 @@ TEST_P(ShippedScalesTest, EveryRuleHoldsForARowOfSomeTable) {
     std::set<std::string> idle;
     bool first = true;
     for (const fs::path& table : tables()) {
-      if (!trains(parse_sweep(read_file(table), table.string()))) continue;
+      if (!trains(parse_sweep(with_shipped(read_file(table), table), table.string()))) continue;
       std::string own = at_scale(table, scale);  // not shared: each rule is looked at
-      const std::size_t from = own.rfind("    from: ");
+      const std::size_t from = own.rfind("    from: ", own.find("\nsources:\n"));
       own.erase(from, own.find('\n', from) + 1 - from);
       std::set<std::string> here, both;
       try {

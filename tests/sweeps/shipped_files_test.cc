@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "sweeps/sweep_spec.h"
+#include "tests/sweeps/shipped.h"
 
 namespace abl::sweeps {
 namespace {
@@ -22,7 +23,7 @@ using testing::ElementsAre;
 
 SweepSpec parse_shipped(const std::string& path) {
   const fs::path file = fs::path{ABLATE_SOURCE_DIR} / path;
-  return parse_sweep(read_file(file), path);
+  return parse_sweep(with_shipped(read_file(file), file), path);
 }
 
 const Row& row(const SweepSpec& spec, const std::string& id) {
@@ -117,7 +118,7 @@ std::map<std::string, SweepSpec> paper_tables() {
   std::map<std::string, SweepSpec> specs;
   for (const auto& paper : fs::directory_iterator{fs::path{ABLATE_SOURCE_DIR} / "sweeps/papers"})
     for (const auto& entry : fs::directory_iterator{paper.path()}) {
-      if (entry.path().filename() == "scales.yaml") continue;
+      if (!is_paper_table(entry.path())) continue;
       const std::string name = paper.path().filename().string() + "/" + entry.path().stem().string();
       specs.emplace(name, parse_shipped("sweeps/papers/" + name + ".yaml"));
     }
@@ -147,6 +148,7 @@ TEST(PaperTablesTest, LeaveNoRowOutAndSayWhyOneIsNotTrained) {
   std::map<protocol::NotTrained, std::size_t> reasons;
   for (const auto& [name, spec] : paper_tables())
     for (const Row& one : spec.rows) {
+      if (!one.sweep.empty()) continue;
       ++rows;
       if (!one.not_trained)
         ++trained;
@@ -185,7 +187,9 @@ TEST(PaperTablesTest, TransfersHaveEachRowWithEachDataSet) {
   for (const TrialSpec& trial : expand(transfer))
     ++trials[transfer.rows[static_cast<std::size_t>(trial.row)].data];
   EXPECT_THAT(trials, ElementsAre(testing::Pair("cifar10", 54), testing::Pair("cifar100", 54),
-                                  testing::Pair("stanford-cars", 54), testing::Pair("stl10", 54)));
+                                  testing::Pair("imagenet-1k", 54), testing::Pair("stanford-cars", 54),
+                                  testing::Pair("stl10", 54)))
+      << "and those that they start from, once for all";
   EXPECT_EQ(row(transfer, "xcit-t12-sne,name=stl10").baseline, "xcit-t12,name=stl10");
   EXPECT_EQ(row(transfer, "xcit-t12-sne,name=stl10").set.at("data.name"), "stl10");
 }
@@ -251,10 +255,10 @@ TEST(ManifoldKeyTablesTest, AreTheModelsOfThePaper) {
 TEST(DemoSweepTest, HasTheOriginalAsBaselineAndSixRowsOfTable1) {
   const SweepSpec demo = parse_shipped("sweeps/demo/projection-sharing.yaml");
   const SweepSpec table_1 = parse_shipped("sweeps/papers/msf/table-1.yaml");
-  EXPECT_EQ(demo.name, "msf-sharing-demo");
-  EXPECT_EQ(demo.data, "shapes");
+  EXPECT_EQ(demo.name, "projection-sharing-demo");
+  EXPECT_EQ(demo.data, "negative-shapes");
   EXPECT_EQ(demo.table.baseline, "orig");
-  EXPECT_EQ(demo.seeds.size(), 2u);
+  EXPECT_EQ(demo.seeds.size(), 3u);
   EXPECT_EQ(row(demo, "orig").set.at("model.attention.kernel"), "dot");
   EXPECT_EQ(row(demo, "orig").paper.at("acc"), "78.98");
   ASSERT_GE(demo.rows.size(), 7u);
@@ -277,7 +281,8 @@ TEST(ShippedSweepsTest, TheirCanonicalTextStays) {
       if (entry.path().extension() == ".yaml" && entry.path().filename() != "scales.yaml")
         files.insert(fs::relative(entry.path(), ABLATE_SOURCE_DIR));
     for (const std::string& file : files) {
-      const std::string text = read_file(fs::path{ABLATE_SOURCE_DIR} / file);
+      const fs::path path = fs::path{ABLATE_SOURCE_DIR} / file;
+      const std::string text = with_shipped(read_file(path), path);
       lines += file + "\t" + sha256_hex(parse_sweep(text, file, "/sweeps").canonical) + "\n";
     }
   }
@@ -291,7 +296,7 @@ std::map<std::string, SweepSpec> sne_and_xcit_tables() {
   std::map<std::string, SweepSpec> specs;
   for (const char* paper : {"sne", "xcit"}) {
     for (const auto& entry : fs::directory_iterator{fs::path{ABLATE_SOURCE_DIR} / "sweeps/papers" / paper}) {
-      if (entry.path().stem() == "scales") continue;
+      if (!is_paper_table(entry.path())) continue;
       const std::string name = std::string{paper} + "/" + entry.path().stem().string();
       specs.emplace(name, parse_shipped("sweeps/papers/" + name + ".yaml"));
     }
@@ -344,16 +349,22 @@ TEST(SneAndXcitTablesTest, TheRecipesAreThoseOfThePapers) {
   EXPECT_THAT(row(tables.at("sne/table-2"), "xcit-n12-sne").config, HasSubstr(R"("batch":4096)"));
   EXPECT_THAT(row(tables.at("sne/table-2"), "xcit-t12-sne").config, HasSubstr(R"("batch":2816)"));
   EXPECT_THAT(row(tables.at("sne/table-3"), "xcit-n12").weights, ElementsAre(testing::Key("regnety_160")));
-  for (const Row& transferred : tables.at("sne/table-4").rows) {
-    if (transferred.not_trained) continue;
+  const SweepSpec& transfer = tables.at("sne/table-4");
+  for (const Row& transferred : transfer.rows) {
+    if (transferred.not_trained || !transferred.sweep.empty()) continue;
     const std::string model = transferred.id.substr(0, transferred.id.find(','));
-    EXPECT_THAT(transferred.weights, ElementsAre(testing::Key("sne-" + model)));
+    ASSERT_EQ(transferred.sources.size(), 1u);
+    const Row& source = transfer.rows.at(static_cast<std::size_t>(transferred.sources[0].row));
+    EXPECT_EQ(source.id, "sne/table-2:" + model);
+    EXPECT_EQ(source.config_hash, row(tables.at("sne/table-2"), model).config_hash);
     EXPECT_THAT(transferred.config, HasSubstr(R"("epochs":1000)"));
     EXPECT_THAT(transferred.config, HasSubstr(R"("image_size":224)"));
   }
-  EXPECT_THAT(row(tables.at("xcit/table-2"), "xcit-m24-p8-384-distilled").weights,
-              testing::UnorderedElementsAre(testing::Key("xcit-m24-p8-224-distilled"),
-                                            testing::Key("regnety_160-384")));
+  const SweepSpec& xcit = tables.at("xcit/table-2");
+  const Row& fine_tuned = row(xcit, "xcit-m24-p8-384-distilled");
+  EXPECT_THAT(fine_tuned.weights, ElementsAre(testing::Key("regnety_160-384")));
+  EXPECT_EQ(xcit.rows.at(static_cast<std::size_t>(fine_tuned.sources.at(0).row)).id,
+            "distilled-p8.yaml:xcit-m24-p8-distilled");
 }
 
 TEST(ExampleSweepTest, EveryExampleParses) {
