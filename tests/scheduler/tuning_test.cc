@@ -119,8 +119,9 @@ class TuningTest : public CoordinatorTest {
   /// Trains whatever is assigned, until nothing is, or so many.
   int train(FakeWorker& worker, const Measures& measures, int most = 1000) {
     int trained = 0;
-    for (auto assigned = worker.take_assigned(); !assigned.empty() && trained < most;
-         assigned = worker.take_assigned())
+    while (trained < most) {
+      const auto assigned = worker.take_assigned();
+      if (assigned.empty()) break;
       for (const auto& assign : assigned) {
         ++trained;
         const auto config = nlohmann::json::parse(trial(assign.trial()).config);
@@ -132,6 +133,7 @@ class TuningTest : public CoordinatorTest {
         say(worker, value ? ended(assign.run(), 3)
                           : ended(assign.run(), 2, ablate::v1::RunEnded::STATUS_FAILED, "exploded", false));
       }
+    }
     return trained;
   }
   static double lr_of(const nlohmann::json& params) { return std::stod(params.at("lr").dump()); }
