@@ -253,7 +253,7 @@ std::string sources_text(const WhyResponse& why) {
       text += fmt::format(
           "  seed {}: the {} of {}{}\n", value.seed(), source.take(),
           source.row().empty()
-              ? fmt::format("trial {}, which no sweep has any more", source.trial())
+              ? fmt::format("trial {}, which is in no sweep here", source.trial())
               : fmt::format("sweep {}, row {}, seed {}", source.sweep(), source.row(), source.seed()),
           source.run() == 0 ? fmt::format(": {}", source.state())
                             : fmt::format(": run {}, step {}, SHA-256 {:.12}", source.run(), source.step(),

@@ -158,6 +158,24 @@ TEST_F(SchemaTest, ARunOfAnOlderFileHasTheSlotsThatItsWorkerNoted) {
             R"([{"index":0,"device":"cuda:0"},{"index":1,"device":"cuda:1"},{"index":2}])");
 }
 
+TEST_F(SchemaTest, OfAnOlderFilePredictionsStayForRowsThatWaitAndAnArchiveHasNoDigest) {
+  const std::filesystem::path old = file_of_version(9, R"sql(
+      INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, created_ms)
+      VALUES (1, 's', 'f', 't', '{}', 'h', '', '', 'active', 0, 0, 0);
+      INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash)
+      VALUES (1, 0, 'a', 'a', '{}', 'h', ''), (1, 1, 'b', 'b', '{}', 'i', '');
+      INSERT INTO predicted (hash, gpus, seconds) VALUES ('h', 0, 1), ('i', 0, 2), ('gone', 0, 3);
+      INSERT INTO measured (hash, gpus, runs, mean_ms) VALUES ('h', 0, 1, 1000);
+      INSERT INTO archive VALUES ('x', 'thin', 'none');
+      )sql");
+  Database upgraded{old, Database::Mode::kWrite};
+  const auto text = [&](const char* sql) {
+    return upgraded.prepared(sql).one([](const Statement& row) { return row.text(0); }).value_or("nothing");
+  };
+  EXPECT_EQ(text("SELECT group_concat(hash) FROM predicted"), "i");
+  EXPECT_EQ(text("SELECT digest FROM archive"), "");
+}
+
 TEST_F(SchemaTest, RunsOfAnOlderFileHaveTheirExtremesTheirDigestAndWhatTheyLack) {
   const std::filesystem::path old = file_of_version(3, R"sql(
       INSERT INTO sweep (id, name, file, text, canonical, canonical_hash, baseline, paper_heading, state, state_ms, priority, created_ms)

@@ -54,6 +54,9 @@ function Origin({ from }: { from: Provenance }) {
           {git.branch ? ` on ${git.branch}` : ", a detached HEAD"},{" "}
           {git.dirty ? "with changes" : "nothing changed since"}
           {git.diff_missing && ` (${git.diff_missing})`}
+          {git.folders.some((folder) => folder !== "") && `; recorded of ${git.folders.join(" and ")}`}
+          {git.changed_elsewhere > 0 &&
+            `; ${plural(git.changed_elsewhere, "tracked file")} changed elsewhere in the work tree, not recorded`}
         </p>
       ) : (
         <p class="muted">{from.git_missing}</p>
