@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/sha256.h"
 #include "storage/trial_store.h"
 
 namespace abl::storage {
@@ -32,6 +33,57 @@ void ChainStore::link(TrialId trial, const std::vector<NewSource>& sources) {
                             .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
     for (const TrialId id : before) insert(id, "", "");
   }
+}
+
+std::vector<ChainStore::Link> ChainStore::links(TrialId trial) const {
+  return db_
+      .prepared(
+          "SELECT source_id, name, take FROM trial_source WHERE trial_id = :trial AND name <> '' ORDER BY "
+          "name")
+      .bind(":trial", trial)
+      .all([](const Statement& row) {
+        return Link{.source = static_cast<TrialId>(row.integer(0)),
+                    .name = row.text(1),
+                    .take = value_named<protocol::Taken>(row.text(2)).value_or(protocol::Taken::kBest)};
+      });
+}
+
+namespace {
+
+/// What has taken a trial's place since the trainer was corrected, or itself.
+TrialRecord newest_of(Database& db, TrialId trial) {
+  TrialRecord newest = TrialStore{db}.get(trial);
+  while (newest.before_mend() && newest.replaced_by) newest = TrialStore{db}.get(*newest.replaced_by);
+  return newest;
+}
+
+}  // namespace
+
+RenewedTrial ChainStore::with_newest_sources(TrialId trial, RenewedTrial today) const {
+  for (const Link& link : links(trial)) {
+    const TrialRecord source = newest_of(db_, link.source);
+    today.result_version = std::max(today.result_version, source.identity.result_version);
+    const std::string name = protocol::weights_name(link.take, source.identity.config_hash);
+    const auto at = today.config.find('"' + link.name + '"');
+    if (name == link.name || at == std::string::npos) continue;
+    today.config.replace(at + 1, link.name.size(), name);
+    today.config_hash = sha256_hex(today.config);
+  }
+  return today;
+}
+
+void ChainStore::link_to_newest(TrialId trial, TrialId like) {
+  std::vector<NewSource> sources;
+  for (const Link& link : links(like)) {
+    const TrialRecord source = newest_of(db_, link.source);
+    sources.push_back({.name = protocol::weights_name(link.take, source.identity.config_hash),
+                       .take = link.take,
+                       .config_hash = source.identity.config_hash,
+                       .data = source.data,
+                       .result_version = source.identity.result_version});
+  }
+  db_.prepared("DELETE FROM trial_source WHERE trial_id = :trial").bind(":trial", trial).run();
+  this->link(trial, sources);
 }
 
 void ChainStore::copy(TrialId from, TrialId to) {
@@ -206,10 +258,9 @@ bool ChainStore::hold_outdated(TrialId trial) {
            "UPDATE trial SET state = 'held', reason = :why, waiting = '' WHERE id = :trial AND state = "
            "'queued'")
         .bind(":why",
-              fmt::format(
-                  "held: {}, whose weights it takes, is from before a correction of the trainer: submit "
-                  "the sweep under another name, which trains both",
-                  file.what))
+              fmt::format("held: {}, whose weights it takes, is from before a correction of the trainer: "
+                          "'ablate retry SWEEP --before-mend' trains both",
+                          file.what))
         .bind(":trial", trial)
         .run();
     return true;

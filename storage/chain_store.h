@@ -35,6 +35,18 @@ class ChainStore {
   /// The trials that take the weights of one and are neither under way nor completed take those of another,
   /// where that is of its identity, and begin anew.
   void take_instead(TrialId source, TrialId other);
+  /// Those whose weights a trial takes itself.
+  struct Link {
+    TrialId source = 0;
+    std::string name;
+    protocol::Taken take = protocol::Taken::kBest;
+  };
+  std::vector<Link> links(TrialId trial) const;
+  /// A trial's document with the names of those that have taken the place of its sources since the trainer
+  /// was corrected, and a version that is no older than theirs.
+  RenewedTrial with_newest_sources(TrialId trial, RenewedTrial today) const;
+  /// Links a trial to those in place of the sources of `like`, which may be itself.
+  void link_to_newest(TrialId trial, TrialId like);
   /// The weights that a trial takes itself, by name.
   std::vector<SourceFile> files(TrialId trial) const;
   /// The trials whose weights it takes, and whose those take, that are not completed.

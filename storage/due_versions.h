@@ -25,9 +25,10 @@ class DueVersions {
   /// Queued trials of an older version become what `renewed` makes of them, without the checkpoints of the
   /// old; where that trial is there already, their claims go over to it.
   bool renew_queued(const Renew& renewed);
+  /// A trial that has not completed becomes today's, or gives its place to the one that is.
+  void renew(const TrialRecord& trial, const RenewedTrial& today);
 
  private:
-  void renew(const TrialRecord& trial, const RenewedTrial& today);
   Database& db_;
 };
 

@@ -205,6 +205,23 @@ std::vector<CompletedRun> MeasuredStore::completed(std::uint32_t among, std::uin
       });
 }
 
+namespace {
+
+/// The rows of a sweep whose trials one of it waits for.
+std::vector<std::string> rows_before(Database& db, SweepId sweep, TrialId trial) {
+  return db
+      .prepared(R"sql(
+      SELECT DISTINCT r.id FROM trial_source ts CROSS JOIN trial s ON s.id = ts.source_id AND s.state <> 'completed'
+      CROSS JOIN sweep_trial st ON st.trial_id = ts.source_id AND st.sweep_id = :sweep
+      CROSS JOIN sweep_row r ON r.sweep_id = st.sweep_id AND r.position = st.row
+      WHERE ts.trial_id = :trial)sql")
+      .bind(":sweep", sweep)
+      .bind(":trial", trial)
+      .all([](const Statement& row) { return row.text(0); });
+}
+
+}  // namespace
+
 std::vector<LeftOfRow> MeasuredStore::left(SweepId sweep, std::uint32_t queued, std::uint32_t most) const {
   std::vector<LeftOfRow> left;
   if (queued == 0) return left;
@@ -226,6 +243,7 @@ std::vector<LeftOfRow> MeasuredStore::left(SweepId sweep, std::uint32_t queued, 
   for (std::uint32_t i = 0; i < some_rows; ++i) positions.insert(some(i, some_rows, rows));
   for (const std::uint32_t position : positions) {
     LeftOfRow row;
+    TrialId queued_one = 0;
     for (std::uint32_t j = 0; j < some_seeds; ++j)
       db_.prepared(R"sql(
           SELECT t.shape_id, t.gpus, t.state = 'queued' AND NOT st.withdrawn, t.id FROM sweep_trial st CROSS JOIN trial t ON t.id = st.trial_id
@@ -238,8 +256,10 @@ std::vector<LeftOfRow> MeasuredStore::left(SweepId sweep, std::uint32_t queued, 
             row.gpus = static_cast<int>(trial.integer(1));
             row.waiting += static_cast<double>(trial.integer(2));
             if (j == 0) row.first = static_cast<TrialId>(trial.integer(3));
+            if (trial.integer(2) != 0) queued_one = static_cast<TrialId>(trial.integer(3));
             return true;
           });
+    if (queued_one != 0) row.after = rows_before(db_, sweep, queued_one);
     seen += row.waiting;
     row.stands_for_others = some_rows < rows;
     db_.prepared(

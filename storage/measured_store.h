@@ -50,10 +50,11 @@ struct CompletedRun {
 struct LeftOfRow {
   std::string id, config_hash, work_hash;
   TrialId first = 0;
-  std::uint32_t shape = 0;         ///< of its trials (QueueStore)
-  int gpus = 0;                    ///< of each
-  double waiting = 0;              ///< queued trials, where not all were looked at its part of them
-  bool stands_for_others = false;  ///< not all rows were looked at
+  std::uint32_t shape = 0;           ///< of its trials (QueueStore)
+  int gpus = 0;                      ///< of each
+  double waiting = 0;                ///< queued trials, where not all were looked at its part of them
+  bool stands_for_others = false;    ///< not all rows were looked at
+  std::vector<std::string> after{};  ///< rows whose trials one of these waits for, over however many
 };
 
 /// A run that has been leased and has not ended.

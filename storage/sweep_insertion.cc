@@ -23,9 +23,9 @@ namespace {
 void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
   db.prepared(
         R"sql(INSERT INTO sweep_row (sweep_id, position, id, label, set_json, config_hash, model_hash, work_hash,
-                                           heading, baseline, not_trained, not_trained_why)
+                                           heading, baseline, not_trained, not_trained_why, other_sweep)
                     VALUES (:sweep, :position, :id, :label, :set, :config_hash, :model_hash, :work_hash,
-                            :heading, :baseline, :not_trained, :why))sql")
+                            :heading, :baseline, :not_trained, :why, :other))sql")
       .bind(":sweep", sweep)
       .bind(":position", position)
       .bind(":id", row.id)
@@ -38,6 +38,7 @@ void insert_row(Database& db, SweepId sweep, int position, const NewRow& row) {
       .bind(":baseline", row.baseline)
       .bind(":not_trained", row.not_trained ? name_of(*row.not_trained) : std::string_view{})
       .bind(":why", row.not_trained_why)
+      .bind(":other", row.other_sweep)
       .run();
   for (const auto& [name, printed] : row.paper) {
     const auto mark = row.marks.find(name);

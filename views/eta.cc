@@ -226,6 +226,91 @@ std::vector<Course> courses_of(const std::vector<Remaining>& sweeps, double slot
   }
 }
 
+/// Indices of those kinds that each one waits for.
+std::vector<std::vector<std::size_t>> chains_of(const std::vector<Remaining::Kind>& kinds) {
+  std::vector<std::vector<std::size_t>> before(kinds.size());
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    for (const std::string& row : kinds[i].after)
+      for (std::size_t other = 0; other < kinds.size(); ++other)
+        if (other != i && !row.empty() && kinds[other].row == row) before[i].push_back(other);
+  return before;
+}
+
+/// Seconds of the longest chain of trials that run one after the other.
+double longest_chain(const std::vector<Remaining::Kind>& kinds) {
+  const auto before = chains_of(kinds);
+  std::vector<double> ends(kinds.size(), -1);
+  const std::function<double(std::size_t)> end_of = [&](std::size_t i) {
+    if (ends[i] >= 0) return ends[i];
+    ends[i] = 0;  // where rows would wait for each other
+    double start = kinds[i].ready;
+    for (const std::size_t other : before[i]) start = std::max(start, end_of(other));
+    return ends[i] = start + (kinds[i].trials > 0 ? kinds[i].seconds : 0);
+  };
+  double longest = 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i) longest = std::max(longest, end_of(i));
+  return longest;
+}
+
+/// As `makespan_of`, of trials that wait for others. A place that is free takes the first trial that may
+/// begin, by rounds, as the scheduler does.
+double makespan_of_chains(const Remaining& sweep, std::vector<double> places) {
+  struct Unit {
+    std::size_t kind = 0, round = 0;
+    double part = 1, ready = 0;
+    std::size_t awaits = 0;
+    std::vector<std::size_t> next{};  // that wait for it
+  };
+  std::vector<Unit> units;
+  std::vector<std::size_t> first(sweep.waiting.size()), count(sweep.waiting.size());
+  for (std::size_t i = 0; i < sweep.waiting.size(); ++i) {
+    const auto& kind = sweep.waiting[i];
+    first[i] = units.size();
+    for (double done = 0; done < kind.trials; ++done)
+      units.push_back({.kind = i,
+                       .round = static_cast<std::size_t>(done),
+                       .part = std::min(1.0, kind.trials - done),
+                       .ready = kind.ready});
+    count[i] = units.size() - first[i];
+  }
+  const auto before = chains_of(sweep.waiting);
+  for (std::size_t i = 0; i < sweep.waiting.size(); ++i)
+    for (const std::size_t other : before[i])
+      for (std::size_t round = 0; round < count[i]; ++round) {
+        // the first of them wait for what runs already; where nothing does, all for those of one seed
+        const std::size_t done = count[i] > count[other] ? count[i] - count[other] : 0;
+        if (count[other] == 0 || (round < done && sweep.waiting[i].ready > 0)) continue;
+        units[first[other] + (round < done ? 0 : round - done)].next.push_back(first[i] + round);
+        ++units[first[i] + round].awaits;
+      }
+  const auto later = [&](std::size_t a, std::size_t b) { return units[a].ready > units[b].ready; };
+  const auto behind = [&](std::size_t a, std::size_t b) {
+    return std::pair{units[a].round, a} > std::pair{units[b].round, b};
+  };
+  std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> pending{later};
+  std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(behind)> open{behind};
+  for (std::size_t i = 0; i < units.size(); ++i)
+    if (units[i].awaits == 0) pending.push(i);
+  std::priority_queue<double, std::vector<double>, std::greater<>> free{std::greater{}, std::move(places)};
+  double last = sweep.running.empty() ? 0 : std::ranges::max(sweep.running);
+  while (!pending.empty() || !open.empty()) {
+    double time = free.top();
+    free.pop();
+    if (open.empty()) time = std::max(time, units[pending.top()].ready);
+    for (; !pending.empty() && units[pending.top()].ready <= time; pending.pop()) open.push(pending.top());
+    const std::size_t taken = open.top();
+    open.pop();
+    const double end = time + units[taken].part * sweep.waiting[units[taken].kind].seconds;
+    free.push(end);
+    last = std::max(last, end);
+    for (const std::size_t next : units[taken].next) {
+      units[next].ready = std::max(units[next].ready, end);
+      if (--units[next].awaits == 0) pending.push(next);
+    }
+  }
+  return last;
+}
+
 /// So many trials at once, a whole number.
 double makespan_of(const Remaining& sweep, std::size_t at_once) {
   constexpr double kMost = 10'000;  // of more than so many trials one more or less makes no difference
@@ -233,10 +318,14 @@ double makespan_of(const Remaining& sweep, std::size_t at_once) {
   double longest = 0;
   for (const auto& kind : sweep.waiting) longest = std::max(longest, kind.seconds);
   if (trials_of(sweep) > kMost)
-    return std::max(longest_run, work_of(sweep) / static_cast<double>(at_once) + longest / 2);
+    return std::max({longest_run, work_of(sweep) / static_cast<double>(at_once) + longest / 2,
+                     longest_chain(sweep.waiting)});
   std::vector<double> busy = sweep.running;
   std::ranges::sort(busy, std::greater{});
   busy.resize(std::max<std::size_t>(at_once, 1), 0);  // the first of more that end are not followed by others
+  if (std::ranges::any_of(sweep.waiting,
+                          [](const auto& kind) { return kind.ready > 0 || !kind.after.empty(); }))
+    return makespan_of_chains(sweep, std::move(busy));
   std::priority_queue<double, std::vector<double>, std::greater<>> places{std::greater{}, std::move(busy)};
   double last = longest_run;
   std::vector<double> done(sweep.waiting.size());
@@ -287,6 +376,7 @@ std::vector<Completion> completions(const std::vector<Remaining>& sweeps, double
       result[i].at_once = time > 0 ? course.used / sweep.slots_each / time : sweep.places;
       Remaining then;  // as it is when it has slots
       then.waiting = sweep.waiting;
+      for (auto& kind : then.waiting) kind.ready = std::max(0.0, kind.ready - start);
       for (std::size_t run = 0; run + sweep.counted < sweep.running.size(); ++run)
         if (const double left = sweep.running[run]; run < course.stopped)
           then.waiting.push_back({.trials = 1, .seconds = left});

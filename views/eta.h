@@ -17,6 +17,9 @@ struct Remaining {
   /// Trials that wait and take as long as each other.
   struct Kind {
     double trials = 0, seconds = 0;
+    std::string row{};                 ///< what `after` of others names, or empty
+    std::vector<std::string> after{};  ///< rows whose trials each of these waits for, one for one
+    double ready = 0;                  ///< seconds until those of these that run now have ended
   };
   std::vector<Kind> waiting;
   /// Seconds that those which run still take, less than 0 where nobody knows: until then they hold their

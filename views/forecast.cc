@@ -136,25 +136,33 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
   std::vector<std::string> unknown;
   double guessed = 0, widest = 0, longest = 0, work = 0;
   std::map<std::uint32_t, double> work_of_shape;
-  const auto add_waiting = [&](double trials, double seconds) {
-    if (trials > 0) remaining.waiting.push_back({.trials = trials, .seconds = seconds});
+  const auto add_waiting = [&](double trials, double seconds, const std::string& of,
+                               const std::vector<std::string>& after) {
+    if (trials > 0)
+      remaining.waiting.push_back({.trials = trials, .seconds = seconds, .row = of, .after = after});
   };
   for (const LeftOfRow& row : rows) {
     const auto seconds = seconds_of(row.config_hash, row.work_hash);
     if (seconds) known += *seconds, ++known_rows;
     if (row.waiting == 0) continue;
+    if (row.first != 0)
+      if (const auto [earlier, is_first] = wanted_by_.try_emplace(row.first, sweeps_.size()); !is_first) {
+        looked.shared.push_back(remaining.waiting.size());
+        looked.shares_with.insert(earlier->second);
+      }
     if (is_predicted) looked.predicted += row.waiting;
     if (row.shape != 0) widest = std::max(widest, places(row.shape));
     if (seconds) {
-      add_waiting(row.waiting, *seconds);
+      add_waiting(row.waiting, *seconds, row.id, row.after);
       work_of_shape[row.shape] += row.waiting * *seconds;
       continue;
     }
     unknown.push_back(row.id);
     guessed += row.waiting;
-    remaining.waiting.push_back({.trials = row.waiting, .seconds = -1});
+    add_waiting(row.waiting, -1, row.id, row.after);
   }
-  std::vector<double> counted;  // of other sweeps too
+  std::vector<double> counted;                               // of other sweeps too
+  std::vector<std::pair<std::string, double>> rows_running;  // row and seconds left
   bool is_leased = false;
   for (const RunningTrial& run : running) {
     if (run.shape != 0 && is_command(run.shape)) remaining.resumable = false;
@@ -166,7 +174,7 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
       is_leased = true;
       if (run.shape != 0) widest = std::max(widest, places(run.shape));
       if (seconds) work_of_shape[run.shape] += *seconds;
-      add_waiting(1, seconds.value_or(-1));
+      add_waiting(1, seconds.value_or(-1), run.row, {});
       continue;
     }
     const bool is_held = !held_.insert(run.trial).second;
@@ -180,6 +188,7 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
       left.push_back(std::max(
           *seconds - static_cast<double>((run.started ? now_ - run.since : Milliseconds{0}).count()) / 1000,
           *seconds / 20));
+    rows_running.emplace_back(run.row, left.back());
   }
   remaining.counted = counted.size();
   remaining.running.insert(remaining.running.end(), counted.begin(), counted.end());
@@ -198,6 +207,10 @@ Forecasts::Looked Forecasts::look_at(const storage::OpenStanding& standing,
     looked.unknown = not_completed(unknown, !rows.empty() && rows.front().stands_for_others);
     remaining.known = false;
   }
+  for (auto& kind : remaining.waiting)  // what runs of those that it waits for ends first
+    for (std::size_t i = 0; i < rows_running.size(); ++i)
+      if (std::ranges::find(kind.after, rows_running[i].first) != kind.after.end())
+        kind.ready = std::max(kind.ready, rows_running[i].second);
   for (const auto& [shape, seconds] : work_of_shape) {
     work += seconds;
     if (shape != 0 && places(shape) > 0) longest = std::max(longest, seconds / places(shape));
@@ -251,6 +264,38 @@ void Forecasts::look() {
   std::vector<Remaining> remaining;
   for (const Looked& looked : sweeps_) remaining.push_back(looked.remaining);
   completions_ = completions(remaining, slots_);
+  if (std::ranges::all_of(sweeps_, [](const Looked& looked) { return looked.shared.empty(); })) return;
+  // A trial that several sweeps want is trained once: those that share it are complete when the first of them
+  // has what is shared, if that is sooner than what each would need by itself.
+  std::vector<Completion> once = completions(without_shared(), slots_);
+  for (std::size_t i = 0; i < sweeps_.size(); ++i) {
+    for (const std::size_t earlier : sweeps_[i].shares_with) {
+      const Completion& other = completions_[earlier];
+      if (!once[i].seconds || !other.seconds)
+        once[i].seconds.reset();
+      else if (*other.seconds > *once[i].seconds)
+        once[i] = other;
+    }
+    if (once[i].seconds && (!completions_[i].seconds || *once[i].seconds < *completions_[i].seconds))
+      completions_[i] = once[i];
+  }
+}
+
+/// What each sweep needs beside what an earlier one waits for.
+std::vector<Remaining> Forecasts::without_shared() const {
+  std::vector<Remaining> all;
+  for (const Looked& looked : sweeps_) {
+    Remaining& own = all.emplace_back(looked.remaining);
+    const auto is_waited_for = [&](const std::string& row) {  // a chain is as long, whoever trains its begin
+      return std::ranges::any_of(own.waiting, [&](const Remaining::Kind& kind) {
+        return std::ranges::find(kind.after, row) != kind.after.end();
+      });
+    };
+    for (std::size_t i = looked.shared.size(); i-- > 0;)
+      if (!is_waited_for(own.waiting[looked.shared[i]].row))
+        own.waiting.erase(own.waiting.begin() + static_cast<std::ptrdiff_t>(looked.shared[i]));
+  }
+  return all;
 }
 
 v1::Forecast Forecasts::forecast(const Looked& looked, const Completion& completion,
@@ -270,7 +315,7 @@ v1::Forecast Forecasts::forecast(const Looked& looked, const Completion& complet
   if (!looked.unknown.empty()) return message;
   for (const Looked& other : all)  // by priority
     if (!other.remaining.known) {
-      message.set_unknown(fmt::format("sweep {} goes first: {}", other.standing.name, other.unknown));
+      message.set_unknown(fmt::format("it waits for sweep {}: {}", other.standing.name, other.unknown));
       break;
     }
   return message;
@@ -288,8 +333,7 @@ v1::Forecast Forecasts::of_new(std::vector<LeftOfRow> rows, const StoredDemand& 
   look();
   places_[kNewShape] = places(demand);
   for (LeftOfRow& row : rows) row.shape = kNewShape, row.gpus = demand.gpus;
-  std::vector<Remaining> remaining;
-  for (const Looked& looked : sweeps_) remaining.push_back(looked.remaining);
+  std::vector<Remaining> remaining = without_shared();
   storage::OpenStanding standing{.owner = "\n"};  // which nobody has
   const Looked looked = look_at(standing, rows, {});
   remaining.push_back(looked.remaining);

@@ -41,8 +41,11 @@ class Forecasts {
     std::uint32_t runs = 0, guessed = 0;
     double predicted = 0;
     std::string unknown;
+    std::vector<std::size_t> shared;    ///< of what waits: what waits for an earlier sweep, too
+    std::set<std::size_t> shares_with;  ///< places of these sweeps
   };
   void look();
+  std::vector<Remaining> without_shared() const;
   Looked look_at(const storage::OpenStanding& standing, const std::vector<storage::LeftOfRow>& rows,
                  const std::vector<storage::RunningTrial>& running);
   double places(const storage::StoredDemand& demand) const;
@@ -64,6 +67,8 @@ class Forecasts {
   double slots_ = 0;                            // of theirs, and of others those where something runs
   std::set<storage::TrialId> held_;             // trials that run, of the sweeps that were looked at
   std::vector<Looked> sweeps_;
+  std::map<storage::TrialId, std::size_t>
+      wanted_by_;  // first trials of rows of which some wait: by which sweep
   std::vector<Completion> completions_;
   std::map<std::uint32_t, double> places_;  // by shape
   std::map<std::uint32_t, bool> commands_;  // by shape

@@ -261,6 +261,56 @@ TEST_F(ChainStoreTest, ACorrectionOfASourceMarksWhatWasMadeOfItAndHoldsWhatIsQue
   EXPECT_THAT(reason(3), HasSubstr("is from before a correction of the trainer"));
 }
 
+TEST_F(ChainStoreTest, AfterACorrectionARetryTrainsTheSourceAndWhatTakesItsWeightsAnew) {
+  SweepText text = chain("s");
+  text.trials[0].config = R"({"corrected":true,"seed":0})";
+  for (int row : {1, 2}) {
+    auto& trial = text.trials[static_cast<std::size_t>(row)];
+    trial.config = fmt::format(R"({{"recipe":{{"start_weights":"{}"}},"seed":0}})", trial.sources[0].name);
+  }
+  submit(text);
+  add_checkpoint(run(1), 100, true);
+  end(1, RunState::kCompleted);
+  complete(2, 60);
+  DueVersions due{db};
+  due.update(3,
+             [](const std::string& config) { return config.find("corrected") != std::string::npos ? 3 : 1; });
+  due.renew_queued(as_due);
+  ASSERT_EQ(state(3), TrialState::kHeld);
+  // today's document of the source is another one
+  const Renew today = [](const TrialRecord& trial) {
+    return trial.config.find("corrected") == std::string::npos
+               ? RenewedTrial{trial.config, trial.identity.config_hash, trial.due_version}
+               : RenewedTrial{R"({"corrected":"yes","seed":0})", std::string(64, 'c'), 3};
+  };
+  const SweepId sweep = sweeps.get("s").id;
+  EXPECT_EQ(sweeps.retry(sweep, "", now, today, {.ended = false, .held = false, .before_mend = true}), 3u);
+  const TrialId a = trial_of_row("s", 0), b = trial_of_row("s", 1), c = trial_of_row("s", 2);
+  EXPECT_NE(a, 1u);
+  EXPECT_NE(b, 2u);
+  EXPECT_EQ(c, 3u) << "it had not begun";
+  EXPECT_EQ(trials.get(a).identity.result_version, 3);
+  EXPECT_EQ(trials.get(b).identity.result_version, 3);
+  EXPECT_EQ(trials.get(c).identity.result_version, 3);
+  const std::string name = protocol::weights_name(protocol::Taken::kBest, std::string(64, 'c'));
+  EXPECT_THAT(trials.get(b).config, HasSubstr('"' + name + '"'));
+  ASSERT_EQ(chains.links(b).size(), 1u);
+  EXPECT_EQ(chains.links(b)[0].source, a);
+  EXPECT_EQ(chains.links(b)[0].name, name);
+  EXPECT_EQ(chains.links(c)[0].source, b);
+  EXPECT_EQ(state(a), TrialState::kQueued);
+  EXPECT_TRUE(awaits(b));
+  EXPECT_TRUE(awaits(c));
+  EXPECT_EQ(state(2), TrialState::kCompleted) << "what was completed stays";
+  const RunId again = run(a);
+  add_checkpoint(again, 100, true);
+  end(again, RunState::kCompleted);
+  EXPECT_FALSE(awaits(b));
+  EXPECT_EQ(chains.files(b)[0].checkpoint.run, again);
+  EXPECT_FALSE(chains.hold_outdated(b));
+  EXPECT_EQ(sweeps.retry(sweep, "", now, today, {.ended = false, .held = false, .before_mend = true}), 0u);
+}
+
 TEST_F(ChainStoreTest, FilesOfATrialThatAnOpenChainNeedsAreToldApart) {
   submit(chain("s", 2));
   complete(1, 50);

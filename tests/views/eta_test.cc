@@ -39,6 +39,46 @@ TEST(Makespan, TrialsFollowEachOtherInThePlacesThatBecomeFree) {
   EXPECT_NEAR(makespan({.waiting = {{1e6, 10}}}, 100), 1e5, 10) << "without a look at each";
 }
 
+TEST(Makespan, ATrialBeginsAfterThoseWhoseWeightsItTakes) {
+  const Remaining chain{.waiting = {{.trials = 1, .seconds = 10, .row = "fine", .after = {"pre"}},
+                                    {.trials = 1, .seconds = 100, .row = "pre"}}};
+  EXPECT_EQ(makespan(chain, 1), 110);
+  EXPECT_EQ(makespan(chain, 8), 110) << "more places make no chain shorter";
+  const Remaining three{.waiting = {{.trials = 3, .seconds = 10, .row = "fine", .after = {"pre"}},
+                                    {.trials = 3, .seconds = 100, .row = "pre"}}};
+  EXPECT_EQ(makespan(three, 3), 110) << "each seed by itself";
+  EXPECT_EQ(makespan(three, 1), 330);
+  EXPECT_EQ(makespan(three, 2), 220) << "the first seeds of all rows go before the third is pretrained";
+  const Remaining others{.waiting = {{.trials = 1, .seconds = 10, .row = "fine", .after = {"pre"}},
+                                     {.trials = 1, .seconds = 100, .row = "pre"},
+                                     {.trials = 10, .seconds = 10, .row = "else"}}};
+  EXPECT_EQ(makespan(others, 2), 110) << "others run while it waits";
+  const Remaining running{
+      .waiting = {{.trials = 2, .seconds = 10, .row = "fine", .after = {"pre"}, .ready = 60},
+                  {.trials = 1, .seconds = 100, .row = "pre"}},
+      .running = {60}};
+  EXPECT_EQ(makespan(running, 2), 110) << "one after what runs, one after what waits";
+  const Remaining one_seed{.waiting = {{.trials = 3, .seconds = 10, .row = "fine", .after = {"pre"}},
+                                       {.trials = 1, .seconds = 100, .row = "pre"}}};
+  EXPECT_EQ(makespan(one_seed, 3), 110) << "all of one";
+  EXPECT_EQ(makespan({.waiting = {{.trials = 1, .seconds = 10, .row = "fine", .after = {"done"}}}}, 4), 10);
+  EXPECT_NEAR(makespan({.waiting = {{.trials = 2e4, .seconds = 10, .row = "fine", .after = {"pre"}},
+                                    {.trials = 2e4, .seconds = 1000, .row = "pre"}}},
+                       1e9),
+              1010, 501)
+      << "without a look at each";
+}
+
+TEST(Completions, AChainTakesItsTimeHoweverManySlotsThereAre) {
+  for (const auto& done :
+       completions({{.waiting = {{.trials = 2, .seconds = 50, .row = "c", .after = {"a", "b"}},
+                                 {.trials = 2, .seconds = 50, .row = "b", .after = {"a"}},
+                                 {.trials = 2, .seconds = 100, .row = "a"}},
+       .places = 16}},
+                   16))
+    EXPECT_NEAR(*done.seconds, 200, 1);
+}
+
 std::vector<double> seconds_of(const std::vector<Remaining>& sweeps, double slots) {
   std::vector<double> seconds;
   for (const Completion& completion : completions(sweeps, slots))
