@@ -147,6 +147,9 @@ void set_forecast(const sweeps::SweepSpec& spec, storage::Database& db, const st
     if (row.not_trained) continue;
     rows.push_back(
         {.id = row.id, .config_hash = row.config_hash, .work_hash = row.work_hash, .waiting = left[i]});
+    for (const auto& source : row.sources)  // that are not stored
+      if (const auto from = static_cast<std::size_t>(source.row); left[from] > 0)
+        rows.back().after.push_back(spec.rows[from].id);
     if (seconds[i] > 0) predicted.emplace(row.config_hash, seconds[i]);
     demand.result_version = std::max(demand.result_version, row.result_version);
     demand.weights.insert(row.weights.begin(), row.weights.end());
@@ -194,6 +197,30 @@ v1::Column count_column(const sweeps::SweepSpec& spec, const sweeps::Column& col
 
 }  // namespace
 
+namespace {
+
+/// Rows that are tuned as they will be counted: what their values are makes no difference to how many trials
+/// there are, and little to their time.
+sweeps::SweepSpec with_seeds_of_tuned(sweeps::SweepSpec spec) {
+  for (sweeps::Row& row : spec.rows) row.tuned = false;
+  return spec;
+}
+
+/// The trials by which rows are tuned. Which points go on to a later rung is not known; as many as will.
+v1::SweepPlan plan_of_tuning(const sweeps::SweepSpec& spec, storage::Database* db,
+                             const ModelCounter::Result& counts,
+                             const std::vector<storage::Calibration>& fresh) {
+  sweeps::SweepSpec trials = sweeps::tuning_sweep(spec);
+  for (std::size_t i = 0; i < trials.rows.size(); ++i) trials.rows[i].tuned = !spec.candidates[i].planned;
+  v1::SweepPlan message = plan(trials, db, counts, fresh);
+  message.clear_rows();
+  message.clear_notes();
+  message.clear_columns();
+  return message;
+}
+
+}  // namespace
+
 v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const ModelCounter::Result& counts,
                    const std::vector<storage::Calibration>& fresh) {
   std::optional<storage::Transaction> snapshot;
@@ -205,9 +232,12 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   message.set_gpus(static_cast<std::uint32_t>(spec.gpus));
   for (const auto& doubt : spec.doubts) message.add_notes(doubt);
   if (spec.seeds_rule) {
-    message.set_seeds(spec.seeds_rule->min);
-    message.add_notes(fmt::format("each row begins with {} seeds and gets up to {}, until {}",
-                                  spec.seeds_rule->min, spec.seeds_rule->max, spec.seeds_rule->text()));
+    message.set_seeds(spec.seeds_rule->max);
+    message.set_seeds_min(spec.seeds_rule->min);
+    message.add_notes(
+        fmt::format("each row begins with {0} seeds and gets up to {1}, until {2}; trials and times here are "
+                    "of the first {0}",
+                    spec.seeds_rule->min, spec.seeds_rule->max, spec.seeds_rule->text()));
   }
   for (const auto& column : spec.table.columns)
     if (column.kind == sweeps::Column::Kind::kCount)
@@ -250,8 +280,11 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
   std::set<int> mended;                        // versions of trials with results from before
   const auto own = own_trials(db, spec);
   message.set_submitted(own.has_value());
-  for (const auto& trial : sweeps::expand(spec)) {
-    const Found found = own ? own->at({trial.row, trial.seed_index}) : look_up(db, spec, trial);
+  for (const auto& trial : sweeps::expand(with_seeds_of_tuned(spec))) {
+    const Found found = !own ? spec.tune ? Found::kNo : look_up(db, spec, trial)
+                        : own->contains({trial.row, trial.seed_index})
+                            ? own->at({trial.row, trial.seed_index})
+                            : Found::kNo;  // at values that are not known yet
     auto* line = message.mutable_rows(trial.row);
     line->set_trials(line->trials() + 1);
     if (found == Found::kStored) line->set_stored(line->stored() + 1);
@@ -275,6 +308,7 @@ v1::SweepPlan plan(const sweeps::SweepSpec& spec, storage::Database* db, const M
     if (found == Found::kHeld) message.set_held(message.held() + 1);
     if (found == Found::kBeforeMend) message.set_before_mend(message.before_mend() + 1);
   }
+  if (spec.tune) *message.mutable_tuning() = plan_of_tuning(spec, db, counts, fresh);
   if (message.held() > 0)
     message.add_notes(
         fmt::format("{} held and will not run; after submitting, release {} with 'ablate retry {} --held'",

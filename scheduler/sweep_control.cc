@@ -16,6 +16,7 @@
 #include "scheduler/budget.h"
 #include "scheduler/renewal.h"
 #include "scheduler/seed_growth.h"
+#include "scheduler/tuning.h"
 #include "storage/breaker_store.h"
 #include "storage/removal.h"
 #include "storage/sweep_store.h"
@@ -62,7 +63,8 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& st
                            .group = row.group,
                            .baseline = row.baseline == spec.table.baseline ? std::string{} : row.baseline,
                            .not_trained = row.not_trained,
-                           .not_trained_why = row.not_trained_why});
+                           .not_trained_why = row.not_trained_why,
+                           .other_sweep = row.sweep});
   for (const sweeps::Column& column : spec.table.columns)
     record.columns.push_back({.name = column.name,
                               .heading = column.heading,
@@ -126,13 +128,15 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
   storage::SweepStore store{db};
   if (const auto stored = store.find(spec.name)) {
     if (stored->canonical_hash == sha256_hex(spec.canonical)) {
-      if (standing.priority) store.set_priority(stored->id, *standing.priority);
-      if (standing.weight) store.set_weight(stored->id, *standing.weight);
-      if (standing.preempts) store.set_preempts(stored->id, *standing.preempts);
       if (standing.breaker) store.set_breaker(stored->id, *standing.breaker);
-      if (standing.max_running) store.set_max_running(stored->id, limit(*standing.max_running));
-      store.set_budget(stored->id, standing.budget);
-      refresh_budget(db, stored->id, now);  // before one of its trials can be leased
+      for (const storage::SweepId sweep : with_tuning(db, stored->id)) {
+        if (standing.priority) store.set_priority(sweep, *standing.priority);
+        if (standing.weight) store.set_weight(sweep, *standing.weight);
+        if (standing.preempts) store.set_preempts(sweep, *standing.preempts);
+        if (standing.max_running) store.set_max_running(sweep, limit(*standing.max_running));
+        store.set_budget(sweep, standing.budget);
+        refresh_budget(db, sweep, now);  // before one of its trials can be leased
+      }
       return {.created = false};
     }
     const sweeps::Growth growth = sweeps::growth(spec, stored->canonical);
@@ -155,8 +159,16 @@ Submission store_sweep(storage::Database& db, const sweeps::SweepSpec& spec, con
         fmt::format("sweep {}: no row is trained (row {}: {}), so there is nothing to submit; 'ablate papers "
                     "FILE' prints its table",
                     spec.name, spec.rows.front().id, spec.rows.front().not_trained_why)};
-  const storage::Submitted submitted = store.insert(sweep_record(spec, standing), trial_records(spec), now);
+  storage::Submitted submitted = store.insert(sweep_record(spec, standing), trial_records(spec), now);
   if (standing.provenance) storage::ProvenanceStore{db}.add(submitted.sweep, *standing.provenance, now);
+  if (spec.tune) {
+    const storage::Submitted tuning = begin_tuning(db, spec, submitted.sweep, standing, now);
+    submitted.new_trials += tuning.new_trials;
+    submitted.shared_trials += tuning.shared_trials;
+    if (standing.provenance) storage::ProvenanceStore{db}.add(tuning.sweep, *standing.provenance, now);
+    storage::TrialStore{db}.take_stops_back(tuning.sweep);
+    refresh_budget(db, tuning.sweep, now);
+  }
   storage::TrialStore{db}.take_stops_back(submitted.sweep);  // of trials that another sweep gave up
   grow_seeds(db, submitted.sweep, now);                      // where what it begins with is stored already
   refresh_budget(db, submitted.sweep, now);                  // a time that is over already
@@ -182,7 +194,8 @@ std::uint32_t requeue(storage::Database& db, const std::string& name, const std:
   const storage::SweepRecord record = store.get(name);
   const storage::SweepId sweep = record.id;
   storage::Removal{db}.refuse(sweep);
-  const std::uint32_t queued = store.retry(sweep, row, now, renewed, which);
+  std::uint32_t queued = store.retry(sweep, row, now, renewed, which);
+  queued += retry_tuning(db, sweep, row, which, now);
   if (queued == 0 && !which.ended && record.state == SweepState::kCancelled)
     throw Error{Code::kFailedPrecondition,
                 fmt::format("sweep {0} is cancelled and has no trials {1}; 'ablate retry {0}' requeues its "
@@ -192,7 +205,7 @@ std::uint32_t requeue(storage::Database& db, const std::string& name, const std:
                             : which.held     ? "that are held"
                             : which.unfilled ? "with missing metrics"
                                              : "with results from before a correction")};
-  storage::TrialStore{db}.take_stops_back(sweep);
+  for (const storage::SweepId one : with_tuning(db, sweep)) storage::TrialStore{db}.take_stops_back(one);
   grow_seeds(db, sweep, now);  // trials may have ended while it was cancelled
   return queued;
 }
@@ -218,9 +231,18 @@ void rename(storage::Database& db, const std::string& sweep, const std::string& 
   const storage::SweepRecord record = store.get(sweep);
   storage::Removal{db}.refuse(record.id);
   if (name == sweep) return;
+  if (!record.tunes.empty())
+    throw Error{
+        Code::kFailedPrecondition,
+        fmt::format("sweep {} has the tuning trials of sweep {}: rename that one", sweep, record.tunes)};
   nlohmann::json canonical = nlohmann::json::parse(record.canonical);
   canonical["name"] = name;  // so that the file under its new name is this sweep
   store.rename(record.id, name, config::canonical_json(canonical));
+  if (!record.tuning) return;
+  const std::string of_tuning = name + ".tuning";
+  canonical = nlohmann::json::parse(store.get(record.tuning->name).canonical);
+  canonical["name"] = of_tuning;
+  store.rename(record.tuning->by, of_tuning, config::canonical_json(canonical));
 }
 
 }  // namespace
@@ -242,9 +264,14 @@ void cancel_sweep(Coordinator& coordinator, const std::string& sweep, Coordinato
       [sweep](storage::Database& db, Time now) -> Coordinator::Stops {
         storage::SweepStore store{db};
         const storage::SweepRecord record = store.get(sweep);
-        if (record.state == SweepState::kCancelled || record.trials.open() + record.trials.held == 0)
+        const bool tunes = record.tuning && (record.tuning->trials.open() + record.tuning->trials.held > 0);
+        if (record.state == SweepState::kCancelled ||
+            (record.trials.open() + record.trials.held == 0 && !tunes))
           return {};
-        std::vector<storage::RunId> unwanted = store.withdraw(record.id, now);
+        std::vector<storage::RunId> unwanted;
+        for (const storage::SweepId one : with_tuning(db, record.id))
+          for (const storage::RunId run : store.withdraw(one, now)) unwanted.push_back(run);
+        if (const auto tuned = storage::TuningStore{db}.tuned_by(record.id)) settle_tuning(db, *tuned, now);
         storage::TrialStore{db}.ask_to_stop(unwanted, kCancelled);
         return {std::move(unwanted), kCancelled};
       },
@@ -258,10 +285,14 @@ void pause_sweep(Coordinator& coordinator, const std::string& sweep, bool stop_r
       [sweep, stop_running](storage::Database& db, Time now) -> Coordinator::Stops {
         storage::SweepStore store{db};
         const storage::SweepRecord record = get_not_cancelled(db, sweep, "paused");
-        store.set_state(record.id, SweepState::kPaused, now);
-        storage::BreakerStore{db}.give_up(record.id, now);
+        std::vector<storage::RunId> stopped;
+        for (const storage::SweepId one : with_tuning(db, record.id)) {
+          store.set_state(one, SweepState::kPaused, now);
+          storage::BreakerStore{db}.give_up(one, now);
+        }
         if (!stop_running) return {};
-        std::vector<storage::RunId> stopped = store.own_runs(record.id);
+        for (const storage::SweepId one : with_tuning(db, record.id))
+          for (const storage::RunId run : store.own_runs(one)) stopped.push_back(run);
         storage::TrialStore{db}.ask_to_stop(stopped, kPaused);
         return {std::move(stopped), kPaused};
       },
@@ -275,13 +306,18 @@ void resume_sweep(Coordinator& coordinator, const std::string& sweep, const stor
       [sweep, budget](storage::Database& db, Time now) {
         const storage::SweepRecord record = get_not_cancelled(db, sweep, "resumed");
         storage::SweepStore store{db};
-        store.set_budget(record.id, budget);
+        for (const storage::SweepId one : with_tuning(db, record.id)) {
+          store.set_budget(one, budget);
+          refresh_budget(db, one, now);
+        }
         if (const std::string spent = refresh_budget(db, record.id, now); !spent.empty())
           throw Error{Code::kFailedPrecondition,
                       fmt::format("sweep {}: {}: give more with --max-gpu-hours or --until", sweep, spent)};
-        store.set_state(record.id, SweepState::kActive, now);
-        storage::BreakerStore{db}.want(record.id, now);
-        storage::TrialStore{db}.take_stops_back(record.id);
+        for (const storage::SweepId one : with_tuning(db, record.id)) {
+          store.set_state(one, SweepState::kActive, now);
+          storage::BreakerStore{db}.want(one, now);
+          storage::TrialStore{db}.take_stops_back(one);
+        }
         return Coordinator::Stops{};
       },
       std::move(answer));
