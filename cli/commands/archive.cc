@@ -51,7 +51,7 @@ nlohmann::ordered_json json_of(const std::vector<storage::ArchivedDiff>& diffs) 
 }
 
 /// What of its makers' machines travels with it.
-std::string provenance_of(const storage::Archived& made) {
+std::string travels_text(const storage::Archived& made) {
   if (made.submissions == 0) return "";
   std::string text = fmt::format("it says of {} who made it, on which machine and in which folder{}",
                                  plural(static_cast<std::uint64_t>(made.submissions), "submission"),
@@ -117,7 +117,7 @@ Run declare_archive(CLI::App& app, Context& context) {
                                    format_count(static_cast<std::uint64_t>(made.points)),
                                    plural(static_cast<std::uint64_t>(made.checkpoints), "checkpoint"),
                                    format_bytes(made.bytes), digest));
-      context.out.write(provenance_of(made));
+      context.out.write(travels_text(made));
     }
     if (!made.absent.empty())
       context.note(fmt::format(
