@@ -93,6 +93,9 @@ std::vector<Key> keys_of(std::span<const Attribute<Owner>> attributes, std::vect
 }
 
 Form sweep() {
+  json without{{"properties", json::object()}};  // the points of a search are all there is
+  for (const char* key : {"rows", "factors", "seeds", "tune", "table", "scale"})
+    without["properties"][key] = false;
   return {
       {{"ablate", says("Version of the file format.", {{"const", kFormatVersion}}), true},
        {"name", says("Name of the sweep: letters, digits, '.', '_' and '-'.", name()), true},
@@ -125,7 +128,7 @@ Form sweep() {
        {"sources",
         says("Texts of the sweep files whose rows 'from' and 'teacher' name; ablate puts them here.",
              mapping_to(text()))}},
-      one_at_least({"rows", "factors", "search"})};
+      with(one_at_least({"rows", "factors", "search"}), {{"dependencies", {{"search", without}}}})};
 }
 
 Form row() {

@@ -151,7 +151,7 @@ json sweep_schema() {
   };
   schema["then"]["properties"]["table"] = of_columns("count", false);
   schema["then"]["properties"]["table"]["required"] = {"columns"};
-  schema["then"]["required"] = {"table"};
+  schema["then"]["anyOf"] = {{{"required", {"table"}}}, {{"required", {"search"}}}};
   schema["else"]["properties"]["table"] =
       of_columns("metric", {{"enum", protocol::names(protocol::trainer_metrics())}});
   return definitions_of(std::move(schema));

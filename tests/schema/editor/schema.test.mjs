@@ -89,6 +89,7 @@ describe("both spellings of a key are valid", () => {
     "a mapping as a level": edit(factors, "recipe.lr: [0.001, 0.002]", "model.attention: [{label: Orig, value: {kernel: dot, probe: none}}]"),
     command,
     "ranges that are tuned": `${good}tune: {recipe.lr: {min: 1e-4, max: 1e-2, log: true}, recipe.weight_decay: [0.01, 0.05], budget: 4, metric: val/loss, on: seeds 100-101}\n`,
+    "a search": good.replace(/rows:[^]*/, "search: {over: {recipe.lr: [0.1, 0.2], recipe.batch: {min: 32, max: 128, log: true, integer: true}}, trials: 4, metric: val/loss, seeds: seeds 0-1}\n"),
     "a numeric name": edit(good, "name: s", "name: 2026"),
   };
   for (const [name, text] of Object.entries(spellings))
@@ -151,6 +152,7 @@ describe("what the parser refuses by a key or a value is refused", () => {
     "a model that is tuned": `${good}tune: {model.dim: [64, 128], budget: 2, metric: val/loss}\n`,
     "an unknown method": `${good}tune: {recipe.lr: {min: 1e-4, max: 1e-2}, budget: 4, metric: val/loss, method: grid}\n`,
     "a search without trials": `${good.replace(/rows:[^]*seeds/, "search: {over: {recipe.lr: [0.1, 0.2]}, metric: val/loss}\nseeds")}`,
+    "rows beside a search": `${good}search: {over: {recipe.lr: [0.1, 0.2]}, trials: 4, metric: val/loss}\n`,
     "too many GPUs": good + "resources: {gpus: 65}\n",
     "a misspelt resource": good + "resources: {gpu: 1}\n",
     "a retry of text": good + "retry: {max: often}\n",
