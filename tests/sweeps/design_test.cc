@@ -152,25 +152,25 @@ TEST(DesignTest, TheLastRungHasAllEpochsAndThereIsSomethingToChoose) {
   EXPECT_THAT(texts(rungs_of({.first = 9}, 8, 4)), ElementsAre("8 × 4"));
 }
 
-struct Read {
+struct RangesRead {
   std::vector<TunedRange> ranges;
   std::string problems;
 };
-Read read(const std::string& text) {
+RangesRead ranges_in(const std::string& text) {
   Problems problems{"f.yaml"};
   const Node root = load_yaml(text, "f.yaml", problems);
   YamlReader reader{problems};
-  Read read{.ranges = read_ranges(reader, root, "tune")};
+  RangesRead result{.ranges = read_ranges(reader, root, "tune")};
   try {
     problems.throw_if_any();
   } catch (const SweepFileError& error) {
-    read.problems = error.what();
+    result.problems = error.what();
   }
-  return read;
+  return result;
 }
 
 TEST(DesignTest, RangesAreReadAndWrittenForPeople) {
-  const auto [ranges, problems] = read(
+  const auto [ranges, problems] = ranges_in(
       "recipe.lr: {min: 1e-4, max: 1e-2, log: true}\nrecipe.batch: {min: 32, max: 256, integer: true}\n"
       "recipe.schedule: [cosine, linear]\n");
   EXPECT_EQ(problems, "");
@@ -182,19 +182,19 @@ TEST(DesignTest, RangesAreReadAndWrittenForPeople) {
 }
 
 TEST(DesignTest, WhatIsNoRangeIsNamedWithItsPlace) {
-  EXPECT_THAT(read("{}").problems, HasSubstr("f.yaml:1:1: tune: 0 keys; expected 1 to 32"));
-  EXPECT_THAT(read("lr: 3").problems, HasSubstr("f.yaml:1:5: tune.lr: expected a range, such as {min:"));
-  EXPECT_THAT(read("lr: [1]").problems, HasSubstr("tune.lr: 1 values; expected 2 to 1000"));
-  EXPECT_THAT(read("lr: [1, 1]").problems, HasSubstr("tune.lr: '1' is listed twice"));
-  EXPECT_THAT(read("lr: {min: 1}").problems, HasSubstr("tune.lr: max is missing; expected {min: 1e-4"));
-  EXPECT_THAT(read("lr: {min: 2, max: 2}").problems, HasSubstr("tune.lr.max: 2 is not above min, 2"));
-  EXPECT_THAT(read("lr: {min: 0, max: 2, log: true}").problems,
+  EXPECT_THAT(ranges_in("{}").problems, HasSubstr("f.yaml:1:1: tune: 0 keys; expected 1 to 32"));
+  EXPECT_THAT(ranges_in("lr: 3").problems, HasSubstr("f.yaml:1:5: tune.lr: expected a range, such as {min:"));
+  EXPECT_THAT(ranges_in("lr: [1]").problems, HasSubstr("tune.lr: 1 values; expected 2 to 1000"));
+  EXPECT_THAT(ranges_in("lr: [1, 1]").problems, HasSubstr("tune.lr: '1' is listed twice"));
+  EXPECT_THAT(ranges_in("lr: {min: 1}").problems, HasSubstr("tune.lr: max is missing; expected {min: 1e-4"));
+  EXPECT_THAT(ranges_in("lr: {min: 2, max: 2}").problems, HasSubstr("tune.lr.max: 2 is not above min, 2"));
+  EXPECT_THAT(ranges_in("lr: {min: 0, max: 2, log: true}").problems,
               HasSubstr("tune.lr.min: 0; expected a number above 0"));
-  EXPECT_THAT(read("lr: {min: 0.5, max: 2, integer: true}").problems,
+  EXPECT_THAT(ranges_in("lr: {min: 0.5, max: 2, integer: true}").problems,
               HasSubstr("tune.lr.min: 0.5; expected a whole number"));
-  EXPECT_THAT(read("lr: {min: a, max: .nan}").problems,
+  EXPECT_THAT(ranges_in("lr: {min: a, max: .nan}").problems,
               HasSubstr("tune.lr.min: invalid value 'a'; expected a number"));
-  EXPECT_THAT(read("lr: {min: 1, max: 2, lgo: true}").problems, HasSubstr("did you mean 'log'?"));
+  EXPECT_THAT(ranges_in("lr: {min: 1, max: 2, lgo: true}").problems, HasSubstr("did you mean 'log'?"));
 }
 
 }  // namespace

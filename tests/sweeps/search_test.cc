@@ -19,11 +19,11 @@ base:
   recipe: {use: demo, epochs: 8, batch: 20}
 )";
 
-std::string with(const std::string& search, const std::string& more = "") {
+std::string search_sweep(const std::string& search, const std::string& more = "") {
   return kSearchBase + ("search: " + search + "\n") + more;
 }
 
-std::string problems_of(const std::string& text) {
+std::string search_problems(const std::string& text) {
   try {
     parse_sweep(text, "f.yaml");
   } catch (const SweepFileError& error) {
@@ -37,7 +37,7 @@ constexpr const char* kSearch =
     "trials: 4, metric: val/loss, seeds: [0, 1]}";
 
 TEST(SearchTest, PointsStandInPlaceOfRowsAndAreTrainedOnWhatIsNotHeldOut) {
-  const SweepSpec spec = parse_sweep(with(kSearch), "f.yaml");
+  const SweepSpec spec = parse_sweep(search_sweep(kSearch), "f.yaml");
   ASSERT_TRUE(spec.tune);
   EXPECT_TRUE(spec.tune->search);
   EXPECT_EQ(spec.tune->held_out, "0.1");
@@ -62,9 +62,10 @@ TEST(SearchTest, PointsStandInPlaceOfRowsAndAreTrainedOnWhatIsNotHeldOut) {
 }
 
 TEST(SearchTest, HalvingTriesAllPointsWithFewEpochsFirst) {
-  const SweepSpec spec = parse_sweep(with("{method: halving, over: {recipe.lr: {min: 1e-4, max: 1e-2, log: "
-                                          "true}}, trials: 4, metric: val/top1}"),
-                                     "f.yaml");
+  const SweepSpec spec =
+      parse_sweep(search_sweep("{method: halving, over: {recipe.lr: {min: 1e-4, max: 1e-2, log: "
+                               "true}}, trials: 4, metric: val/top1}"),
+                  "f.yaml");
   ASSERT_EQ(spec.candidates.size(), 8u) << "two rungs";
   std::map<int, double> epochs;
   for (const auto& candidate : spec.candidates)
@@ -86,25 +87,27 @@ TEST(SearchTest, ACommandSearchesItsParameters) {
 }
 
 TEST(SearchTest, WhatDoesNotFitIsNamedWithItsPlace) {
-  EXPECT_THAT(problems_of(with("{trials: 4, metric: val/loss}")),
+  EXPECT_THAT(search_problems(search_sweep("{trials: 4, metric: val/loss}")),
               HasSubstr("f.yaml:7:9: search.over: missing"));
-  EXPECT_THAT(problems_of(with("{over: {recipe.lr: [1, 2]}, metric: val/loss}")),
+  EXPECT_THAT(search_problems(search_sweep("{over: {recipe.lr: [1, 2]}, metric: val/loss}")),
               HasSubstr("search.trials: missing; expected how many points are tried"));
-  EXPECT_THAT(problems_of(with(kSearch, "seeds: 3\n")),
+  EXPECT_THAT(search_problems(search_sweep(kSearch, "seeds: 3\n")),
               HasSubstr("f.yaml:8:1: seeds: search is given too; expected search.seeds"));
-  EXPECT_THAT(problems_of(with(kSearch, "rows: [{id: a, set: {}}]\n")),
+  EXPECT_THAT(search_problems(search_sweep(kSearch, "rows: [{id: a, set: {}}]\n")),
               HasSubstr("rows: search is given too"));
-  EXPECT_THAT(problems_of(with("{over: {data.held_out: [0.1, 0.2]}, trials: 2, metric: val/loss}")),
-              HasSubstr("search.over.data.held_out: it decides what points are judged by"));
-  EXPECT_THAT(problems_of(with("{over: {recipe.lt: [0.1, 0.2]}, trials: 2, metric: val/loss}")),
-              HasSubstr("did you mean 'lr'"));
-  EXPECT_THAT(problems_of(with("{over: {recipe.lr: [0.1, 0.2]}, trials: 2, metric: val/loss, held_out: 0}")),
-              HasSubstr("search.held_out: '0' holds nothing out"));
-  EXPECT_THAT(problems_of(with("{over: {recipe.lr: [0.1, 0.2]}, trials: 2, metric: train/loss}")),
-              HasSubstr("search.metric: 'train/loss' is not measured on images held out"));
   EXPECT_THAT(
-      problems_of(with("{over: {recipe.lr: [0.1, 0.2]}, trials: 2, metric: val/loss, on: seeds 1-2}")),
-      HasSubstr("search.on: unknown key"));
+      search_problems(search_sweep("{over: {data.held_out: [0.1, 0.2]}, trials: 2, metric: val/loss}")),
+      HasSubstr("search.over.data.held_out: it decides what points are judged by"));
+  EXPECT_THAT(search_problems(search_sweep("{over: {recipe.lt: [0.1, 0.2]}, trials: 2, metric: val/loss}")),
+              HasSubstr("did you mean 'lr'"));
+  EXPECT_THAT(search_problems(
+                  search_sweep("{over: {recipe.lr: [0.1, 0.2]}, trials: 2, metric: val/loss, held_out: 0}")),
+              HasSubstr("search.held_out: '0' holds nothing out"));
+  EXPECT_THAT(search_problems(search_sweep("{over: {recipe.lr: [0.1, 0.2]}, trials: 2, metric: train/loss}")),
+              HasSubstr("search.metric: 'train/loss' is not measured on images held out"));
+  EXPECT_THAT(search_problems(search_sweep(
+                  "{over: {recipe.lr: [0.1, 0.2]}, trials: 2, metric: val/loss, on: seeds 1-2}")),
+              HasSubstr("search.on: unknown key"));
 }
 
 }  // namespace
