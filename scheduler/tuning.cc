@@ -252,7 +252,9 @@ storage::Extended extend_tuning(Database& db, const sweeps::SweepSpec& spec, Swe
   of_tuning.replaced.clear();
   std::vector<std::string> kept;
   for (const sweeps::Row& row : spec.rows)
-    if (!extension.replaced.contains(row.id)) kept.push_back(row.id);
+    if (!extension.replaced.contains(row.id) &&
+        !spec.tune->search)  // of a search with more points another is the best
+      kept.push_back(row.id);
   for (const sweeps::Candidate& candidate : spec.candidates)
     if (const auto other = extension.replaced.find(spec.rows[static_cast<std::size_t>(candidate.row)].id);
         other != extension.replaced.end())
