@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "config/document/result_version.h"
 #include "planning/plan_time.h"
+#include "planning/printed_table.h"
 #include "planning/step_memory.h"
 #include "storage/sweep_store.h"
 #include "storage/table.h"
@@ -183,16 +184,9 @@ v1::Column count_column(const sweeps::SweepSpec& spec, const sweeps::Column& col
       if (const auto count = model->second.find(column.source); count != model->second.end())
         largest = std::max(largest, count->second);
   }
-  return views::to_proto(
-      storage::Column{.name = column.name,
-                      .heading = column.heading,
-                      .kind = column.kind,
-                      .source = column.source,
-                      .take = column.take,
-                      .unit = column.unit_fits ? storage::fitting_unit(column.unit, largest) : column.unit,
-                      .better = column.better,
-                      .digits = column.digits,
-                      .cut = column.cut});
+  storage::Column stored = stored_column(column);
+  if (column.unit_fits) stored.unit = storage::fitting_unit(column.unit, largest);
+  return views::to_proto(stored);
 }
 
 }  // namespace

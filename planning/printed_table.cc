@@ -67,22 +67,25 @@ void write_column(std::size_t index, bool unit_fits, storage::Table& table) {
 
 }  // namespace
 
+storage::Column stored_column(const sweeps::Column& column) {
+  return {.name = column.name,
+          .heading = column.heading,
+          .kind = column.kind,
+          .source = column.source,
+          .take = column.take,
+          .unit = column.unit,
+          .better = column.better,
+          .digits = column.digits,
+          .unit_fits = column.unit_fits,
+          .cut = column.cut};
+}
+
 ablate::v1::Table printed_table(const sweeps::SweepSpec& spec, const ModelCounter::Result& counts) {
   storage::Table table{.sweep = spec.name,
                        .baseline = spec.table.baseline,
                        .paper_heading = spec.table.paper_heading,
                        .attributes_json = nlohmann::json::parse(spec.canonical).at("table").dump()};
-  for (const sweeps::Column& column : spec.table.columns)
-    table.columns.push_back({.name = column.name,
-                             .heading = column.heading,
-                             .kind = column.kind,
-                             .source = column.source,
-                             .take = column.take,
-                             .unit = column.unit,
-                             .better = column.better,
-                             .digits = column.digits,
-                             .unit_fits = column.unit_fits,
-                             .cut = column.cut});
+  for (const sweeps::Column& column : spec.table.columns) table.columns.push_back(stored_column(column));
   std::vector<std::string> sets;
   for (const sweeps::Row& row : spec.rows) {
     storage::TableRow& line = table.rows.emplace_back();

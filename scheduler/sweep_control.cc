@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "config/field_table.h"
 #include "config/json.h"
+#include "planning/printed_table.h"
 #include "scheduler/budget.h"
 #include "scheduler/renewal.h"
 #include "scheduler/seed_growth.h"
@@ -66,16 +67,7 @@ storage::NewSweep sweep_record(const sweeps::SweepSpec& spec, const Standing& st
                            .not_trained_why = row.not_trained_why,
                            .other_sweep = row.sweep});
   for (const sweeps::Column& column : spec.table.columns)
-    record.columns.push_back({.name = column.name,
-                              .heading = column.heading,
-                              .kind = column.kind,
-                              .source = column.source,
-                              .take = column.take,
-                              .unit = column.unit,
-                              .better = column.better,
-                              .digits = column.digits,
-                              .unit_fits = column.unit_fits,
-                              .cut = column.cut});
+    record.columns.push_back(planning::stored_column(column));
   return record;
 }
 
