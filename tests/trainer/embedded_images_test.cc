@@ -202,6 +202,57 @@ TEST(EmbeddedImages, TheShapeInTheColourOfTheFilledTilesIsTheClass) {
   EXPECT_GE(correct, 950) << "of 1000, by a rule that looks at two tiles";
 }
 
+TEST(NegativeImages, TheShapeInTheNegativeOfTheFilledTilesIsTheClassAndTheyAreTheSameOnEveryMachine) {
+  EXPECT_EQ(data::kNegativeFingerprint, "negative-shapes-1")
+      << "pixels changed? raise the version, pin the digest";
+  std::array<std::array<double, kTile * kTile>, data::kEmbeddedClasses> mean{};
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const auto drawn = draw(data::Split::kTrain, i);
+    const Seen seen = asked_tile(drawn);
+    for (int pixel = 0; pixel < kTile * kTile; ++pixel) mean[drawn.label][pixel] += seen.lit[pixel] / 100;
+  }
+  Sha256 sum;
+  int asked = 0, correct = 0, like = 0;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    Drawn drawn;
+    drawn.label = data::draw_negative_image(data::Split::kVal, i, drawn.pixels);
+    if (i < 50) sum.update(drawn.bytes());
+    EXPECT_EQ(drawn.label, draw(data::Split::kVal, i).label);
+    const auto found = [&](double sign, double offset) {
+      std::array<double, 3> filled{};
+      std::vector<Seen> shapes;
+      int fills = 0;
+      for (int tile = 0; tile < kTiles; ++tile) {
+        Seen seen = look(drawn, tile);
+        for (int channel = 0; channel < 3; ++channel) {
+          seen.colour[channel] = 0;
+          for (int pixel = 0; pixel < kTile * kTile; ++pixel)
+            seen.colour[channel] += seen.lit[pixel] * drawn.at(tile, pixel, channel) / std::max(1, seen.area);
+        }
+        if (seen.area >= 52) ++fills;
+        for (int channel = 0; channel < 3 && seen.area >= 52; ++channel)
+          filled[channel] += seen.colour[channel];
+        if (seen.area >= 5 && seen.area < 52) shapes.push_back(seen);
+      }
+      if (fills == 0 || shapes.empty()) return -1;  // white's negative is as dark as the board
+      for (double& channel : filled) channel = offset + sign * channel / fills;
+      const auto nearest =
+          std::ranges::min_element(shapes, {}, [&](const Seen& s) { return distance(s.colour, filled); });
+      const auto shape =
+          std::ranges::min_element(mean, {}, [&](const auto& m) { return distance(m, nearest->lit); });
+      return static_cast<int>(shape - mean.begin());
+    };
+    if (found(1, 0) < 0) continue;
+    ++asked;
+    correct += found(-1, 250) == drawn.label;
+    like += found(1, 0) == drawn.label;
+  }
+  EXPECT_GE(asked, 400);
+  EXPECT_GE(correct, asked * 8 / 10) << "of " << asked << ", by a rule that looks for the negative";
+  EXPECT_LE(like, asked / 4) << "by one that looks for what is alike";
+  EXPECT_EQ(sum.hex(), "98de4639f0135463e3e7d6584dbf683e86d6110531de7b8bcd849352ff332e17");
+}
+
 TEST(EmbeddedImages, NoTileAloneTellsTheClass) {
   constexpr std::uint64_t kImages = 20'000;
   std::map<std::vector<int>, std::array<int, data::kEmbeddedClasses>> anywhere, placed;
