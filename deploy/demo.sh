@@ -46,8 +46,8 @@ ablate plan "$sweep"
 say "Submitting it, and watching its table fill"
 ablate submit "$sweep" --watch
 name=$(sed -n 's/^name: *//p' "$sweep")
-say "The table (also as --format markdown, csv, latex, json)"
-ablate table "$name"
+say "The table and its statistics (also as --format markdown, csv, latex, html, json)"
+ablate table "$name" --stats
 printf '\n'
 say "Dashboard: $(sed -E 's/.*"url": *"([^"]*)".*/\1/' "$ABLATE_HOME/run/up.json")sweeps/$name"
 say "Everything is in $ABLATE_HOME/results.db. Stop it with: ABLATE_HOME=$ABLATE_HOME ${BUILD:-build}/bin/ablate down"
