@@ -12,6 +12,7 @@
 #include "scheduler/budget.h"
 #include "scheduler/seed_growth.h"
 #include "scheduler/status.h"
+#include "scheduler/tuning.h"
 #include "storage/breaker_store.h"
 #include "storage/count_store.h"
 #include "storage/due_versions.h"
@@ -183,6 +184,7 @@ void Coordinator::tick() {
           storage::TrialStore{db}.set_waiting(trial, queue_.why_elsewhere(trial));
         if (now - last_tidied_ >= kTidyEvery) storage::TrialStore{db}.forget_transitions();
         if (now - last_tidied_ >= kTidyEvery) refresh_budgets(db, clock_.now());
+        if (now - last_tidied_ >= kTidyEvery) settle_tunings(db, clock_.now());
         if (now - last_tidied_ >= kTidyEvery && queue_.tries_some())
           storage::BreakerStore{db}.got_through_before(clock_.now() - kCanaryTime);
         // Heartbeats could not be heard while this machine slept, nor stored while the disk was full: nobody

@@ -293,6 +293,14 @@ void tune_after(Database& db, storage::TrialId trial, Time now) {
   }
 }
 
+void settle_tunings(Database& db, Time now) {
+  const auto quiet = db.prepared(R"sql(
+      SELECT u.sweep_id FROM sweep_tuning u JOIN sweep s ON s.id = u.sweep_id JOIN sweep_count n ON n.sweep_id = u.by_id
+      WHERE u.open > 0 AND s.state <> 'cancelled' AND n.queued + n.leased + n.running + n.held = 0)sql")
+                         .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
+  for (const SweepId sweep : quiet) settle_tuning(db, sweep, now);
+}
+
 std::vector<SweepId> with_tuning(Database& db, SweepId sweep) {
   std::vector<SweepId> sweeps{sweep};
   if (const auto by = TuningStore{db}.tuning_of(sweep)) sweeps.push_back(*by);

@@ -44,6 +44,10 @@ void settle_tuning(storage::Database& db, storage::SweepId sweep, Time now);
 /// The same of every row of which this is a tuning trial. Costs what these rows have.
 void tune_after(storage::Database& db, storage::TrialId trial, Time now);
 
+/// The same of every sweep of which no tuning trial waits or runs, however they ended: an import, a sweep
+/// that was cancelled. Costs the tuned sweeps that are open.
+void settle_tunings(storage::Database& db, Time now);
+
 /// A sweep, and that of its tuning trials where it has one.
 std::vector<storage::SweepId> with_tuning(storage::Database& db, storage::SweepId sweep);
 /// Queues the tuning trials again of rows of which nothing was chosen; what was chosen stays. `row`: of one

@@ -36,7 +36,7 @@ def trained(fleet):
     """What trials stand at, as (depth, seed, learning rate, images held out)."""
     with sqlite3.connect(f"file:{fleet.store}?mode=ro", uri=True) as store:
         return [(config["model"]["depth"], config["seed"], config["recipe"]["lr"], config["data"].get("held_out", 0))
-                for config in (json.loads(text) for text, in store.execute("SELECT config FROM trial WHERE state = 'completed' ORDER BY id"))]
+                for config in (json.loads(text) for text, in store.execute("SELECT config FROM trial WHERE state = 'completed' AND command_json = '' ORDER BY id"))]
 
 
 def of_images(fleet):
