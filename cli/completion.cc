@@ -64,7 +64,7 @@ std::string shell_quoted(std::string_view text) {  // for sh, zsh and fish alike
   return result + "'";
 }
 
-std::string names_of(const std::vector<CommandArguments>& commands) {
+std::string command_names(const std::vector<CommandArguments>& commands) {
   std::string names;
   for (const auto& command : commands) names += (names.empty() ? "" : " ") + command.name;
   return names;
@@ -114,7 +114,7 @@ _ablate() {{
 }}
 complete -o bashdefault -o default -F _ablate ablate
 )sh",
-                     names_of(commands), values + fmt::format("{}", fmt::join(places, "")), flags,
+                     command_names(commands), values + fmt::format("{}", fmt::join(places, "")), flags,
                      positionals);
 }
 
