@@ -96,11 +96,11 @@ constexpr const char* kTune =
     "tune: {params.lr: [0.1, 0.2, 0.3], budget: 3, metric: val/top1, on: seeds 100-101, held_out: "
     "{params.split: tune}}\n";
 
-struct File {
+struct TunedFile {
   std::string name = "s", seeds = "2", tune = kTune;
   std::vector<std::string> rows = {"a", "b"};
 };
-sweeps::SweepSpec spec_of(const File& file) {
+sweeps::SweepSpec tuned_spec(const TunedFile& file) {
   std::string text = fmt::format(
       "ablate: 1\nname: {}\ncommand: {{argv: [train, '{{params.lr}}', '{{params.row}}', '{{params.split}}'], "
       "folder: '{{run_dir}}', params: {{lr: 0, row: x, split: all}}, version: v1, reuse: true}}\nseeds: {}\n"
@@ -177,8 +177,8 @@ class TuningTest : public CoordinatorTest {
   std::pair<Code, std::string> rename(const std::string& name, const std::string& to) {
     return settled(answer_of([&](auto told) { rename_sweep(*coordinator, name, to, told); }));
   }
-  std::pair<Code, std::string> extend(const File& file) {
-    const sweeps::SweepSpec spec = spec_of(file);
+  std::pair<Code, std::string> extend(const TunedFile& file) {
+    const sweeps::SweepSpec spec = tuned_spec(file);
     const ExtensionWish wish;
     return settled(answer_of([&](auto told) { extend_sweep(*coordinator, spec, wish, told); }));
   }
@@ -189,7 +189,7 @@ class TuningTest : public CoordinatorTest {
 };
 
 TEST_F(TuningTest, ARowGetsItsTrialsAtItsBestValuesWhenItsLastTuningTrialHasEnded) {
-  EXPECT_EQ(submit(spec_of({})).new_trials, 12u);
+  EXPECT_EQ(submit(tuned_spec({})).new_trials, 12u);
   EXPECT_THAT(trials(), IsEmpty());
   EXPECT_EQ(sweep().tuning->trials.total(), 12u);
   EXPECT_EQ(sweep().tuning->open, 2u);
@@ -211,7 +211,7 @@ TEST_F(TuningTest, ARowGetsItsTrialsAtItsBestValuesWhenItsLastTuningTrialHasEnde
 }
 
 TEST_F(TuningTest, ARowOfWhichEveryPointFailsIsNotTrainedAtTheDefaultAndIsTunedAnewByARetry) {
-  submit(spec_of({}));
+  submit(tuned_spec({}));
   FakeWorker worker = connect_one();
   train(worker, [](const nlohmann::json& params, std::int64_t seed) {
     return params.at("row") == "b" ? std::nullopt : usual(params, seed);
@@ -226,7 +226,7 @@ TEST_F(TuningTest, ARowOfWhichEveryPointFailsIsNotTrainedAtTheDefaultAndIsTunedA
 }
 
 TEST_F(TuningTest, WhatWasChosenStaysThoughATuningTrialIsRetriedAndComesOutBetter) {
-  submit(spec_of({.rows = {"a"}}));
+  submit(tuned_spec({.rows = {"a"}}));
   FakeWorker worker = connect_one();
   train(worker, [](const nlohmann::json& params, std::int64_t seed) {
     return lr_of(params) == 0.3 ? std::nullopt : usual(params, seed);
@@ -241,7 +241,7 @@ TEST_F(TuningTest, WhatWasChosenStaysThoughATuningTrialIsRetriedAndComesOutBette
 }
 
 TEST_F(TuningTest, ASchedulerThatBeginsAnewGoesOnWhereTheTuningWas) {
-  submit(spec_of({.rows = {"a"}}));
+  submit(tuned_spec({.rows = {"a"}}));
   {
     FakeWorker worker = connect_one();
     train(worker, usual, 5);
@@ -256,10 +256,10 @@ TEST_F(TuningTest, ASchedulerThatBeginsAnewGoesOnWhereTheTuningWas) {
 }
 
 TEST_F(TuningTest, TheSameTuningTrialIsNotTrainedAgainForAnotherSweep) {
-  submit(spec_of({}));
+  submit(tuned_spec({}));
   FakeWorker worker = connect_one();
   train(worker, usual);
-  const Submission again = submit(spec_of({.name = "t", .seeds = "3"}));
+  const Submission again = submit(tuned_spec({.name = "t", .seeds = "3"}));
   EXPECT_EQ(again.new_trials, 0u) << "its tuning is stored";
   EXPECT_THAT(trials("t"), SizeIs(6)) << "and so is what follows";
   EXPECT_EQ(sweep("t").trials.completed, 4u);
@@ -267,7 +267,7 @@ TEST_F(TuningTest, TheSameTuningTrialIsNotTrainedAgainForAnotherSweep) {
 }
 
 TEST_F(TuningTest, ToCancelASweepEndsItsTuningAndARetryTakesItUpAgain) {
-  submit(spec_of({.rows = {"a"}}));
+  submit(tuned_spec({.rows = {"a"}}));
   FakeWorker worker = connect_one();
   train(worker, usual, 2);
   EXPECT_EQ(cancel("s").first, Code{});
@@ -282,7 +282,7 @@ TEST_F(TuningTest, ToCancelASweepEndsItsTuningAndARetryTakesItUpAgain) {
 }
 
 TEST_F(TuningTest, ASweepThatIsExtendedTunesTheNewRowAndKeepsWhatWasChosen) {
-  submit(spec_of({.rows = {"a"}}));
+  submit(tuned_spec({.rows = {"a"}}));
   FakeWorker worker = connect_one();
   train(worker, usual);
   EXPECT_EQ(extend({.seeds = "3"}).first, Code{});
@@ -299,7 +299,7 @@ TEST_F(TuningTest, ASweepThatIsExtendedTunesTheNewRowAndKeepsWhatWasChosen) {
 }
 
 TEST_F(TuningTest, ASweepIsRemovedWithItsTuning) {
-  submit(spec_of({}));
+  submit(tuned_spec({}));
   FakeWorker worker = connect_one();
   train(worker, usual);
   EXPECT_EQ(remove("s.tuning").first, Code::kFailedPrecondition);
