@@ -73,6 +73,7 @@ TEST(TableTuningTest, ASearchHasNoRowsAndHigherMayBeBetter) {
   search.set_search(true);
   search.set_better("higher");
   search.mutable_rows()->RemoveLast();
+  search.set_legend("3 points");
   const std::string text = tuning_text(search, TableFormat::kText);
   EXPECT_LT(text.find("2.00 ± 0.10"), text.find("1.00 ± 0.20"));
   EXPECT_THAT(text, AllOf(HasSubstr("\nrecipe.lr 0.01, the best of 3 points"), Not(HasSubstr("row "))));
