@@ -281,10 +281,8 @@ void note_provenance(Database& db, Archived& archived) {
       });
 }
 
-}  // namespace
-
-Archived make_archive(const fs::path& from, const std::vector<std::string>& sweeps,
-                      const ArchiveOptions& options, const fs::path& to) {
+Archived write_archive(const fs::path& from, const std::vector<std::string>& sweeps,
+                       const ArchiveOptions& options, const fs::path& to) {
   const UpToDate current{from, to};
   Database source{current.file(), Database::Mode::kReadOnly};
   std::vector<SweepId> chosen;
@@ -332,6 +330,21 @@ Archived make_archive(const fs::path& from, const std::vector<std::string>& swee
   std::error_code unknown;
   archived.bytes = fs::file_size(to, unknown);
   return archived;
+}
+
+}  // namespace
+
+Archived make_archive(const fs::path& from, const std::vector<std::string>& sweeps,
+                      const ArchiveOptions& options, const fs::path& to) {
+  try {
+    return write_archive(from, sweeps, options, to);
+  } catch (const Error& error) {  // it names a file that only this knows
+    if (error.code() != Code::kResourceExhausted) throw;
+    throw Error{error.code(),
+                fmt::format("{}: no space left for it, or for the file that it is made of; free some "
+                            "space: nothing was written",
+                            to.string())};
+  }
 }
 
 }  // namespace abl::storage

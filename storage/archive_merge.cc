@@ -477,6 +477,11 @@ Merged Merger::merge() {
 
 Merged merge_archive(Database& into, const fs::path& archive, const fs::path& checkpoints,
                      const std::string& host) {
+  std::error_code unknown;
+  if (!fs::exists(archive, unknown))
+    throw Error{
+        Code::kNotFound,
+        fmt::format("{}: no such file; expected an archive, which 'ablate archive' makes", archive.string())};
   const UpToDate current{archive, into.file().string() + ".import"};
   {
     Database other{current.file(), Database::Mode::kReadOnly};

@@ -53,8 +53,16 @@ Run declare_import(CLI::App& app, Context& context) {
     const FileLock lock = lock_store(context, store);
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);
-    storage::Database db{store, storage::Database::Mode::kWrite};
-    const auto merged = storage::merge_archive(db, *file, store.parent_path() / "imported", host.data());
+    const auto merged = [&] {
+      try {
+        storage::Database db{store, storage::Database::Mode::kWrite};
+        return storage::merge_archive(db, *file, store.parent_path() / "imported", host.data());
+      } catch (const Error& error) {
+        if (error.code() != Code::kResourceExhausted) throw;
+        throw Error{error.code(), fmt::format("{}: the disk is full; free some space: nothing was imported",
+                                              store.string())};
+      }
+    }();
     if (context.json)
       context.out.line(nlohmann::ordered_json{
           {"store", store.string()},

@@ -190,6 +190,17 @@ def main():
                         str(changed)], check=True)
         wrong = fleet.ablate("verify", "--sweep", "traced", "--sample", 1, "--store", changed, check=False)
         expect(wrong.returncode == 1 and "val/top1 at step" in wrong.stdout, "a number that was changed is found: exit code 1")
+        other = fleet.home / "other-cpu.db"
+        shutil.copy(archive, other)
+        subprocess.run([sys.executable, "-c", "import sqlite3,sys; db=sqlite3.connect(sys.argv[1]); db.execute(\"UPDATE archive SET digest = ''\"); "
+                        "db.execute(\"UPDATE run SET environment_json = json_set(environment_json, '$.instructions', 'another')\"); "
+                        "db.execute(\"UPDATE point SET value = value * 1.0000001 WHERE metric_id = (SELECT id FROM metric WHERE name='train/loss')\"); db.commit()",
+                        str(other)], check=True)
+        elsewhere_trained = fleet.ablate("verify", "--sweep", "traced", "--sample", 1, "--store", other)
+        for words in ("the same in the table's digits", "differs by", "need not be the same: instructions: \"another\" then"):
+            expect(words in elsewhere_trained.stdout, f"a run of another processor may differ, and it says by how much and why: {words}")
+        again = fleet.ablate("reproduce", study / "traced.yaml", "--verify")
+        expect("the same to the bit" in again.stdout, "reproduce --verify runs a sample again")
     say("done")
 
 
