@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "scheduler/seed_growth.h"
+#include "statistics/permutation.h"
 
 namespace abl::scheduler {
 namespace {
@@ -151,6 +152,10 @@ SeedDecision decide(const SeedJudge& judge, const SeededRow& row, const SeededRo
   if (std::string why = why_stopped(row); !why.empty()) return ended(std::move(why));
   if (const std::string why = why_stopped(baseline); !why.empty())
     return ended(fmt::format("row {}, its baseline: {}", baseline.id, why));
+  if (judge.compare.test == protocol::Test::kPermutation &&
+      2 * (seeds.size() + 1) > statistics::kMostPermuted)
+    return ended(fmt::format("not decided: {}; a permutation test is of {} values at most", so_far,
+                             statistics::kMostPermuted));
   SeedDecision decision{.turn = look.p ? std::clamp(*look.p, 2 * kFirst, 1.0) : 1};
   if (!seeds.empty()) {
     decision.why = "not decided: " + so_far;

@@ -118,18 +118,22 @@ class Growing {
     for (const int row : rows) finish(row);
   }
 
-  /// Goes on with what is due of a row. Returns: how many rows were looked at.
+  /// Goes on with what is due of a row. A seed that is added meanwhile makes its row due again, from the
+  /// start: it may be stored already. Returns: how many rows were looked at.
   int go_on(int row, int pass, int next) {
+    db_.prepared("DELETE FROM growth_due WHERE sweep_id = :sweep AND row = :row")
+        .bind(":sweep", sweep_)
+        .bind(":row", row)
+        .run();
     if (pass == 0) {
       test(row);
       settle();
       finish(row);
-      const auto known = this->known(row);
-      known&& is_baseline(known->id) ? set_due(row, 1, 0) : done(row);
+      if (const auto known = this->known(row); known && is_baseline(known->id)) set_due(row, 1, 0);
       return 1;
     }
     const auto known = this->known(row);
-    if (!known) return done(row), 1;
+    if (!known) return 1;
     const auto rows = db_.prepared(R"sql(
         SELECT position FROM sweep_growth INDEXED BY sweep_growth_undecided
         WHERE sweep_id = :sweep AND baseline = :baseline AND decided = 0 AND position >= :next ORDER BY position LIMIT :most)sql")
@@ -143,8 +147,6 @@ class Growing {
       set_due(row, pass, rows.back() + 1);
     else if (settle(); pass == 1)
       set_due(row, 2, 0);
-    else
-      done(row);
     return static_cast<int>(rows.size()) + 1;
   }
 
@@ -215,9 +217,10 @@ class Growing {
       const auto other = trials.find(baseline);
       const bool compared = other != trials.end() && baseline != row.id;
       if (!compared) baseline.clear();
-      if (compared && row.trial != 0 && other->second == row.trial)
-        why = fmt::format("it has the trials of row {}, its baseline: there is nothing to compare",
-                          std::exchange(baseline, {}));
+      if (compared && row.trial != 0 && other->second == row.trial) {
+        why = fmt::format("it has the trials of row {}, its baseline: there is nothing to compare", baseline);
+        twin = std::exchange(baseline, {});
+      }
       bool planned = !baseline.empty();
       if (planned && row.trial != 0) {
         const auto [first, is_new] = known.emplace(std::pair{row.trial, other->second}, row.id);
@@ -279,18 +282,14 @@ class Growing {
         .has_value();
   }
 
-  void done(int row) {
-    db_.prepared("DELETE FROM growth_due WHERE sweep_id = :sweep AND row = :row")
+  void set_due(int row, int pass, int next) {
+    db_.prepared(
+           "INSERT INTO growth_due (sweep_id, row, pass, next) VALUES (:sweep, :row, :pass, :next) "
+           "ON CONFLICT DO NOTHING")
         .bind(":sweep", sweep_)
         .bind(":row", row)
-        .run();
-  }
-  void set_due(int row, int pass, int next) {
-    db_.prepared("UPDATE growth_due SET pass = :pass, next = :next WHERE sweep_id = :sweep AND row = :row")
         .bind(":pass", pass)
         .bind(":next", next)
-        .bind(":sweep", sweep_)
-        .bind(":row", row)
         .run();
   }
 
@@ -368,6 +367,11 @@ class Growing {
       const SeededRow row = read(known->id, position);
       return apply(*known, row, decide(judge_, row));
     }
+    if (known->baseline.empty() && !known->twin.empty()) {  // the baseline's trials: it has all of them
+      const auto twin = this->known(known->twin);
+      if (twin) add_seeds(*known, read(known->id, position), twin->seeds, 1);
+      return;
+    }
     if (known->baseline.empty()) return refresh_baseline(known->id);
     const auto other = this->known(known->baseline);
     if (!other) return;
@@ -414,6 +418,13 @@ class Growing {
           .bind(":sweep", sweep_)
           .bind(":row", known.id)
           .run();
+    if (seeds > row.claimed)  // rows of the same trials have them too
+      db_.prepared(R"sql(
+          INSERT INTO growth_due (sweep_id, row) SELECT sweep_id, position FROM sweep_growth INDEXED BY sweep_growth_twin
+          WHERE sweep_id = :sweep AND twin = :row AND twin <> '' ON CONFLICT DO NOTHING)sql")
+          .bind(":sweep", sweep_)
+          .bind(":row", known.id)
+          .run();
     return seeds;
   }
   bool is_claimed(int row, std::uint32_t seed) const {
@@ -450,8 +461,7 @@ class Growing {
       growth.why = fmt::format("row {} is compared with it and not decided", first->id);
     else if (!first)
       growth.why = is_compared_with(id) ? "every row that is compared with it is settled"
-                   : baseline->why.starts_with("it has the trials of") ? baseline->why
-                                                                       : "it is compared with no other row";
+                                        : "it is compared with no other row";
     write(*baseline, growth);
   }
   bool is_compared_with(const std::string& id) const {

@@ -113,8 +113,13 @@ std::string growth_text(const ablate::v1::SweepDetail& sweep, Time now) {
     text += fmt::format("and {} that the table had before: --json lists them\n",
                         plural(static_cast<std::uint32_t>(more), "more trial"));
   if (!sweep.has_seeding()) return text;
-  text += fmt::format("seeds: {} to {} a row, until {}\n", sweep.seeding().min(), sweep.seeding().max(),
-                      sweep.seeding().until());
+  const auto open = std::ranges::count_if(sweep.seeding().rows(), [](const auto& row) { return row.open(); });
+  text += fmt::format("seeds: {} to {} a row, until {}{}\n", sweep.seeding().min(), sweep.seeding().max(),
+                      sweep.seeding().until(),
+                      open == 0 || !sweep.summary().has_forecast()
+                          ? ""
+                          : fmt::format("; {} may get more than the time above is of",
+                                        plural(static_cast<std::uint64_t>(open), "row")));
   for (const auto& row : sweep.seeding().rows())
     text += fmt::format("  {}: {}{}: {}\n", row.row(), plural(row.seeds(), "seed"),
                         row.open() ? "" : ", no more", row.why());

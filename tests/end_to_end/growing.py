@@ -127,6 +127,23 @@ def main():
         expect("look 1 of 4" in shown and "that is the most" in shown, "and it is said why")
         table = fleet.json("table", "adaptive")
         expect(table["sequential"]["looks"] == 4, "the table says that looks were taken")
+        expect("2 rows × 2 to 5 seeds" in shown, "and how many seeds there may be")
+
+        say("seeds until rows are told apart, by the p-values of the table, though the scheduler is killed in between")
+        file = write("told", {"a": 10, "b": 60, "copy": 10, "like": 12}, {"min": 3, "max": 6, "until": "decided(acc)"})
+        fleet.ablate("submit", file)
+        fleet.until(lambda: any(t["seed"] == "3" for t in fleet.trials("told")), "a row gets a fourth seed")
+        fleet.kill("scheduler")
+        fleet.start_scheduler()
+        expect("already" in fleet.ablate("submit", file).stdout, "the same file is the same sweep, though it has grown")
+        fleet.wait_for("told")
+        why = {row["row"]: row["why"] for row in fleet.json("show", "told")["seeding"]["rows"]}
+        rows = rows_of(fleet, "told")
+        for row in ("b", "like"):
+            cell = rows[row]["cells"][0]
+            expect(why[row].startswith("decided") == (cell["p_corrected"] < 0.05), f"{row}: {why[row]}; {cell['comparison']['why']}")
+        expect("the trials of row a" in why["copy"], "a copy of the baseline is none to compare")
+        expect(rows["copy"]["cells"][0]["mean"] == rows["a"]["cells"][0]["mean"], "and has all of its values")
         if (BIN / "ablate-trainer").exists():
             fleet.stop("worker")
             fleet.start_worker("trainer", "--slots", 1)

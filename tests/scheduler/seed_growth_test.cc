@@ -101,6 +101,18 @@ TEST(SeedGrowth, WhatWasNarrowStaysSoWhateverSeedsFollow) {
   EXPECT_THAT(row.why, HasSubstr("after 3 seeds"));
 }
 
+TEST(SeedGrowth, APermutationTestEndsWhereItCanCountNoMore) {
+  const SeedRule rule{.min = 3, .max = 40, .until = SeedRule::Until::kDecided, .column = "acc"};
+  SeedJudge judge = judge_of(rule);
+  judge.compare.test = protocol::Test::kPermutation;
+  std::vector<std::optional<double>> here, there;
+  for (int seed = 0; seed < 12; ++seed) here.push_back(80 + seed % 5), there.push_back(80 + seed * 3 % 5);
+  const SeededRow row = row_of("b", here), baseline = row_of("a", there);
+  const auto decision = decide(judge, row, baseline, look(judge, row, baseline), views::kAlpha);
+  EXPECT_FALSE(decision.open);
+  EXPECT_THAT(decision.why, HasSubstr("24 values at most"));
+}
+
 TEST(SeedGrowth, NothingIsDecidedBeforeTheFirstLook) {
   EXPECT_THAT(decide(kNarrow, row_of("a", {80, 80.01})).why, IsEmpty());
   EXPECT_THAT(decide(kDecided, row_of("b", {1, 2}), row_of("a", {80, 81, 82})).why, IsEmpty());
@@ -343,6 +355,26 @@ TEST_F(SeedGrowthTest, ASweepWhoseFirstSeedsAreStoredGetsItsSeedsAtOnce) {
   EXPECT_EQ(trials("second").total(), 6u);
 }
 
+TEST_F(SeedGrowthTest, ASweepWhoseSeedsAreAllStoredHasAllThatItNeedsAtOnce) {
+  submit(spec_of("ci(acc) < 0.3", "first"));
+  FakeWorker worker = connect({.slots = 8, .data = {}, .allows_commands = true});
+  for (auto assigned = worker.take_assigned(); !assigned.empty(); assigned = worker.take_assigned())
+    for (const auto& assign : assigned)
+      complete(worker, assign, 50 + 9 * static_cast<double>(assign.run() * 5 % 7));
+  ASSERT_EQ(trials("first").total(), 8u);
+  for (const char* until : {"ci(acc) < 0.2", "decided(acc)"}) {
+    const std::string name = fmt::format("second-{}", until[0]);
+    submit(spec_of(until, name));
+    EXPECT_EQ(trials(name).completed, trials(name).total());
+    const auto rows = read([&](storage::Database& db) {
+      const storage::SweepStore store{db};
+      return store.growth(store.get(name).id);
+    });
+    ASSERT_THAT(rows, SizeIs(2));
+    for (const auto& row : rows) EXPECT_FALSE(row.open) << until << ": " << row.why;
+  }
+}
+
 TEST_F(SeedGrowthTest, AfterARestartTheSameIsDecided) {
   submit(spec_of("decided(acc)"));
   FakeWorker worker = connect({.slots = 1, .data = {}, .allows_commands = true});
@@ -392,6 +424,23 @@ sweeps::SweepSpec spec_of_rates(const std::string& until, const std::vector<std:
           "table: {{baseline: r0, columns: [{{name: acc, {}}}]}}\nrows:\n{}",
           seeds, until, column, rows),
       "s.yaml", "/somewhere");
+}
+
+TEST_F(SeedGrowthTest, ARowOfTheBaselinesTrialsHasAllOfThemAsItGetsMore) {
+  submit(spec_of_rates("decided(acc)", {"1", "1", "2"}));
+  FakeWorker worker = connect({.slots = 4, .data = {}, .allows_commands = true});
+  const double noise[] = {0, 0.7, -0.4, 0.2};
+  for (auto assigned = worker.take_assigned(); !assigned.empty(); assigned = worker.take_assigned())
+    for (const auto& assign : assigned) {
+      const auto rate = nlohmann::json::parse(assign.config_json())["params"]["lr"].dump();
+      complete(worker, assign, 80 + noise[assign.seed()] * (rate == "2" ? -1 : 1));
+    }
+  EXPECT_EQ(trials().open(), 0u);
+  EXPECT_EQ(trials().total(), 12u);
+  const auto table =
+      read([](storage::Database& db) { return views::to_proto(storage::read_table(db, "s")); });
+  EXPECT_EQ(table.rows(0).cells(0).mean(), table.rows(1).cells(0).mean());
+  EXPECT_THAT(table.rows(1).cells(0).comparison().why(), HasSubstr("the same runs as the baseline's"));
 }
 
 TEST_F(SeedGrowthTest, ARowOfTheBaselinesTrialsEndsAtOnceAndSaysSo) {
