@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/validate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -15,7 +17,9 @@ ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
   try {
     const sweeps::SweepSpec spec = parse(file);
     std::set<std::string> distinct;
-    for (const sweeps::TrialSpec& trial : sweeps::expand(spec)) distinct.insert(trial.config_hash);
+    sweeps::SweepSpec whole = spec;
+    for (sweeps::Row& row : whole.rows) row.tuned = false;  // as many as there will be
+    for (const sweeps::TrialSpec& trial : sweeps::expand(whole)) distinct.insert(trial.config_hash);
     response.set_sweep(spec.name);
     response.set_rows(static_cast<std::uint32_t>(std::ranges::count(spec.rows, "", &sweeps::Row::sweep)));
     response.set_seeds(static_cast<std::uint32_t>(spec.seeds.size()));
@@ -24,6 +28,13 @@ ablate::v1::ValidateResponse validate(const ablate::v1::SweepFile& file) {
       response.set_seeds_min(spec.seeds_rule->min);
     }
     response.set_trials(static_cast<std::uint32_t>(distinct.size()));
+    if (spec.tune) {
+      const auto points = static_cast<std::size_t>(
+          std::ranges::count_if(spec.candidates, [](const auto& candidate) { return candidate.planned; }));
+      response.add_notes(fmt::format("{} by {} tuning trials",
+                                     spec.tune->search ? "searched" : "its rows are tuned",
+                                     points * spec.tune->seeds.size()));
+    }
     for (const std::string& doubt : spec.doubts) response.add_notes(doubt);
   } catch (const sweeps::SweepFileError& error) {
     add_problems(error, response);

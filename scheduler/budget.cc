@@ -88,7 +88,8 @@ std::string refresh_budget(Database& db, SweepId sweep, Time now) {
 
 void refresh_budgets_of(Database& db, storage::TrialId trial, Time now) {
   const auto sweeps = db.prepared(R"sql(
-      SELECT DISTINCT s.id FROM sweep_trial st JOIN sweep s ON s.id = st.sweep_id
+      SELECT DISTINCT s.id FROM sweep_trial st LEFT JOIN sweep_tuning u ON u.by_id = st.sweep_id OR u.sweep_id = st.sweep_id
+      JOIN sweep s ON s.id IN (st.sweep_id, u.sweep_id, u.by_id)
       WHERE st.trial_id = :trial AND st.withdrawn = 0 AND (s.gpu_ms_limit IS NOT NULL OR s.until_ms IS NOT NULL))sql")
                           .bind(":trial", trial)
                           .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
@@ -102,7 +103,7 @@ bool refresh_budgets(Database& db, Time now) {
                         JOIN sweep_count n ON n.sweep_id = s.id LEFT JOIN sweep_tuning u ON u.sweep_id = s.id OR u.by_id = s.id
                         LEFT JOIN sweep_count o ON o.sweep_id = u.sweep_id + u.by_id - s.id
                         WHERE (s.gpu_ms_limit IS NOT NULL OR s.until_ms IS NOT NULL) AND s.state = 'active' AND s.spent = ''
-                          AND n.queued > 0)sql")
+                          AND n.queued + COALESCE(o.queued, 0) > 0)sql")
           .all(read);
   bool changed = false;
   for (const Stored& stored : all) changed = !refresh(db, stored, now).empty() || changed;

@@ -74,10 +74,15 @@ std::string said(const SubmitResponse& response, const SubmitFlags& flags) {
     for (const std::string& hold : sweep.holds()) text += "\nheld: " + hold;
     return text;
   }
-  std::string text = fmt::format("{} submitted: {}, {} new", sweep.name(),
-                                 plural(sweep.trials().total(), "trial"), response.new_trials());
+  const bool tunes = sweep.has_tuning();
+  const auto total = sweep.trials().total() + (tunes ? sweep.tuning().trials().total() : 0);
+  std::string text = fmt::format(
+      "{} submitted: {}, {} new", sweep.name(),
+      plural(total, tunes && sweep.trials().total() == 0 ? "tuning trial" : "trial"), response.new_trials());
   if (response.shared_trials())
     text += fmt::format(", {} shared with other sweeps", response.shared_trials());
+  if (tunes && sweep.tuning().open() > 0 && sweep.seeds() > 0)
+    text += "; the trials of a row follow when its best values are known";
   return text;
 }
 
@@ -87,7 +92,8 @@ std::vector<std::string> why_it_waits(Client& client, const SweepSummary& sweep,
   constexpr std::uint32_t kMostTrials = 2000;  // of one answer
   if (sweep.trials().total() > kMostTrials) return {};
   SweepRequest request;
-  request.set_sweep(sweep.name());
+  request.set_sweep(sweep.trials().total() == 0 && sweep.has_tuning() ? sweep.tuning().sweep()
+                                                                      : sweep.name());
   for (int look = 0; look < 10; ++look) {
     if (look > 0) std::this_thread::sleep_for(100ms);  // it looks twice a second
     const auto detail = shown(client.call(&Sweeps::Stub::GetSweep, request, 10s), terminal);

@@ -136,6 +136,13 @@ class TuningTest : public CoordinatorTest {
     }
     return trained;
   }
+  void complete(FakeWorker& worker, std::uint32_t run, double value) {
+    ablate::v1::RunBatch begun = batch_of(run, 1);
+    begun.mutable_started()->set_bit_exact(true);
+    say(worker, begun);
+    say(worker, measured(run, 2, value));
+    say(worker, ended(run, 3));
+  }
   static double lr_of(const nlohmann::json& params) { return std::stod(params.at("lr").dump()); }
   /// Row a is best at 0.2, row b at 0.3.
   static std::optional<double> usual(const nlohmann::json& params, std::int64_t seed) {
@@ -296,6 +303,46 @@ TEST_F(TuningTest, ASweepThatIsExtendedTunesTheNewRowAndKeepsWhatWasChosen) {
   const auto refused = extend({.seeds = "3", .tune = other});
   EXPECT_EQ(refused.first, Code::kFailedPrecondition);
   EXPECT_THAT(refused.second, HasSubstr("how rows are tuned is declared before there are results"));
+}
+
+TEST_F(TuningTest, WhatTheTuningTakesCountsToTheBudgetOfTheSweep) {
+  const sweeps::SweepSpec spec = tuned_spec({});
+  Standing standing;
+  standing.budget.gpu_time = 3s;
+  settled(answer_of([&](auto told) { submit_sweep(*coordinator, spec, standing, told); }));
+  FakeWorker worker = connect_one();
+  for (int i = 0; i < 5 && sweep().spent.empty(); ++i) {
+    const auto assigned = worker.take_assigned();
+    if (assigned.empty()) break;
+    clock.pass(1s);
+    complete(worker, assigned.at(0).run(), 50);
+  }
+  EXPECT_THAT(sweep("s.tuning").spent, HasSubstr("budget spent"));
+  EXPECT_THAT(sweep().spent, HasSubstr("budget spent"));
+  storage::Budget more;
+  more.gpu_time = 10h;
+  EXPECT_EQ(settled(answer_of([&](auto told) { resume_sweep(*coordinator, "s", more, told); })).first,
+            Code{});
+  train(worker, usual);
+  EXPECT_EQ(sweep().tuning->open, 0u);
+}
+
+TEST_F(TuningTest, RowsWhoseTuningAloneIsCancelledCannotBeTunedAndSaySo) {
+  submit(tuned_spec({.rows = {"a"}}));
+  FakeWorker worker = connect_one();
+  train(worker, usual, 2);
+  EXPECT_EQ(cancel("s.tuning").first, Code{});
+  EXPECT_EQ(sweep().tuning->open, 0u);
+  EXPECT_EQ(tuning().rows[0].choice->completed, 0) << "a point has two seeds";
+  EXPECT_EQ(sweep().tuning->failed, 1u);
+}
+
+TEST_F(TuningTest, ATuningThatEndsWithoutARunIsDecidedByTheNextTick) {
+  submit(tuned_spec({.rows = {"a"}}));
+  writer->call([](storage::Database& db) { db.execute("UPDATE trial SET state = 'failed'"); });
+  EXPECT_EQ(sweep().tuning->open, 1u);
+  pass(2s);
+  EXPECT_EQ(sweep().tuning->failed, 1u);
 }
 
 TEST_F(TuningTest, ASweepIsRemovedWithItsTuning) {
