@@ -142,7 +142,7 @@ std::vector<DraftRow> read_drafts(YamlReader& reader, const Node& root, const Se
   if (const Node::Entry* search = root.entry("search"); search && !rows && !factors)
     return {{.id = "search", .place = search->place}};
   if (!rows && !factors) {
-    reader.problems().add(root.place, "rows", "missing; expected rows, or factors");
+    reader.problems().add(root.place, "rows", "missing; expected rows, factors or search");
     return {};
   }
   for (const char* key : {"zip", "only_if", "exclude"}) {
@@ -315,7 +315,8 @@ SweepSpec parse_sweep(const std::string& text, const std::string& file, const st
   const Node root = load_yaml(text, file, problems);
   YamlReader reader{problems};
   if (root.kind == Node::Kind::kNull) {
-    problems.add(root.place, "", "the file is empty; expected a sweep: ablate, name, base, rows or factors");
+    problems.add(root.place, "",
+                 "the file is empty; expected a sweep: ablate, name, base, and rows, factors or search");
     problems.throw_if_any();
   }
   if (!reader.is_mapping(root, "")) problems.throw_if_any();
