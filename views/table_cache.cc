@@ -64,7 +64,8 @@ TableCache::Kept TableCache::compute(storage::Database& db, const std::string& s
   bool is_same = false;  // and one that was extended has other rows
   if (next.rows) {
     const storage::SweepRecord now = storage::SweepStore{db}.get_brief(sweep);
-    is_same = now.id == next.rows->sweep() && now.revision == next.rows->revision();
+    is_same =
+        now.id == next.rows->sweep() && now.revision == next.rows->revision() && next.rows->is_tuned(db);
   }
   if (!is_same || !since.complete) {
     next.rows = std::make_shared<storage::KeptTable>(db, sweep);
