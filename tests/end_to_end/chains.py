@@ -107,6 +107,11 @@ def main():
 
         where = fleet.ablate("where", "chained/fine/0").stdout
         expect("weights of   chained/pre/0  best: run 1, step" in where, "and people are told where its weights came from")
+        why = fleet.ablate("why", "chained", "fine", "top1").stdout
+        expect("began with the weights of" in why and "seed 0: the best of sweep chained, row pre, seed 0: run 1, step" in why,
+               "and why a number that follows from them is what it is")
+        hashes = [line for line in why.splitlines() if "weights" in line and line.split()[0].startswith("recipe.")]
+        expect(hashes == [] or all("the best weights of chained/pre" in line for line in hashes), f"without a hash in a row's place: {hashes}")
 
         again = fleet.ablate("submit", write("again")).stdout
         expect(all(trial["state"] == "TRIAL_STATE_COMPLETED" for trial in trials("again").values()), "an equal chain of another sweep is found again by identity")
