@@ -165,9 +165,14 @@ void compare_rows(const SweepSpec& spec, const json& here, const json& stored, G
 
 void compare_seeds(const json& here, const json& stored, Growth& growth) {
   const auto rule = [](const json& spec) { return spec.value("seeds_rule", json{}); };
+  const auto as_text = [](const json& rule) -> std::string {
+    return rule.is_null() ? "a fixed number"
+                          : fmt::format("{} to {} until {}", rule.at("min").get<int>(),
+                                        rule.at("max").get<int>(), rule.at("until").get<std::string>());
+  };
   if (rule(here) != rule(stored)) {
     growth.refused.push_back(
-        "seeds: " + differences(rule(here), rule(stored), "seeds") +
+        fmt::format("seeds: {} here, {} in the store", as_text(rule(here)), as_text(rule(stored))) +
         "; how often results are looked at is declared before there are any, or p-values would not hold: "
         "submit the file under another name, which trains nothing again that is stored");
     return;
@@ -262,7 +267,12 @@ Growth growth(const SweepSpec& spec, const std::string& canonical_stored) {
     if (others.contains(name)) had[name] = others[name];
     rest.erase(name), others.erase(name);
   }
-  if (wanted != had) {
+  if (wanted != had && here.contains("tune")) {
+    growth.refused.push_back(
+        differences(wanted, had) +
+        ": the trials of rows that are tuned are made of their tuning trials, which these hold "
+        "for: submit the file under another name, which trains nothing again that is stored");
+  } else if (wanted != had) {
     growth.resources = true;
     growth.changes.push_back(differences(wanted, had) + " (for trials that have not started)");
   }

@@ -168,6 +168,11 @@ TEST(Tune, HowRowsAreTunedIsDeclaredBeforeThereAreResults) {
       stored.canonical);
   ASSERT_EQ(growth.refused.size(), 1u);
   EXPECT_THAT(growth.refused[0], HasSubstr("tune.budget: 8 here, 4 in the store"));
+  EXPECT_EQ(
+      sweeps::growth(read(file(kTune, "[{id: a}, {id: b, set: {model.depth: 3}}]", "", "retry: {max: 3}\n")),
+                     stored.canonical)
+          .refused.size(),
+      1u);
 }
 
 }  // namespace
