@@ -213,7 +213,7 @@ TEST_F(GitTest, NoProgramOfASubmoduleAHookOrARemoteIsRun) {
   EXPECT_FALSE(fs::exists(mark));
 
   // what a partial clone lacks would come from its remote, by a program that this names
-  in(outer, {"config", "remote.origin.url", "ext::sh -c " + touch});
+  in(outer, {"config", "remote.origin.url", "ext::sh -c touch% " + mark.string()});
   in(outer, {"config", "remote.origin.promisor", "true"});
   in(outer, {"config", "core.repositoryFormatVersion", "1"});
   in(outer, {"config", "extensions.partialClone", "origin"});
