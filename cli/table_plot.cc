@@ -300,6 +300,7 @@ std::string curves_svg(const Table& table, const std::string& metric, const std:
     std::size_t index = 0;
     for (const auto& [step, values] : curve.points) {
       if (curve.diverged_at && step >= *curve.diverged_at) break;
+      if (curve.gaps.contains(step)) continue;
       const bool is_last = ++index == curve.points.size();
       if (values.empty() || (every > 1 && (index - 1) % every != 0 && !is_last)) continue;
       double mean = 0, spread = 0;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -89,8 +90,9 @@ struct Curve {
   std::string row, label;
   bool baseline = false;
   std::map<std::uint32_t, std::vector<double>> points;  ///< by step
-  /// The first step at which a seed's value is not finite: the mean ends before it, for one of the others
-  /// would be of the lucky ones.
+  std::set<std::uint32_t> gaps{};  ///< steps at which a seed's value is not finite, and later ones are
+  /// The first step from which on a seed's values are not finite: the mean ends before it, for one of the
+  /// others would be of the lucky ones.
   std::optional<std::uint32_t> diverged_at{};
 };
 

@@ -334,6 +334,8 @@ v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
   message.set_sweep(table.sweep);
   message.set_baseline(table.baseline);
   message.set_paper_heading(table.paper_heading);
+  for (const auto& note : table_notes(table))
+    message.add_notes(note);  // before `done`, which takes rows away
   const storage::ExpressionColumns expressions{table.columns};
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     auto* column = static_cast<int>(i) < message.columns_size() ? message.mutable_columns(static_cast<int>(i))
@@ -367,7 +369,6 @@ v1::Table table_message(const storage::Table& table, StatisticsMemo* memo,
     }
     done(i);
   }
-  for (const auto& note : table_notes(table)) message.add_notes(note);
   for (const auto& note : tuning_notes(table.tune_json, table.tuned)) message.add_notes(note);
   message.set_search(!table.tune_json.empty() && tuning_head(table.tune_json).search());
   message.set_tuned(!table.tune_json.empty());

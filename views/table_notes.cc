@@ -168,11 +168,13 @@ std::vector<std::string> table_notes(const storage::Table& table) {
   if (table.equal_rows.size() > kNamed)
     notes.push_back(fmt::format("and {} identical curves",
                                 more(table.equal_rows.size(), "group of rows has", "groups of rows have")));
-  for (std::size_t i = 0; i < std::min(table.diverged.size(), kNamed); ++i)
-    notes.push_back(diverged_text(table.diverged[i]));
-  if (table.diverged.size() > kNamed)
-    notes.push_back(
-        fmt::format("and {} of runs that diverged", more(table.diverged.size(), "value is", "values are")));
+  std::vector<std::string> diverged;  // of several columns of one metric once
+  for (const storage::Diverged& one : table.diverged)
+    if (std::string text = diverged_text(one);
+        std::ranges::find(diverged, text) == diverged.end() && diverged.size() <= kNamed)
+      diverged.push_back(std::move(text));
+  if (diverged.size() > kNamed) diverged.back() = "and there are more values of runs that diverged";
+  notes.insert(notes.end(), diverged.begin(), diverged.end());
   for (const auto& [due, rows] : table.before_mend)
     notes.push_back(fmt::format(
         "{}: results made before a correction: {} ('ablate retry {} --before-mend' trains them again)",

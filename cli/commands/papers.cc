@@ -63,6 +63,10 @@ Listed list(const std::string& name, const v1::SweepFile& file, const sweeps::Sw
             storage::Database* db, const planning::ModelCounter::Result& counts) {
   Listed listed{.name = name, .title = spec.table.title, .sweep = spec.name, .file = file.path()};
   for (const sweeps::Row& row : spec.rows) {
+    if (!row.sweep.empty()) {  // of another table
+      listed.data.insert(row.data);
+      continue;
+    }
     ++listed.rows;
     if (row.not_trained) {
       listed.not_trained[fmt::format("{}: {}", name_of(*row.not_trained), row.not_trained_why)].push_back(
@@ -111,7 +115,7 @@ std::string list_text(const std::vector<Listed>& all, const Terminal& out) {
   enum Rank { kTitle = 1, kFree, kData };
   Grid grid{{{.heading = "table"},
              {.heading = "rows", .right_aligned = true},
-             {.heading = "trained", .right_aligned = true},
+             {.heading = "can be trained", .right_aligned = true},
              {.heading = "models", .right_aligned = true},
              {.heading = "trials stored", .right_aligned = true},
              {.heading = "GPU hours left", .right_aligned = true},
@@ -129,9 +133,11 @@ std::string list_text(const std::vector<Listed>& all, const Terminal& out) {
   }
   grid.fit_to(out.width());
   return grid.text(&out) +
-         fmt::format("\n{}, {} of {} trained; 'ablate papers {}' shows a table and why rows are not\n",
-                     plural(static_cast<std::uint32_t>(all.size()), "table"), trained,
-                     plural(static_cast<std::uint32_t>(rows), "row"), all.empty() ? "" : all.front().name);
+         fmt::format(
+             "\n{}; {} of {} can be trained here: 'ablate papers {}' shows a table, and why its other rows "
+             "cannot\n",
+             plural(static_cast<std::uint32_t>(all.size()), "table"), trained,
+             plural(static_cast<std::uint32_t>(rows), "row"), all.empty() ? "" : all.front().name);
 }
 
 /// A table's facts, then the table as its file has it.
@@ -142,14 +148,14 @@ std::string detail_text(const Listed& listed, const v1::Table& table, const Cont
     if (!value.empty()) text += fmt::format("{:<13}{}\n", heading, value);
   };
   line("sweep", fmt::format("{}, {}", listed.sweep, listed.file));
-  line("rows", fmt::format("{}, {} trained, {}", listed.rows, listed.trained,
+  line("rows", fmt::format("{}, {} can be trained, {}", listed.rows, listed.trained,
                            plural(static_cast<std::uint32_t>(listed.models.size()), "model")));
   for (const auto& [why, rows] : listed.not_trained)
     line("not trained", fmt::format("{} ({})", why.substr(why.find(':') + 2),
                                     plural(static_cast<std::uint32_t>(rows.size()), "row")));
   line("data", fmt::format("{}", fmt::join(listed.data, ", ")));
   line("free", fmt::format("{}", fmt::join(listed.free, ", ")));
-  line("by training", fmt::format("{}", fmt::join(listed.trained_columns, ", ")));
+  line("metrics", fmt::format("{}", fmt::join(listed.trained_columns, ", ")));
   if (listed.plan.trials() > 0) {
     line("stored", fmt::format("{} of {} trials completed", listed.plan.stored(), listed.plan.trials()));
     line("GPU hours", listed.plan.has_gpu_hours() ? gpu_hours(listed) + " left, estimated"

@@ -55,6 +55,19 @@ bool has_numbers(const v1::Column& column) {
          column.kind() == v1::Column::KIND_EXPRESSION;
 }
 
+/// A seed's points. From where it is not finite to its end it diverged; before, a point may lack.
+void add_seed(const v1::Series& series, Curve& curve) {
+  int end = series.steps_size();
+  while (end > 0 && !std::isfinite(series.values(end - 1))) --end;
+  if (end < series.steps_size())
+    curve.diverged_at = std::min(series.steps(end), curve.diverged_at.value_or(series.steps(end)));
+  for (int i = 0; i < end; ++i)
+    if (std::isfinite(series.values(i)))
+      curve.points[series.steps(i)].push_back(series.values(i));
+    else
+      curve.gaps.insert(series.steps(i));
+}
+
 std::string draw_curves(Source& source, const v1::Table& table, const std::string& asked) {
   std::string metric = asked;
   for (const auto& column : table.columns())
@@ -88,14 +101,7 @@ std::string draw_curves(Source& source, const v1::Table& table, const std::strin
     for (const auto& run : points.series()) {
       said.insert(run.series().name());
       if (run.series().name() != metric) continue;
-      Curve& curve = curves[place->second];
-      for (int i = 0; i < run.series().steps_size(); ++i) {
-        const std::uint32_t step = run.series().steps(i);
-        if (std::isfinite(run.series().values(i)))
-          curve.points[step].push_back(run.series().values(i));
-        else
-          curve.diverged_at = std::min(step, curve.diverged_at.value_or(step));
-      }
+      add_seed(run.series(), curves[place->second]);
     }
   }
   if (!said.empty() && !said.contains(metric)) {
@@ -112,6 +118,8 @@ std::string draw(const Context& context, const Flags& flags) {
   if (plot == Plot::kTuning) return tuning_svg(source->tuning(flags.sweep), flags.x);
   const v1::Table table = source->table(flags.sweep, 0, plot != Plot::kCurves, true);
   if (plot == Plot::kCurves) return draw_curves(*source, table, flags.y);
+  if (table.search())
+    reject(fmt::format("{} is a search, whose table is its points: expected --plot tuning", table.sweep()));
   const int y = column_named(table, "--y", flags.y, "numbers", [&](const v1::Column& column) {
     return has_numbers(column) && (!flags.y.empty() || is_metric(column));
   });
@@ -148,9 +156,11 @@ void expect_ending(const Flags& flags, bool formatted, bool json) {
       reject(fmt::format("-o {}: --plot writes SVG; expected a name that ends in .svg", flags.output));
     return;
   }
-  static const std::vector<std::pair<std::string, TableFormat>> kEndings{
-      {".txt", TableFormat::kText},  {".md", TableFormat::kMarkdown}, {".csv", TableFormat::kCsv},
-      {".tex", TableFormat::kLatex}, {".json", TableFormat::kJson},   {".html", TableFormat::kHtml}};
+  static const std::vector<std::pair<std::string, TableFormat>> kEndings{{".md", TableFormat::kMarkdown},
+                                                                         {".csv", TableFormat::kCsv},
+                                                                         {".tex", TableFormat::kLatex},
+                                                                         {".json", TableFormat::kJson},
+                                                                         {".html", TableFormat::kHtml}};
   for (const char* picture : {".svg", ".png", ".pdf", ".jpg", ".jpeg", ".gif", ".eps", ".webp"})
     if (ending == picture)
       reject(
@@ -275,6 +285,9 @@ Run declare_table(CLI::App& app, Context& context) {
         for_terminal && context.out.interactive() && !context.json && named == TableFormat::kText;
     const auto table = source->table(flags->sweep, is_for_eyes ? kMostOnATerminal : 0, flags->stats,
                                      flags->stats || flags->long_form);
+    if (table.search() && (flags->stats || !flags->columns.empty()))
+      reject(fmt::format("{} is a search, whose table is its points: expected no --stats or --columns",
+                         table.sweep()));
     if (table.search()) return write_points(*source);
     const auto printed = for_terminal ? shown(table, context.out) : table;
     const Terminal* terminal = for_terminal ? &context.out : nullptr;

@@ -164,6 +164,18 @@ TEST_F(Program, AResultsFileThatIsNamedAndIsNotThereIsBadInput) {
   EXPECT_THAT(home_.run({"dashboard"}).err, HasSubstr("pass --store FILE"));
 }
 
+TEST_F(Program, AFileOfATableHasTheNameOfWhatIsWritten) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"table", "s", "--plot", "bars", "-o", "x.png"},
+        {"table", "s", "-o", "x.png"},
+        {"table", "s", "-o", "x.tex"},
+        {"table", "s", "--format", "latex", "-o", "x.csv"}}) {
+    const Outcome outcome = home_.run(arguments);
+    EXPECT_EQ(outcome.code, kExitUsage);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("-o x."), HasSubstr("expected")));
+  }
+}
+
 TEST_F(Program, JsonAndAnotherFormatExcludeEachOther) {
   for (const char* command : {"table", "export"}) {
     const Outcome outcome = home_.run({command, "s", "--json", "--format", "csv"});
@@ -255,7 +267,8 @@ TEST_F(Program, UsageErrorsAreOneLineAndExitCodeTwo) {
 TEST_F(Program, PapersListsEveryTableWithWhatIsTrainedAndWhatIsFree) {
   const Outcome outcome = home_.run({"papers"});
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("msf/table-1 "), HasSubstr("30 tables, 326 of 453 rows trained")));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("msf/table-1 "), HasSubstr("30 tables; 326 of 453 rows can be trained here")));
   const auto json = nlohmann::json::parse(home_.run({"papers", "xcit", "--json"}).out).at("tables");
   ASSERT_EQ(json.size(), 6u);
   EXPECT_EQ(json[4].at("name"), "xcit/table-5");

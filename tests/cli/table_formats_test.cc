@@ -360,7 +360,7 @@ TEST(TablePlot, NamesOfTwentyDotsDoNotMeet) {
   const std::string svg = scatter_svg(crowd(), 0, 1);
   keep("scatter.svg", svg);
   EXPECT_EQ(count(svg, "<circle"), 19u);
-  EXPECT_THAT(svg, HasSubstr("no value yet: r7"));
+  EXPECT_THAT(svg, HasSubstr("no value: r7"));
   // each name's place, by its text element
   std::vector<std::pair<double, double>> places;
   for (std::size_t at = 0; (at = svg.find("font-size=\"12\" fill=\"#1a1a1a\"", at)) != std::string::npos;
@@ -391,7 +391,12 @@ TEST(TablePlot, CurvesHaveABandAndALegendLineEach) {
   keep("curves.svg", svg);
   EXPECT_EQ(count(svg, "<polyline"), 19u);
   EXPECT_EQ(count(svg, "<polygon"), 19u);
-  EXPECT_THAT(svg, HasSubstr("no value yet: r4"));
+  EXPECT_THAT(svg, HasSubstr("no value: r4"));
+  curves[1].diverged_at = 2600, curves[2].gaps = {300};
+  const std::string ended = curves_svg(crowd(), "val/top1", curves);
+  EXPECT_THAT(ended, HasSubstr("a seed diverged, the mean ends: r1 at step 2600"));
+  EXPECT_THAT(ended, HasSubstr("MSF, variant 1: 56.12 at step 2500")) << "not of the seeds that go on";
+  EXPECT_THAT(ended, HasSubstr("MSF, variant 2: ")) << "a point lacks: it goes on";
   EXPECT_EQ(error_of([&] { curves_svg(crowd(), "val/top1", {}); }),
             "nothing to draw: no run of crowd has said val/top1");
 }

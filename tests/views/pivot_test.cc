@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "storage/change_log.h"
 #include "storage/count_store.h"
 #include "storage/table.h"
@@ -152,6 +154,19 @@ TEST_F(PivotTest, FactorsGiveTheirNamesAndACombinationThatIsThereTwiceIsAnotherL
   EXPECT_EQ(table.rows(1).id(), "groups=2");
   EXPECT_EQ(table.rows(2).id(), "other");
   EXPECT_EQ(table.columns(0).level(), "block");
+}
+
+TEST_F(PivotTest, ATableThatIsGivenUpHasTheNotesOfOneThatIsKept) {
+  auto text = study();
+  text.sweep.rows[1].marks["acc"] = {.mark = protocol::Mark::kDoubtful, .why = "a footnote"};
+  submit(text);
+  complete(1, 80), complete(4, std::nan(""));
+  const storage::Table table = storage::read_table(db, "s");
+  const v1::Table kept = to_proto(table), given = to_proto(storage::read_table(db, "s"));
+  ASSERT_EQ(kept.notes_size(), 2);
+  EXPECT_THAT(kept.notes(0), HasSubstr("a footnote"));
+  EXPECT_THAT(kept.notes(1), HasSubstr("row orig-c10, seed 1 diverged: val/top1 is not finite at its end"));
+  EXPECT_EQ(given.SerializeAsString(), kept.SerializeAsString());
 }
 
 TEST_F(PivotTest, BothFormsAreKeptAndBroughtUpToDate) {
