@@ -140,12 +140,12 @@ std::optional<std::pair<std::size_t, std::size_t>> region(const std::vector<std:
 }
 
 /// A part of a line, and where it begins, from 0.
-struct Change {
+struct CellText {
   std::string text;
   std::size_t at = 0;
 };
 
-Change without_margins_at(const std::string& line, std::size_t begin, std::size_t end) {
+CellText without_margins_at(const std::string& line, std::size_t begin, std::size_t end) {
   const auto first = std::min(line.find_first_not_of(" \t\r", begin), end);
   return {without_margins(std::string_view{line}.substr(begin, end - begin)), first};
 }
@@ -185,14 +185,14 @@ std::size_t end_of_cell(const std::string& line, std::size_t at, TableFormat for
   return line.size();
 }
 
-std::vector<Change> cells_of(const std::string& line, TableFormat format) {
-  std::vector<Change> cells;
+std::vector<CellText> cells_of(const std::string& line, TableFormat format) {
+  std::vector<CellText> cells;
   std::size_t at = line.find_first_not_of(" \t");
   if (at == std::string::npos) return cells;
   if (format == TableFormat::kMarkdown && line[at] == '|') ++at;
   for (std::size_t part = 0; at < line.size(); at += part) {
     const std::size_t end = end_of_cell(line, at, format, part);
-    Change cell = without_margins_at(line, at, end);
+    CellText cell = without_margins_at(line, at, end);
     if (part > 0 || !cell.text.empty()) cells.push_back(std::move(cell));
     at = end;
     if (part == 0) break;
@@ -273,15 +273,15 @@ std::vector<TableDifference> line_differences(const MarkedTable& table, const st
   return found;
 }
 
-std::vector<std::string> texts_of(const std::vector<Change>& cells) {
+std::vector<std::string> texts_of(const std::vector<CellText>& cells) {
   std::vector<std::string> texts;
-  for (const Change& cell : cells) texts.push_back(cell.text);
+  for (const CellText& cell : cells) texts.push_back(cell.text);
   return texts;
 }
 
 /// A line and where it stands.
 struct TableLine {
-  std::vector<Change> cells;
+  std::vector<CellText> cells;
   std::size_t line = 0;
 };
 
@@ -318,10 +318,10 @@ std::vector<TableDifference> markdown_differences(const MarkedTable& table,
     const auto end = row.find_last_not_of(", ");
     return end == std::string::npos ? std::string{} : row.substr(0, end + 1);
   };
-  const auto text = [](const std::vector<Change>& cells, std::size_t i) {
+  const auto text = [](const std::vector<CellText>& cells, std::size_t i) {
     return i < cells.size() ? cells[i].text : std::string{};
   };
-  const auto place = [](const std::vector<Change>& cells, std::size_t i) {
+  const auto place = [](const std::vector<CellText>& cells, std::size_t i) {
     return i < cells.size() ? cells[i].at + 1 : 0;
   };
   if (texts_of(ours) != texts_of(theirs)) {
