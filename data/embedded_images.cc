@@ -99,12 +99,10 @@ bool is_drawn(std::string_view name) { return std::ranges::find(kDrawn, name, &D
 
 DataSet open_drawn(const config::DataConfig& config) {
   const Drawn& drawn = *std::ranges::find(kDrawn, config.name, &Drawn::name);
-  if (config.image_size != kEmbeddedSize || config.classes != kEmbeddedClasses)
-    throw Error{
-        Code::kInvalidArgument,
-        fmt::format(
-            "data: the embedded images are {0}×{0} with {1} classes; the trial asks for {2}×{2} with {3}",
-            kEmbeddedSize, kEmbeddedClasses, config.image_size, config.classes)};
+  if (config.classes != kEmbeddedClasses)  // other sizes are made of them, as of any stored images
+    throw Error{Code::kInvalidArgument,
+                fmt::format("data: the embedded images have {} classes; the trial asks for {}",
+                            kEmbeddedClasses, config.classes)};
   DataSet data;
   data.train = std::make_shared<DrawnSource>(config, drawn, Split::kTrain,
                                              config.train_images > 0 ? config.train_images : kTrainImages);

@@ -41,7 +41,7 @@ std::vector<RunId> SweepStore::withdraw(SweepId sweep, Time now) {
   Transaction transaction{db_, Transaction::kSavepoint};
   set_state(sweep, SweepState::kCancelled, now);
   db_.prepared("UPDATE sweep_trial SET withdrawn = 1 WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
-  db_.prepared(R"sql(UPDATE trial SET state = 'cancelled', finished_ms = :now
+  db_.prepared(R"sql(UPDATE trial SET state = 'cancelled', reason = '', finished_ms = :now
                      WHERE state IN ('queued', 'held') AND id IN (SELECT trial_id FROM sweep_trial WHERE sweep_id = :sweep)
                        AND NOT EXISTS (SELECT 1 FROM sweep_trial c WHERE c.trial_id = trial.id AND c.withdrawn = 0))sql")
       .bind(":sweep", sweep)
@@ -115,6 +115,7 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
                           .bind(":row", row_id)
                           .all([](const Statement& row) { return static_cast<TrialId>(row.integer(0)); });
   std::uint32_t queued = 0;
+  std::vector<TrialId> queued_again;
   if (!row_id.empty() && (which.ended || which.held))
     for (const TrialId trial : trials) queued += retry_sources(sweep, trial);
   for (const TrialId trial : trials) {
@@ -124,9 +125,13 @@ std::uint32_t SweepStore::retry(SweepId sweep, const std::string& row_id, Time n
           .bind(":sweep", sweep)
           .bind(":trial", trial)
           .run();
+    if (again) queued_again.push_back(trial);
     queued += again || run_again(sweep, TrialStore{db_}.get(trial), renewed, which);
     if (which.before_mend) queued += renew_open(sweep, trial, renewed);
   }
+  queued -= static_cast<std::uint32_t>(std::ranges::count_if(queued_again, [&](TrialId trial) {
+    return TrialStore{db_}.get(trial).state == TrialState::kHeld;  // again: its source cannot be completed
+  }));
   if (which.ended || which.held) {
     BreakerStore{db_}.want(sweep, now);
     row_id.empty() ? BreakerStore{db_}.reset(sweep) : BreakerStore{db_}.reset(sweep, row_id);

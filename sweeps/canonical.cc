@@ -8,6 +8,7 @@
 #include <set>
 
 #include "config/json.h"
+#include "protocol/checkpoint_files.h"
 #include "sweeps/attributes.h"
 #include "sweeps/problems.h"
 #include "sweeps/sweep_spec.h"
@@ -140,7 +141,10 @@ std::vector<std::string> difference(const std::string& canonical_here, const std
   };
   for (const std::string& path : paths) {
     const std::string ours = shown(here_leaves, path), theirs = shown(stored_leaves, path);
-    if (ours != theirs) lines.push_back(fmt::format("{}: {} here, {} in the store", path, ours, theirs));
+    if (ours != theirs && protocol::names_trial(ours) && protocol::names_trial(theirs))
+      lines.push_back(fmt::format("{}: the weights of another trial here than in the store", path));
+    else if (ours != theirs)
+      lines.push_back(fmt::format("{}: {} here, {} in the store", path, ours, theirs));
   }
   if (lines.size() > kMostLines) {
     const std::size_t more = lines.size() - kMostLines;

@@ -113,7 +113,8 @@ TEST_F(ChainStoreTest, AHeldSourceThatRunsAfterAllGivesBackWhatWaitsForIt) {
 TEST_F(ChainStoreTest, WhatIsReleasedWhileItsSourceHasFailedIsHeldAgain) {
   submit(chain("s", 2));
   trials.end(run(1), {.state = RunState::kFailed, .reason = "boom", .retryable = false}, {now, now});
-  sweeps.retry(sweeps.get("s").id, "", now, as_due, {.ended = false, .held = true});
+  EXPECT_EQ(sweeps.retry(sweeps.get("s").id, "", now, as_due, {.ended = false, .held = true}), 0u)
+      << "nothing is queued by that";
   EXPECT_EQ(state(1), TrialState::kFailed);
   EXPECT_EQ(state(2), TrialState::kHeld) << "it would wait for ever";
 }

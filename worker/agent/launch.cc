@@ -98,8 +98,9 @@ std::string lacks_sources(const Assign& assign, const RunSettings& settings) {
     checkpoint.set_path(source.path());
     checkpoint.set_sha256(source.sha256());
     if (const std::string why_not = unusable(checkpoint, settings); !why_not.empty())
-      return fmt::format("the checkpoint of {}, whose weights it takes, {}: {}", source.what(), why_not,
-                         source.path());
+      return fmt::format("the checkpoint of {}, whose weights it takes, {}: {}{}", source.what(), why_not,
+                         source.path(),
+                         why_not == "is gone" ? "; 'ablate rerun' of that row trains it again" : "");
   }
   return {};
 }
