@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "config/document/result_version.h"
 #include "config/document/trial_document.h"
 #include "config/json.h"
 #include "scheduler/budget.h"
@@ -106,11 +107,12 @@ TuningChoice choice_of(const RowTuning& row, const sweeps::Tune& tune,
   return choice;
 }
 
-storage::RenewedTrial with_seed(const std::string& config, int result_version, std::int64_t seed) {
+storage::RenewedTrial seeded(const std::string& config, int result_version, std::int64_t seed) {
   nlohmann::json document = nlohmann::json::parse(config);
   document["seed"] = seed;
   std::string text = config::canonical_json(document);
   std::string hash = config::config_hash(text);
+  if (result_version != 0) result_version = config::result_version(document);  // today's; 0: a command
   return {std::move(text), std::move(hash), result_version};
 }
 
@@ -173,10 +175,10 @@ bool settle_row(Database& db, SweepId sweep, const std::string& row, Time now) {
     const sweeps::Tune tune = stored_tune(tuning->tune_json);
     const TuningStep step = next_step(known, tune, rungs_of_row(known, tune));
     if (step.waits) return decided;
-    for (const int point : step.begin) store.begin(sweep, row, point, step.rung, now, with_seed);
+    for (const int point : step.begin) store.begin(sweep, row, point, step.rung, now, seeded);
     decided = true;
     if (!step.choice) continue;  // all of the rung may be stored already
-    store.choose(sweep, *step.choice, *seeds, now, with_seed);
+    store.choose(sweep, *step.choice, *seeds, now, seeded);
     return true;
   }
 }
@@ -264,7 +266,7 @@ storage::Extended extend_tuning(Database& db, const sweeps::SweepSpec& spec, Swe
   store.replace(sweep, spec.tune->json(), points_of(spec), kept);
   if (const auto seeds = seeds_at_first(db, sweep))
     for (const TuningChoice& choice : store.choices(sweep))
-      if (choice.point) store.apply(sweep, choice, *seeds, now, with_seed);
+      if (choice.point) store.apply(sweep, choice, *seeds, now, seeded);
   settle_tuning(db, sweep, now);
   return extended;
 }

@@ -345,6 +345,14 @@ TEST_F(TuningTest, ATuningThatEndsWithoutARunIsDecidedByTheNextTick) {
   EXPECT_EQ(sweep().tuning->failed, 1u);
 }
 
+TEST_F(TuningTest, ARowThatIsTunedGetsSeedsUntilEnoughIsKnown) {
+  submit(tuned_spec({.seeds = "{min: 2, max: 4, until: \"ci(acc) < 0.001\"}", .rows = {"a"}}));
+  FakeWorker worker = connect_one();
+  train(worker, usual);
+  EXPECT_EQ(trials(), (std::vector<std::string>{"a 0 lr=0.2 all", "a 1 lr=0.2 all", "a 2 lr=0.2 all",
+                                                "a 3 lr=0.2 all"}));
+}
+
 TEST_F(TuningTest, ASweepIsRemovedWithItsTuning) {
   submit(tuned_spec({}));
   FakeWorker worker = connect_one();
