@@ -138,6 +138,19 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
         {plural(summary.rows, "row")} × {summary.seeds_min > 0 && `${summary.seeds_min} to `}
         {plural(summary.seeds, "seed")}
       </span>
+      {summary.tuning && (
+        <span>
+          <Link href={`/sweeps/${encodeURIComponent(summary.tuning.sweep)}`}>tuning</Link>:{" "}
+          {countsText(summary.tuning.trials)},{" "}
+          {summary.tuning.rows - summary.tuning.open - summary.tuning.failed} of{" "}
+          {plural(summary.tuning.rows, "row")} tuned
+        </span>
+      )}
+      {summary.tunes && (
+        <span>
+          tunes the rows of <Link href={`/sweeps/${encodeURIComponent(summary.tunes)}`}>{summary.tunes}</Link>
+        </span>
+      )}
       {summary.eta_seconds !== undefined && <span>about {duration(summary.eta_seconds)} left</span>}
       <span class="muted">
         submitted <time dateTime={summary.created}>{moment(summary.created)}</time>
