@@ -248,9 +248,10 @@ Run declare_table(CLI::App& app, Context& context) {
                  "With --plot: the column to draw [the first metric]; for curves, the name of any metric");
   app.add_option("--x", flags->x,
                  "With --plot scatter: the column along the x axis [the first count]; with tuning: the key");
-  app.add_option("-o,--output", flags->output, "Write to this file [standard output]");
+  app.add_option("-o,--output", flags->output, "Write to this file [standard output]")->type_name("FILE");
   app.add_option("--check", flags->check,
-                 "Compare the tables of this document that have a marker with the store, cell by cell");
+                 "Compare the tables of this document that have a marker with the store, cell by cell")
+      ->type_name("FILE");
   app.add_flag("--write", flags->write, "With --check: update the document");
   add_source(app, context);
   return [&context, flags, format]() -> int {
