@@ -303,8 +303,10 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   text += time_text(plan);
   if (plan.has_tuning()) {
     const SweepPlan& tuning = plan.tuning();
-    text += fmt::format("before these the rows are tuned: {}, {} stored",
-                        plural(tuning.trials(), "tuning trial"), tuning.stored());
+    text += plan.seeds() == 0 ? fmt::format("a search: {} of its points, {} stored",
+                                            plural(tuning.trials(), "trial"), tuning.stored())
+                              : fmt::format("before these the rows are tuned: {}, {} stored",
+                                            plural(tuning.trials(), "tuning trial"), tuning.stored());
     if (tuning.has_gpu_hours())
       text += fmt::format("; what is left of them takes {} GPU hours ({} to {})",
                           hours_text(tuning.gpu_hours().value()), hours_text(tuning.gpu_hours().low()),

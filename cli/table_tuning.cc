@@ -10,7 +10,6 @@
 #include "cli/grid.h"
 #include "cli/table_renderer.h"
 #include "cli/terminal.h"
-#include "storage/table.h"
 #include "views/json.h"
 
 namespace abl::cli {
@@ -20,9 +19,7 @@ using ablate::v1::TuningPoint;
 using ablate::v1::TuningResponse;
 using ablate::v1::TuningRow;
 
-std::string number_text(double value) {
-  return storage::format_cell(value, std::nullopt, std::nullopt, std::nullopt);
-}
+std::string number_text(double value) { return fmt::format("{:.4g}", value); }
 
 /// Those that went furthest first, of these the best, those without a value last.
 std::vector<const TuningPoint*> in_order(const TuningRow& row, bool higher) {

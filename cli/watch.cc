@@ -62,8 +62,7 @@ class Watcher {
     const bool completed = screen_.summary().state() == SWEEP_STATE_COMPLETED;
     if (!context_.json) {
       redraw_.clear();  // the picture may have been cut: the table is the last word, and whole
-      context_.out.write((context_.out.interactive() ? "" : "\n") +
-                         render_table(shown(whole_table(), context_.out), TableFormat::kText, &context_.out));
+      context_.out.write((context_.out.interactive() ? "" : "\n") + last_word());
       context_.out.line("");
       context_.out.line(summary_text(screen_.summary(), context_.out) + elapsed());
       for (const auto& line : screen_.failures()) context_.err.line(shown(line, context_.err));
@@ -75,6 +74,12 @@ class Watcher {
   std::uint64_t number() const { return screen_.number(); }
 
  private:
+  std::string last_word() const {
+    const Table table = whole_table();
+    if (!table.search()) return render_table(shown(table, context_.out), TableFormat::kText, &context_.out);
+    const auto points = open_source(context_)->tuning(table.sweep());
+    return tuning_text(shown(points, context_.out), TableFormat::kText, &context_.out);
+  }
   Table whole_table() const {
     return screen_.table().left_out() == 0 ? screen_.table()
                                            : open_source(context_)->table(screen_.table().sweep());

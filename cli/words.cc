@@ -71,6 +71,8 @@ std::string tuning_text(const SweepSummary& sweep) {
   std::string text = fmt::format("tuning: {} of {}", trials.completed() + trials.failed(), trials.total());
   if (trials.failed() > 0) text += fmt::format(" ({} failed)", trials.failed());
   if (trials.held() > 0) text += fmt::format(" ({} held)", trials.held());
+  if (sweep.seeds() == 0)  // a search: its points are all there is
+    return "search" + text.substr(std::string_view{"tuning"}.size()) + " trials of its points";
   text += fmt::format(", {} of {} rows tuned", decided, tuning.rows());
   if (tuning.failed() > 0) text += fmt::format(", {} cannot be tuned", tuning.failed());
   return text;
@@ -78,9 +80,10 @@ std::string tuning_text(const SweepSummary& sweep) {
 
 std::string summary_text(const SweepSummary& sweep, const Terminal& terminal) {
   const std::string tuning = tuning_text(sweep);
-  return fmt::format("{}: {}, {}{}{}", terminal.paint(Style::kBold, sweep.name()),
-                     painted(sweep.state(), terminal), counts_text(sweep.trials()),
-                     tuning.empty() ? "" : "; " + tuning, sweep.spent().empty() ? "" : ", budget spent");
+  const std::string own = sweep.seeds() == 0 && !tuning.empty() ? "" : counts_text(sweep.trials());
+  return fmt::format("{}: {}, {}{}{}{}", terminal.paint(Style::kBold, sweep.name()),
+                     painted(sweep.state(), terminal), own, own.empty() || tuning.empty() ? "" : "; ", tuning,
+                     sweep.spent().empty() ? "" : ", budget spent");
 }
 
 std::vector<std::string> holds_of(const SweepSummary& sweep) {

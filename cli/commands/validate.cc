@@ -27,9 +27,13 @@ Run declare_validate(CLI::App& app, Context& context) {
       if (context.json) {
         context.print_json(verdict);
       } else if (verdict.problems().empty()) {
-        context.out.line(fmt::format(
-            "{}: {} is valid: {}, {}, {}", file, verdict.sweep(), plural(verdict.rows(), "row"),
-            seeds_text(verdict.seeds(), verdict.seeds_min()), plural(verdict.trials(), "distinct trial")));
+        context.out.line(verdict.seeds() == 0 && verdict.rows() == 1
+                             ? fmt::format("{}: {} is valid: a search; 'ablate plan' counts its trials", file,
+                                           verdict.sweep())
+                             : fmt::format("{}: {} is valid: {}, {}, {}", file, verdict.sweep(),
+                                           plural(verdict.rows(), "row"),
+                                           seeds_text(verdict.seeds(), verdict.seeds_min()),
+                                           plural(verdict.trials(), "distinct trial")));
       }
       if (!context.json)
         for (const auto& note : verdict.notes()) context.note(note);

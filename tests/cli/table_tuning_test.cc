@@ -46,9 +46,9 @@ TEST(TableTuningTest, TheBestPointOfARowStandsFirstAndIsMarked) {
   EXPECT_LT(other, failed);
   EXPECT_THAT(text, HasSubstr("recipe.lr"));
   EXPECT_EQ(text.substr(best).find("best"), text.substr(best, text.find('\n', best) - best).find("best"));
-  EXPECT_THAT(
-      text, HasSubstr("a: recipe.lr 0.01, the best of 3 points: val/loss 1.00; the better half to 1.00, the "
-                      "worst 2.00; s.d. of the best over seeds 0.20"));
+  EXPECT_THAT(text,
+              HasSubstr("a: recipe.lr 0.01, the best of 3 points: val/loss 1; the better half to 1, the "
+                        "worst 2; s.d. of the best over seeds 0.2"));
   EXPECT_THAT(text, HasSubstr("warning: a: 2 of its 3 points have a value"));
   EXPECT_THAT(text, HasSubstr("b|c: 0 of 3 points have a value\n"));
 }

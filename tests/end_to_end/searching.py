@@ -36,6 +36,7 @@ def main():
                 "command": {"argv": [sys.executable, str(program), "{params.lr}", "{params.width}", "{params.epochs}", "{params.split}", "{seed}"],
                             "params": {"lr": 1, "width": 1, "epochs": 4, "split": "all"}}, **more}))
             fleet.ablate("submit", file)
+            fleet.ablate("table", name)  # what is kept of it is made anew when something is chosen
             fleet.wait_for(name)
 
         fleet.start_scheduler()
@@ -66,6 +67,8 @@ def main():
         svg = fleet.home / "points.svg"
         fleet.ablate("table", "sobol", "--plot", "tuning", "-o", svg)
         expect(svg.read_text().count("<circle") == 8, "a picture has a dot for each point")
+        expect("best" in fleet.ablate("watch", "sobol").stdout, "who has watched it sees its points")
+        expect("search: 16 of 16 trials of its points" in fleet.ablate("show", "sobol").stdout, "and how far it is")
         expect(fleet.ablate("table", "sobol", "--format", "latex", check=False).returncode == 2, "LaTeX has no form of points")
         expect(fleet.ablate("table", "sobol", "--store", fleet.store).stdout == text, "the results file says the same")
 

@@ -42,6 +42,8 @@ TEST(TuningTest, ASearchByHalvingSaysSo) {
           "ranges": [{"key": "params.lr", "text": "params.lr 1 to 9", "min": 1, "max": 9}]})");
   EXPECT_TRUE(tuning.search());
   EXPECT_EQ(tuning.rung_key(), "params.epochs");
+  EXPECT_THAT(tuning_notes(R"({"search": true, "budget": 8, "method": "sobol"})", {choice("search")}),
+              ElementsAre(testing::EndsWith(": the best is recipe.lr 0.0031, recipe.schedule linear")));
   EXPECT_EQ(tuning.legend(),
             "4 points (halving) of params.lr 1 to 9, the better ones again with more params.epochs; by score "
             "(higher "

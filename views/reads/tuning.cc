@@ -216,6 +216,10 @@ std::vector<std::string> tuning_notes(const std::string& tune_json,
   std::vector<std::string> all, notes;
   for (const auto& choice : choices)
     if (choice.point) all.push_back(fmt::format("{} {}", choice.row, values_text(choice.values)));
+  if (tuning.search())
+    return {fmt::format("a search of {}: {}", tuning.legend(),
+                        choices.front().point ? "the best is " + values_text(choices.front().values)
+                                              : tuned_text(choices.front()))};
   notes.push_back(
       fmt::format("tuned: {}{}{}", tuning.legend(), all.empty() ? "" : ": ", fmt::join(all, "; ")));
   for (const auto& choice : choices) {
