@@ -19,7 +19,7 @@ seeds: [0, 1]
 
 def rows_of(fleet, sweep):
     """Row and seed -> trial."""
-    return {(trial["row"], trial.get("seed", 0)): trial for trial in fleet.trials(sweep)}
+    return {(trial["row"], int(trial.get("seed", 0))): trial for trial in fleet.trials(sweep)}
 
 
 def states(fleet, sweep):
