@@ -165,7 +165,7 @@ bool has_ended(TrialState state, bool withdrawn) {
 
 /// Why no trial of a row has a value yet. `reason`: of one that failed or is held, where there is one.
 std::string why_no_metric(const TrialCounts& trials, const std::optional<std::string>& reason) {
-  if (trials.total() == 0 && !reason) return "not tuned";  // without a choice it has no trials
+  if (trials.total() == 0 && !reason) return "no trials yet";  // its values are being looked for
   if (trials.open() == 0) return reason.value_or("cancelled");
   return fmt::format("no completed trial yet: {} running, {} waiting", trials.leased + trials.running,
                      trials.queued);

@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "base/nearest_name.h"
+#include "config/data/data_sets.h"
 #include "config/document/trial_document.h"
 #include "config/json.h"
+#include "config/recipe/recipes.h"
 #include "protocol/metrics.h"
 #include "sweeps/canonical.h"
 #include "sweeps/form.h"
@@ -59,6 +61,16 @@ bool within(const std::string& key, const std::string& other) {
   return key == other || key.starts_with(other + ".") || other.starts_with(key + ".");
 }
 
+/// Of a key of the recipe or the data.
+bool takes_whole_numbers(const std::string& key) {
+  const auto is_whole = [&](std::string_view section, const auto& fields) {
+    return std::ranges::any_of(fields, [&](const auto& known) {
+      return known.kind() == config::Kind::kInteger && key == dotted(section, known.name);
+    });
+  };
+  return is_whole("recipe", config::recipe_fields()) || is_whole("data", config::data_fields());
+}
+
 class TuneReader {
  public:
   TuneReader(YamlReader& reader, bool command, bool search)
@@ -70,6 +82,10 @@ class TuneReader {
     Tune tune;
     tune.search = search_;
     const Node ranges = search_ ? read_over(section, tune) : read_keys(section, others, tune);
+    for (const TunedRange& range : tune.ranges)
+      if (!command_ && range.kind == TunedRange::Kind::kReal && takes_whole_numbers(range.key))
+        problem({range.line, range.column}, search_ ? "search.over." + range.key : field(range.key),
+                "takes whole numbers; add integer: true");
     const char* points = search_ ? "trials" : "budget";
     if (const Node* budget = needed(others, section, points,
                                     search_ ? "how many points are tried" : "how many points each row gets"))
@@ -115,7 +131,8 @@ class TuneReader {
     if (!over) return {};
     tune.ranges = read_ranges(reader_, *over, "search.over");
     for (const Node::Entry& entry : over->entries)
-      if (command_ ? !entry.key.starts_with("params.") : entry.key == kHeldOut || entry.key == "seed")
+      if (command_ ? !entry.key.starts_with("params.")
+                   : entry.key == kHeldOut || entry.key == "data.name" || entry.key == "seed")
         problem(entry.place, "search.over." + entry.key,
                 command_
                     ? "expected a parameter of the command, such as params.lr"

@@ -98,6 +98,12 @@ TEST(SearchTest, WhatDoesNotFitIsNamedWithItsPlace) {
   EXPECT_THAT(
       search_problems(search_sweep("{over: {data.held_out: [0.1, 0.2]}, trials: 2, metric: val/loss}")),
       HasSubstr("search.over.data.held_out: it decides what points are judged by"));
+  EXPECT_THAT(
+      search_problems(search_sweep("{over: {recipe.batch: {min: 8, max: 64}}, trials: 8, metric: val/loss}")),
+      testing::EndsWith("search.over.recipe.batch: takes whole numbers; add integer: true"));
+  EXPECT_THAT(search_problems(
+                  search_sweep("{over: {data.name: [shapes, tinted-shapes]}, trials: 2, metric: val/loss}")),
+              HasSubstr("search.over.data.name: it decides what points are judged by"));
   EXPECT_THAT(search_problems(search_sweep("{over: {recipe.lt: [0.1, 0.2]}, trials: 2, metric: val/loss}")),
               HasSubstr("did you mean 'lr'"));
   EXPECT_THAT(search_problems(
