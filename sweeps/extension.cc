@@ -165,10 +165,10 @@ void compare_rows(const SweepSpec& spec, const json& here, const json& stored, G
 
 void compare_seeds(const json& here, const json& stored, Growth& growth) {
   const auto rule = [](const json& spec) { return spec.value("seeds_rule", json{}); };
-  const auto as_text = [](const json& rule) -> std::string {
-    return rule.is_null() ? "a fixed number"
-                          : fmt::format("{} to {} until {}", rule.at("min").get<int>(),
-                                        rule.at("max").get<int>(), rule.at("until").get<std::string>());
+  const auto as_text = [](const json& one) -> std::string {
+    return one.is_null() ? "a fixed number"
+                         : fmt::format("{} to {} until {}", one.at("min").get<int>(),
+                                       one.at("max").get<int>(), one.at("until").get<std::string>());
   };
   if (rule(here) != rule(stored)) {
     growth.refused.push_back(
