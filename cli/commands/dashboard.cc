@@ -42,7 +42,7 @@ Run declare_dashboard(CLI::App& app, Context& context) {
       throw Error{Code::kNotFound,
                   context.store_flag.empty()
                       ? fmt::format("no results file {}: pass --store FILE", store.string())
-                      : fmt::format("--store {}: no such file; expected a results file", store.string())};
+                      : fmt::format("--store {}: no such file; expected a results file", context.store_flag)};
     const storage::UpToDate current{
         // an older file is shown from a copy that is brought up to date
         store, std::filesystem::temp_directory_path() / ("ablate" + unfinished_ending())};
