@@ -38,7 +38,7 @@ std::set<std::size_t> with_those_before(const std::vector<DraftRow>& drafts, std
 }
 
 struct Named {
-  std::string sweep;  ///< as it is written
+  std::string sweep, field;  ///< as it is written
   Place place;
   bool by_scale = false;  ///< not by a row
 };
@@ -48,11 +48,16 @@ std::vector<Named> named_sweeps(const Node& root) {
   std::vector<Named> named;
   const auto look = [&](const Node* list, bool by_scale) {
     if (!list) return;
-    for (const Node& item : list->items)
+    for (const Node& item : list->items) {
+      const Node* id = item.find("id");
       for (const char* key : {"from", "teacher"})
         if (const Node* source = item.find(key))
           if (const Node* sweep = source->find("sweep"); sweep && sweep->kind == Node::Kind::kScalar)
-            named.push_back({sweep->text, sweep->place, by_scale});
+            named.push_back({.sweep = sweep->text,
+                             .field = dotted(id ? "rows." + id->text : "scale.rules", key) + ".sweep",
+                             .place = sweep->place,
+                             .by_scale = by_scale});
+    }
   };
   look(root.find("rows"), false);
   if (const Node* scale = root.find("scale")) look(scale->find("rules"), true);
@@ -173,6 +178,12 @@ std::optional<std::size_t> OtherSweeps::find(const DraftSource& source, const st
   if (other->written.spec.command)
     return cannot(
         fmt::format("sweep {} is of a command, which leaves no weights; expected one with base", key));
+  for (const char* key_of_tuning : {"tune", "search"})
+    if (other->root.find(key_of_tuning))
+      return cannot(
+          fmt::format("sweep {} has '{}': what its rows train is not known before; expected one "
+                      "without it",
+                      key, key_of_tuning));
   const auto& drafts = other->written.drafts;
   const auto row = std::ranges::find(drafts, source.row, &DraftRow::id);
   if (row == drafts.end()) {
@@ -210,18 +221,18 @@ std::string with_sources(const std::string& text, const std::string& file,
     } catch (const SweepFileError&) {  // said when the row is read
     }
   };
-  for (const auto& [written, place, by_scale] : named_sweeps(root)) {
+  for (const auto& [written, field, place, by_scale] : named_sweeps(root)) {
     try {
       add(key_of_sweep("", written), !by_scale);
     } catch (const Error& error) {
-      problems.add(place, "sweep", error.what());
+      problems.add(place, field, error.what());
     }
   }
   problems.throw_if_any();
   while (!open.empty()) {
     const auto [key, other] = std::move(open.back());
     open.pop_back();
-    for (const auto& [written, place, by_scale] : named_sweeps(other)) {
+    for (const auto& [written, field, place, by_scale] : named_sweeps(other)) {
       try {
         add(key_of_sweep(key, written), !by_scale);
       } catch (const Error&) {  // said where a row of it is needed

@@ -298,7 +298,8 @@ TEST(OtherSweepsTest, WhatCannotBeTakenIsOneLineWithThePlaceInThisFile) {
               AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("sweep pretrain.yaml has no row 'aa'"),
                     HasSubstr("did you mean 'a'?")));
   EXPECT_THAT(said("{sweep: pretrein.yaml, row: a}", kPretrain),
-              AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("unknown sweep file 'pretrein.yaml'")));
+              AllOf(testing::StartsWith("top.yaml:8:"),
+                    HasSubstr("rows.b.from.sweep: unknown sweep file 'pretrein.yaml'")));
   EXPECT_THAT(said("{sweep: pretrain.yaml, row: a}",
                    chained_sweep("  - {id: a, not_trained: {kind: task, why: detection}}")),
               AllOf(testing::StartsWith("top.yaml:8:"), HasSubstr("row pretrain.yaml:a is not trained")));
@@ -315,6 +316,10 @@ rows:
 table: {columns: [{name: acc, metric: acc}]}
 )"),
               HasSubstr("is of a command"));
+  EXPECT_THAT(said("{sweep: pretrain.yaml, row: a}",
+                   chained_sweep("  - {id: a}") +
+                       "tune: {recipe.lr: {min: 1e-4, max: 1e-2, log: true}, budget: 4, metric: val/loss}\n"),
+              HasSubstr("has 'tune': what its rows train is not known before"));
   EXPECT_THAT(said("{sweep: pretrain.yaml, row: a}",
                    chained_sweep("  - {id: a, set: {model.preset: simple-vit-ti}}")),
               HasSubstr("model.dim"));
