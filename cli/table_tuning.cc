@@ -89,6 +89,8 @@ std::vector<std::string> notes_of(const TuningResponse& tuning) {
       note +=
           fmt::format(": {} {}; the better half to {}, the worst {}", tuning.metric(),
                       number_text(spread.best()), number_text(spread.half()), number_text(spread.worst()));
+      if (!tuning.rung_key().empty())
+        note += fmt::format(", of {} with all {}", plural(spread.points(), "point"), tuning.rung_key());
       if (spread.has_seeds_sd())
         note += fmt::format("; s.d. of the best over seeds {}", number_text(spread.seeds_sd()));
     }
@@ -141,7 +143,7 @@ std::string markdown(const TuningResponse& tuning) {
 std::string csv(const TuningResponse& tuning) {
   std::string text = "row,point,rung";
   for (const auto& range : tuning.ranges()) text += "," + csv_field(range.key());
-  if (!tuning.rung_key().empty()) text += ",of " + csv_field(tuning.rung_key());
+  if (!tuning.rung_key().empty()) text += "," + csv_field(tuning.rung_key());
   text += fmt::format(",{0},{0}_sd,{0}_n,best", csv_field(tuning.metric()));
   for (const auto seed : tuning.seeds()) text += fmt::format(",seed_{}", seed);
   text += "\n";

@@ -83,6 +83,7 @@ def main():
             expect({p["point"] for p in better} == {p["point"] for p in tried[rung]}, "the better half went on")
         best = [p for p in points if p["best"]]
         expect(best[0]["mean"] == min(p["mean"] for p in tried[2]) and best[0]["rung"] == 2, "the best has all epochs")
+        expect("of 2 points with all params.epochs" in fleet.ablate("table", "halves").stdout, "of these two alone is said how far they are apart")
         with sqlite3.connect(f"file:{fleet.store}?mode=ro", uri=True) as store:
             runs = store.execute("SELECT COUNT(*) FROM run").fetchone()[0]
         expect(runs == 16 + 16 + 14, f"nothing ran twice: {runs} runs")
