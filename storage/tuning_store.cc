@@ -249,13 +249,14 @@ std::string TuningStore::tune_json(SweepId sweep) const {
       .value_or("{}");
 }
 
-std::vector<TuningChoice> TuningStore::choices(SweepId sweep) const {
-  return db_
-      .prepared(
-          "SELECT row, point, point_values, value, means, completed, budget, why FROM tuning_choice WHERE "
-          "sweep_id = :sweep")
-      .bind(":sweep", sweep)
-      .all(read_choice);
+std::vector<TuningChoice> TuningStore::choices(SweepId sweep, const std::string& row) const {
+  static const std::string all =
+      "SELECT row, point, point_values, value, means, completed, budget, why FROM tuning_choice WHERE "
+      "sweep_id "
+      "= :sweep";
+  static const std::string one = all + " AND row = :row";
+  if (row.empty()) return db_.prepared(all.c_str()).bind(":sweep", sweep).all(read_choice);
+  return db_.prepared(one.c_str()).bind(":sweep", sweep).bind(":row", row).all(read_choice);
 }
 
 std::optional<SweepTuning> TuningStore::read(SweepId sweep, const std::string& only) const {
@@ -272,30 +273,33 @@ std::optional<SweepTuning> TuningStore::read(SweepId sweep, const std::string& o
           });
   if (!tuning) return tuning;
   const std::string metric = json::parse(tuning->tune_json).value("metric", "");
-  db_.prepared(R"sql(
+  static const std::string points = R"sql(
       SELECT r.position, r.id, r.label, p.point, p.rung, p.tuning_row, p.point_values, p.rung_value
       FROM sweep_row r CROSS JOIN tuning_point p ON p.sweep_id = r.sweep_id AND p.row = r.id
-      WHERE r.sweep_id = :sweep AND (:row = '' OR r.id = :row) ORDER BY r.position, p.rung, p.point)sql")
-      .bind(":sweep", sweep)
-      .bind(":row", only)
-      .all([&](const Statement& line) {
-        if (tuning->rows.empty() || tuning->rows.back().position != line.integer(0))
-          tuning->rows.push_back({.position = static_cast<int>(line.integer(0)),
-                                  .row = line.text(1),
-                                  .label = line.text(2),
-                                  .points = {},
-                                  .choice = {}});
-        tuning->rows.back().points.push_back({.point = static_cast<int>(line.integer(3)),
-                                              .rung = static_cast<int>(line.integer(4)),
-                                              .tuning_row = line.text(5),
-                                              .values = values_of(line.text(6)),
-                                              .rung_value = line.text(7),
-                                              .values_by_seed = {},
-                                              .trials = {},
-                                              .trouble = {}});
-        return true;
-      });
-  const auto choices = this->choices(sweep);
+      WHERE r.sweep_id = :sweep)sql";
+  static const std::string all = points + " ORDER BY r.position, p.rung, p.point";
+  static const std::string one = points + " AND r.id = :row ORDER BY p.rung, p.point";
+  Statement& lines = db_.prepared(only.empty() ? all.c_str() : one.c_str());
+  lines.bind(":sweep", sweep);
+  if (!only.empty()) lines.bind(":row", only);
+  lines.all([&](const Statement& line) {
+    if (tuning->rows.empty() || tuning->rows.back().position != line.integer(0))
+      tuning->rows.push_back({.position = static_cast<int>(line.integer(0)),
+                              .row = line.text(1),
+                              .label = line.text(2),
+                              .points = {},
+                              .choice = {}});
+    tuning->rows.back().points.push_back({.point = static_cast<int>(line.integer(3)),
+                                          .rung = static_cast<int>(line.integer(4)),
+                                          .tuning_row = line.text(5),
+                                          .values = values_of(line.text(6)),
+                                          .rung_value = line.text(7),
+                                          .values_by_seed = {},
+                                          .trials = {},
+                                          .trouble = {}});
+    return true;
+  });
+  const auto choices = this->choices(sweep, only);
   for (RowTuning& row : tuning->rows) {
     read_values(db_, sweep, tuning->by, row.row, metric, row);
     const auto choice = std::ranges::find(choices, row.row, &TuningChoice::row);

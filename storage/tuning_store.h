@@ -87,7 +87,8 @@ class TuningStore {
 
   /// Everything of a sweep's tuning, or of one row's; nothing of a sweep without.
   std::optional<SweepTuning> read(SweepId sweep, const std::string& row = {}) const;
-  std::vector<TuningChoice> choices(SweepId sweep) const;
+  /// Of all its rows, or of one.
+  std::vector<TuningChoice> choices(SweepId sweep, const std::string& row = {}) const;
 
   /// The document of a trial, of a configuration without a seed.
   using WithSeed =

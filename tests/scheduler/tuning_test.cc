@@ -345,6 +345,24 @@ TEST_F(TuningTest, ATuningThatEndsWithoutARunIsDecidedByTheNextTick) {
   EXPECT_EQ(sweep().tuning->failed, 1u);
 }
 
+TEST_F(TuningTest, TheEndOfATuningTrialCostsItsRowHoweverManyRowsTheSweepHas) {
+  const auto cost_of = [&](const std::string& name, int rows) {
+    TunedFile file{.name = name, .rows = {}};
+    for (int row = 0; row < rows; ++row) file.rows.push_back(fmt::format("{}{}", name, row));
+    submit(tuned_spec(file));
+    return writer->call([&](storage::Database& db) {
+      const storage::SweepStore store{db};
+      const auto claims = store.claims(store.get(name + ".tuning").id);
+      const std::int64_t before = db.steps();
+      tune_after(db, claims.front().trial, clock.now());
+      return db.steps() - before;
+    });
+  };
+  cost_of("warm", 1);  // statements are prepared
+  const auto few = cost_of("few", 2), many = cost_of("many", 60);
+  EXPECT_LT(many, few + few / 2);
+}
+
 TEST_F(TuningTest, ARowThatIsTunedGetsSeedsUntilEnoughIsKnown) {
   submit(tuned_spec({.seeds = "{min: 2, max: 4, until: \"ci(acc) < 0.001\"}", .rows = {"a"}}));
   FakeWorker worker = connect_one();
