@@ -93,12 +93,44 @@ def paper_at_demo_scale(fleet):
     expect(all("mean" in cell or "text" in cell for cell in rows["xcit-n12-p8-384-distilled"]["cells"]), "with a value for the fine-tuned row")
 
 
+def ended_sources(fleet):
+    """What becomes of a chain whose source is cancelled by its own sweep, runs again, or comes from an archive without its weights."""
+    pretrain, fine = fleet.home / "pretrain.yaml", fleet.home / "fine.yaml"
+    other = fleet.home / "other.yaml"
+    other.write_text(fine.read_text().replace("name: fine", "name: other").replace("recipe.lr: 1e-4", "recipe.lr: 2e-4"))
+    pretrain.write_text(pretrain.read_text().replace("1e-3", "4e-3"))
+    fleet.stop("one")
+    fleet.ablate("submit", other)
+    fleet.ablate("cancel", "other")
+    expect(not any(trial["reason"] for trial in fleet.trials("other") if trial["state"] == "TRIAL_STATE_CANCELLED"), "what is cancelled is held by nothing")
+    said = fleet.ablate("retry", "other", "--row", "b").stdout
+    expect(said.startswith("4 trials requeued"), f"a row that is retried has its sources trained: {said.strip()}")
+    fleet.start_worker("one", "--slots", 2)
+    fleet.until(lambda: rows_of(fleet, "other")["b", 1]["state"] == "TRIAL_STATE_COMPLETED", "which is done")
+
+    fleet.stop("one")
+    fleet.stop("scheduler")
+    fleet.ablate("archive", "other", "-o", fleet.home / "archive.db", "--store", fleet.store)
+    fleet.store = fleet.home / "elsewhere.db"
+    fleet.ablate("import", fleet.home / "archive.db", "--store", fleet.store)
+    shutil.rmtree(fleet.home / "runs")
+    fleet.start_scheduler()
+    fleet.start_worker("one", "--slots", 2)
+    other.write_text(other.read_text().replace("name: other", "name: more").replace("recipe.lr: 2e-4", "recipe.lr: 3e-4"))
+    fleet.ablate("submit", other)
+    wanted = "'ablate rerun' of that row trains it again"
+    fleet.until(lambda: wanted in rows_of(fleet, "more")["b", 0]["reason"], "a source that came without its weights is told, with what to do")
+    fleet.ablate("rerun", "more", "pretrain.yaml:a")
+    fleet.until(lambda: all(rows_of(fleet, "more")["b", seed]["state"] == "TRIAL_STATE_COMPLETED" for seed in (0, 1)), "and then the chain goes on")
+
+
 def main():
     with Fleet("chained-files") as fleet:
         fleet.start_scheduler()
         fleet.start_worker("one", "--slots", 2)
         other_files(fleet)
         paper_at_demo_scale(fleet)
+        ended_sources(fleet)
 
 
 main()
