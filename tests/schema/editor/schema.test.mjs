@@ -182,6 +182,7 @@ describe("of the parser's own wrong files those are refused that one key or valu
     "duplicate-row-id",
     "exclude-removes-all",
     "groups-do-not-divide",
+    "misspelt-param",
     "more-gpus-than-a-batch-has-pairs",
     "more-gpus-than-a-part-has-images",
     "too-many-combinations",
