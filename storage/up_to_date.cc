@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -30,25 +31,38 @@ Connection open_to_read(const fs::path& file, int& result) {
   return {raw, &sqlite3_close_v2};
 }
 
-/// Each value with its kind and its length: two rows that differ are not told alike.
+/// Each value with its kind and, of texts, its length: rows that differ give other bytes.
 void digest_rows(sqlite3* db, const std::string& sql, Sha256& digest) {
   sqlite3_stmt* raw = nullptr;
   if (const int result = sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr); result != SQLITE_OK)
     throw sqlite_error(db, result);
   const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement{raw, &sqlite3_finalize};
+  std::string bytes;
+  const auto add = [&](const auto& number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
   int result = SQLITE_OK;
-  while ((result = sqlite3_step(raw)) == SQLITE_ROW)
+  while ((result = sqlite3_step(raw)) == SQLITE_ROW) {
     for (int i = 0; i < sqlite3_column_count(raw); ++i) {
       const int kind = sqlite3_column_type(raw, i);
-      if (kind == SQLITE_FLOAT) {  // as a text it may lose digits
-        digest.update(fmt::format("f{:a};", sqlite3_column_double(raw, i)));
-        continue;
+      bytes += static_cast<char>(kind);
+      if (kind == SQLITE_INTEGER) {
+        add(static_cast<std::int64_t>(sqlite3_column_int64(raw, i)));
+      } else if (kind == SQLITE_FLOAT) {
+        add(sqlite3_column_double(raw, i));
+      } else if (kind != SQLITE_NULL) {
+        const void* value = sqlite3_column_blob(raw, i);
+        const auto size = static_cast<std::size_t>(sqlite3_column_bytes(raw, i));
+        add(static_cast<std::uint64_t>(size));
+        if (size > 0) bytes.append(static_cast<const char*>(value), size);
       }
-      const void* bytes = sqlite3_column_blob(raw, i);
-      const auto size = static_cast<std::size_t>(sqlite3_column_bytes(raw, i));
-      digest.update(fmt::format("{}{};", kind, size));
-      if (size > 0) digest.update({static_cast<const char*>(bytes), size});
     }
+    constexpr std::size_t kPiece = 64 << 10;  // a call for each row would cost more than the rows
+    if (bytes.size() < kPiece) continue;
+    digest.update(bytes);
+    bytes.clear();
+  }
+  digest.update(bytes);
   if (result != SQLITE_DONE) throw sqlite_error(db, result);
 }
 
