@@ -196,6 +196,7 @@ namespace {
 /// Rows that are tuned as they will be counted: what their values are makes no difference to how many trials
 /// there are, and little to their time.
 sweeps::SweepSpec with_seeds_of_tuned(sweeps::SweepSpec spec) {
+  if (!spec.tune) return spec;  // of tuning trials not all points get into later rungs
   for (sweeps::Row& row : spec.rows) row.tuned = false;
   return spec;
 }

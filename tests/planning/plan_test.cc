@@ -462,6 +462,22 @@ TEST_F(PlanTest, NamesTheCountsThatTheTableWillShow) {
   EXPECT_EQ(plan.columns(0).digits(), 1u);
 }
 
+TEST_F(PlanTest, TheTrialsByWhichRowsAreTunedAreCountedApartAndOfLaterRungsThoseThatWillBe) {
+  const auto planned = [&](const std::string& more) {
+    return plan(sweeps::parse_sweep("ablate: 1\nname: s\ncommand: {argv: [t, '{params.lr}', '{params.e}', "
+                                    "'{params.split}'], params: {lr: 1, e: 4, split: all}}\nseeds: 3\n"
+                                    "rows: [{id: a}, {id: b}]\ntable: {columns: [{name: acc, metric: acc}]}\n"
+                                    "tune: {params.lr: {min: 1, max: 2}, budget: 4, metric: acc, held_out: "
+                                    "{params.split: tune}" +
+                                        more + "}\n",
+                                    "s.yaml"),
+                &db, {}, {});
+  };
+  EXPECT_EQ(planned(", on: seeds 100-101").rows(0).trials(), 3u);
+  EXPECT_EQ(planned(", on: seeds 100-101").tuning().trials(), 8u) << "both rows are one configuration";
+  EXPECT_EQ(planned(", halving: {key: params.e}").tuning().trials(), 6u) << "4 points, then 2";
+}
+
 TEST_F(PlanTest, CommandIsTakenFromTheStoreOnlyWhenItMayBeReused) {
   store({0});
   complete(1, 80);
