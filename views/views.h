@@ -74,6 +74,9 @@ ablate::v1::ListWorkersResponse list_workers(storage::Database& db);
 ablate::v1::ProvenanceResponse provenance(storage::Database& db, const std::string& sweep);
 /// What to store of one; nothing of an empty one. Throws: Error{kInvalidArgument} where it is too large.
 std::optional<storage::ProvenanceRecord> provenance_record(const ablate::v1::Provenance& message);
+/// How the rows of a sweep are tuned, or what its search finds.
+/// Throws: Error{kFailedPrecondition} for a sweep with neither.
+ablate::v1::TuningResponse tuning(storage::Database& db, const std::string& sweep);
 /// How a cell of a sweep's table came about. Reads the whole table: what is best in it, and what is noted.
 ablate::v1::WhyResponse why(storage::Database& db, const ablate::v1::WhyRequest& request);
 /// Every point of the runs of a sweep's table, in table order, block by block, and its runs row by row. No
