@@ -211,7 +211,7 @@ TEST_F(RunTest, AboveABacklogTheProgramHasToWaitAndNothingOfItIsLost) {
            touch said; echo '{"event":"end","status":"completed"}')");
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(directory() / "config.json"); }));
   std::this_thread::sleep_for(std::chrono::milliseconds{300});
-  EXPECT_EQ(keeper.batches(), 0U);
+  EXPECT_LE(keeper.batches(), 1U) << "the first says that the program has started; nothing of what it prints";
   EXPECT_FALSE(std::filesystem::exists(directory() / "said")) << "its pipe holds less than it has to say";
   keeper.set_backlog(999);
   const auto batches = keeper.wait_for_end();
