@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
 #include "storage/tuning_store.h"
@@ -9,7 +11,8 @@
 namespace abl::views {
 
 /// What `tune` or `search` of a sweep's file asks for, from how it is stored, and the legend; without rows.
-ablate::v1::TuningResponse tuning_head(const std::string& tune_json);
+/// `points`: that each row has, where lists and whole numbers have fewer than were asked for; 0: those.
+ablate::v1::TuningResponse tuning_head(const std::string& tune_json, std::size_t points = 0);
 
 /// "recipe.lr 0.0031, the best of 8 points", or why there is none.
 std::string tuned_text(const storage::TuningChoice& choice);

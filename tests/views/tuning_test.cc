@@ -35,6 +35,15 @@ TEST(TuningTest, TheLegendSaysWhatWasTriedAndWhatItWasJudgedBy) {
   EXPECT_EQ(tuning.ranges(1).choices_size(), 2);
 }
 
+TEST(TuningTest, FewerPointsThanWereAskedForAreSaidAsTheyAre) {
+  EXPECT_EQ(tuning_head(kTune, 6).budget(), 6u);
+  EXPECT_THAT(tuning_head(kTune, 6).legend(), testing::StartsWith("each row at the best of 6 points"));
+  auto six = choice("a", 6);
+  six.budget = 6;
+  EXPECT_THAT(tuning_notes(kTune, {six}),
+              ElementsAre(testing::StartsWith("tuned: each row at the best of 6 points")));
+}
+
 TEST(TuningTest, ASearchByHalvingSaysSo) {
   const auto tuning = tuning_head(
       R"({"budget": 4, "metric": "score", "better": "higher", "method": "halving", "seeds": [0], "search": true,

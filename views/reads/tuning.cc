@@ -167,15 +167,16 @@ v1::TuningRow message_of(const storage::RowTuning& tuned, const v1::TuningRespon
   else
     row.set_note(fmt::format("{} of {} have a value", done, points_text(static_cast<int>(tuning.budget()))));
   if (tuned.choice && tuned.choice->point && tuned.choice->completed < tuned.choice->budget)
-    row.add_warnings(fmt::format("{} of its {} have a value: it is tuned less than rows that have all",
-                                 tuned.choice->completed, points_text(tuned.choice->budget)));
+    row.add_warnings(fmt::format("{} of {} have a value{}", tuned.choice->completed,
+                                 points_text(tuned.choice->budget),
+                                 tuning.search() ? "" : ": it is tuned less than rows that have all"));
   if (row.has_best()) warn_of_edges(tuning, row.points(static_cast<int>(row.best())), row);
   return row;
 }
 
 }  // namespace
 
-v1::TuningResponse tuning_head(const std::string& tune_json) {
+v1::TuningResponse tuning_head(const std::string& tune_json, std::size_t points) {
   v1::TuningResponse tuning;
   const json tune = json::parse(tune_json, nullptr, false);
   if (!tune.is_object()) return tuning;
@@ -192,7 +193,8 @@ v1::TuningResponse tuning_head(const std::string& tune_json) {
     }
   }
   tuning.set_method(text_at(tune, "method"));
-  tuning.set_budget(tune.value("budget", 0U));
+  const auto asked = tune.value("budget", 0U);
+  tuning.set_budget(points > 0 ? std::min(asked, static_cast<std::uint32_t>(points)) : asked);
   tuning.set_metric(text_at(tune, "metric"));
   tuning.set_better(text_at(tune, "better"));
   for (const auto& seed : tune.value("seeds", json::array())) tuning.add_seeds(seed.get<std::int64_t>());
@@ -212,7 +214,8 @@ std::string tuned_text(const storage::TuningChoice& choice) {
 std::vector<std::string> tuning_notes(const std::string& tune_json,
                                       const std::vector<storage::TuningChoice>& choices) {
   if (choices.empty()) return {};
-  const v1::TuningResponse tuning = tuning_head(tune_json);
+  const v1::TuningResponse tuning =
+      tuning_head(tune_json, static_cast<std::size_t>(std::max(0, choices.front().budget)));
   std::vector<std::string> all, notes;
   for (const auto& choice : choices)
     if (choice.point) all.push_back(fmt::format("{} {}", choice.row, values_text(choice.values)));
@@ -238,7 +241,10 @@ v1::TuningResponse tuning(storage::Database& db, const std::string& sweep) {
   if (!stored)
     throw Error{Code::kFailedPrecondition,
                 fmt::format("{} is not tuned: its file has neither tune nor search", sweep)};
-  v1::TuningResponse message = tuning_head(stored->tune_json);
+  std::set<int> points;
+  if (!stored->rows.empty())
+    for (const auto& point : stored->rows.front().points) points.insert(point.point);
+  v1::TuningResponse message = tuning_head(stored->tune_json, points.size());
   message.set_sweep(sweep);
   message.set_tuned_by(stored->by_name);
   for (const auto& row : stored->rows) *message.add_rows() = message_of(row, message);
