@@ -371,6 +371,33 @@ TEST_F(TuningTest, ARowThatIsTunedGetsSeedsUntilEnoughIsKnown) {
                                                 "a 3 lr=0.2 all"}));
 }
 
+TEST_F(TuningTest, ASearchThatIsExtendedTrainsTheNewPointsAloneAndFindsTheBestOfAll) {
+  const auto search = [](int trials) {
+    return sweeps::parse_sweep(
+        fmt::format(
+            "ablate: 1\nname: s\ncommand: {{argv: [train, '{{params.lr}}'], folder: '{{run_dir}}', params: "
+            "{{lr: 0, row: a}}, version: v1, reuse: true}}\nsearch: {{over: {{params.lr: {{min: 0, max: "
+            "1}}}}, "
+            "trials: {}, metric: val/top1, seeds: [0, 1]}}\n",
+            trials),
+        "s.yaml", "/somewhere");
+  };
+  submit(search(2));
+  FakeWorker worker = connect_one();
+  EXPECT_EQ(train(worker, usual), 4);
+  EXPECT_TRUE(sweep().finished);
+  const double before = *tuning().rows.at(0).choice->value;
+  const sweeps::SweepSpec more = search(8);
+  const ExtensionWish wish;
+  EXPECT_EQ(settled(answer_of([&](auto told) { extend_sweep(*coordinator, more, wish, told); })).first,
+            Code{});
+  EXPECT_EQ(train(worker, usual), 12);
+  const auto choice = tuning().rows.at(0).choice.value();
+  EXPECT_EQ(choice.completed, 8);
+  EXPECT_GT(*choice.value, before);
+  EXPECT_THAT(trials(), IsEmpty());
+}
+
 TEST_F(TuningTest, ASweepIsRemovedWithItsTuning) {
   submit(tuned_spec({}));
   FakeWorker worker = connect_one();
