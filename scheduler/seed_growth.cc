@@ -79,6 +79,14 @@ void forget_dues(Database& db, SweepId sweep) {
   db.prepared("DELETE FROM growth_due WHERE sweep_id = :sweep").bind(":sweep", sweep).run();
 }
 
+/// Nothing of it is trained any more.
+bool is_idle(Database& db, SweepId sweep) {
+  return db.prepared("SELECT queued + leased + running = 0 FROM sweep_count WHERE sweep_id = :sweep")
+      .bind(":sweep", sweep)
+      .one([](const Statement& row) { return row.integer(0) != 0; })
+      .value_or(true);
+}
+
 /// Of one sweep with a rule, while its rows are looked at.
 class Growing {
  public:
@@ -142,7 +150,12 @@ class Growing {
                           .bind(":next", next)
                           .bind(":most", kLooksAtOnce / 2)
                           .all([](const Statement& line) { return static_cast<int>(line.integer(0)); });
-    for (const int one : rows) pass == 1 ? test(one) : finish(one);
+    const bool idle = pass == 1 && is_idle(db_, sweep_);  // it looks finished until one of them gets a seed
+    for (const int one : rows) {
+      if (pass == 1) test(one);
+      if (idle && !grown_) settle();
+      if (pass == 2 || (idle && !grown_)) finish(one);
+    }
     if (!rows.empty())
       set_due(row, pass, rows.back() + 1);
     else if (settle(); pass == 1)
@@ -509,14 +522,6 @@ int go_on(Database& db, const Due& due, Time now) {
   const int looks = growing->go_on(due.row, due.pass, due.next);
   if (growing->has_grown()) refresh_budget(db, due.sweep, now);  // before one of them can be leased
   return looks;
-}
-
-/// Nothing of it is trained any more.
-bool is_idle(Database& db, SweepId sweep) {
-  return db.prepared("SELECT queued + leased + running = 0 FROM sweep_count WHERE sweep_id = :sweep")
-      .bind(":sweep", sweep)
-      .one([](const Statement& row) { return row.integer(0) != 0; })
-      .value_or(true);
 }
 
 }  // namespace
