@@ -264,7 +264,8 @@ std::vector<TableDifference> line_differences(const MarkedTable& table, const st
                        .says = ours[i].text,
                        .should = theirs[i].text});
     }
-    if (!any && table.format != TableFormat::kText)
+    const bool only_margins = table.format == TableFormat::kText && ours.size() == theirs.size();
+    if (!any && !only_margins)
       found.push_back({.file = table.file,
                        .line = line,
                        .says = without_margins(here[*mine]),

@@ -287,6 +287,12 @@ TEST(TableCheck, OtherFormatsAreComparedCellByCellToo) {
     found = differences(table, here, there, {0, 1});
     ASSERT_EQ(found.size(), 1u) << "a line that is missing is one difference, whatever follows";
     EXPECT_EQ(found[0].says, "no such line");
+    here = there;
+    const std::string part = format == TableFormat::kLatex ? " & " : format == TableFormat::kCsv ? "," : "  ";
+    here[static_cast<std::size_t>(place)] += part + "wrong" + (format == TableFormat::kHtml ? "</td>" : "");
+    found = differences(table, here, there, {0, 1});
+    ASSERT_EQ(found.size(), 1u) << "a line with a cell more, format " << static_cast<int>(format);
+    EXPECT_THAT(found[0].says, HasSubstr("wrong"));
   }
 }
 
