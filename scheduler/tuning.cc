@@ -168,6 +168,7 @@ bool settle_row(Database& db, SweepId sweep, const std::string& row, Time now) {
   const auto seeds = seeds_at_first(db, sweep);
   if (!seeds) return false;
   for (bool decided = false;;) {
+    if (store.waits(sweep, row)) return decided;  // most ends are of a row with others to come
     const auto tuning = store.read(sweep, row);
     if (!tuning || tuning->rows.empty()) return decided;
     const RowTuning& known = tuning->rows.front();
@@ -187,6 +188,19 @@ void after_decisions(Database& db, SweepId sweep, Time now) {
   TuningStore{db}.recount(sweep);
   for (const SweepId one : with_tuning(db, sweep)) refresh_budget(db, one, now);  // before one can be leased
   grow_seeds(db, sweep, now);
+}
+
+/// Nothing can be chosen for any row that is open: that is said, and not tried again before a retry.
+void give_up(Database& db, SweepId sweep, const std::string& why, Time now) {
+  log_error("rows of sweep {} cannot be tuned: {}", sweep, why);
+  TuningStore store{db};
+  for (const std::string& row : store.unchosen(sweep)) {
+    TuningChoice choice;
+    choice.row = row;
+    choice.why = "cannot be tuned: " + why;
+    store.choose(sweep, choice, 0, now, seeded);
+  }
+  store.recount(sweep);
 }
 
 std::vector<storage::NewTuningPoint> points_of(const sweeps::SweepSpec& spec) {
@@ -291,6 +305,8 @@ void tune_after(Database& db, storage::TrialId trial, Time now) {
       if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound)
         throw;  // a full disk, say
       log_error("row {} of sweep {} cannot be tuned: {}", row, sweep, error.what());
+    } catch (const nlohmann::json::exception& error) {
+      log_error("row {} of sweep {} cannot be tuned: {}", row, sweep, error.what());
     }
   }
 }
@@ -300,7 +316,18 @@ void settle_tunings(Database& db, Time now) {
       SELECT u.sweep_id FROM sweep_tuning u JOIN sweep s ON s.id = u.sweep_id JOIN sweep_count n ON n.sweep_id = u.by_id
       WHERE u.open > 0 AND s.state <> 'cancelled' AND n.queued + n.leased + n.running + n.held = 0)sql")
                          .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
-  for (const SweepId sweep : quiet) settle_tuning(db, sweep, now);
+  for (const SweepId sweep : quiet) {
+    try {
+      storage::Transaction part{db, storage::Transaction::kSavepoint};
+      settle_tuning(db, sweep, now);
+      part.commit();
+    } catch (const Error& error) {  // leases must end whatever is wrong with one sweep
+      if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound) throw;
+      give_up(db, sweep, error.what(), now);
+    } catch (const nlohmann::json::exception& error) {  // of an archive, say, that somebody has changed
+      give_up(db, sweep, error.what(), now);
+    }
+  }
 }
 
 std::vector<SweepId> with_tuning(Database& db, SweepId sweep) {

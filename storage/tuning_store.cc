@@ -233,6 +233,21 @@ std::vector<std::pair<SweepId, std::string>> TuningStore::waiting_for(TrialId tr
       });
 }
 
+bool TuningStore::waits(SweepId sweep, const std::string& row) const {
+  return db_
+      .prepared(R"sql(
+      SELECT 1 FROM sweep_tuning u
+      CROSS JOIN tuning_point p ON p.sweep_id = u.sweep_id AND p.row = :row
+      CROSS JOIN sweep_row r ON r.sweep_id = u.by_id AND r.id = p.tuning_row
+      CROSS JOIN sweep_trial st ON st.sweep_id = u.by_id AND st.row = r.position AND st.withdrawn = 0
+      CROSS JOIN trial t ON t.id = st.trial_id AND t.state IN ('queued', 'leased', 'running', 'held')
+      WHERE u.sweep_id = :sweep ORDER BY p.point DESC, p.rung DESC LIMIT 1)sql")
+      .bind(":sweep", sweep)
+      .bind(":row", row)
+      .one([](const Statement&) { return true; })
+      .has_value();
+}
+
 std::vector<std::string> TuningStore::unchosen(SweepId sweep) const {
   return db_
       .prepared(R"sql(

@@ -81,6 +81,9 @@ class TuningStore {
   /// Sweeps of which this is a tuning trial that they want, and the row that it tunes, where no choice was
   /// made for that.
   std::vector<std::pair<SweepId, std::string>> waiting_for(TrialId trial) const;
+  /// Whether a tuning trial of a row waits, runs or is held. Looks at the last points first, which end last:
+  /// its cost does not grow with their number.
+  bool waits(SweepId sweep, const std::string& row) const;
   /// Rows without a point that was chosen.
   std::vector<std::string> unchosen(SweepId sweep) const;
   std::string tune_json(SweepId sweep) const;

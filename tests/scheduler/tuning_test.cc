@@ -345,6 +345,41 @@ TEST_F(TuningTest, ATuningThatEndsWithoutARunIsDecidedByTheNextTick) {
   EXPECT_EQ(sweep().tuning->failed, 1u);
 }
 
+TEST_F(TuningTest, ASweepWhoseTuningCannotBeReadHoldsUpNoOther) {
+  submit(tuned_spec({.name = "bad", .rows = {"c"}}));
+  submit(tuned_spec({.rows = {"a"}}));
+  writer->call([](storage::Database& db) {
+    db.execute(
+        R"sql(UPDATE sweep_tuning SET tune = '{"metric": 3}' WHERE sweep_id = (SELECT id FROM sweep WHERE name = 'bad');
+                     UPDATE trial SET state = 'failed')sql");
+  });
+  pass(2s);
+  EXPECT_EQ(sweep().tuning->failed, 1u) << "the next one is decided";
+  EXPECT_EQ(sweep("bad").tuning->failed, 1u);
+  EXPECT_EQ(sweep("bad").tuning->open, 0u) << "it is said once, not each second";
+}
+
+TEST_F(TuningTest, TheEndOfAPointCostsTheSameHoweverManyPointsARowHas) {
+  const auto cost_of = [&](const std::string& name, int points) {
+    submit(tuned_spec(
+        {.name = name,
+         .tune = fmt::format("tune: {{params.lr: {{min: 0, max: 1}}, budget: {}, metric: val/top1, on: "
+                             "seeds 100-101, held_out: {{params.split: tune}}}}\n",
+                             points),
+         .rows = {name}}));
+    return writer->call([&](storage::Database& db) {
+      const storage::SweepStore store{db};
+      const auto claims = store.claims(store.get(name + ".tuning").id);
+      const std::int64_t before = db.steps();
+      tune_after(db, claims.front().trial, clock.now());
+      return db.steps() - before;
+    });
+  };
+  cost_of("warm", 2);
+  const auto few = cost_of("few", 4), many = cost_of("many", 120);
+  EXPECT_LT(many, few + few / 2);
+}
+
 TEST_F(TuningTest, TheEndOfATuningTrialCostsItsRowHoweverManyRowsTheSweepHas) {
   const auto cost_of = [&](const std::string& name, int rows) {
     TunedFile file{.name = name, .rows = {}};
