@@ -10,6 +10,7 @@
 #include <queue>
 #include <ranges>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace abl::views {
@@ -229,10 +230,14 @@ std::vector<Course> courses_of(const std::vector<Remaining>& sweeps, double slot
 /// Indices of those kinds that each one waits for.
 std::vector<std::vector<std::size_t>> chains_of(const std::vector<Remaining::Kind>& kinds) {
   std::vector<std::vector<std::size_t>> before(kinds.size());
+  std::map<std::string_view, std::vector<std::size_t>> of_row;  // however many rows wait for others
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    if (!kinds[i].row.empty()) of_row[kinds[i].row].push_back(i);
   for (std::size_t i = 0; i < kinds.size(); ++i)
     for (const std::string& row : kinds[i].after)
-      for (std::size_t other = 0; other < kinds.size(); ++other)
-        if (other != i && !row.empty() && kinds[other].row == row) before[i].push_back(other);
+      if (const auto found = of_row.find(row); found != of_row.end())
+        for (const std::size_t other : found->second)
+          if (other != i) before[i].push_back(other);
   return before;
 }
 
