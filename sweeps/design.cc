@@ -192,11 +192,12 @@ std::vector<Point> draw_points(const std::vector<TunedRange>& ranges, Method met
   std::vector<Point> points;
   std::set<Point> seen;
   constexpr std::size_t kTriesForEach = 64;  // where few values are left, others come again and again
-  for (std::size_t tries = 0; points.size() < count && tries < kTriesForEach * count; ++tries) {
+  const auto tries_for = [](std::size_t points) { return kTriesForEach * (points + 1); };
+  for (std::size_t tries = 0; points.size() < count && tries < tries_for(points.size()); ++tries) {
     const std::vector<double> units = sequence->next();
     Point point;
     for (std::size_t i = 0; i < ranges.size(); ++i) point[ranges[i].key] = value_at(ranges[i], units[i]);
-    if (seen.insert(point).second) points.push_back(std::move(point));
+    if (seen.insert(point).second) points.push_back(std::move(point)), tries = 0;
   }
   return points;
 }
