@@ -87,6 +87,17 @@ void keep_predictions(Coordinator& coordinator, std::map<std::string, double> se
   });
 }
 
+/// Predicts how long the trials of a sweep take once its models are counted.
+auto predict_times(Coordinator& coordinator, const sweeps::SweepSpec& spec) {
+  return [&coordinator, spec](storage::Database& db, const planning::ModelCounter::Result& counts) {
+    try {
+      keep_predictions(coordinator, planning::predictions(spec, db, counts.counts), spec.gpus);
+    } catch (const std::exception& error) {
+      log_warning("sweep {}: no times are predicted: {}", spec.name, error.what());
+    }
+  };
+}
+
 }  // namespace
 
 void SweepsService::finish_with_summary(Unary* reactor, std::exception_ptr error, const std::string& sweep,
@@ -136,16 +147,9 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
       for (const std::string& doubt : spec.doubts) response->add_notes(doubt);
       if (const std::string nobody = planning::missing_labels(spec, db); !nobody.empty())
         response->add_notes(nobody);
-      const auto predict = [this, spec](storage::Database& read,
-                                        const planning::ModelCounter::Result& counts) {
-        try {
-          keep_predictions(coordinator_, planning::predictions(spec, read, counts.counts), spec.gpus);
-        } catch (const std::exception& error) {
-          log_warning("sweep {}: no times are predicted: {}", spec.name, error.what());
-        }
-      };
-      auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
-                                                                            const Submission& submission) {
+      auto answered = [=, this, name = spec.name, models = models_of(spec),
+                       predict = predict_times(coordinator_, spec)](std::exception_ptr error,
+                                                                    const Submission& submission) {
         response->set_created(submission.created);
         response->set_new_trials(submission.new_trials);
         response->set_shared_trials(submission.shared_trials);
@@ -174,8 +178,9 @@ grpc::ServerUnaryReactor* SweepsService::ExtendSweep(Context*, const ablate::v1:
           .author = request->by(), .dry_run = request->dry_run(), .expected = request->expected()};
       if (request->has_budget()) wish.budget = budget_of(request->budget());
       if (request->has_provenance()) wish.provenance = views::provenance_record(request->provenance());
-      auto answered = [=, this, name = spec.name, models = models_of(spec)](std::exception_ptr error,
-                                                                            const ExtensionDone& done) {
+      auto answered = [=, this, name = spec.name, models = models_of(spec),
+                       predict = predict_times(coordinator_, spec)](std::exception_ptr error,
+                                                                    const ExtensionDone& done) {
         response->set_changed(done.changed);
         for (const std::string& change : done.changes) response->add_changes(change);
         response->set_new_trials(done.trials.new_trials);
@@ -184,7 +189,7 @@ grpc::ServerUnaryReactor* SweepsService::ExtendSweep(Context*, const ablate::v1:
         response->set_former_trials(done.trials.former_trials);
         response->set_continued_trials(done.trials.continued_trials);
         response->set_stored(done.stored);
-        if (!error && done.changed && !request->dry_run()) counter_.fill(name, models, feed_);
+        if (!error && done.changed && !request->dry_run()) counter_.fill(name, models, feed_, predict);
         finish_with_summary(reactor, error, name, response->mutable_sweep());
       };
       extend_sweep(coordinator_, std::move(spec), std::move(wish), std::move(answered));

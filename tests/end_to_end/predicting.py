@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What trials take is said before anything runs: from FLOPs, from a calibration that is kept, and from runs once there are some."""
+import sqlite3
+
 from fleet import Fleet, expect
 
 SWEEP = """ablate: 1
@@ -41,7 +43,18 @@ def main():
         expect(plan()[1]["a"]["time"]["from"] == "calibration", "a later plan knows what was measured")
         text = fleet.ablate("plan", file).stdout
         expect("a trial takes" in text and "what is left takes" in text, "people are told")
+
+        def predicted():
+            with sqlite3.connect(f"file:{fleet.store}?mode=ro", uri=True) as store:
+                return store.execute("SELECT COUNT(*) FROM predicted").fetchone()[0]
+
+        fleet.ablate("workers", "drain", "w", "--reason", "the queue is looked at first")
         fleet.ablate("submit", file)
+        fleet.until(lambda: predicted() == 3, "what is predicted of its rows is kept for forecasts", seconds=30)
+        file.write_text(SWEEP.replace("seeds: [0]", "seeds: [0, 1]"))
+        fleet.ablate("extend", file, "--yes")
+        fleet.until(lambda: predicted() == 3, "and of a sweep that is extended as well", seconds=30)
+        fleet.ablate("workers", "resume", "w")
         fleet.wait_for("small")
         _, after = plan()
         expect(all(row["time"]["from"] == "runs" for row in after.values()), "once they have run, their runs say it")
