@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <deque>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -120,7 +122,10 @@ class TuneReader {
   }
 
  private:
-  std::string field(std::string_view key = {}) const { return dotted(search_ ? "search" : "tune", key); }
+  std::string field(std::string_view key = {}) const {
+    const std::string section = search_ ? "search" : "tune";
+    return key.empty() ? section : dotted(section, key);
+  }
 
   /// `over:` of a search: any key, for there are no rows to be compared.
   Node read_over(const Node& section, Tune& tune) {
@@ -152,7 +157,8 @@ class TuneReader {
       problem(section.place, "tune",
               "no key is tuned; expected one with its range, such as recipe.lr: {min: 1e-4, max: 1e-2, "
               "log: true}");
-    tune.ranges = read_ranges(reader_, ranges, "tune");
+    else
+      tune.ranges = read_ranges(reader_, ranges, "tune");
     for (const Node::Entry& entry : ranges.entries)
       if (!entry.key.starts_with(command_ ? "params." : "recipe."))
         problem(entry.place, "tune." + entry.key,
@@ -191,6 +197,10 @@ class TuneReader {
     if (better)
       if (const auto name = reader_.choice(*better, field("better"), {"higher", "lower"}))
         tune.better = *value_named<protocol::Better>(*name);
+    if (const auto known = protocol::better_by_name(tune.metric); !command_ && tune.better != known)
+      problem(better->place, field("better"),
+              fmt::format("of {} {} is better; the best point would be the worst: take it out", tune.metric,
+                          name_of(known)));
     if (tune.better == protocol::Better::kNone && !better)
       problem(node.place, field("metric"),
               fmt::format("which way is '{}' better? add better: higher or better: lower", tune.metric));
@@ -237,6 +247,9 @@ class TuneReader {
           if (within(range.key, entry.key))
             problem(entry.place, field("held_out." + entry.key),
                     "it is tuned; it cannot say what is held out");
+        if (tune.method == Method::kHalving && within(tune.halving.key, entry.key))
+          problem(entry.place, field("held_out." + entry.key),
+                  "successive halving sets it; it cannot say what is held out");
       }
     if (tune.told.empty())
       problem(held_out->place, field("held_out"), "empty; expected a parameter and its value");
@@ -308,6 +321,21 @@ bool check_rows(const std::vector<DraftRow>& drafts, const Node& section, const 
   return problems.size() == before;
 }
 
+/// A point that is told what its row is told anyway would be judged by what is reported.
+void check_told(const std::vector<Row>& tried, const std::vector<Row>& best, const Node& section,
+                const SweepSpec& spec, Problems& problems) {
+  const Tune& tune = *spec.tune;
+  if (!spec.command || tune.told.empty()) return;
+  std::set<int> said;  // rows
+  for (std::size_t i = 0; i < spec.candidates.size(); ++i)
+    if (!tried[i].config.empty() && tried[i].config == best[i].config &&
+        said.insert(spec.candidates[i].row).second)
+      problems.add(section.find("held_out")->place, tune.search ? "search.held_out" : "tune.held_out",
+                   fmt::format("row {} has this anyway: its points would be judged by what is reported; "
+                               "expected what holds something out",
+                               spec.rows[static_cast<std::size_t>(spec.candidates[i].row)].id));
+}
+
 }  // namespace
 
 std::optional<Tune> read_tune(YamlReader& reader, const Node& section, bool command) {
@@ -338,13 +366,12 @@ void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, co
     values.push_back({.kind = Node::Kind::kScalar, .place = place, .text = value});
     draft.tuned.push_back({key, &values.back(), place, field});
   };
-  std::vector<DraftRow> tried, best;
-  std::size_t trials = 0;
   const std::string field = tune.search ? "search" : "tune";
+  std::map<std::size_t, std::vector<Rung>> tuned;  // row -> its rungs
+  std::size_t trials = 0;
   for (std::size_t i = 0; i < spec.rows.size() && i < drafts.size(); ++i) {
-    Row& row = spec.rows[i];
+    const Row& row = spec.rows[i];
     if (row.not_trained || row.config.empty()) continue;
-    row.tuned = true;
     std::vector<Rung> rungs{{points.size(), ""}};
     if (tune.method == Method::kHalving) {
       const double whole = whole_of(row, tune, spec.command.has_value());
@@ -352,9 +379,21 @@ void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, co
         problems.add(section.place, field + ".halving",
                      fmt::format("row {} has no {}, which halving makes less", row.id, tune.halving.key));
       rungs = rungs_of(tune.halving, points.size(), whole);
+      if (spec.command && whole == std::floor(whole))  // a program may take no half of one
+        for (Rung& rung : rungs)
+          rung.value = config::canonical_number(std::max(1.0, std::round(std::stod(rung.value))));
     }
+    for (const Rung& rung : rungs) trials += rung.points * tune.seeds.size();
+    tuned.emplace(i, std::move(rungs));
+  }
+  if (trials > static_cast<std::size_t>(kMostTrials))  // before there is a row for each
+    return problems.add(section.place, field,
+                        fmt::format("{} tuning trials; a sweep has at most {}", trials, kMostTrials));
+  std::vector<DraftRow> tried, best;
+  for (const auto& [i, rungs] : tuned) {
+    Row& row = spec.rows[i];
+    row.tuned = true;
     for (std::size_t rung = 0; rung < rungs.size(); ++rung) {
-      trials += rungs[rung].points * tune.seeds.size();
       for (std::size_t point = 0; point < points.size(); ++point) {
         DraftRow draft = drafts[i];
         draft.id = fmt::format("{}.p{}{}", row.id, point, rung > 0 ? fmt::format(".r{}", rung) : "");
@@ -382,13 +421,8 @@ void add_candidates(const std::vector<DraftRow>& drafts, const Node& section, co
       }
     }
   }
-  if (trials > static_cast<std::size_t>(kMostTrials)) {
-    problems.add(section.place, field,
-                 fmt::format("{} tuning trials; a sweep has at most {}", trials, kMostTrials));
-    spec.candidates.clear();
-    return;
-  }
   std::vector<Row> tried_rows = resolve(tried), best_rows = resolve(best);
+  check_told(tried_rows, best_rows, section, spec, problems);
   for (std::size_t i = 0; i < spec.candidates.size(); ++i) {
     spec.candidates[i].tried = std::move(tried_rows[i]);
     spec.candidates[i].best = std::move(best_rows[i]);

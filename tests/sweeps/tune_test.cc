@@ -120,6 +120,13 @@ TEST(Tune, WhatCannotBeTunedIsSaid) {
   EXPECT_THAT(one("{recipe.lr: [0.1, 0.2], budget: 2, metric: val/loss, buget: 3}"), HasSubstr("budget"));
   EXPECT_THAT(one("{recipe.epochs: [1, 2], budget: 2, metric: val/loss, method: halving}"),
               HasSubstr("successive halving sets it"));
+  EXPECT_THAT(one("[]"), HasSubstr(": tune: expected a mapping"));
+}
+
+TEST(Tune, TheWorstPointOfAKnownMetricIsNoBestOne) {
+  EXPECT_THAT(problem(file("{recipe.lr: [0.1, 0.2], budget: 2, metric: val/loss, better: higher}")),
+              HasSubstr("tune.better: of val/loss lower is better"));
+  read(file("{recipe.lr: [0.1, 0.2], budget: 2, metric: val/top1, better: higher}"));
 }
 
 TEST(Tune, ARowThatIsNotTrainedIsNotTuned) {
@@ -153,11 +160,34 @@ TEST(Tune, ACommandSaysHowItHoldsOut) {
               HasSubstr("a command holds images out of its training by itself"));
   EXPECT_THAT(problem(command("{params.lr: [1, 2], budget: 2, metric: lr, held_out: {params.split: tune}}")),
               HasSubstr("which way is 'lr' better?"));
+  EXPECT_THAT(
+      problem(command(
+          "{params.lr: [1, 2], budget: 2, metric: acc, better: higher, held_out: {params.split: all}}")),
+      HasSubstr("tune.held_out: row a has this anyway: its points would be judged by what is reported"));
   const SweepSpec spec = read(
       command("{params.lr: [1, 2], budget: 2, metric: acc, better: higher, held_out: {params.split: tune}}"));
   ASSERT_EQ(spec.candidates.size(), 2u);
   EXPECT_EQ(json::parse(spec.candidates[0].tried.config)["params"]["split"], "tune");
   EXPECT_EQ(json::parse(spec.candidates[0].best.config)["params"]["split"], "all");
+}
+
+TEST(Tune, ACommandIsToldWholeNumbersOfWhatHalvingMakesLess) {
+  const auto command = [](const std::string& held_out) {
+    return fmt::format(
+        "ablate: 1\nname: s\ncommand: {{argv: [train, '{{params.lr}}', '{{params.epochs}}', "
+        "'{{params.split}}'], "
+        "folder: '{{run_dir}}', params: {{lr: 0, epochs: 10, split: all}}, version: v1}}\nseeds: 2\nrows: "
+        "[{{id: a}}]\n"
+        "table: {{columns: [{{name: acc, metric: acc}}]}}\n"
+        "tune: {{params.lr: {{min: 0, max: 1}}, budget: 8, metric: loss, better: lower, halving: {{key: "
+        "params.epochs}}, held_out: {}}}\n",
+        held_out);
+  };
+  std::set<json> epochs;
+  for (const Candidate& candidate : read(command("{params.split: tune}")).candidates)
+    epochs.insert(json::parse(candidate.tried.config)["params"]["epochs"]);
+  EXPECT_EQ(epochs, (std::set<json>{3, 5, 10})) << "and not 2.5, which a program may not read";
+  EXPECT_THAT(problem(command("{params.epochs: 7}")), HasSubstr("successive halving sets it"));
 }
 
 TEST(Tune, HowRowsAreTunedIsDeclaredBeforeThereAreResults) {
