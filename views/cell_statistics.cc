@@ -19,6 +19,7 @@ namespace abl::views {
 namespace {
 
 namespace v1 = ablate::v1;
+using protocol::Correction;
 using protocol::IntervalBy;
 using protocol::Test;
 using statistics::Interval;
@@ -137,8 +138,8 @@ class Describer {
       numbers.effect = statistics::hedges_g(of->row, of->baseline);
       if (to_see)
         numbers.more_seeds = compare_.test == Test::kPaired
-                                 ? statistics::more_pairs_to_see(*to_see, of->row, of->baseline)
-                                 : statistics::more_seeds_to_see(*to_see, of->row, of->baseline);
+                                 ? statistics::more_pairs_to_see(*to_see, of->row, of->baseline, goal())
+                                 : statistics::more_seeds_to_see(*to_see, of->row, of->baseline, goal());
       // with fewer on both sides no way to deal them out is rare enough
       constexpr std::size_t kLeastToPermute = 4;
       const std::size_t seeds_there = std::min(of->row.size(), of->baseline.size());
@@ -148,11 +149,18 @@ class Describer {
     };
     if (!memo || looks_) return compute();  // its level is of the seeds, which the key has not
     const std::vector<double> none;
-    const std::string how =
-        fmt::format("{}{}", static_cast<int>(compare_.test), static_cast<int>(compare_.interval));
+    const std::string how = fmt::format("{}{} {}", static_cast<int>(compare_.test),
+                                        static_cast<int>(compare_.interval), goal().alpha);
     const std::string key =
         key_of(how, sample_.values, none) + (of ? key_of("", of->row, of->baseline, to_see.value_or(0)) : "");
     return memo->cells.get(key, compute);
+  }
+
+  /// Of a family of m tests, Holm's first step takes the smallest p-value at α/m: seeds that reach this are
+  /// enough whatever the other rows turn out to be.
+  statistics::PowerGoal goal() const {
+    const auto tests = std::max<std::uint32_t>(1, cell_.comparison().family());
+    return {.alpha = compare_.correction == Correction::kHolm ? kAlpha / tests : kAlpha};
   }
 
   void describe_values(const CellNumbers& numbers) {

@@ -102,6 +102,12 @@ TEST(CellStatisticsTest, SaysHowManySeedsMoreADifferenceNeeds) {
               testing::Contains("enough seeds to see 10.00 with a chance of 80 %"));
 }
 
+TEST(CellStatisticsTest, CountsSeedsForTheTestThatIsCorrectedForAllRows) {
+  // an effect of half a deviation: 64 seeds at 0.05, 78 at 0.05 / 2 (SciPy's noncentral t)
+  const auto table = described(percent_table({{79.0, 79.2, 79.4}, {79.1, 79.3, 79.5}, {79.0, 79.2, 79.5}}));
+  EXPECT_EQ(said_of(table, 1).more_seeds(), 75u);
+}
+
 TEST(CellStatisticsTest, OneSeedIsOneSeed) {
   const auto table = described(percent_table({{79.0, 79.2}, {79.5}}));
   const auto& said = said_of(table, 1);
