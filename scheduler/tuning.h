@@ -41,7 +41,8 @@ storage::Extended extend_tuning(storage::Database& db, const sweeps::SweepSpec& 
 
 /// Decides what can be decided of a sweep's rows by now. Nothing for one that is not tuned, or is cancelled.
 void settle_tuning(storage::Database& db, storage::SweepId sweep, Time now);
-/// The same of every row of which this is a tuning trial. Costs what these rows have.
+/// The same of every row of which this is a tuning trial. Costs what these rows have where it is their last
+/// one; otherwise little.
 void tune_after(storage::Database& db, storage::TrialId trial, Time now);
 
 /// The same of every sweep of which no tuning trial waits or runs, however they ended: an import, a sweep
