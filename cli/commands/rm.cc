@@ -57,9 +57,11 @@ Run declare_rm(CLI::App& app, Context& context) {
     Client client{context};
     const auto summary = summary_of(client, flags->sweep);
     const auto trials = summary.trials().total();
+    const auto tuning = summary.tuning().trials().total();
     context.confirm(
-        fmt::format("Remove sweep {} with {}, their runs, points and logs? What other sweeps show stays.",
-                    flags->sweep, plural(trials, "trial")),
+        fmt::format("Remove sweep {} with {}{}, their runs, points and logs? What other sweeps show stays.",
+                    flags->sweep, plural(trials, "trial"),
+                    tuning > 0 ? fmt::format(" and {}", plural(tuning, "tuning trial")) : ""),
         flags->yes);
     RemoveSweepRequest request;
     request.set_sweep(flags->sweep);

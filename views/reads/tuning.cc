@@ -79,14 +79,16 @@ void set_spread(const Means& means, v1::TuningSpread& spread) {
   if (means.sd) spread.set_seeds_sd(*means.sd);
 }
 
-/// Keys whose best value is the smallest or the largest that was tried: beyond it may be a better one.
+/// Keys whose best value is the smallest or the largest that was tried: beyond it may be a better one. What
+/// diverged or failed was tried too.
 void warn_of_edges(const v1::TuningResponse& tuning, const v1::TuningPoint& best, v1::TuningRow& row) {
   constexpr std::size_t kFewest = 3;  // of two, each is at an end
   for (const auto& range : tuning.ranges()) {
     if (!range.has_min()) continue;
     std::set<double> tried;
     for (const auto& point : row.points())
-      if (point.n() > 0 && point.values().contains(range.key()))
+      if (point.n() + point.trials().completed() + point.trials().failed() > 0 &&
+          point.values().contains(range.key()))
         tried.insert(std::strtod(point.values().at(range.key()).c_str(), nullptr));
     if (tried.size() < kFewest || !best.values().contains(range.key())) continue;
     const std::string& text = best.values().at(range.key());
