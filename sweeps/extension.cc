@@ -57,6 +57,12 @@ std::string differences(const json& here, const json& stored, const std::string&
 }
 
 /// "row a", "rows a, b and 3 more"
+/// What to do with a file that cannot extend the sweep; results of commands are taken again where it says so.
+std::string under_another_name(const json& here) {
+  return std::string{"under another name"} +
+         (here.value("reuse", true) ? ", which trains nothing again that is stored" : "");
+}
+
 std::string rows_text(const std::vector<std::string>& ids) {
   constexpr std::size_t kNamed = 8;
   const std::size_t named = std::min(ids.size(), kNamed);
@@ -159,8 +165,8 @@ void compare_rows(const SweepSpec& spec, const json& here, const json& stored, G
   if (!gone.empty())
     growth.refused.push_back(fmt::format(
         "{}: in the store and not in the file; an extension takes nothing out: put {} back, or submit "
-        "the file under another name, which trains nothing again that is stored",
-        rows_text(gone), gone.size() == 1 ? "it" : "them"));
+        "the file {}",
+        rows_text(gone), gone.size() == 1 ? "it" : "them", under_another_name(here)));
 }
 
 void compare_seeds(const json& here, const json& stored, Growth& growth) {
@@ -174,7 +180,8 @@ void compare_seeds(const json& here, const json& stored, Growth& growth) {
     growth.refused.push_back(
         fmt::format("seeds: {} here, {} in the store", as_text(rule(here)), as_text(rule(stored))) +
         "; how often results are looked at is declared before there are any, or p-values would not hold: "
-        "submit the file under another name, which trains nothing again that is stored");
+        "submit the file " +
+        under_another_name(here));
     return;
   }
   const auto seeds = [](const json& spec) {
@@ -196,8 +203,8 @@ void compare_seeds(const json& here, const json& stored, Growth& growth) {
   if (!gone.empty())
     growth.refused.push_back(text(gone) +
                              ": in the store and not in the file; an extension takes nothing out: put it "
-                             "back, or submit the file under another name, which trains nothing again that "
-                             "is stored");
+                             "back, or submit the file " +
+                             under_another_name(here));
 }
 
 /// A search may go on with more points: nothing is reported that was trained at the best of fewer.
@@ -220,7 +227,8 @@ void compare_tuning(const json& here, const json& stored, Growth& growth) {
   growth.refused.push_back(
       differences(mine, theirs, "tune") +
       "; how rows are tuned is declared before there are results, and rows tuned in two ways cannot be "
-      "compared: submit the file under another name, which trains nothing again that is stored");
+      "compared: submit the file " +
+      under_another_name(here));
 }
 
 void compare_table(const json& here, const json& stored, Growth& growth) {
@@ -230,8 +238,8 @@ void compare_table(const json& here, const json& stored, Growth& growth) {
   if (compare(mine) != compare(theirs))
     growth.refused.push_back(
         differences(compare(mine), compare(theirs), "table.compare") +
-        "; how rows are compared is declared before there are results: submit the file under another name, "
-        "which trains nothing again that is stored");
+        "; how rows are compared is declared before there are results: submit the file " +
+        under_another_name(here));
   json rest = mine, others = theirs;
   for (json* table : {&rest, &others}) {
     table->erase("compare");
@@ -271,7 +279,8 @@ Growth growth(const SweepSpec& spec, const std::string& canonical_stored) {
     growth.refused.push_back(
         differences(wanted, had) +
         ": the trials of rows that are tuned are made of their tuning trials, which these hold "
-        "for: submit the file under another name, which trains nothing again that is stored");
+        "for: submit the file " +
+        under_another_name(here));
   } else if (wanted != had) {
     growth.resources = true;
     growth.changes.push_back(differences(wanted, had) + " (for trials that have not started)");
