@@ -62,10 +62,15 @@ std::string tuning_svg(const TuningResponse& tuning, const std::string& key) {
   const auto place = [&](double value) { return range.log() ? std::log10(value) : value; };
   std::vector<std::vector<Dot>> rows;
   double low = std::numeric_limits<double>::infinity(), high = -low, names = 0;
+  std::size_t without = 0;
   for (const auto& row : tuning.rows()) {
     std::map<std::uint32_t, const ablate::v1::TuningPoint*> furthest;
-    for (const auto& point : row.points())
+    std::set<std::uint32_t> points;
+    for (const auto& point : row.points()) {
+      points.insert(point.point());
       if (point.has_mean() && std::isfinite(point.mean())) furthest[point.point()] = &point;
+    }
+    without += points.size() - furthest.size();
     auto& dots = rows.emplace_back();
     for (const auto& [number, point] : furthest) {
       const auto value = point->values().find(range.key());
@@ -88,7 +93,8 @@ std::string tuning_svg(const TuningResponse& tuning, const std::string& key) {
   svg.text(kMargin, 26, tuning.sweep(), "start", 16, kInk, true);
   svg.text(
       kMargin, 46,
-      fmt::format("{} of each point, as far as it was trained; the chosen ones are large", tuning.metric()),
+      fmt::format("{} of each point, as far as it was trained; the chosen ones are large{}", tuning.metric(),
+                  without == 0 ? "" : fmt::format("; not drawn: {} without a value", without)),
       "start", kFont, kFaint);
   for (const double tick : up.ticks()) {
     svg.line(across.from, up(tick), across.to, up(tick), kRule);

@@ -308,7 +308,7 @@ Run declare_why(CLI::App& app, Context& context) {
   app.add_option("CELL", *words,
                  "SWEEP ROW COLUMN, or SWEEP/ROW/COLUMN; a paper's table, msf/table-1, is its sweep")
       ->required()
-      ->expected(1, 3)
+      ->expected(-1)  // one or three: asked_for
       ->type_name("");
   add_source(app, context);
   return [&context, words]() -> int {

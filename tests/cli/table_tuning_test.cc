@@ -85,7 +85,7 @@ TEST(TableTuningTest, APictureHasADotForEachPointWithAValue) {
   for (auto at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1)) ++dots;
   EXPECT_EQ(dots, 2u);
   EXPECT_THAT(svg, AllOf(HasSubstr("first: recipe.lr 0.01: 1, chosen"), HasSubstr(">recipe.lr</text>"),
-                         HasSubstr(">0.001</text>")));
+                         HasSubstr(">0.001</text>"), HasSubstr("; not drawn: 2 without a value")));
   EXPECT_EQ(svg, tuning_svg(tuning(), "recipe.lr"));
   try {
     tuning_svg(tuning(), "recipe.rl");
