@@ -93,7 +93,7 @@ TEST(TableStatistics, EveryRowSaysAllThatIsKnownOfIt) {
   EXPECT_THAT(text, HasSubstr("\nacc\n"));
   EXPECT_THAT(text, HasSubstr("78.85 to 79.35"));
   EXPECT_THAT(text, HasSubstr("+1.00     +0.77 to +1.23"));
-  EXPECT_THAT(text, HasSubstr("1 to see 0.30"));
+  EXPECT_THAT(text, HasSubstr("2 to see 0.30"));
   EXPECT_THAT(text, HasSubstr("no interval: one seed (row one)\n"));
   EXPECT_THAT(text, HasSubstr("no test: n = 1 and 3: a test needs two seeds on both sides (row one)\n"));
   EXPECT_THAT(text, HasSubstr("intervals by Student's t, not corrected\n"));
