@@ -192,7 +192,7 @@ std::vector<Point> draw_points(const std::vector<TunedRange>& ranges, Method met
   std::vector<Point> points;
   std::set<Point> seen;
   constexpr std::size_t kTriesForEach = 64;  // where few values are left, others come again and again
-  const auto tries_for = [](std::size_t points) { return kTriesForEach * (points + 1); };
+  const auto tries_for = [](std::size_t drawn) { return kTriesForEach * (drawn + 1); };
   for (std::size_t tries = 0; points.size() < count && tries < tries_for(points.size()); ++tries) {
     const std::vector<double> units = sequence->next();
     Point point;
