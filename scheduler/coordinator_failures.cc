@@ -24,12 +24,12 @@ using storage::RunId;
 /// own. `measured`: it has reported a number.
 void Coordinator::judge(Database& db, const std::string& worker, bool measured, Reported& report) {
   if (report.trial == 0) return;
-  looks_due_ = grow_due(db, clock_.now()) || looks_due_;
   report.claimants = queue_.claimants(report.trial);
   if (report.ended) refresh_budgets_of(db, report.trial, clock_.now());
   if (report.trial_state == storage::TrialState::kCompleted ||
       report.trial_state == storage::TrialState::kFailed)
     tune_after(db, report.trial, clock_.now());
+  looks_due_ = grow_due(db, clock_.now()) || looks_due_;
   storage::BreakerStore breaker{db};
   report.through = measured && queue_.is_tried(report.trial);
   if (report.through) breaker.got_through(report.trial);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "config/document/trial_document.h"
 #include "config/json.h"
+#include "scheduler/apart.h"
 #include "scheduler/budget.h"
 #include "scheduler/renewal.h"
 #include "storage/sweep_store.h"
@@ -423,8 +424,7 @@ class Growing {
   std::uint32_t add_seeds(const Known& known, const SeededRow& row, std::uint32_t seeds, double turn) {
     seeds = std::max(row.claimed, std::min(seeds, judge_.rule.max));
     for (std::uint32_t seed = row.claimed; seed < seeds; ++seed, grown_ = true)
-      if (!is_claimed(known.position, seed))  // a content before may have had it
-        storage::SweepStore{db_}.add_seed(sweep_, known.id, static_cast<int>(seed), now_, with_seed, turn);
+      storage::SweepStore{db_}.add_seed(sweep_, known.id, static_cast<int>(seed), now_, with_seed, turn);
     if (seeds != known.seeds)
       db_.prepared("UPDATE sweep_growth SET seeds = :seeds WHERE sweep_id = :sweep AND row = :row")
           .bind(":seeds", seeds)
@@ -439,15 +439,6 @@ class Growing {
           .bind(":row", known.id)
           .run();
     return seeds;
-  }
-  bool is_claimed(int row, std::uint32_t seed) const {
-    return db_
-        .prepared("SELECT 1 FROM sweep_trial WHERE sweep_id = :sweep AND row = :row AND seed_index = :seed")
-        .bind(":sweep", sweep_)
-        .bind(":row", row)
-        .bind(":seed", std::int64_t{seed})
-        .one([](const Statement&) { return true; })
-        .has_value();
   }
   void write(const Known& known, const storage::RowGrowth& growth) {
     if (growth != storage::RowGrowth{known.id, known.seeds, known.open, known.why})
@@ -539,14 +530,8 @@ bool grow_due(Database& db, Time now) {
   for (int looks = 0; due; due = next_due(db)) {
     // one that might get seeds looks finished otherwise
     if (looks >= kLooksAtOnce && !is_idle(db, due->sweep)) break;
-    try {
-      storage::Transaction part{db, storage::Transaction::kSavepoint};
-      looks += go_on(db, *due, now);
-      part.commit();
-    } catch (const Error& error) {  // what its worker says must be stored whatever a rule does
-      if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound)
-        throw;  // a full disk, say
-      log_error("no seeds are added to sweep {}: {}", due->sweep, error.what());
+    if (const auto why = make_apart(db, [&] { looks += go_on(db, *due, now); })) {
+      log_error("no seeds are added to sweep {}: {}", due->sweep, *why);
       forget_dues(db, due->sweep);
     }
   }

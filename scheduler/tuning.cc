@@ -14,6 +14,7 @@
 #include "config/document/result_version.h"
 #include "config/document/trial_document.h"
 #include "config/json.h"
+#include "scheduler/apart.h"
 #include "scheduler/budget.h"
 #include "scheduler/renewal.h"
 #include "scheduler/seed_growth.h"
@@ -184,10 +185,9 @@ bool settle_row(Database& db, SweepId sweep, const std::string& row, Time now) {
   }
 }
 
-void after_decisions(Database& db, SweepId sweep, Time now) {
-  TuningStore{db}.recount(sweep);
-  for (const SweepId one : with_tuning(db, sweep)) refresh_budget(db, one, now);  // before one can be leased
-  grow_seeds(db, sweep, now);
+/// Before a trial that was queued by a decision can be leased.
+void refresh_budgets_with_tuning(Database& db, SweepId sweep, Time now) {
+  for (const SweepId one : with_tuning(db, sweep)) refresh_budget(db, one, now);
 }
 
 /// Nothing can be chosen for any row that is open: that is said, and not tried again before a retry.
@@ -200,7 +200,6 @@ void give_up(Database& db, SweepId sweep, const std::string& why, Time now) {
     choice.why = "cannot be tuned: " + why;
     store.choose(sweep, choice, 0, now, seeded);
   }
-  store.recount(sweep);
 }
 
 std::vector<storage::NewTuningPoint> points_of(const sweeps::SweepSpec& spec) {
@@ -289,25 +288,19 @@ void settle_tuning(Database& db, SweepId sweep, Time now) {
   bool decided = false;
   for (const std::string& row : TuningStore{db}.unchosen(sweep))
     decided = settle_row(db, sweep, row, now) || decided;
-  if (decided) after_decisions(db, sweep, now);
+  if (!decided) return;
+  refresh_budgets_with_tuning(db, sweep, now);
+  grow_seeds(db, sweep, now);
 }
 
 void tune_after(Database& db, storage::TrialId trial, Time now) {
   for (const auto& [sweep, row] : TuningStore{db}.waiting_for(trial)) {
-    try {
-      storage::Transaction part{db, storage::Transaction::kSavepoint};
+    const auto why = make_apart(db, [&] {
       if (settle_row(db, sweep, row, now))
-        after_decisions(db, sweep, now);
-      else
-        TuningStore{db}.touch(sweep);
-      part.commit();
-    } catch (const Error& error) {  // what its worker says must be stored whatever a rule does
-      if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound)
-        throw;  // a full disk, say
-      log_error("row {} of sweep {} cannot be tuned: {}", row, sweep, error.what());
-    } catch (const nlohmann::json::exception& error) {
-      log_error("row {} of sweep {} cannot be tuned: {}", row, sweep, error.what());
-    }
+        refresh_budgets_with_tuning(db, sweep, now);  // what it claims is due to seeds by rule: grow_due
+      TuningStore{db}.touch(sweep);
+    });
+    if (why) log_error("row {} of sweep {} cannot be tuned: {}", row, sweep, *why);
   }
 }
 
@@ -316,18 +309,9 @@ void settle_tunings(Database& db, Time now) {
       SELECT u.sweep_id FROM sweep_tuning u JOIN sweep s ON s.id = u.sweep_id JOIN sweep_count n ON n.sweep_id = u.by_id
       WHERE u.open > 0 AND s.state <> 'cancelled' AND n.queued + n.leased + n.running + n.held = 0)sql")
                          .all([](const Statement& row) { return static_cast<SweepId>(row.integer(0)); });
-  for (const SweepId sweep : quiet) {
-    try {
-      storage::Transaction part{db, storage::Transaction::kSavepoint};
-      settle_tuning(db, sweep, now);
-      part.commit();
-    } catch (const Error& error) {  // leases must end whatever is wrong with one sweep
-      if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound) throw;
-      give_up(db, sweep, error.what(), now);
-    } catch (const nlohmann::json::exception& error) {  // of an archive, say, that somebody has changed
-      give_up(db, sweep, error.what(), now);
-    }
-  }
+  for (const SweepId sweep : quiet)
+    if (const auto why = make_apart(db, [&] { settle_tuning(db, sweep, now); }))
+      give_up(db, sweep, *why, now);
 }
 
 std::vector<SweepId> with_tuning(Database& db, SweepId sweep) {

@@ -227,25 +227,43 @@ void SweepStore::add_seed(SweepId sweep, const std::string& row, int seed_index,
                 fmt::format("row {} has no seed {}, or no trial to make it of", row, seed_index)};
   const TrialRecord model = TrialStore{db_}.get(first->trial);
   const RenewedTrial next = with_seed(model, first->seed);
+  claim(sweep, first->position, seed_index, first->seed, model, next, now, turn);
+}
+
+void SweepStore::claim_like(SweepId sweep, int row, int seed_index, std::int64_t seed, TrialId like,
+                            const RenewedTrial& next, Time now) {
+  claim(sweep, row, seed_index, seed, TrialStore{db_}.get(like), next, now, 0);
+}
+
+void SweepStore::claim(SweepId sweep, int row, int seed_index, std::int64_t seed, const TrialRecord& model,
+                       const RenewedTrial& next, Time now, double turn) {
+  const bool claimed = db_.prepared(
+                              "SELECT 1 FROM sweep_trial WHERE sweep_id = :sweep AND row = :row AND "
+                              "seed_index = :seed_index")
+                           .bind(":sweep", sweep)
+                           .bind(":row", row)
+                           .bind(":seed_index", seed_index)
+                           .one([](const Statement&) { return true; })
+                           .has_value();
+  if (claimed) return;
   const auto same = model.reusable
                         ? TrialStore{db_}.find_same(next.config_hash, next.result_version, model.data)
                         : std::nullopt;
-  const TrialId trial = same ? same->id : copy_of(model, next, first->seed);
+  const TrialId trial = same ? same->id : copy_of(model, next, seed);
   if (same) queue_again(trial, {.held = false});
   db_.prepared(
          "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id, turn) VALUES (:sweep, :row, "
          ":seed_index, :seed, :trial, :turn)")
       .bind(":sweep", sweep)
-      .bind(":row", first->position)
+      .bind(":row", row)
       .bind(":seed_index", seed_index)
-      .bind(":seed", first->seed)
+      .bind(":seed", seed)
       .bind(":trial", trial)
       .bind(":turn", turn)
       .run();
-  if (same) {
-    note_unfilled(db_, trial);
-    BreakerStore{db_}.want(sweep, now);
-  }
+  if (!same) return;
+  note_unfilled(db_, trial);
+  BreakerStore{db_}.want(sweep, now);
 }
 
 /// Those whose weights a trial takes run again first, where the trainer was corrected since.

@@ -120,7 +120,8 @@ class SweepStore {
   std::vector<RowGrowth> growth(SweepId sweep) const;
   void set_growth(SweepId sweep, const RowGrowth& row, Time now);
   /// Claims, for a row, the trial of its first seed with this one in its place: one that is stored, or a new
-  /// one. `turn`: as of OpenTrial::Claim. Throws: Error{kNotFound} for a row or a seed that is not there.
+  /// one; nothing where it has that seed. `turn`: as of OpenTrial::Claim. Throws: Error{kNotFound} for a row
+  /// or a seed that is not there.
   using WithSeed = std::function<RenewedTrial(const TrialRecord&, std::int64_t seed)>;
   void add_seed(SweepId sweep, const std::string& row, int seed_index, Time now, const WithSeed& with_seed,
                 double turn = 0);
@@ -223,6 +224,8 @@ class SweepStore {
   void run_sources_again(SweepId sweep, TrialId trial, const Renew& renewed);
   bool renew_open(SweepId sweep, TrialId id, const Renew& renewed);
   bool run_again(SweepId sweep, const TrialRecord& trial, const Renew& renewed, Retry which);
+  void claim(SweepId sweep, int row, int seed_index, std::int64_t seed, const TrialRecord& model,
+             const RenewedTrial& next, Time now, double turn);
   TrialId copy_of(const TrialRecord& trial, const RenewedTrial& today,
                   std::optional<std::int64_t> seed = std::nullopt);
   void read_last_values(SweepId sweep, std::uint32_t values, std::vector<SeenClaim>& claims) const;

@@ -8,10 +8,7 @@
 #include <utility>
 
 #include "protocol/number.h"
-#include "storage/breaker_store.h"
 #include "storage/sweep_store.h"
-#include "storage/trial_store.h"
-#include "storage/unfilled.h"
 
 namespace abl::storage {
 namespace {
@@ -140,39 +137,6 @@ void read_values(Database& db, SweepId sweep, SweepId by, const std::string& row
 }
 
 }  // namespace
-
-/// Claims, for a row's seed, the trial of this document: one that is stored, or a new one with the settings
-/// of `like`.
-void SweepStore::claim_like(SweepId sweep, int row, int seed_index, std::int64_t seed, TrialId like,
-                            const RenewedTrial& next, Time now) {
-  const bool claimed = db_.prepared(
-                              "SELECT 1 FROM sweep_trial WHERE sweep_id = :sweep AND row = :row AND "
-                              "seed_index = :seed_index")
-                           .bind(":sweep", sweep)
-                           .bind(":row", row)
-                           .bind(":seed_index", seed_index)
-                           .one([](const Statement&) { return true; })
-                           .has_value();
-  if (claimed) return;
-  const TrialRecord model = TrialStore{db_}.get(like);
-  const auto same = model.reusable
-                        ? TrialStore{db_}.find_same(next.config_hash, next.result_version, model.data)
-                        : std::nullopt;
-  const TrialId trial = same ? same->id : copy_of(model, next, seed);
-  if (same) queue_again(trial, {.held = false});
-  db_.prepared(
-         "INSERT INTO sweep_trial (sweep_id, row, seed_index, seed, trial_id) VALUES (:sweep, :row, "
-         ":seed_index, :seed, :trial)")
-      .bind(":sweep", sweep)
-      .bind(":row", row)
-      .bind(":seed_index", seed_index)
-      .bind(":seed", seed)
-      .bind(":trial", trial)
-      .run();
-  if (!same) return;
-  note_unfilled(db_, trial);
-  BreakerStore{db_}.want(sweep, now);
-}
 
 void TuningStore::insert(SweepId sweep, SweepId by, const std::string& tune_json,
                          const std::vector<NewTuningPoint>& points) {
@@ -361,6 +325,12 @@ void TuningStore::choose(SweepId sweep, const TuningChoice& choice, std::uint32_
                          const WithSeed& with_seed) {
   json means = json::array();
   for (const auto& [point, mean] : choice.means) means.push_back({point, mean ? json(*mean) : json()});
+  const bool failed_before =
+      db_.prepared("SELECT 1 FROM tuning_choice WHERE sweep_id = :sweep AND row = :row AND point IS NULL")
+          .bind(":sweep", sweep)
+          .bind(":row", choice.row)
+          .one([](const Statement&) { return true; })
+          .has_value();
   db_.prepared(R"sql(
       INSERT INTO tuning_choice (sweep_id, row, point, point_values, value, means, completed, budget, why, time_ms)
       VALUES (:sweep, :row, :point, :values, :value, :means, :completed, :budget, :why, :now)
@@ -378,7 +348,15 @@ void TuningStore::choose(SweepId sweep, const TuningChoice& choice, std::uint32_
       .bind(":why", choice.why)
       .bind(":now", now)
       .run();
-  if (db_.changes() > 0 && choice.point) apply(sweep, choice, seeds, now, with_seed);
+  if (db_.changes() == 0) return;  // it was made before, and stays
+  db_.prepared(
+         "UPDATE sweep_tuning SET open = open - :decided, failed = failed + :failed WHERE sweep_id = :sweep")
+      .bind(":decided", failed_before ? 0 : 1)
+      .bind(":failed", (choice.point ? 0 : 1) - (failed_before ? 1 : 0))
+      .bind(":sweep", sweep)
+      .run();
+  touch(sweep);
+  if (choice.point) apply(sweep, choice, seeds, now, with_seed);
 }
 
 void TuningStore::apply(SweepId sweep, const TuningChoice& choice, std::uint32_t seeds, Time now,

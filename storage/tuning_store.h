@@ -107,12 +107,12 @@ class TuningStore {
   /// Forgets that nothing could be chosen for a row; empty: for any.
   void reopen(SweepId sweep, const std::string& row);
   std::vector<std::string> tuning_rows(SweepId sweep, const std::string& row) const;
-  /// Counts anew how many rows are open.
-  void recount(SweepId sweep);
   /// Who watches the sweep hears that its tuning goes on.
   void touch(SweepId sweep);
 
  private:
+  void recount(SweepId sweep);  // how many rows are open
+
   Database& db_;
 };
 

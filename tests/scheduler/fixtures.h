@@ -30,6 +30,25 @@ namespace abl::scheduler {
 
 using namespace std::chrono_literals;
 
+/// Ends a trial in the store, as its run's last batch does.
+inline void complete_stored(storage::Database& db, storage::TrialId trial, double value) {
+  const auto run = static_cast<std::int64_t>(trial);
+  db.execute("INSERT OR IGNORE INTO metric (id, name) VALUES (1, 'val/top1')");
+  db.prepared(
+        "INSERT INTO run (id, trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, curves) "
+        "VALUES (:run, :run, 1, 'completed', 'w', 'h', 1, 1, :run)")
+      .bind(":run", run)
+      .run();
+  db.prepared(
+        "INSERT INTO metric_summary (run_id, metric_id, count, finite, sum, min, max, last, last_step) "
+        "VALUES "
+        "(:run, 1, 1, 1, :value, :value, :value, :value, 1)")
+      .bind(":run", run)
+      .bind(":value", value)
+      .run();
+  db.prepared("UPDATE trial SET run_id = :run, state = 'completed' WHERE id = :run").bind(":run", run).run();
+}
+
 /// A clock that moves when told to.
 class FakeClock final : public Clock {
  public:

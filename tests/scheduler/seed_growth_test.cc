@@ -550,25 +550,6 @@ TEST_F(SeedGrowthTest, OfTheSeedsThatWaitTheOneOfTheWidestIntervalIsFirst) {
   complete(one, next[0], 89);
 }
 
-/// Ends a trial in the store, as its run's last batch does.
-void complete_stored(storage::Database& db, storage::TrialId trial, double value) {
-  const auto run = static_cast<std::int64_t>(trial);
-  db.execute("INSERT OR IGNORE INTO metric (id, name) VALUES (1, 'val/top1')");
-  db.prepared(
-        "INSERT INTO run (id, trial_id, attempt, state, worker, host, leased_ms, lease_expires_ms, curves) "
-        "VALUES (:run, :run, 1, 'completed', 'w', 'h', 1, 1, :run)")
-      .bind(":run", run)
-      .run();
-  db.prepared(
-        "INSERT INTO metric_summary (run_id, metric_id, count, finite, sum, min, max, last, last_step) "
-        "VALUES "
-        "(:run, 1, 1, 1, :value, :value, :value, :value, 1)")
-      .bind(":run", run)
-      .bind(":value", value)
-      .run();
-  db.prepared("UPDATE trial SET run_id = :run, state = 'completed' WHERE id = :run").bind(":run", run).run();
-}
-
 /// An import, a hold by an expired lease or by what others failed at: whoever writes the end into the store.
 TEST_F(SeedGrowthTest, WhatEndsWhileNobodyLooksIsLookedAtByTheNextSchedulerOrTick) {
   submit(spec_of_rates("ci(acc) < 0.3", {"1", "2"}));
@@ -586,6 +567,22 @@ TEST_F(SeedGrowthTest, WhatEndsWhileNobodyLooksIsLookedAtByTheNextSchedulerOrTic
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_THAT(rows[0].why, HasSubstr("not below 0.3"));
   EXPECT_THAT(rows[1].why, HasSubstr("seed 0 is held"));
+}
+
+TEST_F(SeedGrowthTest, ARuleThatCannotBeReadHoldsUpNeitherResultsNorOtherSweeps) {
+  submit(spec_of("ci(acc) < 0.3", "bad"));
+  submit(spec_of_rates("ci(acc) < 0.3", {"3", "4"}));
+  writer->call([](storage::Database& db) {
+    db.execute(R"sql(UPDATE growth_rule SET compare = '{"test": 5}'
+                     WHERE sweep_id = (SELECT id FROM sweep WHERE name = 'bad'))sql");
+  });
+  FakeWorker worker = connect({.slots = 8, .data = {}, .allows_commands = true});
+  for (auto assigned = worker.take_assigned(); !assigned.empty(); assigned = worker.take_assigned())
+    for (const auto& assign : assigned)
+      complete(worker, assign, 50.0 + 9 * static_cast<double>(assign.seed()));
+  EXPECT_EQ(trials("bad").completed, 4u) << "what the worker says is stored";
+  EXPECT_EQ(trials("bad").total(), 4u);
+  EXPECT_EQ(trials().completed, 8u) << "the other sweep gets its seeds";
 }
 
 /// What the store's machine does until the end of a row's seed is looked at, and that of a baseline's, of

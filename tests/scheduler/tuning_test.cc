@@ -193,6 +193,16 @@ class TuningTest : public CoordinatorTest {
     settle();
     return answer;
   }
+  /// What the store's machine does after the end of the first trial of this tuning.
+  std::int64_t cost_of_an_end(const std::string& tuning) {
+    return writer->call([&](storage::Database& db) {
+      const storage::SweepStore store{db};
+      const auto claims = store.claims(store.get(tuning).id);
+      const std::int64_t before = db.steps();
+      tune_after(db, claims.front().trial, clock.now());
+      return db.steps() - before;
+    });
+  }
 };
 
 TEST_F(TuningTest, ARowGetsItsTrialsAtItsBestValuesWhenItsLastTuningTrialHasEnded) {
@@ -367,13 +377,7 @@ TEST_F(TuningTest, TheEndOfAPointCostsTheSameHoweverManyPointsARowHas) {
                              "seeds 100-101, held_out: {{params.split: tune}}}}\n",
                              points),
          .rows = {name}}));
-    return writer->call([&](storage::Database& db) {
-      const storage::SweepStore store{db};
-      const auto claims = store.claims(store.get(name + ".tuning").id);
-      const std::int64_t before = db.steps();
-      tune_after(db, claims.front().trial, clock.now());
-      return db.steps() - before;
-    });
+    return cost_of_an_end(name + ".tuning");
   };
   cost_of("warm", 2);
   const auto few = cost_of("few", 4), many = cost_of("many", 120);
@@ -385,15 +389,36 @@ TEST_F(TuningTest, TheEndOfATuningTrialCostsItsRowHoweverManyRowsTheSweepHas) {
     TunedFile file{.name = name, .rows = {}};
     for (int row = 0; row < rows; ++row) file.rows.push_back(fmt::format("{}{}", name, row));
     submit(tuned_spec(file));
-    return writer->call([&](storage::Database& db) {
-      const storage::SweepStore store{db};
-      const auto claims = store.claims(store.get(name + ".tuning").id);
-      const std::int64_t before = db.steps();
-      tune_after(db, claims.front().trial, clock.now());
-      return db.steps() - before;
-    });
+    return cost_of_an_end(name + ".tuning");
   };
   cost_of("warm", 1);  // statements are prepared
+  const auto few = cost_of("few", 2), many = cost_of("many", 60);
+  EXPECT_LT(many, few + few / 2);
+}
+
+TEST_F(TuningTest, ADecisionCostsItsRowHoweverManyRowsTheSweepHas) {
+  const auto cost_of = [&](const std::string& name, int rows) {
+    TunedFile file{.name = name, .seeds = "{min: 2, max: 4, until: \"ci(acc) < 0.001\"}", .rows = {}};
+    for (int row = 0; row < rows; ++row) file.rows.push_back(fmt::format("{}{}", name, row));
+    submit(tuned_spec(file));
+    const auto cost = writer->call([&](storage::Database& db) {
+      const storage::TuningStore tuning{db};
+      const storage::SweepStore store{db};
+      storage::TrialId last = 0;
+      for (const auto& claim : store.claims(store.get(name + ".tuning").id)) {
+        const auto waiting = tuning.waiting_for(claim.trial);
+        if (waiting.empty() || waiting.front().second != file.rows.front()) continue;
+        complete_stored(db, last = claim.trial, 1);
+      }
+      const std::int64_t before = db.steps();
+      tune_after(db, last, clock.now());
+      return db.steps() - before;
+    });
+    EXPECT_EQ(sweep(name).tuning->open, static_cast<std::uint32_t>(rows - 1));
+    EXPECT_EQ(sweep(name).trials.total(), 2u) << "the row begins with two seeds";
+    return cost;
+  };
+  cost_of("warm", 2);
   const auto few = cost_of("few", 2), many = cost_of("many", 60);
   EXPECT_LT(many, few + few / 2);
 }
