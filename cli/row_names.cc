@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "views/comparison.h"
+
 namespace abl::cli {
 namespace {
 
@@ -14,21 +16,6 @@ using ablate::v1::Table;
 using ablate::v1::TableRow;
 
 constexpr int kLeastOfAnId = 8, kLeastOfALabel = 10, kLeastOfALevel = 8;
-
-using Levels = std::vector<std::pair<std::string, std::string>>;  // factor, level: in the order of the id
-
-/// "groups=2,layout=block"; nothing where an id is not made of levels. "base" has none of them.
-std::optional<Levels> levels_of(const std::string& id) {
-  Levels levels;
-  if (id == "base") return levels;
-  for (std::size_t start = 0; start <= id.size();) {
-    const std::size_t end = std::min(id.find(',', start), id.size()), equals = id.find('=', start);
-    if (equals >= end || equals == start) return std::nullopt;
-    levels.emplace_back(id.substr(start, equals - start), id.substr(equals + 1, end - equals - 1));
-    start = end + 1;
-  }
-  return levels;
-}
 
 /// Whether a factor of an id, "layout", is this setting: "model.attention.layout".
 bool is_key(const std::string& setting, const std::string& factor) {
@@ -73,7 +60,7 @@ bool RowNames::read_factors(const Table& table, bool with_settings) {
   std::vector<std::string> factors;
   std::map<std::string, std::set<std::string>> seen;
   for (const auto& row : table.rows()) {
-    const auto levels = levels_of(row.id());
+    const auto levels = views::levels_of(row.id());
     if (!levels || !repeats(row)) return false;
     for (const auto& [factor, level] : *levels)
       if (std::ranges::find(factors, factor) == factors.end()) factors.push_back(factor);

@@ -296,6 +296,8 @@ std::string legend_of(const v1::Table& table, const protocol::Compare& compare) 
                          : "");
 }
 
+}  // namespace
+
 std::vector<int> references_of(const v1::Table& table) {
   std::unordered_map<std::string_view, int> places;
   for (int i = 0; i < table.rows_size(); ++i) places.emplace(table.rows(i).id(), i);
@@ -307,7 +309,17 @@ std::vector<int> references_of(const v1::Table& table) {
   return references;
 }
 
-}  // namespace
+std::optional<Levels> levels_of(const std::string& id) {
+  Levels levels;
+  if (id == "base") return levels;
+  for (std::size_t start = 0; start <= id.size();) {
+    const std::size_t end = std::min(id.find(',', start), id.size()), equals = id.find('=', start);
+    if (equals >= end || equals == start) return std::nullopt;
+    levels.emplace_back(id.substr(start, equals - start), id.substr(equals + 1, end - equals - 1));
+    start = end + 1;
+  }
+  return levels;
+}
 
 void compare_cells(v1::Table& table, StatisticsMemo* memo) {
   const protocol::Compare compare = compare_of(table);

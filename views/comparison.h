@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ablate/v1/sweeps.pb.h"
 
@@ -28,6 +31,13 @@ inline const std::string& baseline_of(const ablate::v1::Table& table, const abla
 inline bool is_baseline(const ablate::v1::Table& table, const ablate::v1::TableRow& row) {
   return row.id() == baseline_of(table, row);
 }
+/// Of each row the place of the row that it is compared with, or -1.
+std::vector<int> references_of(const ablate::v1::Table& table);
+
+/// The levels that the id of a row of factors is made of, "groups=2,layout=block": factor and level, in this
+/// order. "base" has none; nothing where an id is not made of levels.
+using Levels = std::vector<std::pair<std::string, std::string>>;
+std::optional<Levels> levels_of(const std::string& id);
 
 /// `Cell.statistics` of one row of a table that was compared. `baseline`: the row that it is compared with,
 /// null where there is none. `head`: the table, with its columns; its rows do not matter.

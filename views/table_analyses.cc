@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "protocol/number.h"
@@ -78,20 +77,6 @@ struct Factors {
   std::vector<std::vector<std::size_t>> levels;  // of each row
   std::vector<std::size_t> counts;               // of levels, of each factor
 };
-
-using Levels = std::vector<std::pair<std::string, std::string>>;
-
-std::optional<Levels> levels_of(const std::string& id) {
-  Levels levels;
-  if (id == "base") return levels;
-  for (std::size_t start = 0; start <= id.size();) {
-    const std::size_t end = std::min(id.find(',', start), id.size()), equals = id.find('=', start);
-    if (equals >= end || equals == start) return std::nullopt;
-    levels.emplace_back(id.substr(start, equals - start), id.substr(equals + 1, end - equals - 1));
-    start = end + 1;
-  }
-  return levels;
-}
 
 /// Whether two factors have the same rows at each level.
 bool vary_together(const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
@@ -218,13 +203,7 @@ void analyse(const v1::Table& table, int index, const Factors& factors, v1::Fact
 void add_analyses(v1::Table& table) {
   table.clear_paper_agreement();
   table.clear_factor_analyses();
-  std::unordered_map<std::string_view, int> places;
-  for (int i = 0; i < table.rows_size(); ++i) places.emplace(table.rows(i).id(), i);
-  std::vector<int> references;
-  for (const auto& row : table.rows()) {
-    const auto place = places.find(baseline_of(table, row));
-    references.push_back(place == places.end() ? -1 : place->second);
-  }
+  const std::vector<int> references = references_of(table);
   const bool is_long = table.rows_size() > kMostAnalysed;
   const auto factors = is_long ? std::nullopt : factors_of(table);
   const bool has_factors = is_long && levels_of(table.rows(1).id());
