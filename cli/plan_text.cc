@@ -207,6 +207,7 @@ bool settings_say_more(const SweepPlan& plan) {
 }  // namespace
 
 std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
+  const bool is_search = plan.seeds() == 0 && plan.has_tuning();
   const bool shares = plan.under_way() > 0;
   const bool repeats =
       std::ranges::any_of(plan.rows(), [](const PlanRow& row) { return !row.same_as().empty(); });
@@ -260,8 +261,9 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
       cells.push_back(row.has_time() ? between_text(row.time()) : "–");
       cells.push_back(row.has_gpu_hours() ? hours_text(row.gpu_hours().value()) : "–");
     }
-    cells.push_back(row.not_trained().empty() ? fmt::format("{}", row.trials()) : "–");
-    cells.push_back(row.not_trained().empty() ? fmt::format("{}", row.stored()) : "–");
+    const bool counts_trials = row.not_trained().empty() && !is_search;  // a row of a search is none of it
+    cells.push_back(counts_trials ? fmt::format("{}", row.trials()) : "–");
+    cells.push_back(counts_trials ? fmt::format("{}", row.stored()) : "–");
     if (mended) cells.push_back(fmt::format("{}", row.before_mend()));
     if (shares) cells.push_back(fmt::format("{}", row.under_way()));
     if (repeats) cells.push_back(row.same_as());
@@ -282,14 +284,19 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   const std::string untrained = not_trained_text(plan);
   const auto trained = static_cast<std::uint32_t>(
       std::ranges::count_if(plan.rows(), [](const PlanRow& row) { return row.not_trained().empty(); }));
-  text += fmt::format(
-      "{} × {}: {}, {} stored",
-      untrained.empty() ? plural(rows, "row") : fmt::format("{} of {}", trained, plural(rows, "row")),
-      seeds_text(plan.seeds(), plan.seeds_min()), plural(plan.trials(), "distinct trial"), plan.stored());
-  if (shares)
-    text += fmt::format(", {} under way{}", plan.under_way(), plan.submitted() ? "" : " for other sweeps");
-  if (plan.held() > 0) text += fmt::format(", {} held", plan.held());
-  const auto left = plan.trials() - std::min(plan.trials(), plan.stored() + plan.under_way() + plan.held());
+  const SweepPlan& counted = is_search ? plan.tuning() : plan;
+  text += is_search ? fmt::format("a search: {} of its points", plural(counted.trials(), "distinct trial"))
+                    : fmt::format("{} × {}: {}",
+                                  untrained.empty() ? plural(rows, "row")
+                                                    : fmt::format("{} of {}", trained, plural(rows, "row")),
+                                  seeds_text(plan.seeds(), plan.seeds_min()),
+                                  plural(plan.trials(), "distinct trial"));
+  text += fmt::format(", {} stored", counted.stored());
+  if (shares || counted.under_way() > 0)
+    text += fmt::format(", {} under way{}", counted.under_way(), plan.submitted() ? "" : " for other sweeps");
+  if (counted.held() > 0) text += fmt::format(", {} held", counted.held());
+  const auto left =
+      counted.trials() - std::min(counted.trials(), counted.stored() + counted.under_way() + counted.held());
   if (!plan.submitted())
     text += fmt::format(", {} to run\n", left);
   else
@@ -303,15 +310,16 @@ std::string plan_text(const SweepPlan& plan, const Terminal& terminal) {
   text += time_text(plan);
   if (plan.has_tuning()) {
     const SweepPlan& tuning = plan.tuning();
-    text += plan.seeds() == 0 ? fmt::format("a search: {} of its points, {} stored",
-                                            plural(tuning.trials(), "trial"), tuning.stored())
-                              : fmt::format("before these the rows are tuned: {}, {} stored",
-                                            plural(tuning.trials(), "tuning trial"), tuning.stored());
+    std::string line;
+    if (!is_search)
+      line = fmt::format("before these the rows are tuned: {}, {} stored",
+                         plural(tuning.trials(), "tuning trial"), tuning.stored());
     if (tuning.has_gpu_hours())
-      text += fmt::format("; what is left of them takes {} GPU hours ({} to {})",
+      line += fmt::format("{} takes {} GPU hours ({} to {})",
+                          is_search ? "what is left of its points" : "; what is left of them",
                           hours_text(tuning.gpu_hours().value()), hours_text(tuning.gpu_hours().low()),
                           hours_text(tuning.gpu_hours().high()));
-    text += "\n";
+    if (!line.empty()) text += line + "\n";
   }
   if (chain > 0)
     text += fmt::format("each trial waits for those whose weights it takes: at most {} one after the other\n",

@@ -20,9 +20,19 @@ namespace v1 = ablate::v1;
 using storage::Transaction;
 using storage::TrialState;
 
+/// A search has no trials of its own: those of its points are all there is.
+bool is_search(const storage::SweepRecord& sweep) { return sweep.tuning && sweep.seeds == 0; }
+const storage::TrialCounts& trials_of(const storage::SweepRecord& sweep) {
+  return is_search(sweep) ? sweep.tuning->trials : sweep.trials;
+}
+/// The sweep that has them.
+storage::SweepId with_trials(const storage::SweepRecord& sweep) {
+  return is_search(sweep) ? sweep.tuning->by : sweep.id;
+}
+
 /// Whether something of it waits or runs.
 bool has_forecast(const storage::SweepRecord& sweep) {
-  return sweep.state == storage::SweepState::kActive && sweep.trials.open() > 0;
+  return sweep.state == storage::SweepState::kActive && trials_of(sweep).open() > 0;
 }
 
 /// Of a sweep whose budget ends before it would be complete: that, in place of a date. By the slots that it
@@ -39,7 +49,7 @@ std::optional<v1::Forecast> within_budget(storage::Database& db, const storage::
   if (sweep.budget.gpu_time && sweep.spent.empty() && forecast->at_once() > 0) {
     const auto gpus = db.prepared(R"sql(SELECT t.gpus FROM sweep_trial st JOIN trial t ON t.id = st.trial_id
                                         WHERE st.sweep_id = :sweep LIMIT 1)sql")
-                          .bind(":sweep", sweep.id)
+                          .bind(":sweep", with_trials(sweep))
                           .one([](const storage::Statement& row) { return row.integer(0); })
                           .value_or(0);
     const double granted = static_cast<double>((*sweep.budget.gpu_time - sweep.gpu_time).count()) / 1000;
@@ -68,7 +78,7 @@ v1::SweepSummary sweep_summary(const storage::SweepRecord& sweep, std::optional<
   v1::SweepSummary message;
   message.set_name(sweep.name);
   message.set_state(state_of(sweep));
-  *message.mutable_trials() = to_proto(sweep.trials);
+  *message.mutable_trials() = to_proto(trials_of(sweep));
   message.set_rows(sweep.rows);
   message.set_seeds(sweep.seeds);
   if (!sweep.seeds_rule.empty())
@@ -113,20 +123,21 @@ std::vector<v1::SweepSummary> sweep_summaries(storage::Database& db,
                                               const std::vector<storage::SweepRecord>& sweeps, Time now) {
   std::set<storage::SweepId> asked;
   for (const auto& sweep : sweeps)
-    if (has_forecast(sweep)) asked.insert(sweep.id);
+    if (has_forecast(sweep)) asked.insert(with_trials(sweep));
   std::optional<Forecasts> forecasts;
   if (!asked.empty()) forecasts.emplace(db, asked, now);
   std::vector<v1::SweepSummary> messages;
   for (const auto& sweep : sweeps)
-    messages.push_back(sweep_summary(sweep, asked.contains(sweep.id)
-                                                ? within_budget(db, sweep, forecasts->of(sweep.id), now)
-                                                : std::nullopt));
+    messages.push_back(sweep_summary(
+        sweep, has_forecast(sweep) ? within_budget(db, sweep, forecasts->of(with_trials(sweep)), now)
+                                   : std::nullopt));
   return messages;
 }
 
 std::optional<v1::Forecast> forecast_of(storage::Database& db, const storage::SweepRecord& sweep, Time now) {
-  return has_forecast(sweep) ? within_budget(db, sweep, Forecasts{db, {sweep.id}, now}.of(sweep.id), now)
-                             : std::nullopt;
+  if (!has_forecast(sweep)) return std::nullopt;
+  const storage::SweepId id = with_trials(sweep);
+  return within_budget(db, sweep, Forecasts{db, {id}, now}.of(id), now);
 }
 
 v1::RunSummary run_summary(storage::Database& db, const storage::RunRecord& run, std::uint32_t most_metrics) {

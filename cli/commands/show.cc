@@ -142,14 +142,15 @@ std::string head_text(const ablate::v1::SweepDetail& sweep, const Terminal& term
     holds +=
         fmt::format("{}; 'ablate table {}' has its points\n", tuning_text(summary), summary.tuning().sweep());
   if (!summary.tunes().empty())
-    holds += fmt::format("the trials by which the rows of {} are tuned; they stand in no table of it\n",
-                         summary.tunes());
+    holds += fmt::format("these are the trials of the points that {} tries\n", summary.tunes());
   holds += growth_text(sweep, now);
-  return fmt::format(
-      "{}\n{} × {}, priority {}, submitted {} from {}\n{}{}\n", summary_text(summary, terminal),
-      plural(summary.rows(), "row"), seeds_text(summary.seeds(), summary.seeds_min()), summary.priority(),
-      format_age(summary.created(), now), sweep.file(),
-      summary.has_forecast() ? forecast_line(summary.forecast(), "complete in", now) : "", holds);
+  return fmt::format("{}\n{}, priority {}, submitted {} from {}\n{}{}\n", summary_text(summary, terminal),
+                     summary.seeds() == 0 ? "a search"
+                                          : fmt::format("{} × {}", plural(summary.rows(), "row"),
+                                                        seeds_text(summary.seeds(), summary.seeds_min())),
+                     summary.priority(), format_age(summary.created(), now), sweep.file(),
+                     summary.has_forecast() ? forecast_line(summary.forecast(), "complete in", now) : "",
+                     holds);
 }
 
 /// What fits a terminal, of the first rows where there are many.

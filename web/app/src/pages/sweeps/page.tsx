@@ -122,8 +122,9 @@ function SweepRow({ sweep }: { sweep: SweepSummary }) {
         </span>
       </td>
       <td class="num">
-        {whole(sweep.rows)} × {sweep.seeds_min > 0 && `${whole(sweep.seeds_min)} to `}
-        {whole(sweep.seeds)}
+        {sweep.seeds === 0
+          ? "search"
+          : `${whole(sweep.rows)} × ${sweep.seeds_min > 0 ? `${whole(sweep.seeds_min)} to ` : ""}${whole(sweep.seeds)}`}
       </td>
       <td class="num">{duration(sweep.eta_seconds)}</td>
       <td class="num">

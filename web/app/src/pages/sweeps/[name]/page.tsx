@@ -134,11 +134,18 @@ function Summary({ sweep }: { sweep: SweepDetail }) {
       <State state={summary.state} />
       <TrialsBar counts={counts} />
       <span>{countsText(counts)}</span>
-      <span class="muted">
-        {plural(summary.rows, "row")} × {summary.seeds_min > 0 && `${summary.seeds_min} to `}
-        {plural(summary.seeds, "seed")}
-      </span>
-      {summary.tuning && (
+      {summary.seeds > 0 && (
+        <span class="muted">
+          {plural(summary.rows, "row")} × {summary.seeds_min > 0 && `${summary.seeds_min} to `}
+          {plural(summary.seeds, "seed")}
+        </span>
+      )}
+      {summary.tuning && summary.seeds === 0 && (
+        <span>
+          a search: <Link href={`/sweeps/${encodeURIComponent(summary.tuning.sweep)}`}>trials of its points</Link>
+        </span>
+      )}
+      {summary.tuning && summary.seeds > 0 && (
         <span>
           <Link href={`/sweeps/${encodeURIComponent(summary.tuning.sweep)}`}>tuning</Link>:{" "}
           {countsText(summary.tuning.trials)},{" "}
