@@ -76,8 +76,8 @@ std::optional<std::string> marker_in(const std::string& line) {
 MarkedTable read_marker(const std::string& command, const std::string& file, std::size_t line) {
   MarkedTable table{.file = file, .line = line};
   std::vector<std::string> words = words_of(command);
-  const std::vector<std::string> kFlags{"--format", "--columns", "--long", "--stats",
-                                        "--store",  "--caption", "--label"};
+  const std::vector<std::string> kFlags{"--format", "--columns", "--long",    "--stats",
+                                        "--tuning", "--store",   "--caption", "--label"};
   for (std::size_t i = 2; i < words.size(); ++i) {
     std::string word = words[i], value;
     if (!word.starts_with("--")) {
@@ -94,8 +94,8 @@ MarkedTable read_marker(const std::string& command, const std::string& file, std
       bad_marker(file, line,
                  fmt::format("unknown flag '{}' in the marker; expected {}{}", word, any_of(kFlags),
                              did_you_mean(word, kFlags)));
-    if (word == "--long" || word == "--stats") {
-      (word == "--long" ? table.long_form : table.stats) = true;
+    if (word == "--long" || word == "--stats" || word == "--tuning") {
+      (word == "--long" ? table.long_form : word == "--stats" ? table.stats : table.tuning) = true;
       continue;
     }
     if (equals == std::string::npos) {
@@ -117,6 +117,8 @@ MarkedTable read_marker(const std::string& command, const std::string& file, std
     bad_marker(file, line, "a table as JSON is not compared; expected another format");
   if (table.stats && table.format != TableFormat::kText)
     bad_marker(file, line, "--stats in a marker is of tables as text; expected no --format");
+  if (table.tuning && (table.stats || table.long_form || !table.options.shown.empty()))
+    bad_marker(file, line, "--tuning shows points and not rows: expected no --stats, --columns or --long");
   return table;
 }
 
@@ -299,6 +301,8 @@ std::map<std::pair<std::string, std::size_t>, TableLine> rows_of(const std::vect
     for (const std::size_t cell : names) {
       if (cell >= line.cells.size()) continue;
       std::string name = line.cells[cell].text;
+      if (name.starts_with("**") && name.ends_with("**") && name.size() > 4)  // the best may be another now
+        name = name.substr(2, name.size() - 4);
       if (constexpr std::string_view kBaseline = "(baseline)"; name.ends_with(kBaseline))
         name = without_margins(name.substr(0, name.size() - kBaseline.size()));
       key += (key.empty() ? "" : ", ") + name;
@@ -357,6 +361,25 @@ std::vector<TableDifference> markdown_differences(const MarkedTable& table,
         break;
       }
   return found;
+}
+
+/// What the store says, and which cells of a line name it.
+std::pair<std::string, std::vector<std::size_t>> rendered_anew(Source& source, const MarkedTable& marked) {
+  const auto table = source.table(marked.sweep, 0, marked.stats, marked.stats || marked.long_form);
+  if (!marked.tuning && !table.search())
+    return {render_table(table, marked.format, nullptr, marked.options) +
+                (marked.stats ? statistics_text(table) : ""),
+            sheet_of(table, marked.options.shown).naming};
+  if (marked.stats || !marked.options.shown.empty() || marked.format == TableFormat::kLatex ||
+      marked.format == TableFormat::kHtml)
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("{} is of points, as text, markdown or csv: expected no other --format, --stats or "
+                    "--columns",
+                    marked.sweep)};
+  const auto points = source.tuning(marked.sweep);
+  return {tuning_text(points, marked.format, nullptr),
+          points.search() ? std::vector<std::size_t>{0} : std::vector<std::size_t>{0, 1}};
 }
 
 }  // namespace
@@ -423,17 +446,15 @@ int check_tables(const Context& context, const std::filesystem::path& file, bool
       auto& [own, source] = sources.try_emplace(store.string(), context, nullptr).first->second;
       own.store_flag = store.string();
       if (!source) source = open_source(own);
-      const auto message = source->table(table.sweep, 0, table.stats, table.stats || table.long_form);
-      std::vector<std::string> there = lines_of(render_table(message, table.format, nullptr, table.options) +
-                                                (table.stats ? statistics_text(message) : ""));
+      auto [rendered, naming] = rendered_anew(*source, table);
+      std::vector<std::string> there = lines_of(rendered);
       if (table.format == TableFormat::kMarkdown)  // the notes below it are the document's to say
         there.erase(
             std::ranges::find_if(there, [](const std::string& line) { return !line.starts_with('|'); }),
             there.end());
       const std::vector<std::string> here(lines.begin() + static_cast<std::ptrdiff_t>(table.begin),
                                           lines.begin() + static_cast<std::ptrdiff_t>(table.end));
-      for (auto& difference : differences(table, here, there, sheet_of(message, table.options.shown).naming))
-        found.push_back(std::move(difference));
+      for (auto& difference : differences(table, here, there, naming)) found.push_back(std::move(difference));
       fresh.push_back(std::move(there));
     } catch (const Error& error) {
       throw Error{error.code(), fmt::format("{}:{}: {}", name, table.line, error.what())};

@@ -118,7 +118,7 @@ struct MarkedTable {
   std::string sweep, store;
   TableFormat format = TableFormat::kText;
   TableOptions options;
-  bool long_form = false, stats = false;
+  bool long_form = false, stats = false, tuning = false;
   std::size_t begin = 0, end = 0;  ///< of the table's lines, from 0
 };
 

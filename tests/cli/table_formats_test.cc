@@ -195,7 +195,7 @@ TEST(TableCheck, AWrongMarkerIsNamedAtItsLine) {
   };
   EXPECT_EQ(said("\n<!-- ablate table a --fromat text -->\n"),
             "r.md:2: unknown flag '--fromat' in the marker; expected --format, --columns, --long, --stats, "
-            "--store, --caption or --label; did you mean '--format'?");
+            "--tuning, --store, --caption or --label; did you mean '--format'?");
   EXPECT_EQ(said("<!-- ablate table --format markdown -->\n| a |\n"),
             "r.md:1: the marker names no sweep; expected 'ablate table SWEEP'");
   EXPECT_EQ(said("<!-- ablate table a --stats --format markdown -->\n| a |\n"),

@@ -74,6 +74,21 @@ def main():
         expect("search: 16 of 16 trials of its points" in fleet.ablate("show", "sobol").stdout, "and how far it is")
         expect(fleet.ablate("table", "sobol", "--format", "latex", check=False).returncode == 2, "LaTeX has no form of points")
         expect(fleet.ablate("table", "sobol", "--store", fleet.store).stdout == text, "the results file says the same")
+        expect(next(line for line in fleet.ablate("ls").stdout.splitlines() if line.startswith("sobol ")).split()[2] == "16/16",
+               "a list counts the trials of its points")
+        plan = fleet.ablate("plan", fleet.home / "sobol.yaml").stdout
+        expect("a search: 16 distinct trials of its points, 16 stored\n" in plan and " × 0 seeds" not in plan, f"and so does a plan: {plan}")
+        document = fleet.home / "points.md"
+        marker = "<!-- ablate table sobol --format markdown -->\n\n"
+        document.write_text(marker + fleet.ablate("table", "sobol", "--format", "markdown").stdout)
+        fleet.ablate("table", "--check", document)
+        written = document.read_text()
+        document.write_text(written.replace(first.split()[2], "9.999"))
+        wrong = fleet.ablate("table", "--check", document, check=False)
+        expect(wrong.returncode == 1 and f"row {first.split()[0]}, loss: the file has '**9.999 ±" in wrong.stdout,
+               f"a document of points is held to the store: {wrong.stdout}{wrong.stderr}")
+        fleet.ablate("table", "--check", document, "--write")
+        expect(document.read_text() == written, "and put right")
 
         say("by halves: few epochs first, the better points again with more")
         submit("halves", search={"halving": {"key": "params.epochs"}, "over": LR, "trials": 8, "metric": "loss", "better": "lower"})
@@ -114,6 +129,8 @@ def main():
             expect(abs(row["cells"][0]["mean"] - wanted) < 1e-9, "its seeds were run there, on what is reported")
         expect(any(note.startswith("tuned: each row at the best of 4 points (sobol)") for note in table["notes"]), "and so does a note")
         text = fleet.ablate("table", "tuned", "--tuning").stdout
+        document.write_text("<!-- ablate table tuned --tuning -->\n\n```\n" + text + "```\n")
+        fleet.ablate("table", "--check", document)
         expect("warning: b: its params.lr" in text, "--tuning prints the warning")
         refused = fleet.ablate("table", "sobol", "--stats", "--tuning", check=False)
         expect(refused.returncode == 2, "--tuning stands alone")
