@@ -34,7 +34,7 @@ std::string why_stopped(const SeededRow& row) {
     return row.sample.diverged + " diverged: the table has no mean of this row, so no look can be taken";
   if (!row.stop.empty()) return row.stop + ": no look can be taken; 'ablate retry' runs it again";
   if (row.sample.settled >= row.claimed && row.without.size() > row.sample.values.size())
-    return seeds_text(row.without) + " ended without a value: 'ablate retry' runs what failed again";
+    return seeds_text(row.without) + " ended without a value: 'ablate retry' runs them again";
   return {};
 }
 

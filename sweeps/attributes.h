@@ -84,7 +84,7 @@ inline std::span<const Attribute<Column>> column_attributes() {
        .says = "Which side is better; known of the metrics of the trainer."},
       {.key = "see",
        .member = &Column::see,
-       .says = "The difference that seeds are to show, in the unit of the column."}};
+       .says = "The smallest difference that the seeds should show, in the column's unit."}};
   return kAttributes;
 }
 

@@ -56,13 +56,13 @@ std::string differences(const json& here, const json& stored, const std::string&
   return fmt::format("{}{}", fmt::join(parts, "; "), more > 0 ? fmt::format("; and {} more", more) : "");
 }
 
-/// "row a", "rows a, b and 3 more"
 /// What to do with a file that cannot extend the sweep; results of commands are taken again where it says so.
 std::string under_another_name(const json& here) {
   return std::string{"under another name"} +
-         (here.value("reuse", true) ? ", which trains nothing again that is stored" : "");
+         (here.value("reuse", true) ? ", where trials that are stored do not run again" : "");
 }
 
+/// "row a", "rows a, b and 3 more"
 std::string rows_text(const std::vector<std::string>& ids) {
   constexpr std::size_t kNamed = 8;
   const std::size_t named = std::min(ids.size(), kNamed);
@@ -278,8 +278,7 @@ Growth growth(const SweepSpec& spec, const std::string& canonical_stored) {
   if (wanted != had && here.contains("tune")) {
     growth.refused.push_back(
         differences(wanted, had) +
-        ": the trials of rows that are tuned are made of their tuning trials, which these hold "
-        "for: submit the file " +
+        ": tuned rows take them from their tuning trials, which have begun with others: submit the file " +
         under_another_name(here));
   } else if (wanted != had) {
     growth.resources = true;

@@ -92,6 +92,28 @@ std::vector<Key> keys_of(std::span<const Attribute<Owner>> attributes, std::vect
   return keys;
 }
 
+/// With the keys that say how points are chosen and judged. `judged`: the trials of the points, in words.
+std::vector<Key> with_design(std::vector<Key> keys, std::string_view judged) {
+  const json held_out = either({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}});
+  for (Key& key : std::vector<Key>{
+           {"metric",
+            says("What is best at the best point: a metric of images held out, such as val/loss.",
+                 preferably(one_of(names(protocol::trainer_metrics())))),
+            true},
+           {"better",
+            says("Of a command's metric, where its name does not say it.", one_of({"higher", "lower"}))},
+           {"method", says("How points are chosen.", with(one_of<Method>(), {{"default", "sobol"}}))},
+           {"halving", says("Successive halving: what the points begin with less of.", part(Part::kHalving))},
+           {"held_out",
+            says(fmt::format("A part of train, or so many images, that {0} are judged on [0.1]; of a "
+                             "command: the parameters that its {0} are given for that.",
+                             judged),
+                 held_out)},
+           {"seed", says("Of the design: the same seed gives the same points.", whole(0, 1'000'000'000))}})
+    keys.push_back(std::move(key));
+  return keys;
+}
+
 Form sweep() {
   json without{{"properties", json::object()}};  // the points of a search are all there is
   for (const char* key : {"rows", "factors", "seeds", "tune", "table", "scale"})
@@ -190,17 +212,19 @@ Form made(Part which) {
                {"why", says("The reason in a few words.", text()), true}}};
     case Part::kPaperValue:
       return {{{"text", says("The value as printed.", text()), true},
-               {"mark", says("How the paper prints it, or that it is in doubt.", one_of<protocol::Mark>())},
+               {"mark", says("How the paper marks it; doubtful: its number is not certain.",
+                             one_of<protocol::Mark>())},
                {"why", says("Why it is doubtful.", text())}},
               {{"dependencies", {{"why", {"mark"}}}}}};
     case Part::kSource:
       return {{{"row", says("The id of another row.", text()), true},
-               {"sweep", says("The sweep that it is a row of: a table of a paper, such as msf/table-1, or a "
+               {"sweep", says("The sweep that has the row: a table of a paper, such as msf/table-1, or a "
                               "sweep file's path from this file's folder. Without it this sweep.",
                               text())},
                {"take", says("best: the checkpoint of the best evaluation; last: that of the last step.",
                              with(one_of<protocol::Taken>(), {{"default", "best"}}))},
-               {"seed", says("Of that row, for every seed; without it the same seed.", seed())}}};
+               {"seed",
+                says("The seed of that row that every seed takes; without it each takes its own.", seed())}}};
     case Part::kCommand:
       return {{{"argv",
                 says("The program and its arguments; no shell reads them. Filled in: {params.NAME}, "
@@ -239,49 +263,25 @@ Form made(Part which) {
                      {{"type", "string"}, {"pattern", R"(^\s*(ci\(.+\)\s*<.+|decided\(.+\)\s*)$)"}}),
                 true}}};
     case Part::kTune: {
-      Form form{
+      Form form{with_design(
           {{"budget", says("Points that each row gets.", whole(1, kMostTrials)), true},
-           {"metric",
-            says("What is best at the best point: a metric of images held out, such as val/loss.",
-                 preferably(one_of(names(protocol::trainer_metrics())))),
-            true},
-           {"better",
-            says("Of a command's metric, where its name does not say it.", one_of({"higher", "lower"}))},
            {"on", says("Seeds of the tuning trials, none of the sweep's own: \"seeds 100-101\", or a list.",
-                       either({text(), list_of(seed())}))},
-           {"method", says("How points are chosen.", with(one_of<Method>(), {{"default", "sobol"}}))},
-           {"halving", says("Successive halving: what the points begin with less of.", part(Part::kHalving))},
-           {"held_out",
-            says("A part of train, or so many images, that tuning trials are judged on [0.1]; of a "
-                 "command: the parameters that its tuning trials are given for that.",
-                 either({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}}))},
-           {"seed", says("Of the design: the same seed gives the same points.", whole(0, 1'000'000'000))}}};
+                       either({text(), list_of(seed())}))}},
+          "tuning trials")};
       form.rules = {{"patternProperties", {{"^params\\..+", defined("tuned")}}}};
       return form;
     }
     case Part::kSearch:
-      return {
+      return {with_design(
           {{"over",
             says("Dotted keys, each with {min: 1e-4, max: 1e-2, log: true}, or a list of values.",
                  with(mapping_to(false),
                       {{"patternProperties", {{"^params\\..+", defined("tuned")}}}, {"minProperties", 1}})),
             true},
            {"trials", says("Points that are tried.", whole(1, kMostTrials)), true},
-           {"metric",
-            says("What is best at the best point: a metric of images held out, such as val/loss.",
-                 preferably(one_of(names(protocol::trainer_metrics())))),
-            true},
-           {"better",
-            says("Of a command's metric, where its name does not say it.", one_of({"higher", "lower"}))},
            {"seeds", says("Of each point: \"seeds 0-1\", or a list. Without it, seed 0.",
-                          either({text(), list_of(seed())}))},
-           {"method", says("How points are chosen.", with(one_of<Method>(), {{"default", "sobol"}}))},
-           {"halving", says("Successive halving: what the points begin with less of.", part(Part::kHalving))},
-           {"held_out",
-            says("A part of train, or so many images, that points are judged on [0.1]; of a command: the "
-                 "parameters that its trials are given for that.",
-                 either({json{{"type", "number"}, {"exclusiveMinimum", 0}}, json{{"type", "object"}}}))},
-           {"seed", says("Of the design: the same seed gives the same points.", whole(0, 1'000'000'000))}}};
+                          either({text(), list_of(seed())}))}},
+          "trials")};
     case Part::kRange:
       return {
           {{"min", says("The least value.", {{"type", "number"}}), true},
@@ -338,8 +338,9 @@ Form made(Part which) {
                              either({defined("trial_key"), list_of(defined("trial_key"))}))},
                {"set", says("Keys and values, as a row's set.", defined("settings"))},
                {"layers", says("Layers that a key names, in proportion.", part(Part::kScaleLayers))},
-               {"teacher", says("In place of theirs: a row of a sweep file that is not scaled itself.",
-                                part(Part::kSource))},
+               {"teacher",
+                says("What they learn from at this scale: a row of a sweep file that has no scale itself.",
+                     part(Part::kSource))},
                {"cannot", says("Why such rows cannot be had at this scale.", text())},
                {"why", says("The reason of the rule.", text())}},
               one_at_least({"why", "cannot"})};

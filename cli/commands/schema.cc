@@ -23,7 +23,7 @@ Run declare_schema(CLI::App& app, Context& context) {
   auto what = std::make_shared<std::string>(kSchemas.front());
   auto output = std::make_shared<std::string>();
   add_choice(app, "WHAT", *what, kSchemas,
-             "Of a sweep file, of a paper's scales.yaml, or of the configuration of one trial [sweep]");
+             "What it describes: a sweep file, a paper's scales.yaml, or one trial's configuration [sweep]");
   app.add_option("-o,--output", *output, "Write it to this file [standard output]")->type_name("FILE");
   add_json(app, context);
   return [&context, what, output]() -> int {

@@ -65,9 +65,9 @@ function Why({ why }: { why: WhyResponse }) {
           <table>
             <thead>
               <tr>
-                <th scope="col">key</th>
-                <th scope="col">here</th>
-                <th scope="col">baseline</th>
+                <th scope="col">Key</th>
+                <th scope="col">Here</th>
+                <th scope="col">Baseline</th>
               </tr>
             </thead>
             <tbody>
@@ -118,21 +118,21 @@ function Values({ values, what }: { values: WhyValue[]; what: string }) {
       <thead>
         <tr>
           <th scope="col" class="num">
-            seed
+            Seed
           </th>
           <th scope="col" class="num">
-            value
+            Value
           </th>
           <th scope="col" class="num">
-            step
+            Step
           </th>
-          <th scope="col">trial</th>
-          <th scope="col">run</th>
+          <th scope="col">Trial</th>
+          <th scope="col">Run</th>
           <th scope="col" class="num">
-            attempt
+            Attempt
           </th>
-          <th scope="col">worker</th>
-          <th scope="col">host</th>
+          <th scope="col">Worker</th>
+          <th scope="col">Host</th>
         </tr>
       </thead>
       <tbody>
