@@ -116,6 +116,16 @@ class PlanTest : public StoreTest {
                                .data = spec.data});
     submit(text);
   }
+  /// Starts a trial of row b's document on two threads of a processor, as another sweep's.
+  storage::RunId start_row_b_elsewhere() {
+    auto text = storage::sweep_of("earlier", 1, 1, "x");
+    text.trials[0].config = spec.rows[1].config;
+    text.sweep.rows[0].config_hash = spec.rows[1].config_hash;
+    submit(text);
+    const auto id = run(1);
+    trials.start(id, {.total_steps = 80, .environment_json = R"({"device": "cpu", "threads": 2})"}, now);
+    return id;
+  }
   sweeps::SweepSpec spec;
 };
 
@@ -299,12 +309,7 @@ TEST_F(PlanTest, TimeFollowsFromACalibrationJustMadeOrKeptInTheStore) {
 TEST_F(PlanTest, CompletedRunsOfOtherTrialsGiveTheRateAndThoseOfARowItsTime) {
   const auto counts = real_rows(spec);
   connect_cpus(db);
-  auto earlier = storage::sweep_of("earlier", 1, 1, "x");
-  earlier.trials[0].config = spec.rows[1].config;
-  earlier.sweep.rows[0].config_hash = spec.rows[1].config_hash;
-  submit(earlier);
-  const auto id = run(1);
-  trials.start(id, {.total_steps = 80, .environment_json = R"({"device": "cpu", "threads": 2})"}, now);
+  const auto id = start_row_b_elsewhere();
   trials.end(id, {.state = storage::RunState::kCompleted, .took = std::chrono::seconds{102}},
              now + Milliseconds{102'000});
   storage::CountStore{db}.insert(spec.rows[0].model, counts.counts.begin()->second);
@@ -320,12 +325,7 @@ TEST_F(PlanTest, CompletedRunsOfOtherTrialsGiveTheRateAndThoseOfARowItsTime) {
 TEST_F(PlanTest, ARunWhoseProcessorOthersUsedDoesNotMakeItsRowSlow) {
   const auto counts = real_rows(spec);
   connect_cpus(db);
-  auto earlier = storage::sweep_of("earlier", 1, 1, "x");
-  earlier.trials[0].config = spec.rows[1].config;
-  earlier.sweep.rows[0].config_hash = spec.rows[1].config_hash;
-  submit(earlier);
-  const auto id = run(1);
-  trials.start(id, {.total_steps = 80, .environment_json = R"({"device": "cpu", "threads": 2})"}, now);
+  const auto id = start_row_b_elsewhere();
   metrics.append(id, {{.name = "images_per_s", .steps = {40, 80}, .values = {5, 400}, .times_ms = {1, 2}}});
   trials.end(id, {.state = storage::RunState::kCompleted, .took = std::chrono::seconds{1002}},
              now + Milliseconds{1'002'000});

@@ -57,6 +57,16 @@ class ArchiveTest : public StoreTest {
     return make_archive(folder / "results.db", names, options, file);
   }
   Merged merge(Database& into) { return merge_archive(into, file, folder / "imported", "here"); }
+  RunId lease_in(Database& other, TrialId trial) {
+    return TrialStore{other}.lease(trial, "bob", "h", now, now + std::chrono::seconds{30})->run;
+  }
+  RunId complete_in(Database& other, TrialId trial, double value) {
+    const RunId id = lease_in(other, trial);
+    TrialStore{other}.start(id, {.total_steps = 100, .data_fingerprint = "f1"}, now);
+    MetricStore{other}.append(id, {{.name = "val/top1", .steps = {100}, .values = {value}, .times_ms = {0}}});
+    TrialStore{other}.end(id, {.state = RunState::kCompleted}, now);
+    return id;
+  }
 };
 
 TEST_F(ArchiveTest, HoldsTheChosenSweepsAloneWithTheSameTable) {
@@ -182,11 +192,7 @@ TEST_F(ArchiveTest, ResultsOfBothSidesThatDifferAreSaidAndStay) {
   make({"wanted"});
   Database other{folder / "other.db", Database::Mode::kWrite};
   SweepStore{other}.insert(text.sweep, text.trials, now);
-  TrialStore elsewhere{other};
-  const RunId id = elsewhere.lease(1, "bob", "h", now, now + std::chrono::seconds{30})->run;
-  elsewhere.start(id, {.total_steps = 100, .data_fingerprint = "f1"}, now);
-  MetricStore{other}.append(id, {{.name = "val/top1", .steps = {100}, .values = {71}, .times_ms = {0}}});
-  elsewhere.end(id, {.state = RunState::kCompleted}, now);
+  complete_in(other, 1, 71);
   const Merged merged = merge(other);
   EXPECT_THAT(merged.notes,
               ElementsAre(HasSubstr(
@@ -223,7 +229,7 @@ TEST_F(ArchiveTest, WhatRunsHereGoesOnThoughTheArchiveHasAResult) {
   Database other{folder / "other.db", Database::Mode::kWrite};
   SweepStore{other}.insert(text.sweep, text.trials, now);
   TrialStore elsewhere{other};
-  const RunId id = elsewhere.lease(1, "bob", "h", now, now + std::chrono::seconds{30})->run;
+  const RunId id = lease_in(other, 1);
   const Merged merged = merge(other);
   EXPECT_EQ(merged.filled, 0);
   EXPECT_THAT(
@@ -257,11 +263,7 @@ TEST_F(GrownArchiveTest, ASweepThatWasExtendedInTheArchiveIsExtendedHereAndKeeps
   extend(db, grown);
   fill("wanted");
   make({"wanted"});
-  TrialStore elsewhere{other};
-  const RunId id = elsewhere.lease(2, "bob", "h", now, now + std::chrono::seconds{30})->run;
-  elsewhere.start(id, {.total_steps = 100, .data_fingerprint = "f1"}, now);
-  MetricStore{other}.append(id, {{.name = "val/top1", .steps = {100}, .values = {99}, .times_ms = {0}}});
-  elsewhere.end(id, {.state = RunState::kCompleted}, now);
+  const RunId id = complete_in(other, 2, 99);
   const Merged merged = merge(other);
   EXPECT_THAT(merged.grown, ElementsAre("wanted"));
   EXPECT_THAT(merged.sweeps, IsEmpty());
@@ -272,7 +274,7 @@ TEST_F(GrownArchiveTest, ASweepThatWasExtendedInTheArchiveIsExtendedHereAndKeeps
   EXPECT_EQ(sweep.canonical_hash, grown.sweep.canonical_hash);
   EXPECT_EQ(sweep.trials.total(), 6u);
   EXPECT_EQ(sweep.trials.completed, 6u);
-  EXPECT_EQ(elsewhere.get(2).run, id) << "what was trained here stays";
+  EXPECT_EQ(TrialStore{other}.get(2).run, id) << "what was trained here stays";
   EXPECT_THAT(SweepStore{other}.revisions(sweep.id), SizeIs(2));
   EXPECT_EQ(cells(other, "wanted")[0], cells(db, "wanted")[0]);
   const Merged again = merge(other);
@@ -390,7 +392,7 @@ TEST_F(ArchiveTest, AConflictMergesNothingAndNamesAll) {
   text.sweep.canonical_hash = "another";
   SweepStore{other}.insert(text.sweep, text.trials, now);
   TrialStore elsewhere{other};
-  const RunId id = elsewhere.lease(1, "bob", "h", now, now + std::chrono::seconds{30})->run;
+  const RunId id = lease_in(other, 1);
   elsewhere.start(id, {.total_steps = 100, .data_fingerprint = "f2"}, now);
   const auto [code, message] = error_of([&] { merge(other); });
   EXPECT_EQ(code, Code::kAlreadyExists);

@@ -31,6 +31,20 @@ class ChainStoreTest : public StoreTest {
     }
     return text;
   }
+  /// Of which a correction of the trainer concerns the first row's trial.
+  static SweepText chain_to_correct() {
+    SweepText text = chain("s");
+    text.trials[0].config = R"({"corrected":true,"seed":0})";
+    return text;
+  }
+  /// Completes the first two; then the trainer is corrected.
+  void complete_two_and_correct() {
+    add_checkpoint(run(1), 100, true);
+    end(1, RunState::kCompleted);
+    complete(2, 60);
+    DueVersions{db}.update(
+        3, [](const std::string& config) { return config.find("corrected") != std::string::npos ? 3 : 1; });
+  }
   TrialState state(TrialId trial) const { return trials.get(trial).state; }
   std::string reason(TrialId trial) const { return trials.get(trial).reason; }
   bool awaits(TrialId trial) { return QueueStore{db}.open(trial).value().awaits; }
@@ -246,37 +260,24 @@ TEST_F(ChainStoreTest, ASweepOfChainsIsRemovedAndAnotherKeepsWhatItNeeds) {
 }
 
 TEST_F(ChainStoreTest, ACorrectionOfASourceMarksWhatWasMadeOfItAndHoldsWhatIsQueued) {
-  SweepText text = chain("s");
-  text.trials[0].config = R"({"corrected":true,"seed":0})";
-  submit(text);
-  add_checkpoint(run(1), 100, true);
-  end(1, RunState::kCompleted);
-  complete(2, 60);
-  DueVersions due{db};
-  due.update(3,
-             [](const std::string& config) { return config.find("corrected") != std::string::npos ? 3 : 1; });
+  submit(chain_to_correct());
+  complete_two_and_correct();
   EXPECT_TRUE(trials.get(1).before_mend());
   EXPECT_TRUE(trials.get(2).before_mend()) << "it started from such weights";
-  EXPECT_TRUE(due.renew_queued(as_due));
+  EXPECT_TRUE(DueVersions{db}.renew_queued(as_due));
   EXPECT_EQ(state(3), TrialState::kHeld);
   EXPECT_THAT(reason(3), HasSubstr("is from before a correction of the trainer"));
 }
 
 TEST_F(ChainStoreTest, AfterACorrectionARetryTrainsTheSourceAndWhatTakesItsWeightsAnew) {
-  SweepText text = chain("s");
-  text.trials[0].config = R"({"corrected":true,"seed":0})";
+  SweepText text = chain_to_correct();
   for (int row : {1, 2}) {
     auto& trial = text.trials[static_cast<std::size_t>(row)];
     trial.config = fmt::format(R"({{"recipe":{{"start_weights":"{}"}},"seed":0}})", trial.sources[0].name);
   }
   submit(text);
-  add_checkpoint(run(1), 100, true);
-  end(1, RunState::kCompleted);
-  complete(2, 60);
-  DueVersions due{db};
-  due.update(3,
-             [](const std::string& config) { return config.find("corrected") != std::string::npos ? 3 : 1; });
-  due.renew_queued(as_due);
+  complete_two_and_correct();
+  DueVersions{db}.renew_queued(as_due);
   ASSERT_EQ(state(3), TrialState::kHeld);
   // today's document of the source is another one
   const Renew today = [](const TrialRecord& trial) {
