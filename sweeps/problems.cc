@@ -25,6 +25,15 @@ std::vector<Problem> in_order(std::vector<Problem> problems) {
   return problems;
 }
 
+/// Whether a key is missing because it stands in a section, or is the key, whose name is misspelt: that is
+/// said already, and not once more for each row.
+bool follows_from_another(const Problem& problem, const std::vector<Problem>& problems) {
+  return problem.message.starts_with("missing;") && std::ranges::any_of(problems, [&](const Problem& other) {
+           return !other.nearest.empty() && other.message.starts_with("unknown key;") &&
+                  ("." + problem.field + ".").find("." + other.nearest + ".") != std::string::npos;
+         });
+}
+
 }  // namespace
 
 std::string Problem::text() const {
@@ -64,6 +73,7 @@ std::vector<std::string> Problems::doubts() const {
 void Problems::throw_if_any() const {
   if (problems_.empty()) return;
   std::vector<Problem> ordered = in_order(problems_);
+  std::erase_if(ordered, [&](const Problem& problem) { return follows_from_another(problem, problems_); });
   if (ordered.size() > kMostProblems) {
     const std::size_t more = ordered.size() - kMostProblems;
     ordered.resize(kMostProblems);
