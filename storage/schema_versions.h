@@ -44,4 +44,7 @@ extern const char* const kSchemaV9;
 /// Version 10: how rows are tuned before their seeds are trained.
 extern const char* const kSchemaV10;
 
+/// Version 11: tokens, and who did what.
+extern const char* const kSchemaV11;
+
 }  // namespace abl::storage
