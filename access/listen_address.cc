@@ -101,6 +101,12 @@ void check_port(const ListenAddress& listen, const char* flag) {
 
 }  // namespace
 
+bool is_ip_address(const std::string& host) {
+  in6_addr address{};
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
 bool is_loopback(const std::string& host) {
   if (::strcasecmp(host.c_str(), "localhost") == 0) return true;
   in_addr v4{};
@@ -114,7 +120,7 @@ std::string ListenAddress::text() const {
   return fmt::format(fmt::runtime(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}"), host, port);
 }
 
-ListenAddress parse_listen_address(const std::string& text) {
+ListenAddress parse_listen_address(const std::string& text, Reach reach) {
   if (text.starts_with("unix:")) {
     const std::string path = text.substr(5);
     if (path.empty())
@@ -136,11 +142,20 @@ ListenAddress parse_listen_address(const std::string& text) {
         Code::kInvalidArgument,
         fmt::format("invalid listen address '{}'; expected unix:/path/scheduler.sock or 127.0.0.1:PORT",
                     text)};
-  if (!is_loopback(address.host))
-    throw Error{Code::kInvalidArgument, fmt::format("{} is not a loopback address: without tokens and TLS a "
-                                                    "scheduler listens on this machine alone; listen on "
-                                                    "127.0.0.1:{} and reach it through `ssh -L`",
-                                                    text, address.port)};
+  if (is_loopback(address.host)) return address;
+  if (!is_ip_address(address.host))
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("listen address '{}': expected an IP address of this machine, such as 0.0.0.0:{} for "
+                    "all that it has",
+                    text, address.port)};
+  if (reach == Reach::kThisMachine)
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("{} is not a loopback address: there a scheduler listens with TLS and tokens "
+                    "(--tls-certificate and --tls-key, which 'ablate init-fleet' makes), or, for everybody "
+                    "who reaches the port to do as they like, with --insecure",
+                    text)};
   return address;
 }
 

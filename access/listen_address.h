@@ -11,9 +11,11 @@ namespace abl::access {
 /// "localhost" in any case, 127.0.0.0/8 and ::1, as they are written in a Host or a listen address without
 /// brackets: what only this machine reaches.
 bool is_loopback(const std::string& host);
+/// Numbers alone: a name may stand for several addresses, and for others tomorrow.
+bool is_ip_address(const std::string& host);
 
-/// Where a program listens: "unix:/path/scheduler.sock", or a loopback address "127.0.0.1:7070",
-/// "localhost:7070", "[::1]:7070".
+/// Where a program listens: "unix:/path/scheduler.sock", a loopback address "127.0.0.1:7070",
+/// "localhost:7070", "[::1]:7070", or where it may be reached from the network "0.0.0.0:7070".
 struct ListenAddress {
   std::filesystem::path socket;  ///< of a Unix socket; empty: TCP
   std::string host;
@@ -21,9 +23,12 @@ struct ListenAddress {
   std::string text() const;  ///< as gRPC and clients take it
 };
 
-/// Throws: Error{kInvalidArgument} for text that is no address, and for TCP beyond loopback: a network is no
-/// place for a service without tokens and TLS.
-ListenAddress parse_listen_address(const std::string& text);
+/// Who may reach a service: a network is no place for one without tokens and TLS.
+enum class Reach { kThisMachine, kNetwork };
+
+/// Throws: Error{kInvalidArgument} for text that is no address, and for TCP beyond loopback where only this
+/// machine may reach it.
+ListenAddress parse_listen_address(const std::string& text, Reach reach = Reach::kThisMachine);
 
 /// Whether an address could be listened on; makes nothing, but closes the home folder to other users where
 /// the socket is to be in it. `flag` is where people would name another. Throws: Error{kUnavailable} when

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "access/certificates.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "tests/temporary_folder.h"
+
+namespace abl::access {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class CertificatesTest : public testing::Test {
+ protected:
+  TemporaryFolder folder;
+  Time now = SystemClock{}.now();
+  TlsFiles files{.certificate = folder / "server.crt", .key = folder / "server.key"};
+
+  void put(const Certificates& certificates) {
+    write_file(files.certificate, certificates.certificate);
+    write_file(files.key, certificates.key);
+    fs::permissions(files.key, fs::perms{0600});
+  }
+  std::pair<Code, std::string> refusal(Time at) const {
+    try {
+      check(files, at);
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string{error.what()}.find('\n'), std::string::npos);
+      return {error.code(), error.what()};
+    }
+    return {Code::kOk, ""};
+  }
+};
+
+TEST_F(CertificatesTest, AFleetsOwnCertificateIsRight) {
+  put(make_certificates({"gpu-head", "10.0.0.5", "fe80::1"}, now));
+  EXPECT_EQ(refusal(now).second, "");
+  EXPECT_EQ(refusal(now - 30min).second, "") << "of a clock that is behind";
+}
+
+TEST_F(CertificatesTest, EachThingThatIsWrongWithAFileIsNamedInOneLine) {
+  EXPECT_EQ(refusal(now).first, Code::kNotFound);
+  put(make_certificates({"gpu-head"}, now));
+  EXPECT_THAT(refusal(now + 24h * 731).second,
+              AllOf(HasSubstr(files.certificate.string()), HasSubstr("expired on 20")));
+  EXPECT_THAT(refusal(now - 24h).second, HasSubstr("is not valid before 20"));
+
+  fs::permissions(files.key, fs::perms{0640});
+  EXPECT_EQ(refusal(now).first, Code::kPermissionDenied);
+  EXPECT_THAT(refusal(now).second,
+              AllOf(HasSubstr("open to other users (mode 0640)"), HasSubstr("chmod 600")));
+  fs::permissions(files.key, fs::perms{0600});
+
+  write_file(files.key, make_certificates({"gpu-head"}, now).key);
+  EXPECT_THAT(refusal(now).second, HasSubstr("is not the key of"));
+  write_file(files.key, "no key");
+  EXPECT_THAT(refusal(now).second, HasSubstr("holds no key in PEM"));
+  write_file(files.certificate, "no certificate");
+  EXPECT_THAT(refusal(now).second, HasSubstr("holds no certificate in PEM"));
+  files.key.clear();
+  EXPECT_THAT(refusal(now).second, HasSubstr("--tls-certificate without --tls-key"));
+}
+
+TEST_F(CertificatesTest, AKeyBehindAPasswordIsRefusedWithoutAQuestion) {
+  put(make_certificates({"gpu-head"}, now));
+  write_file(files.key,
+             "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIBvTBXBgkqhkiG9w0BBQ0wSjApBgkqhkiG9w0BBQwwHAQI\n"
+             "-----END ENCRYPTED PRIVATE KEY-----\n");
+  EXPECT_THAT(refusal(now).second, HasSubstr("without a password"));
+}
+
+TEST_F(CertificatesTest, ANameThatIsNoneIsRefused) {
+  for (const char* name : {"", "a b", "a,DNS:b", "-a", ".a", "ä.example", "a\n", "10.0.0.5/8"})
+    EXPECT_THROW(make_certificates({name}, now), Error) << name;
+  EXPECT_NO_THROW(make_certificates({"gpu-head.example.org", "10.0.0.5", "::1"}, now));
+}
+
+TEST_F(CertificatesTest, AuthoritiesAreReadFromAFileThatHasSome) {
+  const auto file = folder / "ca.crt";
+  write_file(file, make_certificates({"a"}, now).authority);
+  EXPECT_THAT(read_authorities(file), HasSubstr("BEGIN CERTIFICATE"));
+  write_file(file, "something else");
+  EXPECT_THROW(read_authorities(file), Error);
+  EXPECT_THROW(read_authorities(folder / "absent"), Error);
+}
+
+TEST_F(CertificatesTest, WhereNobodyAnswersThereIsNothingToSayOfTls) {
+  EXPECT_EQ(tls_trouble("127.0.0.1:1", ""), "");
+  EXPECT_EQ(tls_trouble("unix:/x", ""), "");
+  EXPECT_FALSE(speaks_tls("127.0.0.1:1"));
+}
+
+}  // namespace
+}  // namespace abl::access
