@@ -179,7 +179,7 @@ Node load_yaml(const std::string& text, const std::string& file, Problems& probl
         YAML::LoadAll(text + (text.ends_with('\n') ? "...\n" : "\n...\n"));
     if (documents.empty() || documents[0].IsNull()) return Node{.place = {1, 1}};
     if (documents.size() > 1) {
-      problems.add(place_of(documents[1].Mark()), "", "a second YAML document; expected one sweep in a file");
+      problems.add(place_of(documents[1].Mark()), "", "a second YAML document; expected one in a file");
     }
     Converter converter{problems};
     Node root = converter.convert(documents[0], {1, 1}, "");

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/fleet_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "base/enum_names.h"
+#include "base/nearest_name.h"
+#include "sweeps/yaml_reader.h"
+
+namespace abl::launchers {
+namespace {
+
+using std::chrono::seconds;
+using sweeps::dotted;
+using sweeps::Node;
+
+constexpr int kMostQueues = 64, kMostWorkers = 10'000, kMostBacklog = 1'000, kMostSlots = 1'024;
+constexpr seconds kShortestLimit{60}, kLongestLimit{365 * 24 * 3600};
+
+/// Flags of sbatch that the launcher sets itself, and where to say the same.
+struct OwnFlag {
+  std::string_view flag, instead;
+};
+constexpr OwnFlag kOwnFlags[] = {
+    {"--account", "account"},
+    {"--array", ""},
+    {"--chdir", ""},
+    {"--constraint", "constraint"},
+    {"--cpus-per-task", "cpus"},
+    {"--export", ""},
+    {"--gres", "gres"},
+    {"--job-name", ""},
+    {"--mem", "memory"},
+    {"--nodes", ""},
+    {"--ntasks", ""},
+    {"--output", ""},
+    {"--parsable", ""},
+    {"--error", ""},
+    {"--partition", "partition"},
+    {"--qos", "qos"},
+    {"--signal", ""},
+    {"--time", "time_limit"},
+    {"--wrap", ""},
+    {"--wait", ""},
+    {"--test-only", ""},
+};
+
+/// "90s", "15m", "8h", "2d".
+std::optional<seconds> duration(const std::string& text) {
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || end + 1 != text.data() + text.size() || count < 0 || count > 1'000'000'000)
+    return std::nullopt;
+  switch (*end) {
+    case 's':
+      return seconds{count};
+    case 'm':
+      return seconds{count * 60};
+    case 'h':
+      return seconds{count * 3600};
+    case 'd':
+      return seconds{count * 24 * 3600};
+    default:
+      return std::nullopt;
+  }
+}
+
+class FleetReader {
+ public:
+  explicit FleetReader(sweeps::Problems& problems) : problems_{problems}, yaml_{problems} {}
+
+  FleetConfig read(const Node& root) {
+    FleetConfig fleet;
+    if (!yaml_.is_mapping(root, "")) return fleet;
+    allow_only(root, "", {"scheduler", "queues"});
+    if (const Node* scheduler =
+            required(root, "", "scheduler", "where workers find the scheduler, head:7071"))
+      fleet.scheduler = plain_text(*scheduler, "scheduler");
+    const Node* queues = required(root, "", "queues", "a mapping of names to queues");
+    if (!queues || !yaml_.is_mapping(*queues, "queues")) return fleet;
+    if (queues->entries.empty()) problems_.add(queues->place, "queues", "expected at least one queue");
+    if (queues->entries.size() > kMostQueues)
+      problems_.add(queues->place, "queues", fmt::format("expected at most {} queues", kMostQueues));
+    for (const Node::Entry& entry : queues->entries) fleet.queues.push_back(queue(entry));
+    return fleet;
+  }
+
+ private:
+  QueueConfig queue(const Node::Entry& entry) {
+    QueueConfig queue{.name = entry.key};
+    const std::string field = dotted("queues", entry.key);
+    const bool fits =
+        !entry.key.empty() && entry.key.size() <= 40 && std::ranges::all_of(entry.key, [](char letter) {
+          return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '-' ||
+                 letter == '_';
+        });
+    if (!fits)  // it stands in names of jobs and folders, and in lists that commas part
+      problems_.add(entry.place, field, "invalid name; expected at most 40 of a-z, 0-9, '-' and '_'");
+    const Node& node = entry.value;
+    if (!yaml_.is_mapping(node, field)) return queue;
+    allow_only(node, field,
+               {"launcher",
+                "workers",
+                "backlog",
+                "time_limit",
+                "idle_timeout",
+                "cool_down",
+                "min_utilisation",
+                "max_gpu_hours",
+                "gpus",
+                "cpus",
+                "memory",
+                "slots",
+                "labels",
+                "data",
+                "weights",
+                "allow_commands",
+                "program",
+                "home",
+                "worker_arguments",
+                "partition",
+                "account",
+                "qos",
+                "gres",
+                "constraint",
+                "arguments"});
+    const auto at = [&](const char* key) { return dotted(field, key); };
+    if (const Node* kind = required(node, field, "launcher", any_of(names_of<LauncherKind>())))
+      if (const auto name = yaml_.choice(*kind, at("launcher"), names_of<LauncherKind>()))
+        queue.kind = value_named<LauncherKind>(*name).value();
+    if (const Node* workers = required(node, field, "workers", "{min: 0, max: 8}"))
+      range(*workers, at("workers"), queue);
+    number(node, field, "backlog", 1, kMostBacklog, queue.backlog);
+    if (const Node* limit = required(node, field, "time_limit", "the longest time of a worker, such as 8h"))
+      time(*limit, at("time_limit"), kShortestLimit, kLongestLimit, queue.time_limit);
+    if (const Node* idle = node.find("idle_timeout"))
+      time(*idle, at("idle_timeout"), seconds{1}, kLongestLimit, queue.idle_timeout);
+    if (const Node* cool = node.find("cool_down"))
+      time(*cool, at("cool_down"), seconds{0}, kLongestLimit, queue.cool_down);
+    if (const Node* part = node.find("min_utilisation"))
+      queue.min_utilisation = real(*part, at("min_utilisation"), 0, 1, "a number, 0 to 1").value_or(0.5);
+    number(node, field, "gpus", 0, kMostSlots, queue.gpus);
+    number(node, field, "cpus", 1, 100'000, queue.cpus);
+    if (const Node* memory = node.find("memory")) queue.memory = memory_of(*memory, at("memory"));
+    queue.slots = queue.gpus > 0 ? queue.gpus : std::max(1, queue.cpus / 2);
+    number(node, field, "slots", 1, kMostSlots, queue.slots);
+    if (const Node* slots = node.find("slots"); slots && queue.gpus > 0 && queue.slots != queue.gpus)
+      problems_.add(slots->place, at("slots"),
+                    fmt::format("expected {}: a worker with GPUs has one slot for each", queue.gpus));
+    if (const Node* cap = node.find("max_gpu_hours")) {
+      queue.max_gpu_hours = real(*cap, at("max_gpu_hours"), 0, 1e9, "a number of hours");
+      if (queue.gpus == 0)
+        problems_.add(cap->place, at("max_gpu_hours"),
+                      "the queue's workers have no GPU; expected gpus: 1 or more");
+    }
+    names(node, field, "labels", queue.labels, false);
+    for (const char* own : {"host", "name"})
+      if (queue.labels.contains(own))
+        problems_.add(node.find("labels")->entry(own)->place, dotted(at("labels"), own),
+                      "every worker has this label by itself; expected another");
+    names(node, field, "data", queue.data, true);
+    names(node, field, "weights", queue.weights, true);
+    if (const Node* allow = node.find("allow_commands"))
+      queue.allow_commands = yaml_.boolean(*allow, at("allow_commands")).value_or(false);
+    if (const Node* program =
+            required(node, field, "program", "the path of ablate-worker on the queue's machines"))
+      queue.program = path(*program, at("program"));
+    if (const Node* home = required(node, field, "home", "a folder for the workers on the queue's machines"))
+      queue.home = path(*home, at("home"));
+    for (const auto& [key, value] :
+         {std::pair{"partition", &queue.partition}, std::pair{"account", &queue.account},
+          std::pair{"qos", &queue.qos}, std::pair{"gres", &queue.gres},
+          std::pair{"constraint", &queue.constraint}})
+      if (const Node* given = node.find(key)) *value = plain_text(*given, at(key));
+    words(node, field, "worker_arguments", queue.worker_arguments,
+          [](const std::string&) { return std::string{}; });
+    words(node, field, "arguments", queue.arguments, [](const std::string& word) -> std::string {
+      if (!word.starts_with("--") || word.size() < 4)
+        return "expected a long flag, such as --exclusive or --nice=100";
+      const std::string_view flag = std::string_view{word}.substr(0, word.find('='));
+      for (const OwnFlag& own : kOwnFlags)
+        if (own.flag == flag)
+          return own.instead.empty() ? std::string{"the launcher sets this flag itself"}
+                                     : fmt::format("expected as '{}:' of the queue", own.instead);
+      return {};
+    });
+    return queue;
+  }
+
+  void allow_only(const Node& mapping, const std::string& field, const std::vector<std::string>& known) {
+    for (const Node::Entry& entry : mapping.entries)
+      if (std::ranges::find(known, entry.key) == known.end())
+        problems_.add(entry.place, dotted(field, entry.key), "unknown key; expected " + any_of(known),
+                      nearest_name(entry.key, known));
+  }
+
+  const Node* required(const Node& mapping, const std::string& field, const char* key,
+                       const std::string& expected) {
+    const Node* found = mapping.find(key);
+    if (!found) problems_.add(mapping.place, dotted(field, key), "missing; expected " + expected);
+    return found;
+  }
+
+  /// A text without control characters, which would end a line of a message or a word of another program.
+  std::string plain_text(const Node& node, const std::string& field) {
+    const auto text = yaml_.text(node, field);
+    if (!text) return {};
+    const auto is_control = [](char letter) {
+      return static_cast<unsigned char>(letter) < ' ' || letter == 127;
+    };
+    if (std::ranges::any_of(*text, is_control))
+      problems_.add(node.place, field, "a control character in it; expected plain text");
+    return *text;
+  }
+
+  std::string path(const Node& node, const std::string& field) {
+    std::string text = plain_text(node, field);
+    if (!text.empty() && !text.starts_with('/'))
+      problems_.add(node.place, field, fmt::format("expected an absolute path; got '{}'", text));
+    return text;
+  }
+
+  std::string memory_of(const Node& node, const std::string& field) {
+    std::string text = plain_text(node, field);
+    const auto digits = text.find_first_not_of("0123456789");
+    const bool fits =
+        digits != 0 &&
+        (digits == std::string::npos ||
+         (digits + 1 == text.size() && std::string_view{"KMGT"}.find(text.back()) != std::string_view::npos));
+    if (!text.empty() && !fits)
+      problems_.add(node.place, field, fmt::format("invalid size '{}'; expected such as 64G", text));
+    return text;
+  }
+
+  void number(const Node& mapping, const std::string& field, const char* key, int low, int high, int& value) {
+    if (const Node* node = mapping.find(key))
+      if (const auto read = yaml_.whole_number(*node, dotted(field, key), low, high))
+        value = static_cast<int>(*read);
+  }
+
+  std::optional<double> real(const Node& node, const std::string& field, double low, double high,
+                             const char* expected) {
+    const auto value = node.json();
+    if (value.is_number() && value.get<double>() >= low && value.get<double>() <= high)
+      return value.get<double>();
+    problems_.add(node.place, field, fmt::format("expected {}; got '{}'", expected, node.text));
+    return std::nullopt;
+  }
+
+  void time(const Node& node, const std::string& field, seconds low, seconds high, seconds& value) {
+    const std::string text = plain_text(node, field);
+    if (text.empty()) return;
+    const auto read = duration(text);
+    if (!read)
+      problems_.add(
+          node.place, field,
+          fmt::format("invalid duration '{}'; expected a whole number and s, m, h or d, such as 90s or 8h",
+                      text));
+    else if (*read < low || *read > high)
+      problems_.add(node.place, field,
+                    fmt::format("expected {} s to {} d; got {}", low.count(), high.count() / 86400, text));
+    else
+      value = *read;
+  }
+
+  void range(const Node& node, const std::string& field, QueueConfig& queue) {
+    if (node.kind == Node::Kind::kScalar) {  // workers: 8
+      if (const auto most = yaml_.whole_number(node, field, 1, kMostWorkers))
+        queue.max_workers = static_cast<int>(*most);
+      return;
+    }
+    if (!yaml_.is_mapping(node, field)) return;
+    allow_only(node, field, {"min", "max"});
+    number(node, field, "min", 0, kMostWorkers, queue.min_workers);
+    queue.max_workers = std::max(1, queue.min_workers);
+    if (required(node, field, "max", "the largest number of workers"))
+      number(node, field, "max", 1, kMostWorkers, queue.max_workers);
+    if (queue.min_workers > queue.max_workers)
+      problems_.add(
+          node.find("min")->place, dotted(field, "min"),
+          fmt::format("expected at most max, which is {}; got {}", queue.max_workers, queue.min_workers));
+  }
+
+  void names(const Node& mapping, const std::string& field, const char* key,
+             std::map<std::string, std::string>& into, bool paths) {
+    const Node* node = mapping.find(key);
+    if (!node || !yaml_.is_mapping(*node, dotted(field, key))) return;
+    for (const Node::Entry& entry : node->entries) {
+      const std::string at = dotted(dotted(field, key), entry.key);
+      if (entry.key.empty() || entry.key.find('=') != std::string::npos)
+        problems_.add(entry.place, at, "invalid name; expected one without '='");
+      into[entry.key] = paths ? path(entry.value, at) : plain_text(entry.value, at);
+    }
+  }
+
+  void words(const Node& mapping, const std::string& field, const char* key, std::vector<std::string>& into,
+             const std::function<std::string(const std::string&)>& why_not) {
+    const Node* node = mapping.find(key);
+    if (!node || !yaml_.is_sequence(*node, dotted(field, key))) return;
+    for (const Node& item : node->items) {
+      const std::string at = dotted(dotted(field, key), std::to_string(into.size() + 1));
+      const std::string word = plain_text(item, at);
+      if (const std::string why = word.empty() ? std::string{} : why_not(word); !why.empty())
+        problems_.add(item.place, at, fmt::format("'{}': {}", word, why));
+      into.push_back(word);
+    }
+  }
+
+  sweeps::Problems& problems_;
+  sweeps::YamlReader yaml_;
+};
+
+}  // namespace
+
+FleetConfig read_fleet_file(const std::string& text, const std::string& file) {
+  sweeps::Problems problems{file};
+  const Node root = sweeps::load_yaml(text, file, problems);
+  FleetConfig fleet = FleetReader{problems}.read(root);
+  problems.throw_if_any();
+  return fleet;
+}
+
+}  // namespace abl::launchers

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace abl::launchers {
+
+/// Who starts the workers of a queue.
+enum class LauncherKind { kSlurm };
+constexpr std::string_view name_of(LauncherKind kind) {
+  switch (kind) {
+    case LauncherKind::kSlurm:
+      return "slurm";
+  }
+  return {};
+}
+
+/// One kind of worker that a fleet may start, and how many of them: a queue of `fleet.yaml`. A worker that
+/// was started for a queue is a pilot: it takes whatever trials it can run until nothing waits or its time is
+/// over.
+struct QueueConfig {
+  std::string name;
+  LauncherKind kind = LauncherKind::kSlurm;
+  int min_workers = 0, max_workers = 1;
+  int backlog = 2;  ///< pilots that may wait for their machine at once
+  std::chrono::seconds time_limit{0};
+  std::chrono::seconds idle_timeout{300};  ///< a worker without a run goes after so long
+  std::chrono::seconds cool_down{30};      ///< a pilot that waits is not given up sooner after a submission
+  double min_utilisation = 0.5;            ///< of a worker's slots; a pilot for less is not submitted
+  std::optional<double> max_gpu_hours;
+
+  int gpus = 0, cpus = 0;  ///< of one worker; cpus 0: what the launcher gives
+  std::string memory;      ///< of one worker, as Slurm writes it: 128G
+  int slots = 1;           ///< trials that one worker runs at once
+  std::map<std::string, std::string> labels, data, weights;  ///< of its workers
+  bool allow_commands = false;
+
+  std::string program, home;  ///< on the machines of the queue: the worker, and a folder for workers' homes
+  std::vector<std::string> worker_arguments;
+
+  std::string partition, account, qos, gres, constraint;  ///< as Slurm has them; empty: its default
+  std::vector<std::string> arguments;                     ///< of the launcher, passed through
+};
+
+struct FleetConfig {
+  std::string scheduler;  ///< where workers find it, "head:7071"
+  std::vector<QueueConfig> queues;
+};
+
+/// Reads a fleet file, YAML; `file` is its name in messages.
+/// Throws: sweeps::SweepFileError with every problem, "file:line:column: queues.h100.backlog: …" a line.
+FleetConfig read_fleet_file(const std::string& text, const std::string& file);
+
+}  // namespace abl::launchers

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/fleet_file.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace abl::launchers {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+/// What is wrong with a queue that has these lines beside what it must have.
+std::string problem(const std::string& lines) {
+  try {
+    read_fleet_file(
+        "scheduler: head:7071\nqueues:\n  h100:\n    launcher: slurm\n    workers: {min: 0, max: 8}\n"
+        "    time_limit: 8h\n    program: /opt/ablate-worker\n    home: /shared/workers\n" +
+            lines,
+        "fleet.yaml");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    return error.what();
+  }
+  return {};
+}
+
+TEST(FleetFile, ReadsTheExampleThatIsDelivered) {
+  const std::string file = ABLATE_SOURCE_DIR "/deploy/fleet-slurm.yaml";
+  const FleetConfig fleet = read_fleet_file(read_file(file), file);
+  ASSERT_EQ(fleet.queues.size(), 2U);
+  const QueueConfig& gpus = fleet.queues.front();
+  EXPECT_EQ(gpus.name, "h100");
+  EXPECT_EQ(gpus.max_workers, 8);
+  EXPECT_EQ(gpus.slots, gpus.gpus);
+  EXPECT_EQ(gpus.time_limit, std::chrono::hours{8});
+  EXPECT_THAT(gpus.labels, ElementsAre(Pair("gpu", "h100")));
+  EXPECT_EQ(gpus.gres, "gpu:h100:4");
+  EXPECT_TRUE(gpus.max_gpu_hours.has_value());
+}
+
+TEST(FleetFile, NamesThePlaceOfAProblemWhatWasExpectedAndTheNearestSpelling) {
+  EXPECT_THAT(problem("    backlogg: 2\n"),
+              HasSubstr("fleet.yaml:9:5: queues.h100.backlogg: unknown key; expected"));
+  EXPECT_THAT(problem("    backlogg: 2\n"), HasSubstr("did you mean 'backlog'?"));
+  EXPECT_EQ(problem("    backlog: 0\n"),
+            "fleet.yaml:9:14: queues.h100.backlog: expected a whole number, 1 to 1000; got '0'");
+  EXPECT_THAT(problem("    idle_timeout: 5 minutes\n"),
+              HasSubstr("9:19: queues.h100.idle_timeout: invalid duration"));
+  EXPECT_THAT(problem("    memory: lots\n"), HasSubstr("invalid size 'lots'; expected such as 64G"));
+  EXPECT_THAT(problem("    min_utilisation: 2\n"), HasSubstr("expected a number, 0 to 1; got '2'"));
+}
+
+TEST(FleetFile, RequiresATimeLimit) {
+  try {
+    read_fleet_file("scheduler: a:1\nqueues: {a: {launcher: slurm, workers: 2, program: /p, home: /h}}\n",
+                    "f");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "f:2:13: queues.a.time_limit: missing; expected the longest time of a worker, such as 8h");
+  }
+}
+
+TEST(FleetFile, RefusesALauncherThatThereIsNot) {
+  try {
+    read_fleet_file(
+        "scheduler: a:1\nqueues: {a: {launcher: slrum, workers: 2, time_limit: 1h, program: /p, home: /h}}\n",
+        "f");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("unknown value 'slrum'; expected slurm; did you mean 'slurm'?"));
+  }
+}
+
+TEST(FleetFile, PassesOnlyFlagsThroughThatTheLauncherDoesNotSetItself) {
+  EXPECT_EQ(problem("    arguments: [--exclusive, --nice=100]\n"), "");
+  EXPECT_THAT(problem("    arguments: [--time=3]\n"),
+              HasSubstr("'--time=3': expected as 'time_limit:' of the queue"));
+  EXPECT_THAT(problem("    arguments: [--wrap=reboot]\n"), HasSubstr("the launcher sets this flag itself"));
+  EXPECT_THAT(problem("    arguments: [-a]\n"), HasSubstr("expected a long flag"));
+  EXPECT_THAT(problem("    arguments: [/bin/sh]\n"), HasSubstr("expected a long flag"));
+}
+
+TEST(FleetFile, RefusesWhatWouldEndALineOrNameAnotherFolder) {
+  EXPECT_THAT(problem("    partition: \"gpu\\nrm\"\n"), HasSubstr("a control character in it"));
+  EXPECT_THAT(problem("    data: {a: relative}\n"), HasSubstr("expected an absolute path; got 'relative'"));
+}
+
+TEST(FleetFile, RefusesNumbersThatContradictEachOther) {
+  EXPECT_THAT(problem("    max_gpu_hours: 10\n"), HasSubstr("the queue's workers have no GPU"));
+  EXPECT_THAT(problem("    gpus: 4\n    slots: 2\n"),
+              HasSubstr("expected 4: a worker with GPUs has one slot for each"));
+}
+
+}  // namespace
+}  // namespace abl::launchers
