@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "base/command_line.h"
@@ -31,6 +32,8 @@ struct Flags {
   std::vector<std::string> listen;
   std::optional<std::uint16_t> http_port;
   long heartbeat_ms = 2000, lease_ms = 15000, quarantine_ms = 60000;
+  abl::access::TlsFiles tls;
+  bool insecure = false;
   int quarantine_after = 5, pack_at_most = 4;
 };
 
@@ -39,8 +42,18 @@ void add_flags(CLI::App& app, Flags& flags) {
   flags.store = (home / "results.db").string();
   flags.listen = {"unix:" + (home / "run" / "scheduler.sock").string()};
   app.add_option("--store", flags.store, "Results file; created if missing")->capture_default_str();
-  app.add_option("--listen", flags.listen, "Listen address: unix:/path or 127.0.0.1:port; repeatable")
+  app.add_option("--listen", flags.listen,
+                 "Listen address: unix:/path or 127.0.0.1:port; with TLS also 0.0.0.0:port; repeatable")
       ->capture_default_str();
+  app.add_option(
+         "--tls-certificate", flags.tls.certificate,
+         "Serve TLS with this certificate (PEM, with its chain), and ask for tokens, on every address but "
+         "unix:; read again when it changes")
+      ->type_name("FILE");
+  app.add_option("--tls-key", flags.tls.key, "Its key, which nobody else may read")->type_name("FILE");
+  app.add_flag(
+      "--insecure", flags.insecure,
+      "Listen beyond this machine without TLS and tokens: whoever reaches the port does as they like");
   app.add_option("--http-port", flags.http_port,
                  "Serve the dashboard on this port of 127.0.0.1 (0: any free port) [no dashboard]")
       ->check(abl::whole_number(0, 65535))
@@ -94,6 +107,8 @@ int serve(const Flags& flags) {
   options.scheduler.policy.pack_at_most = flags.pack_at_most;
   options.scheduler.policy.ttl = abl::Milliseconds{flags.lease_ms};
   options.listen = flags.listen;
+  options.tls = flags.tls;
+  options.insecure = flags.insecure;
   options.http_port = flags.http_port;
   const abl::scheduler::SchedulerServer server{options};
 
@@ -116,6 +131,7 @@ int serve(const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::setenv("GRPC_VERBOSITY", "NONE", 0);  // strangers who knock do not fill the log
   CLI::App app{"Queues sweeps, leases trials to workers and stores results.", "ablate-scheduler"};
   app.footer(kFooter);
   app.set_version_flag("--version", ABLATE_VERSION);

@@ -12,13 +12,15 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
     : feed_{options.watch_interval},
       writer_{std::make_unique<storage::Writer>(options.store)},
       coordinator_{*writer_, clock, options.policy, feed_},
+      access_{*writer_, clock},
       counter_{std::make_unique<Counter>(options.store, options.trainer, coordinator_)},
       reads_{std::make_unique<storage::ReadPool>(options.store, kReadThreads)},
       tables_{std::make_unique<views::TableCache>(options.store)},
-      sweeps_{coordinator_, *reads_, *tables_, *counter_, feed_},
+      sweeps_{coordinator_, *reads_, *tables_, *counter_, feed_, access_},
       runs_{*reads_, feed_},
       workers_{coordinator_, *reads_},
-      worker_link_{coordinator_} {
+      worker_link_{coordinator_, access_},
+      access_service_{*writer_, clock, access_} {
   coordinator_.recover();
   remover_ = std::make_unique<Remover>(*writer_, clock, feed_);
 }
@@ -33,7 +35,7 @@ Scheduler::~Scheduler() {
 
 void Scheduler::register_services(grpc::ServerBuilder& builder) {
   for (grpc::Service* service :
-       std::initializer_list<grpc::Service*>{&sweeps_, &runs_, &workers_, &worker_link_})
+       std::initializer_list<grpc::Service*>{&sweeps_, &runs_, &workers_, &worker_link_, &access_service_})
     builder.RegisterService(service);
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "scheduler/access_control.h"
 #include "scheduler/change_feed.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
@@ -40,6 +41,7 @@ class Scheduler {
   void register_services(grpc::ServerBuilder& builder);
   Coordinator& coordinator() { return coordinator_; }
   storage::Writer& writer() { return *writer_; }
+  AccessControl& access() { return access_; }
   std::size_t watchers() { return sweeps_.watchers(); }  ///< of sweeps, over gRPC
   ChangeFeed& feed() { return feed_; }
   /// Ends the program that counts architectures; those who wait for it are answered.
@@ -49,6 +51,7 @@ class Scheduler {
   ChangeFeed feed_;
   std::unique_ptr<storage::Writer> writer_;
   Coordinator coordinator_;
+  AccessControl access_;
   std::unique_ptr<Counter> counter_;
   std::unique_ptr<storage::ReadPool> reads_;
   std::unique_ptr<views::TableCache> tables_;
@@ -56,6 +59,7 @@ class Scheduler {
   RunsService runs_;
   WorkersService workers_;
   WorkerLinkService worker_link_;
+  AccessService access_service_;
   std::unique_ptr<Remover> remover_;
 };
 

@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "access/listen_address.h"
+#include "access/tls.h"
 #include "base/enum_names.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -67,7 +68,7 @@ class CallFigures {
 
   CallFigures() {
     const auto* pool = google::protobuf::DescriptorPool::generated_pool();
-    for (const char* name : {"Sweeps", "Runs", "Workers", "WorkerLink"}) {
+    for (const char* name : {"Sweeps", "Runs", "Workers", "WorkerLink", "Access"}) {
       const auto* service = pool->FindServiceByName(fmt::format("ablate.v1.{}", name));
       for (int i = 0; service && i < service->method_count(); ++i)
         add(fmt::format("{}/{}", service->full_name(), service->method(i)->name()),
@@ -322,7 +323,8 @@ class StoreLock {
 class SchedulerServer::Impl {
  public:
   explicit Impl(const ServerOptions& options)
-      : addresses_{checked(options)},
+      : tls_{options.tls},
+        addresses_{checked(options)},
         lock_{with_folder(options.scheduler.store, folders_)},
         store_{new_store(options.scheduler.store, files_)},
         scheduler_{options.scheduler, clock_},
@@ -367,7 +369,11 @@ class SchedulerServer::Impl {
     const std::vector<std::string>& listen = options.listen;
     if (listen.empty()) throw Error{Code::kInvalidArgument, "no listen address: pass --listen ADDRESS"};
     std::vector<ListenAddress> parsed;
-    for (const std::string& text : listen) parsed.push_back(access::parse_listen_address(text));
+    if (options.tls.given()) access::check(options.tls, SystemClock{}.now());
+    const bool network = options.tls.given() || options.insecure;
+    for (const std::string& text : listen)
+      parsed.push_back(access::parse_listen_address(
+          text, network ? access::Reach::kNetwork : access::Reach::kThisMachine));
     for (const ListenAddress& address : parsed) access::check(address);
     if (options.http_port) access::check({.host = "127.0.0.1", .port = *options.http_port}, "--http-port");
     return parsed;
@@ -385,11 +391,12 @@ class SchedulerServer::Impl {
     std::vector<int> ports(addresses_.size(), 0);
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
       folders_.add(access::prepare(addresses_[i]));
-      builder.AddListeningPort(addresses_[i].text(), grpc::InsecureServerCredentials(), &ports[i]);
+      builder.AddListeningPort(addresses_[i].text(), credentials_for(addresses_[i]), &ports[i]);
     }
     scheduler_.register_services(builder);
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
     interceptors.push_back(std::make_unique<CallNotes>(monitor_, calls_));
+    interceptors.push_back(scheduler_.access().interceptors());
     builder.experimental().SetInterceptorCreators(std::move(interceptors));
     server_ = builder.BuildAndStart();
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
@@ -400,17 +407,27 @@ class SchedulerServer::Impl {
     }
   }
 
+  /// The owner's socket asks for nothing: its folder is his alone.
+  std::shared_ptr<grpc::ServerCredentials> credentials_for(const ListenAddress& address) {
+    if (!tls_.given() || !address.socket.empty()) return grpc::InsecureServerCredentials();
+    auto credentials = access::server_credentials(tls_);
+    credentials->SetAuthMetadataProcessor(scheduler_.access().processor());
+    return credentials;
+  }
+
   void tick_until(std::stop_token stop) {
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock lock{mutex};
     while (!stop.stop_requested()) {
       scheduler_.coordinator().tick();
+      scheduler_.access().tick();
       wake.wait_for(lock, stop, kTick, [] { return false; });
     }
   }
 
   SystemClock clock_;
+  const access::TlsFiles tls_;
   std::vector<ListenAddress> addresses_;
   // What is refused goes in the opposite order: the store's files while the lock is held, so that they are
   // ours.

@@ -7,13 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "access/certificates.h"
 #include "scheduler/scheduler.h"
 
 namespace abl::scheduler {
 
 struct ServerOptions {
   SchedulerOptions scheduler;
-  std::vector<std::string> listen;  ///< "unix:/path/scheduler.sock" or a loopback address, one at least
+  std::vector<std::string> listen;  ///< "unix:/path/scheduler.sock" or an IP address with its port, one at
+                                    ///< least; beyond loopback with `tls`, or where it is `insecure`
+  access::TlsFiles tls;             ///< TLS, and tokens, on every address that is no Unix socket
+  bool insecure = false;            ///< whoever reaches a port does as he likes
   std::optional<std::uint16_t>
       http_port;  ///< of the dashboard on 127.0.0.1; 0: any free one; nothing: no dashboard
 };

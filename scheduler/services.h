@@ -4,6 +4,7 @@
 #include "ablate/v1/runs.grpc.pb.h"
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "ablate/v1/workers.grpc.pb.h"
+#include "scheduler/access_control.h"
 #include "scheduler/change_feed.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
@@ -42,13 +43,14 @@ class SweepsService final
     : public ablate::v1::Sweeps::WithRawCallbackMethod_WatchSweep<ablate::v1::Sweeps::CallbackService> {
  public:
   SweepsService(Coordinator& coordinator, storage::ReadPool& pool, views::TableCache& tables,
-                Counter& counter, ChangeFeed& feed)
+                Counter& counter, ChangeFeed& feed, const AccessControl& access)
       : coordinator_{coordinator},
         pool_{pool},
         slow_{pool, 1},
         tables_{tables},
         counter_{counter},
         feed_{feed},
+        access_{access},
         watched_{slow_, feed, tables, coordinator, {}} {
     tables.follow(feed.log());
   }
@@ -88,6 +90,7 @@ class SweepsService final
   views::TableCache& tables_;
   Counter& counter_;
   ChangeFeed& feed_;
+  const AccessControl& access_;
   WatchHub watched_;
 };
 

@@ -137,7 +137,7 @@ grpc::ServerUnaryReactor* SweepsService::Plan(Context*, const ablate::v1::PlanRe
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::SubmitRequest* request,
+grpc::ServerUnaryReactor* SweepsService::Submit(Context* context, const ablate::v1::SubmitRequest* request,
                                                 ablate::v1::SubmitResponse* response) {
   auto* reactor = new Cancellable;
   if (reactor->refused_by(slow_.full())) return reactor;
@@ -157,14 +157,17 @@ grpc::ServerUnaryReactor* SweepsService::Submit(Context*, const ablate::v1::Subm
           counter_.fill(name, models, feed_, predict);  // after the answer there may be no scheduler
         finish_with_summary(reactor, error, name, response->mutable_sweep());
       };
-      submit_sweep(coordinator_, std::move(spec), standing_of(*request), std::move(answered));
+      Standing standing = standing_of(*request);
+      if (const Caller caller = access_.caller(*context); !caller.local()) standing.owner = caller.name;
+      submit_sweep(coordinator_, std::move(spec), std::move(standing), std::move(answered));
     });
     if (!status.ok()) reactor->Finish(status);
   });
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SweepsService::ExtendSweep(Context*, const ablate::v1::ExtendSweepRequest* request,
+grpc::ServerUnaryReactor* SweepsService::ExtendSweep(Context* context,
+                                                     const ablate::v1::ExtendSweepRequest* request,
                                                      ablate::v1::ExtendSweepResponse* response) {
   auto* reactor = new Cancellable;
   if (reactor->refused_by(slow_.full())) return reactor;
@@ -176,6 +179,7 @@ grpc::ServerUnaryReactor* SweepsService::ExtendSweep(Context*, const ablate::v1:
         response->add_notes(nobody);
       ExtensionWish wish{
           .author = request->by(), .dry_run = request->dry_run(), .expected = request->expected()};
+      if (const Caller caller = access_.caller(*context); !caller.local()) wish.author = caller.name;
       if (request->has_budget()) wish.budget = budget_of(request->budget());
       if (request->has_provenance()) wish.provenance = views::provenance_record(request->provenance());
       auto answered = [=, this, name = spec.name, models = models_of(spec),

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/worker_link.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <deque>
+#include <utility>
 
 #include "scheduler/server_stream.h"
 #include "scheduler/status.h"
@@ -18,7 +21,9 @@ using Stream = ServerStream<grpc::ServerBidiReactor<WorkerMessage, SchedulerMess
 /// them in order.
 class WorkerSession final : public Stream {
  public:
-  explicit WorkerSession(Coordinator& coordinator) : coordinator_{coordinator} {}
+  /// `caller`: whose stream this is, or why it is nobody's.
+  WorkerSession(Coordinator& coordinator, Caller caller)
+      : coordinator_{coordinator}, caller_{std::move(caller)} {}
 
   auto* start() {
     auto* reactor = keep();
@@ -52,6 +57,10 @@ class WorkerSession final : public Stream {
       return;
     }
     if (!message_.has_hello()) throw Error{Code::kFailedPrecondition, "a session begins with Hello"};
+    if (!caller_.local() && message_.hello().name() != caller_.name)
+      throw Error{Code::kPermissionDenied,
+                  fmt::format("this token is of the worker {}: it may not connect as {}", caller_.name,
+                              message_.hello().name())};
     takes_several_ = message_.hello().takes_several();
     session_ = coordinator_.open_session(message_.hello(), std::make_shared<Channel>(shared_from_this()));
   }
@@ -74,6 +83,7 @@ class WorkerSession final : public Stream {
 
   static constexpr std::size_t kMostBytesTogether = 256 << 10;
   Coordinator& coordinator_;
+  const Caller caller_;
   std::atomic<bool> takes_several_{false};
   WorkerMessage message_;
   std::shared_ptr<const Session> session_;
@@ -82,8 +92,13 @@ class WorkerSession final : public Stream {
 }  // namespace
 
 grpc::ServerBidiReactor<WorkerMessage, SchedulerMessage>* WorkerLinkService::Session(
-    grpc::CallbackServerContext*) {
-  return std::make_shared<WorkerSession>(coordinator_)->start();
+    grpc::CallbackServerContext* context) {
+  Caller caller;
+  const grpc::Status known = status_of([&] { caller = access_.caller(*context); });
+  const auto session = std::make_shared<WorkerSession>(coordinator_, std::move(caller));
+  auto* reactor = session->start();
+  if (!known.ok()) session->finish(known);
+  return reactor;
 }
 
 }  // namespace abl::scheduler

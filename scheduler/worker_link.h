@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ablate/v1/workers.grpc.pb.h"
+#include "scheduler/access_control.h"
 #include "scheduler/coordinator.h"
 
 namespace abl::scheduler {
@@ -9,12 +10,14 @@ namespace abl::scheduler {
 /// The workers' streams: each message is handed to the coordinator, what it answers is sent.
 class WorkerLinkService final : public ablate::v1::WorkerLink::CallbackService {
  public:
-  explicit WorkerLinkService(Coordinator& coordinator) : coordinator_{coordinator} {}
+  WorkerLinkService(Coordinator& coordinator, const AccessControl& access)
+      : coordinator_{coordinator}, access_{access} {}
   grpc::ServerBidiReactor<ablate::v1::WorkerMessage, ablate::v1::SchedulerMessage>* Session(
       grpc::CallbackServerContext* context) override;
 
  private:
   Coordinator& coordinator_;
+  const AccessControl& access_;
 };
 
 }  // namespace abl::scheduler

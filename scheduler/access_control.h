@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/security/auth_metadata_processor.h>
+#include <grpcpp/support/server_interceptor.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "ablate/v1/access.grpc.pb.h"
+#include "base/clock.h"
+#include "storage/token_store.h"
+#include "storage/writer.h"
+
+namespace abl::scheduler {
+
+/// What a method asks of its caller.
+struct MethodRule {
+  storage::Role least;   ///< of kViewer to kAdmin that or more; otherwise that alone
+  bool changes = false;  ///< it is audited
+};
+/// "/ablate.v1.Sweeps/Submit" -> its rule; nothing of a method that is not in the table: nobody may call it.
+std::optional<MethodRule> rule_of(std::string_view method);
+
+/// Who calls.
+struct Caller {
+  std::string token;  ///< its public part; empty: the machine's owner, or anybody where nothing is asked for
+  std::string name{"local"};
+  storage::Role role = storage::Role::kAdmin;
+  bool local() const { return token.empty(); }
+};
+
+/// Who may call what. Calls over TLS show a token, which is looked up in a copy in memory that every change
+/// follows at once: a call whose token is revoked or expires is cancelled. Others are the owner's. What
+/// changes something is written down, and what was refused to somebody who is known.
+/// Thread: all methods, from any.
+class AccessControl {
+ public:
+  /// Reads the tokens that there are.
+  AccessControl(storage::Writer& writer, const Clock& clock);
+  ~AccessControl();
+
+  /// For credentials: refuses a call before any service hears of it.
+  std::shared_ptr<grpc::AuthMetadataProcessor> processor();
+  /// For the server: knows which calls are under way, and writes down what they changed.
+  std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> interceptors();
+
+  /// Of a call that was let in. Throws: Error{kUnauthenticated} where its token has ended since.
+  Caller caller(const grpc::ServerContextBase& context) const;
+
+  /// Ends the calls of tokens that have expired, and stores which were used. To be called every second or so.
+  void tick();
+
+  // What the store has done is to be done here, before it is answered.
+  void follow_added(const storage::TokenDigest& token);
+  void follow_used(const std::string& id);
+  void follow_revoked(const std::string& id);
+
+ private:
+  class Processor;
+  class Notes;
+  using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
+
+  /// The caller, or why not.
+  grpc::Status admit(const Metadata& metadata, std::string_view method);
+  grpc::Status recognise(std::string_view authorization, Caller& caller) const;
+  void begin(const std::string& token, grpc::ServerContextBase* call);
+  void end(const std::string& token, grpc::ServerContextBase* call);
+  void cancel_calls(const std::string& token);
+  void note(const Caller& caller, std::string_view method, const std::string& target,
+            const grpc::Status& outcome);
+  void note_expiry();
+
+  storage::Writer& writer_;
+  const Clock& clock_;
+  mutable std::recursive_mutex mutex_;  // a call that is cancelled may end on the same thread
+  std::map<std::string, storage::TokenDigest, std::less<>> tokens_;
+  std::map<std::string, std::set<grpc::ServerContextBase*>, std::less<>> calls_;
+  std::set<std::string> seen_;  // since it was last stored
+  Time next_expiry_{Time::max()}, seen_stored_{};
+  std::atomic<int> refusals_waiting_{0};  // lines that are not stored yet: bounded, whoever knocks how often
+};
+
+/// Tokens and the audit, over gRPC.
+class AccessService final : public ablate::v1::Access::CallbackService {
+ public:
+  AccessService(storage::Writer& writer, const Clock& clock, AccessControl& control)
+      : writer_{writer}, clock_{clock}, control_{control} {}
+
+  using Context = grpc::CallbackServerContext;
+  using Unary = grpc::ServerUnaryReactor;
+  Unary* WhoAmI(Context*, const ablate::v1::WhoAmIRequest*, ablate::v1::Caller*) override;
+  Unary* CreateToken(Context*, const ablate::v1::CreateTokenRequest*, ablate::v1::TokenInfo*) override;
+  Unary* ListTokens(Context*, const ablate::v1::ListTokensRequest*, ablate::v1::ListTokensResponse*) override;
+  Unary* RevokeToken(Context*, const ablate::v1::RevokeTokenRequest*, ablate::v1::TokenInfo*) override;
+  Unary* Join(Context*, const ablate::v1::JoinRequest*, ablate::v1::TokenInfo*) override;
+  Unary* ListAudit(Context*, const ablate::v1::ListAuditRequest*, ablate::v1::ListAuditResponse*) override;
+
+ private:
+  storage::Writer& writer_;
+  const Clock& clock_;
+  AccessControl& control_;
+};
+
+}  // namespace abl::scheduler

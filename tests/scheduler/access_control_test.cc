@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may call what, over real connections.
+#include "scheduler/access_control.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include "access/tls.h"
+#include "access/token.h"
+#include "base/file.h"
+#include "scheduler/server.h"
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace ablate::v1;
+using storage::Role;
+using testing::HasSubstr;
+
+TEST(MethodRule, EveryMethodOfTheContractHasOne) {
+  int methods = 0;
+  for (const auto& entry : fs::directory_iterator{fs::path{ABLATE_SOURCE_DIR} / "proto" / "ablate" / "v1"}) {
+    if (entry.path().extension() != ".proto") continue;
+    const auto* file = google::protobuf::DescriptorPool::generated_pool()->FindFileByName(
+        "ablate/v1/" + entry.path().filename().string());
+    ASSERT_TRUE(file) << entry.path();
+    for (int i = 0; i < file->service_count(); ++i)
+      for (int j = 0; j < file->service(i)->method_count(); ++j, ++methods)
+        EXPECT_TRUE(rule_of("/" + file->service(i)->full_name() + "/" + file->service(i)->method(j)->name()))
+            << file->service(i)->method(j)->full_name() << " has no rule: nobody may call it";
+  }
+  EXPECT_GT(methods, 30);
+}
+
+TEST(MethodRule, WhatIsInNoTableIsForNobody) {
+  for (const char* method : {"", "/", "/ablate.v1.Sweeps/", "/ablate.v1.Sweeps/Submit2",
+                             "/ablate.v1.sweeps/Submit", "/grpc.channelz.v1.Channelz/GetServers"})
+    EXPECT_FALSE(rule_of(method)) << method;
+}
+
+/// A scheduler with a socket and with TLS on a port of this machine.
+class AccessControlTest : public testing::Test {
+ protected:
+  AccessControlTest() {
+    const auto made = access::make_certificates({"gpu-head"}, SystemClock{}.now());
+    authorities = made.authority;
+    access::write_secret(folder / "server.crt", made.certificate);
+    access::write_secret(folder / "server.key", made.key);
+    server = std::make_unique<SchedulerServer>(
+        ServerOptions{.scheduler = {.store = folder / "results.db", .trainer = folder / "no-trainer"},
+                      .listen = {"unix:" + (folder / "s.sock").string(), "127.0.0.1:0"},
+                      .tls = {.certificate = folder / "server.crt", .key = folder / "server.key"}});
+    owner = grpc::CreateChannel(server->addresses()[0], grpc::InsecureChannelCredentials());
+    address = server->addresses()[1];
+  }
+  std::shared_ptr<grpc::Channel> channel(const std::string& token) const {
+    return grpc::CreateChannel(
+        address, access::channel_credentials({.tls = true, .authorities = authorities, .token = token}));
+  }
+  template <class Stub, class Request, class Response>
+  static grpc::Status call(const std::shared_ptr<Stub>& stub,
+                           grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                           const Request& request, Response* response) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60});
+    context.set_wait_for_ready(true);
+    return ((*stub).*method)(&context, request, response);
+  }
+  grpc::Status list(const std::shared_ptr<grpc::Channel>& channel) const {
+    ListSweepsResponse response;
+    return call(std::shared_ptr<Sweeps::Stub>{Sweeps::NewStub(channel)}, &Sweeps::Stub::ListSweeps,
+                ListSweepsRequest{}, &response);
+  }
+  grpc::Status cancel(const std::shared_ptr<grpc::Channel>& channel, const std::string& sweep) const {
+    SweepRequest request;
+    request.set_sweep(sweep);
+    SweepSummary response;
+    return call(std::shared_ptr<Sweeps::Stub>{Sweeps::NewStub(channel)}, &Sweeps::Stub::CancelSweep, request,
+                &response);
+  }
+  std::shared_ptr<Access::Stub> access_of(const std::shared_ptr<grpc::Channel>& channel) const {
+    return Access::NewStub(channel);
+  }
+  grpc::Status create(const access::Token& token, TokenRole role, const std::string& name,
+                      const std::shared_ptr<grpc::Channel>& by) {
+    CreateTokenRequest request;
+    request.set_id(token.id());
+    request.set_sha256(token.digest());
+    request.set_role(role);
+    request.set_name(name);
+    if (role == TOKEN_ROLE_JOIN) request.mutable_expires()->set_seconds(std::time(nullptr) + 3600);
+    TokenInfo info;
+    return call(access_of(by), &Access::Stub::CreateToken, request, &info);
+  }
+  access::Token made(TokenRole role, const std::string& name) {
+    access::Token token = access::Token::make();
+    const grpc::Status status = create(token, role, name, owner);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return token;
+  }
+  void revoke(const access::Token& token) {
+    RevokeTokenRequest request;
+    request.set_id(token.id());
+    TokenInfo info;
+    EXPECT_TRUE(call(access_of(owner), &Access::Stub::RevokeToken, request, &info).ok());
+  }
+  grpc::Status join(const access::Token& token, const access::Token& own, const std::string& worker) {
+    JoinRequest request;
+    request.set_worker(worker);
+    request.set_id(own.id());
+    request.set_sha256(own.digest());
+    TokenInfo info;
+    return call(access_of(channel(token.text())), &Access::Stub::Join, request, &info);
+  }
+
+  TemporaryFolder folder;
+  std::string authorities, address;
+  std::unique_ptr<SchedulerServer> server;
+  std::shared_ptr<grpc::Channel> owner;
+};
+
+TEST_F(AccessControlTest, TheSocketIsItsOwnersAndThePortAsksForAToken) {
+  EXPECT_TRUE(list(owner).ok());
+  const grpc::Status nobody = list(channel(""));
+  EXPECT_EQ(nobody.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(nobody.error_message(), HasSubstr("a token is needed here"));
+  const grpc::Status stranger = list(channel(access::Token::make().text()));
+  EXPECT_EQ(stranger.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(stranger.error_message(), HasSubstr("this token is not known here"));
+  EXPECT_EQ(list(channel("rubbish")).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(AccessControlTest, TheRightPublicPartWithAnotherSecretIsRefused) {
+  const access::Token token = made(TOKEN_ROLE_ADMIN, "ada");
+  EXPECT_TRUE(list(channel(token.text())).ok());
+  std::string other = token.text();
+  other[20] = other[20] == 'A' ? 'B' : 'A';
+  EXPECT_EQ(list(channel(other)).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(AccessControlTest, AViewerReadsAndChangesNothing) {
+  const auto viewer = channel(made(TOKEN_ROLE_VIEWER, "vic").text());
+  EXPECT_TRUE(list(viewer).ok());
+  const grpc::Status refused = cancel(viewer, "study");
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("role viewer may not do this (CancelSweep): it needs role submitter"));
+  EXPECT_EQ(create(access::Token::make(), TOKEN_ROLE_ADMIN, "vic", viewer).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(AccessControlTest, ASubmitterChangesSweepsAndMakesNoTokens) {
+  const auto submitter = channel(made(TOKEN_ROLE_SUBMITTER, "sue").text());
+  EXPECT_EQ(cancel(submitter, "study").error_code(), grpc::StatusCode::NOT_FOUND) << "it was let in";
+  EXPECT_EQ(create(access::Token::make(), TOKEN_ROLE_VIEWER, "x", submitter).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(AccessControlTest, AJoinTokenLetsOneWorkerInAndDoesNothingElse) {
+  const access::Token token = made(TOKEN_ROLE_JOIN, "a worker"), own = access::Token::make();
+  EXPECT_EQ(list(channel(token.text())).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(join(token, own, "gpu-01").ok());
+  EXPECT_TRUE(join(token, own, "gpu-01").ok()) << "it did not hear the answer";
+  const grpc::Status second = join(token, access::Token::make(), "gpu-02");
+  EXPECT_EQ(second.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(second.error_message(), HasSubstr("used already"));
+  EXPECT_EQ(list(channel(own.text())).error_code(), grpc::StatusCode::PERMISSION_DENIED)
+      << "a worker's token is for its stream alone";
+}
+
+TEST_F(AccessControlTest, AWorkersStreamEndsWhenItsTokenIsRevoked) {
+  const access::Token own = access::Token::make();
+  ASSERT_TRUE(join(made(TOKEN_ROLE_JOIN, "a worker"), own, "gpu-01").ok());
+  const auto stub = WorkerLink::NewStub(channel(own.text()));
+  const auto hello = [](const std::string& name) {
+    WorkerMessage message;
+    message.mutable_hello()->set_name(name);
+    message.mutable_hello()->set_host("h");
+    message.mutable_hello()->set_instance("i");
+    message.mutable_hello()->set_lowest_protocol(1);
+    message.mutable_hello()->set_highest_protocol(1);
+    return message;
+  };
+  SchedulerMessage said;
+  {
+    grpc::ClientContext context;
+    const auto stream = stub->Session(&context);
+    stream->Write(hello("gpu-02"));
+    EXPECT_FALSE(stream->Read(&said));
+    EXPECT_THAT(stream->Finish().error_message(), HasSubstr("this token is of the worker gpu-01"));
+  }
+  grpc::ClientContext context;
+  const auto stream = stub->Session(&context);
+  stream->Write(hello("gpu-01"));
+  ASSERT_TRUE(stream->Read(&said));
+  EXPECT_TRUE(said.has_welcome());
+  revoke(own);
+  while (stream->Read(&said)) {
+  }
+  EXPECT_FALSE(stream->Finish().ok());
+  grpc::ClientContext again;
+  const auto refused = stub->Session(&again);
+  EXPECT_FALSE(refused->Read(&said));
+  const grpc::Status status = refused->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(status.error_message(), "this token is revoked");
+}
+
+TEST_F(AccessControlTest, ARevokedTokenIsRefusedFromThenOnAndAfterARestart) {
+  const access::Token token = made(TOKEN_ROLE_VIEWER, "vic");
+  const auto viewer = channel(token.text());
+  EXPECT_TRUE(list(viewer).ok());
+  revoke(token);
+  EXPECT_EQ(list(viewer).error_message(), "this token is revoked");
+  server.reset();
+  server = std::make_unique<SchedulerServer>(
+      ServerOptions{.scheduler = {.store = folder / "results.db", .trainer = folder / "no-trainer"},
+                    .listen = {"127.0.0.1:0"},
+                    .tls = {.certificate = folder / "server.crt", .key = folder / "server.key"}});
+  address = server->addresses()[0];
+  EXPECT_EQ(list(channel(token.text())).error_message(), "this token is revoked");
+}
+
+TEST_F(AccessControlTest, ChangesAndRefusalsAreWrittenDown) {
+  const access::Token sue = made(TOKEN_ROLE_SUBMITTER, "sue"), vic = made(TOKEN_ROLE_VIEWER, "vic");
+  cancel(channel(sue.text()), "study");
+  cancel(channel(vic.text()), "study");
+  list(channel(vic.text()));
+  std::vector<std::string> lines;
+  for (int look = 0; look < 1000 && lines.size() < 4; ++look) {  // a line is stored after its call has ended
+    ListAuditResponse response;
+    ASSERT_TRUE(call(access_of(owner), &Access::Stub::ListAudit, ListAuditRequest{}, &response).ok());
+    lines.clear();
+    for (const auto& line : response.lines()) {
+      EXPECT_EQ(line.ShortDebugString().find(sue.text().substr(17)), std::string::npos);
+      lines.push_back(fmt::format("{} {} {}: {}", line.who(), line.what(), line.target(), line.outcome()));
+    }
+  }
+  EXPECT_THAT(lines, testing::UnorderedElementsAre(
+                         HasSubstr("local CreateToken sue: ok"), HasSubstr("local CreateToken vic: ok"),
+                         HasSubstr("sue CancelSweep study: "), HasSubstr("vic CancelSweep : role viewer")));
+}
+
+TEST_F(AccessControlTest, PlainTextAndAnotherAuthorityGetNoAnswer) {
+  EXPECT_TRUE(access::speaks_tls(address));
+  EXPECT_EQ(access::tls_trouble(address, authorities), "");
+  const auto other = access::make_certificates({"gpu-head"}, SystemClock{}.now());
+  EXPECT_THAT(access::tls_trouble(address, other.authority), HasSubstr("another authority"));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds{60});
+  ListSweepsResponse response;
+  EXPECT_EQ(Sweeps::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))
+                ->ListSweeps(&context, {}, &response)
+                .error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(AccessControlTest, ACertificateForAnotherNameIsNamedAsSuch) {
+  const auto made = access::make_certificates({"gpu-head"}, SystemClock{}.now());
+  const std::string port = address.substr(address.rfind(':'));
+  // all names of this machine are in it, but this one
+  EXPECT_THAT(access::tls_trouble("127.0.0.2" + port, authorities),
+              testing::AnyOf("", HasSubstr("is not for 127.0.0.2")));
+}
+
+TEST(ServerAccess, BeyondLoopbackASchedulerWantsTlsOrToBeTold) {
+  const TemporaryFolder folder;
+  const auto refusal = [&](ServerOptions options) {
+    options.scheduler = {.store = folder / "results.db", .trainer = folder / "no-trainer"};
+    try {
+      const SchedulerServer server{options};
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  EXPECT_THAT(refusal({.listen = {"0.0.0.0:0"}}), HasSubstr("--tls-certificate and --tls-key"));
+  EXPECT_THAT(refusal({.listen = {"0.0.0.0:0"}}), HasSubstr("--insecure"));
+  EXPECT_EQ(refusal({.listen = {"0.0.0.0:0"}, .insecure = true}), "");
+  EXPECT_THAT(refusal({.listen = {"gpu-head:7071"}, .insecure = true}), HasSubstr("expected an IP address"));
+}
+
+}  // namespace
+}  // namespace abl::scheduler
