@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 
 #include <thread>
+#include <utility>
+
+#include "cli/logins.h"
 
 namespace abl::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
+std::shared_ptr<grpc::Channel> open_channel(const std::string& address, const access::ClientAccess& access) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a scheduler is in the local network
@@ -20,17 +23,21 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
   // also the time that one attempt to connect may take: a loaded machine needs more than a moment
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, access::channel_credentials(access), arguments);
 }
 
 }  // namespace
 
-Client::Client(std::string address)
+Client::Client(std::string address) : Client{address, access_to(address)} {}
+
+Client::Client(std::string address, access::ClientAccess access)
     : address_{std::move(address)},
-      channel_{open_channel(address_)},
+      access_{std::move(access)},
+      channel_{open_channel(address_, access_)},
       sweeps_{ablate::v1::Sweeps::NewStub(channel_)},
       runs_{ablate::v1::Runs::NewStub(channel_)},
-      workers_{ablate::v1::Workers::NewStub(channel_)} {}
+      workers_{ablate::v1::Workers::NewStub(channel_)},
+      access_service_{ablate::v1::Access::NewStub(channel_)} {}
 
 Client::Client(const Context& context) : Client{context.scheduler()} {
   context_ = &context;
@@ -49,6 +56,13 @@ void Client::pass_on_trouble(const grpc::ClientContext& context) const {
 void Client::check(const grpc::Status& status, seconds deadline) const {
   if (status.ok()) return;
   const auto code = static_cast<Code>(status.error_code());
+  if (code == Code::kUnavailable && access_.tls)
+    if (const std::string trouble = access::tls_trouble(address_, access_.authorities); !trouble.empty())
+      throw Error{code, trouble};
+  if (code == Code::kUnavailable && !access_.tls && access::speaks_tls(address_))
+    throw Error{
+        Code::kUnauthenticated,
+        fmt::format("the scheduler at {0} speaks TLS and wants a token: run 'ablate login {0}'", address_)};
   if (code == Code::kUnavailable)
     throw Error{
         code, fmt::format(

@@ -8,9 +8,11 @@
 #include <memory>
 #include <string>
 
+#include "ablate/v1/access.grpc.pb.h"
 #include "ablate/v1/runs.grpc.pb.h"
 #include "ablate/v1/sweeps.grpc.pb.h"
 #include "ablate/v1/workers.grpc.pb.h"
+#include "access/tls.h"
 #include "base/error.h"
 #include "cli/context.h"
 
@@ -24,8 +26,9 @@ class Client {
  public:
   static constexpr seconds kDeadline{15};
 
-  /// `address`: "unix:/path/scheduler.sock" or "host:port".
+  /// `address`: "unix:/path/scheduler.sock" or "host:port", reached as whoever has logged in there.
   explicit Client(std::string address);
+  Client(std::string address, access::ClientAccess access);
   /// To the scheduler that the flags name. One that `ablate up` keeps running here may just be starting
   /// again: it is waited for.
   explicit Client(const Context& context);
@@ -74,10 +77,12 @@ class Client {
 
   const Context* context_ = nullptr;  // takes notes, where there is one
   std::string address_;
+  access::ClientAccess access_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<ablate::v1::Sweeps::Stub> sweeps_;
   std::unique_ptr<ablate::v1::Runs::Stub> runs_;
   std::unique_ptr<ablate::v1::Workers::Stub> workers_;
+  std::unique_ptr<ablate::v1::Access::Stub> access_service_;
 };
 
 template <>
@@ -91,6 +96,10 @@ inline ablate::v1::Runs::Stub& Client::stub() {
 template <>
 inline ablate::v1::Workers::Stub& Client::stub() {
   return *workers_;
+}
+template <>
+inline ablate::v1::Access::Stub& Client::stub() {
+  return *access_service_;
 }
 
 /// True for what a restart of the scheduler, or a stream's deadline, looks like: worth asking again.

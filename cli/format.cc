@@ -106,6 +106,10 @@ std::string format_age(const google::protobuf::Timestamp& time, Time now) {
   return format_duration(std::max(0.0, seconds)) + " ago";
 }
 
+std::string date_text(const google::protobuf::Timestamp& time) {
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(static_cast<std::time_t>(time.seconds())));
+}
+
 std::string plural(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
 }

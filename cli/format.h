@@ -45,6 +45,8 @@ std::string format_count(std::uint64_t count);
 
 /// "3m 05s ago"; "–" for an unset time.
 std::string format_age(const google::protobuf::Timestamp& time, Time now);
+/// "2026-11-23 22:15", in UTC.
+std::string date_text(const google::protobuf::Timestamp& time);
 
 /// "1 trial", "2 trials".
 std::string plural(std::uint64_t count, std::string_view noun);

@@ -30,6 +30,9 @@ std::string word(RunState state) { return lower_without(RunState_Name(state), "R
 std::string word(ablate::v1::FailureClass failure) {
   return lower_without(FailureClass_Name(failure), "FAILURE_CLASS_");
 }
+std::string role_text(ablate::v1::TokenRole role) {
+  return lower_without(ablate::v1::TokenRole_Name(role), "TOKEN_ROLE_");
+}
 std::string word(TrialState state) { return lower_without(TrialState_Name(state), "TRIAL_STATE_"); }
 
 std::string painted(SweepState state, const Terminal& terminal) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/access.pb.h"
 #include "ablate/v1/runs.pb.h"
 #include "ablate/v1/sweeps.pb.h"
 #include "cli/terminal.h"
@@ -16,6 +17,7 @@ std::string word(ablate::v1::SweepState state);
 std::string word(ablate::v1::TrialState state);
 std::string word(ablate::v1::RunState state);
 std::string word(ablate::v1::FailureClass failure);
+std::string role_text(ablate::v1::TokenRole role);
 /// The same in the state's colour, where the terminal takes colours.
 std::string painted(ablate::v1::SweepState state, const Terminal& terminal);
 std::string painted(ablate::v1::TrialState state, const Terminal& terminal);

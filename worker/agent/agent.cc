@@ -102,7 +102,7 @@ Agent::Agent(AgentOptions options, const Clock& clock)
       clock_{clock},
       instance_{random_instance()},
       files_{options_.spool},
-      session_{options_.scheduler, *this, options_.backoff},
+      session_{options_.scheduler, *this, options_.backoff, options_.access},
       health_{health_options(options_), [this] {
                 heartbeat_due_ = true;
                 session_.wake();

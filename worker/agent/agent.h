@@ -27,8 +27,9 @@
 namespace abl::agent {
 
 struct AgentOptions {
-  std::string scheduler;        ///< "unix:/run/ablate/scheduler.sock" or "host:port"
-  std::filesystem::path spool;  ///< folder of the runs' spools
+  std::string scheduler;          ///< "unix:/run/ablate/scheduler.sock" or "host:port"
+  access::ClientAccess access{};  ///< how it is reached
+  std::filesystem::path spool;    ///< folder of the runs' spools
   std::string name, version;
   std::uint32_t result_version = 0;  ///< of the trainer; 0: there is none
   bool allow_commands = false;

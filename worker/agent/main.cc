@@ -25,6 +25,7 @@
 #include "protocol/trainer_program.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/data_look.h"
+#include "worker/agent/join.h"
 #include "worker/agent/leftovers.h"
 
 namespace {
@@ -47,7 +48,7 @@ constexpr auto kLastWords = 5s;         // for the scheduler to acknowledge what
 
 struct Flags {
   std::string scheduler, name, trainer;
-  fs::path home, runs_root;
+  fs::path home, runs_root, ca, join_token;
   int slots = 0, threads = 0, grace_ms = 5000;
   std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128;
   std::vector<std::string> data, weights, labels;
@@ -195,6 +196,11 @@ int work(Flags flags) {
 
   agent::adopt_orphans();
   const SystemClock clock;
+  options.access = agent::join_fleet({.scheduler = options.scheduler,
+                                      .name = options.name,
+                                      .home = flags.home,
+                                      .ca = flags.ca,
+                                      .join_token = flags.join_token});
   log_info("worker {} with {} slot{} ({}, {}){}", options.name, options.slots.size(),
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");
@@ -228,6 +234,16 @@ int run(int argc, char** argv) {
   add_manual_flag(app);
   app.add_option("--scheduler", flags.scheduler,
                  "unix:/… or host:port [$ABLATE_SCHEDULER, or the socket in $ABLATE_HOME/run]");
+  app.add_option(
+         "--ca", flags.ca,
+         "Speak TLS with the scheduler, whose certificate this authority has signed: ca.crt of 'ablate "
+         "init-fleet', or 'system' for those that this machine knows")
+      ->type_name("FILE");
+  app.add_option(
+         "--join-token-file", flags.join_token,
+         "At the first start, a token of 'ablate token create --role join': it is exchanged for the worker's "
+         "own, which its home keeps")
+      ->type_name("FILE");
   app.add_option("--home", flags.home, "The worker's own folder: lock and spool [$ABLATE_HOME/worker]");
   app.add_option("--runs-root", flags.runs_root, "Artefacts go to <root>/<trial>/<attempt>/ [<home>/runs]");
   app.add_option("--name", flags.name, "Unique name of this worker [host name]");
@@ -297,6 +313,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::setenv("GRPC_VERBOSITY", "NONE", 0);  // what goes wrong is said in our words, once
   try {
     read_fail_points();
     return run(argc, argv);

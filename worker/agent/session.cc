@@ -24,7 +24,7 @@ std::size_t size_of_last(const WorkerMessage& message) {
 constexpr std::size_t kEnoughBytesTogether = 256 << 10;
 
 /// A channel for one attempt: gRPC's own waiting between attempts would come on top of ours.
-std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
+std::shared_ptr<grpc::Channel> open_channel(const std::string& address, const access::ClientAccess& access) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -32,7 +32,21 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
   // tolerate pings this rare
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 310'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, access::channel_credentials(access), arguments);
+}
+
+/// Why the scheduler is not reached, where more can be said than gRPC does.
+std::string explained(const std::string& address, const access::ClientAccess& access,
+                      const grpc::Status& status) {
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !address.starts_with("unix:")) {
+    if (access.tls) {
+      if (std::string trouble = access::tls_trouble(address, access.authorities); !trouble.empty())
+        return trouble;
+    } else if (access::speaks_tls(address)) {
+      return "it speaks TLS: pass --ca, and --join-token-file at the first start";
+    }
+  }
+  return status.error_message();
 }
 
 }  // namespace
@@ -132,8 +146,8 @@ class Session::Stream final : public grpc::ClientBidiReactor<WorkerMessage, Sche
   grpc::Status status_;
 };
 
-Session::Session(std::string address, Peer& peer, Backoff backoff)
-    : address_{std::move(address)}, peer_{peer}, backoff_{backoff} {}
+Session::Session(std::string address, Peer& peer, Backoff backoff, access::ClientAccess access)
+    : address_{std::move(address)}, peer_{peer}, backoff_{backoff}, access_{std::move(access)} {}
 
 void Session::start() {
   thread_ = std::jthread{[this](std::stop_token stop) { talk(std::move(stop)); }};
@@ -218,7 +232,7 @@ void Session::talk(std::stop_token stop) {
 
 /// One session from hello to its end. Returns: whether the scheduler welcomed it.
 bool Session::converse(std::stop_token stop) {
-  const auto stub = WorkerLink::NewStub(open_channel(address_));
+  const auto stub = WorkerLink::NewStub(open_channel(address_, access_));
   Stream stream{*this, *stub};
   WorkerMessage first;
   *first.mutable_hello() = peer_.hello();
@@ -251,9 +265,12 @@ bool Session::converse(std::stop_token stop) {
   const bool welcomed = std::exchange(connected_, false);
   const std::string trouble =
       stream.status().ok() ? "it closed the session" : stream.status().error_message();
-  if (!stop.stop_requested() && (welcomed || trouble != last_trouble_))
-    log_warning("no connection to the scheduler at {}: {}; trying again", address_, trouble);
+  const bool news = !stop.stop_requested() && (welcomed || trouble != last_trouble_);
   last_trouble_ = trouble;
+  lock.unlock();
+  if (news)
+    log_warning("no connection to the scheduler at {}: {}; trying again", address_,
+                stream.status().ok() ? trouble : explained(address_, access_, stream.status()));
   return welcomed;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "ablate/v1/workers.grpc.pb.h"
+#include "access/tls.h"
 #include "base/clock.h"
 
 namespace abl::agent {
@@ -36,7 +37,7 @@ struct Backoff {
 /// there: by gRPC's thread after the message before, by the one that calls `flush`, otherwise by its own.
 class Session {
  public:
-  Session(std::string address, Peer& peer, Backoff backoff = {});
+  Session(std::string address, Peer& peer, Backoff backoff = {}, access::ClientAccess access = {});
   ~Session() { close(); }
 
   void start();
@@ -59,6 +60,7 @@ class Session {
   const std::string address_;
   Peer& peer_;
   const Backoff backoff_;
+  const access::ClientAccess access_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   Stream* stream_ = nullptr;  ///< the open one

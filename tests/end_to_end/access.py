@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet with TLS and tokens, as an administrator sets one up: made in one command, a worker joins, a sweep is trained. And who does
+not get in, each with one clear line."""
+import json
+import socket
+import stat
+import subprocess
+
+from fleet import BIN, Fleet, expect
+
+SWEEP = """ablate: 1
+name: NAME
+command:
+  argv: [sh, -c, 'WAIT; echo "{\\"event\\":\\"metric\\",\\"step\\":1,\\"values\\":{\\"acc\\":{seed}}}"']
+  folder: "{run_dir}"
+  params: {x: 1}
+  version: "1"
+rows: [{id: a}]
+seeds: [0, 1]
+table:
+  columns: [{name: acc, metric: acc}]
+"""
+
+
+def sweep_file(fleet, name, wait="true"):
+    file = fleet.home / f"{name}.yaml"
+    file.write_text(SWEEP.replace("NAME", name).replace("WAIT", wait))
+    return file
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Person:
+    """Somebody at another machine: with a home and logins of their own."""
+
+    def __init__(self, fleet, name):
+        self.home = fleet.home / name
+        self.home.mkdir()
+        self.environment = dict(fleet.environment, ABLATE_HOME=str(self.home / "state"), XDG_CONFIG_HOME=str(self.home / "config"))
+        del self.environment["ABLATE_SCHEDULER"]
+
+    def ablate(self, *argv, given=""):
+        return subprocess.run([str(BIN / "ablate"), *map(str, argv)], env=self.environment, text=True, input=given, capture_output=True, timeout=120)
+
+
+def one_line(done, code, words, what):
+    said = (done.stderr or done.stdout).strip()
+    expect(done.returncode == code and "\n" not in said and words in said, f"{what}: exit code {done.returncode}, {said!r}")
+
+
+def made_in_one_command(fleet):
+    said = fleet.ablate("init-fleet", "--name", "gpu-head,10.0.0.5", "--store", fleet.store).stdout
+    folder = fleet.home / "fleet"
+    expect("ablate-scheduler" in said and "ablate login" in said and "--join-token-file" in said, "it says what to do next")
+    files = {file.name: file for file in folder.iterdir()}
+    expect(set(files) == {"ca.crt", "ca.key", "server.crt", "server.key", "admin.token", "join.token"}, f"in {folder}: {sorted(files)}")
+    expect(all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files.values()) and stat.S_IMODE(folder.stat().st_mode) == 0o700,
+           "all of it is its owner's alone")
+    before = {name: file.read_bytes() for name, file in files.items()}
+    expect("nothing was changed" in fleet.ablate("init-fleet", "--name", "other", "--store", fleet.store).stdout, "again, it changes nothing")
+    expect(before == {name: file.read_bytes() for name, file in files.items()}, "and so it is")
+    return folder
+
+
+def scheduler_refusals(fleet, folder):
+    def refused(words, *options):
+        done = subprocess.run([str(BIN / "ablate-scheduler"), "--store", str(fleet.home / "other.db"), *map(str, options)], env=fleet.environment,
+                              text=True, capture_output=True, timeout=60)
+        one_line(done, 2, words, "the scheduler does not start")
+
+    refused("--insecure", "--listen", "0.0.0.0:0")
+    loose = fleet.home / "loose.key"
+    loose.write_bytes((folder / "server.key").read_bytes())
+    loose.chmod(0o644)
+    refused("open to other users", "--listen", "127.0.0.1:0", "--tls-certificate", folder / "server.crt", "--tls-key", loose)
+    refused("is not the key of", "--listen", "127.0.0.1:0", "--tls-certificate", folder / "server.crt", "--tls-key", folder / "ca.key")
+    refused("no such file", "--listen", "127.0.0.1:0", "--tls-certificate", fleet.home / "absent", "--tls-key", folder / "server.key")
+    expect(not (fleet.home / "other.db").exists(), "and leaves nothing")
+
+
+def a_sweep_over_tls(fleet, folder, port):
+    address = f"127.0.0.1:{port}"
+    fleet.start_scheduler("--listen", address, "--tls-certificate", folder / "server.crt", "--tls-key", folder / "server.key")
+    ada = Person(fleet, "ada")
+    one_line(ada.ablate("ls", "--scheduler", address), 2, "run 'ablate login", "plain text to the TLS port")
+    one_line(ada.ablate("login", address, "--ca", folder / "ca.crt", given="abl_nonsense\n"), 2, "this is not a token", "no token")
+    done = ada.ablate("login", f"https://{address}", "--ca", folder / "ca.crt", given=(folder / "admin.token").read_text())
+    expect(done.returncode == 0 and "as admin (admin)" in done.stdout, f"the admin logs in: {done.stdout}{done.stderr}")
+    logins = ada.home / "config" / "ablate" / "logins.json"
+    expect(stat.S_IMODE(logins.stat().st_mode) == 0o600, "what is kept is its owner's alone")
+    ada.environment["ABLATE_SCHEDULER"] = address
+
+    fleet.start("first", "ablate-worker", "--scheduler", address, "--ca", folder / "ca.crt", "--join-token-file", folder / "join.token", "--home",
+                fleet.home / "first", "--name", "first", "--slots", 2, "--allow-commands")
+    fleet.until(lambda: any(w["name"] == "first" and w["connected"] for w in fleet.json("workers")["workers"]), "a worker joins")
+    expect(stat.S_IMODE((fleet.home / "first" / "token").stat().st_mode) == 0o600, "and keeps a token of its own")
+    done = ada.ablate("submit", sweep_file(fleet, "over-tls"))
+    expect(done.returncode == 0, f"a sweep is submitted over TLS: {done.stderr}")
+    fleet.wait_for("over-tls")
+    sweep = fleet.json("show", "over-tls")["summary"]
+    expect(sweep["state"] == "SWEEP_STATE_COMPLETED" and sweep["owner"] == "admin", "trained, and its owner is whose token it was")
+    return ada, address
+
+
+def who_does_not_get_in(fleet, folder, ada, address):
+    def worker(words, name, *options):
+        done = subprocess.run([str(BIN / "ablate-worker"), "--scheduler", address, "--home", str(fleet.home / name), "--name", name, "--slots", "1",
+                               *map(str, options)], env=fleet.environment, text=True, capture_output=True, timeout=60)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ablate-worker:")]
+        expect(done.returncode in (2, 3) and len(lines) == 1 and words in lines[0], f"{lines}")
+
+    worker("pass --join-token-file", "second", "--ca", folder / "ca.crt")
+    worker("used already", "second", "--ca", folder / "ca.crt", "--join-token-file", folder / "join.token")
+    elsewhere = Fleet("elsewhere")
+    with elsewhere:
+        elsewhere.ablate("init-fleet", "--name", "x", "--store", elsewhere.store)
+        other = elsewhere.home / "fleet"
+        worker("another authority", "third", "--ca", other / "ca.crt", "--join-token-file", other / "join.token")
+        one_line(Person(fleet, "eve").ablate("login", address, "--ca", other / "ca.crt", given=(other / "admin.token").read_text()), 3,
+                 "another authority", "a wrong authority")
+        one_line(Person(fleet, "mallory").ablate("login", address, "--ca", folder / "ca.crt", given=(other / "admin.token").read_text()), 2,
+                 "not known here", "a token of another fleet")
+
+    vic = Person(fleet, "vic")
+    token = fleet.home / "vic.token"
+    made = json.loads(ada.ablate("token", "create", "--role", "viewer", "--name", "vic", "--out", token, "--json").stdout)
+    expect(vic.ablate("login", address, "--ca", folder / "ca.crt", given=token.read_text()).returncode == 0, "a viewer logs in")
+    vic.environment["ABLATE_SCHEDULER"] = address
+    expect(vic.ablate("ls").returncode == 0, "and reads")
+    one_line(vic.ablate("submit", sweep_file(fleet, "not-mine")), 2, "role viewer may not do this", "and submits nothing")
+    one_line(vic.ablate("token", "ls"), 2, "needs role admin", "nor sees tokens")
+
+    go = fleet.home / "GO"
+    fleet.ablate("submit", sweep_file(fleet, "waiting", f"until test -e {go}; do sleep 0.05; done"))
+    seen = fleet.home / "watch.log"
+    watching = subprocess.Popen([str(BIN / "ablate"), "watch", "waiting"], env=vic.environment, stdout=open(seen, "wb"), stderr=subprocess.STDOUT)
+    fleet.until(lambda: seen.stat().st_size > 0, "he watches")
+    expect(ada.ablate("token", "revoke", made["id"]).returncode == 0, "his token is revoked meanwhile")
+    watching.wait(60)
+    said = seen.read_text()
+    expect(watching.returncode == 2 and said.strip().splitlines()[-1].endswith("this token is revoked"), f"his watch ends: {said!r}")
+    one_line(vic.ablate("ls"), 2, "this token is revoked", "and he reads no more")
+
+    worker_id = next(t["id"] for t in json.loads(ada.ablate("token", "ls", "--json").stdout)["tokens"] if t["role"] == "TOKEN_ROLE_WORKER")
+    ada.ablate("token", "revoke", worker_id)
+    fleet.until(lambda: not any(w["connected"] for w in fleet.json("workers")["workers"]), "a worker whose token is revoked is out at once")
+    fleet.until(lambda: "this token is revoked" in (fleet.home / "first.log").read_text(), "and says why")
+    go.touch()
+
+    lines = fleet.json("audit")["lines"]
+    expect(any(line["who"] == "admin" and line["what"] == "Submit" and line["outcome"] == "ok" for line in lines), "the audit has who submitted")
+    expect(any(line["who"] == "vic" and line["what"] == "Submit" and "role viewer" in line["outcome"] for line in lines), "and who was refused")
+    secrets = [file.read_text().strip() for file in [*folder.glob("*.token"), fleet.home / "vic.token", fleet.home / "first" / "token"]]
+    for log in [*fleet.home.glob("*.log"), fleet.store]:
+        text = log.read_bytes()
+        expect(not any(secret.encode() in text for secret in secrets), f"no token in {log.name}")
+
+
+def main():
+    with Fleet("access") as fleet:
+        folder = made_in_one_command(fleet)
+        scheduler_refusals(fleet, folder)
+        ada, address = a_sweep_over_tls(fleet, folder, free_port())
+        who_does_not_get_in(fleet, folder, ada, address)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/join.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "ablate/v1/access.grpc.pb.h"
+#include "access/token.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+namespace abl::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using access::Token;
+
+constexpr std::chrono::seconds kJoinPatience{15};
+
+/// The token that it made for itself; kept before it is sent, so that an answer that is lost costs nothing.
+Token own_token(const fs::path& file) {
+  if (fs::exists(file)) return access::read_token(file, "the worker's token");
+  Token token = Token::make();
+  access::write_secret(file, token.text() + "\n");
+  return token;
+}
+
+void join(const JoinOptions& options, access::ClientAccess access, const Token& own) {
+  access.token = access::read_token(options.join_token, "--join-token-file").text();
+  const auto stub = ablate::v1::Access::NewStub(
+      grpc::CreateChannel(options.scheduler, access::channel_credentials(access)));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kJoinPatience);
+  ablate::v1::JoinRequest request;
+  request.set_worker(options.name);
+  request.set_id(own.id());
+  request.set_sha256(own.digest());
+  ablate::v1::TokenInfo info;
+  const grpc::Status status = stub->Join(&context, request, &info);
+  if (status.ok()) return;
+  const auto code = static_cast<Code>(status.error_code());
+  if (code == Code::kUnavailable)
+    if (const std::string trouble = access::tls_trouble(options.scheduler, access.authorities);
+        !trouble.empty())
+      throw Error{code, fmt::format("cannot join: {}", trouble)};
+  if (code == Code::kUnavailable)
+    throw Error{code, fmt::format("cannot join: no scheduler answers at {}", options.scheduler)};
+  throw Error{code,
+              fmt::format("cannot join the fleet at {}: {}", options.scheduler, status.error_message())};
+}
+
+}  // namespace
+
+access::ClientAccess join_fleet(const JoinOptions& options) {
+  if (options.ca.empty()) {
+    if (!options.join_token.empty())
+      throw Error{Code::kInvalidArgument, "--join-token-file without --ca: a token goes over TLS alone"};
+    return {};
+  }
+  if (options.scheduler.starts_with("unix:"))
+    throw Error{Code::kInvalidArgument,
+                "--ca with a Unix socket: leave it out, or pass --scheduler HOST:PORT"};
+  access::ClientAccess access{.tls = true};
+  if (options.ca != "system") access.authorities = access::read_authorities(options.ca);
+  const fs::path kept = options.home / "token", sent = options.home / "token.joining";
+  if (!fs::exists(kept)) {
+    if (options.join_token.empty())
+      throw Error{
+          Code::kUnauthenticated,
+          fmt::format("no token in {}: pass --join-token-file with one that an admin makes by 'ablate token "
+                      "create --role join'",
+                      options.home.string())};
+    join(options, access, own_token(sent));
+    fs::rename(sent, kept);
+    log_info("joined the fleet at {}: the worker's token is in {}", options.scheduler, kept.string());
+  }
+  access.token = access::read_token(kept, "the worker's token").text();
+  return access;
+}
+
+}  // namespace abl::agent
