@@ -240,6 +240,11 @@ void Coordinator::note_standing() {
     }
   }
   *figures_.standing.lock() = std::move(standing);
+  if (!notes_needs_ || queue_lost_ > 0) return;
+  Figures::Needs needs{.at = clock_.steady(), .waiting = queue_.waiting(), .workers = {}};
+  for (const WorkerState& worker : fleet_.workers())
+    needs.workers.push_back({worker.name, std::ranges::any_of(worker.slots, &SlotState::busy)});
+  *figures_.needs.lock() = std::move(needs);
 }
 
 void Coordinator::publish(const std::vector<std::string>& sweeps, RunId run) {

@@ -92,6 +92,10 @@ class Coordinator {
 
   /// What its work comes to. Thread: any.
   const Figures& figures() const { return figures_; }
+  /// From now on its figures say what waits for workers too (Figures::Needs). Before the first tick.
+  void note_needs() { notes_needs_ = true; }
+  /// Of the results file, once `recover` has returned.
+  const std::string& store_id() const { return store_id_; }
   /// Nothing is leased, for a commit could not be followed: the next tick reads the queue anew. Thread: any.
   bool has_lost_queue() const { return queue_lost_ > 0; }
 
@@ -139,6 +143,7 @@ class Coordinator {
       checks_queue_;  ///< $ABLATE_CHECK_QUEUE, for tests: after each commit, at the price of reading all
   std::atomic<std::uint64_t> next_session_{1};
   std::string store_id_;
+  bool notes_needs_ = false;
   Figures figures_;
   mutable Guarded<std::string> trouble_;  // what was said when store_failed_ became true
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/guarded.h"
@@ -34,6 +36,18 @@ struct Figures {
     std::size_t busy = 0, free = 0, ahead = 0;  ///< slots; runs that wait at one
   };
   mutable Guarded<Standing> standing;
+
+  /// What waits for workers, and which there are: for who gets more of them.
+  struct Needs {
+    struct Worker {
+      std::string name;
+      bool busy = false;  ///< some slot of it
+    };
+    Time at{};  ///< by the steady clock; 0: it was never noted
+    std::vector<WorkQueue::Waiting> waiting;
+    std::vector<Worker> workers;  ///< connected
+  };
+  mutable Guarded<Needs> needs;  ///< noted as `standing`, where somebody wants it (Coordinator::note_needs)
 };
 
 }  // namespace abl::scheduler

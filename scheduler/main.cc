@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/manual_page.h"
 #include "base/nearest_name.h"
+#include "launchers/fleet_file.h"
 #include "scheduler/server.h"
 
 namespace {
@@ -28,7 +29,8 @@ SIGTERM and Ctrl-C stop it; trainers go on, and a scheduler that is started agai
 Exit codes: 0 stopped on request, 1 internal error, 2 bad flag or store, 3 a port, a socket or the store is in use or cannot be reached)";
 
 struct Flags {
-  std::string store, log_level{name_of(abl::LogLevel::kInfo)}, trainer;
+  std::string store, log_level{name_of(abl::LogLevel::kInfo)}, trainer, fleet;
+  bool fleet_dry_run = false;
   std::vector<std::string> listen;
   std::optional<std::uint16_t> http_port;
   long heartbeat_ms = 2000, lease_ms = 15000, quarantine_ms = 60000;
@@ -81,6 +83,10 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--trainer", flags.trainer,
                  "Trainer for parameter counts [$ABLATE_TRAINER, or ablate-trainer beside this program]");
+  app.add_option("--fleet", flags.fleet, "Start and end workers as this file says (docs/fleet.md)")
+      ->type_name("FILE");
+  app.add_flag("--fleet-dry-run", flags.fleet_dry_run,
+               "Say what would be started and ended, and do not do it");
   app.add_option("--log-level", flags.log_level, abl::any_of(abl::names_of<abl::LogLevel>()))
       ->check(CLI::IsMember(abl::names_of<abl::LogLevel>()))
       ->capture_default_str();
@@ -106,6 +112,12 @@ int serve(const Flags& flags) {
   options.scheduler.policy.quarantine.first = abl::Milliseconds{flags.quarantine_ms};
   options.scheduler.policy.pack_at_most = flags.pack_at_most;
   options.scheduler.policy.ttl = abl::Milliseconds{flags.lease_ms};
+  if (!flags.fleet.empty())
+    options.scheduler.fleet = abl::scheduler::FleetOptions{
+        .config = abl::launchers::read_fleet_file(abl::read_file(flags.fleet), flags.fleet),
+        .dry_run = flags.fleet_dry_run};
+  else if (flags.fleet_dry_run)
+    throw abl::Error{abl::Code::kInvalidArgument, "--fleet-dry-run belongs to --fleet FILE"};
   options.listen = flags.listen;
   options.tls = flags.tls;
   options.insecure = flags.insecure;

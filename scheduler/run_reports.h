@@ -25,10 +25,11 @@ inline constexpr const char *kCancelled = "cancelled", *kExtended = "its sweep w
 /// What a report did to a run.
 struct Reported {
   storage::RunId run = 0;
-  std::uint64_t stored = 0;          ///< every batch up to this one is stored; 0: acknowledge nothing
-  std::string fenced;                ///< why the worker must drop the run, or empty
-  bool ended = false;                ///< its slots are free now
-  std::optional<Milliseconds> took;  ///< how long its program ran, of a completed run
+  std::uint64_t stored = 0;  ///< every batch up to this one is stored; 0: acknowledge nothing
+  std::string fenced;        ///< why the worker must drop the run, or empty
+  bool ended = false;        ///< its slots are free now
+  std::optional<Milliseconds>
+      took;  ///< how long its program ran, of a completed run, or of one whose worker ended
   std::vector<storage::SweepId> claimants{};  ///< of such a run's trial
   bool silent = false;                        ///< it ended because its worker said nothing for too long
   std::string stop;                           ///< why it is to be stopped, or empty

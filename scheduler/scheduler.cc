@@ -23,9 +23,16 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       access_service_{*writer_, clock, access_} {
   coordinator_.recover();
   remover_ = std::make_unique<Remover>(*writer_, clock, feed_);
+  if (!options.fleet) return;
+  coordinator_.note_needs();
+  autoscaler_ = std::make_unique<Autoscaler>(*options.fleet, options.store, coordinator_, clock,
+                                             make_launchers(options.fleet->config, coordinator_.store_id(),
+                                                            std::filesystem::absolute(options.store)));
+  workers_.serve_fleet(*autoscaler_);
 }
 
 Scheduler::~Scheduler() {
+  autoscaler_.reset();
   remover_.reset();
   counter_.reset();  // stores what it has counted
   reads_.reset();    // who still reads keeps the log from being emptied

@@ -5,9 +5,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "scheduler/access_control.h"
+#include "scheduler/autoscaler.h"
 #include "scheduler/change_feed.h"
 #include "scheduler/coordinator.h"
 #include "scheduler/counter.h"
@@ -22,8 +24,9 @@ namespace abl::scheduler {
 struct SchedulerOptions {
   std::filesystem::path store;
   LeasePolicy policy;
-  Milliseconds watch_interval{250};  ///< watchers hear of changes at most this often
-  std::filesystem::path trainer;     ///< for counting; empty: looked for (protocol::find_trainer)
+  Milliseconds watch_interval{250};     ///< watchers hear of changes at most this often
+  std::filesystem::path trainer;        ///< for counting; empty: looked for (protocol::find_trainer)
+  std::optional<FleetOptions> fleet{};  ///< it gets workers while trials wait
 };
 
 /// A scheduler without ports and without a timer: the store, the coordinator and the services, which whoever
@@ -44,6 +47,10 @@ class Scheduler {
   AccessControl& access() { return access_; }
   std::size_t watchers() { return sweeps_.watchers(); }  ///< of sweeps, over gRPC
   ChangeFeed& feed() { return feed_; }
+  /// From now on the fleet file's queues get workers.
+  void start_fleet() {
+    if (autoscaler_) autoscaler_->start();
+  }
   /// Ends the program that counts architectures; those who wait for it are answered.
   void stop_counting() { counter_->stop(); }
 
@@ -61,6 +68,7 @@ class Scheduler {
   WorkerLinkService worker_link_;
   AccessService access_service_;
   std::unique_ptr<Remover> remover_;
+  std::unique_ptr<Autoscaler> autoscaler_;
 };
 
 }  // namespace abl::scheduler

@@ -340,6 +340,7 @@ class SchedulerServer::Impl {
       });
     }
     serve();
+    scheduler_.start_fleet();
     ticker_ = std::jthread{[this](std::stop_token stop) { tick_until(std::move(stop)); }};
     folders_.keep();
     files_.keep();

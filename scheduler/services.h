@@ -15,6 +15,8 @@
 
 namespace abl::scheduler {
 
+class Autoscaler;
+
 /// Runs: what they did, said and measured.
 class RunsService final : public ablate::v1::Runs::CallbackService {
  public:
@@ -94,7 +96,7 @@ class SweepsService final
   WatchHub watched_;
 };
 
-/// Workers: the list of them, and what people want of one.
+/// Workers: the list of them, what people want of one, and who gets more of them.
 class WorkersService final : public ablate::v1::Workers::CallbackService {
  public:
   WorkersService(Coordinator& coordinator, storage::ReadPool& pool)
@@ -105,10 +107,21 @@ class WorkersService final : public ablate::v1::Workers::CallbackService {
   grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
                                         const ablate::v1::DrainWorkerRequest* request,
                                         ablate::v1::ListWorkersResponse* response) override;
+  grpc::ServerUnaryReactor* GetFleet(grpc::CallbackServerContext* context,
+                                     const ablate::v1::GetFleetRequest* request,
+                                     ablate::v1::FleetStatus* response) override;
+  grpc::ServerUnaryReactor* PauseFleetQueue(grpc::CallbackServerContext* context,
+                                            const ablate::v1::PauseFleetQueueRequest* request,
+                                            ablate::v1::FleetStatus* response) override;
+  /// Before it is served, where there is a fleet file.
+  void serve_fleet(Autoscaler& autoscaler) { autoscaler_ = &autoscaler; }
 
  private:
+  Autoscaler& autoscaler() const;
+
   Coordinator& coordinator_;
   storage::ReadPool& pool_;
+  Autoscaler* autoscaler_ = nullptr;
 };
 
 }  // namespace abl::scheduler

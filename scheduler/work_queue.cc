@@ -395,6 +395,31 @@ std::vector<std::pair<ShapeId, Demand>> WorkQueue::waiting_shapes() const {
   return waiting;
 }
 
+std::vector<WorkQueue::Waiting> WorkQueue::waiting() const {
+  std::map<std::pair<ShapeId, Milliseconds>, std::size_t> trials;
+  for (const auto& [priority, lanes] : levels_)
+    for (const auto& [lane, turns] : lanes) {
+      const ShapeId shape = lanes_.at(lane).shape;
+      const bool resumable = !shapes_.at(shape).demand.command;
+      for (const auto& [owner, sweeps] : turns.sweeps)
+        for (const auto& [share, id] : sweeps) {
+          const Sweep& sweep = sweeps_.at(id);
+          const Milliseconds takes = resumable ? Milliseconds{0} : sweep.typical.value_or(Milliseconds{0});
+          trials[{shape, takes}] +=
+              std::min<std::size_t>(sweep.ready.at(lane).size(), sweep.most() - sweep.running);
+        }
+    }
+  std::vector<Waiting> waiting;
+  std::map<ShapeId, std::size_t> counted;  // a trial of several sweeps stands in each
+  for (const auto& [kind, most] : trials) {
+    const Shape& shape = shapes_.at(kind.first);
+    const std::size_t count = std::min(most, shape.waiting - counted[kind.first]);
+    counted[kind.first] += count;
+    if (count > 0) waiting.push_back({shape.demand, count, kind.second});
+  }
+  return waiting;
+}
+
 std::vector<ShapeId> WorkQueue::shapes() const {
   std::vector<ShapeId> ids;
   for (const auto& [id, shape] : shapes_) ids.push_back(id);

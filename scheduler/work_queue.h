@@ -92,6 +92,14 @@ class WorkQueue {
 
   /// Shapes of which some trial could be run now, with what they need.
   std::vector<std::pair<storage::ShapeId, Demand>> waiting_shapes() const;
+  /// Trials that could be run now, by what they need and how long they take at a stretch: as many as their
+  /// sweeps may have under way. Costs the number of sweeps that wait.
+  struct Waiting {
+    Demand demand;
+    std::size_t trials = 0;
+    Milliseconds takes{0};  ///< 0: nobody knows yet, or they can go on elsewhere from a checkpoint
+  };
+  std::vector<Waiting> waiting() const;
   std::size_t size() const { return trials_.size(); }
   /// How much there is, for those who look after the scheduler. Costs the number of priorities.
   struct Load {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/services.h"
 
+#include "base/error.h"
 #include "scheduler/answer.h"
+#include "scheduler/autoscaler.h"
 #include "views/views.h"
 
 namespace abl::scheduler {
@@ -23,6 +25,36 @@ grpc::ServerUnaryReactor* WorkersService::DrainWorker(grpc::CallbackServerContex
                          reactor->Finish(status_of([&] { *response = views::list_workers(db); }));
                        });
                      });
+  return reactor;
+}
+
+Autoscaler& WorkersService::autoscaler() const {
+  if (!autoscaler_)
+    throw Error{
+        Code::kFailedPrecondition,
+        "this scheduler starts no workers: it runs without a fleet file (ablate-scheduler --fleet FILE)"};
+  return *autoscaler_;
+}
+
+grpc::ServerUnaryReactor* WorkersService::GetFleet(grpc::CallbackServerContext* context,
+                                                   const ablate::v1::GetFleetRequest*,
+                                                   ablate::v1::FleetStatus* response) {
+  auto* reactor = context->DefaultReactor();
+  reactor->Finish(status_of([&] { *response = autoscaler().status(); }));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* WorkersService::PauseFleetQueue(grpc::CallbackServerContext* context,
+                                                          const ablate::v1::PauseFleetQueueRequest* request,
+                                                          ablate::v1::FleetStatus* response) {
+  auto* reactor = context->DefaultReactor();
+  reactor->Finish(status_of([&] {
+    if (request->resume())
+      autoscaler().resume(request->queue());
+    else
+      autoscaler().pause(request->queue(), request->reason());
+    *response = autoscaler().status();
+  }));
   return reactor;
 }
 

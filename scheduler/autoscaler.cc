@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/autoscaler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/nearest_name.h"
+#include "config/document/result_version.h"
+#include "launchers/slurm.h"
+#include "scheduler/placement.h"
+
+namespace abl::scheduler {
+namespace {
+
+using launchers::Decision;
+using launchers::Pilot;
+using launchers::PilotStanding;
+using launchers::PilotState;
+
+constexpr std::chrono::seconds kLookEvery{1};
+constexpr std::chrono::seconds kListAtLeast{60};  // also where nothing waits
+constexpr std::size_t kMostEvents = 200;
+constexpr std::size_t kStoreIdLetters = 12;  // in names of jobs
+
+/// The worker that a pilot of this queue is to be.
+WorkerState worker_of(const launchers::QueueConfig& queue) {
+  WorkerState worker{.name = queue.name,
+                     .host = {},
+                     .labels = queue.labels,
+                     .result_version = config::newest_result_version(),
+                     .allows_commands = queue.allow_commands,
+                     .takes_sources = true};
+  worker.labels["queue"] = queue.name;
+  for (const auto& [name, place] : queue.data) worker.data.names.insert(name);
+  for (const char* drawn : {"shapes", "tinted-shapes", "negative-shapes"}) worker.data.names.insert(drawn);
+  for (const auto& [name, place] : queue.weights) worker.weights.names.insert(name);
+  for (int i = 0; i < queue.slots; ++i)
+    worker.slots.push_back({.index = static_cast<std::uint32_t>(i), .cuda = queue.gpus > 0});
+  return worker;
+}
+
+std::string pilots_text(std::size_t count) { return fmt::format("{} pilot{}", count, count == 1 ? "" : "s"); }
+
+}  // namespace
+
+std::vector<std::unique_ptr<launchers::Launcher>> make_launchers(const launchers::FleetConfig& config,
+                                                                 const std::string& store_id,
+                                                                 const std::filesystem::path& store) {
+  std::vector<std::unique_ptr<launchers::Launcher>> made;
+  std::map<launchers::LauncherKind, std::vector<launchers::QueueConfig>> of_kind;
+  for (const launchers::QueueConfig& queue : config.queues) of_kind[queue.kind].push_back(queue);
+  for (const auto& [kind, queues] : of_kind) switch (kind) {
+      case launchers::LauncherKind::kSlurm:
+        made.push_back(std::make_unique<launchers::SlurmLauncher>(
+            launchers::SlurmOptions{.store_id = store_id.substr(0, kStoreIdLetters),
+                                    .scheduler = config.scheduler,
+                                    .script = store.string() + ".slurm.sh"},
+            queues));
+        break;
+    }
+  return made;
+}
+
+Autoscaler::Autoscaler(FleetOptions options, const std::filesystem::path& store,
+                       const Coordinator& coordinator, const Clock& clock,
+                       std::vector<std::unique_ptr<launchers::Launcher>> launchers)
+    : options_{std::move(options)},
+      file_{store.string() + ".fleet.json"},
+      coordinator_{coordinator},
+      clock_{clock},
+      launchers_{std::move(launchers)} {
+  auto state = state_.lock();
+  std::map<launchers::LauncherKind, launchers::Launcher*> of_kind;
+  for (const launchers::QueueConfig& queue : options_.config.queues) {  // in the order of make_launchers
+    state->queues.push_back({.standing = {.config = queue, .pilots = {}, .paused = {}}});
+    of_kind[queue.kind] = nullptr;
+  }
+  auto next = launchers_.begin();
+  for (auto& [kind, launcher] : of_kind) launcher = (next++)->get();
+  for (Queue& queue : state->queues) queue.launcher = of_kind.at(queue.standing.config.kind);
+  load(*state);
+}
+
+Autoscaler::~Autoscaler() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Autoscaler::start() {
+  thread_ = std::jthread{[this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      try {
+        look(stop);
+      } catch (const std::exception& error) {
+        log_error("the fleet cannot be looked at: {}", error.what());
+      }
+      auto state = state_.lock();
+      wake_.wait_for(state.mutex(), stop, kLookEvery, [] { return false; });
+    }
+  }};
+}
+
+/// What happened and why, for the log and for `ablate fleet`.
+void Autoscaler::say(State& state, const std::string& queue, const std::string& text) {
+  log_info({{"queue", queue}}, "fleet: {}{}{}", queue, queue.empty() ? "" : ": ", text);
+  state.events.push_back({clock_.now(), queue, text});
+  if (state.events.size() > kMostEvents) state.events.pop_front();
+}
+
+void Autoscaler::look(const std::stop_token& stop) {
+  const Figures::Needs needs = *coordinator_.figures().needs.lock();
+  if (needs.at == Time{}) return;  // the queue is not read yet
+  const Time now = clock_.steady();
+  bool live = false, wanted = !needs.waiting.empty();
+  {
+    auto state = state_.lock();
+    for (const Queue& queue : state->queues) {
+      live = live || !queue.standing.pilots.empty();
+      wanted = wanted || queue.standing.config.min_workers > 0;
+    }
+  }
+  const Milliseconds every = live || wanted ? options_.list_every : Milliseconds{kListAtLeast};
+  if (last_list_ && now - *last_list_ < every) return;
+  last_list_ = now;
+
+  std::set<std::string> connected, busy;
+  for (const auto& worker : needs.workers) {
+    connected.insert(worker.name);
+    if (worker.busy) busy.insert(worker.name);
+  }
+  std::set<const launchers::Launcher*> unknown;
+  for (const auto& launcher : launchers_) {
+    std::vector<Pilot> pilots;
+    std::string trouble;
+    try {
+      pilots = launcher->list(stop);
+    } catch (const Error& error) {
+      trouble = error.what();
+    }
+    if (stop.stop_requested()) return;
+    auto state = state_.lock();
+    std::string& known = state->trouble[launcher.get()];
+    if (known.empty() != trouble.empty())
+      say(*state, "",
+          trouble.empty() ? "pilots can be seen to again"
+                          : "pilots cannot be seen to, and are taken to be as they were: " + trouble);
+    known = trouble;
+    if (!trouble.empty()) {
+      unknown.insert(launcher.get());
+      continue;
+    }
+    for (Queue& queue : state->queues)
+      if (queue.launcher == launcher.get()) merge(*state, queue, pilots, now);
+  }
+
+  launchers::Decisions decisions;
+  {
+    auto state = state_.lock();
+    std::vector<launchers::QueueStanding> standings;
+    for (Queue& queue : state->queues) {
+      note_workers(queue, connected, busy, now);
+      double seconds = queue.ended_gpu_seconds;
+      for (const auto& [id, ran] : queue.seconds)
+        seconds += static_cast<double>(ran) * queue.standing.config.gpus;
+      queue.standing.gpu_hours = seconds / 3600;
+      standings.push_back(queue.standing);
+    }
+    decisions = launchers::decide(standings, waiting_for(*state, needs), now);
+    for (std::size_t i = 0; i < state->queues.size(); ++i) state->queues[i].why = decisions.why.at(i);
+    state->listed = true;
+  }
+  for (const Decision& decision : decisions.all) {
+    if (stop.stop_requested()) break;
+    if (!unknown.contains(state_.lock()->queues.at(decision.queue).launcher)) carry_out(decision, now, stop);
+  }
+  auto state = state_.lock();
+  if (std::exchange(state->save, false)) save(*state);
+}
+
+/// What waits, with the queues whose workers could run it.
+std::vector<launchers::WaitingTrials> Autoscaler::waiting_for(const State& state,
+                                                              const Figures::Needs& needs) const {
+  std::vector<WorkerState> workers;
+  for (const Queue& queue : state.queues) workers.push_back(worker_of(queue.standing.config));
+  std::vector<launchers::WaitingTrials> all;
+  for (const WorkQueue::Waiting& waiting : needs.waiting) {
+    launchers::WaitingTrials& kind = all.emplace_back(
+        launchers::WaitingTrials{.trials = waiting.trials,
+                                 .gpus = waiting.demand.gpus,
+                                 .takes = std::chrono::ceil<std::chrono::seconds>(waiting.takes)});
+    for (std::size_t i = 0; i < workers.size(); ++i)
+      if (could_take(waiting.demand, workers[i])) kind.queues.insert(i);
+  }
+  return all;
+}
+
+/// How a queue's pilots are, by what its launcher says.
+void Autoscaler::merge(State& state, Queue& queue, const std::vector<Pilot>& listed, Time now) {
+  const std::string& name = queue.standing.config.name;
+  std::map<std::string, PilotStanding> before;
+  for (PilotStanding& pilot : queue.standing.pilots) before.emplace(pilot.pilot.id, std::move(pilot));
+  queue.standing.pilots.clear();
+  for (const Pilot& pilot : listed) {
+    if (pilot.queue != name) continue;
+    const auto known = before.find(pilot.id);
+    const bool is_new = known == before.end();
+    if (pilot.state == PilotState::kEnded) {
+      const auto counted = queue.seconds.find(pilot.id);
+      if (is_new && counted == queue.seconds.end()) continue;  // its end was told
+      const std::int64_t ran =
+          std::max(pilot.ran.count(), counted == queue.seconds.end() ? 0 : counted->second);
+      queue.ended_gpu_seconds += static_cast<double>(ran) * queue.standing.config.gpus;
+      queue.seconds.erase(pilot.id);
+      const bool was_there = queue.connected.erase(pilot.id) > 0;
+      const bool told = !is_new && known->second.leaving;
+      if (!is_new) before.erase(known);
+      state.save = true;
+      const std::string end = fmt::format("pilot {} has ended: {} after {} s", pilot.id, pilot.said, ran);
+      say(state, name, end);
+      if (pilot.failed && !was_there && !told && !is_new)
+        failed(state, queue, end + ", before its worker was heard of", now);
+      continue;
+    }
+    PilotStanding standing =
+        is_new ? PilotStanding{.since = now, .idle_since = now} : std::move(known->second);
+    if (is_new)
+      say(state, name,
+          fmt::format("pilot {} is there, of an earlier start: {}", pilot.id, name_of(pilot.state)));
+    else if (standing.pilot.state != pilot.state)
+      say(state, name,
+          pilot.state == PilotState::kRunning
+              ? fmt::format("pilot {} runs on {}", pilot.id, pilot.machine)
+              : fmt::format("pilot {} waits again: {}", pilot.id, pilot.said));
+    if (standing.pilot.state != pilot.state) standing.since = now;
+    standing.pilot = pilot;
+    if (!is_new) before.erase(known);
+    if (pilot.state == PilotState::kRunning) {
+      std::int64_t& seconds = queue.seconds[pilot.id];
+      state.save = state.save || pilot.ran.count() - seconds >= 60 || seconds == 0;
+      seconds = std::max<std::int64_t>(seconds, pilot.ran.count());
+    }
+    queue.standing.pilots.push_back(std::move(standing));
+  }
+  // just submitted, and not in the list yet; others were listed once, and the launcher says how they end
+  for (auto& [id, pilot] : before)
+    if (now - pilot.since < kListAtLeast)
+      queue.standing.pilots.push_back(std::move(pilot));
+    else
+      say(state, name, fmt::format("pilot {} was submitted and is not there", id));
+}
+
+/// How a queue's workers are, by what the coordinator says.
+void Autoscaler::note_workers(Queue& queue, const std::set<std::string>& connected,
+                              const std::set<std::string>& busy, Time now) {
+  for (PilotStanding& pilot : queue.standing.pilots) {
+    const std::string worker = pilot.pilot.worker();
+    const bool is_connected = connected.contains(worker), is_busy = busy.contains(worker);
+    if (is_connected && queue.connected.insert(pilot.pilot.id).second) queue.submissions.succeeded();
+    if ((is_connected && !pilot.connected) || (pilot.busy && !is_busy)) pilot.idle_since = now;
+    if (pilot.connected && !is_connected) pilot.since = now;  // the time to come back begins
+    pilot.connected = is_connected;
+    pilot.busy = is_busy;
+  }
+}
+
+/// A pilot that came to nothing; after several the queue pauses.
+void Autoscaler::failed(State& state, Queue& queue, const std::string& why, Time now) {
+  if (!queue.submissions.failed(now) || !queue.standing.paused.empty()) return;
+  queue.standing.paused =
+      fmt::format("{} pilots in a row came to nothing, the last: {}", queue.submissions.failures(), why);
+  state.save = true;
+  say(state, queue.standing.config.name,
+      fmt::format("the queue pauses until 'ablate fleet resume {}': {}", queue.standing.config.name,
+                  queue.standing.paused));
+}
+
+void Autoscaler::carry_out(const Decision& decision, Time now, const std::stop_token& stop) {
+  if (options_.dry_run) {
+    auto state = state_.lock();
+    Queue& queue = state->queues.at(decision.queue);
+    const std::string would =
+        decision.kind == Decision::Kind::kSubmit
+            ? fmt::format("would submit {}: {}", pilots_text(static_cast<std::size_t>(decision.pilots)),
+                          decision.reason)
+            : fmt::format("would end {}: {}", launchers::names_of(decision.which), decision.reason);
+    if (std::exchange(queue.would, would) != would) say(*state, queue.standing.config.name, would);
+    return;
+  }
+  switch (decision.kind) {
+    case Decision::Kind::kSubmit:
+      return submit(decision, now, stop);
+    case Decision::Kind::kCancel:
+      return cancel(decision, now, stop);
+  }
+}
+
+void Autoscaler::submit(const Decision& decision, Time now, const std::stop_token& stop) {
+  launchers::Launcher* launcher = nullptr;
+  launchers::QueueConfig config;
+  {
+    auto state = state_.lock();
+    Queue& queue = state->queues.at(decision.queue);
+    if (!queue.submissions.may_submit(now)) return;
+    launcher = queue.launcher;
+    config = queue.standing.config;
+  }
+  std::vector<Pilot> submitted;
+  std::optional<Error> refusal;
+  for (int i = 0; i < decision.pilots && !stop.stop_requested() && !refusal; ++i) {
+    try {
+      submitted.push_back({.id = launcher->submit(config, stop), .queue = config.name});
+    } catch (const Error& error) {
+      refusal = error;
+    }
+  }
+  auto state = state_.lock();
+  Queue& queue = state->queues.at(decision.queue);
+  for (const Pilot& pilot : submitted)
+    queue.standing.pilots.push_back({.pilot = pilot, .since = now, .idle_since = now});
+  if (!submitted.empty()) {
+    queue.standing.last_submission = now;
+    say(*state, config.name,
+        fmt::format("submitted {} ({}): {}", pilots_text(submitted.size()), launchers::names_of(submitted),
+                    decision.reason));
+  }
+  if (!refusal || stop.stop_requested()) return;
+  say(*state, config.name, fmt::format("a submission failed: {}", refusal->what()));
+  if (refusal->code() != Code::kUnavailable) failed(*state, queue, refusal->what(), now);
+}
+
+void Autoscaler::cancel(const Decision& decision, Time now, const std::stop_token& stop) {
+  launchers::Launcher* launcher = state_.lock()->queues.at(decision.queue).launcher;
+  std::string trouble;
+  try {
+    launcher->cancel(decision.which, stop);
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  auto state = state_.lock();
+  Queue& queue = state->queues.at(decision.queue);
+  const std::string& name = queue.standing.config.name;
+  for (PilotStanding& pilot : queue.standing.pilots)
+    if (std::ranges::find(decision.which, pilot.pilot.id, &Pilot::id) != decision.which.end() &&
+        trouble.empty())
+      pilot.leaving = now;
+  const std::string ids = launchers::names_of(decision.which);
+  const char* plural = decision.which.size() == 1 ? "" : "s";
+  if (!trouble.empty())
+    return say(*state, name, fmt::format("pilot{} {} cannot be ended: {}", plural, ids, trouble));
+  say(*state, name, fmt::format("told pilot{} {} to end: {}", plural, ids, decision.reason));
+  if (decision.fruitless) failed(*state, queue, decision.reason, now);
+}
+
+// --- people ---
+
+Autoscaler::Queue& Autoscaler::queue_named(State& state, const std::string& name) {
+  std::vector<std::string> names;
+  for (Queue& queue : state.queues) {
+    if (queue.standing.config.name == name) return queue;
+    names.push_back(queue.standing.config.name);
+  }
+  throw Error{Code::kNotFound,
+              fmt::format("no queue '{}'; expected {}{}", name, any_of(names), did_you_mean(name, names))};
+}
+
+void Autoscaler::pause(const std::string& name, const std::string& reason) {
+  auto state = state_.lock();
+  Queue& queue = queue_named(*state, name);
+  queue.standing.paused = reason.empty() ? "by hand" : reason;
+  say(*state, name, "paused: " + queue.standing.paused);
+  save(*state);
+}
+
+void Autoscaler::resume(const std::string& name) {
+  auto state = state_.lock();
+  Queue& queue = queue_named(*state, name);
+  queue.submissions.succeeded();
+  if (std::exchange(queue.standing.paused, {}).empty()) return;
+  say(*state, name, "resumed");
+  save(*state);
+}
+
+ablate::v1::FleetStatus Autoscaler::status() {
+  ablate::v1::FleetStatus status;
+  auto state = state_.lock();
+  status.set_dry_run(options_.dry_run);
+  for (const auto& [launcher, trouble] : state->trouble)
+    if (!trouble.empty()) status.set_trouble(trouble);
+  for (const Queue& queue : state->queues) {
+    const launchers::QueueConfig& config = queue.standing.config;
+    ablate::v1::FleetQueue& shown = *status.add_queues();
+    shown.set_name(config.name);
+    shown.set_launcher(std::string{name_of(config.kind)});
+    shown.set_min_workers(static_cast<std::uint32_t>(config.min_workers));
+    shown.set_max_workers(static_cast<std::uint32_t>(config.max_workers));
+    shown.set_backlog(static_cast<std::uint32_t>(config.backlog));
+    shown.set_time_limit_s(static_cast<std::uint64_t>(config.time_limit.count()));
+    shown.set_paused(queue.standing.paused);
+    shown.set_why(state->listed ? queue.why : "it was not looked at yet");
+    shown.set_gpu_hours(queue.standing.gpu_hours);
+    if (config.max_gpu_hours) shown.set_max_gpu_hours(*config.max_gpu_hours);
+    for (const PilotStanding& pilot : queue.standing.pilots) {
+      ablate::v1::FleetPilot& one = *shown.add_pilots();
+      one.set_id(pilot.pilot.id);
+      one.set_state(std::string{name_of(pilot.pilot.state)});
+      one.set_worker(pilot.pilot.worker());
+      one.set_machine(pilot.pilot.machine);
+      one.set_said(pilot.pilot.said);
+      one.set_ran_s(static_cast<std::uint64_t>(pilot.pilot.ran.count()));
+      one.set_connected(pilot.connected);
+      one.set_busy(pilot.busy);
+      one.set_leaving(pilot.leaving.has_value());
+    }
+  }
+  for (const Event& event : state->events) {
+    ablate::v1::FleetEvent& shown = *status.add_events();
+    const std::int64_t ms = event.at.time_since_epoch().count();
+    shown.mutable_at()->set_seconds(ms / 1000);
+    shown.mutable_at()->set_nanos(static_cast<std::int32_t>(ms % 1000 * 1'000'000));
+    shown.set_queue(event.queue);
+    shown.set_text(event.text);
+  }
+  return status;
+}
+
+// --- what outlives this program ---
+
+void Autoscaler::load(State& state) {
+  if (!std::filesystem::exists(file_)) return;
+  const auto stored = nlohmann::json::parse(read_file(file_), nullptr, /*allow_exceptions=*/false);
+  if (!stored.is_object())
+    throw Error{Code::kDataLoss, fmt::format("{}: expected JSON as this program writes it; what queues have "
+                                             "cost and which are paused is lost where you remove it",
+                                             file_.string())};
+  for (Queue& queue : state.queues) {
+    const auto found = stored.find(queue.standing.config.name);
+    if (found == stored.end() || !found->is_object()) continue;
+    queue.standing.paused = found->value("paused", "");
+    queue.ended_gpu_seconds = found->value("gpu_seconds", 0.0);
+    const auto pilots = found->value("pilots", nlohmann::json::object());
+    for (const auto& [id, seconds] : pilots.items())
+      if (seconds.is_number_integer()) queue.seconds[id] = seconds.get<std::int64_t>();
+  }
+}
+
+void Autoscaler::save(State& state) {
+  nlohmann::json stored = nlohmann::json::object();
+  for (const Queue& queue : state.queues)
+    stored[queue.standing.config.name] = {{"paused", queue.standing.paused},
+                                          {"gpu_seconds", queue.ended_gpu_seconds},
+                                          {"pilots", queue.seconds}};
+  try {
+    write_file_atomically(file_, stored.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } catch (const Error& error) {
+    log_warning("{}", error.what());
+    state.save = true;  // the next look tries again
+  }
+}
+
+}  // namespace abl::scheduler
