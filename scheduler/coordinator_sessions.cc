@@ -213,7 +213,10 @@ void Coordinator::batch(const std::shared_ptr<const Session>& session, const abl
           return session->channel->close({static_cast<Code>(to_status(error).error_code()),
                                           fmt::format("run {}: {}", run, message_of(error))});
         if (!report.pack.empty()) queue_.put_memory(report.pack, report.memory_bytes);
-        if (report.took) queue_.ran(report.claimants, *report.took);
+        if (report.took && report.outlived)
+          queue_.outlived(report.claimants, *report.took);
+        else if (report.took)
+          queue_.ran(report.claimants, *report.took);
         const bool probe = report.ended && fleet_.is_probe(run);
         apply(session.get(), report);
         learn(session->hello.name(), measured, probe, report);

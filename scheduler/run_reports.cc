@@ -375,9 +375,8 @@ Reported store_batch(storage::Database& db, const std::string& worker, const Run
       reported.note += "; runs like it have their GPUs for themselves: " + known.stopped;
   }
   reported.trial = run->trial;
-  // one that was stopped since its worker ends takes at least as long, the next time too
-  const bool outlived = ended && ended->state == RunState::kStopped && run->stop_reason.empty();
-  if (ended && (outlived || ended->state == RunState::kCompleted) && batch.ended().has_took_ms()) {
+  reported.outlived = ended && ended->state == RunState::kStopped && run->stop_reason.empty();
+  if (ended && (reported.outlived || ended->state == RunState::kCompleted) && batch.ended().has_took_ms()) {
     reported.took = time_of(batch.ended());
     reported.claimants = storage::SweepStore{db}.claimants(run->trial);
   }

@@ -28,8 +28,9 @@ struct Reported {
   std::uint64_t stored = 0;  ///< every batch up to this one is stored; 0: acknowledge nothing
   std::string fenced;        ///< why the worker must drop the run, or empty
   bool ended = false;        ///< its slots are free now
-  std::optional<Milliseconds>
-      took;  ///< how long its program ran, of a completed run, or of one whose worker ended
+  /// How long its program ran, of a completed run, or of one that its worker stopped as it ended.
+  std::optional<Milliseconds> took;
+  bool outlived = false;                      ///< the latter: another one takes longer
   std::vector<storage::SweepId> claimants{};  ///< of such a run's trial
   bool silent = false;                        ///< it ended because its worker said nothing for too long
   std::string stop;                           ///< why it is to be stopped, or empty

@@ -366,6 +366,11 @@ void WorkQueue::ran(const std::vector<SweepId>& sweeps, Milliseconds time) {
   }
 }
 
+void WorkQueue::outlived(const std::vector<SweepId>& sweeps, Milliseconds time) {
+  for (const SweepId sweep : sweeps)
+    if (auto& typical = sweeps_[sweep].typical; typical ? *typical < time : time >= kTold) typical = time;
+}
+
 std::vector<TrialId> WorkQueue::wake(Time now) {
   now_ = now;
   std::vector<TrialId> woken;

@@ -87,6 +87,10 @@ class WorkQueue {
   void refuse(storage::TrialId trial, std::uint64_t session, Time now, Time until);
   /// A run of these sweeps took so long: what their next ones may take (`Next::typical`).
   void ran(const std::vector<storage::SweepId>& sweeps, Milliseconds time);
+  /// A run of these sweeps ended with its worker after so long: the next ones take at least that. Of what
+  /// ended at once nothing follows: it is not known to be short.
+  void outlived(const std::vector<storage::SweepId>& sweeps, Milliseconds time);
+  static constexpr Milliseconds kTold{10'000};  // shorter ones tell nothing
   /// Back-offs and refusals that are over by `now`. Returns: the trials that had one.
   std::vector<storage::TrialId> wake(Time now);
 

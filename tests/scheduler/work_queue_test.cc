@@ -236,7 +236,17 @@ TEST_F(WorkQueueTest, OneLongRunIsEnoughForASweepNotToBeQuick) {
   EXPECT_EQ(queue.next({})->typical, 60s);
 }
 
-/// Whatever happens in whatever order, it is as if it were filled anew.
+TEST_F(WorkQueueTest, ARunThatEndedWithItsWorkerMakesNoSweepQuick) {
+  sweep(1);
+  trial(1, {{1, 0, 0}});
+  queue.outlived({1}, 300ms);
+  EXPECT_FALSE(queue.next({})->typical) << "it might have taken an hour";
+  queue.outlived({1}, 60s);
+  EXPECT_EQ(queue.next({})->typical, 60s);
+  queue.outlived({1}, 20s);
+  EXPECT_EQ(queue.next({})->typical, 60s) << "that is known to be longer";
+}
+
 TEST_F(WorkQueueTest, ItsLoadIsToldByPriorityWithoutWhatMayNotRun) {
   sweep(1);
   sweep(2, 5);
@@ -284,6 +294,7 @@ TEST_F(WorkQueueTest, TheLongestWaitIsOfTheSweepThatGotNothingForLongest) {
   EXPECT_EQ(queue.load().longest, now);
 }
 
+/// Whatever happens in whatever order, it is as if it were filled anew.
 TEST_F(WorkQueueTest, AThousandRandomChangesLeaveTheSameQueueAsTheirResult) {
   std::minstd_rand random{7};
   const auto any = [&](std::uint32_t count) {
