@@ -351,8 +351,13 @@ class Checker:
                              "ON r.sweep_id = s.id AND r.position = st.row JOIN trial t ON t.id = st.trial_id WHERE t.state = 'completed'"):
             values[row["name"], row["row"]].append(self.points[row["run_id"]])
 
-        def expected(sweep, row, column):
-            return cell_of(column, [summary_of(points[column["source"]]) for points in values[sweep, row] if points.get(column["source"])])
+        def expected(sweep, row, column, printed=False):
+            """`printed`: in a table that people read, where a run that ended with what is no number leaves the row without a mean, whatever
+            the column takes (docs/statistics.md)."""
+            summaries = [summary_of(points[column["source"]]) for points in values[sweep, row] if points.get(column["source"])]
+            if printed and not all(math.isfinite(summary["last"]) for summary in summaries):
+                return len(summaries), None, None
+            return cell_of(column, summaries)
 
         for cell in self.rows("SELECT * FROM table_cell"):
             column = next((c for c in columns[cell["sweep"]] if c["name"] == cell["column"]), None)
@@ -367,7 +372,11 @@ class Checker:
                     if column is None:
                         continue
                     shown = cell.get("n", 0), *(cell.get(k) if isinstance(cell.get(k), (int, float)) else None for k in ("mean", "sd"))
-                    self.compare_cell(f"ablate table: sweep {sweep}, row {row['id']}, {name}", shown, expected(sweep, row["id"], column))
+                    value = expected(sweep, row["id"], column, printed=True)
+                    what = f"ablate table: sweep {sweep}, row {row['id']}, {name}"
+                    if value[1] is None and shown[1] is not None:
+                        self.blame("cell", f"{what}: a mean, {shown[1]}, though a run of it ended with what is no number")
+                    self.compare_cell(what, shown, value)
 
     def compare_cell(self, what, found, value):
         n, mean, deviation = value
