@@ -76,8 +76,7 @@ std::string read_pem(const fs::path& file, const char* what) {
   if (fs::is_directory(file, unknown))
     throw Error{Code::kInvalidArgument, fmt::format("{} {}: is a folder", what, file.string())};
   if (::access(file.c_str(), R_OK) != 0)
-    throw Error{Code::kPermissionDenied,
-                fmt::format("{} {}: this user may not read it", what, file.string())};
+    throw Error{Code::kPermissionDenied, fmt::format("{} {}: permission denied", what, file.string())};
   return read_file(file);
 }
 
@@ -93,7 +92,8 @@ std::string alternative_names(const std::vector<std::string>& names) {
         name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") ==
             std::string::npos;
     if (!is_ip_address(name) && !host)
-      throw Error{Code::kInvalidArgument, fmt::format("'{}' is neither a host name nor an IP address", name)};
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("invalid name '{}': expected a host name or an IP address", name)};
     text += fmt::format("{}:{},", is_ip_address(name) ? "IP" : "DNS", name);
   }
   return text + "DNS:localhost,IP:127.0.0.1,IP:::1";
@@ -284,7 +284,7 @@ void check(const TlsFiles& files, Time now) {
   const std::string key_name = "--tls-key " + files.key.string();
   ERR_clear_error();
   if (!key)
-    throw Error{Code::kInvalidArgument, key_name + ": holds no key in PEM that is open without a password"};
+    throw Error{Code::kInvalidArgument, key_name + ": expected a private key in PEM without a password"};
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     ERR_clear_error();
     throw Error{Code::kInvalidArgument,

@@ -144,11 +144,9 @@ ListenAddress parse_listen_address(const std::string& text, Reach reach) {
                     text)};
   if (is_loopback(address.host)) return address;
   if (!is_ip_address(address.host))
-    throw Error{
-        Code::kInvalidArgument,
-        fmt::format("listen address '{}': expected an IP address of this machine, such as 0.0.0.0:{} for "
-                    "all that it has",
-                    text, address.port)};
+    throw Error{Code::kInvalidArgument, fmt::format("invalid listen address '{}': expected an IP address of "
+                                                    "this machine, or 0.0.0.0:{} for all of them",
+                                                    text, address.port)};
   if (reach == Reach::kThisMachine)
     throw Error{
         Code::kInvalidArgument,

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <set>
 #include <utility>
 
+#include "base/duration.h"
 #include "base/enum_names.h"
 #include "base/nearest_name.h"
 #include "sweeps/yaml_reader.h"
@@ -51,26 +51,6 @@ constexpr OwnFlag kOwnFlags[] = {
     {"--wait", ""},
     {"--test-only", ""},
 };
-
-/// "90s", "15m", "8h", "2d".
-std::optional<seconds> duration(const std::string& text) {
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end + 1 != text.data() + text.size() || count < 0 || count > 1'000'000'000)
-    return std::nullopt;
-  switch (*end) {
-    case 's':
-      return seconds{count};
-    case 'm':
-      return seconds{count * 60};
-    case 'h':
-      return seconds{count * 3600};
-    case 'd':
-      return seconds{count * 24 * 3600};
-    default:
-      return std::nullopt;
-  }
-}
 
 class FleetReader {
  public:
@@ -138,7 +118,7 @@ class FleetReader {
     if (const Node* workers = required(node, field, "workers", "{min: 0, max: 8}"))
       range(*workers, at("workers"), queue);
     number(node, field, "backlog", 1, kMostBacklog, queue.backlog);
-    if (const Node* limit = required(node, field, "time_limit", "the longest time of a worker, such as 8h"))
+    if (const Node* limit = required(node, field, "time_limit", "the time limit of a worker, such as 8h"))
       time(*limit, at("time_limit"), kShortestLimit, kLongestLimit, queue.time_limit);
     if (const Node* idle = node.find("idle_timeout"))
       time(*idle, at("idle_timeout"), seconds{1}, kLongestLimit, queue.idle_timeout);
@@ -257,11 +237,11 @@ class FleetReader {
   void time(const Node& node, const std::string& field, seconds low, seconds high, seconds& value) {
     const std::string text = plain_text(node, field);
     if (text.empty()) return;
-    const auto read = duration(text);
+    const auto read = parse_duration(text);
     if (!read)
       problems_.add(
           node.place, field,
-          fmt::format("invalid duration '{}'; expected a whole number and s, m, h or d, such as 90s or 8h",
+          fmt::format("invalid duration '{}'; expected a whole number and s, m, h, d or w, such as 90s or 8h",
                       text));
     else if (*read < low || *read > high)
       problems_.add(node.place, field,

@@ -7,11 +7,12 @@
 #include <cmath>
 
 namespace abl::launchers {
-namespace {
 
-std::string counted(std::size_t count, const char* one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+std::string counted(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
+
+namespace {
 
 /// Trials of this kind that one worker of a queue runs at once; 0: none.
 std::size_t at_once(const WaitingTrials& waiting, const QueueConfig& queue) {
@@ -122,7 +123,7 @@ class Look {
     limit(config_.max_workers - static_cast<int>(live_),
           fmt::format("workers.max is {}", config_.max_workers));
     limit(config_.backlog - static_cast<int>(backlog_),
-          fmt::format("{} of a backlog of {} wait already", backlog_, config_.backlog));
+          fmt::format("{} of a backlog of {} waiting", backlog_, config_.backlog));
     if (config_.max_gpu_hours) {
       const double each = Seconds{config_.time_limit}.count() / 3600 * config_.gpus;
       const double left = *config_.max_gpu_hours - queue_.gpu_hours - promised_hours();

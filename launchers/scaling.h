@@ -82,4 +82,7 @@ class SubmissionPolicy {
   Time next_{};
 };
 
+/// "1 pilot", "2 pilots".
+std::string counted(std::size_t count, const char* noun);
+
 }  // namespace abl::launchers

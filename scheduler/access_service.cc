@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "scheduler/access_control.h"
 #include "scheduler/status.h"
+#include "views/convert.h"
 
 namespace abl::scheduler {
 namespace {
@@ -36,21 +37,17 @@ std::optional<Role> from_proto(ablate::v1::TokenRole role) {
   return std::nullopt;
 }
 
-void set_time(google::protobuf::Timestamp* message, Time time) {
-  message->set_seconds(std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count());
-}
-
 ablate::v1::TokenInfo to_proto(const storage::TokenRecord& token, Time now) {
   ablate::v1::TokenInfo info;
   info.set_id(token.id);
   info.set_role(to_proto(token.role));
   info.set_name(token.name);
   info.set_made_by(token.made_by);
-  set_time(info.mutable_created(), token.created);
-  if (token.expires) set_time(info.mutable_expires(), *token.expires);
-  if (token.revoked) set_time(info.mutable_revoked(), *token.revoked);
-  if (token.used) set_time(info.mutable_used(), *token.used);
-  if (token.seen) set_time(info.mutable_seen(), *token.seen);
+  *info.mutable_created() = views::to_proto(token.created);
+  if (token.expires) *info.mutable_expires() = views::to_proto(*token.expires);
+  if (token.revoked) *info.mutable_revoked() = views::to_proto(*token.revoked);
+  if (token.used) *info.mutable_used() = views::to_proto(*token.used);
+  if (token.seen) *info.mutable_seen() = views::to_proto(*token.seen);
   info.set_why_not(token.why_not(now));
   return info;
 }
@@ -191,7 +188,7 @@ grpc::ServerUnaryReactor* AccessService::ListAudit(Context* context,
         ablate::v1::ListAuditResponse list;
         for (const storage::AuditLine& line : TokenStore{db}.audit(most)) {
           auto* message = list.add_lines();
-          set_time(message->mutable_time(), line.time);
+          *message->mutable_time() = views::to_proto(line.time);
           message->set_token(line.token);
           message->set_who(line.who);
           message->set_what(line.what);

@@ -14,6 +14,7 @@
 #include "config/document/result_version.h"
 #include "launchers/slurm.h"
 #include "scheduler/placement.h"
+#include "views/convert.h"
 
 namespace abl::scheduler {
 namespace {
@@ -44,8 +45,6 @@ WorkerState worker_of(const launchers::QueueConfig& queue) {
     worker.slots.push_back({.index = static_cast<std::uint32_t>(i), .cuda = queue.gpus > 0});
   return worker;
 }
-
-std::string pilots_text(std::size_t count) { return fmt::format("{} pilot{}", count, count == 1 ? "" : "s"); }
 
 }  // namespace
 
@@ -148,8 +147,8 @@ void Autoscaler::look(const std::stop_token& stop) {
     std::string& known = state->trouble[launcher.get()];
     if (known.empty() != trouble.empty())
       say(*state, "",
-          trouble.empty() ? "pilots can be seen to again"
-                          : "pilots cannot be seen to, and are taken to be as they were: " + trouble);
+          trouble.empty() ? "pilots can be listed again"
+                          : "cannot list pilots, keeping what was known of them: " + trouble);
     known = trouble;
     if (!trouble.empty()) {
       unknown.insert(launcher.get());
@@ -252,7 +251,7 @@ void Autoscaler::merge(State& state, Queue& queue, const std::vector<Pilot>& lis
     if (now - pilot.since < kListAtLeast)
       queue.standing.pilots.push_back(std::move(pilot));
     else
-      say(state, name, fmt::format("pilot {} was submitted and is not there", id));
+      say(state, name, fmt::format("pilot {} was submitted but is not listed", id));
 }
 
 /// How a queue's workers are, by what the coordinator says.
@@ -286,7 +285,8 @@ void Autoscaler::carry_out(const Decision& decision, Time now, const std::stop_t
     Queue& queue = state->queues.at(decision.queue);
     const std::string would =
         decision.kind == Decision::Kind::kSubmit
-            ? fmt::format("would submit {}: {}", pilots_text(static_cast<std::size_t>(decision.pilots)),
+            ? fmt::format("would submit {}: {}",
+                          launchers::counted(static_cast<std::size_t>(decision.pilots), "pilot"),
                           decision.reason)
             : fmt::format("would end {}: {}", launchers::names_of(decision.which), decision.reason);
     if (std::exchange(queue.would, would) != would) say(*state, queue.standing.config.name, would);
@@ -326,8 +326,8 @@ void Autoscaler::submit(const Decision& decision, Time now, const std::stop_toke
   if (!submitted.empty()) {
     queue.standing.last_submission = now;
     say(*state, config.name,
-        fmt::format("submitted {} ({}): {}", pilots_text(submitted.size()), launchers::names_of(submitted),
-                    decision.reason));
+        fmt::format("submitted {} ({}): {}", launchers::counted(submitted.size(), "pilot"),
+                    launchers::names_of(submitted), decision.reason));
   }
   if (!refusal || stop.stop_requested()) return;
   say(*state, config.name, fmt::format("a submission failed: {}", refusal->what()));
@@ -420,9 +420,7 @@ ablate::v1::FleetStatus Autoscaler::status() {
   }
   for (const Event& event : state->events) {
     ablate::v1::FleetEvent& shown = *status.add_events();
-    const std::int64_t ms = event.at.time_since_epoch().count();
-    shown.mutable_at()->set_seconds(ms / 1000);
-    shown.mutable_at()->set_nanos(static_cast<std::int32_t>(ms % 1000 * 1'000'000));
+    *shown.mutable_at() = views::to_proto(event.at);
     shown.set_queue(event.queue);
     shown.set_text(event.text);
   }

@@ -86,7 +86,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--fleet", flags.fleet, "Start and end workers as this file says (docs/fleet.md)")
       ->type_name("FILE");
   app.add_flag("--fleet-dry-run", flags.fleet_dry_run,
-               "Say what would be started and ended, and do not do it");
+               "Print what would be started and ended without doing it");
   app.add_option("--log-level", flags.log_level, abl::any_of(abl::names_of<abl::LogLevel>()))
       ->check(CLI::IsMember(abl::names_of<abl::LogLevel>()))
       ->capture_default_str();

@@ -59,7 +59,7 @@ class WorkerSession final : public Stream {
     if (!message_.has_hello()) throw Error{Code::kFailedPrecondition, "a session begins with Hello"};
     if (!caller_.local() && message_.hello().name() != caller_.name)
       throw Error{Code::kPermissionDenied,
-                  fmt::format("this token is of the worker {}: it may not connect as {}", caller_.name,
+                  fmt::format("this token belongs to worker {}: it cannot connect as {}", caller_.name,
                               message_.hello().name())};
     takes_several_ = message_.hello().takes_several();
     session_ = coordinator_.open_session(message_.hello(), std::make_shared<Channel>(shared_from_this()));

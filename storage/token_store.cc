@@ -77,8 +77,9 @@ void TokenStore::add(const TokenDigest& token, Time now) {
     return row.integer(0);
   });
   if (count.value_or(0) >= kMostTokens)
-    throw Error{Code::kResourceExhausted,
-                fmt::format("there are {} tokens already, the most there may be", kMostTokens)};
+    throw Error{
+        Code::kResourceExhausted,
+        fmt::format("limit of {} tokens reached: revoked and expired ones go after 90 days", kMostTokens)};
   if (find(record.id))
     throw Error{Code::kAlreadyExists, fmt::format("there is a token {} already", record.id)};
   if (record.role == Role::kWorker) {
@@ -138,7 +139,7 @@ void TokenStore::join(const std::string& join_id, TokenDigest worker, Time now) 
   const auto join = find(join_id);
   if (!join || join->role != Role::kJoin)
     throw Error{Code::kUnauthenticated,
-                "this is not a join token: make one with 'ablate token create --join'"};
+                "this is not a join token: make one with 'ablate token create --role join'"};
   if (join->used) {
     const bool again = db_.prepared(R"sql(
         SELECT 1 FROM access_token WHERE id = :id AND sha256 = :sha256 AND made_by = :join AND name = :name

@@ -223,8 +223,7 @@ Form made(Part which) {
                               text())},
                {"take", says("best: the checkpoint of the best evaluation; last: that of the last step.",
                              with(one_of<protocol::Taken>(), {{"default", "best"}}))},
-               {"seed",
-                says("The seed of that row that every seed takes; without it each takes its own.", seed())}}};
+               {"seed", says("The source's seed, for every seed of this row [the same seed].", seed())}}};
     case Part::kCommand:
       return {{{"argv",
                 says("The program and its arguments; no shell reads them. Filled in: {params.NAME}, "

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/duration.h"
 #include "base/nearest_name.h"
 #include "base/pattern.h"
 #include "sweeps/sections.h"
@@ -87,21 +88,6 @@ void read_retry_rules(YamlReader& reader, const Node& on, protocol::RetryRules& 
   }
 }
 
-/// "90s", "10m", "2h", "3d" in seconds; nothing for anything else.
-std::optional<std::chrono::seconds> duration(const std::string& text) {
-  constexpr std::int64_t kMost = 366 * 86'400;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() - 1 || number <= 0) return std::nullopt;
-  const std::int64_t unit = text.back() == 's'   ? 1
-                            : text.back() == 'm' ? 60
-                            : text.back() == 'h' ? 3600
-                            : text.back() == 'd' ? 86'400
-                                                 : 0;
-  if (unit == 0 || number > kMost / unit) return std::nullopt;
-  return std::chrono::seconds{number * unit};
-}
-
 /// "64MiB" in bytes; nothing for anything else.
 std::optional<std::uint64_t> byte_size(const std::string& text) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 50, kLeast = 1 << 10;
@@ -158,6 +144,8 @@ void read_resources(YamlReader& reader, const Node& root, SweepSpec& spec) {
 }
 
 Limits read_limits(YamlReader& reader, const Node& root) {
+  using std::chrono::seconds;
+  constexpr seconds kMostTime{366 * 86'400};
   Limits limits;
   const Node* node = root.find("limits");
   if (!node || !reader.is_mapping(*node, "limits")) return limits;
@@ -180,7 +168,7 @@ Limits read_limits(YamlReader& reader, const Node& root) {
     if (!value) continue;
     const auto text = reader.text(*value, dotted("limits", key));
     if (!text) continue;
-    if (const auto read = duration(*text))
+    if (const auto read = parse_duration(*text); read && *read > seconds{0} && *read <= kMostTime)
       *limit = *read;
     else
       reader.problems().add(

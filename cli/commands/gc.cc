@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_lock.h"
@@ -68,17 +69,10 @@ struct GcFlags {
 
 /// "30d", "12h", "5m", "0s". Throws: Error{kInvalidArgument} naming where it stood.
 seconds age(const std::string& text, const std::string& where) {
-  std::int64_t number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string unit{end, text.data() + text.size()};
-  const std::map<std::string, std::int64_t> units{
-      {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
-  const auto found = units.find(unit);
-  if (error != std::errc{} || number < 0 || number > 100'000 || found == units.end())
-    throw Error{Code::kInvalidArgument,
-                fmt::format("{}: invalid age '{}'; expected a number with s, m, h, d or w, such as 30d",
-                            where, text)};
-  return seconds{number * found->second};
+  if (const auto read = parse_duration(text)) return *read;
+  throw Error{
+      Code::kInvalidArgument,
+      fmt::format("{}: invalid age '{}'; expected a number with s, m, h, d or w, such as 30d", where, text)};
 }
 
 /// Lines "keep-checkpoints = 2" of a file, by the names of the flags, which go before them.

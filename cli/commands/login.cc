@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -39,22 +41,39 @@ std::string address_of(const std::string& given) {
   return address;
 }
 
-/// Nothing that is typed shows on the terminal while this lives.
+/// Nothing that is typed shows on the terminal while this lives. Ctrl-C waits until it shows again.
 class WithoutEcho {
  public:
   WithoutEcho() : is_terminal_{::tcgetattr(STDIN_FILENO, &before_) == 0} {
+    ::sigemptyset(&stops_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&stops_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &stops_, &mask_before_);
     termios hidden = before_;
     hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
     if (is_terminal_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
   }
   ~WithoutEcho() {
     if (is_terminal_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
   WithoutEcho(const WithoutEcho&) = delete;
   WithoutEcho& operator=(const WithoutEcho&) = delete;
 
+  /// Returns: whether there is a line, and not an order to stop.
+  bool wait_for_line() const {
+    pollfd typed{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    while (::poll(&typed, 1, 100) == 0) {
+      sigset_t pending;
+      ::sigpending(&pending);
+      for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+        if (::sigismember(&pending, signal) == 1) return false;
+    }
+    return true;
+  }
+
  private:
   termios before_{};
+  sigset_t stops_{}, mask_before_{};
   const bool is_terminal_;
 };
 
@@ -62,8 +81,10 @@ access::Token ask_for_token(const Context& context) {
   std::string line;
   if (isatty(STDIN_FILENO) == 1) {
     context.err.write("Token: ");
-    const WithoutEcho hidden;
-    std::getline(std::cin, line);
+    {
+      const WithoutEcho hidden;
+      if (hidden.wait_for_line()) std::getline(std::cin, line);
+    }
     context.err.line("");
   } else {
     std::getline(std::cin, line);

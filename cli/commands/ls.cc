@@ -49,7 +49,7 @@ std::string tuning_lines(const ablate::v1::ListSweepsResponse& list) {
     if (!is_finished(sweep.state()) && sweep.tuning().open() > 0)
       text += fmt::format("{}: {}\n", sweep.name(), tuning_text(sweep));
     if (!is_finished(sweep.state()) && !sweep.tunes().empty())
-      text += fmt::format("{}: the trials of the points that {} tries\n", sweep.name(), sweep.tunes());
+      text += fmt::format("{}: trials of the points of {}\n", sweep.name(), sweep.tunes());
   }
   return text.empty() ? text : "\n" + text;
 }

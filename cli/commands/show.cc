@@ -141,8 +141,7 @@ std::string head_text(const ablate::v1::SweepDetail& sweep, const Terminal& term
   if (summary.has_tuning())
     holds +=
         fmt::format("{}; 'ablate table {}' has its points\n", tuning_text(summary), summary.tuning().sweep());
-  if (!summary.tunes().empty())
-    holds += fmt::format("these are the trials of the points that {} tries\n", summary.tunes());
+  if (!summary.tunes().empty()) holds += fmt::format("trials of the points of {}\n", summary.tunes());
   holds += growth_text(sweep, now);
   return fmt::format("{}\n{}, priority {}, submitted {} from {}\n{}{}\n", summary_text(summary, terminal),
                      summary.seeds() == 0 ? "a search"

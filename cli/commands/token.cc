@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 
 #include "access/token.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/error.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -28,17 +28,12 @@ struct TokenFlags {
 };
 
 /// "90d", "24h", "30m"; nothing for "never".
-std::optional<std::chrono::seconds> duration_of(const std::string& text) {
+std::optional<std::chrono::seconds> lifetime_of(const std::string& text) {
   if (text == "never") return std::nullopt;
-  constexpr long kMost = 100'000;
-  long count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const std::string unit{end, text.data() + text.size()};
-  const bool right = error == std::errc{} && count > 0 && count <= kMost;
-  if (right && unit == "d") return std::chrono::hours{24 * count};
-  if (right && unit == "h") return std::chrono::hours{count};
-  if (right && unit == "m") return std::chrono::minutes{count};
-  throw Error{Code::kInvalidArgument, fmt::format("--expires '{}': expected 90d, 24h, 30m or never", text)};
+  const auto lifetime = parse_duration(text);
+  if (!lifetime || *lifetime < std::chrono::minutes{1})
+    throw Error{Code::kInvalidArgument, fmt::format("--expires '{}': expected 90d, 24h, 30m or never", text)};
+  return lifetime;
 }
 
 TokenRole role_of(const std::string& word) {
@@ -53,7 +48,7 @@ int create(Context& context, const TokenFlags& flags) {
   const bool join = flags.role == "join";
   if (flags.name.empty() && !join)
     throw Error{Code::kInvalidArgument, "token create: --name is missing: whom is the token for?"};
-  const auto lifetime = duration_of(!flags.expires.empty() ? flags.expires : join ? "24h" : "90d");
+  const auto lifetime = lifetime_of(!flags.expires.empty() ? flags.expires : join ? "24h" : "90d");
   const access::Token token = access::Token::make();
   CreateTokenRequest request;
   request.set_id(token.id());

@@ -61,7 +61,7 @@ TEST(FleetFile, RequiresATimeLimit) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "f:2:13: queues.a.time_limit: missing; expected the longest time of a worker, such as 8h");
+                 "f:2:13: queues.a.time_limit: missing; expected the time limit of a worker, such as 8h");
   }
 }
 

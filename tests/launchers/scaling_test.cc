@@ -78,7 +78,7 @@ TEST(Scaling, KeepsToTheLargestNumberAndTheBacklog) {
   const auto decisions =
       decide({{.config = few, .pilots = {pilot("1", PilotState::kWaiting)}}}, {waits(50)}, kNow);
   EXPECT_EQ(submitted(decisions), 1);
-  EXPECT_THAT(decisions.all.at(0).reason, HasSubstr("1 of a backlog of 2 wait already"));
+  EXPECT_THAT(decisions.all.at(0).reason, HasSubstr("1 of a backlog of 2 waiting"));
 }
 
 TEST(Scaling, KeepsTheSmallestNumberWithoutAnyTrial) {

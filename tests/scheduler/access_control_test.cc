@@ -188,7 +188,7 @@ TEST_F(AccessControlTest, AWorkersStreamEndsWhenItsTokenIsRevoked) {
     const auto stream = stub->Session(&context);
     stream->Write(hello("gpu-02"));
     EXPECT_FALSE(stream->Read(&said));
-    EXPECT_THAT(stream->Finish().error_message(), HasSubstr("this token is of the worker gpu-01"));
+    EXPECT_THAT(stream->Finish().error_message(), HasSubstr("this token belongs to worker gpu-01"));
   }
   grpc::ClientContext context;
   const auto stream = stub->Session(&context);

@@ -74,7 +74,7 @@ access::ClientAccess join_fleet(const JoinOptions& options) {
                       options.home.string())};
     join(options, access, own_token(sent));
     fs::rename(sent, kept);
-    log_info("joined the fleet at {}: the worker's token is in {}", options.scheduler, kept.string());
+    log_info("joined {}; token saved in {}", options.scheduler, kept.string());
   }
   access.token = access::read_token(kept, "the worker's token").text();
   return access;

@@ -239,10 +239,9 @@ int run(int argc, char** argv) {
          "Speak TLS with the scheduler, whose certificate this authority has signed: ca.crt of 'ablate "
          "init-fleet', or 'system' for those that this machine knows")
       ->type_name("FILE");
-  app.add_option(
-         "--join-token-file", flags.join_token,
-         "At the first start, a token of 'ablate token create --role join': it is exchanged for the worker's "
-         "own, which its home keeps")
+  app.add_option("--join-token-file", flags.join_token,
+                 "Join token for the first start ('ablate token create --role join'); later starts use the "
+                 "worker's own")
       ->type_name("FILE");
   app.add_option("--home", flags.home, "The worker's own folder: lock and spool [$ABLATE_HOME/worker]");
   app.add_option("--runs-root", flags.runs_root, "Artefacts go to <root>/<trial>/<attempt>/ [<home>/runs]");
