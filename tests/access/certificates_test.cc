@@ -59,7 +59,7 @@ TEST_F(CertificatesTest, EachThingThatIsWrongWithAFileIsNamedInOneLine) {
   write_file(files.key, make_certificates({"gpu-head"}, now).key);
   EXPECT_THAT(refusal(now).second, HasSubstr("is not the key of"));
   write_file(files.key, "no key");
-  EXPECT_THAT(refusal(now).second, HasSubstr("holds no key in PEM"));
+  EXPECT_THAT(refusal(now).second, HasSubstr("expected a private key in PEM"));
   write_file(files.certificate, "no certificate");
   EXPECT_THAT(refusal(now).second, HasSubstr("holds no certificate in PEM"));
   files.key.clear();
