@@ -101,4 +101,11 @@ std::string printable(std::string_view text) {
   return PrintableStream{}.next(valid_utf8(text));  // which leaves no character unfinished
 }
 
+std::string printable_line(std::string_view text) {
+  std::string line = printable(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return line;
+}
+
 }  // namespace abl

@@ -25,5 +25,7 @@ class PrintableStream {
 
 /// The same for a whole text.
 std::string printable(std::string_view text);
+/// And in one line: line ends and tabs are spaces.
+std::string printable_line(std::string_view text);
 
 }  // namespace abl

@@ -13,6 +13,11 @@ namespace {
 
 constexpr int kGap = 2;
 
+void make_one_line(std::string& text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+}
+
 std::string without_trailing_spaces(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -20,11 +25,18 @@ std::string without_trailing_spaces(std::string line) {
 
 }  // namespace
 
+Grid::Grid(std::vector<Column> columns) : columns_{std::move(columns)} {
+  for (Column& column : columns_) make_one_line(column.heading), make_one_line(column.group);
+}
+
 void Grid::add(std::vector<std::string> cells) {
-  for (std::string& cell : cells)
-    std::ranges::replace_if(
-        cell, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  for (std::string& cell : cells) make_one_line(cell);
   rows_.push_back(std::move(cells));
+}
+
+void Grid::add_heading(std::string heading) {
+  make_one_line(heading);
+  headings_[rows_.size()] = std::move(heading);
 }
 
 /// Of headings and cells, without what a group's title needs.

@@ -20,13 +20,14 @@ class Grid {
     int rank = 0;            ///< where there is still none, the highest rank is left out first; 0: never
     int width = 0;           ///< at least, whatever its cells are
   };
-  explicit Grid(std::vector<Column> columns) : columns_{std::move(columns)} {}
+  /// Line ends and tabs in a heading are spaces.
+  explicit Grid(std::vector<Column> columns);
 
   /// A cell for each column; line ends and tabs in it are spaces, for a cell is one line.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
   /// A rule in front of the row that is added next, with a heading in it, or without where it is empty.
-  void add_heading(const std::string& heading) { headings_[rows_.size()] = heading; }
+  void add_heading(std::string heading);
 
   /// Makes it as wide as `width` at most (0: as wide as it is): cells are cut first, then columns left out,
   /// of one rank the last first. Returns: those that were left out.

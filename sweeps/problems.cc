@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/printable.h"
+
 namespace abl::sweeps {
 namespace {
 
@@ -43,7 +45,7 @@ std::string Problem::text() const {
   if (!field.empty()) text += field + ": ";
   text += message;
   if (!nearest.empty()) text += fmt::format("; did you mean '{}'?", nearest);
-  return text;
+  return printable_line(text);
 }
 
 SweepFileError::SweepFileError(std::vector<Problem> problems)

@@ -21,6 +21,7 @@ namespace abl::sweeps {
 /// A place in a sweep file, from 1; 0 where there is none.
 struct Place {
   int line = 0, column = 0;
+  bool operator==(const Place&) const = default;
 };
 
 /// One thing wrong with a sweep file.
@@ -31,7 +32,7 @@ struct Problem {
   std::string field;  ///< dotted: "base.model.attention.groups"
   std::string message;
   std::string nearest;
-  std::string text() const;
+  std::string text() const;  ///< one line that can be printed, whatever the file has
 };
 
 /// Thrown by `parse_sweep` with every problem of the file, ordered by place; what() has a line for each.

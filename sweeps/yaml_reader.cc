@@ -2,6 +2,7 @@
 #include "sweeps/yaml_reader.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "base/nearest_name.h"
@@ -22,9 +24,48 @@ using nlohmann::json;
 
 constexpr int kMostNodes = 1'000'000;  // aliases can make a short file very long
 
+/// What stands at a place, up to the end of its line.
+std::string line_from(std::string_view text, Place place) {
+  for (int line = 1; line < place.line; ++line)
+    text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
+  text = text.substr(0, text.find('\n'));
+  return std::string{
+      text.substr(std::min<std::size_t>(text.size(), static_cast<std::size_t>(place.column) - 1))};
+}
+
 Place place_of(const YAML::Mark& mark) {
   return mark.is_null() ? Place{} : Place{mark.line + 1, mark.column + 1};
 }
+
+/// Where the first two documents of a text begin. YAML::LoadAll would make documents without end, until the
+/// memory is used up, of a text with a sign where none can stand: the parser does not go beyond it, and the
+/// next document begins where the one before did.
+class DocumentBegins final : public YAML::EventHandler {
+ public:
+  static std::vector<Place> of(const std::string& text) {
+    std::istringstream stream{text};
+    YAML::Parser parser{stream};
+    DocumentBegins begins;
+    while (begins.places_.size() < 2 && parser.HandleNextDocument(begins)) {
+    }
+    return begins.places_;
+  }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { places_.push_back(place_of(mark)); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  }
+  void OnMapEnd() override {}
+
+ private:
+  std::vector<Place> places_;
+};
 
 /// Copies yaml-cpp's nodes, which hold duplicate keys and cycles, into plain ones.
 class Converter {
@@ -175,14 +216,16 @@ Node load_yaml(const std::string& text, const std::string& file, Problems& probl
   try {
     // the parser takes a quote that is never closed for one that is closed at the end, but not beyond a
     // document's end
-    const std::vector<YAML::Node> documents =
-        YAML::LoadAll(text + (text.ends_with('\n') ? "...\n" : "\n...\n"));
-    if (documents.empty() || documents[0].IsNull()) return Node{.place = {1, 1}};
-    if (documents.size() > 1) {
-      problems.add(place_of(documents[1].Mark()), "", "a second YAML document; expected one in a file");
-    }
+    const std::string ended = text + (text.ends_with('\n') ? "...\n" : "\n...\n");
+    const std::vector<Place> begins = DocumentBegins::of(ended);
+    if (begins.size() > 1 && begins[1] == begins[0])
+      throw SweepFileError{{syntax_problem(file, text, begins[0],
+                                           fmt::format("unexpected '{:.1}'", line_from(text, begins[0])))}};
+    const YAML::Node document = YAML::Load(ended);
+    if (document.IsNull()) return Node{.place = {1, 1}};
+    if (begins.size() > 1) problems.add(begins[1], "", "a second YAML document; expected one in a file");
     Converter converter{problems};
-    Node root = converter.convert(documents[0], {1, 1}, "");
+    Node root = converter.convert(document, {1, 1}, "");
     if (converter.gave_up()) problems.throw_if_any();
     return root;
   } catch (const YAML::Exception& error) {

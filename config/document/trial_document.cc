@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "base/printable.h"
 #include "base/sha256.h"
 #include "config/data/data_sets.h"
 #include "config/model/family.h"
@@ -194,8 +195,9 @@ void throw_if_any(const std::vector<Problem>& problems) {
   if (problems.empty()) return;
   std::string text;
   for (const Problem& problem : problems) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", problem.path, problem.message);
-    if (!problem.nearest.empty()) text += fmt::format("; did you mean '{}'?", problem.nearest);
+    std::string line = fmt::format("{}: {}", problem.path, problem.message);
+    if (!problem.nearest.empty()) line += fmt::format("; did you mean '{}'?", problem.nearest);
+    text += (text.empty() ? "" : "\n") + printable_line(line);
   }
   throw Error{Code::kInvalidArgument, text};
 }

@@ -74,6 +74,14 @@ TEST(Grid, AlignsColumnsUnderTheirGroup) {
             "x    10  1   2\n");
 }
 
+TEST(Grid, ARowIsOneLineWhateverItsHeadingsHave) {
+  Grid grid{{{"acc\nof\tall"}}};
+  grid.add({"a\nb"});
+  grid.add_heading("group\n1");
+  grid.add({"c"});
+  EXPECT_THAT(grid.lines(), testing::SizeIs(4));
+}
+
 TEST(Grid, GoesOnBelowInTheSameColumns) {
   Grid grid{{{"row"}, {"n", true}}};
   grid.add({"a long name", "1"});

@@ -580,6 +580,17 @@ TEST(HostileFileTest, DeepAndEndlessFilesEndInAMessage) {
               HasSubstr("12:3: a key must be a text"));
 }
 
+TEST(HostileFileTest, ASignWhereNoneCanStandIsSaidAndDoesNotFillTheMemory) {
+  EXPECT_EQ(problem_of(", time: 8h }\n"), "sweep.yaml:1:1: not YAML: unexpected ','");
+  EXPECT_EQ(problem_of("\n  }\n"), "sweep.yaml:2:3: not YAML: unexpected '}'");
+  EXPECT_THAT(problem_of("a: 1\n---\nb: 1\n"), HasSubstr("sweep.yaml:3:1: a second YAML document"));
+}
+
+TEST(HostileFileTest, WhatIsSaidIsOneLineThatATerminalOnlyShows) {
+  EXPECT_THAT(problem_of("ablate: 1\n\"na\\nme\\e[31m\": x\n"), HasSubstr("'na me'"));
+  EXPECT_THAT(problem_of("name: \"\\\x1b[2J\"\n"), Not(HasSubstr("\x1b")));
+}
+
 TEST(HostileFileTest, AFileThatIsTooLargeIsRefusedUnread) {
   EXPECT_THAT(
       problem_of(std::string((4 << 20) + 1, '\xff')),

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <torch/version.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +15,7 @@
 namespace abl::training {
 namespace {
 
-constexpr const char* kFactsKey = "ablate";  // of the metadata entry that holds everything but the tensors
-constexpr int kFormat = 1;
-constexpr int kMostRanks = 1024;
+using protocol::kFactsKey;
 
 void expect_finite_weights(const Checkpoint& checkpoint) {
   if (!std::isfinite(checkpoint.loss_sum)) throw not_finite(checkpoint.step, "the training loss");
@@ -52,26 +49,8 @@ Error diverged(std::int64_t from, const torch::Tensor& finite_steps) {
 
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
   expect_finite_weights(checkpoint);
-  const auto& machine = checkpoint.machine;
-  nlohmann::json facts{{"format", kFormat},
-                       {"config_hash", checkpoint.config_hash},
-                       {"step", checkpoint.step},
-                       {"evaluated", checkpoint.evaluated},
-                       {"loss_sum", checkpoint.loss_sum},
-                       {"correct", checkpoint.correct},
-                       {"seen", checkpoint.seen},
-                       {"data_fingerprint", checkpoint.data_fingerprint},
-                       {"weights", checkpoint.weights},
-                       {"machine",
-                        {{"torch", machine.torch},
-                         {"device", machine.device},
-                         {"instructions", machine.instructions},
-                         {"threads", machine.threads},
-                         {"ranks", machine.ranks},
-                         {"deterministic", machine.deterministic}}}};
-  if (checkpoint.best) facts["best"] = *checkpoint.best;
-  if (!checkpoint.model.empty()) facts["model"] = checkpoint.model;
-  write_checked(file, {.tensors = checkpoint.tensors, .metadata = {{kFactsKey, facts.dump()}}});
+  write_checked(file,
+                {.tensors = checkpoint.tensors, .metadata = {{kFactsKey, protocol::to_text(checkpoint)}}});
   return sha256_file(file);
 }
 
@@ -83,46 +62,17 @@ Checkpoint read_checkpoint(const std::filesystem::path& file, const std::string&
                   fmt::format("checkpoint {}: its SHA-256 is {}, {} was reported when it was written",
                               file.string(), found, sha256)};
   auto content = read_checked(file);
-  Checkpoint checkpoint;
-  try {
-    const auto facts = nlohmann::json::parse(content.metadata.at(kFactsKey));
-    if (facts.at("format") != kFormat)
-      throw Error{Code::kFailedPrecondition, fmt::format("checkpoint {} has format {}, this trainer reads {}",
-                                                         file.string(), facts.at("format").dump(), kFormat)};
-    checkpoint.config_hash = facts.at("config_hash");
-    checkpoint.step = facts.at("step"), checkpoint.evaluated = facts.at("evaluated");
-    checkpoint.loss_sum = facts.at("loss_sum"), checkpoint.correct = facts.at("correct"),
-    checkpoint.seen = facts.at("seen");
-    checkpoint.data_fingerprint = facts.value("data_fingerprint", "");
-    checkpoint.weights = facts.value("weights", checkpoint.weights);
-    if (facts.contains("best")) checkpoint.best = facts.at("best").get<double>();
-    const auto& machine = facts.at("machine");
-    checkpoint.machine = {.torch = machine.at("torch"),
-                          .device = machine.at("device"),
-                          .instructions = machine.at("instructions"),
-                          .threads = machine.at("threads"),
-                          .ranks = machine.value("ranks", 1),
-                          .deterministic = machine.value("deterministic", true)};
-    if (checkpoint.machine.ranks < 1 || checkpoint.machine.ranks > kMostRanks ||
-        checkpoint.machine.threads < 1)
-      throw Error{
-          Code::kDataLoss,
-          fmt::format("checkpoint {} says {} ranks and {} threads; expected 1 to {}, and at least 1",
-                      file.string(), checkpoint.machine.ranks, checkpoint.machine.threads, kMostRanks)};
-  } catch (const nlohmann::json::exception& error) {
-    throw Error{Code::kDataLoss,
-                fmt::format("{} is not a checkpoint of this trainer: {}", file.string(), error.what())};
-  } catch (const std::out_of_range&) {
+  const auto facts = content.metadata.find(kFactsKey);
+  if (facts == content.metadata.end())
     throw Error{Code::kDataLoss,
                 fmt::format("{} is not a checkpoint of this trainer: it has no '{}' metadata", file.string(),
                             kFactsKey)};
-  }
+  Checkpoint checkpoint{protocol::read_checkpoint_facts(facts->second, file), std::move(content.tensors)};
   if (checkpoint.config_hash != config_hash &&
       std::ranges::find(beginnings, checkpoint.config_hash) == beginnings.end())
     throw Error{Code::kFailedPrecondition,
                 fmt::format("checkpoint {} belongs to another trial ({:.12} instead of {:.12})",
                             file.string(), checkpoint.config_hash, config_hash)};
-  checkpoint.tensors = std::move(content.tensors);
   return checkpoint;
 }
 
@@ -158,8 +108,7 @@ std::string read_model_text(const std::filesystem::path& file) {
   const auto content = read_checked(file);
   const auto facts = content.metadata.find(kFactsKey);
   if (facts == content.metadata.end()) return {};
-  const auto said = nlohmann::json::parse(facts->second, nullptr, /*allow_exceptions=*/false);
-  return said.is_object() ? said.value("model", "") : std::string{};
+  return protocol::read_checkpoint_facts(facts->second, file).model;
 }
 
 namespace {

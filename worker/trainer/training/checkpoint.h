@@ -6,37 +6,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "protocol/checkpoint_facts.h"
 
 namespace abl::training {
 
-/// What numbers depend on beside the trial: a resumed run is bit-exact only where all of it is the same.
-struct Machine {
-  std::string torch, device, instructions;  ///< "2.13.0", "cpu" or the GPU's name, "AVX512"
-  int threads = 0;
-  int ranks = 1;
-  bool deterministic = true;  ///< the same sums in the same order every time, as on a CPU always
-  bool operator==(const Machine&) const = default;
-};
+using Machine = protocol::TrainingMachine;
 Machine this_machine(const torch::Device& device, int ranks);
 
 /// Everything a training needs to go on as if it had never stopped.
-struct Checkpoint {
-  std::string config_hash;
-  std::int64_t step = 0;             ///< optimiser steps done
-  std::int64_t evaluated = 0;        ///< newest step whose evaluation was reported
-  double loss_sum = 0, correct = 0;  ///< of the steps since the newest point of train/loss
-  std::int64_t seen = 0;             ///< images of these steps
-  std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
-  Machine machine;
-  std::string data_fingerprint;
-  std::map<std::string, std::string> weights;  ///< name -> SHA-256 of those that the recipe names
-  std::string
-      model;  ///< its canonical document (config::canonical_model_text): what others need to learn from it
+struct Checkpoint : protocol::CheckpointFacts {
   std::map<std::string, torch::Tensor> tensors;  ///< model.NAME, adamw.….NAME, random.cpu, ranks.…
 };
 

@@ -312,18 +312,18 @@ void Training::hold() {
   const bool is_best = std::exchange(is_best_, false);
   held_step_ = done_, is_held_ = true;
   if (ranks_.first()) {
-    Checkpoint checkpoint{.config_hash = options_.config_hash,
-                          .step = done_,
-                          .evaluated = evaluated_,
-                          .loss_sum = all[0].item<double>(),
-                          .correct = all[1].item<double>(),
-                          .seen = static_cast<std::int64_t>(all[2].item<double>()),
-                          .best = best_,
-                          .machine = this_machine(device_, ranks_.ranks()),
-                          .data_fingerprint = data_.fingerprint,
-                          .weights = weights_,
-                          .model = config::canonical_model_text(options_.trial),
-                          .tensors = learner_->state()};
+    Checkpoint checkpoint{{.config_hash = options_.config_hash,
+                           .step = done_,
+                           .evaluated = evaluated_,
+                           .loss_sum = all[0].item<double>(),
+                           .correct = all[1].item<double>(),
+                           .seen = static_cast<std::int64_t>(all[2].item<double>()),
+                           .best = best_,
+                           .machine = this_machine(device_, ranks_.ranks()),
+                           .data_fingerprint = data_.fingerprint,
+                           .weights = weights_,
+                           .model = config::canonical_model_text(options_.trial)},
+                          learner_->state()};
     if (!ranks_.alone())
       checkpoint.tensors.merge(
           std::map<std::string, torch::Tensor>{{"ranks.random", states.random}, {"ranks.sums", states.sums}});

@@ -101,7 +101,11 @@ models::ModelOptions options_of_its_file(const config::TrialConfig& trial, const
         Code::kInvalidArgument,
         fmt::format("weights {}: {} does not say which model it is of; expected a checkpoint of this trainer",
                     trial.recipe.teacher_weights, file.string())};
-  auto teacher = config::read_model_or_throw(config::Json::parse(text));
+  const auto document = config::Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded())
+    throw Error{Code::kDataLoss, fmt::format("weights {}: {} says a model that is no JSON",
+                                             trial.recipe.teacher_weights, file.string())};
+  auto teacher = config::read_model_or_throw(document);
   if (teacher.data.classes != trial.data.classes)
     throw Error{Code::kInvalidArgument,
                 fmt::format("weights {}: of a model with {} classes; the trial has {}",
