@@ -6,7 +6,7 @@ PRESET ?= release
 BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup setup-tests build demo test numeric parity chaos sanitize sanitize-quick cuda-check trainer-bundle install format check clean
+.PHONY: help setup setup-tests build demo test numeric parity chaos fuzz sanitize sanitize-quick cuda-check trainer-bundle install format check clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -30,6 +30,11 @@ test: setup-tests  ## build and run every test
 chaos: setup-tests  ## kill, stop, cut, fill and lock everything KILLS times, then judge what is stored (KILLS=1000 SEED=1)
 	@deploy/build.sh $(PRESET) $(JOBS)
 	@ABLATE_BIN=$(CURDIR)/$(BUILD)/bin python3 tests/chaos/chaos.py --train --kills $(or $(KILLS),200) --seed $(or $(SEED),1)
+
+fuzz:  ## read made-up bytes for SECONDS (60) with each target, or with TARGET alone; what breaks one is kept and said
+	@deploy/setup.sh --fuzz --no-torch --no-web
+	@deploy/build.sh fuzz $(JOBS) fuzz_reader
+	@tests/fuzz/fuzz.sh "$(or $(SECONDS),60)" $(TARGET)
 
 numeric: setup-tests  ## run the tests that compute in LibTorch as on other processors, as far as this one can
 	@deploy/build.sh $(PRESET) $(JOBS)

@@ -15,13 +15,14 @@ readonly NODE=22           # installed only where no Node of at least 20.19 is f
 say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
-tests=no web=yes torch=yes
+tests=no fuzz=no web=yes torch=yes
 for argument in "$@"; do
   case $argument in
     --tests) tests=yes ;;
+    --fuzz) tests=yes fuzz=yes ;;
     --no-web) web=no ;;
     --no-torch) torch=no ;;
-    *) die "unknown argument $argument (--tests, --no-web, --no-torch)" ;;
+    *) die "unknown argument $argument (--tests, --fuzz, --no-web, --no-torch)" ;;
   esac
 done
 
@@ -45,10 +46,11 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}"
 }
 
-packages() {  # the list up to [tests], or all of it
-  if [ "$tests" = yes ]; then grep -v -e '^#' -e '^\[' -e '^$' deploy/packages.txt
-  else sed '/^\[tests\]/,$d' deploy/packages.txt | grep -v -e '^#' -e '^$'
-  fi
+packages() {  # what the build needs, and the sections of the list that were asked for
+  awk -v tests=$tests -v fuzz=$fuzz '
+    /^\[/ { wanted = ($0 == "[tests]" && tests == "yes") || ($0 == "[fuzz]" && fuzz == "yes"); inside = 1; next }
+    /^#/ || /^$/ { next }
+    !inside || wanted' deploy/packages.txt
 }
 
 has_torch() {

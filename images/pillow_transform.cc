@@ -223,7 +223,7 @@ Lane pixel_at(const std::uint8_t* pixel) {
   Bytes bytes{};
   std::memcpy(&bytes, pixel, 4);  // one byte more than the pixel has
   return reinterpret_cast<Lane>(
-      __builtin_shuffle(bytes, Bytes{}, Bytes{0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3, 16, 16, 16}));
+      __builtin_shufflevector(bytes, Bytes{}, 0, 16, 16, 16, 1, 16, 16, 16, 2, 16, 16, 16, 3, 16, 16, 16));
 }
 
 /// `row` and `out` can be read and written a byte beyond their pixels; row's first pixel is the line's
@@ -239,7 +239,8 @@ void narrow(const std::uint8_t* row, int left, const Taps& taps, std::uint8_t* o
     sum >>= kPrecision;
     sum = sum < 0 ? Lane{} : sum;
     sum = sum > 255 ? Lane{} + 255 : sum;
-    const Bytes bytes = __builtin_shuffle(reinterpret_cast<Bytes>(sum), Bytes{0, 4, 8, 12});
+    const auto wide = reinterpret_cast<Bytes>(sum);
+    const Bytes bytes = __builtin_shufflevector(wide, wide, 0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     std::memcpy(out, &bytes, 4);  // the byte too many belongs to the next pixel, written next
     out += 3;
     weights += count;

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what fuzzing begins with into tests/fuzz/corpus: one small well-formed input, or a few, for each target.
+
+What was found later lies beside it under names of its own and is left alone. Needs protoc.
+"""
+import json
+import pathlib
+import struct
+import subprocess
+
+HERE = pathlib.Path(__file__).parent
+PROTO = HERE.parent.parent / "proto"
+
+
+def write(target, name, data):
+    folder = HERE / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def encode(message, text):
+    return subprocess.run(
+        ["protoc", f"-I{PROTO}", f"--encode=ablate.v1.{message}", *sorted(str(p) for p in PROTO.rglob("*.proto"))],
+        input=text.encode(), stdout=subprocess.PIPE, check=True).stdout
+
+
+def varint(number):
+    out = b""
+    while number > 0x7F:
+        out += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return out + bytes([number])
+
+
+def checkpoint():
+    facts = {"format": 1, "config_hash": "ab" * 32, "step": 400, "evaluated": 390, "loss_sum": 12.5, "correct": 31, "seen": 64,
+             "best": 75.25, "data_fingerprint": "folder-1:x", "weights": {"init": "cd" * 32}, "model": "{\"model\":{}}",
+             "machine": {"torch": "2.13.0", "device": "cpu", "instructions": "AVX512", "threads": 2, "ranks": 1,
+                         "deterministic": True}}
+    write("checkpoint", "all", json.dumps(facts))
+    del facts["best"], facts["weights"], facts["model"], facts["machine"]["ranks"]
+    write("checkpoint", "few", json.dumps(facts))
+
+
+def safetensors():
+    def file(header, data):
+        text = json.dumps(header).encode()
+        return struct.pack("<Q", len(text)) + text + data
+    write("safetensors", "two", file({"__metadata__": {"format": "pt"},
+                                      "a": {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]},
+                                      "b": {"dtype": "I64", "shape": [], "data_offsets": [8, 16]}}, bytes(16)))
+    write("safetensors", "none", file({}, b""))
+    write("safetensors", "empty-tensor", file({"a": {"dtype": "BF16", "shape": [0, 3], "data_offsets": [0, 0]}}, b""))
+
+
+def packed_file():
+    def entry(offset, label):
+        return struct.pack("<QIIIIII", offset, 6, label, 2, 1, 1, 0)
+    def text(words):
+        return struct.pack("<I", len(words)) + words.encode()
+    notes = text("one file")
+    index = struct.pack("<IIII", 2, 1, 2, 0) + entry(4096, 0) + entry(4102, 1) + entry(4108, 1)
+    index += text("folder-1:x") + text("raw") + text("a") + text("b")
+    write("packed_file", "three", bytes([len(notes)]) + index + notes)
+    write("packed_file", "no-notes", b"\0" + index)
+
+
+def trainer_output():
+    lines = [{"event": "start", "total_steps": 100, "images_per_step": 8, "data_fingerprint": "f", "environment": {"torch": "2"}},
+             {"event": "metric", "step": 10, "values": {"train/loss": 1.5, "val/top1": "nan"}},
+             {"event": "metric", "step": 3.0, "values": {"train/loss": 1e400}},
+             {"event": "log", "level": "warning", "text": "slow \u001b[31m disk"},
+             {"event": "checkpoint", "step": 10, "path": "checkpoint-10.safetensors", "sha256": "ab" * 32,
+              "best": "best.safetensors"},
+             {"event": "end", "status": "failed", "reason": "CUDA out of memory", "retryable": False,
+              "fault": {"part": "disk", "needed_bytes": 10}}]
+    write("trainer_output", "all", "".join(json.dumps(line) + "\n" for line in lines))
+    write("trainer_output", "log", "epoch 1: \rbar 10%\rbar 20%\nTraceback:\n  No space left on device\n{\"event\": 3}\n{}\n")
+
+
+def trial_document():
+    write("trial_document", "msf", json.dumps({"model": {"preset": "simple-vit-ti", "attention": {"share": "QQQ-W"}},
+                                               "data": {"name": "shapes"}, "recipe": {"use": "demo", "lr": 1e-3}, "seed": 3}))
+    write("trial_document", "key", json.dumps({"model": {"family": "key-vit", "key": {"kind": "spatial", "charts": 4}},
+                                               "data": {"name": "cifar-10", "image_size": 32}, "recipe": {}, "seed": 0}))
+    for preset in ("xcit-tiny-12", "swin-t", "resnet-50", "deit-s", "regnety-4gf", "efficientnet-b0"):
+        write("trial_document", preset, json.dumps({"model": {"preset": preset}, "data": {"name": "imagenet-1k"},
+                                                    "recipe": {"use": "xcit-imagenet"}, "seed": 1}))
+
+
+def labels():
+    write("labels", "colours", b"row \x1b[31;1ma\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07 \x1b(B\xc2\x9b31m")
+    write("labels", "directions", "a\u202eb\u2066c\u200fd \u0000\u0007\b\x7f tab\tline\r\nbar\rbar\n".encode())
+    write("labels", "wide", "注意 é e\u0301 👩‍🔬 \ufffd".encode() + b"\xff\xc0\x80\xed\xa0\x80")
+
+
+def words():
+    for name, text in {"address": "[::1]:7070", "socket": "unix:/tmp/a.sock", "duration": "90d",
+                       "expression": "(acc - baseline.'top-1') / max(2, log10(params)) - paper.acc",
+                       "checkpoint": "checkpoint-400.safetensors", "pattern": "(?i)out of mem(ory)?$|^epoch \\d+",
+                       "places": "--lr={params.lr} {{x}} ${lr} {seed} {a['b']}", "token": "abl_0123456789ab_" + "A" * 43}.items():
+        write("words", name, text)
+
+
+def http_request():
+    def get(target, *fields):
+        return "\r\n".join([f"GET {target} HTTP/1.1", "Host: localhost:8080", *fields, "", ""])
+    for name, target in {"sweeps": "/api/v1/sweeps", "sweep": "/api/v1/sweeps/msf-sharing",
+                         "table": "/api/v1/sweeps/msf-sharing/table?rows=3&after=a", "runs": "/api/v1/runs?sweep=msf-sharing&limit=2",
+                         "run": "/api/v1/runs/1", "log": "/api/v1/runs/1/log?offset=0&limit=10",
+                         "metrics": "/api/v1/metrics?runs=1,2&name=val%2Ftop1&points=100", "workers": "/api/v1/workers"}.items():
+        write("http_request", name, get(target))
+    write("http_request", "cross-site", get("/api/v1/sweeps", "Origin: http://evil.example", "Sec-Fetch-Site: cross-site",
+                                             "Sec-Fetch-Mode: no-cors", "Cookie: a=b", "Accept-Encoding: gzip"))
+
+
+def worker_messages():
+    def stream(*texts):
+        return b"".join(varint(len(m)) + m for m in (encode("WorkerMessage", text) for text in texts))
+    hello = ('hello {lowest_protocol: 1 highest_protocol: 1 name: "w" host: "h" instance: "i" result_version: 9 data: "shapes" '
+             'slots {index: 0 device: "cpu"} slots {index: 1 device: "cpu"} takes_several: true}')
+    write("worker_messages", "hello", stream(hello))
+    write("worker_messages", "run", stream(
+        hello, 'batch {run: 0 seq: 1 started {total_steps: 100 data_fingerprint: "f" bit_exact: true}}',
+        'batch {run: 0 seq: 2 series {name: "val/top1" steps: 50 values: 70 times_ms: 1} log: "line\\n"'
+        ' checkpoints {step: 50 path: "/r/c" sha256: "ab"}}',
+        'heartbeat {runs: 0}', 'batch {run: 0 seq: 3 ended {status: STATUS_COMPLETED}}'))
+    write("worker_messages", "several", stream(
+        hello, 'more {batch {run: 0 seq: 1 started {total_steps: 9}}} more {refused {run: 1 reason: "no data" permanent: true}}'
+        ' heartbeat {runs: 0 runs: 1}',
+        'batch {run: 0 seq: 2 ended {status: STATUS_FAILED reason: "x" retryable: true exit_code: 1}}'))
+
+
+def client_call():
+    requests = {2: ("SubmitRequest", 'file {path: "a.yaml" text: "ablate: 1\\nname: a\\nrows: []\\n"}'),
+                0: ("ValidateRequest", 'file {path: "a.yaml" text: "ablate: 1\\n"}'),
+                4: ("ListSweepsRequest", ""), 5: ("SweepRequest", 'sweep: "demo"'), 6: ("SweepRequest", 'sweep: "demo"'),
+                7: ("SweepRequest", 'sweep: "demo"'), 8: ("SweepRequest", 'sweep: "demo"'),
+                16: ("ListRunsRequest", 'sweep: "demo"'), 17: ("RunRequest", "run: 1"),
+                18: ("GetMetricsRequest", 'runs: 1 runs: 2 names: "val/top1"'), 19: ("TailLogRequest", "run: 1"),
+                20: ("SweepRequest", 'sweep: "demo"'), 22: ("ListWorkersRequest", ""), 27: ("WhoAmIRequest", ""),
+                28: ("CreateTokenRequest", 'id: "abl_0123456789ab" name: "a" role: TOKEN_ROLE_VIEWER'), 29: ("ListTokensRequest", "")}
+    for method, (message, text) in requests.items():
+        write("client_call", f"{method:02}-{message}", bytes([method]) + encode(message, text))
+
+
+def fleet_file():
+    write("fleet_file", "small", "scheduler: head:7071\nqueues:\n  a: {launcher: slurm, workers: {min: 0, max: 8}, time_limit: 8h,"
+          " gpus: 1, program: /opt/ablate-worker, home: /scratch/ablate}\n")
+
+
+def sweep_file():
+    write("sweep_file", "small", "ablate: 1\nname: a\nbase: {model: {preset: simple-vit-ti}, data: {name: shapes}, recipe: {use: demo}}\n"
+          "rows: [{id: a, label: A}]\nseeds: [0]\ntable: {columns: [{name: acc, metric: val/top1}]}\n")
+    write("sweep_file", "aliases", "a: &a [1, 1]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n")
+    write("sweep_file", "deep", "a: " + "[" * 200 + "]" * 200 + "\n")
+
+
+def image():
+    write("image", "jpeg", bytes.fromhex(
+        "ffd8ffe000104a46494600010100000100010000ffdb004300" + "01" * 64 + "ffc0000b080001000101011100"
+        "ffc4001f0000010501010101010100000000000000000102030405060708090a0b"
+        "ffc400b5100002010303020403050504040000017d01020300041105122131410613516107227114328191a1082342b1c11552d1f024"
+        "33627282090a161718191a25262728292a3435363738393a434445464748494a535455565758595a636465666768696a737475767778"
+        "797a838485868788898a92939495969798999aa2a3a4a5a6a7a8a9aab2b3b4b5b6b7b8b9bac2c3c4c5c6c7c8c9cad2d3d4d5d6d7d8d9"
+        "dae1e2e3e4e5e6e7e8e9eaf1f2f3f4f5f6f7f8f9faffda0008010100003f007fffd9"))
+
+
+for make in (checkpoint, safetensors, packed_file, trainer_output, trial_document, labels, words, http_request, worker_messages,
+             client_call, fleet_file, sweep_file, image):
+    make()

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/target.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/printable.h"
+
+namespace abl::fuzz {
+
+std::span<const Target> all_targets() {
+  static const std::vector<Target> kAll{
+      {"checkpoint", read_checkpoint},
+      {"client_call", read_client_call, {"sweeps/demo", "sweeps/examples"}},
+      {"fleet_file", read_fleet_file, {"deploy/fleet-slurm.yaml"}},
+      {"http_request", read_http_request},
+      {"image", read_image, {"tests/data/image_files"}, 1 << 16},
+      {"labels", read_labels},
+      {"packed_file", read_packed_file},
+      {"safetensors", read_safetensors},
+      {"sweep_file", read_sweep_file, {"sweeps/demo", "sweeps/examples", "sweeps/papers"}, 1 << 14},
+      {"trainer_output", read_trainer_output},
+      {"trial_document", read_trial_document, {"config/recipes"}},
+      {"words", read_words, {}, 512},
+      {"worker_messages", read_worker_messages},
+  };
+  return kAll;
+}
+
+void require(bool holds, std::string_view what) {
+  if (holds) return;
+  std::fprintf(stderr, "this does not hold: %.*s\n", static_cast<int>(what.size()), what.data());
+  std::abort();
+}
+
+void require_printable(std::string_view message, int most_lines) {
+  require(!message.empty(), "a message says something");
+  require(printable(message) == message, "a message can be printed: " + printable(message));
+  require(std::ranges::count(message, '\n') < most_lines,
+          "a message is one line for each problem: " + printable(message));
+}
+
+}  // namespace abl::fuzz
