@@ -55,6 +55,10 @@ struct Flags {
   bool allow_commands = false, verbose = false, check = false;
 };
 
+  std::string run_as;
+  fs::path run_groups;
+  std::uint64_t run_open_files = 0, run_file_size_mib = 0, run_processes = 0, run_memory_mib = 0;
+  std::vector<std::string> pass_env;
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0)
@@ -154,6 +158,59 @@ agent::AgentOptions options_from(const Flags& flags) {
   if (!options.runs.trainer.empty() && !fs::exists(options.runs.trainer))
     throw Error{Code::kNotFound, (flags.trainer.empty() ? "$ABLATE_TRAINER " + options.runs.trainer.string()
                                                         : "--trainer " + flags.trainer) +
+/// What commands may do here; in which groups is found when the worker has its lock.
+agent::Confinement confinement_from(const Flags& flags) {
+  agent::Confinement confinement;
+  confinement.passed = flags.pass_env;
+  confinement.open_files = flags.run_open_files;
+  confinement.file_size = flags.run_file_size_mib << 20;
+  confinement.bounds = {.memory = flags.run_memory_mib << 20, .processes = flags.run_processes};
+  for (const std::string& name : flags.pass_env)
+    if (name.empty() || name == "*" || name.find('=') != std::string::npos)
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("--pass-env {}: expected the name of a variable, such as WANDB_API_KEY or "
+                              "'SLURM_*'",
+                              name.substr(0, name.find('=')))};
+  if (flags.run_as.empty()) {
+    if (!flags.pass_env.empty())
+      throw Error{Code::kInvalidArgument,
+                  "--pass-env needs --run-as: without it commands get every variable"};
+    return confinement;
+  }
+  if (!flags.allow_commands)
+    throw Error{Code::kInvalidArgument,
+                "--run-as needs --allow-commands: only commands run as that user, not the trainer"};
+  confinement.user = agent::find_run_user(flags.run_as);
+  const fs::path home = fs::weakly_canonical(flags.home), root = fs::weakly_canonical(flags.runs_root);
+  if (std::mismatch(home.begin(), home.end(), root.begin(), root.end()).first == home.end())
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--run-as needs a --runs-root outside of {}, which only the worker may enter; "
+                            "expected a folder such as /var/lib/ablate-runs",
+                            home.string())};
+  return confinement;
+}
+
+/// Gives commands groups of their own where the worker was handed a part of the tree, and says what holds.
+/// Throws: Error for a bound that nothing here can hold.
+void divide_group(agent::Confinement& confinement, const Flags& flags) {
+  const auto folder = flags.run_groups.empty() ? agent::delegated_group() : flags.run_groups;
+  if (folder) confinement.groups = std::make_shared<agent::RunGroups>(*folder);
+  const std::string why_not =
+      folder ? folder->string() + " has no such controller" : "this worker was handed no cgroup v2";
+  const std::string expected = "expected a service with Delegate=yes, or --run-groups";
+  if (confinement.bounds.memory > 0 && !(folder && confinement.groups->bounds_memory()))
+    throw Error{Code::kInvalidArgument, fmt::format("--run-memory: {}; {}", why_not, expected)};
+  if (confinement.bounds.processes > 0 && !confinement.user &&
+      !(folder && confinement.groups->bounds_processes()))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--run-processes: {}; {}, or --run-as", why_not, expected)};
+  log_info("commands run as {}, {}",
+           confinement.user ? confinement.user->name : "this user, who is not kept from anything of its own",
+           folder ? fmt::format("each in a group beneath {}{}", folder->string(),
+                                confinement.groups->bounds_memory() ? "" : " without bounds of memory")
+                  : "without cgroups: " + why_not);
+}
+
                                      ": no such file"};
   options.result_version = trainer_result_version(options.runs.trainer);
   if (options.result_version == 0)
@@ -165,6 +222,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   return options;
 }
 
+  options.runs.confinement = confinement_from(flags);
 int work(Flags flags) {
   flags.home = fs::absolute(flags.home);
   flags.runs_root = flags.runs_root.empty() ? flags.home / "runs" : fs::absolute(flags.runs_root);
@@ -205,6 +263,11 @@ int work(Flags flags) {
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");
   agent::Agent agent{std::move(options), clock};
+  if (const auto& user = options.runs.confinement.user) {
+    fs::permissions(flags.home, fs::perms::owner_all);
+    agent::open_runs_root(flags.runs_root, *user);
+  }
+  if (flags.allow_commands) divide_group(options.runs.confinement, flags);
   const timespec tick{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds{kTick}.count()};
   while (sigtimedwait(&goodbye, nullptr, &tick) < 0) agent.tick();
 
@@ -293,14 +356,44 @@ int run(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     throw Error{Code::kInvalidArgument, complaint(app, error)};
+  app.add_option("--run-as", flags.run_as,
+                 "Run commands as this user, who owns nothing else; for a worker that root starts");
+  app.add_option(
+         "--pass-env", flags.pass_env,
+         "With --run-as: variable of the worker's environment that commands get beside the usual ones, "
+         "such as WANDB_API_KEY or 'SLURM_*' (repeatable)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  app.add_option("--run-groups", flags.run_groups,
+                 "Folder of cgroup v2 that was handed over to this worker [its own, where systemd has "
+                 "delegated that]")
+      ->type_name("FOLDER");
+  app.add_option("--run-memory", flags.run_memory_mib,
+                 "Memory in MiB that a command and what it starts may have; needs cgroup v2 [no limit]")
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("N");
+  app.add_option("--run-processes", flags.run_processes,
+                 "Processes and threads that a command may have; without cgroup v2, those that all commands "
+                 "together may have [16384 with --run-as]")
+      ->check(whole_number(1, 1 << 22))
+      ->type_name("N");
+  app.add_option("--run-open-files", flags.run_open_files,
+                 "Files that a process of a command may have open [as many as the worker]")
+      ->check(whole_number(16, 1 << 30))
+      ->type_name("N");
+  app.add_option("--run-file-size", flags.run_file_size_mib,
+                 "Size in MiB of the largest file that a command may write [no limit]")
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("N");
   }
   if (flags.verbose) set_log_level(LogLevel::kDebug);
   if (flags.scheduler.empty()) flags.scheduler = default_scheduler();
   if (flags.home.empty()) flags.home = home_folder() / "worker";
   if (flags.name.empty()) flags.name = host_name();
-  if (flags.allow_commands && !flags.scheduler.starts_with("unix:"))
+  if (flags.allow_commands && flags.run_as.empty() && !flags.scheduler.starts_with("unix:"))
     log_warning(
-        "--allow-commands with the scheduler at {}: whoever reaches that port runs programs as this user",
+        "--allow-commands with the scheduler at {}: whoever may submit there runs programs as this user; "
+        "--run-as gives them another",
         flags.scheduler);
   require_utf8("--name", flags.name);
   require_utf8("--runs-root", flags.runs_root);
