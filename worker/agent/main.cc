@@ -24,9 +24,11 @@
 #include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
 #include "worker/agent/agent.h"
+#include "worker/agent/confinement.h"
 #include "worker/agent/data_look.h"
 #include "worker/agent/join.h"
 #include "worker/agent/leftovers.h"
+#include "worker/agent/run_group.h"
 
 namespace {
 
@@ -52,13 +54,13 @@ struct Flags {
   int slots = 0, threads = 0, grace_ms = 5000;
   std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128;
   std::vector<std::string> data, weights, labels;
-  bool allow_commands = false, verbose = false, check = false;
-};
-
   std::string run_as;
   fs::path run_groups;
   std::uint64_t run_open_files = 0, run_file_size_mib = 0, run_processes = 0, run_memory_mib = 0;
   std::vector<std::string> pass_env;
+  bool allow_commands = false, verbose = false, check = false;
+};
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0)
@@ -136,28 +138,6 @@ void check_data(const agent::AgentOptions& options) {
   }
 }
 
-agent::AgentOptions options_from(const Flags& flags) {
-  agent::AgentOptions options;
-  options.scheduler = flags.scheduler;
-  options.spool = flags.home / "spool";
-  options.name = flags.name;
-  options.version = ABLATE_VERSION;
-  options.allow_commands = flags.allow_commands;
-  options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
-  if (flags.slot_memory_mib > 0)
-    for (agent::Slot& slot : options.slots) slot.memory = flags.slot_memory_mib << 20;
-  options.runs.runs_root = flags.runs_root;
-  options.runs.data = absolute_paths(kDataFlag, flags.data);
-  options.labels = parse_labels(flags.labels);
-  options.runs.weights = absolute_paths(kWeightsFlag, flags.weights);
-  options.runs.host = host_name();
-  options.runs.grace = Milliseconds{flags.grace_ms};
-  options.runs.log_limit = flags.log_limit_mib << 20;
-  options.runs.spool_limit = flags.spool_limit_mib << 20;
-  options.runs.trainer = protocol::find_trainer(flags.trainer);
-  if (!options.runs.trainer.empty() && !fs::exists(options.runs.trainer))
-    throw Error{Code::kNotFound, (flags.trainer.empty() ? "$ABLATE_TRAINER " + options.runs.trainer.string()
-                                                        : "--trainer " + flags.trainer) +
 /// What commands may do here; in which groups is found when the worker has its lock.
 agent::Confinement confinement_from(const Flags& flags) {
   agent::Confinement confinement;
@@ -211,6 +191,29 @@ void divide_group(agent::Confinement& confinement, const Flags& flags) {
                   : "without cgroups: " + why_not);
 }
 
+agent::AgentOptions options_from(const Flags& flags) {
+  agent::AgentOptions options;
+  options.scheduler = flags.scheduler;
+  options.spool = flags.home / "spool";
+  options.name = flags.name;
+  options.version = ABLATE_VERSION;
+  options.allow_commands = flags.allow_commands;
+  options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
+  if (flags.slot_memory_mib > 0)
+    for (agent::Slot& slot : options.slots) slot.memory = flags.slot_memory_mib << 20;
+  options.runs.confinement = confinement_from(flags);
+  options.runs.runs_root = flags.runs_root;
+  options.runs.data = absolute_paths(kDataFlag, flags.data);
+  options.labels = parse_labels(flags.labels);
+  options.runs.weights = absolute_paths(kWeightsFlag, flags.weights);
+  options.runs.host = host_name();
+  options.runs.grace = Milliseconds{flags.grace_ms};
+  options.runs.log_limit = flags.log_limit_mib << 20;
+  options.runs.spool_limit = flags.spool_limit_mib << 20;
+  options.runs.trainer = protocol::find_trainer(flags.trainer);
+  if (!options.runs.trainer.empty() && !fs::exists(options.runs.trainer))
+    throw Error{Code::kNotFound, (flags.trainer.empty() ? "$ABLATE_TRAINER " + options.runs.trainer.string()
+                                                        : "--trainer " + flags.trainer) +
                                      ": no such file"};
   options.result_version = trainer_result_version(options.runs.trainer);
   if (options.result_version == 0)
@@ -222,7 +225,6 @@ void divide_group(agent::Confinement& confinement, const Flags& flags) {
   return options;
 }
 
-  options.runs.confinement = confinement_from(flags);
 int work(Flags flags) {
   flags.home = fs::absolute(flags.home);
   flags.runs_root = flags.runs_root.empty() ? flags.home / "runs" : fs::absolute(flags.runs_root);
@@ -240,6 +242,11 @@ int work(Flags flags) {
                                         " is in use by another worker: stop it, or pass another --home"};
   const auto told = FileLock::try_lock(lock_file, FileLock::Kind::kOpenFile);  // for who asks `is_held`
   made.add(make_folder(flags.runs_root));
+  if (const auto& user = options.runs.confinement.user) {
+    fs::permissions(flags.home, fs::perms::owner_all);
+    agent::open_runs_root(flags.runs_root, *user);
+  }
+  if (flags.allow_commands) divide_group(options.runs.confinement, flags);
   made.keep();
 
   // blocked before any thread starts, so that every thread inherits it; waited for below
@@ -263,11 +270,6 @@ int work(Flags flags) {
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");
   agent::Agent agent{std::move(options), clock};
-  if (const auto& user = options.runs.confinement.user) {
-    fs::permissions(flags.home, fs::perms::owner_all);
-    agent::open_runs_root(flags.runs_root, *user);
-  }
-  if (flags.allow_commands) divide_group(options.runs.confinement, flags);
   const timespec tick{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds{kTick}.count()};
   while (sigtimedwait(&goodbye, nullptr, &tick) < 0) agent.tick();
 
@@ -330,32 +332,6 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", flags.allow_commands,
                "Run trials that use command:, that is, programs named in sweep files");
-  app.add_option("--trainer", flags.trainer,
-                 "The trainer's program [$ABLATE_TRAINER, or ablate-trainer beside this one]");
-  app.add_option("--grace-ms", flags.grace_ms, "Time from SIGTERM to SIGKILL, unless the scheduler sets it")
-      ->check(whole_number(0, 3600000))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--log-limit-mib", flags.log_limit_mib,
-                 "Keep at most N MiB of a run's log: its head and tail")
-      ->check(whole_number(1, 1 << 20))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--spool-limit-mib", flags.spool_limit_mib,
-                 "Pause a run whose unacknowledged output exceeds N MiB")
-      ->check(whole_number(1, 1 << 20))
-      ->type_name("N")
-      ->capture_default_str();
-  add_log_format(app);
-  app.add_flag("--verbose", flags.verbose, "Log more");
-  app.add_flag("--check", flags.check)->group("");  // hidden: what a start would refuse, for `ablate up`
-  check_spelling(app, argc, argv);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError& error) {
-    throw Error{Code::kInvalidArgument, complaint(app, error)};
   app.add_option("--run-as", flags.run_as,
                  "Run commands as this user, who owns nothing else; for a worker that root starts");
   app.add_option(
@@ -385,6 +361,32 @@ int run(int argc, char** argv) {
                  "Size in MiB of the largest file that a command may write [no limit]")
       ->check(whole_number(1, 1 << 30))
       ->type_name("N");
+  app.add_option("--trainer", flags.trainer,
+                 "The trainer's program [$ABLATE_TRAINER, or ablate-trainer beside this one]");
+  app.add_option("--grace-ms", flags.grace_ms, "Time from SIGTERM to SIGKILL, unless the scheduler sets it")
+      ->check(whole_number(0, 3600000))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--log-limit-mib", flags.log_limit_mib,
+                 "Keep at most N MiB of a run's log: its head and tail")
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--spool-limit-mib", flags.spool_limit_mib,
+                 "Pause a run whose unacknowledged output exceeds N MiB")
+      ->check(whole_number(1, 1 << 20))
+      ->type_name("N")
+      ->capture_default_str();
+  add_log_format(app);
+  app.add_flag("--verbose", flags.verbose, "Log more");
+  app.add_flag("--check", flags.check)->group("");  // hidden: what a start would refuse, for `ablate up`
+  check_spelling(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    throw Error{Code::kInvalidArgument, complaint(app, error)};
   }
   if (flags.verbose) set_log_level(LogLevel::kDebug);
   if (flags.scheduler.empty()) flags.scheduler = default_scheduler();
