@@ -115,6 +115,18 @@ def unified_tree():
     return None
 
 
+def bounds(fleet, place, own, options):
+    """Flags for what this machine can bound in groups; where it cannot, a worker that is told to does not start."""
+    if {"memory", "pids"} <= set((own / "cgroup.controllers").read_text().split()):
+        return "--run-memory", 64, "--run-processes", 40
+    say("bounds of memory and processes are not tried: this tree of cgroup v2 has no such controllers")
+    done = subprocess.run([os.environ["ABLATE_BIN"] + "/ablate-worker", "--home", str(fleet.home / "b"), "--runs-root", str(place / "b"),
+                           "--run-memory", "64", *map(str, options)], capture_output=True, text=True, env=fleet.environment)
+    expect(done.returncode == 2 and f"--run-memory: {own} has no such controller; expected" in done.stderr, done.stderr.strip().splitlines()[-1])
+    expect(not (fleet.home / "b").exists(), "and leaves nothing behind")
+    return ()
+
+
 def groups(fleet, place):
     """A hidden daemon goes with its run while another run of the same user goes on."""
     tree = unified_tree()
@@ -124,7 +136,8 @@ def groups(fleet, place):
     own.mkdir()
     try:
         options = ("--slots", 2, "--allow-commands", "--trainer", "/bin/false", "--run-as", USER, "--run-groups", own)
-        fleet.start_worker("g", *options, runs=place / "grouped")
+        bounded = bounds(fleet, place, own, options)
+        fleet.start_worker("g", *options, *bounded, runs=place / "grouped")
         start(fleet, "long", ["sh", "-c", "cat /proc/self/cgroup; echo > up; exec sleep 1000"])
         fleet.until(lambda: list((place / "grouped").glob("*/1/up")), "the long run is up")
         trial = submit(fleet, "hiding", ["/usr/bin/python3", "-c", DAEMON])
@@ -132,6 +145,11 @@ def groups(fleet, place):
         expect(not pathlib.Path(f"/proc/{hidden}").exists(), "its daemon is dead when the run has ended")
         expect(fleet.trials("long")[0]["state"] == "TRIAL_STATE_RUNNING", "the other run goes on")
         fleet.ablate("cancel", "long")
+        if bounded:
+            for name, argv, why in (("eats", ["/usr/bin/python3", "-c", "x = bytearray(500 << 20)"], "64 MiB of memory here (--run-memory)"),
+                                    ("bomb-in-a-group", ["sh", "-c", "for i in $(seq 200); do sleep 1000 & done; wait"], "a run may have 40 processes")):
+                trial = submit(fleet, name, argv, retry={"max": 0, "on": {"resources": 0}})
+                expect(why in trial["reason"] and trial["failure"] == "FAILURE_CLASS_RESOURCES", f"{name}: {trial['reason']}")
         fleet.until(lambda: not [d for d in own.iterdir() if d.name.startswith("run-")], "no group of a run is left")
         fleet.stop("g")
         expect((own / "worker/cgroup.procs").read_text() == "", "nothing is left in the worker's own")
