@@ -28,7 +28,7 @@ class CertificatesTest : public testing::Test {
   }
   std::pair<Code, std::string> refusal(Time at) const {
     try {
-      check(files, at);
+      read_server_pem(files, at);
     } catch (const Error& error) {
       EXPECT_EQ(std::string{error.what()}.find('\n'), std::string::npos);
       return {error.code(), error.what()};
@@ -59,7 +59,7 @@ TEST_F(CertificatesTest, EachThingThatIsWrongWithAFileIsNamedInOneLine) {
   write_file(files.key, make_certificates({"gpu-head"}, now).key);
   EXPECT_THAT(refusal(now).second, HasSubstr("is not the key of"));
   write_file(files.key, "no key");
-  EXPECT_THAT(refusal(now).second, HasSubstr("holds no key in PEM"));
+  EXPECT_THAT(refusal(now).second, HasSubstr("expected a private key in PEM"));
   write_file(files.certificate, "no certificate");
   EXPECT_THAT(refusal(now).second, HasSubstr("holds no certificate in PEM"));
   files.key.clear();
