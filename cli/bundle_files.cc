@@ -192,8 +192,9 @@ void add_opened_later(Libraries& libraries) {
     }
 }
 
-/// The change by which a program looks for its libraries in ../lib, a library beside itself. A program's are
-/// those of all that it loads (RPATH): Debian's libraries do not say where others are.
+/// The changes by which a program looks for its libraries in ../lib, a library beside itself: as an RPATH,
+/// which goes before LD_LIBRARY_PATH, and a program's holds for all that it loads (Debian's libraries do not
+/// say where others are).
 std::vector<Change> relocation(const fs::path& file, const LinkedFile& linked, bool program) {
   const std::string_view wanted = program ? kProgramsPath : kLibrariesPath;
   if (linked.search_path_at == 0 && !program) return {};
@@ -209,10 +210,8 @@ std::vector<Change> relocation(const fs::path& file, const LinkedFile& linked, b
     bytes.resize(linked.search_path.size(), '\0');
     changes.push_back({linked.search_path_at, std::move(bytes)});
   }
-  if (program) {
-    const Elf64_Sxword tag = DT_RPATH;
-    changes.push_back({linked.search_tag_at, {reinterpret_cast<const char*>(&tag), sizeof(tag)}});
-  }
+  const Elf64_Sxword tag = DT_RPATH;
+  changes.push_back({linked.search_tag_at, {reinterpret_cast<const char*>(&tag), sizeof(tag)}});
   return changes;
 }
 
@@ -229,8 +228,8 @@ void add_text(std::vector<BundledFile>& files, const std::string& place, const f
 
 /// Licences of Debian's packages and of PyTorch's and NVIDIA's wheels. Returns: libraries that are of
 /// neither.
-std::vector<std::string> add_licences(std::vector<BundledFile>& files, const Libraries& libraries) {
-  std::vector<std::string> unknown;
+Libraries add_licences(std::vector<BundledFile>& files, const Libraries& libraries) {
+  Libraries unknown;
   std::set<std::string> packages;
   std::set<fs::path> wheels;  // site-packages
   for (const auto& [name, file] : libraries) {
@@ -252,7 +251,7 @@ std::vector<std::string> add_licences(std::vector<BundledFile>& files, const Lib
       } catch (const Error&) {  // no Debian, or no package has it
       }
     if (owner.empty() || !fs::exists("/usr/share/doc/" + owner + "/copyright"))
-      unknown.push_back(name);
+      unknown.emplace(name, file);
     else
       packages.insert(owner);
   }
@@ -270,8 +269,9 @@ std::vector<std::string> add_licences(std::vector<BundledFile>& files, const Lib
   return unknown;
 }
 
-/// LICENSE and NOTICE of this program: of its installation, or of the sources that it was built in.
-void add_own_licence(std::vector<BundledFile>& files, fs::path folder) {
+/// LICENSE and NOTICE of this program: of its installation, or of the sources that it was built in. Returns:
+/// whether the licences of the libraries that were installed with it came along.
+bool add_own_licence(std::vector<BundledFile>& files, fs::path folder) {
   constexpr int kDeepest = 5;
   for (int i = 0; i < kDeepest && folder.has_relative_path(); ++i, folder = folder.parent_path())
     for (const fs::path& place : {folder / "share/doc/ablate", folder})
@@ -279,8 +279,9 @@ void add_own_licence(std::vector<BundledFile>& files, fs::path folder) {
         add_text(files, "LICENSE", place / "LICENSE");
         add_text(files, "NOTICE", place / "NOTICE");
         add_text(files, "licences", place / "licences");
-        return;
+        return fs::is_directory(place / "licences");
       }
+  return false;
 }
 
 std::string cuda_of(const Libraries& libraries) {
@@ -363,8 +364,10 @@ Bundle plan_bundle(const fs::path& worker, const fs::path& trainer) {
     bundle.trainer = without_newline(run_program({trainer.string(), "--version"}, "", kAnswersWithin));
   bundle.device = trainer.empty() ? "commands" : cuda_of(libraries);
   bundle.name = fmt::format("ablate-worker-{}-{}-{}", bundle.version, bundle.machine, bundle.device);
-  add_own_licence(bundle.files, worker.parent_path());
-  bundle.unlicensed = add_licences(bundle.files, libraries);
+  const bool brought = add_own_licence(bundle.files, worker.parent_path());
+  const std::string installed = worker.parent_path().parent_path().string() + "/";
+  for (const auto& [name, file] : add_licences(bundle.files, libraries))
+    if (!brought || !file.string().starts_with(installed)) bundle.unlicensed.push_back(name);
   std::ranges::sort(bundle.files, {}, &BundledFile::path);
   const auto again =
       std::ranges::unique(bundle.files, {}, &BundledFile::path);  // a licence that both places have
