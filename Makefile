@@ -6,7 +6,7 @@ PRESET ?= release
 BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc)
 
-.PHONY: help setup setup-tests build demo test numeric parity chaos fuzz sanitize sanitize-quick cuda-check trainer-bundle install format check clean
+.PHONY: help setup setup-tests build demo test numeric parity chaos fuzz sanitize sanitize-quick cuda-check trainer-bundle install format check clean bundle
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -57,6 +57,9 @@ sanitize-quick: setup-tests  ## of these the service's under the address and und
 cuda-check:  ## build the trainer against a CUDA wheel of PyTorch, with NCCL, on a machine without a GPU (5 GB; VERSION=2.12.0)
 	@deploy/setup.sh --no-torch --no-web
 	@deploy/cuda-check.sh $(VERSION)
+
+bundle: build  ## one archive with worker, trainer and their libraries, for machines that have nothing installed
+	@mkdir -p out && cd out && ../$(BUILD)/bin/ablate bundle --force
 
 trainer-bundle: setup  ## one tarball from which the trainer builds on a machine with PyTorch, a compiler and CMake alone
 	@deploy/trainer-bundle.sh

@@ -190,7 +190,7 @@ bool add_authorities(SSL_CTX* context, const std::string& text) {
 }
 
 /// The names that a certificate is for.
-std::string names_of(X509* certificate) {
+std::vector<std::string> names_of(X509* certificate) {
   std::vector<std::string> names;
   const std::unique_ptr<GENERAL_NAMES, Freed<GENERAL_NAMES_free>> all{
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr))};
@@ -206,7 +206,7 @@ std::string names_of(X509* certificate) {
       if (::inet_ntop(v4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof text))
         names.emplace_back(text);
   }
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
 /// How it went to begin TLS with a server.
@@ -216,6 +216,16 @@ struct Handshake {
   std::string reason;
   Certificate shown;
 };
+
+/// Keeps the server's certificate: of a handshake that fails, OpenSSL has none afterwards.
+int keep_shown(int sound, X509_STORE_CTX* verification) {
+  auto* session =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto* handshake = static_cast<Handshake*>(SSL_get_app_data(session));
+  X509* const shown = X509_STORE_CTX_get0_cert(verification);
+  if (handshake && shown && X509_up_ref(shown) == 1) handshake->shown.reset(shown);
+  return sound;
+}
 
 /// `authorities`: nothing where any certificate will do.
 Handshake shake_hands(const std::string& address, const std::string* authorities) {
@@ -237,7 +247,8 @@ Handshake shake_hands(const std::string& address, const std::string* authorities
       SSL_CTX_set_default_verify_paths(context.get());
     else
       add_authorities(context.get(), *authorities);
-    SSL_set_verify(session.get(), SSL_VERIFY_PEER, nullptr);
+    SSL_set_verify(session.get(), SSL_VERIFY_PEER, keep_shown);
+    SSL_set_app_data(session.get(), &handshake);
     if (is_ip_address(host))
       X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session.get()), host.c_str());
     else
@@ -251,18 +262,17 @@ Handshake shake_hands(const std::string& address, const std::string* authorities
   handshake.done = SSL_connect(session.get()) == 1;
   handshake.verdict = SSL_get_verify_result(session.get());
   handshake.reason = openssl_reason();
-  handshake.shown.reset(SSL_get1_peer_certificate(session.get()));
   return handshake;
 }
 
 }  // namespace
 
-void check(const TlsFiles& files, Time now) {
+ServerPem read_server_pem(const TlsFiles& files, Time now) {
   if (files.certificate.empty())
     throw Error{Code::kInvalidArgument, "--tls-key without --tls-certificate: pass both"};
   if (files.key.empty())
     throw Error{Code::kInvalidArgument, "--tls-certificate without --tls-key: pass both"};
-  const std::string certificate_text = read_pem(files.certificate, "--tls-certificate");
+  std::string certificate_text = read_pem(files.certificate, "--tls-certificate");
   const Memory certificate_memory = memory_of(certificate_text);
   const Certificate certificate{
       PEM_read_bio_X509(certificate_memory.get(), nullptr, refuse_password, nullptr)};
@@ -277,7 +287,7 @@ void check(const TlsFiles& files, Time now) {
     throw Error{Code::kInvalidArgument,
                 fmt::format("{} is not valid before {}: is this machine's clock right?", certificate_name,
                             date_of(X509_get0_notBefore(certificate.get())))};
-  const std::string key_text = read_pem(files.key, "--tls-key");
+  std::string key_text = read_pem(files.key, "--tls-key");
   expect_private(files.key, "--tls-key");
   const Memory key_memory = memory_of(key_text);
   const Key key{PEM_read_bio_PrivateKey(key_memory.get(), nullptr, refuse_password, nullptr)};
@@ -290,6 +300,8 @@ void check(const TlsFiles& files, Time now) {
     throw Error{Code::kInvalidArgument,
                 fmt::format("{} is not the key of {}", key_name, files.certificate.string())};
   }
+  std::vector<std::string> names = names_of(certificate.get());
+  return {.certificate = std::move(certificate_text), .key = std::move(key_text), .names = std::move(names)};
 }
 
 Certificates make_certificates(const std::vector<std::string>& names, Time now) {
@@ -340,7 +352,7 @@ std::string tls_trouble(const std::string& address, const std::string& authoriti
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return fmt::format("the certificate of {} is not for {}{}", address, host,
-                         shown ? fmt::format(" (it is for {})", names_of(shown.get())) : "");
+                         shown ? fmt::format(" (it is for {})", fmt::join(names_of(shown.get()), ", ")) : "");
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:

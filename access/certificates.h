@@ -16,9 +16,14 @@ struct TlsFiles {
   bool given() const { return !certificate.empty() || !key.empty(); }
 };
 
+/// What such files hold.
+struct ServerPem {
+  std::string certificate, key;
+  std::vector<std::string> names;  ///< the hosts and addresses that the certificate is for
+};
 /// Throws: Error in one line that names the file: kNotFound, kPermissionDenied (not readable, or a key that
 /// others may read), kInvalidArgument (no PEM, expired, not valid yet, of another key).
-void check(const TlsFiles& files, Time now);
+ServerPem read_server_pem(const TlsFiles& files, Time now);
 
 /// An authority of one's own and a certificate that it has signed, in PEM.
 struct Certificates {

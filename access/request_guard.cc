@@ -24,15 +24,25 @@ std::optional<std::string> host_name(std::string_view host) {
   return std::string{bracketed ? host.substr(1, end - 1) : host.substr(0, end)};
 }
 
+bool stands_for(std::string_view pattern, std::string_view host) {
+  if (!pattern.starts_with("*.")) return boost::beast::iequals(pattern, host);
+  const std::size_t dot = host.find('.');
+  return dot != 0 && dot != std::string_view::npos &&
+         boost::beast::iequals(pattern.substr(1), host.substr(dot));
+}
+
 }  // namespace
 
-std::optional<std::string> refusal(const Origins& request) {
-  const auto name = host_name(request.host);
-  if (!name || !is_loopback(*name))
-    return fmt::format("Host '{}' is refused: the dashboard answers to localhost, 127.0.0.1 and [::1] alone",
-                       request.host);
-  if (request.origin && !boost::beast::iequals(*request.origin, fmt::format("http://{}", request.host)) &&
-      !boost::beast::iequals(*request.origin, fmt::format("https://{}", request.host)))
+std::optional<std::string> refusal(const Origins& request, std::span<const std::string> names) {
+  const auto host = host_name(request.host);
+  const auto is_ours = [&](const std::string& name) { return stands_for(name, *host); };
+  if (!host || !(is_loopback(*host) || std::ranges::any_of(names, is_ours)))
+    return fmt::format("Host '{}' is refused: the dashboard answers to localhost, 127.0.0.1 and [::1]{}",
+                       request.host, names.empty() ? " alone" : ", and to the names in its certificate");
+  const auto is_own = [&](const char* scheme) {
+    return boost::beast::iequals(*request.origin, fmt::format("{}://{}", scheme, request.host));
+  };
+  if (request.origin && !is_own("https") && (request.secure || !is_own("http")))
     return fmt::format("Origin '{}' is refused: only the dashboard's own pages may ask", *request.origin);
   const bool foreign = request.site == "cross-site" || request.site == "same-site";
   if (foreign && !(request.page && request.mode == "navigate"))

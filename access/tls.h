@@ -4,15 +4,41 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "access/certificates.h"
 
 namespace abl::access {
 
-/// What gRPC serves TLS with. Files that change are read again within some seconds; connections that are
-/// there go on. The files are those that `check` found right.
-std::shared_ptr<grpc::ServerCredentials> server_credentials(const TlsFiles& files);
+/// The certificate that a program serves TLS with, and its key, as their files are now. New connections get
+/// what is current; those that are there go on.
+/// Thread: any.
+class ServerCertificate {
+ public:
+  /// Throws: as `read_server_pem`.
+  ServerCertificate(TlsFiles files, Time now);
+  ~ServerCertificate();
+  ServerCertificate(const ServerCertificate&) = delete;
+  ServerCertificate& operator=(const ServerCertificate&) = delete;
+
+  std::shared_ptr<const ServerPem> current() const;
+  /// gRPC's, which take up what is current within some seconds.
+  std::shared_ptr<grpc::ServerCredentials> credentials() const;
+  /// Takes over files that have changed. What is wrong with them is said in the log, once, and what there was
+  /// stays. To be called every second or so, by one thread.
+  void look_again(Time now);
+
+ private:
+  class Copy;
+  void publish(ServerPem pem);
+
+  const TlsFiles files_;
+  std::string seen_;  // what the files were when they were last read
+  std::unique_ptr<Copy> certificate_, key_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ServerPem> current_;
+};
 
 /// How a client reaches a scheduler.
 struct ClientAccess {

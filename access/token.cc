@@ -55,12 +55,10 @@ std::string base64url(std::span<const unsigned char> bytes) {
 
 Token Token::make() {
   std::array<unsigned char, kIdBytes> id{};
-  std::array<unsigned char, kSecretBytes> secret{};
   fill(id);
-  fill(secret);
   std::string name;
   for (const unsigned char byte : id) name += fmt::format("{:02x}", byte);
-  std::string text = fmt::format("{}{}_{}", kPrefix, name, base64url(secret));
+  std::string text = fmt::format("{}{}_{}", kPrefix, name, random_secret());
   return {std::move(name), std::move(text)};
 }
 
@@ -80,6 +78,12 @@ Token Token::parse(std::string_view text) {
 }
 
 std::string Token::digest() const { return sha256_hex(text_); }
+
+std::string random_secret() {
+  std::array<unsigned char, kSecretBytes> secret{};
+  fill(secret);
+  return base64url(secret);
+}
 
 bool equal_digests(std::string_view one, std::string_view other) {
   return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;

@@ -27,6 +27,9 @@ class Token {
   std::string id_, text_;
 };
 
+/// 256 random bits in 43 letters that a cookie, a URL and a file can have.
+std::string random_secret();
+
 /// Whether two digests are equal, in a time that says nothing of where they differ.
 bool equal_digests(std::string_view one, std::string_view other);
 

@@ -52,9 +52,9 @@ void reap_own_child(pid_t pid, int* status) {
   children->ids.erase(pid);
 }
 
-std::vector<std::string> merged_environment(const std::map<std::string, std::string>& changes) {
+std::vector<std::string> merged_environment(const std::map<std::string, std::string>& changes, bool alone) {
   std::vector<std::string> merged;
-  for (char** entry = environ; *entry; ++entry) {
+  for (char** entry = environ; *entry && !alone; ++entry) {
     const std::string text{*entry};
     if (!changes.contains(text.substr(0, text.find('=')))) merged.push_back(text);
   }
@@ -69,10 +69,33 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
+/// In the child, before exec. By system calls and not by the library's functions of these names, which change
+/// all threads of a process: here those of the parent, whose memory the child still shares.
+/// Returns: whether it is that user now.
+bool become_user(const ChildUser& user) {
+  return syscall(SYS_setgroups, user.groups.size(), user.groups.data()) == 0 &&
+         syscall(SYS_setresgid, user.group, user.group, user.group) == 0 &&
+         syscall(SYS_setresuid, user.user, user.user, user.user) == 0;
+}
+
+/// In the child, before exec. Returns: whether it has no more than that now.
+bool take_limit(const ChildLimit& limit) {
+  rlimit now{};
+  if (getrlimit(limit.resource, &now) != 0) return false;
+  const rlim_t most = std::min(limit.most, now.rlim_max);
+  const rlimit wanted{.rlim_cur = most, .rlim_max = most};
+  return setrlimit(limit.resource, &wanted) == 0;
+}
+
 /// In the child, before exec: only async-signal-safe calls. Returns errno of the step that failed.
 int become(const ChildOptions& options, pid_t parent, char* const* argv, char* const* environment) {
   setpgid(0, 0);
-  if (options.die_with_parent) {
+  if (options.group_fd >= 0 && write(options.group_fd, "0", 1) != 1) return errno;
+  for (const ChildLimit& limit : options.limits)
+    if (!take_limit(limit)) return errno;
+  if (options.user && !become_user(*options.user)) return errno;
+  if (options.no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  if (options.die_with_parent) {  // after the change of user, which undoes it
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);  // the parent died between vfork and prctl
   }
@@ -161,7 +184,7 @@ ChildProcess::ChildProcess(const ChildOptions& options) : grace_{options.grace} 
   if (struct sigaction now{}; sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
     signal(SIGCHLD, SIG_DFL);
   auto arguments = options.argv;
-  auto variables = merged_environment(options.environment);
+  auto variables = merged_environment(options.environment, options.environment_alone);
   const auto argv = pointers(arguments), environment = pointers(variables);
   std::array<int, 2> failure{};  // the child writes errno here when exec fails; exec itself closes it
   if (pipe2(failure.data(), O_CLOEXEC) != 0) throw system_error("cannot start " + options.argv.at(0), errno);

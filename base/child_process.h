@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -17,10 +18,28 @@
 
 namespace abl {
 
+/// Whom a program runs as: numbers, since nobody is looked up between fork and exec.
+struct ChildUser {
+  uid_t user = 0;
+  gid_t group = 0;
+  std::vector<gid_t> groups;  ///< all others
+};
+
+/// The most of a resource (RLIMIT_…) that a program may have: less where its parent may have less.
+struct ChildLimit {
+  int resource = 0;
+  rlim_t most = 0;
+};
+
 struct ChildOptions {
   std::vector<std::string> argv;                   ///< argv[0] is looked up on the PATH; no shell is involved
   std::map<std::string, std::string> environment;  ///< added to, or replacing, the parent's
-  std::filesystem::path working_directory;         ///< empty: the parent's
+  bool environment_alone = false;                  ///< nothing of the parent's environment is added to that
+  bool no_new_privileges = false;    ///< no setuid program gives it, or what it starts, more than it has
+  std::vector<ChildLimit> limits{};  ///< soft and hard
+  std::optional<ChildUser> user{};   ///< nothing: the parent's; only root may become another
+  int group_fd = -1;                 ///< cgroup.procs of the cgroup v2 that it enters; -1: the parent's
+  std::filesystem::path working_directory;            ///< empty: the parent's
   int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;  ///< -1: /dev/null for stdin, inherited for the others
   bool die_with_parent =
       true;  ///< SIGKILL when the *thread* that started it ends (PDEATHSIG): start from a lasting thread

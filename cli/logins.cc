@@ -2,9 +2,11 @@
 #include "cli/logins.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "access/token.h"
 #include "base/error.h"
@@ -47,6 +49,43 @@ void keep_login(const std::string& address, const access::ClientAccess& login) {
   auto logins = read_logins();
   logins[address] = {{"ca", login.authorities}, {"token", login.token}};
   access::write_secret(logins_file(), logins.dump(2) + "\n");
+}
+
+std::string forget_login(const std::string& address) {
+  auto logins = read_logins();
+  const auto known = logins.find(address);
+  if (known == logins.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, ignored] : logins.items()) names.push_back(name);
+    throw Error{Code::kNotFound,
+                fmt::format("no login at {}: {}", address,
+                            names.empty() ? "there is none"
+                                          : fmt::format("logged in at {}", fmt::join(names, ", ")))};
+  }
+  std::string token = known->is_object() ? known->value("token", "") : "";
+  logins.erase(known);
+  access::write_secret(logins_file(), logins.dump(2) + "\n");
+  return token;
+}
+
+std::string login_address(const std::string& given) {
+  const auto refuse = [](const std::string& why) {
+    throw Error{Code::kInvalidArgument, why + "; expected https://HOST:PORT or HOST:PORT"};
+  };
+  std::string address = given;
+  if (const auto scheme = address.find("://"); scheme != std::string::npos) {
+    if (address.substr(0, scheme) != "https")
+      refuse(fmt::format("'{}' is not read: a token goes over TLS alone", given));
+    address.erase(0, scheme + 3);
+  }
+  if (address.find('@') != std::string::npos) refuse("a URL with a user or a token in it is not read");
+  while (address.ends_with('/')) address.pop_back();
+  const auto colon = address.rfind(':');
+  const bool has_port = colon != std::string::npos && colon > 0 && colon + 1 < address.size() &&
+                        address.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  if (!has_port || address.starts_with("unix:") || address.find('/') != std::string::npos)
+    refuse(fmt::format("invalid address '{}'", given));
+  return address;
 }
 
 }  // namespace abl::cli

@@ -251,7 +251,7 @@ grpc::Status AccessControl::recognise(std::string_view authorization, Caller& ca
     if (const std::string why = record.why_not(clock_.now());
         !why.empty() && !(record.role == Role::kJoin && record.used && !record.revoked))
       return refuse(why);  // one that is used may be asked for again by the worker that used it
-    caller = {.token = record.id, .name = record.name, .role = record.role};
+    caller = {.token = record.id, .name = record.name, .role = record.role, .expires = record.expires};
     return grpc::Status::OK;
   } catch (const Error& error) {
     return to_status(error);
@@ -268,6 +268,23 @@ grpc::Status AccessControl::admit(const Metadata& metadata, std::string_view met
       rule ? why_not(caller, rule->least, method) : fmt::format("nobody may call {}", method.substr(0, 200))};
   note(caller, method, "", refused);
   return refused;
+}
+
+Caller AccessControl::reader_with(std::string_view token) {
+  Caller caller;
+  if (const grpc::Status refused = recognise(fmt::format("{}{}", kBearer, token), caller); !refused.ok())
+    throw Error{static_cast<Code>(refused.error_code()), refused.error_message()};
+  if (!may(caller.role, Role::kViewer))
+    throw Error{Code::kPermissionDenied, why_not(caller, Role::kViewer, "the dashboard")};
+  const std::lock_guard lock{mutex_};
+  seen_.insert(caller.token);
+  return caller;
+}
+
+std::string AccessControl::why_over(const std::string& id) const {
+  const std::lock_guard lock{mutex_};
+  const auto known = tokens_.find(id);
+  return known == tokens_.end() ? "this token is not known here" : known->second.record.why_not(clock_.now());
 }
 
 Caller AccessControl::caller(const grpc::ServerContextBase& context) const {
@@ -298,6 +315,7 @@ void AccessControl::end(const std::string& token, grpc::ServerContextBase* call)
 /// Under the lock: a call that ends meanwhile waits for it in `end`, so that each that is in the set is
 /// there.
 void AccessControl::cancel_calls(const std::string& token) {
+  if (one_ended_) one_ended_();
   const auto calls = calls_.find(token);
   if (calls == calls_.end()) return;
   const std::vector<grpc::ServerContextBase*> all{calls->second.begin(), calls->second.end()};
@@ -309,7 +327,8 @@ void AccessControl::cancel_calls(const std::string& token) {
 
 void AccessControl::note(const Caller& caller, std::string_view method, const std::string& target,
                          const grpc::Status& outcome) {
-  const bool refused = outcome.error_code() == grpc::StatusCode::PERMISSION_DENIED;
+  const bool refused = outcome.error_code() == grpc::StatusCode::PERMISSION_DENIED ||
+                       outcome.error_code() == grpc::StatusCode::UNAUTHENTICATED;
   if (refused && ++refusals_waiting_ > kMostRefusalsWaiting) {
     --refusals_waiting_;
     return;
@@ -359,6 +378,13 @@ void AccessControl::tick() {
 
 void AccessControl::follow_added(const TokenDigest& token) {
   const std::lock_guard lock{mutex_};
+  if (tokens_.size() >= static_cast<std::size_t>(TokenStore::kMostTokens)) {  // the store has let some go
+    const Time now = clock_.now();
+    std::erase_if(tokens_, [&](const auto& known) {
+      const storage::TokenRecord& record = known.second.record;
+      return (record.revoked || (record.expires && *record.expires <= now)) && !calls_.contains(known.first);
+    });
+  }
   tokens_.insert_or_assign(token.record.id, token);
   note_expiry();
 }
@@ -374,6 +400,33 @@ void AccessControl::follow_revoked(const std::string& id) {
   if (const auto known = tokens_.find(id); known != tokens_.end())
     known->second.record.revoked = clock_.now();
   cancel_calls(id);
+}
+
+access::Token AccessControl::make_join_token(const std::string& name, Time expires) {
+  const access::Token token = access::Token::make();
+  const TokenDigest digest{.record = {.id = token.id(),
+                                      .role = Role::kJoin,
+                                      .name = name,
+                                      .made_by = TokenStore::kFleet,
+                                      .created = clock_.now(),
+                                      .expires = expires},
+                           .sha256 = token.digest()};
+  writer_.call([&](storage::Database& db) {
+    TokenStore{db}.add(digest, digest.record.created);
+    return true;
+  });
+  follow_added(digest);
+  note({.name = TokenStore::kFleet}, "CreateToken", fmt::format("{} {}", token.id(), name), grpc::Status::OK);
+  return token;
+}
+
+void AccessControl::end_join(const std::string& id) {
+  const Time now = clock_.now();
+  for (const std::string& revoked :
+       writer_.call([&](storage::Database& db) { return TokenStore{db}.end_join(id, now); })) {
+    follow_revoked(revoked);
+    note({.name = TokenStore::kFleet}, "RevokeToken", revoked, grpc::Status::OK);
+  }
 }
 
 }  // namespace abl::scheduler

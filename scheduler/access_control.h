@@ -6,6 +6,7 @@
 #include <grpcpp/support/server_interceptor.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include <string_view>
 
 #include "ablate/v1/access.grpc.pb.h"
+#include "access/token.h"
 #include "base/clock.h"
 #include "storage/token_store.h"
 #include "storage/writer.h"
@@ -34,6 +36,7 @@ struct Caller {
   std::string token;  ///< its public part; empty: the machine's owner, or anybody where nothing is asked for
   std::string name{"local"};
   storage::Role role = storage::Role::kAdmin;
+  std::optional<Time> expires{};
   bool local() const { return token.empty(); }
 };
 
@@ -55,6 +58,24 @@ class AccessControl {
   /// Of a call that was let in. Throws: Error{kUnauthenticated} where its token has ended since.
   Caller caller(const grpc::ServerContextBase& context) const;
 
+  /// Whose token this is, for what else than gRPC lets people in: with a role that reads.
+  /// Throws: Error{kUnauthenticated, kPermissionDenied} with nothing of the token in it.
+  Caller reader_with(std::string_view token);
+  /// Why a token that was recognised is good for nothing any more; empty: it is good.
+  std::string why_over(const std::string& id) const;
+  /// Calls `tell`, on any thread, when a token has ended; nothing: nobody any more.
+  void when_one_ends(std::function<void()> tell) {
+    const std::lock_guard lock{mutex_};
+    one_ended_ = std::move(tell);
+  }
+  /// Writes down what somebody did, or why not. `method`: "/ablate.v1.Sweeps/Submit", or a word.
+  void note(const Caller& caller, std::string_view method, const std::string& target,
+            const grpc::Status& outcome);
+
+  /// Where the dashboard listens, for those who log in. Before anything is served.
+  void set_dashboard(std::string url) { dashboard_ = std::move(url); }
+  const std::string& dashboard() const { return dashboard_; }
+
   /// Ends the calls of tokens that have expired, and stores which were used. To be called every second or so.
   void tick();
 
@@ -62,6 +83,12 @@ class AccessControl {
   void follow_added(const storage::TokenDigest& token);
   void follow_used(const std::string& id);
   void follow_revoked(const std::string& id);
+
+  /// A token with which one worker of the fleet may join until then, for whoever starts it. Waits until it is
+  /// stored: not to be called on the coordinator's thread. Throws: as TokenStore::add.
+  access::Token make_join_token(const std::string& name, Time expires);
+  /// That worker has ended, or will not come: its tokens are revoked. Waits likewise.
+  void end_join(const std::string& id);
 
  private:
   class Processor;
@@ -74,12 +101,12 @@ class AccessControl {
   void begin(const std::string& token, grpc::ServerContextBase* call);
   void end(const std::string& token, grpc::ServerContextBase* call);
   void cancel_calls(const std::string& token);
-  void note(const Caller& caller, std::string_view method, const std::string& target,
-            const grpc::Status& outcome);
   void note_expiry();
 
   storage::Writer& writer_;
   const Clock& clock_;
+  std::function<void()> one_ended_;
+  std::string dashboard_;
   mutable std::recursive_mutex mutex_;  // a call that is cancelled may end on the same thread
   std::map<std::string, storage::TokenDigest, std::less<>> tokens_;
   std::map<std::string, std::set<grpc::ServerContextBase*>, std::less<>> calls_;

@@ -83,6 +83,7 @@ grpc::ServerUnaryReactor* AccessService::WhoAmI(Context* context, const ablate::
     const Caller caller = control_.caller(*context);
     response->set_name(caller.name);
     response->set_role(to_proto(caller.role));
+    response->set_dashboard(control_.dashboard());
     if (!caller.local()) response->mutable_token()->set_id(caller.token);
   });
 }

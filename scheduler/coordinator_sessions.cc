@@ -122,6 +122,11 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         log_info({{"worker", name}, {"host", session->hello.host()}},
                  "worker {} on {} is connected: {} slots, {} runs continue", name, session->hello.host(),
                  session->hello.slots_size(), runs.size());
+        if (const std::string& release = session->hello.version(); release != ABLATE_VERSION)
+          log_info(
+              {{"worker", name}},
+              "worker {} is of release {}, this scheduler of {}: they speak a protocol in common, runs go on",
+              name, release.empty() ? "unknown" : release, ABLATE_VERSION);
         SchedulerMessage welcome;
         welcome.mutable_welcome()->set_protocol(
             std::min(kHighestProtocol, session->hello.highest_protocol()));

@@ -478,13 +478,20 @@ std::string list_of(const google::protobuf::RepeatedPtrField<std::string>& names
 void check_hello(const ablate::v1::Hello& hello, std::uint32_t lowest_protocol,
                  std::uint32_t highest_protocol) {
   if (hello.name().empty()) throw Error{Code::kInvalidArgument, "a worker without a name said hello"};
-  if (hello.highest_protocol() < lowest_protocol || hello.lowest_protocol() > highest_protocol)
+  if (hello.highest_protocol() < lowest_protocol || hello.lowest_protocol() > highest_protocol) {
+    const bool older = hello.highest_protocol() < lowest_protocol;
     throw Error{
         Code::kFailedPrecondition,
-        fmt::format("worker {} (version {}) speaks protocol versions {} to {}, this scheduler {} to {}: "
-                    "use programs of one release",
-                    hello.name(), hello.version(), hello.lowest_protocol(), hello.highest_protocol(),
-                    lowest_protocol, highest_protocol)};
+        fmt::format(
+            "worker {} (release {}, protocol {} to {}) is {} than this scheduler (release {}, protocol "
+            "{} to {}): {}",
+            hello.name(), hello.version().empty() ? "unknown" : hello.version(), hello.lowest_protocol(),
+            hello.highest_protocol(), older ? "older" : "newer", ABLATE_VERSION, lowest_protocol,
+            highest_protocol,
+            older ? "install release " ABLATE_VERSION
+                    " there ('ablate bundle' packs it), and start it with the same --home and --name"
+                  : "upgrade the scheduler first, or start a worker of release " ABLATE_VERSION)};
+  }
   std::set<std::uint32_t> indices;
   for (const ablate::v1::Slot& slot : hello.slots())
     if (!indices.insert(slot.index()).second)

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -33,11 +35,21 @@ struct Flags {
   bool fleet_dry_run = false;
   std::vector<std::string> listen;
   std::optional<std::uint16_t> http_port;
+  std::string http_listen;
   long heartbeat_ms = 2000, lease_ms = 15000, quarantine_ms = 60000;
   abl::access::TlsFiles tls;
   bool insecure = false;
   int quarantine_after = 5, pack_at_most = 4;
 };
+
+/// Connections that strangers leave open are not to use up what files need.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  constexpr rlim_t kEnough = 65'536;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough));
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 void add_flags(CLI::App& app, Flags& flags) {
   const auto home = abl::home_folder();
@@ -60,6 +72,10 @@ void add_flags(CLI::App& app, Flags& flags) {
                  "Serve the dashboard on this port of 127.0.0.1 (0: any free port) [no dashboard]")
       ->check(abl::whole_number(0, 65535))
       ->type_name("N");
+  app.add_option(
+         "--http-listen", flags.http_listen,
+         "Serve it where other machines reach it, with TLS: 0.0.0.0:8571; people sign in with a token")
+      ->type_name("ADDRESS");
   app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Heartbeat interval of workers")
       ->capture_default_str();
   app.add_option("--lease-ms", flags.lease_ms, "Requeue a worker's runs after this long without a heartbeat")
@@ -102,6 +118,7 @@ int serve(const Flags& flags) {
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
 
   ::signal(SIGPIPE, SIG_IGN);  // who reads our output may go
+  allow_many_files();
 
   abl::set_log_level(abl::value_named<abl::LogLevel>(flags.log_level).value());
   abl::scheduler::ServerOptions options;
@@ -115,13 +132,16 @@ int serve(const Flags& flags) {
   if (!flags.fleet.empty())
     options.scheduler.fleet = abl::scheduler::FleetOptions{
         .config = abl::launchers::read_fleet_file(abl::read_file(flags.fleet), flags.fleet),
-        .dry_run = flags.fleet_dry_run};
+        .dry_run = flags.fleet_dry_run,
+        .tls = flags.tls.given()};
   else if (flags.fleet_dry_run)
     throw abl::Error{abl::Code::kInvalidArgument, "--fleet-dry-run belongs to --fleet FILE"};
+  if (options.scheduler.fleet) abl::scheduler::check(*options.scheduler.fleet);
   options.listen = flags.listen;
   options.tls = flags.tls;
   options.insecure = flags.insecure;
   options.http_port = flags.http_port;
+  options.http_listen = flags.http_listen;
   const abl::scheduler::SchedulerServer server{options};
 
   const std::string ready =

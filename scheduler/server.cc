@@ -289,6 +289,29 @@ class SchedulerMonitor final : public web::Monitor {
   const CallFigures& calls_;
 };
 
+/// The dashboard's people, as gRPC knows them.
+class Door final : public web::Doorkeeper {
+ public:
+  explicit Door(AccessControl& access) : access_{access} {}
+  Holder recognise(std::string_view token) override {
+    const Caller caller = access_.reader_with(token);
+    return {.token = caller.token,
+            .name = caller.name,
+            .role = std::string{name_of(caller.role)},
+            .expires = caller.expires};
+  }
+  std::string why_over(const std::string& token) const override { return access_.why_over(token); }
+  void note(const Holder& holder, const std::string& what, const std::string& peer,
+            const std::string& outcome) override {
+    const bool known = !holder.token.empty();
+    access_.note({.token = holder.token, .name = known ? holder.name : "unknown"}, what, peer,
+                 known ? grpc::Status::OK : grpc::Status{grpc::StatusCode::UNAUTHENTICATED, outcome});
+  }
+
+ private:
+  AccessControl& access_;
+};
+
 /// The folder of the store, made where it is absent.
 fs::path with_folder(const fs::path& store, MadePaths& made) {
   if (store.empty()) throw Error{Code::kInvalidArgument, "no results file: pass --store FILE"};
@@ -323,17 +346,24 @@ class StoreLock {
 class SchedulerServer::Impl {
  public:
   explicit Impl(const ServerOptions& options)
-      : tls_{options.tls},
-        addresses_{checked(options)},
+      : addresses_{checked(options)},
+        certificate_{options.tls.given()
+                         ? std::make_shared<access::ServerCertificate>(options.tls, clock_.now())
+                         : nullptr},
         lock_{with_folder(options.scheduler.store, folders_)},
         store_{new_store(options.scheduler.store, files_)},
         scheduler_{options.scheduler, clock_},
         monitor_{options.scheduler.store, scheduler_, calls_} {
-    if (options.http_port) {
+    if (const auto address = dashboard_address(options)) {
       web_ = std::make_unique<web::Server>(web::ServerOptions{.store = options.scheduler.store,
-                                                              .port = *options.http_port,
+                                                              .address = address->host,
+                                                              .port = address->port,
                                                               .version = ABLATE_VERSION,
-                                                              .monitor = &monitor_});
+                                                              .monitor = &monitor_,
+                                                              .certificate = certificate_,
+                                                              .doorkeeper = certificate_ ? &door_ : nullptr});
+      scheduler_.access().set_dashboard(web_->url());
+      scheduler_.access().when_one_ends([this] { web_->look_who_is_there(); });
       web_subscription_ = scheduler_.feed().subscribe([this](const std::set<storage::Change>& changes) {
         web_->set_trouble(scheduler_.coordinator().trouble());
         for (const storage::Change& change : changes) web_->publish(change);
@@ -352,6 +382,7 @@ class SchedulerServer::Impl {
     ticker_.join();
     scheduler_.stop_counting();
     scheduler_.coordinator().close_sessions();
+    scheduler_.access().when_one_ends({});
     server_->Shutdown(std::chrono::system_clock::now() + kGoodbye);
     server_->Wait();
   }
@@ -370,14 +401,34 @@ class SchedulerServer::Impl {
     const std::vector<std::string>& listen = options.listen;
     if (listen.empty()) throw Error{Code::kInvalidArgument, "no listen address: pass --listen ADDRESS"};
     std::vector<ListenAddress> parsed;
-    if (options.tls.given()) access::check(options.tls, SystemClock{}.now());
+    if (options.tls.given()) access::read_server_pem(options.tls, SystemClock{}.now());
     const bool network = options.tls.given() || options.insecure;
     for (const std::string& text : listen)
       parsed.push_back(access::parse_listen_address(
           text, network ? access::Reach::kNetwork : access::Reach::kThisMachine));
     for (const ListenAddress& address : parsed) access::check(address);
-    if (options.http_port) access::check({.host = "127.0.0.1", .port = *options.http_port}, "--http-port");
+    if (const auto dashboard = dashboard_address(options))
+      access::check(*dashboard, options.http_port ? "--http-port" : "--http-listen");
     return parsed;
+  }
+
+  /// Where the dashboard listens; nothing: there is none.
+  static std::optional<ListenAddress> dashboard_address(const ServerOptions& options) {
+    if (options.http_port && !options.http_listen.empty())
+      throw Error{Code::kInvalidArgument, "--http-port and --http-listen: pass one of them"};
+    if (options.http_port) return ListenAddress{.host = "127.0.0.1", .port = *options.http_port};
+    if (options.http_listen.empty()) return std::nullopt;
+    const ListenAddress address = access::parse_listen_address(options.http_listen, access::Reach::kNetwork);
+    if (!address.socket.empty())
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("--http-listen {}: expected an address and a port", options.http_listen)};
+    if (!access::is_loopback(address.host) && !options.tls.given())
+      throw Error{
+          Code::kInvalidArgument,
+          fmt::format("--http-listen {}: beyond this machine the dashboard needs --tls-certificate and "
+                      "--tls-key, which 'ablate init-fleet' makes",
+                      options.http_listen)};
+    return address;
   }
 
   void serve() {
@@ -388,7 +439,11 @@ class SchedulerServer::Impl {
                                0);  // two servers on one port would share its calls silently
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);  // a machine that vanished is noticed
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);          // of one connection
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 15 * 60'000);  // clients connect again
     builder.SetMaxReceiveMessageSize(16 << 20);  // a sweep file has 4 MiB at most, a batch of a run less
+    builder.SetResourceQuota(grpc::ResourceQuota{"calls"}.Resize(512 << 20));
     std::vector<int> ports(addresses_.size(), 0);
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
       folders_.add(access::prepare(addresses_[i]));
@@ -410,8 +465,8 @@ class SchedulerServer::Impl {
 
   /// The owner's socket asks for nothing: its folder is his alone.
   std::shared_ptr<grpc::ServerCredentials> credentials_for(const ListenAddress& address) {
-    if (!tls_.given() || !address.socket.empty()) return grpc::InsecureServerCredentials();
-    auto credentials = access::server_credentials(tls_);
+    if (!certificate_ || !address.socket.empty()) return grpc::InsecureServerCredentials();
+    auto credentials = certificate_->credentials();
     credentials->SetAuthMetadataProcessor(scheduler_.access().processor());
     return credentials;
   }
@@ -423,13 +478,14 @@ class SchedulerServer::Impl {
     while (!stop.stop_requested()) {
       scheduler_.coordinator().tick();
       scheduler_.access().tick();
+      if (certificate_) certificate_->look_again(clock_.now());
       wake.wait_for(lock, stop, kTick, [] { return false; });
     }
   }
 
   SystemClock clock_;
-  const access::TlsFiles tls_;
   std::vector<ListenAddress> addresses_;
+  const std::shared_ptr<access::ServerCertificate> certificate_;  // none: plain text
   // What is refused goes in the opposite order: the store's files while the lock is held, so that they are
   // ours.
   MadePaths folders_;
@@ -439,6 +495,7 @@ class SchedulerServer::Impl {
   Scheduler scheduler_;
   CallFigures calls_;
   SchedulerMonitor monitor_;
+  Door door_{scheduler_.access()};
   std::unique_ptr<web::Server> web_;
   ChangeFeed::Subscription web_subscription_;
   std::unique_ptr<grpc::Server> server_;

@@ -18,8 +18,10 @@ struct ServerOptions {
                                     ///< least; beyond loopback with `tls`, or where it is `insecure`
   access::TlsFiles tls;             ///< TLS, and tokens, on every address that is no Unix socket
   bool insecure = false;            ///< whoever reaches a port does as he likes
-  std::optional<std::uint16_t>
-      http_port;  ///< of the dashboard on 127.0.0.1; 0: any free one; nothing: no dashboard
+  /// Of the dashboard on 127.0.0.1; 0: any free one; nothing: no dashboard, or the one at `http_listen`.
+  /// Where there is TLS, it is served with it, and people sign in.
+  std::optional<std::uint16_t> http_port;
+  std::string http_listen;  ///< where the dashboard may be reached from: "0.0.0.0:8571"; needs TLS
 };
 
 /// A scheduler that serves: its addresses, the dashboard and the timer, with health service and reflection

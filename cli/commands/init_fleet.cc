@@ -37,12 +37,12 @@ storage::TokenDigest record_of(const Token& token, Role role, const std::string&
 std::string next_steps(const Context& context, const fs::path& fleet, const std::string& host) {
   return fmt::format(
       R"(start the scheduler:
-  ablate-scheduler --store {store} --listen unix:{socket} --listen 0.0.0.0:7071 --tls-certificate {fleet}/server.crt --tls-key {fleet}/server.key
+  ablate-scheduler --store {store} --listen unix:{socket} --listen 0.0.0.0:7071 --tls-certificate {fleet}/server.crt --tls-key {fleet}/server.key --http-listen 0.0.0.0:8571
 on a laptop, with ca.crt and admin.token from that folder:
   ablate login https://{host}:7071 --ca ca.crt < admin.token
 on a worker, with ca.crt and join.token (good once, for a day; 'ablate token create --role join' makes more):
   ablate-worker --scheduler {host}:7071 --ca ca.crt --join-token-file join.token
-a token for each other person:
+a token for each other person, who signs in with it at https://{host}:8571/ as well:
   ablate token create --role submitter --name ada --out ada.token
 ca.key signs certificates of this fleet: keep it off the network
 )",

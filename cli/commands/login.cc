@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "access/listen_address.h"
 #include "access/token.h"
 #include "base/error.h"
 #include "cli/client.h"
@@ -20,25 +21,16 @@
 namespace abl::cli {
 namespace {
 
-/// "https://gpu-head:7071/" -> "gpu-head:7071".
-std::string address_of(const std::string& given) {
-  const auto refuse = [](const std::string& why) {
-    throw Error{Code::kInvalidArgument, why + "; expected https://HOST:PORT or HOST:PORT"};
-  };
-  std::string address = given;
-  if (const auto scheme = address.find("://"); scheme != std::string::npos) {
-    if (address.substr(0, scheme) != "https")
-      refuse(fmt::format("'{}' is not read: a token goes over TLS alone", given));
-    address.erase(0, scheme + 3);
-  }
-  if (address.find('@') != std::string::npos) refuse("a URL with a user or a token in it is not read");
-  while (address.ends_with('/')) address.pop_back();
-  const auto colon = address.rfind(':');
-  const bool has_port = colon != std::string::npos && colon > 0 && colon + 1 < address.size() &&
-                        address.find_first_not_of("0123456789", colon + 1) == std::string::npos;
-  if (!has_port || address.starts_with("unix:") || address.find('/') != std::string::npos)
-    refuse(fmt::format("invalid address '{}'", given));
-  return address;
+/// Where one finds the dashboard from here, of a scheduler that is reached at "gpu-head:7071" and says where
+/// it listens: "https://0.0.0.0:8571/". Empty: nobody does from here.
+std::string dashboard_at(const std::string& address, const std::string& listens) {
+  const auto port = listens.rfind(':');
+  if (listens.empty() || port == std::string::npos) return {};
+  const std::string_view host = std::string_view{listens}.substr(0, port);
+  const std::string reached = address.substr(0, address.rfind(':'));
+  if ((host == "https://127.0.0.1" || host == "https://[::1]") && !access::is_loopback(reached)) return {};
+  const bool anywhere = host == "https://0.0.0.0" || host == "https://[::]";
+  return anywhere ? "https://" + reached + listens.substr(port) : listens;
 }
 
 /// Nothing that is typed shows on the terminal while this lives. Ctrl-C waits until it shows again.
@@ -103,7 +95,7 @@ Run declare_login(CLI::App& app, Context& context) {
       ->type_name("FILE");
   add_json(app, context);
   return [&context, flags]() -> int {
-    const std::string address = address_of(flags->address);
+    const std::string address = login_address(flags->address);
     access::ClientAccess login{.tls = true};
     if (!flags->ca.empty()) login.authorities = access::read_authorities(flags->ca);
     login.token = ask_for_token(context).text();
@@ -111,13 +103,21 @@ Run declare_login(CLI::App& app, Context& context) {
     const auto caller = client.call(&ablate::v1::Access::Stub::WhoAmI, ablate::v1::WhoAmIRequest{});
     keep_login(address, login);
     const std::string role = role_text(caller.role());
-    if (context.json)
-      context.out.line(nlohmann::ordered_json{
-          {"scheduler", address}, {"name", caller.name()}, {"role", role}, {"file", logins_file().string()}}
-                           .dump());
-    else
-      context.out.line(fmt::format("logged in at {} as {} ({}): 'ablate ls --scheduler {}'", address,
-                                   caller.name(), role, address));
+    const std::string dashboard = dashboard_at(address, caller.dashboard());
+    if (context.json) {
+      nlohmann::ordered_json json{
+          {"scheduler", address}, {"name", caller.name()}, {"role", role}, {"file", logins_file().string()}};
+      if (!dashboard.empty()) json["dashboard"] = dashboard;
+      context.out.line(json.dump());
+      return kExitOk;
+    }
+    context.out.line(fmt::format("logged in at {} as {} ({}): 'ablate ls --scheduler {}'", address,
+                                 caller.name(), role, address));
+    if (!dashboard.empty())
+      context.out.line(fmt::format("dashboard: {} (sign in with the same token)", dashboard));
+    else if (!caller.dashboard().empty())
+      context.out.line(fmt::format(
+          "dashboard: {} on the scheduler's machine alone; from here through 'ssh -L'", caller.dashboard()));
     return kExitOk;
   };
 }

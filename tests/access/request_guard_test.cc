@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
+#include <vector>
+
 namespace abl::access {
 namespace {
 
@@ -25,6 +28,20 @@ TEST(Guard, TakesAnOriginOnlyFromItsOwnPages) {
   for (const char* origin : {"null", "", "http://evil.example", "http://localhost:8081",
                              "http://127.0.0.1:8080", "http://localhost:8080.evil.example"})
     EXPECT_NE(refusal({.host = "localhost:8080", .origin = origin}), std::nullopt) << origin;
+}
+
+TEST(Guard, LetsTheNamesOfACertificateInAndTheirWildcards) {
+  const std::vector<std::string> names{"gpu-head", "10.0.0.5", "*.example.org"};
+  for (const char* host : {"gpu-head:8571", "GPU-HEAD", "10.0.0.5", "a.example.org:1", "localhost"})
+    EXPECT_EQ(refusal({.host = host}, names), std::nullopt) << host;
+  for (const char* host : {"evil.example", "gpu-head.evil.example", "example.org", "a.b.example.org",
+                           ".example.org", "10.0.0.50"})
+    EXPECT_NE(refusal({.host = host}, names), std::nullopt) << host;
+}
+
+TEST(Guard, OverTlsAnOriginInPlainTextIsAnother) {
+  EXPECT_EQ(refusal({.host = "localhost", .origin = "https://localhost", .secure = true}), std::nullopt);
+  EXPECT_NE(refusal({.host = "localhost", .origin = "http://localhost", .secure = true}), std::nullopt);
 }
 
 TEST(Guard, RefusesWhatAPageOfAnotherSiteAsksFor) {

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fleet with TLS and tokens, as an administrator sets one up: made in one command, a worker joins, a sweep is trained. And who does
 not get in, each with one clear line."""
+import contextlib
+import http.client
 import json
 import socket
+import ssl
 import stat
 import subprocess
 
@@ -106,6 +109,90 @@ def a_sweep_over_tls(fleet, folder, port):
     return ada, address
 
 
+def the_dashboard(fleet, folder, ada, address):
+    said = json.loads(ada.ablate("login", address, "--ca", folder / "ca.crt", "--json", given=(folder / "admin.token").read_text()).stdout)
+    expect(said["dashboard"].startswith("https://127.0.0.1:"), f"who logs in hears where it is: {said}")
+    port = int(said["dashboard"].rsplit(":", 1)[1].strip("/"))
+    trusted = ssl.create_default_context(cafile=folder / "ca.crt")
+
+    def ask(method, path, body=None, **fields):
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=trusted, timeout=60)
+        connection.request(method, path, body=body, headers={name.replace("_", "-"): value for name, value in fields.items()})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read().decode()
+
+    status, _, text = ask("GET", "/api/v1/sweeps")
+    expect(status == 401 and "Authorization: Bearer" in json.loads(text)["message"], f"the API wants a token: {status} {text}")
+    status, head, _ = ask("GET", "/sweeps/over-tls")
+    expect(status == 303 and head["Location"] == "/sign-in?to=/sweeps/over-tls", f"a page leads to the sign-in: {status} {head}")
+
+    token = fleet.home / "dora.token"
+    made = json.loads(ada.ablate("token", "create", "--role", "viewer", "--name", "dora", "--out", token, "--json").stdout)
+    secret = token.read_text().strip()
+    expect(ask("GET", "/api/v1/sweeps", Authorization=f"Bearer {secret}")[0] == 200, "a script shows a token")
+    form = {"Content_Type": "application/x-www-form-urlencoded", "Origin": f"https://127.0.0.1:{port}", "Sec_Fetch_Site": "same-origin"}
+    status, head, _ = ask("POST", "/sign-in", f"token={secret}&to=%2Fsweeps%2Fover-tls", **form)
+    expect(status == 303 and head["Location"] == "/sweeps/over-tls", f"a viewer signs in: {status} {head}")
+    cookie = head["Set-Cookie"].split(";")[0]
+    expect(all(word in head["Set-Cookie"] for word in ("__Host-", "HttpOnly", "Secure", "SameSite=Strict")), head["Set-Cookie"])
+    status, _, text = ask("GET", "/api/v1/sweeps", Cookie=cookie)
+    expect(status == 200 and any(sweep["name"] == "over-tls" for sweep in json.loads(text)["sweeps"]), f"and reads: {status}")
+    status, _, text = ask("POST", "/sign-in", "token=abl_nonsense", **form)
+    expect(status == 401 and "this is not a token" in text and "nonsense" not in text, f"no token: {status}")
+    worker = (fleet.home / "first" / "token").read_text().strip()
+    expect(ask("GET", "/api/v1/sweeps", Authorization=f"Bearer {worker}")[0] == 403, "a worker's token is for its worker alone")
+    status, _, _ = ask("POST", "/sign-in", f"token={secret}", **dict(form, Origin="https://evil.example"))
+    expect(status == 403, "another site's form is refused")
+
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plain, trusted.wrap_socket(plain, server_hostname="127.0.0.1") as stream:
+        stream.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n\r\n".encode())
+        heard = b""
+        while b"event: heartbeat" not in heard:
+            heard += stream.recv(4096)
+        ada.ablate("token", "revoke", made["id"])
+        while b"event: signed-out" not in heard:
+            more = stream.recv(4096)
+            expect(more, f"the stream says why it ends: {heard}")
+            heard += more
+    expect(b"this token is revoked" in heard, "a revoked token ends the session's stream")
+    expect(ask("GET", "/api/v1/sweeps", Cookie=cookie)[0] == 401, "and its session")
+    fleet.until(lambda: sum(line["what"] == "SignIn" for line in fleet.json("audit")["lines"]) >= 2, "sign-ins are in the audit")
+    lines = [line for line in fleet.json("audit")["lines"] if line["what"] == "SignIn"]
+    expect({line["who"] for line in lines} == {"dora", "unknown"} and all(line["target"] == "127.0.0.1" for line in lines), f"{lines}")
+
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=x",
+                           "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(fleet.home / "new.key"), "-out", str(fleet.home / "new.crt")],
+                          capture_output=True, text=True)
+    expect(made.returncode == 0, f"openssl makes a certificate: {made.returncode}")
+    before = {name: (folder / name).read_bytes() for name in ("server.crt", "server.key")}
+    (folder / "server.crt").write_text("broken")
+    fleet.until(lambda: "the one before stays" in (fleet.home / "scheduler.log").read_text(), "a broken certificate is refused with a line in the log")
+    expect(ask("GET", "/healthz")[0] == 200 and ada.ablate("ls").returncode == 0, "and the one before stays")
+    (folder / "server.key").write_bytes((fleet.home / "new.key").read_bytes())
+    (folder / "server.crt").write_bytes((fleet.home / "new.crt").read_bytes())
+    other = ssl.create_default_context(cafile=fleet.home / "new.crt")
+
+    def shows_the_new_one():
+        with contextlib.suppress(ssl.SSLError), socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
+            other.wrap_socket(plain, server_hostname="127.0.0.1").close()
+            return True
+        return False
+    fleet.until(shows_the_new_one, "a new certificate is shown without a restart")
+    for name, content in before.items():
+        (folder / name).write_bytes(content)
+    fleet.until(lambda: ada.ablate("ls").returncode == 0 and not shows_the_new_one(), "and the first one again")
+
+    for_now = fleet.home / "cleo.token"
+    ada.ablate("token", "create", "--role", "viewer", "--name", "cleo", "--out", for_now)
+    cleo = Person(fleet, "cleo")
+    expect(cleo.ablate("login", address, "--ca", folder / "ca.crt", given=for_now.read_text()).returncode == 0, "somebody logs in")
+    done = cleo.ablate("logout", f"https://{address}/")
+    expect(done.returncode == 0 and "ablate token revoke" in done.stdout, f"and out: {done.stdout}{done.stderr}")
+    expect(secret not in (cleo.home / "config" / "ablate" / "logins.json").read_text(), "and nothing of it is kept")
+    one_line(cleo.ablate("logout", address), 2, "no login at", "once")
+    one_line(cleo.ablate("ls", "--scheduler", address), 2, "run 'ablate login", "from then on she is nobody")
+
+
 def who_does_not_get_in(fleet, folder, ada, address):
     def worker(words, name, *options):
         done = subprocess.run([str(BIN / "ablate-worker"), "--scheduler", address, "--home", str(fleet.home / name), "--name", name, "--slots", "1",
@@ -165,6 +252,7 @@ def main():
         folder = made_in_one_command(fleet)
         scheduler_refusals(fleet, folder)
         ada, address = a_sweep_over_tls(fleet, folder, free_port())
+        the_dashboard(fleet, folder, ada, address)
         who_does_not_get_in(fleet, folder, ada, address)
 
 

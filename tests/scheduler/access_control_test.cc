@@ -2,13 +2,19 @@
 // Who may call what, over real connections.
 #include "scheduler/access_control.h"
 
+#include <arpa/inet.h>
 #include <google/protobuf/descriptor.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "access/listen_address.h"
 #include "access/tls.h"
 #include "access/token.h"
 #include "base/file.h"
 #include "scheduler/server.h"
 #include "tests/scheduler/fixtures.h"
+#include "tests/scheduler/services_fixture.h"
 
 namespace abl::scheduler {
 namespace {
@@ -83,12 +89,13 @@ class AccessControlTest : public testing::Test {
     return Access::NewStub(channel);
   }
   grpc::Status create(const access::Token& token, TokenRole role, const std::string& name,
-                      const std::shared_ptr<grpc::Channel>& by) {
+                      const std::shared_ptr<grpc::Channel>& by, std::time_t expires = 0) {
     CreateTokenRequest request;
     request.set_id(token.id());
     request.set_sha256(token.digest());
     request.set_role(role);
     request.set_name(name);
+    if (expires != 0) request.mutable_expires()->set_seconds(expires);
     if (role == TOKEN_ROLE_JOIN) request.mutable_expires()->set_seconds(std::time(nullptr) + 3600);
     TokenInfo info;
     return call(access_of(by), &Access::Stub::CreateToken, request, &info);
@@ -207,6 +214,59 @@ TEST_F(AccessControlTest, AWorkersStreamEndsWhenItsTokenIsRevoked) {
   EXPECT_EQ(status.error_message(), "this token is revoked");
 }
 
+TEST_F(AccessControlTest, AStreamEndsWhenItsTokenExpires) {
+  SubmitRequest request;
+  *request.mutable_file() = file_of("study");
+  SubmitResponse submitted;
+  ASSERT_TRUE(
+      call(std::shared_ptr<Sweeps::Stub>{Sweeps::NewStub(owner)}, &Sweeps::Stub::Submit, request, &submitted)
+          .ok());
+  const access::Token token = access::Token::make();
+  ASSERT_TRUE(create(token, TOKEN_ROLE_VIEWER, "vic", owner, std::time(nullptr) + 3).ok());
+  const auto viewer = channel(token.text());
+  SweepRequest study;
+  study.set_sweep("study");
+  Patience context;
+  const auto stream = Sweeps::NewStub(viewer)->WatchSweep(&context, study);
+  SweepProgress progress;
+  ASSERT_TRUE(stream->Read(&progress));
+  while (stream->Read(&progress)) {
+  }
+  EXPECT_FALSE(stream->Finish().ok());
+  const grpc::Status again = list(viewer);
+  EXPECT_EQ(again.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(again.error_message(), HasSubstr("expired"));
+}
+
+TEST_F(AccessControlTest, HalfOpenConnectionsKeepNobodyOut) {
+  const auto parsed = access::parse_listen_address(address);
+  std::vector<std::unique_ptr<int, void (*)(int*)>> sockets;
+  for (int i = 0; i < 500; ++i) {
+    sockets.emplace_back(new int{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)}, [](int* fd) {
+      ::close(*fd);
+      delete fd;
+    });
+    sockaddr_in there{.sin_family = AF_INET, .sin_port = htons(parsed.port), .sin_addr = {}, .sin_zero = {}};
+    ASSERT_EQ(::inet_pton(AF_INET, "127.0.0.1", &there.sin_addr), 1);
+    ASSERT_EQ(::connect(*sockets.back(), reinterpret_cast<sockaddr*>(&there), sizeof there), 0);
+  }
+  EXPECT_TRUE(list(channel(made(TOKEN_ROLE_VIEWER, "vic").text())).ok());
+}
+
+TEST_F(AccessControlTest, ANewCertificateIsShownWithoutARestartAndABrokenOneIsNot) {
+  access::write_secret(folder / "server.crt", "broken");
+  const auto made = access::make_certificates({"gpu-head"}, SystemClock{}.now());
+  EXPECT_EQ(access::tls_trouble(address, authorities), "");
+  access::write_secret(folder / "server.key", made.key);
+  access::write_secret(folder / "server.crt", made.certificate);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+  while (!access::tls_trouble(address, made.authority).empty() &&
+         std::chrono::steady_clock::now() < deadline) {
+    EXPECT_TRUE(access::speaks_tls(address)) << "there is no time without one";
+  }
+  EXPECT_EQ(access::tls_trouble(address, made.authority), "");
+}
+
 TEST_F(AccessControlTest, ARevokedTokenIsRefusedFromThenOnAndAfterARestart) {
   const access::Token token = made(TOKEN_ROLE_VIEWER, "vic");
   const auto viewer = channel(token.text());
@@ -280,6 +340,11 @@ TEST(ServerAccess, BeyondLoopbackASchedulerWantsTlsOrToBeTold) {
   EXPECT_THAT(refusal({.listen = {"0.0.0.0:0"}}), HasSubstr("--insecure"));
   EXPECT_EQ(refusal({.listen = {"0.0.0.0:0"}, .insecure = true}), "");
   EXPECT_THAT(refusal({.listen = {"gpu-head:7071"}, .insecure = true}), HasSubstr("expected an IP address"));
+  EXPECT_THAT(
+      refusal({.listen = {"127.0.0.1:0"}, .insecure = true, .http_listen = "0.0.0.0:0"}),
+      HasSubstr("--http-listen 0.0.0.0:0: beyond this machine the dashboard needs --tls-certificate"));
+  EXPECT_THAT(refusal({.listen = {"127.0.0.1:0"}, .http_port = 0, .http_listen = "127.0.0.1:0"}),
+              HasSubstr("pass one of them"));
 }
 
 }  // namespace

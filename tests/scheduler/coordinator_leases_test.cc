@@ -11,6 +11,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 TEST_F(CoordinatorTest, HeartbeatsKeepALease) {
@@ -61,7 +62,7 @@ TEST_F(CoordinatorTest, AWorkerThatWasSilentGoesOnWithARunThatNobodyHasTaken) {
   EXPECT_THAT(back.take_assigned(), IsEmpty()) << "its slot is busy, its trial under way";
   say(back, ended(1, 2));
   EXPECT_EQ(trial(1).state, TrialState::kCompleted);
-  EXPECT_EQ(trial(1).attempt, 1);
+  EXPECT_EQ(run(1).state, RunState::kCompleted);
 }
 
 TEST_F(CoordinatorTest, AClockThatIsSetMovesNoLease) {
@@ -148,7 +149,7 @@ TEST_F(CoordinatorTest, ARestartedSchedulerGoesOnWithARunningTrainer) {
   EXPECT_THAT(back.take_assigned(), IsEmpty()) << "its only slot is busy with the run that goes on";
   say(back, ended(1, 2));
   EXPECT_EQ(trial(1).state, TrialState::kCompleted);
-  EXPECT_EQ(trial(1).attempt, 1);
+  EXPECT_EQ(run(1).state, RunState::kCompleted);
   EXPECT_THAT(back.take_assigned(), SizeIs(1)) << "the next trial";
 }
 
@@ -175,17 +176,55 @@ TEST_F(CoordinatorTest, ANewerSessionOfAWorkerReplacesTheOlder) {
   EXPECT_THAT(newer.take_assigned(), SizeIs(1)) << "the end of the older session left the newer one alone";
 }
 
-TEST_F(CoordinatorTest, AnotherProtocolIsRefusedWithBothRanges) {
-  ablate::v1::Hello hello = hello_of({});
-  hello.set_lowest_protocol(3);
-  hello.set_highest_protocol(4);
-  try {
-    coordinator->open_session(hello, std::make_shared<FakeChannel>());
-    FAIL() << "a session of an unknown protocol was opened";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::kFailedPrecondition);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("3 to 4"), HasSubstr("1 to 1")));
-  }
+TEST_F(CoordinatorTest, AWorkerWithoutAProtocolInCommonHearsWhichSideIsOlderAndWhatToDo) {
+  const auto refusal = [&](std::uint32_t lowest, std::uint32_t highest) {
+    ablate::v1::Hello hello = hello_of({});
+    hello.set_version("7.8.9");
+    hello.set_lowest_protocol(lowest);
+    hello.set_highest_protocol(highest);
+    try {
+      coordinator->open_session(hello, std::make_shared<FakeChannel>());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kFailedPrecondition);
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("release 7.8.9"), Not(HasSubstr("\n"))));
+      return std::string{error.what()};
+    }
+    return std::string{"a session of an unknown protocol was opened"};
+  };
+  EXPECT_THAT(refusal(kHighestProtocol + 2, kHighestProtocol + 3),
+              AllOf(HasSubstr("3 to 4"), HasSubstr("1 to 1"), HasSubstr("is newer than this scheduler"),
+                    HasSubstr("upgrade the scheduler first")));
+  EXPECT_THAT(refusal(0, kLowestProtocol - 1),
+              AllOf(HasSubstr("is older than this scheduler"), HasSubstr("'ablate bundle'")));
+}
+
+TEST_F(CoordinatorTest, AnUpgradedSchedulerTakesBackTheRunsOfOlderWorkersAndDrainsThem) {
+  submit(sweep_of("s", 2, 1));
+  FakeWorker worker = connect();
+  say(worker, started(1, 1));
+  stop();
+  start();  // another program with the same store
+  ablate::v1::Hello hello = hello_of({.runs = {1}});
+  hello.set_version("0.0.1");
+  hello.set_result_version(hello.result_version() - 1);
+  hello.set_lowest_protocol(0);
+  FakeWorker older;
+  older.session = coordinator->open_session(hello, older.channel);
+  settle();
+  const auto welcomed = older.channel->take();
+  ASSERT_THAT(welcomed, Not(IsEmpty()));
+  EXPECT_EQ(welcomed.front().welcome().protocol(), kHighestProtocol);
+  answer_of([&](auto answer) { coordinator->drain("w", "upgrade", false, answer); });
+  say(older, batch_of(1, 2));
+  say(older, ended(1, 3));
+  EXPECT_EQ(trial(1).state, TrialState::kCompleted);
+  EXPECT_EQ(run(1).state, RunState::kCompleted);
+  EXPECT_THAT(older.take_assigned(), IsEmpty()) << "and nothing new is given to it";
+  EXPECT_EQ(trial(2).state, TrialState::kQueued);
+  disconnect(older);
+  answer_of([&](auto answer) { coordinator->drain("w", std::nullopt, false, answer); });
+  FakeWorker upgraded = connect({.instance = "upgraded"});
+  EXPECT_THAT(upgraded.take_assigned(), SizeIs(1)) << "the worker that takes its place gets the rest";
 }
 
 TEST_F(CoordinatorTest, AnotherWorkerOfTheSameNameIsRefusedWhileTheFirstIsConnected) {

@@ -231,7 +231,8 @@ TEST_F(ServicesTest, ANewerWorkerHearsWhichProtocolsAreSpoken) {
   worker.hello(hello);
   const grpc::Status status = worker.finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("2 to 3"), HasSubstr("1 to 1")));
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("2 to 3"), HasSubstr("1 to 1"), HasSubstr("upgrade the scheduler first")));
 }
 
 TEST_F(ServicesTest, WorkersAreListedConnectedAndNot) {

@@ -1,30 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dashboard to try things on, without scheduler and workers: dashboard_fixture STORE [PORT [--watch]].
-// Says where it is on stdout and then does what each line of stdin tells it: `advance STEPS`, `fail`, `submit
-// NAME`, `diverge NAME`, `incomplete NAME`, `lengthen NAME` (its labels and metric names), `print RUN`
-// (colours and a bar to its log); ends with stdin. Its heartbeat is quick, so that a test need not wait for a
-// slow one.
+// A dashboard to try things on, without scheduler and workers: dashboard_fixture STORE [PORT
+// [--watch|--sign-in]]. Says where it is on stdout and then does what each line of stdin tells it: `advance
+// STEPS`, `fail`, `submit NAME`, `diverge NAME`, `incomplete NAME`, `lengthen NAME` (its labels and metric
+// names), `print RUN` (colours and a bar to its log), `revoke`; ends with stdin. With --sign-in it is served
+// with TLS, and the token "abl_vera" lets vera in until `revoke`. Its heartbeat is quick, so that a test need
+// not wait for a slow one.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdio>
 #include <iostream>
 #include <sstream>
 
+#include "access/tls.h"
+#include "access/token.h"
+#include "base/error.h"
 #include "storage/metric_store.h"
 #include "tests/web/demo_store.h"
 #include "web/server/server.h"
 
 namespace {
 
+/// Knows vera, until she is revoked.
+class Door final : public abl::web::Doorkeeper {
+ public:
+  Holder recognise(std::string_view token) override {
+    if (token != "abl_vera") throw abl::Error{abl::Code::kUnauthenticated, "this token is not known here"};
+    if (revoked) throw abl::Error{abl::Code::kUnauthenticated, "this token is revoked"};
+    return {.token = "3f2a90c1d4e5", .name = "vera", .role = "viewer", .expires = {}};
+  }
+  std::string why_over(const std::string&) const override { return revoked ? "this token is revoked" : ""; }
+  void note(const Holder&, const std::string&, const std::string&, const std::string&) override {}
+  std::atomic<bool> revoked = false;
+};
+
+std::shared_ptr<abl::access::ServerCertificate> certificate_in(const std::filesystem::path& folder) {
+  const abl::Time now = abl::SystemClock{}.now();
+  const auto made = abl::access::make_certificates({"localhost"}, now);
+  const abl::access::TlsFiles files{.certificate = folder / "server.crt", .key = folder / "server.key"};
+  abl::access::write_secret(files.certificate, made.certificate);
+  abl::access::write_secret(files.key, made.key);
+  return std::make_shared<abl::access::ServerCertificate>(files, now);
+}
+
 int serve(const std::vector<std::string>& arguments) {
   const std::filesystem::path store = arguments.at(0);
   abl::web::DemoStore demo{store};
   const bool watch = arguments.size() > 2 && arguments[2] == "--watch";
+  const bool sign_in = arguments.size() > 2 && arguments[2] == "--sign-in";
+  Door door;
   abl::web::Server server{
       {.store = store,
        .port = static_cast<std::uint16_t>(arguments.size() > 1 ? std::stoi(arguments[1]) : 0),
        .watch_store = watch,
-       .heartbeat = std::chrono::milliseconds{300}}};
+       .heartbeat = std::chrono::milliseconds{300},
+       .certificate = sign_in ? certificate_in(store.parent_path()) : nullptr,
+       .doorkeeper = sign_in ? &door : nullptr}};
   const auto publish = [&](const std::string& sweep, std::uint32_t run) {
     if (!watch) server.publish({sweep, run});
   };
@@ -57,6 +88,10 @@ int serve(const std::vector<std::string>& arguments) {
     if (verb == "lengthen") {
       demo.lengthen(argument);
       publish(argument, 0);
+    }
+    if (verb == "revoke") {
+      door.revoked = true;
+      server.look_who_is_there();
     }
     if (verb == "print") {
       const auto run = static_cast<abl::storage::RunId>(std::stoul(argument));

@@ -25,15 +25,29 @@ namespace {
 using namespace std::chrono_literals;
 using net::ip::tcp;
 
-constexpr std::size_t kMostConnections = 512;
 constexpr auto kLookEvery = 500ms;    // PRAGMA data_version, when nobody publishes
 constexpr auto kGoodbye = 2s;         // for what is being answered when the server stops
 constexpr auto kAcceptRetry = 200ms;  // after a failed accept, e.g. no file descriptor left
 
-tcp::acceptor listen_on(net::io_context& network, const std::string& address, std::uint16_t port) {
-  if (!access::is_loopback(address))
+/// For those who connect from now on.
+std::shared_ptr<net::ssl::context> context_of(const access::ServerPem& pem) {
+  auto context = std::make_shared<net::ssl::context>(net::ssl::context::tls_server);
+  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  SSL_CTX_set_options(context->native_handle(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_session_cache_mode(context->native_handle(), SSL_SESS_CACHE_OFF);
+  context->use_certificate_chain(net::buffer(pem.certificate));
+  context->use_private_key(net::buffer(pem.key), net::ssl::context::pem);
+  return context;
+}
+
+tcp::acceptor listen_on(net::io_context& network, const ServerOptions& options) {
+  const std::string& address = options.address;
+  const std::uint16_t port = options.port;
+  if (!access::is_loopback(address) && !(options.certificate && options.doorkeeper))
     throw Error{Code::kInvalidArgument,
-                fmt::format("address '{}' is not a loopback address, expected 127.0.0.1", address)};
+                fmt::format("address '{}' is not a loopback address, expected 127.0.0.1: beyond this machine "
+                            "the dashboard is served with TLS and a sign-in alone",
+                            address)};
   beast::error_code ec;
   const auto ip = net::ip::make_address(address, ec);
   const tcp::endpoint endpoint{ec ? net::ip::address_v4::loopback() : ip, port};  // "localhost" has no number
@@ -61,9 +75,15 @@ class Server::Impl {
       : options_{options},
         site_{new Site{.options = options,
                        .readers = Readers{options.store},
-                       .hub = Hub{network_.get_executor(), options.heartbeat}}},
-        acceptor_{listen_on(network_, options.address, options.port)},
+                       .hub = Hub{network_.get_executor(), options.heartbeat},
+                       .crowd = Crowd{options.limits.connections, options.limits.of_one_address},
+                       .rate = Rate{options.limits.requests, options.limits.requests_a_second}}},
+        acceptor_{listen_on(network_, options)},
         endpoint_{acceptor_.local_endpoint()} {
+    if (options.doorkeeper)
+      site_->sign_in.emplace(*options.doorkeeper, options.clock ? *options.clock : system_clock_,
+                             endpoint_.port());
+    if (options.certificate) renew_context();
     spawn(accept());
     if (options.watch_store) spawn(watch());
     thread_ = std::thread{[this] { network_.run(); }};
@@ -89,13 +109,30 @@ class Server::Impl {
   std::uint16_t port() const { return endpoint_.port(); }
   std::string url() const {
     const auto ip = endpoint_.address();
-    const std::string host = ip.is_v6() ? "[::1]" : ip.to_string();
-    return fmt::format("http://{}:{}/", host, port());
+    const std::string host = ip.is_v6() ? fmt::format("[{}]", ip.to_string()) : ip.to_string();
+    return fmt::format("{}://{}:{}/", options_.certificate ? "https" : "http", host, port());
   }
   void publish(storage::Change change) { site_->hub.publish(std::move(change)); }
   void set_trouble(const std::string& trouble) { site_->hub.set_trouble(trouble); }
+  void look_who_is_there() { site_->hub.look_who_is_there(); }
 
  private:
+  /// Whoever connects from now on is shown the certificate that is current.
+  void renew_context() {
+    auto pem = options_.certificate->current();
+    if (pem == pem_) return;
+    pem_ = std::move(pem);  // what cannot be used is said once
+    try {
+      context_ = context_of(*pem_);
+    } catch (const boost::system::system_error& error) {
+      if (!context_)
+        throw Error{Code::kInvalidArgument,
+                    fmt::format("the certificate cannot be used: {}", error.code().message())};
+      log_error("dashboard: the new certificate is not used, the one before stays: {}",
+                error.code().message());
+    }
+  }
+
   void spawn(net::awaitable<void> work) {
     const auto signal = children_.emplace(children_.end());
     net::co_spawn(network_, std::move(work),
@@ -126,8 +163,10 @@ class Server::Impl {
         log_warning("dashboard: cannot accept a connection: {}", ec.message());
         net::steady_timer retry{network_, kAcceptRetry};
         co_await retry.async_wait(net::use_awaitable);
-      } else if (children_.size() < kMostConnections) {
-        spawn(serve(Stream{std::move(socket)}, site_));
+      } else if (const auto peer = socket.remote_endpoint(ec);
+                 !ec && site_->crowd.make_room(peer.address())) {
+        if (options_.certificate) renew_context();
+        spawn(serve(std::make_unique<Visitor>(site_, std::move(socket), context_)));
       }
     }
   }
@@ -149,9 +188,12 @@ class Server::Impl {
   }
 
   const ServerOptions options_;
+  const SystemClock system_clock_;
   std::list<net::cancellation_signal> children_;  // outlives the network, whose frames refer to it
   net::io_context network_{1};
   std::shared_ptr<Site> site_;
+  std::shared_ptr<const access::ServerPem> pem_;
+  std::shared_ptr<net::ssl::context> context_;  // of pem_
   tcp::acceptor acceptor_;
   const tcp::endpoint endpoint_;
   net::steady_timer force_{network_};
@@ -159,12 +201,12 @@ class Server::Impl {
   std::thread thread_;
 };
 
-Server::Server(const ServerOptions& options, std::shared_ptr<Actions>)
-    : impl_{std::make_unique<Impl>(options)} {}
+Server::Server(const ServerOptions& options) : impl_{std::make_unique<Impl>(options)} {}
 Server::~Server() = default;
 std::uint16_t Server::port() const { return impl_->port(); }
 std::string Server::url() const { return impl_->url(); }
 void Server::set_trouble(const std::string& trouble) { impl_->set_trouble(trouble); }
+void Server::look_who_is_there() { impl_->look_who_is_there(); }
 void Server::publish(storage::Change change) { impl_->publish(std::move(change)); }
 
 }  // namespace abl::web

@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "access/tls.h"
+#include "base/clock.h"
 #include "base/instruments.h"
 #include "storage/change.h"
 
@@ -26,6 +29,32 @@ class Monitor {
   virtual std::vector<Ailment> ailments() const = 0;
 };
 
+/// Who may look, as whoever runs the dashboard knows. Nothing that waits: it is asked on the network thread.
+/// Thread: any.
+class Doorkeeper {
+ public:
+  virtual ~Doorkeeper() = default;
+  struct Holder {
+    std::string token;  ///< its public part
+    std::string name, role;
+    std::optional<Time> expires;
+  };
+  /// Throws: Error saying why not, kUnauthenticated or kPermissionDenied; with nothing of the token in it.
+  virtual Holder recognise(std::string_view token) = 0;
+  /// Why a token that was recognised is good for nothing any more; empty: it is good.
+  virtual std::string why_over(const std::string& token) const = 0;
+  /// Writes down that somebody came, left or was refused (a holder without a token). `peer`: an address.
+  virtual void note(const Holder& holder, const std::string& what, const std::string& peer,
+                    const std::string& outcome) = 0;
+};
+
+/// What one address, or all of them, may ask of a dashboard.
+struct Limits {
+  std::size_t connections = 512, of_one_address = 128;
+  /// Where people sign in: requests of one address at once, and a second in the long run.
+  double requests = 1000, requests_a_second = 200;
+};
+
 struct ServerOptions {
   std::filesystem::path store;
   std::string address = "127.0.0.1";
@@ -35,25 +64,25 @@ struct ServerOptions {
   std::chrono::milliseconds heartbeat{5000};  ///< of an event stream that has nothing else to say
   std::string version{};                      ///< of the program, as it says it
   const Monitor* monitor = nullptr;           ///< outlives the server; none: it knows nothing beside
-};
-
-/// What the scheduler lets a browser do; null = read-only. Empty until tokens exist: off the Unix socket HTTP
-/// only reads.
-class Actions {
- public:
-  virtual ~Actions() = default;
+  /// With TLS: what it is served with. Beyond loopback it needs that, and a doorkeeper.
+  std::shared_ptr<const access::ServerCertificate> certificate{};
+  Doorkeeper* doorkeeper = nullptr;  ///< outlives the server; none: whoever reaches it may look
+  const Clock* clock = nullptr;      ///< of sessions; outlives the server; none: the system's
+  Limits limits{};
 };
 
 /// The dashboard: JSON under /api/v1 (docs/http-api.md; each read is a file of views/reads/), Server-Sent
 /// Events under /api/v1/events, /metrics and /healthz for those who watch over it (docs/operations.md), the
 /// app at /. Runs on threads of its own with read-only connections; it can never fail a writer. Errors are
 /// {"code": "NOT_FOUND", "message": …} with a fitting status; 503 with Retry-After where too much is under
-/// way. Host must be a loopback name and Origin, where sent, ours; what a page of another site or port asks
-/// for is refused.
+/// way. Host must be a loopback name or one of the certificate's, and Origin, where sent, ours; what a page
+/// of another site or port asks for is refused. With a doorkeeper, people sign in with a token (sign_in.h)
+/// and scripts show one with each request; nothing but the sign-in page, the app's files and whether it is
+/// well is for everybody.
 class Server {
  public:
   /// Binds and starts. Throws: Error{kUnavailable} "port 8080 on 127.0.0.1 is in use: choose another with …".
-  Server(const ServerOptions& options, std::shared_ptr<Actions> actions = nullptr);
+  explicit Server(const ServerOptions& options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -65,6 +94,8 @@ class Server {
   void publish(storage::Change change);
   /// Why nothing can be stored, or empty: goes out with every heartbeat. Thread: any.
   void set_trouble(const std::string& trouble);
+  /// A token has ended: event streams that were open with it end. Thread: any.
+  void look_who_is_there();
 
  private:
   class Impl;

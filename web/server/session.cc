@@ -2,17 +2,21 @@
 #include "web/server/session.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stop_token>
 #include <variant>
 
+#include "ablate/v1/access.pb.h"
 #include "access/request_guard.h"
+#include "views/json.h"
 #include "web/server/routes.h"
 #include "web/server/static_files.h"
 
@@ -26,6 +30,9 @@ using Request = http::request<http::empty_body>;
 using Response = http::response<http::string_body>;
 
 constexpr auto kDeadline = 30s;
+constexpr auto kLookForPeer = 250ms;  // whether a peer has left that has sent its next request already
+constexpr std::uint64_t kFormBytes = 4096;
+constexpr int kTooLong = 413;
 constexpr std::uint32_t kHeaderBytes =
     64 * 1024;  ///< room for a metrics request that names some thousand runs
 
@@ -50,22 +57,40 @@ bool is_of_api(std::string_view target) {
 
 /// Kinds of addresses that are not of the API: what programs ask for that watch over this one; everything
 /// else; and what is answered before anybody looks where it leads.
-constexpr std::string_view kMetrics = "/metrics", kHealth = "/healthz", kApp = "/", kRefused = "refused";
+constexpr std::string_view kMetrics = "/metrics", kHealth = "/healthz", kApp = "/", kRefused = "refused",
+                           kWhoAmI = "/api/v1/whoami", kSignIn = "/sign-in";
 
-bool is_page(std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
-  return !is_of_api(target) && path != kMetrics && path != kHealth;
+std::string_view path_of(const Request& request) {
+  const std::string_view target = request.target();
+  return target.substr(0, target.find('?'));
+}
+
+bool is_page(const Request& request) {
+  const std::string_view path = path_of(request);
+  const bool reads = request.method() == http::verb::get || request.method() == http::verb::head;
+  return reads && !is_of_api(path) && path != kMetrics && path != kHealth;
+}
+
+/// To sign in or out: all that is ever posted.
+bool is_posted_form(const Request& request) {
+  return request.method() == http::verb::post &&
+         (path_of(request) == SignIn::kPage || path_of(request) == SignIn::kOut);
 }
 
 /// Why a request is not looked at any further, or nothing.
-std::optional<Answer> objection(const Parser& parser) {
+std::optional<Answer> objection(const Parser& parser, const Stream& stream, const Site& site) {
   const Request& request = parser.get();
+  std::shared_ptr<const access::ServerPem> pem;
+  if (site.options.certificate) pem = site.options.certificate->current();
   if (const auto why = access::refusal({.host = request[http::field::host],
                                         .origin = field_of(request, "Origin"),
                                         .site = field_of(request, "Sec-Fetch-Site").value_or(""),
                                         .mode = field_of(request, "Sec-Fetch-Mode").value_or(""),
-                                        .page = is_page(request.target())}))
+                                        .page = is_page(request),
+                                        .secure = stream.secure()},
+                                       pem ? std::span{pem->names} : std::span<const std::string>{}))
     return error_answer(Code::kPermissionDenied, *why);
+  if (site.sign_in && is_posted_form(request)) return std::nullopt;
   if (request.method() != http::verb::get && request.method() != http::verb::head) {
     Answer answer = error_answer(405, Code::kUnimplemented,
                                  fmt::format("{} is not served: the dashboard only reads, with GET and HEAD",
@@ -74,7 +99,7 @@ std::optional<Answer> objection(const Parser& parser) {
     return answer;
   }
   if (parser.chunked() || parser.content_length().value_or(0) > 0)
-    return error_answer(413, Code::kInvalidArgument, "the request has a body, expected none");
+    return error_answer(kTooLong, Code::kInvalidArgument, "the request has a body, expected none");
   return std::nullopt;
 }
 
@@ -88,9 +113,15 @@ net::awaitable<void> leaving(Stream& stream, std::stop_source abandoned) {
     abandoned.request_stop();
     co_return;
   }
-  // the next request is there already: whether its sender leaves shows when that is read
-  net::steady_timer for_ever{stream.get_executor(), net::steady_timer::time_point::max()};
-  co_await for_ever.async_wait(net::use_awaitable);
+  // the next request is there already, or a goodbye of TLS: behind it the end is to be looked for
+  for (net::steady_timer timer{stream.get_executor()};;) {
+    timer.expires_after(kLookForPeer);
+    co_await timer.async_wait(net::use_awaitable);
+    pollfd peer{.fd = stream.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+    if (::poll(&peer, 1, 0) <= 0) continue;
+    abandoned.request_stop();
+    co_return;
+  }
 }
 
 Answer metrics_answer(const Site& site) {
@@ -105,7 +136,8 @@ Answer metrics_answer(const Site& site) {
   return Answer{.type = Exposition::kType, .body = exposition.text()};
 }
 
-Answer health_answer(const Site& site) {
+/// `whole`: with the reasons, which are for those who may look.
+Answer health_answer(const Site& site, bool whole) {
   std::vector<Monitor::Ailment> ailments;
   if (site.options.monitor) ailments = site.options.monitor->ailments();
   std::error_code unknown;
@@ -113,33 +145,92 @@ Answer health_answer(const Site& site) {
     ailments.push_back({"store", site.options.store.string() + " is gone"});
   nlohmann::ordered_json health;
   health["status"] = ailments.empty() ? "ok" : "unhealthy";
-  health["version"] = site.options.version;
+  if (whole) health["version"] = site.options.version;
   for (const auto& [check, message] : ailments)
-    health["reasons"].push_back({{"check", check}, {"message", message}});
+    if (whole) health["reasons"].push_back({{"check", check}, {"message", message}});
   return Answer{.status = ailments.empty() ? 200 : 503,
                 .body = health.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"};
 }
 
 /// Which of few kinds of address it is, for figures: what people send is no label.
 std::string route_of(const Target& target) {
+  if (match(kWhoAmI, target.path)) return std::string{kWhoAmI};
   if (!target.path.empty() && target.path.front() == "api") return api_route(target);
   for (const std::string_view route : {kMetrics, kHealth})
     if (match(route, target.path)) return std::string{route};
-  return std::string{kApp};
+  return std::string{match(SignIn::kPage, target.path) ? kSignIn : kApp};
+}
+
+/// As the messages of `ablate.v1.Access` have it.
+Answer who_am_i(const std::optional<Visit>& visit) {
+  ablate::v1::Caller caller;
+  caller.set_name(visit ? visit->holder.name : "local");
+  const std::string role = visit ? visit->holder.role : "admin";
+  for (const auto known :
+       {ablate::v1::TOKEN_ROLE_VIEWER, ablate::v1::TOKEN_ROLE_SUBMITTER, ablate::v1::TOKEN_ROLE_ADMIN})
+    if (beast::iequals(ablate::v1::TokenRole_Name(known), "TOKEN_ROLE_" + role)) caller.set_role(known);
+  if (visit) caller.mutable_token()->set_id(visit->holder.token);
+  return Answer{.body = views::to_json(caller)};
+}
+
+/// What everybody may have: the app's files are those of the source code.
+bool is_for_everybody(const Target& target) {
+  return !target.path.empty() && (target.path.front() == "assets" || target.path.front() == "favicon.svg");
+}
+
+/// A page that leads to itself. A browser that follows a link from another site sends no cookie that is
+/// SameSite=Strict; what this page asks for comes from here, with the cookie.
+Answer once_more(std::string_view target) {
+  Answer answer{.type = "text/html; charset=utf-8",
+                .body = "<!doctype html><title>ablate</title><p>One moment…</p>\n"};
+  answer.headers.emplace_back("Refresh", "0; url=" + own_path(target));
+  return answer;
+}
+
+std::string_view authorization_of(const Request& request) { return request[http::field::authorization]; }
+
+/// What somebody is answered who may not look.
+Answer turned_away(const Request& request, const Error& why) {
+  if (is_page(request) && authorization_of(request).empty()) {
+    const std::string_view site = field_of(request, "Sec-Fetch-Site").value_or("");
+    if (site == "cross-site" || site == "same-site") return once_more(request.target());
+    return SignIn::redirect(request.target());
+  }
+  const bool often = why.code() == Code::kResourceExhausted;
+  Answer answer = often ? error_answer(429, why.code(), why.what()) : error_answer(why.code(), why.what());
+  if (often) answer.headers.emplace_back("Retry-After", "60");
+  if (why.code() == Code::kUnauthenticated) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+/// Who asks; nothing where nobody signs in. Or what to answer instead.
+std::variant<std::optional<Visit>, Answer> admit(const Request& request, const Stream& stream, Site& site) {
+  if (!site.sign_in) return std::nullopt;
+  try {
+    return site.sign_in->admit(authorization_of(request), request[http::field::cookie],
+                               peer_of(stream.peer()));
+  } catch (const Error& error) {
+    return turned_away(request, error);
+  }
+}
+
+Answer sign_in_page(const Target& target, const std::optional<Visit>& visit) {
+  std::string to = "/";
+  for (const auto& [name, value] : target.query)
+    if (name == "to") to = value;
+  if (!visit) return SignIn::page(to);
+  Answer answer{.status = 303, .type = "text/plain; charset=utf-8", .body = "signed in\n"};
+  answer.headers.emplace_back("Location", own_path(to));
+  return answer;
 }
 
 /// Nothing: the peer has left.
-net::awaitable<std::optional<Answer>> answer(const Request& request, Stream& stream, Site& site,
-                                             std::string& route) {
-  Target target;
-  try {
-    target = parse_target(request.target());
-  } catch (const Error& error) {
-    co_return error_answer(error.code(), error.what());
-  }
-  route = route_of(target);
+net::awaitable<std::optional<Answer>> answer(const Request& request, Target target,
+                                             std::optional<Visit> visit, Stream& stream, Site& site,
+                                             const std::string& route) {
   if (route == kMetrics) co_return metrics_answer(site);
-  if (route == kHealth) co_return health_answer(site);
+  if (route == kHealth) co_return health_answer(site, true);
+  if (route == kWhoAmI) co_return who_am_i(visit);
   if (target.path.empty() || target.path.front() != "api")
     co_return static_answer(embedded_app(), target, request[http::field::if_none_match],
                             request[http::field::accept].find("text/html") != std::string_view::npos);
@@ -219,7 +310,7 @@ std::optional<Answer> complaint(beast::error_code ec) {
 
 RequestFigures::RequestFigures() {
   for (const std::string& route : api_routes()) routes_.try_emplace(route);
-  for (const std::string_view route : {kMetrics, kHealth, kApp, kRefused})
+  for (const std::string_view route : {kMetrics, kHealth, kApp, kRefused, kWhoAmI, kSignIn})
     routes_.try_emplace(std::string{route});
 }
 
@@ -241,41 +332,119 @@ void RequestFigures::expose(Exposition& exposition) const {
   for (const auto& [route, figures] : routes_) exposition.add(figures.seconds, {{"route", route}});
 }
 
-net::awaitable<void> serve(Stream stream, std::shared_ptr<Site> site) {
-  using Steady = std::chrono::steady_clock;
-  beast::flat_buffer buffer;
-  for (bool keep_alive = true; keep_alive;) {
-    Parser parser;
-    parser.header_limit(kHeaderBytes);
-    parser.body_limit(boost::none);  // no body is ever read: a request that has one is refused
-    stream.expires_after(kDeadline);
-    beast::error_code ec;
-    co_await http::async_read_header(stream, buffer, parser, net::redirect_error(net::use_awaitable, ec));
-    if (ec) {
-      if (auto refused = complaint(ec))
-        co_await send(stream, site->outbox, std::move(*refused), false, false);
-      break;  // or a normal goodbye
-    }
-    const Request& request = parser.get();
-    const bool head_only = request.method() == http::verb::head;
-    const Steady::time_point asked = Steady::now();
-    if (auto refused = objection(parser)) {
-      site->requests.add(kRefused, refused->status, Steady::now() - asked);
-      co_await send(stream, site->outbox, std::move(*refused), false,
-                    head_only);  // what follows may be a body: not ours to read
-      break;
-    }
-    if (wants_events(request))
-      co_await site->hub.stream_to(stream, event_stream_head());  // ends by an exception alone
-    keep_alive = request.keep_alive();
-    std::string route{kRefused};
-    std::optional<Answer> found = co_await answer(request, stream, *site, route);
-    if (!found) break;
-    site->requests.add(route, found->status, Steady::now() - asked);
-    co_await send(stream, site->outbox, std::move(*found), keep_alive, head_only);
+namespace {
+
+/// Reads the form of a sign-in, and does as it says.
+net::awaitable<Answer> posted(Parser&& header, beast::flat_buffer& buffer, Stream& stream, Site& site) {
+  if (header.chunked() || header.content_length().value_or(0) > kFormBytes)
+    co_return error_answer(kTooLong, Code::kInvalidArgument,
+                           fmt::format("the form is longer than {} bytes", kFormBytes));
+  http::request_parser<http::string_body> parser{std::move(header)};
+  parser.body_limit(kFormBytes);
+  co_await http::async_read(stream, buffer, parser, net::use_awaitable);
+  const auto& request = parser.get();
+  const std::string_view target = request.target(), cookies = request[http::field::cookie];
+  const std::string peer = peer_of(stream.peer());
+  if (target.starts_with(SignIn::kPage)) co_return site.sign_in->sign_in(request.body(), cookies, peer);
+  Answer answer = site.sign_in->sign_out(cookies, peer);
+  site.hub.look_who_is_there();
+  co_return answer;
+}
+
+/// What is known at once: who is not let in, and what is for everybody. Nothing: to be looked for.
+struct AtTheDoor {
+  std::optional<Answer> answer;
+  Target target;
+  std::optional<Visit> visit;
+  std::string route{kRefused};
+};
+AtTheDoor at_the_door(const Parser& parser, const Stream& stream, Site& site) {
+  AtTheDoor door;
+  const Request& request = parser.get();
+  if (site.sign_in && !site.rate.take(peer_of(stream.peer()), Rate::Steady::now())) {
+    door.answer = error_answer(429, Code::kResourceExhausted, "too many requests: try again in a moment");
+    door.answer->headers.emplace_back("Retry-After", "1");
+    return door;
   }
-  beast::error_code ignored;
-  stream.socket().shutdown(net::ip::tcp::socket::shutdown_send, ignored);
+  door.answer = objection(parser, stream, site);
+  if (door.answer) return door;
+  try {
+    door.target = parse_target(request.target());
+  } catch (const Error& error) {
+    door.answer = error_answer(error.code(), error.what());
+    return door;
+  }
+  door.route = route_of(door.target);
+  if (is_for_everybody(door.target) || is_posted_form(request)) return door;
+  auto admitted = admit(request, stream, site);
+  if (auto* visit = std::get_if<std::optional<Visit>>(&admitted)) door.visit = std::move(*visit);
+  const bool refused = admitted.index() == 1;
+  if (site.sign_in && door.route == kSignIn)
+    door.answer = sign_in_page(door.target, door.visit);
+  else if (refused && door.route == kHealth)
+    door.answer = health_answer(site, false);
+  else if (refused)
+    door.answer = std::move(std::get<Answer>(admitted));
+  return door;
+}
+
+/// Serves one request. False: the connection is to be closed.
+net::awaitable<bool> serve_one(Visitor& visitor, beast::flat_buffer& buffer) {
+  using Steady = std::chrono::steady_clock;
+  Site& site = *visitor.site;
+  Stream& stream = visitor.stream;
+  Parser parser;
+  parser.header_limit(kHeaderBytes);
+  parser.body_limit(
+      boost::none);  // a body is read of a sign-in alone: another request that has one is refused
+  stream.expires_after(kDeadline);
+  beast::error_code ec;
+  co_await http::async_read_header(stream, buffer, parser, net::redirect_error(net::use_awaitable, ec));
+  if (ec) {
+    if (auto refused = complaint(ec)) co_await send(stream, site.outbox, std::move(*refused), false, false);
+    co_return false;  // or a normal goodbye
+  }
+  visitor.guest.work();
+  const Steady::time_point asked = Steady::now();
+  AtTheDoor door = at_the_door(parser, stream, site);
+  const bool head_only = parser.get().method() == http::verb::head;
+  const bool has_body = parser.chunked() || parser.content_length().value_or(0) > 0;
+  // what follows what is refused may be a body: not ours to read
+  bool keep_alive = parser.get().keep_alive() && !(door.answer && (has_body || door.route == kRefused));
+  if (!door.answer && is_posted_form(parser.get())) {
+    door.answer = co_await posted(std::move(parser), buffer, stream, site);
+    keep_alive = keep_alive && door.answer->status != kTooLong;
+  }
+  if (!door.answer && wants_events(parser.get())) {
+    std::function<std::string()> why_over = [&site, visit = door.visit] {
+      return visit ? site.sign_in->why_over(*visit) : std::string{};
+    };
+    co_await site.hub.stream_to(stream, event_stream_head(), std::move(why_over));
+    co_return false;
+  }
+  if (!door.answer)
+    door.answer = co_await answer(parser.get(), std::move(door.target), std::move(door.visit), stream, site,
+                                  door.route);
+  if (!door.answer) co_return false;
+  site.requests.add(door.route, door.answer->status, Steady::now() - asked);
+  co_await send(stream, site.outbox, std::move(*door.answer), keep_alive, head_only);
+  visitor.guest.rest();
+  co_return keep_alive;
+}
+
+}  // namespace
+
+net::awaitable<void> serve(std::unique_ptr<Visitor> visitor) {
+  Stream& stream = visitor->stream;
+  if (stream.secure() && !co_await stream.shake_hands()) {
+    Answer answer = error_answer(Code::kInvalidArgument, "this port speaks TLS: ask for https://");
+    co_await send(stream, visitor->site->outbox, std::move(answer), false, false);
+  } else {
+    beast::flat_buffer buffer;
+    while (co_await serve_one(*visitor, buffer)) {
+    }
+  }
+  co_await stream.goodbye();
 }
 
 }  // namespace abl::web

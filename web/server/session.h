@@ -5,13 +5,16 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/instruments.h"
 #include "web/server/net.h"
+#include "web/server/peers.h"
 #include "web/server/readers.h"
 #include "web/server/server.h"
+#include "web/server/sign_in.h"
 #include "web/server/sse.h"
 
 namespace abl::web {
@@ -36,13 +39,26 @@ struct Site {
   ServerOptions options;
   Readers readers;
   Hub hub;
+  Crowd crowd;
+  Rate rate;
+  std::optional<SignIn> sign_in = {};  ///< where people sign in
   Outbox outbox = {};
   RequestFigures requests = {};
 };
 
+/// A connection that has found room in the crowd.
+struct Visitor {
+  Visitor(std::shared_ptr<Site> of, net::ip::tcp::socket socket, std::shared_ptr<net::ssl::context> tls)
+      : site{std::move(of)}, stream{std::move(socket), std::move(tls)}, guest{site->crowd, stream} {}
+  const std::shared_ptr<Site> site;  // the others refer to it
+  Stream stream;
+  Crowd::Guest guest;
+};
+
 /// Serves one connection until the peer closes it, asks to close, or neither sends nor reads anything for 30
-/// s: a slow reader of a long answer has all the time it needs. Only GET and HEAD; a request has no body. Who
-/// closes its side of the connection has left: what it asked for is not looked for any further.
-net::awaitable<void> serve(Stream stream, std::shared_ptr<Site> site);
+/// s: a slow reader of a long answer has all the time it needs. Only GET and HEAD, and a request has no body,
+/// but to sign in and out. Who closes its side of the connection has left: what it asked for is not looked
+/// for any further.
+net::awaitable<void> serve(std::unique_ptr<Visitor> visitor);
 
 }  // namespace abl::web

@@ -60,6 +60,12 @@ std::string heartbeat_event(std::chrono::milliseconds every, const std::string& 
                      data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+std::string signed_out_event(const std::string& why) {
+  const nlohmann::ordered_json data{{"why", why}};
+  return fmt::format("event: signed-out\ndata: {}\n\n",
+                     data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 net::awaitable<void> write(Stream& stream, const std::string& text) {
   stream.expires_after(kWriteDeadline);
   co_await net::async_write(stream, net::buffer(text), net::use_awaitable);
@@ -82,6 +88,15 @@ void Hub::set_trouble(std::string trouble) {
   });
 }
 
+void Hub::look_who_is_there() {
+  net::post(network_, [this] {
+    for (Subscriber& subscriber : subscribers_) {
+      subscriber.news = true;
+      subscriber.wake.cancel();
+    }
+  });
+}
+
 void Hub::deliver(const storage::Change& change) {
   for (Subscriber& subscriber : subscribers_) {
     subscriber.pending.insert(change);
@@ -90,7 +105,7 @@ void Hub::deliver(const storage::Change& change) {
   }
 }
 
-net::awaitable<void> Hub::stream_to(Stream& stream, std::string head) {
+net::awaitable<void> Hub::stream_to(Stream& stream, std::string head, std::function<std::string()> why_over) {
   const auto self = subscribers_.emplace(subscribers_.end(), network_);
   const std::shared_ptr<void> unsubscribe{nullptr, [this, self](void*) { subscribers_.erase(self); }};
   head += "retry: 2000\n\n" +
@@ -101,6 +116,11 @@ net::awaitable<void> Hub::stream_to(Stream& stream, std::string head) {
       boost::system::error_code ec;
       self->wake.expires_after(heartbeat_);
       co_await self->wake.async_wait(net::redirect_error(net::use_awaitable, ec));
+    }
+    if (const std::string why = why_over(); !why.empty()) {
+      const std::string last = signed_out_event(why);
+      co_await write(stream, last);
+      co_return;
     }
     const std::set<storage::Change> changes = std::exchange(self->pending, {});
     // named, not a temporary of a co_await: GCC 12 destroys those of a conditional twice

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <set>
 #include <string>
@@ -66,11 +67,15 @@ class Hub {
   /// What is wrong with the store goes out with heartbeats, and at once where it is another. Thread: any.
   void set_trouble(std::string trouble);
 
+  /// Readers who may not be there any more go. Thread: any.
+  void look_who_is_there();
+
   std::size_t readers() const { return subscribers_.size(); }
 
   /// Answers with `head`, a heartbeat, then events, and a heartbeat wherever there are none for so long. Ends
-  /// by an exception: the peer is gone.
-  net::awaitable<void> stream_to(Stream& stream, std::string head);
+  /// by an exception where the peer is gone, and when `why_over` says why it may hear no more, with an event
+  /// that says so.
+  net::awaitable<void> stream_to(Stream& stream, std::string head, std::function<std::string()> why_over);
 
  private:
   struct Subscriber {

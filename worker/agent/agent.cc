@@ -114,6 +114,9 @@ Agent::Agent(AgentOptions options, const Clock& clock)
     if (const int killed = end_leftovers(spool->program()); killed > 0)
       log_warning({{"run", run}}, "killed {} process{} left over from run {} of an earlier start", killed,
                   killed == 1 ? "" : "es", run);
+    if (const auto folder = folder_of_record(spool->program());
+        options_.runs.confinement.user && !folder.empty() && std::filesystem::exists(folder))
+      close_run_folder(folder);
     if (!spool->ended())
       append_last(*spool, last_batch(RunEnded::STATUS_LOST, "its worker was killed and started again"));
     log_info({{"run", run}}, "run {} of an earlier start: {} batches to be sent again", run, spool->last());

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/agent/launch.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -20,26 +24,54 @@ using ablate::v1::Assign;
 using ablate::v1::Checkpoint;
 namespace {
 
-/// The path comes from the network: only files of earlier runs are read.
-bool lies_under(const fs::path& file, const fs::path& root) {
-  std::error_code failed;
-  const fs::path real_file = fs::canonical(file, failed),
-                 real_root = failed ? fs::path{} : fs::canonical(root, failed);
-  if (failed) return false;
-  return std::mismatch(real_root.begin(), real_root.end(), real_file.begin(), real_file.end()).first ==
-         real_root.end();
-}
+/// A path comes from the network, and a program may exchange what it names while one looks. So the file is
+/// taken hold of, by a descriptor that opens nothing (no pipe, no device), and then looked at.
+class HeldFile {
+ public:
+  /// Throws: Error where this process lacks descriptors.
+  explicit HeldFile(const fs::path& file) {
+    std::error_code failed;
+    const fs::path real = fs::canonical(file, failed);
+    if (failed) return;
+    descriptor_ = ::open(real.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor_ < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ELOOP)
+      throw system_error("cannot open " + file.string(), errno);
+    real_ = fs::read_symlink(path(), failed);
+  }
+  ~HeldFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  HeldFile(const HeldFile&) = delete;
+  HeldFile& operator=(const HeldFile&) = delete;
+
+  bool is_regular() const {
+    struct stat now {};
+    return descriptor_ >= 0 && ::fstat(descriptor_, &now) == 0 && S_ISREG(now.st_mode);
+  }
+  bool lies_under(const fs::path& root) const {
+    std::error_code failed;
+    const fs::path real_root = fs::canonical(root, failed);
+    return !failed && std::mismatch(real_root.begin(), real_root.end(), real_.begin(), real_.end()).first ==
+                          real_root.end();
+  }
+  /// By which this file is read, whatever has come to its place.
+  fs::path path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+
+ private:
+  int descriptor_ = -1;
+  fs::path real_;
+};
 
 /// Why the checkpoint cannot be used here, or empty.
 std::string unusable(const Checkpoint& checkpoint, const RunSettings& settings) {
   const fs::path file = checkpoint.path();
-  std::error_code failed;
-  if (!fs::is_regular_file(file, failed))
+  const HeldFile held{file};
+  if (!held.is_regular())
     return checkpoint.host() == settings.host ? "is gone" : fmt::format("is on {}", checkpoint.host());
-  if (!lies_under(file, settings.runs_root))
+  if (!held.lies_under(settings.runs_root))
     return fmt::format("lies outside of {}", settings.runs_root.string());
   try {
-    if (!checkpoint.sha256().empty() && sha256_file(file) != checkpoint.sha256())
+    if (!checkpoint.sha256().empty() && sha256_file(held.path()) != checkpoint.sha256())
       return checkpoint.host() == settings.host ? "is damaged: SHA-256 mismatch"
                                                 : fmt::format("is on {}", checkpoint.host());
   } catch (const Error& error) {

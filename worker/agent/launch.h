@@ -10,6 +10,7 @@
 
 #include "ablate/v1/workers.pb.h"
 #include "base/clock.h"
+#include "worker/agent/confinement.h"
 #include "worker/agent/slots.h"
 
 namespace abl::agent {
@@ -22,6 +23,7 @@ struct RunSettings {
       data;  ///< logical name -> folder; empty for data that the trainer draws itself
   std::map<std::string, std::filesystem::path> weights;  ///< logical name -> safetensors file, for recipes
   std::string host;
+  Confinement confinement;                ///< of commands
   Milliseconds grace{5000};               ///< where the assignment says nothing
   Milliseconds afterthought{500};         ///< for the order to stop that a program heard of before its worker
   Milliseconds brief{20};                 ///< in so little time no program catches a signal and undoes that

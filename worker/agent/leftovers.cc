@@ -18,6 +18,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -160,15 +161,32 @@ std::vector<Process> left_of(const Kept& kept) {
   return left;
 }
 
-/// Those below this process that the run's folder marks, and those below them.
-std::vector<Process> rest_of(const fs::path& directory) {
+/// Whom it runs as; nothing where it has gone.
+std::optional<uid_t> user_of(pid_t id) {
+  std::string text;
+  try {
+    text = read_file(fmt::format("/proc/{}/status", id));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  constexpr std::string_view kField = "\nUid:\t";
+  const auto found = text.find(kField);
+  if (found == std::string::npos) return std::nullopt;
+  uid_t user = 0;
+  const char* const begin = text.data() + found + kField.size();
+  if (std::from_chars(begin, text.data() + text.size(), user).ec != std::errc{}) return std::nullopt;
+  return user;
+}
+
+/// Those below this process that are marked, and those below them.
+std::vector<Process> marked_below(const std::function<bool(pid_t)>& marks) {
   std::vector<Process> rest;
   const std::vector<Process> all = all_processes();
   std::set<pid_t> seen;  // numbers may be given again while one looks
   const std::function<void(pid_t, bool)> walk = [&](pid_t above, bool is_marked) {
     for (const Process& process : all) {
       if (process.parent != above || !seen.insert(process.id).second) continue;
-      const bool marked = is_marked || variable_of(process.id, "ABLATE_RUN_DIR") == directory;
+      const bool marked = is_marked || marks(process.id);
       if (marked && !process.dead()) rest.push_back(process);
       walk(process.id, marked);
     }
@@ -205,6 +223,11 @@ std::string program_record(const fs::path& directory, std::optional<pid_t> group
   return text;
 }
 
+fs::path folder_of_record(const std::string& record) {
+  const auto kept = read_kept(record);
+  return kept ? fs::path{kept->directory} : fs::path{};
+}
+
 int end_leftovers(const std::string& record) {
   const auto kept = read_kept(record);
   if (!kept || kept->boot != this_boot()) return 0;
@@ -219,9 +242,16 @@ void adopt_orphans() {
 /// What is left has been adopted, or is below what has.
 bool end_rest(const fs::path& directory) {
   if (!ChildProcess::may_have_orphans()) return false;
-  kill_all([&] { return rest_of(directory); });
+  kill_all(
+      [&] { return marked_below([&](pid_t id) { return variable_of(id, "ABLATE_RUN_DIR") == directory; }); });
   reap_orphans();
   return true;
+}
+
+void end_rest_of_user(uid_t user) {
+  if (!ChildProcess::may_have_orphans()) return;
+  kill_all([&] { return marked_below([&](pid_t id) { return user_of(id) == user; }); });
+  reap_orphans();
 }
 
 void reap_orphans() {

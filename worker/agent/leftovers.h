@@ -25,12 +25,19 @@ void adopt_orphans();
 /// run's program has been reaped. Returns: false when that had left nothing, not even an ended child.
 bool end_rest(const std::filesystem::path& directory);
 
+/// Kills whatever runs as this user below this process, however it hides, and waits until it is gone. To be
+/// called while no run of that user is under way.
+void end_rest_of_user(uid_t user);
+
 /// Reaps the adopted orphans that have ended.
 void reap_orphans();
 
 /// What is to be kept of a program that starts in `directory`, and, once it has, leads `group`.
 /// Throws: Error where /proc cannot be read.
 std::string program_record(const std::filesystem::path& directory, std::optional<pid_t> group);
+
+/// The run's folder of such a record; empty where it has none.
+std::filesystem::path folder_of_record(const std::string& record);
 
 /// Kills what is left of the program that a dead worker kept so, and waits until it is gone. A process is
 /// taken for it when its environment names the run's folder, or when it is in the program's group and the

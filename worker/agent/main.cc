@@ -24,9 +24,11 @@
 #include "protocol/command_line.h"
 #include "protocol/trainer_program.h"
 #include "worker/agent/agent.h"
+#include "worker/agent/confinement.h"
 #include "worker/agent/data_look.h"
 #include "worker/agent/join.h"
 #include "worker/agent/leftovers.h"
+#include "worker/agent/run_group.h"
 
 namespace {
 
@@ -52,6 +54,10 @@ struct Flags {
   int slots = 0, threads = 0, grace_ms = 5000;
   std::uint64_t slot_memory_mib = 0, log_limit_mib = 64, spool_limit_mib = 128;
   std::vector<std::string> data, weights, labels;
+  std::string run_as;
+  fs::path run_groups;
+  std::uint64_t run_open_files = 0, run_file_size_mib = 0, run_processes = 0, run_memory_mib = 0;
+  std::vector<std::string> pass_env;
   bool allow_commands = false, verbose = false, check = false;
 };
 
@@ -132,6 +138,59 @@ void check_data(const agent::AgentOptions& options) {
   }
 }
 
+/// What commands may do here; in which groups is found when the worker has its lock.
+agent::Confinement confinement_from(const Flags& flags) {
+  agent::Confinement confinement;
+  confinement.passed = flags.pass_env;
+  confinement.open_files = flags.run_open_files;
+  confinement.file_size = flags.run_file_size_mib << 20;
+  confinement.bounds = {.memory = flags.run_memory_mib << 20, .processes = flags.run_processes};
+  for (const std::string& name : flags.pass_env)
+    if (name.empty() || name == "*" || name.find('=') != std::string::npos)
+      throw Error{Code::kInvalidArgument,
+                  fmt::format("--pass-env {}: expected the name of a variable, such as WANDB_API_KEY or "
+                              "'SLURM_*'",
+                              name.substr(0, name.find('=')))};
+  if (flags.run_as.empty()) {
+    if (!flags.pass_env.empty())
+      throw Error{Code::kInvalidArgument,
+                  "--pass-env needs --run-as: without it commands get every variable"};
+    return confinement;
+  }
+  if (!flags.allow_commands)
+    throw Error{Code::kInvalidArgument,
+                "--run-as needs --allow-commands: only commands run as that user, not the trainer"};
+  confinement.user = agent::find_run_user(flags.run_as);
+  const fs::path home = fs::weakly_canonical(flags.home), root = fs::weakly_canonical(flags.runs_root);
+  if (std::mismatch(home.begin(), home.end(), root.begin(), root.end()).first == home.end())
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--run-as needs a --runs-root outside of {}, which only the worker may enter; "
+                            "expected a folder such as /var/lib/ablate-runs",
+                            home.string())};
+  return confinement;
+}
+
+/// Gives commands groups of their own where the worker was handed a part of the tree, and says what holds.
+/// Throws: Error for a bound that nothing here can hold.
+void divide_group(agent::Confinement& confinement, const Flags& flags) {
+  const auto folder = flags.run_groups.empty() ? agent::delegated_group() : flags.run_groups;
+  if (folder) confinement.groups = std::make_shared<agent::RunGroups>(*folder);
+  const std::string why_not =
+      folder ? folder->string() + " has no such controller" : "this worker was handed no cgroup v2";
+  const std::string expected = "expected a service with Delegate=yes, or --run-groups";
+  if (confinement.bounds.memory > 0 && !(folder && confinement.groups->bounds_memory()))
+    throw Error{Code::kInvalidArgument, fmt::format("--run-memory: {}; {}", why_not, expected)};
+  if (confinement.bounds.processes > 0 && !confinement.user &&
+      !(folder && confinement.groups->bounds_processes()))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--run-processes: {}; {}, or --run-as", why_not, expected)};
+  log_info("commands run as {}, {}",
+           confinement.user ? confinement.user->name : "this user, who is not kept from anything of its own",
+           folder ? fmt::format("each in a group beneath {}{}", folder->string(),
+                                confinement.groups->bounds_memory() ? "" : " without bounds of memory")
+                  : "without cgroups: " + why_not);
+}
+
 agent::AgentOptions options_from(const Flags& flags) {
   agent::AgentOptions options;
   options.scheduler = flags.scheduler;
@@ -142,6 +201,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
   if (flags.slot_memory_mib > 0)
     for (agent::Slot& slot : options.slots) slot.memory = flags.slot_memory_mib << 20;
+  options.runs.confinement = confinement_from(flags);
   options.runs.runs_root = flags.runs_root;
   options.runs.data = absolute_paths(kDataFlag, flags.data);
   options.labels = parse_labels(flags.labels);
@@ -182,6 +242,11 @@ int work(Flags flags) {
                                         " is in use by another worker: stop it, or pass another --home"};
   const auto told = FileLock::try_lock(lock_file, FileLock::Kind::kOpenFile);  // for who asks `is_held`
   made.add(make_folder(flags.runs_root));
+  if (const auto& user = options.runs.confinement.user) {
+    fs::permissions(flags.home, fs::perms::owner_all);
+    agent::open_runs_root(flags.runs_root, *user);
+  }
+  if (flags.allow_commands) divide_group(options.runs.confinement, flags);
   made.keep();
 
   // blocked before any thread starts, so that every thread inherits it; waited for below
@@ -267,6 +332,35 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("--allow-commands", flags.allow_commands,
                "Run trials that use command:, that is, programs named in sweep files");
+  app.add_option("--run-as", flags.run_as,
+                 "Run commands as this user, who owns nothing else; for a worker that root starts");
+  app.add_option(
+         "--pass-env", flags.pass_env,
+         "With --run-as: variable of the worker's environment that commands get beside the usual ones, "
+         "such as WANDB_API_KEY or 'SLURM_*' (repeatable)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  app.add_option("--run-groups", flags.run_groups,
+                 "Folder of cgroup v2 that was handed over to this worker [its own, where systemd has "
+                 "delegated that]")
+      ->type_name("FOLDER");
+  app.add_option("--run-memory", flags.run_memory_mib,
+                 "Memory in MiB that a command and what it starts may have; needs cgroup v2 [no limit]")
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("N");
+  app.add_option("--run-processes", flags.run_processes,
+                 "Processes and threads that a command may have; without cgroup v2, those that all commands "
+                 "together may have [16384 with --run-as]")
+      ->check(whole_number(1, 1 << 22))
+      ->type_name("N");
+  app.add_option("--run-open-files", flags.run_open_files,
+                 "Files that a process of a command may have open [as many as the worker]")
+      ->check(whole_number(16, 1 << 30))
+      ->type_name("N");
+  app.add_option("--run-file-size", flags.run_file_size_mib,
+                 "Size in MiB of the largest file that a command may write [no limit]")
+      ->check(whole_number(1, 1 << 30))
+      ->type_name("N");
   app.add_option("--trainer", flags.trainer,
                  "The trainer's program [$ABLATE_TRAINER, or ablate-trainer beside this one]");
   app.add_option("--grace-ms", flags.grace_ms, "Time from SIGTERM to SIGKILL, unless the scheduler sets it")
@@ -298,9 +392,10 @@ int run(int argc, char** argv) {
   if (flags.scheduler.empty()) flags.scheduler = default_scheduler();
   if (flags.home.empty()) flags.home = home_folder() / "worker";
   if (flags.name.empty()) flags.name = host_name();
-  if (flags.allow_commands && !flags.scheduler.starts_with("unix:"))
+  if (flags.allow_commands && flags.run_as.empty() && !flags.scheduler.starts_with("unix:"))
     log_warning(
-        "--allow-commands with the scheduler at {}: whoever reaches that port runs programs as this user",
+        "--allow-commands with the scheduler at {}: whoever may submit there runs programs as this user; "
+        "--run-as gives them another",
         flags.scheduler);
   require_utf8("--name", flags.name);
   require_utf8("--runs-root", flags.runs_root);

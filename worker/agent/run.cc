@@ -130,13 +130,15 @@ ablate::v1::FailureClass to_proto(protocol::FailureClass failure) {
 
 /// Whose failure a program's end is that the worker is not to blame for. SIGKILL that nobody here sent is
 /// what the kernel does where memory runs out.
-protocol::FailureClass class_of(const ChildExit& exit, const TrainerOutput& output, bool killed_here) {
+protocol::FailureClass class_of(const ChildExit& exit, const TrainerOutput& output, bool killed_here,
+                                bool met_limit) {
   using protocol::FailureClass;
   const auto& said = output.said_end();
   if (said && said->failure) return *said->failure;
   if (said && said->fault == TrainerEnd::Fault::kData) return FailureClass::kData;
   const int signal = exit.signal != 0 ? exit.signal : exit.code - kOfShells;
-  if (!killed_here && (signal == SIGKILL || output.speaks_of_exhaustion())) return FailureClass::kResources;
+  if (!killed_here && (signal == SIGKILL || met_limit || output.speaks_of_exhaustion()))
+    return FailureClass::kResources;
   return FailureClass::kTrial;
 }
 
@@ -316,6 +318,7 @@ void Run::execute() {
     how = lost(Trouble{.reason = error.what()});
   }
   if (!directory_.empty() && !cleared_) end_rest(directory_);  // an exception left the program's supervision
+  if (confined_) confined_->end();
   if (!output) output.emplace(RunFacts{}, clock_);
   // a trainer that was killed while it wrote one leaves what it had of it; nobody reads that
   if (assign_.argv().empty()) protocol::remove_unfinished_checkpoints(directory_);
@@ -431,6 +434,9 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   options.stdout_fd = pipes.child_out();
   options.stderr_fd = pipes.child_err();
   options.grace = 0ms;  // whoever leaves here early has no time to ask
+  if (!assign_.argv().empty())
+    confined_.emplace(settings_.confinement, assign_.run(), directory_,
+                      resume.checkpoint ? resume.checkpoint->path() : "", options);
   fail_point(FailPoint::kBeforeProgram);
   owner_.starts(assign_.run(), directory_, std::nullopt);
   std::optional<ChildProcess> child;
@@ -439,7 +445,9 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   } catch (const Error& error) {
     if (assign_.argv().empty()) return lost(Trouble{.reason = error.what(), .trainer = true});
     if (error.code() == Code::kResourceExhausted) throw;
-    return failure(error.what(), retryable(error.code()));  // the command that it names is not there
+    const auto& user = settings_.confinement.user;  // who may not be able to reach it
+    return failure(error.what() + (user ? fmt::format(" (as {}, --run-as)", user->name) : ""),
+                   retryable(error.code()));  // the command that it names is not there
   }
   const auto began = std::chrono::steady_clock::now();
   output.launched(clock_.now());
@@ -449,6 +457,7 @@ RunEnded Run::run_program(TrainerOutput& output, const Resume& resume) {
   const ChildExit exit = supervise(*child, pipes, output);
   took_ = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - began);
   const bool left_any = end_rest(directory_);
+  if (confined_) confined_->end();
   cleared_ = true;
   // What is still in the pipes: hardly anybody is left to write more.
   for (int pieces = 0; pieces < kMostPieces && pipes.read_some(output); ++pieces) keep_if_due(output);
@@ -564,7 +573,9 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
   const std::string how =
       overstayed_ ? fmt::format("killed {} ms after it was to end", grace_.count()) : exit.describe();
 
-  ended.set_failure(to_proto(class_of(exit, output, overstayed_ || now.stop)));
+  const int signal = exit.signal != 0 ? exit.signal : exit.code - kOfShells;
+  const std::string limit = confined_ && !exit.ok() ? confined_->limit_met(signal, output) : "";
+  ended.set_failure(to_proto(class_of(exit, output, overstayed_ || now.stop, !limit.empty())));
   const bool says_nan = assign_.nan_fails() && !output.not_finite().empty();
   const bool completed = said && said->status == RunEnded::STATUS_COMPLETED && exit.signal == 0 && !says_nan;
   if (!exceeded_.limit.empty() &&
@@ -592,7 +603,10 @@ RunEnded Run::ended(const ChildExit& exit, const TrainerOutput& output) {
     ended.set_status(RunEnded::STATUS_COMPLETED);  // what every program means by it; our trainer says its end
   } else {
     std::string reason = exit.ok() ? "ended with exit code 0 but without an end event" : how;
-    if (exit.signal == SIGKILL) reason += "; perhaps out of memory";
+    if (!limit.empty())
+      reason += "; " + limit;
+    else if (exit.signal == SIGKILL)
+      reason += "; perhaps out of memory";
     if (const std::string last = output.last_lines(); !last.empty()) reason += "; last output: " + last;
     ended.set_status(RunEnded::STATUS_FAILED);
     ended.set_reason(reason);

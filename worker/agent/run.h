@@ -158,6 +158,7 @@ class Run {
   Guarded<Orders> orders_;
   const Milliseconds grace_;
   std::filesystem::path directory_;
+  std::optional<ConfinedRun> confined_;  ///< of a command that is started
   LogLimit log_;
   ablate::v1::RunBatch unkept_;  ///< what the owner could not keep
   struct Exceeded {

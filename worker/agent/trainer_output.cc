@@ -194,9 +194,7 @@ bool TrainerOutput::speaks_of_exhaustion() const {
          });
 }
 
-bool TrainerOutput::speaks_of_full_disk() const {
-  return last_.bytes().find("No space left on device") != std::string::npos;
-}
+bool TrainerOutput::speaks_of_full_disk() const { return speaks_of("No space left on device"); }
 
 void TrainerOutput::line(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");

@@ -75,6 +75,8 @@ class TrainerOutput {
   std::string_view log_end() const;
   /// Whether the end of the log has what systems say where a write finds no room.
   bool speaks_of_full_disk() const;
+  /// Whether the end of the log has these words.
+  bool speaks_of(std::string_view words) const { return last_.bytes().find(words) != std::string::npos; }
   /// Or what programs say where memory, a disk or a quota has no more.
   bool speaks_of_exhaustion() const;
   /// The first metric value that is not finite, in words; empty: all are.

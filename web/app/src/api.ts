@@ -11,6 +11,12 @@ export class ApiError extends Error {
   }
 }
 
+const kEnded = new EventTarget();
+/** Calls `tell` with the reason when the server says that nobody is signed in here any more. */
+export function onSignedOut(tell: (why: string) => void): void {
+  kEnded.addEventListener("ended", (event) => tell((event as CustomEvent<string>).detail));
+}
+
 async function request(path: string, signal: AbortSignal): Promise<Response> {
   let response: Response;
   try {
@@ -21,6 +27,8 @@ async function request(path: string, signal: AbortSignal): Promise<Response> {
   }
   if (response.ok) return response;
   const said = await response.json().catch(() => ({}));
+  if (response.status === 401)
+    kEnded.dispatchEvent(new CustomEvent("ended", { detail: "the session has ended" }));
   throw new ApiError(
     response.status,
     said.code ?? "UNKNOWN",
@@ -31,6 +39,12 @@ async function request(path: string, signal: AbortSignal): Promise<Response> {
 /** One read of the API: `path` below /api/v1. Throws ApiError. */
 export async function get<T>(path: string, signal: AbortSignal): Promise<T> {
   return (await request(path, signal)).json() as Promise<T>;
+}
+
+/** Ends the session, and leads to the page that begins one. */
+export async function signOut(): Promise<void> {
+  await fetch("/sign-out", { method: "POST" }).catch(() => undefined);
+  location.assign("/sign-in");
 }
 
 export interface LogChunk {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { get, signOut } from "./api";
 import { Notice } from "./components/notice";
 import { moment } from "./format";
+import type { Caller } from "./generated/ablate";
 import { useLiveState, type LiveState } from "./live";
 import type { Page } from "./page";
 import { Link, useAddress } from "./router";
@@ -54,7 +56,14 @@ export function App() {
           ))}
         </nav>
         <LiveMark state={state} />
+        {!state.ended && <Account />}
       </header>
+      {state.kind === "signed-out" && (
+        <div class="banner" role="alert">
+          <strong>You are signed out: {state.ended}.</strong> What you see is not kept up to date.{" "}
+          <a href={`/sign-in?to=${encodeURIComponent(address.pathname + address.search)}`}>Sign in</a>
+        </div>
+      )}
       {state.kind === "lost" && (
         <div class="banner" role="status">
           <strong>No connection to the server since {moment(state.since.toISOString())}.</strong> What you see
@@ -120,7 +129,29 @@ const kLiveText: Record<LiveState["kind"], string> = {
   live: "Live",
   lost: "Reconnecting…",
   paused: "Paused",
+  "signed-out": "Signed out",
 };
+
+/** Who is signed in, where people sign in. */
+function Account() {
+  const [caller, setCaller] = useState<Caller>();
+  useEffect(() => {
+    const abort = new AbortController();
+    get<Caller>("/whoami", abort.signal)
+      .then(setCaller)
+      .catch(() => undefined);
+    return () => abort.abort();
+  }, []);
+  if (!caller?.token) return null;
+  return (
+    <span class="account">
+      {caller.name}
+      <button type="button" class="quiet" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </span>
+  );
+}
 
 function LiveMark({ state }: { state: LiveState }) {
   return (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
+import { get, onSignedOut } from "./api";
 
 /** An empty sweep: anything may have changed. Run 0: something of the sweep. */
 export interface Change {
@@ -8,11 +9,14 @@ export interface Change {
 }
 
 export interface LiveState {
-  kind: "connecting" | "live" | "lost" | "paused";
+  /** signed-out: nothing more comes until somebody signs in. */
+  kind: "connecting" | "live" | "lost" | "paused" | "signed-out";
   /** When the server was last heard, for the banner. */
   since: Date;
   /** Why the scheduler can store nothing, or empty. */
   trouble: string;
+  /** Why the session has ended, or empty. */
+  ended: string;
 }
 
 const kAnything: Change = { sweep: "", run: 0 };
@@ -22,7 +26,7 @@ const kMissed = 3;
 
 /** The tab's one event stream: open while the tab is visible, opened again when it breaks or falls silent. */
 class Live {
-  state: LiveState = { kind: "connecting", since: new Date(), trouble: "" };
+  state: LiveState = { kind: "connecting", since: new Date(), trouble: "", ended: "" };
   private source: EventSource | undefined;
   private retry: number | undefined;
   private watchdog: number | undefined;
@@ -32,6 +36,7 @@ class Live {
   private readonly watchers = new Set<(state: LiveState) => void>();
 
   start(): void {
+    onSignedOut((why) => this.end(why));
     document.addEventListener("visibilitychange", () => (document.hidden ? this.pause() : this.open()));
     if (!document.hidden) this.open();
   }
@@ -45,6 +50,7 @@ class Live {
   }
 
   private open(): void {
+    if (this.state.ended) return;
     this.close();
     const source = new EventSource("/api/v1/events");
     this.source = source;
@@ -65,9 +71,23 @@ class Live {
       this.hear();
       this.say(trouble);
     });
-    source.onerror = () => this.lose();
+    source.addEventListener("signed-out", (event) =>
+      this.end((JSON.parse((event as MessageEvent<string>).data) as { why: string }).why),
+    );
+    source.onerror = () => {
+      this.lose();
+      // a stream does not say why it was refused: whether nobody is signed in any more, this does
+      void get("/whoami", new AbortController().signal).catch(() => undefined);
+    };
+  }
+  private end(why: string): void {
+    if (this.state.ended) return;
+    this.close();
+    this.state = { ...this.state, kind: "signed-out", ended: why };
+    this.show();
   }
   private lose(): void {
+    if (this.state.ended) return;
     this.set("lost");
     this.close();
     this.retry = window.setTimeout(() => this.open(), kRetryMs);
@@ -81,6 +101,7 @@ class Live {
     this.watchdog = window.setTimeout(() => this.lose(), kMissed * this.heartbeatMs);
   }
   private pause(): void {
+    if (this.state.ended) return;
     this.close();
     this.set("paused");
   }

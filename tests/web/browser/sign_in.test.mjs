@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signing in and out of a dashboard as people do, in a real browser.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { missing, openPage, startBrowser, startDashboard } from "./fixture.mjs";
+
+describe("signing in", { skip: missing() }, () => {
+  let dashboard;
+  let browser;
+  before(async () => {
+    browser = await startBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+  });
+
+  /** Runs `steps` on a new page of a new dashboard where people sign in. */
+  async function on(path, steps) {
+    dashboard = await startDashboard("0", "--sign-in");
+    // the certificate is of an authority that no browser knows
+    const { page } = await openPage(browser, { ignoreHTTPSErrors: true });
+    const at = (where) => new URL(where, dashboard.url).href;
+    try {
+      await page.goto(at(path));
+      await steps(page, at);
+    } finally {
+      await page.context().close();
+      await dashboard.stop();
+    }
+  }
+  const pathOf = (page) => new URL(page.url()).pathname;
+  const type = async (page, token) => {
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "token", "the field has the focus");
+    await page.keyboard.type(token);
+    await page.keyboard.press("Enter");
+  };
+  const heading = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
+
+  test("leads to the form, back to where it was, and out again, by keyboard", () =>
+    on("/sweeps/msf-sharing", async (page) => {
+      assert.equal(pathOf(page), "/sign-in");
+      await type(page, "abl_nobody");
+      await page.getByRole("alert").filter({ hasText: "this token is not known here" }).waitFor();
+      await type(page, "abl_vera");
+      await heading(page, "msf-sharing");
+      assert.equal(pathOf(page), "/sweeps/msf-sharing");
+      await page.locator(".live-live").waitFor();
+      await page.getByText("vera").waitFor();
+      assert.equal(await page.evaluate(() => document.cookie), "", "no script sees the cookie");
+      const [cookie] = await page.context().cookies();
+      assert.ok(cookie.name.startsWith("__Host-") && cookie.httpOnly && cookie.secure && cookie.sameSite === "Strict");
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await heading(page, "Sign in to ablate");
+      await page.goto(new URL("/workers", dashboard.url).href);
+      assert.equal(pathOf(page), "/sign-in");
+    }));
+
+  test("says on an open page that the session has ended, and leads to the form", () =>
+    on("/sign-in", async (page) => {
+      await type(page, "abl_vera");
+      await heading(page, "Sweeps");
+      await page.locator(".live-live").waitFor();
+      await dashboard.tell("revoke");
+      const banner = page.getByRole("alert").filter({ hasText: "You are signed out: this token is revoked." });
+      await banner.waitFor();
+      await banner.getByRole("link", { name: "Sign in" }).click();
+      await heading(page, "Sign in to ablate");
+      await type(page, "abl_vera");
+      await page.getByRole("alert").filter({ hasText: "this token is revoked" }).waitFor();
+    }));
+
+  test("opens a link of another site for who is signed in", () =>
+    on("/sign-in", async (page, at) => {
+      await type(page, "abl_vera");
+      await heading(page, "Sweeps");
+      const other = createServer((_, answer) =>
+        answer.writeHead(200, { "Content-Type": "text/html" }).end(`<a href="${at("/workers")}">workers</a>`),
+      );
+      await new Promise((ready) => other.listen(0, "127.0.0.1", ready));
+      try {
+        // another site by its name: 127.0.0.1 is the dashboard's
+        await page.goto(`http://localhost:${other.address().port}/`);
+        await page.getByRole("link", { name: "workers" }).click();
+        await heading(page, "Workers");
+        assert.equal(pathOf(page), "/workers");
+      } finally {
+        other.close();
+      }
+    }));
+});
