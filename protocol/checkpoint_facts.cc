@@ -90,7 +90,7 @@ TrainingMachine read_machine(const Facts& facts) {
 
 }  // namespace
 
-std::string to_text(const CheckpointFacts& facts) {
+std::string facts_text(const CheckpointFacts& facts) {
   const auto& machine = facts.machine;
   json text{{"format", kFormat},
             {"config_hash", facts.config_hash},

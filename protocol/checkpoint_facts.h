@@ -38,7 +38,7 @@ struct CheckpointFacts {
 inline constexpr const char* kFactsKey = "ablate";
 
 /// JSON. Every number is finite.
-std::string to_text(const CheckpointFacts& facts);
+std::string facts_text(const CheckpointFacts& facts);
 /// `file`: for the message. Throws: Error{kDataLoss} for what is no such text, or says what no trainer
 /// writes; Error{kFailedPrecondition} for another format.
 CheckpointFacts read_checkpoint_facts(const std::string& text, const std::filesystem::path& file);

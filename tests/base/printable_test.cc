@@ -37,7 +37,7 @@ TEST(Printable, AProgressBarIsALineForEachTime) {
   EXPECT_EQ(printable("10%\r20%\r\ndone\r\r\n"), "10%\n20%\ndone\n");
 }
 
-TEST(Printable, ALineIsOne) { EXPECT_EQ(printable_line("a\x1b[31m\nb\tc\r"), "a b c "); }
+TEST(Printable, ALineIsOne) { EXPECT_EQ(printable_line("a\x1b[31m\nb\tc\rd"), "a b c d"); }
 
 TEST(Printable, PiecesAreCutAnywhere) {
   const std::string text = "Größe \x1b[1;31mred\x1b[0m\r\n\x1b]0;t\x1b\\中\U0001F600\n";

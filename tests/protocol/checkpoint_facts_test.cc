@@ -16,16 +16,16 @@ using testing::HasSubstr;
 
 json facts() {
   return json::parse(
-      to_text({.config_hash = "ab",
-               .step = 400,
-               .evaluated = 390,
-               .loss_sum = 1.5,
-               .correct = 3,
-               .seen = 64,
-               .best = 75.5,
-               .machine = {.torch = "2.13.0", .device = "cpu", .instructions = "AVX2", .threads = 2},
-               .weights = {{"init", "cd"}},
-               .model = "{}"}));
+      facts_text({.config_hash = "ab",
+                  .step = 400,
+                  .evaluated = 390,
+                  .loss_sum = 1.5,
+                  .correct = 3,
+                  .seen = 64,
+                  .best = 75.5,
+                  .machine = {.torch = "2.13.0", .device = "cpu", .instructions = "AVX2", .threads = 2},
+                  .weights = {{"init", "cd"}},
+                  .model = "{}"}));
 }
 
 std::string refusal(const json& said) {
@@ -40,7 +40,7 @@ std::string refusal(const json& said) {
 
 TEST(CheckpointFacts, ReadAsTheyWereWritten) {
   const CheckpointFacts read = read_checkpoint_facts(facts().dump(), "c.safetensors");
-  EXPECT_EQ(to_text(read), facts().dump());
+  EXPECT_EQ(facts_text(read), facts().dump());
   EXPECT_EQ(read.step, 400);
   EXPECT_EQ(read.best, 75.5);
   EXPECT_EQ(read.weights.at("init"), "cd");

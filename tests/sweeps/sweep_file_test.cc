@@ -582,13 +582,15 @@ TEST(HostileFileTest, DeepAndEndlessFilesEndInAMessage) {
 
 TEST(HostileFileTest, ASignWhereNoneCanStandIsSaidAndDoesNotFillTheMemory) {
   EXPECT_EQ(problem_of(", time: 8h }\n"), "sweep.yaml:1:1: not YAML: unexpected ','");
-  EXPECT_EQ(problem_of("\n  }\n"), "sweep.yaml:2:3: not YAML: unexpected '}'");
-  EXPECT_THAT(problem_of("a: 1\n---\nb: 1\n"), HasSubstr("sweep.yaml:3:1: a second YAML document"));
+  EXPECT_EQ(problem_of("\n  }\n"), "sweep.yaml:2:3: not YAML: illegal flow end");
+  EXPECT_THAT(problem_of(std::string{kSmall} + kColumns + "---\nb: 1\n"),
+              HasSubstr("a second YAML document"));
 }
 
 TEST(HostileFileTest, WhatIsSaidIsOneLineThatATerminalOnlyShows) {
-  EXPECT_THAT(problem_of("ablate: 1\n\"na\\nme\\e[31m\": x\n"), HasSubstr("'na me'"));
-  EXPECT_THAT(problem_of("name: \"\\\x1b[2J\"\n"), Not(HasSubstr("\x1b")));
+  const std::string said = problem_of(std::string{kSmall} + kColumns + "\"na\\nme\\e[31m\": x\n");
+  EXPECT_THAT(said, HasSubstr(": na me: unknown key"));
+  EXPECT_EQ(said.find('\n'), std::string::npos);
 }
 
 TEST(HostileFileTest, AFileThatIsTooLargeIsRefusedUnread) {

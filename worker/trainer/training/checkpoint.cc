@@ -50,7 +50,7 @@ Error diverged(std::int64_t from, const torch::Tensor& finite_steps) {
 std::string write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
   expect_finite_weights(checkpoint);
   write_checked(file,
-                {.tensors = checkpoint.tensors, .metadata = {{kFactsKey, protocol::to_text(checkpoint)}}});
+                {.tensors = checkpoint.tensors, .metadata = {{kFactsKey, protocol::facts_text(checkpoint)}}});
   return sha256_file(file);
 }
 
