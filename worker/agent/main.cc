@@ -171,23 +171,28 @@ agent::Confinement confinement_from(const Flags& flags) {
 }
 
 /// Gives commands groups of their own where the worker was handed a part of the tree, and says what holds.
-/// Throws: Error for a bound that nothing here can hold.
+/// Throws: Error for a bound that nothing here can hold, and for a folder of --run-groups that is none.
 void divide_group(agent::Confinement& confinement, const Flags& flags) {
   const auto folder = flags.run_groups.empty() ? agent::delegated_group() : flags.run_groups;
-  if (folder) confinement.groups = std::make_shared<agent::RunGroups>(*folder);
-  const std::string why_not =
-      folder ? folder->string() + " has no such controller" : "this worker was handed no cgroup v2";
+  std::string why_not = "this worker was handed no cgroup v2";
+  try {
+    if (folder) confinement.groups = std::make_shared<agent::RunGroups>(*folder);
+    if (folder) why_not = folder->string() + " has no such controller";
+  } catch (const Error& error) {
+    if (!flags.run_groups.empty()) throw Error{error.code(), fmt::format("--run-groups: {}", error.what())};
+    why_not = error.what();
+  }
+  const auto& groups = confinement.groups;
   const std::string expected = "expected a service with Delegate=yes, or --run-groups";
-  if (confinement.bounds.memory > 0 && !(folder && confinement.groups->bounds_memory()))
+  if (confinement.bounds.memory > 0 && !(groups && groups->bounds_memory()))
     throw Error{Code::kInvalidArgument, fmt::format("--run-memory: {}; {}", why_not, expected)};
-  if (confinement.bounds.processes > 0 && !confinement.user &&
-      !(folder && confinement.groups->bounds_processes()))
+  if (confinement.bounds.processes > 0 && !confinement.user && !(groups && groups->bounds_processes()))
     throw Error{Code::kInvalidArgument,
                 fmt::format("--run-processes: {}; {}, or --run-as", why_not, expected)};
   log_info("commands run as {}, {}",
            confinement.user ? confinement.user->name : "this user, who is not kept from anything of its own",
-           folder ? fmt::format("each in a group beneath {}{}", folder->string(),
-                                confinement.groups->bounds_memory() ? "" : " without bounds of memory")
+           groups ? fmt::format("each in a group beneath {}{}", folder->string(),
+                                groups->bounds_memory() ? "" : ", which cannot bound memory")
                   : "without cgroups: " + why_not);
 }
 
