@@ -143,7 +143,8 @@ void Autoscaler::look(const std::stop_token& stop) {
   {
     auto state = state_.lock();
     for (const Queue& queue : state->queues) {
-      live = live || !queue.standing.pilots.empty();
+      live = live || !queue.standing.pilots.empty() ||
+             std::ranges::any_of(queue.passes, [](const auto& pass) { return pass.second.gone.has_value(); });
       wanted = wanted || queue.standing.config.min_workers > 0;
     }
   }
