@@ -59,10 +59,15 @@ class FleetReader {
   FleetConfig read(const Node& root) {
     FleetConfig fleet;
     if (!yaml_.is_mapping(root, "")) return fleet;
-    allow_only(root, "", {"scheduler", "queues"});
+    allow_only(root, "", {"scheduler", "ca", "kubernetes", "queues"});
     if (const Node* scheduler =
             required(root, "", "scheduler", "where workers find the scheduler, head:7071"))
       fleet.scheduler = plain_text(*scheduler, "scheduler");
+    if (const Node* ca = root.find("ca"); ca && plain_text(*ca, "ca") != kSystem)
+      fleet.ca = path(*ca, "ca");
+    else if (ca)
+      fleet.ca = kSystem;
+    if (const Node* kubernetes = root.find("kubernetes")) read_kubernetes(*kubernetes, fleet);
     const Node* queues = required(root, "", "queues", "a mapping of names to queues");
     if (!queues || !yaml_.is_mapping(*queues, "queues")) return fleet;
     if (queues->entries.empty()) problems_.add(queues->place, "queues", "expected at least one queue");
@@ -73,6 +78,20 @@ class FleetReader {
   }
 
  private:
+  /// Of a scheduler that runs in no pod.
+  void read_kubernetes(const Node& node, FleetConfig& fleet) {
+    if (!yaml_.is_mapping(node, "kubernetes")) return;
+    allow_only(node, "kubernetes", {"server", "service_account"});
+    if (const Node* server = required(node, "kubernetes", "server", "https://HOST:PORT of the API server"))
+      fleet.kubernetes = plain_text(*server, "kubernetes.server");
+    if (!fleet.kubernetes.empty() && !fleet.kubernetes.starts_with("https://"))
+      problems_.add(node.find("server")->place, "kubernetes.server",
+                    fmt::format("expected https://HOST:PORT; got '{}'", fleet.kubernetes));
+    if (const Node* account =
+            required(node, "kubernetes", "service_account", "a folder with token, ca.crt and namespace"))
+      fleet.service_account = path(*account, "kubernetes.service_account");
+  }
+
   QueueConfig queue(const Node::Entry& entry) {
     QueueConfig queue{.name = entry.key};
     const std::string field = dotted("queues", entry.key);
@@ -85,41 +104,26 @@ class FleetReader {
       problems_.add(entry.place, field, "invalid name; expected at most 40 of a-z, 0-9, '-' and '_'");
     const Node& node = entry.value;
     if (!yaml_.is_mapping(node, field)) return queue;
-    allow_only(node, field,
-               {"launcher",
-                "workers",
-                "backlog",
-                "time_limit",
-                "idle_timeout",
-                "cool_down",
-                "min_utilisation",
-                "max_gpu_hours",
-                "gpus",
-                "cpus",
-                "memory",
-                "slots",
-                "labels",
-                "data",
-                "weights",
-                "allow_commands",
-                "program",
-                "home",
-                "worker_arguments",
-                "partition",
-                "account",
-                "qos",
-                "gres",
-                "constraint",
-                "arguments"});
+    allow_only(node, field, {"launcher",       "workers",      "backlog",    "time_limit",
+                             "start_deadline", "idle_timeout", "cool_down",  "min_utilisation",
+                             "max_gpu_hours",  "gpus",         "cpus",       "memory",
+                             "slots",          "labels",       "data",       "weights",
+                             "allow_commands", "program",      "home",       "worker_arguments",
+                             "partition",      "account",      "qos",        "gres",
+                             "constraint",     "arguments",    "image",      "volumes",
+                             "node_selector",  "tolerations",  "run_as_user"});
     const auto at = [&](const char* key) { return dotted(field, key); };
     if (const Node* kind = required(node, field, "launcher", any_of(names_of<LauncherKind>())))
       if (const auto name = yaml_.choice(*kind, at("launcher"), names_of<LauncherKind>()))
         queue.kind = value_named<LauncherKind>(*name).value();
+    expect_keys_of(queue.kind, node, field);
     if (const Node* workers = required(node, field, "workers", "{min: 0, max: 8}"))
       range(*workers, at("workers"), queue);
     number(node, field, "backlog", 1, kMostBacklog, queue.backlog);
     if (const Node* limit = required(node, field, "time_limit", "the time limit of a worker, such as 8h"))
       time(*limit, at("time_limit"), kShortestLimit, kLongestLimit, queue.time_limit);
+    if (const Node* start = node.find("start_deadline"))
+      time(*start, at("start_deadline"), kShortestLimit, kLongestLimit, queue.start_deadline);
     if (const Node* idle = node.find("idle_timeout"))
       time(*idle, at("idle_timeout"), seconds{1}, kLongestLimit, queue.idle_timeout);
     if (const Node* cool = node.find("cool_down"))
@@ -154,6 +158,13 @@ class FleetReader {
       queue.program = path(*program, at("program"));
     if (const Node* home = required(node, field, "home", "a folder for the workers on the queue's machines"))
       queue.home = path(*home, at("home"));
+    if (queue.kind == LauncherKind::kKubernetes)
+      if (const Node* image = required(node, field, "image", "the container image with ablate-worker"))
+        queue.image = plain_text(*image, at("image"));
+    names(node, field, "volumes", queue.volumes, true);
+    names(node, field, "node_selector", queue.node_selector, false);
+    words(node, field, "tolerations", queue.tolerations, [](const std::string&) { return std::string{}; });
+    number(node, field, "run_as_user", 1, 2'000'000'000, queue.run_as_user);
     for (const auto& [key, value] :
          {std::pair{"partition", &queue.partition}, std::pair{"account", &queue.account},
           std::pair{"qos", &queue.qos}, std::pair{"gres", &queue.gres},
@@ -172,6 +183,30 @@ class FleetReader {
       return {};
     });
     return queue;
+  }
+
+  /// Keys of one launcher are no others'.
+  void expect_keys_of(LauncherKind kind, const Node& queue, const std::string& field) {
+    struct Own {
+      const char* key;
+      LauncherKind kind;
+    };
+    using enum LauncherKind;
+    static constexpr Own kOwn[] = {{"partition", kSlurm},
+                                   {"account", kSlurm},
+                                   {"qos", kSlurm},
+                                   {"gres", kSlurm},
+                                   {"constraint", kSlurm},
+                                   {"arguments", kSlurm},
+                                   {"image", kKubernetes},
+                                   {"volumes", kKubernetes},
+                                   {"node_selector", kKubernetes},
+                                   {"tolerations", kKubernetes},
+                                   {"run_as_user", kKubernetes}};
+    for (const Own& own : kOwn)
+      if (const Node* given = queue.find(own.key); given && own.kind != kind)
+        problems_.add(given->place, dotted(field, own.key),
+                      fmt::format("only for launcher: {}; this is {}", name_of(own.kind), name_of(kind)));
   }
 
   void allow_only(const Node& mapping, const std::string& field, const std::vector<std::string>& known) {

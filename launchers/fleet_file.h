@@ -11,11 +11,13 @@
 namespace abl::launchers {
 
 /// Who starts the workers of a queue.
-enum class LauncherKind { kSlurm };
+enum class LauncherKind { kSlurm, kKubernetes };
 constexpr std::string_view name_of(LauncherKind kind) {
   switch (kind) {
     case LauncherKind::kSlurm:
       return "slurm";
+    case LauncherKind::kKubernetes:
+      return "kubernetes";
   }
   return {};
 }
@@ -29,9 +31,10 @@ struct QueueConfig {
   int min_workers = 0, max_workers = 1;
   int backlog = 2;  ///< pilots that may wait for their machine at once
   std::chrono::seconds time_limit{0};
-  std::chrono::seconds idle_timeout{300};  ///< a worker without a run goes after so long
-  std::chrono::seconds cool_down{30};      ///< a pilot that waits is not given up sooner after a submission
-  double min_utilisation = 0.5;            ///< of a worker's slots; a pilot for less is not submitted
+  std::chrono::seconds start_deadline{7 * 24 * 3600};  ///< a pilot that waits for longer is given up
+  std::chrono::seconds idle_timeout{300};              ///< a worker without a run goes after so long
+  std::chrono::seconds cool_down{30};  ///< a pilot that waits is not given up sooner after a submission
+  double min_utilisation = 0.5;        ///< of a worker's slots; a pilot for less is not submitted
   std::optional<double> max_gpu_hours;
 
   int gpus = 0, cpus = 0;  ///< of one worker; cpus 0: what the launcher gives
@@ -45,10 +48,21 @@ struct QueueConfig {
 
   std::string partition, account, qos, gres, constraint;  ///< as Slurm has them; empty: its default
   std::vector<std::string> arguments;                     ///< of the launcher, passed through
+
+  // as Kubernetes has them
+  std::string image;
+  std::map<std::string, std::string> volumes, node_selector;  ///< claim -> path; label -> value
+  std::vector<std::string> tolerations;                       ///< keys of taints
+  int run_as_user = 10001;
 };
+
+/// In place of a file: the authorities that a machine knows.
+inline constexpr const char* kSystem = "system";
 
 struct FleetConfig {
   std::string scheduler;  ///< where workers find it, "head:7071"
+  std::string ca;         ///< of its certificate: a file here, or kSystem; empty: it has no TLS
+  std::string kubernetes, service_account;  ///< API server and folder of the account; empty: as in a pod
   std::vector<QueueConfig> queues;
 };
 

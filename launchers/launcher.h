@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <stop_token>
@@ -39,13 +40,34 @@ struct Pilot {
   bool operator==(const Pilot&) const = default;
 };
 
-/// Before its time is over a pilot is asked to end, so that its runs write a checkpoint; where that is so
-/// long that it counts.
-inline constexpr std::chrono::seconds kEndsEarly{60};
-constexpr bool ends_early(std::chrono::seconds time_limit) { return time_limit >= std::chrono::minutes{10}; }
+/// With what the worker of one pilot gets in, where the scheduler has TLS.
+struct Pass {
+  std::string id;           ///< for lists and names of files
+  std::string token;        ///< the secret: for a file that its owner alone reads, and nothing else
+  std::string authorities;  ///< of the scheduler's certificate, in PEM; empty: those that the machine knows
+};
+
+/// What ended pilots of a queue have left where its workers live.
+struct Leftovers {
+  std::vector<std::string> passes;   ///< by their id: used, or of no use any more
+  std::vector<std::string> workers;  ///< whose folders nobody will look at
+  bool empty() const { return passes.empty() && workers.empty(); }
+};
+
+/// So long before its time is over a worker asks its runs to stop, so that they write a checkpoint
+/// (ablate-worker --time-limit).
+constexpr std::chrono::seconds ends_early(std::chrono::seconds time_limit) {
+  return std::clamp(time_limit / 10, std::chrono::seconds{10}, std::chrono::seconds{60});
+}
 /// What of a pilot's time is not a trial's: its worker starts and ends.
 constexpr std::chrono::seconds start_and_end(std::chrono::seconds time_limit) {
-  return ends_early(time_limit) ? 2 * kEndsEarly : std::chrono::seconds{30};
+  return 2 * ends_early(time_limit);
+}
+/// The least time for which a trial that can go on elsewhere, or of which nobody knows how long it takes, is
+/// given to a worker whose time ends. `whole`: that it had at first.
+template <class Duration>
+constexpr Duration worthwhile(Duration whole) {
+  return std::min<Duration>(std::chrono::minutes{2}, whole / 5);
 }
 
 /// Starts and ends pilots by somebody else's hand. It knows no more than that one says: whatever is asked is
@@ -62,10 +84,13 @@ class Launcher {
   virtual std::vector<Pilot> list(const std::stop_token& stop) = 0;
   /// Asks for a pilot. Returns: its id.
   /// Throws: Error{kUnavailable} where nobody answers, another code where it is refused.
-  virtual std::string submit(const QueueConfig& queue, const std::stop_token& stop) = 0;
+  virtual std::string submit(const QueueConfig& queue, const std::optional<Pass>& pass,
+                             const std::stop_token& stop) = 0;
   /// Ends pilots: one that runs is asked first, so that its runs write a checkpoint. A pilot that has
   /// ended is no error. Throws: as `list`.
   virtual void cancel(const std::vector<Pilot>& pilots, const std::stop_token& stop) = 0;
+  /// Removes it; what is not there is no error. Throws: Error where something stays.
+  virtual void remove(const QueueConfig& queue, const Leftovers& leftovers, const std::stop_token& stop) = 0;
 };
 
 }  // namespace abl::launchers

@@ -62,6 +62,16 @@ class Look {
     return kind.queues.contains(number_) && at_once(kind, config_) > 0 && fits(kind);
   }
 
+  /// Whether a pilot has the time for something that waits.
+  bool has_time(const PilotStanding& pilot) const {
+    if (pilot.waits()) return true;
+    const auto left = config_.time_limit - pilot.pilot.ran - ends_early(config_.time_limit);
+    return std::ranges::any_of(waiting_, [&](const WaitingTrials& kind) {
+      return is_for_here(kind) &&
+             left >= (kind.takes.count() > 0 ? kind.takes : worthwhile(config_.time_limit));
+    });
+  }
+
   /// Workers that all that waits would fill.
   double needed() const {
     double workers = 0;
@@ -75,9 +85,9 @@ class Look {
     for (const PilotStanding& pilot : queue_.pilots) {
       if (pilot.leaving) continue;
       ++live_;
-      if (pilot.pilot.state == PilotState::kWaiting) ++backlog_;
+      if (pilot.waits()) ++backlog_;
       // one that is idle may have what waits in a moment
-      if (pilot.pilot.state == PilotState::kWaiting || !pilot.connected || !pilot.busy) ++coming_;
+      if (!pilot.connected || !pilot.busy) coming_ += has_time(pilot) ? 1 : 0;
     }
   }
 
@@ -159,7 +169,7 @@ class Look {
 
   /// Ends what nobody needs, down to the minimum.
   void shrink(double workers, std::size_t here) {
-    std::vector<Pilot> silent, idle, useless;
+    std::vector<Pilot> silent, idle, useless, overdue;
     std::vector<const PilotStanding*> waiting, resting;
     std::vector<Pilot> insist;
     for (const PilotStanding& pilot : queue_.pilots) {
@@ -167,8 +177,11 @@ class Look {
         insist.push_back(pilot.pilot);
       } else if (pilot.leaving) {
         continue;
-      } else if (pilot.pilot.state == PilotState::kWaiting) {
-        waiting.push_back(&pilot);
+      } else if (pilot.waits()) {
+        if (now_ - pilot.since >= config_.start_deadline)
+          overdue.push_back(pilot.pilot);
+        else
+          waiting.push_back(&pilot);
       } else if (!pilot.connected && now_ - pilot.since >= kTimeToConnect) {
         silent.push_back(pilot.pilot);
       } else if (pilot.connected && !pilot.busy && now_ - pilot.idle_since >= config_.idle_timeout) {
@@ -177,14 +190,18 @@ class Look {
     }
     cancel(std::move(insist),
            fmt::format("told to end {} minutes ago and still there", kTimeToLeave.count()));
-    auto spare = static_cast<long>(live_) - config_.min_workers - static_cast<long>(silent.size());
+    const std::size_t given_up = overdue.size();
+    cancel(std::move(overdue), fmt::format("waited for a machine for {} s, which is start_deadline",
+                                           config_.start_deadline.count()));
+    auto spare = static_cast<long>(live_ - given_up) - config_.min_workers - static_cast<long>(silent.size());
     cancel(std::move(silent),
            fmt::format("their workers have not been heard of for {} minutes", kTimeToConnect.count()), true);
     std::ranges::sort(resting, {}, &PilotStanding::idle_since);
     for (const PilotStanding* pilot : resting)
       if (spare-- > 0) idle.push_back(pilot->pilot);
     spare = std::max(0L, spare);
-    const bool fruitless = here > 0;
+    const bool fruitless =
+        here > 0 && std::ranges::any_of(resting, [&](const auto* pilot) { return has_time(*pilot); });
     const std::string for_so_long = fmt::format("nothing ran there for {} s", config_.idle_timeout.count());
     const auto ended = static_cast<double>(idle.size());
     cancel(std::move(idle),

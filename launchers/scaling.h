@@ -17,7 +17,8 @@ namespace abl::launchers {
 struct WaitingTrials {
   std::size_t trials = 0;
   int gpus = 0;                   ///< of one worker; 0: any one slot
-  std::chrono::seconds takes{0};  ///< what one needs at a stretch; 0: not known, or it can go on elsewhere
+  std::chrono::seconds takes{0};  ///< what one needs at a stretch; 0: not known, or it can go on elsewhere,
+                                  ///< so that it goes where some time is left
   std::set<std::size_t> queues;   ///< by their number, those whose workers could run them
 };
 
@@ -29,6 +30,8 @@ struct PilotStanding {
   Time since{};                   ///< it has been in its state
   Time idle_since{};              ///< of one that is connected and not busy
   std::optional<Time> leaving{};  ///< when it was told to end
+  /// For its machine. One whose worker is there does not, whatever its launcher said last.
+  bool waits() const { return pilot.state == PilotState::kWaiting && !connected; }
 };
 
 struct QueueStanding {

@@ -14,12 +14,16 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/new_file.h"
 #include "base/printable.h"
 
 namespace abl::launchers {
 namespace {
 
 using std::chrono::seconds;
+namespace fs = std::filesystem;
+
+constexpr const char* kPasses = ".join";  // a queue's name has no dot
 
 /// Constant: whatever differs is an argument, which no shell reads.
 constexpr std::string_view kScript =
@@ -114,20 +118,44 @@ bool nobody_answers(std::string_view message) {
                              [&](std::string_view sign) { return message.find(sign) != message.npos; });
 }
 
+fs::path pass_file(const QueueConfig& queue, const std::string& id) {
+  return fs::path{queue.home} / kPasses / id;
+}
+fs::path authorities_file(const QueueConfig& queue) { return fs::path{queue.home} / kPasses / "ca.crt"; }
+
+/// Written as a whole, for this user alone.
+void write_private(const fs::path& file, std::string_view text) {
+  make_folder(file.parent_path());
+  NewFile secret{file, {.ending = unfinished_ending(), .mode = 0600}};
+  secret.append(text);
+  secret.publish();
+}
+
+void hand_over(const QueueConfig& queue, const Pass& pass) {
+  if (!pass.authorities.empty()) {
+    const fs::path file = authorities_file(queue);
+    if (!fs::exists(file) || read_file(file) != pass.authorities) write_private(file, pass.authorities);
+  }
+  write_private(pass_file(queue, pass.id), pass.token + "\n");
+}
+
 }  // namespace
 
 std::string job_name(const std::string& store_id, const std::string& queue) {
   return fmt::format("ablate-{}-{}", store_id, queue);
 }
 
-std::vector<std::string> sbatch_argv(const QueueConfig& queue, const SlurmOptions& options) {
+std::vector<std::string> sbatch_argv(const QueueConfig& queue, const SlurmOptions& options,
+                                     const std::optional<Pass>& pass) {
   std::vector<std::string> argv{"sbatch", "--parsable",
                                 "--job-name=" + job_name(options.store_id, queue.name), "--nodes=1",
                                 "--ntasks=1", "--no-requeue", "--chdir=/", "--output=/dev/null",
                                 "--export=HOME,USER,LANG,PATH,LD_LIBRARY_PATH,ABLATE_TRAINER",
                                 // whole minutes, which is what Slurm counts in
                                 fmt::format("--time={}", (queue.time_limit.count() + 59) / 60)};
-  if (ends_early(queue.time_limit)) argv.push_back(fmt::format("--signal=B:TERM@{}", kEndsEarly.count()));
+  // the worker ends by itself then, and by this where its clock is wrong; Slurm may say it a minute early
+  if (queue.time_limit >= std::chrono::minutes{20})
+    argv.push_back(fmt::format("--signal=B:TERM@{}", ends_early(queue.time_limit).count()));
   if (queue.cpus > 0) argv.push_back(fmt::format("--cpus-per-task={}", queue.cpus));
   if (!queue.memory.empty()) argv.push_back("--mem=" + queue.memory);
   for (const auto& [flag, value] :
@@ -142,7 +170,8 @@ std::vector<std::string> sbatch_argv(const QueueConfig& queue, const SlurmOption
   argv.push_back(options.script.string());
 
   argv.insert(argv.end(), {queue.name, queue.home, queue.program, "--scheduler", options.scheduler, "--slots",
-                           std::to_string(queue.slots), "--runs-root", queue.home + "/runs"});
+                           std::to_string(queue.slots), "--runs-root", queue.home + "/runs", "--time-limit",
+                           fmt::format("{}s", queue.time_limit.count())});
   const auto add_all = [&](const char* flag, const std::map<std::string, std::string>& named) {
     for (const auto& [name, value] : named)
       argv.insert(argv.end(), {flag, fmt::format("{}={}", name, value)});
@@ -151,6 +180,9 @@ std::vector<std::string> sbatch_argv(const QueueConfig& queue, const SlurmOption
   argv.insert(argv.end(), {"--label", "queue=" + queue.name});
   add_all("--data", queue.data);
   add_all("--weights", queue.weights);
+  if (pass)
+    argv.insert(argv.end(), {"--ca", pass->authorities.empty() ? kSystem : authorities_file(queue).string(),
+                             "--join-token-file", pass_file(queue, pass->id).string()});
   if (queue.allow_commands) argv.push_back("--allow-commands");
   argv.insert(argv.end(), queue.worker_arguments.begin(), queue.worker_arguments.end());
   return argv;
@@ -273,8 +305,24 @@ void SlurmLauncher::ask_how_they_ended(std::vector<Pilot>& pilots, const std::st
   }
 }
 
-std::string SlurmLauncher::submit(const QueueConfig& queue, const std::stop_token& stop) {
-  return parse_job_id(run(sbatch_argv(queue, options_), stop));
+std::string SlurmLauncher::submit(const QueueConfig& queue, const std::optional<Pass>& pass,
+                                  const std::stop_token& stop) {
+  if (pass) hand_over(queue, *pass);
+  return parse_job_id(run(sbatch_argv(queue, options_, pass), stop));
+}
+
+void SlurmLauncher::remove(const QueueConfig& queue, const Leftovers& leftovers, const std::stop_token&) {
+  std::string trouble;
+  const auto go = [&](const fs::path& path) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error) trouble = fmt::format("cannot remove {}: {}", path.string(), error.message());
+  };
+  for (const std::string& pass : leftovers.passes) go(pass_file(queue, pass));
+  for (const std::string& worker : leftovers.workers)
+    if (worker.starts_with(queue.name + "-") && worker.find('/') == std::string::npos)
+      go(fs::path{queue.home} / worker);
+  if (!trouble.empty()) throw Error{Code::kUnavailable, trouble};
 }
 
 void SlurmLauncher::cancel(const std::vector<Pilot>& pilots, const std::stop_token& stop) {

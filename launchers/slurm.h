@@ -21,7 +21,8 @@ struct SlurmOptions {
 };
 
 /// Pilots as jobs of Slurm, one node each. A pilot is known by its job's name, which has the store's identity
-/// and the queue, and by this user; all are asked for in one call of squeue.
+/// and the queue, and by this user; all are asked for in one call of squeue. Passes lie in `.join` of the
+/// queue's home, which this machine and the nodes share.
 class SlurmLauncher final : public Launcher {
  public:
   /// Writes the script. `queues`: those of this kind.
@@ -29,8 +30,10 @@ class SlurmLauncher final : public Launcher {
   SlurmLauncher(SlurmOptions options, const std::vector<QueueConfig>& queues);
 
   std::vector<Pilot> list(const std::stop_token& stop) override;
-  std::string submit(const QueueConfig& queue, const std::stop_token& stop) override;
+  std::string submit(const QueueConfig& queue, const std::optional<Pass>& pass,
+                     const std::stop_token& stop) override;
   void cancel(const std::vector<Pilot>& pilots, const std::stop_token& stop) override;
+  void remove(const QueueConfig& queue, const Leftovers& leftovers, const std::stop_token& stop) override;
 
  private:
   void ask_how_they_ended(std::vector<Pilot>& pilots, const std::stop_token& stop);
@@ -42,8 +45,9 @@ class SlurmLauncher final : public Launcher {
   std::set<std::string> asked_to_end_;  // of them; a second order is no question any more
 };
 
-/// The argv of sbatch for a pilot.
-std::vector<std::string> sbatch_argv(const QueueConfig& queue, const SlurmOptions& options);
+/// The argv of sbatch for a pilot. Of its pass it has the names of two files.
+std::vector<std::string> sbatch_argv(const QueueConfig& queue, const SlurmOptions& options,
+                                     const std::optional<Pass>& pass = {});
 /// What a job of this queue is called.
 std::string job_name(const std::string& store_id, const std::string& queue);
 /// The id that `sbatch --parsable` wrote: "4711", or "4711;cluster". Throws: Error for anything else.

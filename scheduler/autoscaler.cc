@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "access/certificates.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/nearest_name.h"
 #include "config/document/result_version.h"
+#include "launchers/kubernetes.h"
 #include "launchers/slurm.h"
 #include "scheduler/placement.h"
 #include "views/convert.h"
@@ -27,7 +29,9 @@ using launchers::PilotState;
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr std::chrono::seconds kListAtLeast{60};  // also where nothing waits
 constexpr std::size_t kMostEvents = 200;
-constexpr std::size_t kStoreIdLetters = 12;  // in names of jobs
+constexpr std::size_t kStoreIdLetters = 12;                   // in names of jobs
+constexpr std::size_t kKeptFolders = 20, kKeptFailures = 10;  // of the ended pilots of a queue
+constexpr std::chrono::seconds kLastWords{30};  // after a pilot's end its worker's token is good for so long
 
 /// The worker that a pilot of this queue is to be.
 WorkerState worker_of(const launchers::QueueConfig& queue) {
@@ -62,16 +66,35 @@ std::vector<std::unique_ptr<launchers::Launcher>> make_launchers(const launchers
                                     .script = store.string() + ".slurm.sh"},
             queues));
         break;
+      case launchers::LauncherKind::kKubernetes:
+        made.push_back(std::make_unique<launchers::KubernetesLauncher>(
+            launchers::KubernetesOptions::of(config, store_id.substr(0, kStoreIdLetters))));
+        break;
     }
   return made;
 }
 
+void check(const FleetOptions& options) {
+  const launchers::FleetConfig& config = options.config;
+  if (!options.tls && !config.ca.empty())
+    throw Error{Code::kInvalidArgument,
+                fmt::format("fleet file: ca: {}: this scheduler has no TLS; start it with --tls-certificate "
+                            "and --tls-key, or leave ca out",
+                            config.ca)};
+  if (options.tls && config.ca.empty() && !config.scheduler.starts_with("unix:"))
+    throw Error{Code::kInvalidArgument,
+                "fleet file: ca: missing; workers need the authority that has signed this scheduler's "
+                "certificate: ca.crt of 'ablate init-fleet', or system"};
+  if (!config.ca.empty() && config.ca != launchers::kSystem) access::read_authorities(config.ca);
+}
+
 Autoscaler::Autoscaler(FleetOptions options, const std::filesystem::path& store,
-                       const Coordinator& coordinator, const Clock& clock,
+                       const Coordinator& coordinator, AccessControl& access, const Clock& clock,
                        std::vector<std::unique_ptr<launchers::Launcher>> launchers)
     : options_{std::move(options)},
       file_{store.string() + ".fleet.json"},
       coordinator_{coordinator},
+      access_{access},
       clock_{clock},
       launchers_{std::move(launchers)} {
   auto state = state_.lock();
@@ -120,7 +143,8 @@ void Autoscaler::look(const std::stop_token& stop) {
   {
     auto state = state_.lock();
     for (const Queue& queue : state->queues) {
-      live = live || !queue.standing.pilots.empty();
+      live = live || !queue.standing.pilots.empty() ||
+             std::ranges::any_of(queue.passes, [](const auto& pass) { return pass.second.gone.has_value(); });
       wanted = wanted || queue.standing.config.min_workers > 0;
     }
   }
@@ -178,6 +202,8 @@ void Autoscaler::look(const std::stop_token& stop) {
     if (stop.stop_requested()) break;
     if (!unknown.contains(state_.lock()->queues.at(decision.queue).launcher)) carry_out(decision, now, stop);
   }
+  for (std::size_t i = 0; i < options_.config.queues.size() && !stop.stop_requested(); ++i)
+    if (!unknown.contains(state_.lock()->queues.at(i).launcher)) clean_up(i, connected, stop);
   auto state = state_.lock();
   if (std::exchange(state->save, false)) save(*state);
 }
@@ -189,10 +215,10 @@ std::vector<launchers::WaitingTrials> Autoscaler::waiting_for(const State& state
   for (const Queue& queue : state.queues) workers.push_back(worker_of(queue.standing.config));
   std::vector<launchers::WaitingTrials> all;
   for (const WorkQueue::Waiting& waiting : needs.waiting) {
-    launchers::WaitingTrials& kind = all.emplace_back(
-        launchers::WaitingTrials{.trials = waiting.trials,
-                                 .gpus = waiting.demand.gpus,
-                                 .takes = std::chrono::ceil<std::chrono::seconds>(waiting.takes)});
+    launchers::WaitingTrials& kind = all.emplace_back(launchers::WaitingTrials{
+        .trials = waiting.trials,
+        .gpus = waiting.demand.gpus,
+        .takes = std::chrono::ceil<std::chrono::seconds>(with_reserve(waiting.takes))});
     for (std::size_t i = 0; i < workers.size(); ++i)
       if (could_take(waiting.demand, workers[i])) kind.queues.insert(i);
   }
@@ -220,6 +246,12 @@ void Autoscaler::merge(State& state, Queue& queue, const std::vector<Pilot>& lis
       const bool told = !is_new && known->second.leaving;
       if (!is_new) before.erase(known);
       state.save = true;
+      std::deque<std::string>& kept = pilot.failed ? queue.failures : queue.ended;
+      kept.push_back(pilot.worker());
+      for (const std::size_t most = pilot.failed ? kKeptFailures : kKeptFolders; kept.size() > most;) {
+        queue.old.push_back(std::move(kept.front()));
+        kept.pop_front();
+      }
       const std::string end = fmt::format("pilot {} has ended: {} after {} s", pilot.id, pilot.said, ran);
       say(state, name, end);
       if (pilot.failed && !was_there && !told && !is_new)
@@ -228,6 +260,9 @@ void Autoscaler::merge(State& state, Queue& queue, const std::vector<Pilot>& lis
     }
     PilotStanding standing =
         is_new ? PilotStanding{.since = now, .idle_since = now} : std::move(known->second);
+    if (is_new && pilot.state == PilotState::kWaiting)
+      for (const auto& [id, pass] : queue.passes)  // waits since it was submitted
+        if (pass.pilot == pilot.id) standing.since = now - (clock_.now() - pass.made);
     if (is_new)
       say(state, name,
           fmt::format("pilot {} is there, of an earlier start: {}", pilot.id, name_of(pilot.state)));
@@ -313,11 +348,21 @@ void Autoscaler::submit(const Decision& decision, Time now, const std::stop_toke
   std::vector<Pilot> submitted;
   std::optional<Error> refusal;
   for (int i = 0; i < decision.pilots && !stop.stop_requested() && !refusal; ++i) {
+    std::optional<launchers::Pass> pass;
     try {
-      submitted.push_back({.id = launcher->submit(config, stop), .queue = config.name});
+      pass = new_pass(decision.queue);
+      submitted.push_back({.id = launcher->submit(config, pass, stop), .queue = config.name});
     } catch (const Error& error) {
       refusal = error;
     }
+    if (!pass) continue;
+    auto state = state_.lock();
+    Admission& admission = state->queues.at(decision.queue).passes[pass->id];
+    if (!refusal)
+      admission.pilot = submitted.back().id;
+    else if (refusal->code() != Code::kUnavailable)  // otherwise there may be a pilot that has it
+      admission.expires = clock_.now();
+    state->save = true;
   }
   auto state = state_.lock();
   Queue& queue = state->queues.at(decision.queue);
@@ -332,6 +377,80 @@ void Autoscaler::submit(const Decision& decision, Time now, const std::stop_toke
   if (!refusal || stop.stop_requested()) return;
   say(*state, config.name, fmt::format("a submission failed: {}", refusal->what()));
   if (refusal->code() != Code::kUnavailable) failed(*state, queue, refusal->what(), now);
+}
+
+/// Nothing where workers need none. It is written down before it is handed over, so that it ends also where
+/// this program does not hear what became of it.
+std::optional<launchers::Pass> Autoscaler::new_pass(std::size_t number) {
+  const launchers::FleetConfig& config = options_.config;
+  if (config.ca.empty()) return std::nullopt;
+  const launchers::QueueConfig& queue = config.queues.at(number);
+  try {
+    launchers::Pass pass;
+    if (config.ca != launchers::kSystem) pass.authorities = access::read_authorities(config.ca);
+    const Time now = clock_.now(), expires = now + queue.start_deadline + launchers::kTimeToConnect;
+    const access::Token token = access_.make_join_token("a pilot of queue " + queue.name, expires);
+    pass.id = token.id();
+    pass.token = token.text();
+    auto state = state_.lock();
+    state->queues.at(number).passes[pass.id] = {.made = now, .expires = expires};
+    save(*state);
+    return pass;
+  } catch (const Error& error) {  // not the launcher's fault
+    throw Error{Code::kUnavailable, fmt::format("no token for its worker: {}", error.what())};
+  }
+}
+
+/// Ends the tokens of pilots that have ended, and removes what nobody needs any more.
+void Autoscaler::clean_up(std::size_t number, const std::set<std::string>& connected,
+                          const std::stop_token& stop) {
+  launchers::Leftovers leftovers;
+  std::vector<std::string> over;
+  launchers::Launcher* launcher = nullptr;
+  {
+    auto state = state_.lock();
+    Queue& queue = state->queues.at(number);
+    launcher = queue.launcher;
+    leftovers.workers = std::exchange(queue.old, {});
+    const Time now = clock_.steady();
+    for (auto& [id, pass] : queue.passes) {
+      const std::string& called = pass.pilot.empty() ? id : pass.pilot;  // some launchers call it so
+      const auto pilot = std::ranges::find(queue.standing.pilots, called,
+                                           [](const PilotStanding& standing) { return standing.pilot.id; });
+      if (pilot != queue.standing.pilots.end()) {
+        pass.gone.reset();
+        if (pilot->connected && !std::exchange(pass.used, true)) leftovers.passes.push_back(id);
+        continue;
+      }
+      if (pass.pilot.empty() && clock_.now() < pass.expires) continue;
+      if (!pass.gone) pass.gone = now;
+      if (now - *pass.gone < kLastWords ||
+          connected.contains(Pilot{.id = pass.pilot, .queue = queue.standing.config.name}.worker()))
+        continue;
+      over.push_back(id);
+      leftovers.passes.push_back(id);
+    }
+  }
+  if (leftovers.empty()) return;
+  std::string trouble;
+  std::erase_if(over, [&](const std::string& id) {
+    try {
+      access_.end_join(id);
+      return false;
+    } catch (const Error& error) {  // the next look tries again
+      trouble = fmt::format("cannot revoke token {}: {}", id, error.what());
+      return true;
+    }
+  });
+  try {
+    launcher->remove(options_.config.queues.at(number), leftovers, stop);
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  auto state = state_.lock();
+  if (!trouble.empty()) say(*state, options_.config.queues.at(number).name, trouble);
+  for (const std::string& id : over) state->queues.at(number).passes.erase(id);
+  state->save = state->save || !over.empty() || !leftovers.workers.empty();
 }
 
 void Autoscaler::cancel(const Decision& decision, Time now, const std::stop_token& stop) {
@@ -444,15 +563,31 @@ void Autoscaler::load(State& state) {
     const auto pilots = found->value("pilots", nlohmann::json::object());
     for (const auto& [id, seconds] : pilots.items())
       if (seconds.is_number_integer()) queue.seconds[id] = seconds.get<std::int64_t>();
+    const auto passes = found->value("passes", nlohmann::json::object());
+    for (const auto& [id, pass] : passes.items())
+      queue.passes[id] = {.pilot = pass.value("pilot", ""),
+                          .made = Time{Milliseconds{pass.value("made_ms", std::int64_t{0})}},
+                          .expires = Time{Milliseconds{pass.value("expires_ms", std::int64_t{0})}}};
+    queue.ended = found->value("ended", std::deque<std::string>{});
+    queue.failures = found->value("failures", std::deque<std::string>{});
   }
 }
 
 void Autoscaler::save(State& state) {
   nlohmann::json stored = nlohmann::json::object();
-  for (const Queue& queue : state.queues)
+  for (const Queue& queue : state.queues) {
+    nlohmann::json passes = nlohmann::json::object();  // neither secrets nor their digests
+    for (const auto& [id, pass] : queue.passes)
+      passes[id] = {{"pilot", pass.pilot},
+                    {"made_ms", pass.made.time_since_epoch().count()},
+                    {"expires_ms", pass.expires.time_since_epoch().count()}};
     stored[queue.standing.config.name] = {{"paused", queue.standing.paused},
                                           {"gpu_seconds", queue.ended_gpu_seconds},
-                                          {"pilots", queue.seconds}};
+                                          {"pilots", queue.seconds},
+                                          {"passes", passes},
+                                          {"ended", queue.ended},
+                                          {"failures", queue.failures}};
+  }
   try {
     write_file_atomically(file_, stored.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } catch (const Error& error) {

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "launchers/scaling.h"
+#include "scheduler/access_control.h"
 #include "scheduler/coordinator.h"
 
 namespace abl::scheduler {
@@ -23,19 +24,24 @@ namespace abl::scheduler {
 struct FleetOptions {
   launchers::FleetConfig config;
   bool dry_run = false;            ///< says what it would do, and does not do it
+  bool tls = false;                ///< the scheduler has it: workers need a token and an authority
   Milliseconds list_every{5'000};  ///< how often the launchers are asked how their pilots are
 };
+/// Throws: Error in one line for what cannot work, before anything is opened.
+void check(const FleetOptions& options);
 
 /// Gets workers from launchers while trials wait, and lets them go: on a thread of its own, so that nobody
-/// waits for a batch system. What is to be done is decided by launchers/scaling.h; that a queue is paused and
-/// what its pilots have cost is kept in a file beside the results file.
+/// waits for a batch system. What is to be done is decided by launchers/scaling.h; that a queue is paused,
+/// what its pilots have cost and with which tokens they get in is kept in a file beside the results file.
 /// Thread: all methods, from any.
 class Autoscaler {
  public:
-  /// The coordinator has recovered, and notes what is needed (Coordinator::note_needs).
+  /// The coordinator has recovered, and notes what is needed (Coordinator::note_needs). `launchers`: one for
+  /// each kind that the fleet file names, in the order of kinds.
   /// Throws: Error where the file beside the store cannot be read.
   Autoscaler(FleetOptions options, const std::filesystem::path& store, const Coordinator& coordinator,
-             const Clock& clock, std::vector<std::unique_ptr<launchers::Launcher>> launchers);
+             AccessControl& access, const Clock& clock,
+             std::vector<std::unique_ptr<launchers::Launcher>> launchers);
   /// Ends what it has under way; pilots stay.
   ~Autoscaler();
 
@@ -49,6 +55,12 @@ class Autoscaler {
   void start();
 
  private:
+  struct Admission {      // of one pilot's worker, by a join token
+    std::string pilot{};  // not known: its submission was not answered
+    Time made{}, expires{};
+    bool used = false;
+    std::optional<Time> gone{};  // since then its pilot is not there any more
+  };
   struct Queue {
     launchers::QueueStanding standing;
     launchers::Launcher* launcher = nullptr;
@@ -58,6 +70,9 @@ class Autoscaler {
     std::set<std::string> connected;              // pilots whose worker was there once
     double ended_gpu_seconds = 0;                 // of pilots that have ended
     std::map<std::string, std::int64_t> seconds;  // of those that have not, as listed last
+    std::map<std::string, Admission> passes;      // by the token's public part
+    std::deque<std::string> ended, failures;      // workers whose folders are kept, the oldest first
+    std::vector<std::string> old;                 // whose folders are to go
   };
   struct Event {
     Time at{};
@@ -78,6 +93,8 @@ class Autoscaler {
   void failed(State& state, Queue& queue, const std::string& why, Time now);
   void carry_out(const launchers::Decision& decision, Time now, const std::stop_token& stop);
   void submit(const launchers::Decision& decision, Time now, const std::stop_token& stop);
+  std::optional<launchers::Pass> new_pass(std::size_t queue);
+  void clean_up(std::size_t queue, const std::set<std::string>& connected, const std::stop_token& stop);
   void cancel(const launchers::Decision& decision, Time now, const std::stop_token& stop);
   std::vector<launchers::WaitingTrials> waiting_for(const State& state, const Figures::Needs& needs) const;
   Queue& queue_named(State& state, const std::string& name);
@@ -87,6 +104,7 @@ class Autoscaler {
   const FleetOptions options_;
   const std::filesystem::path file_;
   const Coordinator& coordinator_;
+  AccessControl& access_;
   const Clock& clock_;
   std::vector<std::unique_ptr<launchers::Launcher>> launchers_;
   Guarded<State> state_;

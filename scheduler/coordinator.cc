@@ -219,6 +219,7 @@ void Coordinator::tick() {
         for (const RunId run : fleet_.recall_behind(now - 2 * policy_.quick)) call_back(run);
         explain_now_ = std::exchange(explain_due_, false) || explain_now_;
         explain_now_ = fleet_.end_rests(now) || explain_now_;
+        if (fleet_.note_time(now)) explain_now_ = true;  // what is left of a worker's time may be too little
         look_at_queue();
       });
 }

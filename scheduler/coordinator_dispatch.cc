@@ -34,7 +34,7 @@ void Coordinator::dispatch_queue() {
     dispatch_again_ = true;
     return;
   }
-  Picks picked = pick(queue_, fleet_, policy_);
+  Picks picked = pick(queue_, fleet_, policy_, clock_.steady());
   if (const auto& waits = picked.waits) {
     for (const RunId run : fleet_.recall_for(waits->demand, waits->priority)) call_back(run);
     preempt(fleet_.preempt_for(waits->demand, waits->priority, waits->preempting), waits->priority);
@@ -106,9 +106,13 @@ void Coordinator::preempt(const std::vector<RunId>& runs, int priority) {
 void Coordinator::explain_waiting() {
   if (!std::exchange(explain_now_, false)) return;
   std::map<storage::ShapeId, std::string> changed;
-  for (const auto& [shape, demand] : queue_.waiting_shapes())
+  std::map<storage::ShapeId, Milliseconds> takes;
+  if (fleet_.note_time(clock_.steady())) takes = queue_.shortest();
+  for (auto& [shape, demand] : queue_.waiting_shapes()) {
+    if (const auto known = takes.find(shape); known != takes.end()) demand.takes = known->second;
     if (std::string reason = why_waiting(demand, fleet_.workers()); waiting_reasons_[shape] != reason)
       changed.emplace(shape, std::move(reason));
+  }
   if (changed.empty()) return;
   commit(
       [changed](Database& db) {

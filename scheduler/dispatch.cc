@@ -74,15 +74,18 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
 /// At once: others follow when these have given way.
 constexpr std::size_t kMostPreempted = 64;
 
-Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
+Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy, Time now) {
   Picks result;
+  const bool some_end = fleet.note_time(now);
   unreserve(
       fleet.workers());  // until now: whoever asks why a trial waits is told of what is kept for another
   std::set<LaneId> blocked;
+  std::map<LaneId, WorkQueue::Limit> limits;  // of lanes for which workers have slots, and little time
   bool reserved = false,
        kept = false;  // for the first trial that needs it; all of them would keep every slot free
-  while (const auto next = queue.next(blocked)) {
+  while (const auto next = queue.next(blocked, limits)) {
     Demand demand = queue.demand(next->trial);
+    demand.takes = next->typical.value_or(Milliseconds{0});
     allow_where_it_failed(demand, fleet.workers());
     const bool quick = next->typical && *next->typical <= policy.quick;
     auto placement = place(demand, fleet.workers());
@@ -91,7 +94,13 @@ Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy) {
     if (!placement && quick && !demand.packs)
       placement = place_ahead(demand, fleet.workers(), policy.depth(*next->typical));
     if (!placement) {
-      blocked.insert(next->lane);
+      const auto left = some_end ? time_left_for(demand, fleet.workers()) : std::nullopt;
+      if (!left)
+        blocked.insert(next->lane);
+      else if (next->typical)
+        limits[next->lane].longest = std::min(*left, *next->typical - Milliseconds{1});
+      else
+        limits[next->lane].unknown = false;
       const bool awaited = await(demand, fleet.workers());
       if (awaited && !result.waits)
         result.waits = {demand, next->priority, queue.preempting(next->lane, next->priority, kMostPreempted)};

@@ -41,7 +41,7 @@ struct Picks {
 
 /// Places trials in the queue's order as long as there is a place for any; behind others only those of quick
 /// sweeps. They are taken out of the queue's sight, and their slots are marked.
-Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy);
+Picks pick(WorkQueue& queue, Fleet& fleet, const LeasePolicy& policy, Time now);
 
 /// An assignment that is in the store, to be sent once that is committed.
 struct Dispatched {

@@ -137,6 +137,11 @@ std::shared_ptr<const Session> Fleet::add(std::shared_ptr<const Session> session
                      .draining = hello.draining(),
                      .data = {.names = {hello.data().begin(), hello.data().end()}},
                      .weights = {.names = {hello.weights().begin(), hello.weights().end()}}};
+  if (hello.has_time_left_ms()) {
+    constexpr std::uint64_t kLongest = std::chrono::milliseconds{std::chrono::years{1000}}.count();
+    worker.whole = worker.left = Milliseconds{std::min(hello.time_left_ms(), kLongest)};
+    worker.ends = now + worker.whole;
+  }
   for (const ablate::v1::Slot& slot : hello.slots()) {
     worker.slots.push_back({.index = slot.index(),
                             .cuda = slot.device().starts_with("cuda"),
@@ -306,6 +311,16 @@ void Fleet::unmark(const Placement& placement) {
   const auto entry = entries_.find(placement.session);
   if (entry == entries_.end()) return;
   for (const std::uint32_t slot : placement.slots) mark(entry->second, slot);
+}
+
+bool Fleet::note_time(Time now) {
+  bool any = false;
+  for (WorkerState& worker : workers_) {
+    if (!worker.ends) continue;
+    worker.left = std::max(Milliseconds{0}, *worker.ends - now);
+    any = true;
+  }
+  return any;
 }
 
 bool Fleet::any_free() const {

@@ -127,6 +127,8 @@ class Fleet {
   /// Of a trial that nobody knows to be short: nothing is leased behind it.
   void mark_slow(const Placement& placement);
   bool any_free() const;
+  /// What is left of the workers' time, for placement. Returns: whether the time of any of them ends.
+  bool note_time(Time now);
 
   /// Runs that were leased ahead and wait, to be recalled, each named once: those of a lower priority on
   /// workers that could take this trial; those behind a run that has been executing since before `since`; all

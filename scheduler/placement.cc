@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "config/document/result_version.h"
+#include "launchers/launcher.h"
 #include "storage/worker_store.h"
 
 namespace abl::scheduler {
@@ -91,7 +92,12 @@ std::string gpus(std::size_t count) { return fmt::format("{} GPU{}", count, coun
 
 namespace {
 
-bool may_take(const Demand& demand, const WorkerState& worker) {
+bool has_time(const Demand& demand, const WorkerState& worker) {
+  return !worker.ends || wants_left(demand, worker) <= worker.left;
+}
+
+/// But for its time.
+bool suits(const Demand& demand, const WorkerState& worker) {
   return !worker.draining && !worker.drained && !worker.resting && worker.trouble.empty() &&
          (!demand.command || worker.allows_commands) && (!demand.sources || worker.takes_sources) &&
          right_trainer(demand, worker) && storage::suits(demand.where, worker.labels) &&
@@ -99,7 +105,37 @@ bool may_take(const Demand& demand, const WorkerState& worker) {
          std::ranges::find(demand.failed_on, worker.host) == demand.failed_on.end();
 }
 
+bool may_take(const Demand& demand, const WorkerState& worker) {
+  return suits(demand, worker) && has_time(demand, worker);
+}
+
+/// "40 s", "12 min", "3.5 h": what changes little does not change the text.
+std::string about(Milliseconds time) {
+  const double seconds = Seconds{time}.count();
+  if (seconds < 90) return fmt::format("{:.0f} s", std::max(1.0, seconds));
+  if (seconds < 5400) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
 }  // namespace
+
+Milliseconds wants_left(const Demand& demand, const WorkerState& worker) {
+  const Milliseconds start = launchers::worthwhile(worker.whole);
+  if (demand.takes.count() == 0) return start;
+  return demand.command ? with_reserve(demand.takes) : std::min(demand.takes, start);
+}
+
+std::optional<Milliseconds> time_left_for(const Demand& demand, const std::vector<WorkerState>& workers) {
+  std::optional<Milliseconds> most;
+  for (const WorkerState& worker : workers) {
+    if (slots_free(demand, worker) < slots_needed(demand) || !suits(demand, worker) ||
+        has_time(demand, worker))
+      continue;
+    const Milliseconds fits = demand.command ? worker.left * 10 / 11 : worker.left;
+    most = std::max(most.value_or(Milliseconds{0}), fits);
+  }
+  return most;
+}
 
 std::optional<Placement> place(const Demand& demand, std::vector<WorkerState>& workers) {
   WorkerState* best = nullptr;
@@ -297,6 +333,14 @@ std::string why_waiting(const Demand& demand, const std::vector<WorkerState>& wo
     return fmt::format("worker {} is in quarantine: {} ('ablate workers resume {}' ends that)",
                        left.front()->name, left.front()->quarantine.value_or(""), left.front()->name);
   left = trusted;
+  const auto lasting = those(left, [&](const WorkerState& worker) { return has_time(demand, worker); });
+  if (lasting.empty() && demand.command && demand.takes.count() > 0)
+    return fmt::format(
+        "its runs take about {} at a stretch, longer than worker {}{} has left (a higher time limit helps)",
+        about(demand.takes), left.front()->name, left.size() > 1 ? ", or any other," : "");
+  if (lasting.empty())
+    return fmt::format("worker {} ends soon: too little of its time is left", left.front()->name);
+  left = lasting;
 
   std::size_t slots = 0, most_free = 0, most_idle = 0;
   for (const WorkerState* worker : left) {

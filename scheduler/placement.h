@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "storage/types.h"
 
 namespace abl::scheduler {
@@ -35,6 +36,7 @@ struct Demand {
   bool packs = false;       ///< it may share a GPU
   bool sources = false;     ///< it takes the weights of other trials
   double memory_bytes = 0;  ///< that its runs take; 0: not measured yet, or not to be shared with
+  Milliseconds takes{0};    ///< what runs like it take; 0: nobody knows
   std::string home;         ///< host with its newest checkpoint: preferred, since there it can be resumed
   std::set<std::uint64_t> refused_by;    ///< sessions that are not asked again for a while
   std::vector<std::string> failed_on{};  ///< hosts that it is kept from
@@ -80,7 +82,19 @@ struct WorkerState {
   std::string trouble;  ///< why it gets nothing until it is well again, in its words; empty: it is
   Mapped data, weights;
   std::vector<SlotState> slots;
+  std::optional<Time>
+      ends{};  ///< when it asks its runs to stop, for its time is over; nothing: it has no end
+  Milliseconds whole{0}, left{0};  ///< until then: when it connected, and now; of one that ends
 };
+
+/// What a run may take that is like those which took so long.
+constexpr Milliseconds with_reserve(Milliseconds takes) { return takes + takes / 10; }
+/// What must be left of a worker's time for a trial: where it cannot go on elsewhere, all that it takes;
+/// else, and where nobody knows how long it takes, what is worth a start (launchers::worthwhile).
+Milliseconds wants_left(const Demand& demand, const WorkerState& worker);
+/// Of a trial that finds no place: workers would take it but for their time. Returns: the longest `takes`
+/// that the time of one would do for; nothing: it is not for their time.
+std::optional<Milliseconds> time_left_for(const Demand& demand, const std::vector<WorkerState>& workers);
 
 /// A trial and the slots that it gets.
 struct Placement {

@@ -25,7 +25,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
   remover_ = std::make_unique<Remover>(*writer_, clock, feed_);
   if (!options.fleet) return;
   coordinator_.note_needs();
-  autoscaler_ = std::make_unique<Autoscaler>(*options.fleet, options.store, coordinator_, clock,
+  autoscaler_ = std::make_unique<Autoscaler>(*options.fleet, options.store, coordinator_, access_, clock,
                                              make_launchers(options.fleet->config, coordinator_.store_id(),
                                                             std::filesystem::absolute(options.store)));
   workers_.serve_fleet(*autoscaler_);

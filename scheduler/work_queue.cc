@@ -272,14 +272,29 @@ void WorkQueue::put_memory(const std::string& pack, double bytes) {
   }
 }
 
-std::optional<WorkQueue::Next> WorkQueue::next(const std::set<LaneId>& blocked) const {
+std::optional<WorkQueue::Next> WorkQueue::next(const std::set<LaneId>& blocked,
+                                               const std::map<LaneId, Limit>& limits) const {
+  using Turn = std::pair<Share, SweepId>;
+  // the first of a lane: of the owners in their order, of the sweeps of each in theirs
+  const auto first =
+      [&](LaneId lane, const Turns& turns) -> std::optional<std::pair<std::pair<Share, std::string>, Turn>> {
+    const auto limit = limits.find(lane);
+    for (const auto& owner : turns.owners)
+      for (const Turn& turn : turns.sweeps.at(owner.second)) {
+        const auto& typical = sweeps_.at(turn.second).typical;
+        if (limit == limits.end() || (typical ? *typical <= limit->second.longest : limit->second.unknown))
+          return std::pair{owner, turn};
+      }
+    return std::nullopt;
+  };
   for (const auto& [priority, lanes] : levels_) {
     std::optional<Next> best;
     std::tuple<std::pair<Share, std::string>, std::pair<Share, SweepId>, Place> best_turn;
     for (const auto& [lane, turns] : lanes) {
       if (blocked.contains(lane)) continue;
-      const auto& owner = *turns.owners.begin();
-      const auto& turn = *turns.sweeps.at(owner.second).begin();
+      const auto found = first(lane, turns);
+      if (!found) continue;
+      const auto& [owner, turn] = *found;
       const Sweep& sweep = sweeps_.at(turn.second);
       const Place& place = *sweep.ready.at(lane).begin();
       if (const std::tuple here{owner, turn, place}; !best || here < best_turn) {
@@ -423,6 +438,19 @@ std::vector<WorkQueue::Waiting> WorkQueue::waiting() const {
     if (count > 0) waiting.push_back({shape.demand, count, kind.second});
   }
   return waiting;
+}
+
+std::map<ShapeId, Milliseconds> WorkQueue::shortest() const {
+  std::map<ShapeId, Milliseconds> shortest;
+  for (const auto& [priority, lanes] : levels_)
+    for (const auto& [lane, turns] : lanes)
+      for (const auto& [owner, sweeps] : turns.sweeps)
+        for (const auto& [share, id] : sweeps) {
+          const Milliseconds takes = sweeps_.at(id).typical.value_or(Milliseconds{0});
+          const auto [known, fresh] = shortest.try_emplace(lanes_.at(lane).shape, takes);
+          known->second = std::min(known->second, takes);
+        }
+  return shortest;
 }
 
 std::vector<ShapeId> WorkQueue::shapes() const {

@@ -66,8 +66,14 @@ class WorkQueue {
     int priority = 0;
     std::optional<Milliseconds> typical;  ///< how long runs of its sweep take; none: nobody knows yet
   };
-  /// The first trial that can be run now, but for those of `blocked` lanes; nothing when there is none.
-  std::optional<Next> next(const std::set<LaneId>& blocked) const;
+  /// Which sweeps' trials a lane has no worker for now, by how long their runs take.
+  struct Limit {
+    Milliseconds longest = Milliseconds::max();
+    bool unknown = true;  ///< also those of which nobody knows
+  };
+  /// The first trial that can be run now, but for those of `blocked` lanes, and those beyond a lane's limit;
+  /// nothing when there is none. The latter costs the number of sweeps that are left out.
+  std::optional<Next> next(const std::set<LaneId>& blocked, const std::map<LaneId, Limit>& limits = {}) const;
   /// To how many trials of a lane and priority runs of lower priority give way: of sweeps that ask for it, no
   /// more of each than it may have under way, and `most` in all.
   std::size_t preempting(LaneId lane, int priority, std::size_t most) const;
@@ -104,6 +110,9 @@ class WorkQueue {
     Milliseconds takes{0};  ///< 0: nobody knows yet, or they can go on elsewhere from a checkpoint
   };
   std::vector<Waiting> waiting() const;
+  /// Of shapes of which some trial could be run now, what runs of the quickest sweep take that waits; 0:
+  /// nobody knows. Costs as `waiting`.
+  std::map<storage::ShapeId, Milliseconds> shortest() const;
   std::size_t size() const { return trials_.size(); }
   /// How much there is, for those who look after the scheduler. Costs the number of priorities.
   struct Load {

@@ -14,6 +14,7 @@ namespace abl::storage {
 namespace {
 
 constexpr std::chrono::hours kKeptAfterItsEnd{24 * 90};
+constexpr std::chrono::hours kPilotsKept{24};
 constexpr std::size_t kLongestName = 100;
 
 std::optional<Time> optional_time(const Statement& row, int column) {
@@ -72,6 +73,19 @@ void TokenStore::add(const TokenDigest& token, Time now) {
   const TokenRecord& record = token.record;
   db_.prepared("DELETE FROM access_token WHERE COALESCE(revoked_ms, used_ms, expires_ms) < :before")
       .bind(":before", now - kKeptAfterItsEnd)
+      .run();
+  db_.prepared(R"sql(
+      DELETE FROM access_token WHERE role = 'worker' AND revoked_ms < :before
+        AND made_by IN (SELECT id FROM access_token WHERE role = 'join' AND made_by = :fleet))sql")
+      .bind(":before", now - kPilotsKept)
+      .bind(":fleet", kFleet)
+      .run();
+  db_.prepared(R"sql(
+      DELETE FROM access_token WHERE role = 'join' AND made_by = :fleet
+        AND COALESCE(revoked_ms, used_ms, expires_ms) < :before
+        AND id NOT IN (SELECT made_by FROM access_token WHERE role = 'worker'))sql")
+      .bind(":before", now - kPilotsKept)
+      .bind(":fleet", kFleet)
       .run();
   const auto count = db_.prepared("SELECT COUNT(*) FROM access_token").one([](const Statement& row) {
     return row.integer(0);
@@ -158,6 +172,17 @@ void TokenStore::join(const std::string& join_id, TokenDigest worker, Time now) 
       .bind(":now", now)
       .bind(":id", join_id)
       .run();
+}
+
+std::vector<std::string> TokenStore::end_join(const std::string& id, Time now) {
+  return db_
+      .prepared(R"sql(
+      UPDATE access_token SET revoked_ms = :now
+      WHERE revoked_ms IS NULL AND ((id = :id AND role = 'join') OR (made_by = :id AND role = 'worker'))
+      RETURNING id)sql")
+      .bind(":now", now)
+      .bind(":id", id)
+      .all([](const Statement& row) { return row.text(0); });
 }
 
 void TokenStore::note_seen(const std::string& id, Time now) {

@@ -66,6 +66,8 @@ class TokenStore {
  public:
   static constexpr std::int64_t kMostTokens = 10'000, kMostAuditLines = 100'000;
   static constexpr std::size_t kLongestText = 300;  ///< of a line of the audit
+  /// Who makes the tokens of pilots: many, of which nobody asks a day after their end.
+  static constexpr const char* kFleet = "fleet";
 
   explicit TokenStore(Database& db) : db_{db} {}
 
@@ -80,6 +82,8 @@ class TokenStore {
   /// answer may ask again with the same one. In one step: two that come at once do not both succeed.
   /// Throws: Error{kUnauthenticated} of one that is used, expired, revoked or none; and as `add`.
   void join(const std::string& join_id, TokenDigest worker, Time now);
+  /// Revokes a join token and those of the workers that it let in. Returns: those that it revoked.
+  std::vector<std::string> end_join(const std::string& id, Time now);
   void note_seen(const std::string& id, Time now);
   std::vector<TokenRecord> list() const;     ///< newest first
   std::vector<TokenDigest> digests() const;  ///< of all

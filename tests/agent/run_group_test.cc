@@ -57,7 +57,7 @@ TEST_F(RunGroupTest, AFolderThatIsNoGroupIsRefusedByName) {
     const RunGroups groups{tree};
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr((tree / "worker").string() + " has no cgroup.kill"));
+    EXPECT_THAT(error.what(), HasSubstr("there is no " + (tree / "worker/cgroup.kill").string()));
   }
 }
 

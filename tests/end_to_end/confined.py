@@ -100,6 +100,7 @@ def refusals(fleet):
     for options, why in ((("--run-as", "root"), "root may do everything"), (("--run-as", "no-such-user"), "no such user"),
                          (("--run-as", USER, "--runs-root", fleet.home / "bare/runs"), "--runs-root outside of"),
                          (("--pass-env", "HOME"), "--pass-env needs --run-as"),
+                         (("--run-groups", fleet.home), f"--run-groups: there is no {fleet.home}/cgroup.controllers; expected"),
                          (("--pass-env", "A=secret"), "expected the name of a variable")):
         done = subprocess.run([os.environ["ABLATE_BIN"] + "/ablate-worker", "--allow-commands", "--trainer", "/bin/false", "--home",
                                str(fleet.home / "bare"), *map(str, options)], capture_output=True, text=True, env=fleet.environment)
@@ -142,7 +143,7 @@ def groups(fleet, place):
         fleet.until(lambda: list((place / "grouped").glob("*/1/up")), "the long run is up")
         trial = submit(fleet, "hiding", ["/usr/bin/python3", "-c", DAEMON])
         hidden = int(logs(fleet, trial)[0].split("daemon ")[1].split()[0])
-        expect(not pathlib.Path(f"/proc/{hidden}").exists(), "its daemon is dead when the run has ended")
+        fleet.until(lambda: not pathlib.Path(f"/proc/{hidden}").exists(), "its daemon is dead while the other run goes on")
         expect(fleet.trials("long")[0]["state"] == "TRIAL_STATE_RUNNING", "the other run goes on")
         fleet.ablate("cancel", "long")
         if bounded:
@@ -154,6 +155,8 @@ def groups(fleet, place):
         fleet.stop("g")
         expect((own / "worker/cgroup.procs").read_text() == "", "nothing is left in the worker's own")
     finally:
+        if "g" in fleet.processes:
+            fleet.stop("g")
         for folder in [*own.glob("*/"), own]:
             folder.rmdir()
 

@@ -51,7 +51,22 @@ TEST(FleetFile, NamesThePlaceOfAProblemWhatWasExpectedAndTheNearestSpelling) {
   EXPECT_THAT(problem("    idle_timeout: 5 minutes\n"),
               HasSubstr("9:19: queues.h100.idle_timeout: invalid duration"));
   EXPECT_THAT(problem("    memory: lots\n"), HasSubstr("invalid size 'lots'; expected such as 64G"));
+  EXPECT_THAT(problem("    image: ablate\n"),
+              HasSubstr("queues.h100.image: only for launcher: kubernetes; this is slurm"));
   EXPECT_THAT(problem("    min_utilisation: 2\n"), HasSubstr("expected a number, 0 to 1; got '2'"));
+}
+
+TEST(FleetFile, NamesTheAuthorityOfTheSchedulersCertificate) {
+  const auto ca = [](const std::string& value) {
+    return read_fleet_file("scheduler: a:1\nca: " + value +
+                               "\nqueues: {a: {launcher: slurm, workers: 2, program: /p, home: /h, "
+                               "time_limit: 1h, start_deadline: 2d}}\n",
+                           "f");
+  };
+  EXPECT_EQ(ca("/etc/ca.crt").ca, "/etc/ca.crt");
+  EXPECT_EQ(ca("system").ca, kSystem);
+  EXPECT_EQ(ca("system").queues.at(0).start_deadline, std::chrono::hours{48});
+  EXPECT_THROW(ca("ca.crt"), Error) << "relative to what?";
 }
 
 TEST(FleetFile, RequiresATimeLimit) {
@@ -72,7 +87,8 @@ TEST(FleetFile, RefusesALauncherThatThereIsNot) {
         "f");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("unknown value 'slrum'; expected slurm; did you mean 'slurm'?"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("unknown value 'slrum'; expected slurm or kubernetes; did you mean 'slurm'?"));
   }
 }
 

@@ -246,5 +246,35 @@ TEST(Scaling, FinishesAllThatWaitsKeepsItsBoundsAndGoesBackToItsMinimum) {
   }
 }
 
+TEST(Scaling, APilotWithTooLittleTimeLeftIsNotComingAndNotToBlame) {
+  PilotStanding late = pilot("1", PilotState::kRunning, true, false);
+  late.pilot.ran = minutes{50};
+  late.idle_since = kNow - minutes{6};
+  WaitingTrials long_ones = waits(1);
+  long_ones.takes = minutes{20};
+  const auto decisions = decide({{.config = config(2), .pilots = {late}}}, {long_ones}, kNow);
+  EXPECT_EQ(submitted(decisions), 1) << "in the nine minutes that it has nothing of them ends";
+  EXPECT_THAT(cancelled(decisions), testing::ElementsAre("1"));
+  for (const Decision& decision : decisions.all) EXPECT_FALSE(decision.fruitless);
+  long_ones.takes = minutes{5};
+  EXPECT_EQ(submitted(decide({{.config = config(2), .pilots = {late}}}, {long_ones}, kNow)), 0);
+}
+
+TEST(Scaling, APilotWhoseWorkerIsThereIsNotGivenUpAsOneThatWaits) {
+  EXPECT_THAT(
+      cancelled(decide({{.config = config(2), .pilots = {pilot("1", PilotState::kWaiting, true, true)}}}, {},
+                       kNow)),
+      IsEmpty());
+}
+
+TEST(Scaling, APilotThatWaitsForTooLongIsGivenUp) {
+  PilotStanding waiting = pilot("1", PilotState::kWaiting);
+  waiting.since = kNow - std::chrono::hours{24 * 7};
+  EXPECT_THAT(cancelled(decide({{.config = config(2), .pilots = {waiting}}}, {waits(3)}, kNow)),
+              testing::ElementsAre("1"));
+  waiting.since += seconds{1};
+  EXPECT_THAT(cancelled(decide({{.config = config(2), .pilots = {waiting}}}, {waits(3)}, kNow)), IsEmpty());
+}
+
 }  // namespace
 }  // namespace abl::launchers

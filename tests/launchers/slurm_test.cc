@@ -124,20 +124,47 @@ class Slurm : public testing::Test {
 TEST_F(Slurm, GetsEveryWordAsAnArgumentOfItsOwn) {
   says("sbatch", "4711\n");
   SlurmLauncher launcher = this->launcher();
-  EXPECT_EQ(launcher.submit(queue(), {}), "4711");
+  EXPECT_EQ(launcher.submit(queue(), {}, {}), "4711");
   const std::string words = calls();
-  for (const char* word : {"\n--parsable\n", "\n--job-name=ablate-ab12-h100\n", "\n--time=90\n",
-                           "\n--gres=gpu:2\n", "\n--signal=B:TERM@60\n", "\n--partition=gpu\n",
-                           "\n/opt/ablate worker\n", "\ngpu=h100; rm -rf $HOME\n", "\nhead:7071\n"})
+  for (const char* word :
+       {"\n--parsable\n", "\n--job-name=ablate-ab12-h100\n", "\n--time=90\n", "\n--gres=gpu:2\n",
+        "\n--signal=B:TERM@60\n", "\n--partition=gpu\n", "\n/opt/ablate worker\n",
+        "\ngpu=h100; rm -rf $HOME\n", "\nhead:7071\n", "\n--time-limit\n5400s\n"})
     EXPECT_THAT(words, HasSubstr(word));
   EXPECT_THAT(read_file(folder_.path() / "pilot.sh"), Not(HasSubstr("rm -rf")));
+}
+
+TEST_F(Slurm, HandsAPassOverInFilesThatTheirOwnerAloneReads) {
+  says("sbatch", "4711\n");
+  SlurmLauncher launcher = this->launcher();
+  QueueConfig queue = this->queue();
+  queue.home = (folder_.path() / "workers").string();
+  launcher.submit(queue, Pass{.id = "0a1b2c3d4e5f", .token = "abl_secret", .authorities = "PEM"}, {});
+  const fs::path file = queue.home + "/.join/0a1b2c3d4e5f", authorities = queue.home + "/.join/ca.crt";
+  EXPECT_EQ(read_file(file), "abl_secret\n");
+  EXPECT_EQ(read_file(authorities), "PEM");
+  for (const fs::path& each : {file, authorities})
+    EXPECT_EQ(fs::status(each).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(fs::status(file.parent_path()).permissions(), fs::perms::owner_all);
+  const std::string words = calls();
+  EXPECT_THAT(words, HasSubstr("\n--ca\n" + authorities.string() + "\n--join-token-file\n" + file.string()));
+  EXPECT_THAT(words, Not(HasSubstr("secret")));
+  EXPECT_THAT(read_file(folder_.path() / "pilot.sh"), Not(HasSubstr("secret")));
+
+  fs::create_directories(fs::path{queue.home} / "h100-12" / "spool");
+  fs::create_directories(fs::path{queue.home} / "runs");
+  launcher.remove(
+      queue, {.passes = {"0a1b2c3d4e5f", "absent"}, .workers = {"h100-12", "runs", "h100-/../runs"}}, {});
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_FALSE(fs::exists(fs::path{queue.home} / "h100-12"));
+  EXPECT_TRUE(fs::exists(fs::path{queue.home} / "runs")) << "which is no worker's";
 }
 
 TEST_F(Slurm, TellsARefusalFromAControllerThatIsDown) {
   SlurmLauncher launcher = this->launcher();
   says("sbatch", "", 1, "sbatch: error: Batch job submission failed: Invalid partition name specified\n");
   try {
-    launcher.submit(queue(), {});
+    launcher.submit(queue(), {}, {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(error.code(), Code::kUnavailable);
@@ -146,7 +173,7 @@ TEST_F(Slurm, TellsARefusalFromAControllerThatIsDown) {
   says("sbatch", "", 1,
        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n");
   try {
-    launcher.submit(queue(), {});
+    launcher.submit(queue(), {}, {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUnavailable);

@@ -284,7 +284,7 @@ class Simulator {
                now_);
   }
   void dispatch() {
-    Picks picked = pick(queue_, fleet_, policy_);
+    Picks picked = pick(queue_, fleet_, policy_, now_);
     for (const Pick& pick : picked.picks) start(pick);
     if (!picked.waits) return;
     for (const storage::RunId run :

@@ -56,6 +56,25 @@ TEST_F(TokenStoreTest, AJoinTokenMakesOneWorker) {
   EXPECT_FALSE(tokens.find("cccccccccccc"));
 }
 
+TEST_F(TokenStoreTest, APilotsTokensEndTogetherAndMakeRoomADayLater) {
+  TokenDigest join = token("aaaaaaaaaaaa", Role::kJoin, "a pilot", now + 1h);
+  join.record.made_by = TokenStore::kFleet;
+  tokens.add(join, now);
+  tokens.join("aaaaaaaaaaaa", token("bbbbbbbbbbbb", Role::kWorker, "h100-7"), now);
+  tokens.add(token("cccccccccccc", Role::kWorker, "own"), now);
+  EXPECT_THAT(tokens.end_join("aaaaaaaaaaaa", now),
+              testing::UnorderedElementsAre("aaaaaaaaaaaa", "bbbbbbbbbbbb"));
+  EXPECT_THAT(tokens.end_join("aaaaaaaaaaaa", now), IsEmpty());
+  EXPECT_THAT(tokens.end_join("cccccccccccc", now), IsEmpty()) << "not a join token";
+  EXPECT_EQ(tokens.find("cccccccccccc")->why_not(now), "");
+  tokens.add(token("dddddddddddd", Role::kViewer, "d"), now + 23h);
+  EXPECT_TRUE(tokens.find("bbbbbbbbbbbb"));
+  tokens.add(token("eeeeeeeeeeee", Role::kViewer, "e"), now + 25h);
+  EXPECT_FALSE(tokens.find("aaaaaaaaaaaa"));
+  EXPECT_FALSE(tokens.find("bbbbbbbbbbbb"));
+  EXPECT_TRUE(tokens.find("cccccccccccc"));
+}
+
 TEST_F(TokenStoreTest, AWorkerThatDidNotHearTheAnswerJoinsAgainWithTheSameToken) {
   tokens.add(token("aaaaaaaaaaaa", Role::kJoin, "racks"), now);
   const TokenDigest worker = token("bbbbbbbbbbbb", Role::kWorker, "gpu-01");

@@ -301,6 +301,19 @@ TEST_F(SignInTest, OnlyFormsArePostedAndSmallOnes) {
       413);
 }
 
+TEST_F(SignInTest, FormsThatNeverEndKeepNobodyOut) {
+  HttpClient stream = client();
+  stream.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer vera\r\n\r\n");
+  ASSERT_TRUE(stream.read_until("event: heartbeat"));
+  std::list<HttpClient> slow;
+  for (int i = 0; i < 200; ++i)
+    slow.emplace_back(server_->port())
+        .write("POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\ntoken=");
+  EXPECT_EQ(get("/sign-in").status, 200);
+  server_->publish({"study", 1});
+  EXPECT_TRUE(stream.read_until("\"study\"")) << "who is at work stays";
+}
+
 TEST_F(SignInTest, WhoAsksTooOftenIsToldToWait) {
   start({.requests = 5, .requests_a_second = 0});
   HttpClient one = client();

@@ -20,14 +20,14 @@ Crowd::Guest::Guest(Crowd& crowd, Stream& stream)
 
 Crowd::Guest::~Guest() { crowd_.members_.erase(member_); }
 
-void Crowd::Guest::work() {
-  if (member_->state != Member::kClosed) member_->state = Member::kWorking;
-}
-
-void Crowd::Guest::rest() {
-  if (member_->state != Member::kClosed) member_->state = Member::kIdle;
+void Crowd::Guest::change(Member::State state) {
+  if (member_->state != Member::kClosed) member_->state = state;
   crowd_.members_.splice(crowd_.members_.end(), crowd_.members_, member_);
 }
+
+void Crowd::Guest::work() { change(Member::kWorking); }
+void Crowd::Guest::read() { change(Member::kReading); }
+void Crowd::Guest::rest() { change(Member::kIdle); }
 
 std::size_t Crowd::count(const std::string* peer) const {
   return static_cast<std::size_t>(std::ranges::count_if(members_, [&](const Member& member) {
@@ -36,7 +36,7 @@ std::size_t Crowd::count(const std::string* peer) const {
 }
 
 bool Crowd::close_one(const std::string* peer) {
-  for (const auto state : {Member::kNew, Member::kIdle})
+  for (const auto state : {Member::kNew, Member::kIdle, Member::kReading})
     for (Member& member : members_) {
       if (member.state != state || (peer && member.peer != *peer)) continue;
       member.state = Member::kClosed;

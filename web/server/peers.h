@@ -17,11 +17,16 @@ namespace abl::web {
 std::string peer_of(const net::ip::address& address);
 
 /// The connections that there are. Where they are too many, in all or of one peer, one that is not at work
-/// goes: first who has asked for nothing yet, the oldest first, then who has been idle for longest. So
-/// neither half-open connections nor handshakes that are never finished keep anybody out.
+/// goes: first who has asked for nothing yet, the oldest first, then who has been idle for longest, then who
+/// has been reading an answer for longest. So neither half-open connections, handshakes and requests that are
+/// never finished, nor readers who stop keep anybody out.
 /// Thread: the network thread.
 class Crowd {
-  struct Member;
+  struct Member {
+    Stream* stream;
+    std::string peer;
+    enum State { kNew, kWorking, kReading, kIdle, kClosed } state = kNew;
+  };
 
  public:
   Crowd(std::size_t most, std::size_t most_of_one) : most_{most}, most_of_one_{most_of_one} {}
@@ -33,10 +38,12 @@ class Crowd {
     ~Guest();
     Guest(const Guest&) = delete;
     Guest& operator=(const Guest&) = delete;
-    void work();  ///< it has asked for something
+    void work();  ///< it has asked for something, all of it
+    void read();  ///< its answer is on its way
     void rest();  ///< it has its answer
 
    private:
+    void change(Member::State state);
     Crowd& crowd_;
     std::list<Member>::iterator member_;
   };
@@ -45,11 +52,6 @@ class Crowd {
   bool make_room(const net::ip::address& peer);
 
  private:
-  struct Member {
-    Stream* stream;
-    std::string peer;
-    enum { kNew, kWorking, kIdle, kClosed } state = kNew;
-  };
   std::size_t count(const std::string* peer) const;
   bool close_one(const std::string* peer);
 

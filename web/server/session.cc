@@ -335,13 +335,16 @@ void RequestFigures::expose(Exposition& exposition) const {
 namespace {
 
 /// Reads the form of a sign-in, and does as it says.
-net::awaitable<Answer> posted(Parser&& header, beast::flat_buffer& buffer, Stream& stream, Site& site) {
+net::awaitable<Answer> posted(Parser&& header, beast::flat_buffer& buffer, Visitor& visitor) {
+  Stream& stream = visitor.stream;
+  Site& site = *visitor.site;
   if (header.chunked() || header.content_length().value_or(0) > kFormBytes)
     co_return error_answer(kTooLong, Code::kInvalidArgument,
                            fmt::format("the form is longer than {} bytes", kFormBytes));
   http::request_parser<http::string_body> parser{std::move(header)};
   parser.body_limit(kFormBytes);
   co_await http::async_read(stream, buffer, parser, net::use_awaitable);
+  visitor.guest.work();
   const auto& request = parser.get();
   const std::string_view target = request.target(), cookies = request[http::field::cookie];
   const std::string peer = peer_of(stream.peer());
@@ -404,7 +407,6 @@ net::awaitable<bool> serve_one(Visitor& visitor, beast::flat_buffer& buffer) {
     if (auto refused = complaint(ec)) co_await send(stream, site.outbox, std::move(*refused), false, false);
     co_return false;  // or a normal goodbye
   }
-  visitor.guest.work();
   const Steady::time_point asked = Steady::now();
   AtTheDoor door = at_the_door(parser, stream, site);
   const bool head_only = parser.get().method() == http::verb::head;
@@ -412,9 +414,10 @@ net::awaitable<bool> serve_one(Visitor& visitor, beast::flat_buffer& buffer) {
   // what follows what is refused may be a body: not ours to read
   bool keep_alive = parser.get().keep_alive() && !(door.answer && (has_body || door.route == kRefused));
   if (!door.answer && is_posted_form(parser.get())) {
-    door.answer = co_await posted(std::move(parser), buffer, stream, site);
+    door.answer = co_await posted(std::move(parser), buffer, visitor);
     keep_alive = keep_alive && door.answer->status != kTooLong;
   }
+  visitor.guest.work();
   if (!door.answer && wants_events(parser.get())) {
     std::function<std::string()> why_over = [&site, visit = door.visit] {
       return visit ? site.sign_in->why_over(*visit) : std::string{};
@@ -427,6 +430,7 @@ net::awaitable<bool> serve_one(Visitor& visitor, beast::flat_buffer& buffer) {
                                   door.route);
   if (!door.answer) co_return false;
   site.requests.add(door.route, door.answer->status, Steady::now() - asked);
+  visitor.guest.read();
   co_await send(stream, site.outbox, std::move(*door.answer), keep_alive, head_only);
   visitor.guest.rest();
   co_return keep_alive;

@@ -194,6 +194,10 @@ ablate::v1::Hello Agent::hello() {
   hello.set_result_version(options_.result_version);
   hello.set_allows_commands(options_.allow_commands);
   hello.set_takes_sources(true);
+  if (options_.ends) {
+    const auto left = std::chrono::floor<Milliseconds>(*options_.ends - std::chrono::steady_clock::now());
+    hello.set_time_left_ms(static_cast<std::uint64_t>(std::max(Milliseconds{0}, left).count()));
+  }
   hello.set_draining(!state->stopping.empty());
   for (const auto& [name, folder] : options_.runs.data) hello.add_data(name);
   for (const auto& [name, file] : options_.runs.weights) hello.add_weights(name);

@@ -37,6 +37,7 @@ struct AgentOptions {
   std::vector<Slot> slots;
   RunSettings runs;
   Backoff backoff;
+  std::optional<std::chrono::steady_clock::time_point> ends{};  ///< it asks its runs to stop then
   Milliseconds first_probe{1000}, longest_probe{60000};  ///< between two looks at what is wrong with it
 };
 

@@ -237,7 +237,10 @@ ConfinedRun::~ConfinedRun() { end(); }
 
 void ConfinedRun::end() {
   if (std::exchange(ended_, true)) return;
-  if (group_) group_->end();
+  if (group_) {
+    group_->end();
+    reap_orphans();  // among them what hid from its run
+  }
   if (!confinement_.user) return;
   confinement_.user->runs->end(confinement_.user->ids.user);
   close_run_folder(folder_);

@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -12,6 +14,7 @@
 
 #include "base/child_process.h"
 #include "base/command_line.h"
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/fail_point.h"
 #include "base/file.h"
@@ -59,6 +62,7 @@ struct Flags {
   std::uint64_t run_open_files = 0, run_file_size_mib = 0, run_processes = 0, run_memory_mib = 0;
   std::vector<std::string> pass_env;
   bool allow_commands = false, verbose = false, check = false;
+  std::optional<std::chrono::seconds> time_limit;
 };
 
 std::string host_name() {
@@ -79,6 +83,24 @@ NamedPaths absolute_paths(const NamedPathFlag& flag, const std::vector<std::stri
   for (auto& [name, path] : paths) path = fs::absolute(path);
   expect_there(flag, paths);
   return paths;
+}
+
+/// When its runs are asked to stop, so that they have written a checkpoint before the time of this program is
+/// over: by its flag, and by what Slurm says of its job.
+std::optional<std::chrono::steady_clock::time_point> end_of(const Flags& flags) {
+  std::optional<std::chrono::seconds> left = flags.time_limit;
+  if (const char* text = std::getenv("SLURM_JOB_END_TIME")) {
+    const std::string_view digits = text;
+    std::int64_t end = 0;
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), end);
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    if (error == std::errc{} && stop == digits.data() + digits.size() && end > 0)
+      left = std::min(left.value_or(std::chrono::seconds::max()),
+                      std::chrono::sys_seconds{std::chrono::seconds{end}} - now);
+  }
+  if (!left) return std::nullopt;
+  const auto margin = std::clamp(flags.time_limit.value_or(*left) / 10, 10s, 60s);  // as launchers count on
+  return std::chrono::steady_clock::now() + *left - margin;
 }
 
 /// What goes to the scheduler must be UTF-8, and paths and names do.
@@ -171,23 +193,28 @@ agent::Confinement confinement_from(const Flags& flags) {
 }
 
 /// Gives commands groups of their own where the worker was handed a part of the tree, and says what holds.
-/// Throws: Error for a bound that nothing here can hold.
+/// Throws: Error for a bound that nothing here can hold, and for a folder of --run-groups that is none.
 void divide_group(agent::Confinement& confinement, const Flags& flags) {
   const auto folder = flags.run_groups.empty() ? agent::delegated_group() : flags.run_groups;
-  if (folder) confinement.groups = std::make_shared<agent::RunGroups>(*folder);
-  const std::string why_not =
-      folder ? folder->string() + " has no such controller" : "this worker was handed no cgroup v2";
+  std::string why_not = "this worker was handed no cgroup v2";
+  try {
+    if (folder) confinement.groups = std::make_shared<agent::RunGroups>(*folder);
+    if (folder) why_not = folder->string() + " has no such controller";
+  } catch (const Error& error) {
+    if (!flags.run_groups.empty()) throw Error{error.code(), fmt::format("--run-groups: {}", error.what())};
+    why_not = error.what();
+  }
+  const auto& groups = confinement.groups;
   const std::string expected = "expected a service with Delegate=yes, or --run-groups";
-  if (confinement.bounds.memory > 0 && !(folder && confinement.groups->bounds_memory()))
+  if (confinement.bounds.memory > 0 && !(groups && groups->bounds_memory()))
     throw Error{Code::kInvalidArgument, fmt::format("--run-memory: {}; {}", why_not, expected)};
-  if (confinement.bounds.processes > 0 && !confinement.user &&
-      !(folder && confinement.groups->bounds_processes()))
+  if (confinement.bounds.processes > 0 && !confinement.user && !(groups && groups->bounds_processes()))
     throw Error{Code::kInvalidArgument,
                 fmt::format("--run-processes: {}; {}, or --run-as", why_not, expected)};
   log_info("commands run as {}, {}",
            confinement.user ? confinement.user->name : "this user, who is not kept from anything of its own",
-           folder ? fmt::format("each in a group beneath {}{}", folder->string(),
-                                confinement.groups->bounds_memory() ? "" : " without bounds of memory")
+           groups ? fmt::format("each in a group beneath {}{}", folder->string(),
+                                groups->bounds_memory() ? "" : ", which cannot bound memory")
                   : "without cgroups: " + why_not);
 }
 
@@ -198,6 +225,7 @@ agent::AgentOptions options_from(const Flags& flags) {
   options.name = flags.name;
   options.version = ABLATE_VERSION;
   options.allow_commands = flags.allow_commands;
+  options.ends = end_of(flags);
   options.slots = agent::plan_slots(agent::look_at_machine(), flags.slots, flags.threads);
   if (flags.slot_memory_mib > 0)
     for (agent::Slot& slot : options.slots) slot.memory = flags.slot_memory_mib << 20;
@@ -269,11 +297,14 @@ int work(Flags flags) {
   log_info("worker {} with {} slot{} ({}, {}){}", options.name, options.slots.size(),
            options.slots.size() == 1 ? "" : "s", options.slots.front().device, options.slots.front().name,
            options.runs.trainer.empty() ? ", without a trainer" : "");
+  const auto ends = options.ends;
   agent::Agent agent{std::move(options), clock};
   const timespec tick{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds{kTick}.count()};
-  while (sigtimedwait(&goodbye, nullptr, &tick) < 0) agent.tick();
+  const auto is_over = [&] { return ends && std::chrono::steady_clock::now() >= *ends; };
+  while (!is_over() && sigtimedwait(&goodbye, nullptr, &tick) < 0) agent.tick();
 
-  log_info("stopping: runs write a checkpoint; a second signal ends at once");
+  log_info("{}: runs write a checkpoint; a second signal ends at once",
+           is_over() ? "its time is nearly over" : "stopping");
   for (const int number : goodbyes) std::signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &goodbye, nullptr);
   agent.stop("worker is stopping");
@@ -363,6 +394,18 @@ int run(int argc, char** argv) {
       ->type_name("N");
   app.add_option("--trainer", flags.trainer,
                  "The trainer's program [$ABLATE_TRAINER, or ablate-trainer beside this one]");
+  app.add_option_function<std::string>(
+         "--time-limit",
+         [&flags](const std::string& text) {
+           flags.time_limit = parse_duration(text);
+           if (!flags.time_limit || *flags.time_limit < 30s)
+             throw CLI::ValidationError(
+                 "--time-limit",
+                 fmt::format("invalid duration '{}'; expected 30s or more, such as 8h", text));
+         },
+         "This machine is the worker's for so long: it takes only trials that fit, and its runs write a "
+         "checkpoint before the end [none; in a job of Slurm, its end]")
+      ->type_name("DURATION");
   app.add_option("--grace-ms", flags.grace_ms, "Time from SIGTERM to SIGKILL, unless the scheduler sets it")
       ->check(whole_number(0, 3600000))
       ->type_name("N")

@@ -73,11 +73,14 @@ bool has_word(const std::string& text, const std::string& wanted) {
 
 RunGroups::RunGroups(fs::path folder) : folder_{std::move(folder)} {
   const fs::path own = folder_ / "worker";
+  const auto refuse = [](const fs::path& file) {
+    throw Error{
+        Code::kInvalidArgument,
+        fmt::format("there is no {}; expected a folder of cgroup v2, on Linux 5.14 or newer", file.string())};
+  };
+  if (!fs::exists(folder_ / "cgroup.controllers")) refuse(folder_ / "cgroup.controllers");
   make_group(own);
-  if (!fs::exists(own / "cgroup.kill"))
-    throw Error{Code::kFailedPrecondition,
-                fmt::format("{} has no cgroup.kill; expected a folder of cgroup v2, on Linux 5.14 or newer",
-                            own.string())};
+  if (!fs::exists(own / "cgroup.kill")) refuse(own / "cgroup.kill");
   write_file(own / "cgroup.procs", "0");  // groups with processes of their own cannot be divided
   const std::string there = read_file(folder_ / "cgroup.controllers");
   const auto divide = [&](const char* controller) {
@@ -92,6 +95,8 @@ RunGroups::RunGroups(fs::path folder) : folder_{std::move(folder)} {
 }
 
 std::optional<fs::path> delegated_group() {
+  std::error_code none;
+  if (!fs::exists("/proc/self/cgroup", none)) return std::nullopt;
   std::istringstream lines{read_file("/proc/self/cgroup")};
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("0::/")) continue;

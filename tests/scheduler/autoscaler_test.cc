@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/autoscaler.h"
+
+#include "access/certificates.h"
+#include "base/file.h"
+#include "tests/scheduler/fixtures.h"
+
+namespace abl::scheduler {
+namespace {
+
+using launchers::Pilot;
+using launchers::PilotState;
+using storage::Role;
+using storage::TokenRecord;
+using storage::TokenStore;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+/// A batch system that does as the test says.
+class FakeLauncher final : public launchers::Launcher {
+ public:
+  std::vector<Pilot> list(const std::stop_token&) override {
+    if (down) throw Error{Code::kUnavailable, "nobody answers"};
+    return pilots;
+  }
+  std::string submit(const launchers::QueueConfig& queue, const std::optional<launchers::Pass>& pass,
+                     const std::stop_token&) override {
+    if (pass) passes.push_back(*pass);
+    if (refusal) throw *refusal;
+    const std::string id = std::to_string(++submitted);
+    pilots.push_back({.id = id, .queue = queue.name});
+    return id;
+  }
+  void cancel(const std::vector<Pilot>& which, const std::stop_token&) override {
+    for (const Pilot& pilot : which) cancelled.push_back(pilot.id);
+  }
+  void remove(const launchers::QueueConfig&, const launchers::Leftovers& leftovers,
+              const std::stop_token&) override {
+    removed_passes.insert(removed_passes.end(), leftovers.passes.begin(), leftovers.passes.end());
+    removed_workers.insert(removed_workers.end(), leftovers.workers.begin(), leftovers.workers.end());
+  }
+  void ends(std::size_t pilot, bool failed = false) {
+    pilots.at(pilot).state = PilotState::kEnded;
+    pilots.at(pilot).failed = failed;
+    pilots.at(pilot).said = failed ? "FAILED" : "COMPLETED";
+  }
+
+  std::vector<Pilot> pilots;
+  std::vector<launchers::Pass> passes;
+  std::vector<std::string> cancelled, removed_passes, removed_workers;
+  int submitted = 0;
+  bool down = false;
+  std::optional<Error> refusal;
+};
+
+class AutoscalerTest : public CoordinatorTest {
+ protected:
+  AutoscalerTest() {
+    coordinator->note_needs();
+    write_file(folder / "ca.crt", access::make_certificates({"head"}, SystemClock{}.now()).authority);
+    begin();
+  }
+  ~AutoscalerTest() override { autoscaler.reset(); }
+
+  FleetOptions options() const {
+    return {.config = {.scheduler = "head:7071",
+                       .ca = (folder / "ca.crt").string(),
+                       .queues = {{.name = "q",
+                                   .max_workers = 1,
+                                   .time_limit = 1h,
+                                   .idle_timeout = 1h,
+                                   .program = "/p",
+                                   .home = "/h"}}},
+            .tls = true,
+            .list_every = 0ms};
+  }
+  /// Also again, as after a restart of the scheduler.
+  void begin() {
+    auto fake = launcher ? std::make_unique<FakeLauncher>(*launcher) : std::make_unique<FakeLauncher>();
+    autoscaler.reset();
+    std::vector<std::unique_ptr<launchers::Launcher>> all;
+    FakeLauncher* const now_there = fake.get();
+    all.push_back(std::move(fake));
+    autoscaler = std::make_unique<Autoscaler>(options(), folder / "results.db", *coordinator, access, clock,
+                                              std::move(all));
+    launcher = now_there;
+  }
+  void look(std::chrono::seconds later = 1s) {
+    pass(later);
+    autoscaler->look({});
+  }
+  std::vector<TokenRecord> tokens() {
+    return writer->call([](storage::Database& db) { return TokenStore{db}.list(); });
+  }
+  /// As its worker does with its pass.
+  void join(const std::string& pass, const std::string& worker) {
+    writer->call([&](storage::Database& db) {
+      TokenStore{db}.join(pass,
+                          {.record = {.id = "bbbbbbbbbbbb", .name = worker}, .sha256 = sha256_hex(worker)},
+                          clock.now());
+      return true;
+    });
+  }
+  std::string events() {
+    std::string text;
+    const auto status = autoscaler->status();
+    for (const auto& event : status.events()) text += event.text() + "\n";
+    return text;
+  }
+
+  AccessControl access{*writer, clock};
+  FakeLauncher* launcher = nullptr;
+  std::unique_ptr<Autoscaler> autoscaler;
+};
+
+TEST_F(AutoscalerTest, APilotGetsAJoinTokenOfItsOwnThatIsRevokedWithItsWorkersWhenItHasEnded) {
+  submit(sweep_of("s", 1, 1));
+  look();
+  ASSERT_THAT(launcher->passes, SizeIs(1));
+  const launchers::Pass pilots_pass = launcher->passes.front();
+  EXPECT_THAT(pilots_pass.authorities, HasSubstr("BEGIN CERTIFICATE"));
+  ASSERT_THAT(tokens(), SizeIs(1));
+  const TokenRecord token = tokens().front();
+  EXPECT_EQ(token.id, pilots_pass.id);
+  EXPECT_EQ(token.role, Role::kJoin);
+  EXPECT_EQ(token.expires, clock.now() + 7 * 24h + launchers::kTimeToConnect);
+  const std::string kept = read_file(folder / "results.db.fleet.json");
+  EXPECT_THAT(kept, AllOf(HasSubstr(pilots_pass.id), Not(HasSubstr(pilots_pass.token))));
+  EXPECT_THAT(events(), Not(HasSubstr(pilots_pass.token)));
+
+  launcher->pilots[0].state = PilotState::kRunning;
+  join(pilots_pass.id, "q-1");
+  FakeWorker worker = connect({.name = "q-1"});
+  look();
+  EXPECT_THAT(launcher->removed_passes, ElementsAre(pilots_pass.id)) << "it is used";
+  EXPECT_FALSE(tokens().front().revoked) << "the worker works with its own";
+
+  launcher->ends(0);
+  look();
+  for (int second = 0; second < 31; ++second) {
+    heartbeat(worker, {1});
+    pass(1s);
+  }
+  look();
+  const auto is_revoked = [&](const std::string& id) {
+    return writer->call([&](storage::Database& db) { return TokenStore{db}.find(id)->revoked.has_value(); });
+  };
+  for (const std::string& id : {pilots_pass.id, std::string{"bbbbbbbbbbbb"}})
+    EXPECT_FALSE(is_revoked(id)) << "its worker has last words";
+  disconnect(worker);
+  look();
+  for (const std::string& id : {pilots_pass.id, std::string{"bbbbbbbbbbbb"}}) EXPECT_TRUE(is_revoked(id));
+  EXPECT_THAT(read_file(folder / "results.db.fleet.json"), Not(HasSubstr(pilots_pass.id)));
+}
+
+TEST_F(AutoscalerTest, ATokenOfAPilotThatEndsWithoutJoiningIsRevokedAlsoAfterARestart) {
+  submit(sweep_of("s", 1, 1));
+  look();
+  begin();
+  look();
+  EXPECT_FALSE(tokens().front().revoked) << "its pilot waits";
+  launcher->pilots.clear();
+  begin();
+  look();
+  look(31s);
+  EXPECT_TRUE(tokens().back().revoked);
+  EXPECT_THAT(launcher->removed_passes, Contains(tokens().back().id));
+}
+
+TEST_F(AutoscalerTest, ATokenIsKeptWhileNobodyKnowsWhetherThereIsAPilotThatHasIt) {
+  launcher->refusal = Error{Code::kUnavailable, "sbatch did not answer"};
+  submit(sweep_of("s", 1, 1));
+  look();
+  look(40s);
+  for (const TokenRecord& token : tokens()) EXPECT_FALSE(token.revoked);
+  launcher->refusal = Error{Code::kInvalidArgument, "no such partition"};
+  look(10min);
+  const std::string refused = tokens().front().id;
+  look(40s);
+  for (const TokenRecord& token : tokens()) EXPECT_EQ(token.revoked.has_value(), token.id == refused);
+}
+
+TEST_F(AutoscalerTest, APilotThatWaitsForLongerThanItsTokenIsGoodIsGivenUpAlsoAfterARestart) {
+  submit(sweep_of("s", 1, 1));
+  look();
+  clock.pass(4 * 24h);
+  begin();
+  look();
+  EXPECT_THAT(launcher->cancelled, IsEmpty());
+  clock.pass(3 * 24h);
+  look();
+  EXPECT_THAT(launcher->cancelled, ElementsAre("1"));
+  EXPECT_THAT(events(), HasSubstr("which is start_deadline"));
+}
+
+TEST_F(AutoscalerTest, ThreePilotsThatComeToNothingPauseTheQueueUntilAPersonResumesIt) {
+  submit(sweep_of("s", 1, 1));
+  for (std::size_t i = 0; i < 3; ++i) {
+    look(10min);
+    ASSERT_THAT(launcher->pilots, SizeIs(i + 1));
+    launcher->ends(i, true);
+    look();
+  }
+  EXPECT_THAT(autoscaler->status().queues(0).paused(), HasSubstr("3 pilots in a row came to nothing"));
+  begin();
+  look(10min);
+  EXPECT_EQ(launcher->submitted, 3);
+  autoscaler->resume("q");
+  look();
+  EXPECT_EQ(launcher->submitted, 4);
+}
+
+TEST_F(AutoscalerTest, NothingIsThoughtGoneWhileTheLauncherDoesNotAnswer) {
+  submit(sweep_of("s", 1, 1));
+  look();
+  launcher->down = true;
+  look(2min);
+  EXPECT_THAT(autoscaler->status().trouble(), HasSubstr("nobody answers"));
+  EXPECT_EQ(autoscaler->status().queues(0).pilots_size(), 1);
+  EXPECT_FALSE(tokens().front().revoked);
+  EXPECT_EQ(launcher->submitted, 1);
+}
+
+TEST_F(AutoscalerTest, FoldersOfEndedPilotsGoButForTheLastOnesAndTheLastFailures) {
+  submit(sweep_of("s", 1, 1));
+  for (std::size_t i = 0; i < 24; ++i) {
+    look(10min);
+    ASSERT_EQ(launcher->submitted, i + 1) << events();
+    launcher->pilots[i].state = PilotState::kRunning;
+    FakeWorker worker = connect({.name = "q-" + std::to_string(i + 1), .data = {}});
+    look();
+    launcher->ends(i, i == 1);
+    disconnect(worker);
+    look();
+  }
+  look();
+  EXPECT_THAT(launcher->removed_workers, ElementsAre("q-1", "q-3", "q-4")) << "the second had failed";
+}
+
+TEST(FleetOptions, AreCheckedBeforeAnythingIsOpened) {
+  const auto refusal = [](const FleetOptions& options) -> std::string {
+    try {
+      check(options);
+      return {};
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_THAT(refusal({.config = {.scheduler = "head:1"}, .tls = true}), HasSubstr("ca: missing"));
+  EXPECT_THAT(refusal({.config = {.scheduler = "head:1", .ca = "system"}}), HasSubstr("has no TLS"));
+  EXPECT_THAT(refusal({.config = {.scheduler = "head:1", .ca = "/absent/ca.crt"}, .tls = true}),
+              HasSubstr("/absent/ca.crt"));
+  EXPECT_EQ(refusal({.config = {.scheduler = "head:1", .ca = "system"}, .tls = true}), "");
+  EXPECT_EQ(refusal({.config = {.scheduler = "unix:/run/s.sock"}, .tls = true}), "") << "the owner's socket";
+}
+
+}  // namespace
+}  // namespace abl::scheduler
