@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
-/// The names of a run's checkpoints in its folder, and the results file that the run is in.
+/// The names of a run's checkpoints in its folder, what they say, and the results file that the run is in.
 namespace abl::protocol {
 
 inline constexpr std::string_view kCheckpointEnding = ".safetensors";
@@ -45,5 +46,39 @@ void remove_unfinished_checkpoints(const std::filesystem::path& folder);
 void sign_folder(const std::filesystem::path& folder, const std::string& store);
 /// That id; empty where the folder has none.
 std::string store_of_folder(const std::filesystem::path& folder);
+
+/// What numbers depend on beside the trial: a resumed run is bit-exact only where all of it is the same.
+struct TrainingMachine {
+  std::string torch, device, instructions;  ///< "2.13.0", "cpu" or the GPU's name, "AVX512"
+  int threads = 0;
+  int ranks = 1;
+  bool deterministic = true;  ///< the same sums in the same order every time, as on a CPU always
+  bool operator==(const TrainingMachine&) const = default;
+};
+
+/// What a trainer's checkpoint says beside its tensors. It is read without LibTorch, so that fuzzing and the
+/// sanitizers see what reads files of unknown origin.
+struct CheckpointFacts {
+  std::string config_hash;
+  std::int64_t step = 0;             ///< optimiser steps done
+  std::int64_t evaluated = 0;        ///< newest step whose evaluation was reported
+  double loss_sum = 0, correct = 0;  ///< of the steps since the newest point of train/loss
+  std::int64_t seen = 0;             ///< images of these steps
+  std::optional<double> best;        ///< value of the evaluation whose checkpoint is kept
+  TrainingMachine machine;
+  std::string data_fingerprint;
+  std::map<std::string, std::string> weights;  ///< name -> SHA-256 of those that the recipe names
+  std::string
+      model;  ///< its canonical document (config::canonical_model_text): what others need to learn from it
+};
+
+/// The entry of a checkpoint's metadata that holds them.
+inline constexpr const char* kFactsKey = "ablate";
+
+/// JSON. Every number is finite.
+std::string facts_text(const CheckpointFacts& facts);
+/// `file`: for the message. Throws: Error{kDataLoss} for what is no such text, or says what no trainer
+/// writes; Error{kFailedPrecondition} for another format.
+CheckpointFacts read_checkpoint_facts(const std::string& text, const std::filesystem::path& file);
 
 }  // namespace abl::protocol

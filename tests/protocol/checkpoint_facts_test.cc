@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/checkpoint_facts.h"
+#include "protocol/checkpoint_files.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "protocol/checkpoint_facts.h"
+#include "protocol/checkpoint_files.h"
 #include "tests/fuzz/target.h"
 
 namespace abl::fuzz {

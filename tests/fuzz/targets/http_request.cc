@@ -10,6 +10,7 @@
 #include "views/table_cache.h"
 #include "web/server/answer.h"
 #include "web/server/routes.h"
+#include "web/server/sign_in.h"
 #include "web/server/target.h"
 
 namespace abl::fuzz {
@@ -45,6 +46,9 @@ void read_http_request(std::string_view bytes) {
                                         .site = field("Sec-Fetch-Site").value_or(""),
                                         .mode = field("Sec-Fetch-Mode").value_or("")}))
     require(!why->empty(), "a refusal says why");
+  const std::string to = web::own_path(request.target());  // where a sign-in leads back to
+  require(to.starts_with('/') && !to.starts_with("//") && to.find('\\') == std::string::npos,
+          "a sign-in leads nowhere else: " + to);
   try {
     const web::Target target = web::parse_target(request.target());
     for (const std::string& segment : target.path)

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "protocol/checkpoint_facts.h"
+#include "protocol/checkpoint_files.h"
 
 namespace abl::training {
 
