@@ -44,7 +44,7 @@ TEST_P(CorpusTest, EachInputIsReadOrRefused) {
 }
 
 TEST_P(CorpusTest, AndSoIsOneThatIsDamaged) {
-  constexpr std::size_t kDamages = 400;  // in all: each costs as much as a whole input
+  constexpr std::size_t kDamages = 2000;  // in all: each costs as much as a whole input
   const auto inputs = inputs_of(GetParam());
   const std::size_t each = std::max<std::size_t>(2, kDamages / std::max<std::size_t>(1, inputs.size()));
   for (const fs::path& input : inputs) {

@@ -41,13 +41,13 @@ class HeldEvents final : public protocol::Events {
 class CheckpointWriterTest : public testing::Test {
  protected:
   training::Checkpoint checkpoint(std::int64_t step) const {
-    return {.config_hash = "trial",
-            .step = step,
-            .best = {},
-            .machine = {.torch = "2", .device = "cpu", .instructions = "none", .threads = 1},
-            .data_fingerprint = "shapes",
-            .weights = {},
-            .tensors = {{"model.weight", weight_}}};
+    return {{.config_hash = "trial",
+             .step = step,
+             .best = {},
+             .machine = {.torch = "2", .device = "cpu", .instructions = "none", .threads = 1},
+             .data_fingerprint = "shapes",
+             .weights = {}},
+            {{"model.weight", weight_}}};
   }
   std::filesystem::path file(std::int64_t step) const {
     return folder_.path() / ("checkpoint-" + std::to_string(step) + ".safetensors");

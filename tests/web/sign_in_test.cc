@@ -129,9 +129,10 @@ TEST_F(SignInTest, WhatEverybodyMayHaveIsTheSignInPageItsFilesAndWhetherItIsWell
               AllOf(HasSubstr("form-action 'self'"), Not(HasSubstr("unsafe"))));
   EXPECT_EQ(page.headers.at("cache-control"), "no-store");
   EXPECT_EQ(get("/healthz").json(), (nlohmann::json{{"status", "ok"}})) << "and no more than that";
-  for (const EmbeddedFile& file : embedded_app().files)
-    if (file.path.starts_with("assets/"))
-      EXPECT_EQ(get("/" + std::string{file.path}).status, 200) << file.path;
+  for (const EmbeddedFile& file : embedded_app().files) {
+    if (!file.path.starts_with("assets/")) continue;
+    EXPECT_EQ(get("/" + std::string{file.path}).status, 200) << file.path;
+  }
   EXPECT_EQ(get("/assets/../api/v1/sweeps").status, 404);
   EXPECT_EQ(get("//api/v1/sweeps").status, 303) << "as an address that is not of the API";
 }
