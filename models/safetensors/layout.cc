@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace abl::models::safetensors {
 namespace {
@@ -152,7 +153,7 @@ FileLayout read_layout(std::string_view bytes, const std::filesystem::path& file
   try {
     return read_layout(bytes);
   } catch (const Error& error) {
-    throw Error{error.code(), what + error.what()};
+    throw Error{error.code(), what + printable_line(error.what())};
   } catch (const Json::parse_error& error) {  // its text repeats what was read, however long
     throw Error{Code::kDataLoss, fmt::format("{}header is not valid JSON at byte {}", what, error.byte)};
   } catch (const Json::out_of_range&) {
