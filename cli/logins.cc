@@ -73,12 +73,13 @@ std::string login_address(const std::string& given) {
     throw Error{Code::kInvalidArgument, why + "; expected https://HOST:PORT or HOST:PORT"};
   };
   std::string address = given;
+  if (address.find('@') != std::string::npos)  // first, and without what may be a secret
+    refuse("unsupported URL: it has a user or a token in it");
   if (const auto scheme = address.find("://"); scheme != std::string::npos) {
     if (address.substr(0, scheme) != "https")
-      refuse(fmt::format("'{}' is not read: a token goes over TLS alone", given));
+      refuse(fmt::format("unsupported URL '{}': a token goes over TLS alone", given));
     address.erase(0, scheme + 3);
   }
-  if (address.find('@') != std::string::npos) refuse("a URL with a user or a token in it is not read");
   while (address.ends_with('/')) address.pop_back();
   const auto colon = address.rfind(':');
   const bool has_port = colon != std::string::npos && colon > 0 && colon + 1 < address.size() &&

@@ -93,6 +93,13 @@ std::string words_of(const std::string& body) {
   return printable(says ? answer["message"].get<std::string>().substr(0, 500) : body.substr(0, 200));
 }
 
+/// Which of its reasons an API server has: "AlreadyExists", "Conflict"; empty: it says none.
+std::string reason_of(const std::string& body) {
+  const json answer = json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const bool says = answer.is_object() && answer.contains("reason") && answer["reason"].is_string();
+  return says ? answer["reason"].get<std::string>() : std::string{};
+}
+
 json parsed(const std::string& body) {
   json answer = json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object() || !answer.contains("items") || !answer["items"].is_array())
@@ -154,7 +161,7 @@ void look_at(const json& pod, Time now, Pilot& pilot) {
   pilot.state = phase == "Pending" ? PilotState::kWaiting : PilotState::kRunning;
   if (pilot.state == PilotState::kWaiting) pilot.said = printable(why_pending(pod));
   if (pilot.state == PilotState::kRunning) pilot.machine = printable(text_at(pod, "/spec/nodeName"));
-  if (pod.contains("status"))
+  if (pod.contains("status") && pod["status"].is_object())
     if (const auto start = time_of(pod["status"].value("startTime", json{})))
       pilot.ran = std::max(seconds{0}, std::chrono::floor<seconds>(now - *start));
 }
@@ -432,10 +439,12 @@ void KubernetesLauncher::make(const char* group, const std::string& kind, const 
       trouble = error.what();
       continue;
     }
-    if (answer.status == 200 || answer.status == 201 || answer.status == 202 || answer.status == 409) return;
+    if (answer.status == 200 || answer.status == 201 || answer.status == 202) return;
+    if (answer.status == 409 && reason_of(answer.body) == "AlreadyExists") return;
     trouble = fmt::format("the API server answers {} to a new object of {}: {}", answer.status, kind,
                           words_of(answer.body));
-    if (answer.status >= 400 && answer.status < 500 && answer.status != 401 && answer.status != 429)
+    if (answer.status >= 400 && answer.status < 500 && answer.status != 401 && answer.status != 409 &&
+        answer.status != 429)
       throw Error{Code::kInvalidArgument, trouble};
   }
   throw Error{Code::kUnavailable, trouble};
@@ -464,8 +473,13 @@ void KubernetesLauncher::cancel(const std::vector<Pilot>& pilots, const std::sto
 
 /// Folders of workers lie on volumes that this machine need not have: they stay.
 void KubernetesLauncher::remove(const QueueConfig&, const Leftovers& leftovers, const std::stop_token& stop) {
-  for (const std::string& pass : leftovers.passes)
-    unmake(kCore, "secrets/" + name_of_job(options_, pass), stop);
+  std::optional<Error> first;
+  for (const std::string& pass : leftovers.passes) try {
+      unmake(kCore, "secrets/" + name_of_job(options_, pass), stop);
+    } catch (const Error& error) {
+      if (!first) first = error;
+    }
+  if (first) throw Error{*first};
 }
 
 }  // namespace abl::launchers

@@ -250,9 +250,14 @@ std::string names_of(const std::vector<Pilot>& pilots) {
 }
 
 bool SubmissionPolicy::failed(Time now) {
-  ++failures_;
-  next_ = now + std::min(kLongestPause, kFirstPause * (1 << std::min(failures_ - 1, 10)));
+  wait(now, ++failures_);
   return failures_ >= kFailures;
+}
+
+void SubmissionPolicy::unanswered(Time now) { wait(now, ++unanswered_); }
+
+void SubmissionPolicy::wait(Time now, int times) {
+  next_ = now + std::min(kLongestPause, kFirstPause * (1 << std::min(times - 1, 10)));
 }
 
 }  // namespace abl::launchers

@@ -77,11 +77,16 @@ class SubmissionPolicy {
   void succeeded() { failures_ = 0; }
   /// Returns: whether the queue is to pause, until a person looks.
   bool failed(Time now);
-  bool may_submit(Time now) const { return failures_ == 0 || now >= next_; }
+  /// Nobody could be asked: no failure of the queue's, and no reason to ask at each look.
+  void unanswered(Time now);
+  void answered() { unanswered_ = 0; }
+  bool may_submit(Time now) const { return (failures_ == 0 && unanswered_ == 0) || now >= next_; }
   int failures() const { return failures_; }
 
  private:
-  int failures_ = 0;
+  void wait(Time now, int times);
+
+  int failures_ = 0, unanswered_ = 0;
   Time next_{};
 };
 

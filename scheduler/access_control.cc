@@ -420,6 +420,10 @@ access::Token AccessControl::make_join_token(const std::string& name, Time expir
   return token;
 }
 
+std::optional<std::string> AccessControl::worker_of(const std::string& id) {
+  return writer_.call([&](storage::Database& db) { return TokenStore{db}.worker_of(id); });
+}
+
 void AccessControl::end_join(const std::string& id) {
   const Time now = clock_.now();
   for (const std::string& revoked :

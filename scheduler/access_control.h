@@ -87,6 +87,8 @@ class AccessControl {
   /// A token with which one worker of the fleet may join until then, for whoever starts it. Waits until it is
   /// stored: not to be called on the coordinator's thread. Throws: as TokenStore::add.
   access::Token make_join_token(const std::string& name, Time expires);
+  /// The worker that came with a join token; nothing: none yet. Waits likewise.
+  std::optional<std::string> worker_of(const std::string& id);
   /// That worker has ended, or will not come: its tokens are revoked. Waits likewise.
   void end_join(const std::string& id);
 

@@ -204,6 +204,7 @@ void Autoscaler::look(const std::stop_token& stop) {
   }
   for (std::size_t i = 0; i < options_.config.queues.size() && !stop.stop_requested(); ++i)
     if (!unknown.contains(state_.lock()->queues.at(i).launcher)) clean_up(i, connected, stop);
+  end_strays(connected);
   auto state = state_.lock();
   if (std::exchange(state->save, false)) save(*state);
 }
@@ -369,6 +370,7 @@ void Autoscaler::submit(const Decision& decision, Time now, const std::stop_toke
   for (const Pilot& pilot : submitted)
     queue.standing.pilots.push_back({.pilot = pilot, .since = now, .idle_since = now});
   if (!submitted.empty()) {
+    queue.submissions.answered();
     queue.standing.last_submission = now;
     say(*state, config.name,
         fmt::format("submitted {} ({}): {}", launchers::counted(submitted.size(), "pilot"),
@@ -376,7 +378,10 @@ void Autoscaler::submit(const Decision& decision, Time now, const std::stop_toke
   }
   if (!refusal || stop.stop_requested()) return;
   say(*state, config.name, fmt::format("a submission failed: {}", refusal->what()));
-  if (refusal->code() != Code::kUnavailable) failed(*state, queue, refusal->what(), now);
+  if (refusal->code() == Code::kUnavailable)
+    queue.submissions.unanswered(now);
+  else
+    failed(*state, queue, refusal->what(), now);
 }
 
 /// Nothing where workers need none. It is written down before it is handed over, so that it ends also where
@@ -407,6 +412,15 @@ void Autoscaler::clean_up(std::size_t number, const std::set<std::string>& conne
   launchers::Leftovers leftovers;
   std::vector<std::string> over;
   launchers::Launcher* launcher = nullptr;
+  std::vector<std::string> unanswered;
+  {
+    auto state = state_.lock();
+    for (const auto& [id, pass] : state->queues.at(number).passes)
+      if (pass.pilot.empty()) unanswered.push_back(id);
+  }
+  std::map<std::string, std::string> joined;  // pass -> the worker that came with it
+  for (const std::string& id : unanswered)
+    if (const auto worker = access_.worker_of(id)) joined[id] = *worker;
   {
     auto state = state_.lock();
     Queue& queue = state->queues.at(number);
@@ -414,19 +428,27 @@ void Autoscaler::clean_up(std::size_t number, const std::set<std::string>& conne
     leftovers.workers = std::exchange(queue.old, {});
     const Time now = clock_.steady();
     for (auto& [id, pass] : queue.passes) {
-      const std::string& called = pass.pilot.empty() ? id : pass.pilot;  // some launchers call it so
-      const auto pilot = std::ranges::find(queue.standing.pilots, called,
-                                           [](const PilotStanding& standing) { return standing.pilot.id; });
+      const auto worker = joined.find(id);
+      const auto pilot = std::ranges::find_if(queue.standing.pilots, [&](const PilotStanding& standing) {
+        if (!pass.pilot.empty()) return standing.pilot.id == pass.pilot;
+        return standing.pilot.id == id ||  // some launchers call it so
+               (worker != joined.end() && standing.pilot.worker() == worker->second);
+      });
+      if (pilot != queue.standing.pilots.end() && pass.pilot.empty()) {
+        pass.pilot = pilot->pilot.id;  // the submission that was not answered was heard
+        state->save = true;
+      }
       if (pilot != queue.standing.pilots.end()) {
         pass.gone.reset();
         if (pilot->connected && !std::exchange(pass.used, true)) leftovers.passes.push_back(id);
         continue;
       }
-      if (pass.pilot.empty() && clock_.now() < pass.expires) continue;
+      const bool has_joined = worker != joined.end();
+      if (pass.pilot.empty() && !has_joined && clock_.now() < pass.expires) continue;
       if (!pass.gone) pass.gone = now;
-      if (now - *pass.gone < kLastWords ||
-          connected.contains(Pilot{.id = pass.pilot, .queue = queue.standing.config.name}.worker()))
-        continue;
+      const std::string name =
+          has_joined ? worker->second : Pilot{.id = pass.pilot, .queue = queue.standing.config.name}.worker();
+      if (now - *pass.gone < kLastWords || connected.contains(name)) continue;
       over.push_back(id);
       leftovers.passes.push_back(id);
     }
@@ -442,15 +464,52 @@ void Autoscaler::clean_up(std::size_t number, const std::set<std::string>& conne
       return true;
     }
   });
+  bool removed = true;
   try {
     launcher->remove(options_.config.queues.at(number), leftovers, stop);
-  } catch (const Error& error) {
+  } catch (const Error& error) {  // likewise
     trouble = error.what();
+    removed = false;
   }
   auto state = state_.lock();
-  if (!trouble.empty()) say(*state, options_.config.queues.at(number).name, trouble);
-  for (const std::string& id : over) state->queues.at(number).passes.erase(id);
+  Queue& queue = state->queues.at(number);
+  if (queue.trouble != trouble && !trouble.empty()) say(*state, queue.standing.config.name, trouble);
+  queue.trouble = trouble;
+  if (removed) {
+    for (const std::string& id : over) queue.passes.erase(id);
+  } else {
+    queue.old.insert(queue.old.begin(), leftovers.workers.begin(), leftovers.workers.end());
+    for (const std::string& id : leftovers.passes) queue.passes.at(id).used = false;
+  }
   state->save = state->save || !over.empty() || !leftovers.workers.empty();
+}
+
+/// Of queues that the fleet file does not name any more. What their pilots are nobody asks: a token ends when
+/// its worker has been away for long.
+void Autoscaler::end_strays(const std::set<std::string>& connected) {
+  std::vector<Stray> strays = state_.lock()->strays;
+  if (strays.empty()) return;
+  const Time now = clock_.steady();
+  std::set<std::string> over;
+  for (Stray& stray : strays) {
+    const auto worker = access_.worker_of(stray.id);
+    if (worker ? connected.contains(*worker) : clock_.now() < stray.admission.expires) {
+      stray.admission.gone.reset();
+      continue;
+    }
+    if (!stray.admission.gone) stray.admission.gone = now;
+    if (now - *stray.admission.gone < launchers::kTimeToConnect) continue;
+    try {
+      access_.end_join(stray.id);
+      over.insert(stray.id);
+    } catch (const Error& error) {  // the next look tries again
+      log_warning("fleet: cannot revoke token {}: {}", stray.id, error.what());
+    }
+  }
+  std::erase_if(strays, [&](const Stray& stray) { return over.contains(stray.id); });
+  auto state = state_.lock();
+  state->save = state->save || !over.empty();
+  state->strays = std::move(strays);
 }
 
 void Autoscaler::cancel(const Decision& decision, Time now, const std::stop_token& stop) {
@@ -548,6 +607,19 @@ ablate::v1::FleetStatus Autoscaler::status() {
 
 // --- what outlives this program ---
 
+/// Neither a secret nor its digest.
+nlohmann::json Autoscaler::json_of(const Admission& pass) {
+  return {{"pilot", pass.pilot},
+          {"made_ms", pass.made.time_since_epoch().count()},
+          {"expires_ms", pass.expires.time_since_epoch().count()}};
+}
+
+Autoscaler::Admission Autoscaler::admission_of(const nlohmann::json& pass) {
+  return {.pilot = pass.value("pilot", ""),
+          .made = Time{Milliseconds{pass.value("made_ms", std::int64_t{0})}},
+          .expires = Time{Milliseconds{pass.value("expires_ms", std::int64_t{0})}}};
+}
+
 void Autoscaler::load(State& state) {
   if (!std::filesystem::exists(file_)) return;
   const auto stored = nlohmann::json::parse(read_file(file_), nullptr, /*allow_exceptions=*/false);
@@ -564,23 +636,25 @@ void Autoscaler::load(State& state) {
     for (const auto& [id, seconds] : pilots.items())
       if (seconds.is_number_integer()) queue.seconds[id] = seconds.get<std::int64_t>();
     const auto passes = found->value("passes", nlohmann::json::object());
-    for (const auto& [id, pass] : passes.items())
-      queue.passes[id] = {.pilot = pass.value("pilot", ""),
-                          .made = Time{Milliseconds{pass.value("made_ms", std::int64_t{0})}},
-                          .expires = Time{Milliseconds{pass.value("expires_ms", std::int64_t{0})}}};
+    for (const auto& [id, pass] : passes.items()) queue.passes[id] = admission_of(pass);
     queue.ended = found->value("ended", std::deque<std::string>{});
     queue.failures = found->value("failures", std::deque<std::string>{});
+  }
+  for (const auto& [name, gone] : stored.items()) {
+    const bool is_there = std::ranges::any_of(
+        state.queues, [&](const Queue& queue) { return queue.standing.config.name == name; });
+    if (is_there || !gone.is_object()) continue;
+    const auto passes = gone.value("passes", nlohmann::json::object());
+    for (const auto& [id, pass] : passes.items())
+      state.strays.push_back({.queue = name, .id = id, .admission = admission_of(pass)});
   }
 }
 
 void Autoscaler::save(State& state) {
   nlohmann::json stored = nlohmann::json::object();
   for (const Queue& queue : state.queues) {
-    nlohmann::json passes = nlohmann::json::object();  // neither secrets nor their digests
-    for (const auto& [id, pass] : queue.passes)
-      passes[id] = {{"pilot", pass.pilot},
-                    {"made_ms", pass.made.time_since_epoch().count()},
-                    {"expires_ms", pass.expires.time_since_epoch().count()}};
+    nlohmann::json passes = nlohmann::json::object();
+    for (const auto& [id, pass] : queue.passes) passes[id] = json_of(pass);
     stored[queue.standing.config.name] = {{"paused", queue.standing.paused},
                                           {"gpu_seconds", queue.ended_gpu_seconds},
                                           {"pilots", queue.seconds},
@@ -588,6 +662,7 @@ void Autoscaler::save(State& state) {
                                           {"ended", queue.ended},
                                           {"failures", queue.failures}};
   }
+  for (const Stray& stray : state.strays) stored[stray.queue]["passes"][stray.id] = json_of(stray.admission);
   try {
     write_file_atomically(file_, stored.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } catch (const Error& error) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -73,6 +74,11 @@ class Autoscaler {
     std::map<std::string, Admission> passes;      // by the token's public part
     std::deque<std::string> ended, failures;      // workers whose folders are kept, the oldest first
     std::vector<std::string> old;                 // whose folders are to go
+    std::string trouble;                          // said last of what could not be removed
+  };
+  struct Stray {  // an admission of a queue that the fleet file does not name any more
+    std::string queue, id;
+    Admission admission;
   };
   struct Event {
     Time at{};
@@ -80,6 +86,7 @@ class Autoscaler {
   };
   struct State {
     std::vector<Queue> queues;
+    std::vector<Stray> strays;
     std::deque<Event> events;
     std::map<const launchers::Launcher*, std::string> trouble;
     bool listed = false;
@@ -95,9 +102,12 @@ class Autoscaler {
   void submit(const launchers::Decision& decision, Time now, const std::stop_token& stop);
   std::optional<launchers::Pass> new_pass(std::size_t queue);
   void clean_up(std::size_t queue, const std::set<std::string>& connected, const std::stop_token& stop);
+  void end_strays(const std::set<std::string>& connected);
   void cancel(const launchers::Decision& decision, Time now, const std::stop_token& stop);
   std::vector<launchers::WaitingTrials> waiting_for(const State& state, const Figures::Needs& needs) const;
   Queue& queue_named(State& state, const std::string& name);
+  static nlohmann::json json_of(const Admission& pass);
+  static Admission admission_of(const nlohmann::json& pass);
   void load(State& state);
   void save(State& state);
 

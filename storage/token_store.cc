@@ -185,6 +185,12 @@ std::vector<std::string> TokenStore::end_join(const std::string& id, Time now) {
       .all([](const Statement& row) { return row.text(0); });
 }
 
+std::optional<std::string> TokenStore::worker_of(const std::string& join_id) const {
+  return db_.prepared("SELECT name FROM access_token WHERE made_by = :id AND role = 'worker' LIMIT 1")
+      .bind(":id", join_id)
+      .one([](const Statement& row) { return row.text(0); });
+}
+
 void TokenStore::note_seen(const std::string& id, Time now) {
   db_.prepared("UPDATE access_token SET seen_ms = :now WHERE id = :id")
       .bind(":now", now)

@@ -84,6 +84,8 @@ class TokenStore {
   void join(const std::string& join_id, TokenDigest worker, Time now);
   /// Revokes a join token and those of the workers that it let in. Returns: those that it revoked.
   std::vector<std::string> end_join(const std::string& id, Time now);
+  /// The worker that a join token let in; nothing: none yet.
+  std::optional<std::string> worker_of(const std::string& join_id) const;
   void note_seen(const std::string& id, Time now);
   std::vector<TokenRecord> list() const;     ///< newest first
   std::vector<TokenDigest> digests() const;  ///< of all

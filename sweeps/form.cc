@@ -197,7 +197,7 @@ Form table() {
 }
 
 Form made(Part which) {
-  const json duration{{"type", "string"}, {"pattern", "^0*[1-9][0-9]*[smhd]$"}};
+  const json duration{{"type", "string"}, {"pattern", "^0*[1-9][0-9]*[smhdw]$"}};
   switch (which) {
     case Part::kSweep:
       return sweep();

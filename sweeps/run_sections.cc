@@ -173,7 +173,7 @@ Limits read_limits(YamlReader& reader, const Node& root) {
     else
       reader.problems().add(
           value->place, dotted("limits", key),
-          fmt::format("invalid duration '{}'; expected a whole number and s, m, h or d, such as "
+          fmt::format("invalid duration '{}'; expected a whole number and s, m, h, d or w, such as "
                       "90s, 10m or 2h",
                       *text));
   }

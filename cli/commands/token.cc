@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "base/new_file.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
@@ -60,8 +62,16 @@ int create(Context& context, const TokenFlags& flags) {
         std::chrono::duration_cast<std::chrono::seconds>((SystemClock{}.now() + *lifetime).time_since_epoch())
             .count());
   Client client{context};
-  if (!flags.out.empty()) access::write_secret(flags.out, token.text() + "\n");  // first: it may fail
+  if (std::error_code unknown; !flags.out.empty() && std::filesystem::exists(flags.out, unknown))
+    throw Error{Code::kInvalidArgument,
+                fmt::format("--out {}: is there already; a token gets a file of its own", flags.out)};
+  std::optional<NewFile> file;  // written first, for that may fail; there once the scheduler knows the token
+  if (!flags.out.empty()) {
+    file.emplace(flags.out, NewFile::Options{.ending = unfinished_ending(), .mode = 0600});
+    file->append(token.text() + "\n");
+  }
   client.call(&Access::Stub::CreateToken, request);
+  if (file) file->publish();
   if (context.json) {
     nlohmann::ordered_json json{{"id", token.id()}, {"role", flags.role}, {"name", request.name()}};
     if (flags.out.empty())

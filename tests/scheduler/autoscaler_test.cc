@@ -70,7 +70,7 @@ class AutoscalerTest : public CoordinatorTest {
   FleetOptions options() const {
     return {.config = {.scheduler = "head:7071",
                        .ca = (folder / "ca.crt").string(),
-                       .queues = {{.name = "q",
+                       .queues = {{.name = queue,
                                    .max_workers = 1,
                                    .time_limit = 1h,
                                    .idle_timeout = 1h,
@@ -114,6 +114,7 @@ class AutoscalerTest : public CoordinatorTest {
   }
 
   AccessControl access{*writer, clock};
+  std::string queue = "q";
   FakeLauncher* launcher = nullptr;
   std::unique_ptr<Autoscaler> autoscaler;
 };
@@ -183,6 +184,67 @@ TEST_F(AutoscalerTest, ATokenIsKeptWhileNobodyKnowsWhetherThereIsAPilotThatHasIt
   const std::string refused = tokens().front().id;
   look(40s);
   for (const TokenRecord& token : tokens()) EXPECT_EQ(token.revoked.has_value(), token.id == refused);
+}
+
+TEST_F(AutoscalerTest, SubmissionsThatNobodyAnswersAreTriedMoreAndMoreSeldom) {
+  launcher->refusal = Error{Code::kUnavailable, "sbatch did not answer"};
+  submit(sweep_of("s", 1, 1));
+  for (int minute = 0; minute < 60; ++minute) look(60s);
+  EXPECT_LT(launcher->passes.size(), 20u) << "each is a token";
+  EXPECT_THAT(autoscaler->status().queues(0).paused(), IsEmpty());
+  launcher->refusal.reset();
+  look(6min);
+  EXPECT_EQ(launcher->submitted, 1);
+}
+
+TEST_F(AutoscalerTest, AWorkerWhosePilotsSubmissionWasNotAnsweredKeepsItsToken) {
+  launcher->refusal = Error{Code::kUnavailable, "sbatch did not answer"};
+  submit(sweep_of("s", 1, 1));
+  look();
+  const std::string pass = launcher->passes.at(0).id;
+  join(pass, "q-77");
+  FakeWorker worker = connect({.name = "q-77"});
+  launcher->pilots.push_back({.id = "77", .queue = "q", .state = PilotState::kRunning});
+  look();
+  clock.pass(8 * 24h);
+  heartbeat(worker, {1});
+  for (int second = 0; second < 60; ++second) {
+    heartbeat(worker, {1});
+    look();
+  }
+  const auto is_revoked = [&] {
+    return writer->call(
+        [&](storage::Database& db) { return TokenStore{db}.find("bbbbbbbbbbbb")->revoked.has_value(); });
+  };
+  EXPECT_FALSE(is_revoked());
+  launcher->ends(0);
+  disconnect(worker);
+  look();
+  look(40s);
+  look();
+  EXPECT_TRUE(is_revoked()) << "half a minute after its pilot's end";
+}
+
+TEST_F(AutoscalerTest, ATokenOfAQueueThatIsNamedNoMoreEndsWhenItsWorkerHasBeenAwayForLong) {
+  submit(sweep_of("s", 1, 1));
+  look();
+  const std::string pass = launcher->passes.at(0).id;
+  join(pass, "q-1");
+  queue = "other";
+  begin();
+  FakeWorker worker = connect({.name = "q-1"});
+  look();
+  look(11min);
+  const auto is_revoked = [&] {
+    return writer->call(
+        [&](storage::Database& db) { return TokenStore{db}.find("bbbbbbbbbbbb")->revoked.has_value(); });
+  };
+  begin();
+  look(30s);
+  EXPECT_FALSE(is_revoked());
+  look(11min);
+  EXPECT_TRUE(is_revoked());
+  EXPECT_THAT(read_file(folder / "results.db.fleet.json"), Not(HasSubstr(pass)));
 }
 
 TEST_F(AutoscalerTest, APilotThatWaitsForLongerThanItsTokenIsGoodIsGivenUpAlsoAfterARestart) {

@@ -173,6 +173,15 @@ agent::Confinement confinement_from(const Flags& flags) {
                   fmt::format("--pass-env {}: expected the name of a variable, such as WANDB_API_KEY or "
                               "'SLURM_*'",
                               name.substr(0, name.find('=')))};
+  if (!flags.allow_commands)
+    for (const auto& [flag, given] : {std::pair{"--run-memory", flags.run_memory_mib > 0},
+                                      {"--run-processes", flags.run_processes > 0},
+                                      {"--run-open-files", flags.run_open_files > 0},
+                                      {"--run-file-size", flags.run_file_size_mib > 0},
+                                      {"--run-groups", !flags.run_groups.empty()}})
+      if (given)
+        throw Error{Code::kInvalidArgument,
+                    fmt::format("{} needs --allow-commands: it bounds commands, not the trainer", flag)};
   if (flags.run_as.empty()) {
     if (!flags.pass_env.empty())
       throw Error{Code::kInvalidArgument,
