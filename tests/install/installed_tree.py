@@ -71,13 +71,13 @@ def check_packages(prefix):
         return
     text = (prefix / "share/doc/ablate/README.md").read_text()
     named = set(re.findall(r"lib[a-z0-9+.-]+[a-z0-9+]", text[text.index("the programs need these packages"):].split("\n\n")[0]))
-    needed = set()
+    needed, folder = set(), run("gcc", "-print-multiarch").strip()  # 32-bit libraries of the same names may be there too
     for program in (prefix / "bin").iterdir():
         dynamic = run("readelf", "-d", program)
         for library in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
             if library.startswith(("libtorch", "libc10", "libgomp", "libtcmalloc")):
                 continue  # in the tree, component `libraries`
-            owner = subprocess.run(["dpkg-query", "-S", f"*/{library}"], capture_output=True, text=True).stdout
+            owner = subprocess.run(["dpkg-query", "-S", f"*/{folder}/{library}"], capture_output=True, text=True).stdout
             needed |= {line.split(":")[0] for line in owner.splitlines()}
     needed = {package for package in needed if not package.endswith("-dev")} - {"libc6", "libstdc++6", "libgcc-s1"}
     if needed != named:

@@ -31,7 +31,7 @@ describe("signing in", { skip: missing() }, () => {
   }
   const pathOf = (page) => new URL(page.url()).pathname;
   const type = async (page, token) => {
-    assert.equal(await page.evaluate(() => document.activeElement?.id), "token", "the field has the focus");
+    await page.waitForFunction(() => document.activeElement?.id === "token");  // it has the focus once the page is laid out
     await page.keyboard.type(token);
     await page.keyboard.press("Enter");
   };
