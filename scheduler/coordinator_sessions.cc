@@ -134,6 +134,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
         welcome.mutable_welcome()->set_store_id(store_id_);
         welcome.mutable_welcome()->set_takes_several(true);
+        welcome.mutable_welcome()->set_depot_every_ms(static_cast<std::uint32_t>(depot_every_.count()));
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
         feed_.publish(storage::Change{});
@@ -175,10 +176,11 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
                                            fleet_.trouble(session->id, ailments));
         return renew(db, session->hello.name(), runs, policy_.expires(clock_.steady()));
       },
-      [this, session, ailments, draining = heartbeat.draining()](std::exception_ptr error,
-                                                                 const std::vector<Reported>& reports) {
+      [this, session, ailments, draining = heartbeat.draining(), places = heartbeat.data_places()](
+          std::exception_ptr error, const std::vector<Reported>& reports) {
         fleet_.heard(session->id, clock_.steady());  // also when the store is full: the worker lives
         const bool drains = draining && fleet_.drain(session->id);
+        const bool other_data = fleet_.has_data(session->id, places);
         const bool ails = fleet_.ails(session->id, ailments);
         if (ails) {
           if (const std::string text = ailments.text(); !text.empty())
@@ -190,7 +192,7 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
         }
         if (error) return;
         for (const Reported& report : reports) apply(session.get(), report);
-        if (!ails && !drains) return;
+        if (!ails && !drains && !other_data) return;
         explain_now_ = true;
         look_at_queue();
       });
