@@ -139,6 +139,7 @@ void Coordinator::hello(const std::shared_ptr<const Session>& session) {
         welcome.mutable_welcome()->set_lease_ms(static_cast<std::uint32_t>(policy_.ttl.count()));
         welcome.mutable_welcome()->set_store_id(store_id_);
         welcome.mutable_welcome()->set_takes_several(true);
+        welcome.mutable_welcome()->set_depot_every_ms(static_cast<std::uint32_t>(depot_every_.count()));
         session->channel->send(std::move(welcome));
         for (const Reported& report : reports) apply(session.get(), report);
         feed_.publish(storage::Change{});
@@ -189,12 +190,13 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
         storage::WorkerStore{db}.heartbeat(name, clock_.now(), news.trouble);
         return Result{renew(db, name, runs, policy_.expires(news.at)), std::move(news)};
       },
-      [this, session, ailments, draining = heartbeat.draining()](std::exception_ptr error,
-                                                                 const Result& result) {
+      [this, session, ailments, draining = heartbeat.draining(), places = heartbeat.data_places()](
+          std::exception_ptr error, const Result& result) {
         fleet_.heard(session->id, clock_.steady());  // also when the store is full: the worker lives
         if (!error && result.stored && current(*session))
           stored_heartbeats_[session->hello.name()] = *result.stored;
         const bool drains = draining && fleet_.drain(session->id);
+        const bool other_data = fleet_.has_data(session->id, places);
         const bool ails = fleet_.ails(session->id, ailments);
         if (ails) {
           if (const std::string text = ailments.text(); !text.empty())
@@ -206,7 +208,7 @@ void Coordinator::heartbeat(const std::shared_ptr<const Session>& session,
         }
         if (error) return;
         for (const Reported& report : result.reports) apply(session.get(), report);
-        if (!ails && !drains) return;
+        if (!ails && !drains && !other_data) return;
         explain_now_ = true;
         look_at_queue();
       });
