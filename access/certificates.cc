@@ -21,7 +21,7 @@
 #include "access/token.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/without_sigpipe.h"
+#include "base/stop_on_signals.h"
 
 namespace abl::access {
 namespace {

@@ -9,6 +9,8 @@
 
 #include "scheduler/renewal.h"
 #include "storage/chain_store.h"
+#include "storage/data_pins.h"
+#include "storage/depot_store.h"
 #include "storage/due_versions.h"
 #include "storage/sweep_store.h"
 #include "storage/trial_store.h"
@@ -22,7 +24,8 @@ using storage::TrialStore;
 
 ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial, const Demand& demand,
                               const storage::Lease& lease, const std::vector<std::uint32_t>& slots,
-                              const std::vector<storage::SourceFile>& sources, const LeasePolicy& policy) {
+                              const std::vector<storage::SourceFile>& sources, bool others_wait,
+                              const LeasePolicy& policy) {
   ablate::v1::Assign assign;
   assign.set_run(lease.run);
   assign.set_trial(trial.id);
@@ -64,6 +67,7 @@ ablate::v1::Assign assignment(const TrialStore& trials, const TrialRecord& trial
     source.set_host(file.checkpoint.host);
     source.set_what(file.what);
   }
+  assign.set_weights_wanted(others_wait);
   assign.set_token(lease.token);
   assign.set_grace_ms(static_cast<std::uint32_t>(policy.stop_grace.count()));
   return assign;
@@ -135,6 +139,10 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
     const TrialRecord trial = trials.get(pick.demand.trial);
     if (!pick.demand.command && trial.identity.result_version != pick.demand.result_version) continue;
     if (workers.drained(pick.worker)) continue;  // since it was picked
+    if (!trial.data.empty() && !storage::DataPins{db}.follow(trial.id)) {
+      result.renewed = true;
+      continue;
+    }
     std::vector<storage::SourceFile> sources;
     if (pick.demand.sources) {
       storage::ChainStore chains{db};
@@ -155,9 +163,9 @@ Leased lease(storage::Database& db, const std::vector<Pick>& picks, const LeaseP
       if (runs.size() > 1)
         trials.note_packed({runs.begin(), runs.end()}, static_cast<std::uint32_t>(runs.size() - 1));
     }
-    assigned = {
-        .assign = assignment(trials, trial, pick.demand, *lease, pick.placement.slots, sources, policy),
-        .sweeps = sweeps.names_of(trial.id)};
+    assigned = {.assign = assignment(trials, trial, pick.demand, *lease, pick.placement.slots, sources,
+                                     storage::DepotStore{db}.others_wait(trial.id), policy),
+                .sweeps = sweeps.names_of(trial.id)};
     assigned->assign.set_packed(pick.placement.beside);
   }
   return result;
