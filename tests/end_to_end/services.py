@@ -36,6 +36,7 @@ fi
 ip link set lo up
 mkdir -p opt/ablate/bin srv old
 cp {bin}/ablate {bin}/ablate-scheduler {bin}/ablate-worker opt/ablate/bin/
+cp {deploy}/*.service {deploy}/*.conf srv/
 for unit in systemd-networkd-wait-online NetworkManager-wait-online systemd-udevd systemd-sysctl systemd-firstboot; do
   ln -sf /dev/null etc/systemd/system/$unit.service
 done
@@ -52,7 +53,7 @@ SCHEDULER = """
 useradd --system --home-dir /var/lib/ablate --no-create-home ablate
 install -d -m 0700 -o ablate -g ablate /var/lib/ablate
 runuser -u ablate -- env ABLATE_HOME=/var/lib/ablate /opt/ablate/bin/ablate init-fleet --name localhost
-cp {deploy}/ablate-scheduler.service /etc/systemd/system/
+cp /srv/ablate-scheduler.service /etc/systemd/system/
 systemctl daemon-reload && systemctl enable --now ablate-scheduler
 """
 WORKER = """
@@ -62,8 +63,8 @@ install -D -m 0644 /var/lib/ablate/fleet/ca.crt /etc/ablate/ca.crt
 install -m 0600 -o ablate -g ablate /var/lib/ablate/join.token /var/lib/ablate-worker/
 printf 'ABLATE_SCHEDULER=localhost:7071\\nABLATE_WORKER_FLAGS=--slots 1 --trainer /bin/false\\n' >/etc/ablate/worker.env
 useradd --system --no-create-home ablate-runs
-cp {deploy}/ablate-worker.service /etc/systemd/system/
-install -D -m 0644 {deploy}/ablate-worker-commands.conf /etc/systemd/system/ablate-worker.service.d/commands.conf
+cp /srv/ablate-worker.service /etc/systemd/system/
+install -D -m 0644 /srv/ablate-worker-commands.conf /etc/systemd/system/ablate-worker.service.d/commands.conf
 systemctl daemon-reload && systemctl enable --now ablate-worker
 """
 SWEEP = """ablate: 1
@@ -80,7 +81,7 @@ class Machine:
         self.log = open(home / "boot.log", "ab")
         place = home / "place"
         place.mkdir()
-        script = BOOT.format(home=place, bin=BIN, systemd=systemd)
+        script = BOOT.format(home=place, bin=BIN, systemd=systemd, deploy=SOURCE / "deploy")
         self.process = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--net", "--cgroup", "--kill-child", "sh", "-c", script],
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
 
@@ -130,17 +131,16 @@ def main():
 
 
 def services(machine):
-    deploy = SOURCE / "deploy"
     pid = lambda unit: machine.run(f"systemctl show -p MainPID --value {unit}").stdout.strip()
     active = lambda unit: machine.run(f"systemctl is-active {unit}", check=False).stdout.strip() == "active"
 
     say("the scheduler, as docs/administration.md says")
-    machine.run(SCHEDULER.format(deploy=deploy))
+    machine.run(SCHEDULER)
     machine.until(lambda: machine.run(f"{AS_ABLATE} ablate workers", check=False).returncode == 0 and active("ablate-scheduler"), "the scheduler answers")
     expect(machine.run(f"stat -c %U /proc/{pid('ablate-scheduler')}").stdout.strip() == "ablate", "it runs as its user")
 
     say("a worker of commands, which run as another user")
-    machine.run(WORKER.format(deploy=deploy, ablate=AS_ABLATE))
+    machine.run(WORKER.format(ablate=AS_ABLATE))
     machine.until(lambda: "connected" in machine.ablate("workers"), "the worker has joined")
     machine.run(f"cat >/srv/sweep.yaml <<'END'\n{SWEEP}END\n{AS_ABLATE} ablate submit /srv/sweep.yaml")
     machine.until(lambda: "1/1" in machine.ablate("ls"), "its trial is over")
