@@ -19,6 +19,7 @@
 #include "access/listen_address.h"
 #include "access/openssl.h"
 #include "base/error.h"
+#include "base/without_sigpipe.h"
 
 namespace abl::access {
 namespace {
@@ -124,7 +125,8 @@ Plain ask_plainly(const std::string& address) {
 struct Handshake {
   Trouble unreached;  // then nothing else
   bool done = false, speaks_http2 = false, asked_for_ours = false, went_away = false;
-  long verdict = X509_V_OK;  // on its certificate
+  bool closed = false, silent = false;  // by the server, before it was done
+  long verdict = X509_V_OK;             // on its certificate
   std::string reason;
   Certificate shown;
   std::string chain;  // in PEM
@@ -197,7 +199,13 @@ Handshake shake_hands(const std::string& address, const std::string* authorities
   SSL_set_alpn_protos(session.get(), h2, sizeof h2);
   SSL_set_fd(session.get(), line.fd());
   ERR_clear_error();
-  handshake.done = SSL_connect(session.get()) == 1;
+  const WithoutSigpipe quiet;
+  const int result = SSL_connect(session.get());
+  const int error = SSL_get_error(session.get(), result);
+  handshake.done = result == 1;
+  handshake.closed = error == SSL_ERROR_SYSCALL || error == SSL_ERROR_ZERO_RETURN ||
+                     ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+  handshake.silent = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
   handshake.verdict = SSL_get_verify_result(session.get());
   handshake.reason = openssl_reason();
   if (!handshake.done) return handshake;
@@ -210,7 +218,8 @@ Handshake shake_hands(const std::string& address, const std::string* authorities
   // with TLS 1.3 a server looks at our certificate when we think that we are done: who lets us in speaks
   // first
   char first = 0;
-  if (SSL_read(session.get(), &first, 1) == 1) return handshake;
+  const int read = SSL_read(session.get(), &first, 1);
+  if (read == 1 || SSL_get_error(session.get(), read) == SSL_ERROR_WANT_READ) return handshake;
   handshake.went_away = true;
   handshake.reason = openssl_reason();
   return handshake;
@@ -253,6 +262,13 @@ Trouble dashboard_at(const std::string& address) {
                       address, parts_of(address).first)};
 }
 
+Trouble says_nothing(const std::string& address) {
+  return {Kind::kSilent,
+          fmt::format("{} lets one connect and says nothing for {} s: is the scheduler stopped or "
+                      "overloaded, or is this another program's port?",
+                      address, kPatienceSeconds)};
+}
+
 Trouble trouble_with_tls(const std::string& address, const std::string& authorities, const ServerPem* own) {
   Handshake handshake = shake_hands(address, &authorities, own);
   if (handshake.unreached.kind != Kind::kNone) return std::move(handshake.unreached);
@@ -275,20 +291,18 @@ Trouble trouble_with_tls(const std::string& address, const std::string& authorit
                                                     common_name(X509_get_issuer_name(chain.front().get()))))};
   }
   if (handshake.done) return handshake.speaks_http2 ? Trouble{} : dashboard_at(address);
-  switch (ask_plainly(address)) {
-    case Plain::kHttp:
-      return dashboard_at(address);
-    case Plain::kScheduler:
-      return {Kind::kPlain, fmt::format("there is no TLS at {}: the scheduler there was started without "
-                                        "--tls-certificate, or this is another one",
-                                        address)};
-    case Plain::kSilent:
-      return {Kind::kSilent, fmt::format("{} lets one connect and says nothing for {} s: is the scheduler "
-                                         "stopped or overloaded, or is this another program's port?",
-                                         address, kPatienceSeconds)};
-    case Plain::kElse:
-      break;
-  }
+  if (handshake.silent) return says_nothing(address);
+  const Plain plain = ask_plainly(address);
+  if (plain == Plain::kHttp) return dashboard_at(address);
+  if (plain == Plain::kScheduler)
+    return {Kind::kPlain, fmt::format("there is no TLS at {}: the scheduler there was started without "
+                                      "--tls-certificate, or this is another one",
+                                      address)};
+  if (handshake.closed)
+    return {Kind::kClosed,
+            fmt::format("{} closes connections before TLS has begun: behind it is no scheduler "
+                        "just now, or one without TLS",
+                        address)};
   return {Kind::kPlain, fmt::format("there is no TLS at {} ({})", address, handshake.reason)};
 }
 
@@ -302,10 +316,7 @@ Trouble trouble_in_plain_text(const std::string& address) {
                ? Trouble{Kind::kTls, fmt::format("the scheduler at {} speaks TLS", address)}
                : dashboard_at(address);
   if (plain == Plain::kHttp) return dashboard_at(address);
-  if (plain == Plain::kSilent)
-    return {Kind::kSilent, fmt::format("{} lets one connect and says nothing for {} s: is the scheduler "
-                                       "stopped or overloaded, or is this another program's port?",
-                                       address, kPatienceSeconds)};
+  if (plain == Plain::kSilent) return says_nothing(address);
   return {Kind::kSilent,
           fmt::format("what listens at {} is not a scheduler: expected the port of its --listen", address)};
 }
@@ -328,7 +339,8 @@ std::string tls_trouble(const std::string& address, const std::string& authoriti
   if (address.starts_with("unix:")) return {};
   const Trouble trouble = trouble_with_tls(address, authorities, nullptr);
   const bool unreached = trouble.kind == Kind::kAddress || trouble.kind == Kind::kUnknownHost ||
-                         trouble.kind == Kind::kRefused || trouble.kind == Kind::kUnreachable;
+                         trouble.kind == Kind::kRefused || trouble.kind == Kind::kUnreachable ||
+                         trouble.kind == Kind::kSilent;
   return unreached ? std::string{} : trouble.text;
 }
 

@@ -16,6 +16,7 @@ struct Trouble {
     kRefused,        ///< nothing listens there
     kUnreachable,    ///< no way there, or nobody answers
     kSilent,         ///< somebody lets one connect, and says nothing
+    kClosed,         ///< or closes the connection: a proxy, where nothing is behind it
     kPlain,          ///< it speaks no TLS, and TLS was wanted
     kTls,            ///< it speaks TLS, and none was wanted
     kHttp,           ///< the port of a dashboard, or of another server of pages

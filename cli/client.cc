@@ -104,6 +104,7 @@ Error unreached(const std::string& address, const access::ClientAccess& access) 
     case Kind::kRefused:
     case Kind::kUnreachable:
     case Kind::kSilent:
+    case Kind::kClosed:
     case Kind::kHttp:
     case Kind::kCertificate:
       return Error{Code::kUnavailable, trouble.text};

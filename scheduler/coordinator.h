@@ -152,6 +152,11 @@ class Coordinator {
   Quarantine quarantine_;
   std::map<std::string, std::uint64_t>
       newest_session_;  // by worker name, from the moment its Hello is handled
+  struct StoredHeartbeat {
+    Time at{};
+    std::string trouble;
+  };
+  std::map<std::string, StoredHeartbeat> stored_heartbeats_;  // by worker name, of those that are connected
   WorkQueue queue_;
   bool recovered_ = false;  // it was read as a whole
   std::atomic<int> queue_lost_ =

@@ -27,7 +27,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
   coordinator_.note_needs();
   autoscaler_ = std::make_unique<Autoscaler>(*options.fleet, options.store, coordinator_, access_, clock,
                                              make_launchers(options.fleet->config, coordinator_.store_id(),
-                                                            std::filesystem::absolute(options.store)));
+                                                            std::filesystem::absolute(options.store), clock));
   workers_.serve_fleet(*autoscaler_);
 }
 
