@@ -19,7 +19,7 @@
 #include "access/listen_address.h"
 #include "access/openssl.h"
 #include "base/error.h"
-#include "base/without_sigpipe.h"
+#include "base/stop_on_signals.h"
 
 namespace abl::access {
 namespace {
