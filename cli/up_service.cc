@@ -202,7 +202,8 @@ std::optional<ucred> listener_of(const fs::path& socket) {
 /// "process 812 (ablate-scheduler)".
 std::string process_text(pid_t process) {
   std::string name;
-  std::getline(std::ifstream{fmt::format("/proc/{}/comm", process)}, name);
+  std::getline(std::ifstream{fmt::format("/proc/{}/cmdline", process)}, name, '\0');
+  name = fs::path{name}.filename();
   return fmt::format("process {}{}", process, name.empty() ? "" : fmt::format(" ({})", name));
 }
 
