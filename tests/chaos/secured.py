@@ -185,7 +185,7 @@ class SecuredWorld(World):
             if token in stored and stored[token][1] is None:
                 self.find("token", f"token {token} was revoked, acknowledged, and is stored as good")
         secrets = {file.read_text().strip().encode() for file in [*self.made.values(), *self.worker_disk.glob("*/token"), self.fleet / "admin.token"]}
-        for file in [*(self.home / "logs").glob("*.log"), *self.store_disk.glob("results.db*")]:
+        for file in [*(self.home / "logs").glob("*.log"), *filter(pathlib.Path.is_file, self.store_disk.glob("results.db*"))]:
             content = file.read_bytes()
             if any(secret in content for secret in secrets):
                 self.find("token", f"a token's secret is in {file.name}")

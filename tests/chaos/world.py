@@ -296,7 +296,7 @@ class World:
         for disk in self.mounted:
             if keep:
                 for file in disk.glob("results.db*"):
-                    shutil.copy2(file, self.home)
+                    (shutil.copytree if file.is_dir() else shutil.copy2)(file, self.home / file.name)
                 for file in disk.glob("w*/spool/*"):
                     (self.home / "spools").mkdir(exist_ok=True)
                     shutil.copy2(file, self.home / "spools" / f"{file.parts[-3]}-{file.name}")
