@@ -21,7 +21,7 @@ resources: {{{resources}}}
 table: {{baseline: only, columns: [{{name: loss, metric: val/loss, better: lower}}]}}
 """
 ELSEWHERE = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--uts"]
-ENDLESS = 100_000  # epochs
+ENDLESS = 10_000  # epochs; a step in 500 is reported
 
 
 class Nodes(Fleet):
@@ -169,7 +169,7 @@ def others(fleet):
     fleet.until(lambda: fleet.runs("ranks")[-1]["state"] == "lost", "the run ends where one of its workers stops")
     stopped = fleet.runs("ranks")[-1]
     newest = max(each["step"] for each in fleet.json("where", stopped["id"])["checkpoints"])
-    expect(newest == stopped["step"] or newest >= stopped["step"] - 20, f"with a checkpoint at its end (step {newest} of {stopped['step']}): {stopped['reason']}")
+    expect(newest >= stopped["step"], f"with a checkpoint at its end (step {newest} of {stopped['step']}): {stopped['reason']}")
     fleet.start_one() if part == "one" else fleet.start_two()
     attempts = len(fleet.runs("ranks"))
     fleet.until(lambda: len(fleet.runs("ranks")) > attempts or fleet.runs("ranks")[-1]["parts"] == 1 and fleet.runs("ranks")[-1]["state"] == "running",

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "tests/images/picture_files.h"
 #include "tests/ranks/rank_processes.h"
 #include "tests/ranks/trial_files.h"
 #include "worker/trainer/ranks/nodes.h"
@@ -179,13 +180,24 @@ TEST_F(NodesTest, AMachineComesOnce) {
 }
 
 TEST_F(NodesTest, OtherImagesUnderTheNameAreRefused) {
-  auto other = long_trial();
-  other["data"]["train_images"] = 240;
-  TrainerProgram leader{machine(long_trial(), 0, 0, 1, 2, {})};
-  TrainerProgram part{machine(other, 1, 1, 1, 2, address_of(leader))};
-  EXPECT_THAT(read_all(part).end.value("reason", ""), HasSubstr("is another version here"));
-  const auto said = read_all(leader);
-  EXPECT_EQ(said.end.value("failure", ""), "infrastructure");
+  const auto fill = [&](const std::filesystem::path& root, std::uint8_t shade) {
+    for (const char* const part : {"train/a", "train/b", "test/a", "test/b"})
+      for (int i = 0; i < 16; ++i)
+        images::write(root / part / (std::to_string(i) + ".jpg"),
+                      images::jpeg_of(16, 16, {shade, static_cast<std::uint8_t>(10 * i), 0}));
+    return root;
+  };
+  auto recipe = full_recipe();
+  recipe["epochs"] = 100'000;
+  auto pictures = trial(small_vit(), recipe);
+  pictures["data"] = {{"name", "pictures"}, {"classes", 2}, {"image_size", 16}};
+  const auto here = fill(folder_ / "here", 10), there = fill(folder_ / "there", 200);
+  TrainerProgram leader{machine(pictures, 0, 0, 1, 2, {}, {"--data-root", here})};
+  TrainerProgram part{machine(pictures, 1, 1, 1, 2, address_of(leader), {"--data-root", there})};
+  const auto other = read_all(part), said = read_all(leader);
+  EXPECT_THAT(other.end.value("reason", ""), HasSubstr("is another version here"));
+  EXPECT_EQ(other.end.value("fault", ""), "data") << "so that its worker looks at them";
+  EXPECT_EQ(said.end.value("failure", ""), "infrastructure") << said.end;
   EXPECT_FALSE(said.end.contains("fault")) << "its own machine's data are well";
   EXPECT_THAT(said.end.value("reason", ""), HasSubstr("is another version here"));
 }
